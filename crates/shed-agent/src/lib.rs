@@ -1,0 +1,1 @@
+//! The sidecar beside a task.
