@@ -1,1 +1,17 @@
-//! Pure scheduling core.
+//! Pure scheduling core of shed: facts in, decisions out.
+//!
+//! - [`snapshot`]: everything that a decision may look at.
+//! - [`settle`](settle::settle): what one job's facts alone force, at once.
+//! - [`decide`](decide::decide): what the whole cluster's view decides.
+//! - [`plan`]: the actions and the report that explains them.
+//! - [`plan_check`]: what must hold of any plan.
+//!
+//! No Kubernetes, no async, no clock, no files, no environment, no logging, no hash order, and
+//! transcendental functions from `libm` alone: a run is bit-identical on every machine.
+
+pub mod ids;
+pub mod index_set;
+pub mod plan;
+pub mod resources;
+pub mod snapshot;
+pub mod time;

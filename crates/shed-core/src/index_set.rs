@@ -1,0 +1,178 @@
+//! A set of task indexes kept as ranges and written as batch/v1 Job does: `0-3,5,7-9`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::ids::TaskIndex;
+
+/// A sorted set of task indexes; ranges are inclusive, disjoint and never adjacent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct IndexSet {
+    ranges: Vec<(u32, u32)>,
+}
+
+/// Why a text is not an index set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseIndexSetError {
+    part: String,
+}
+
+impl fmt::Display for ParseIndexSetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "`{}` is no index or range of indexes such as `4` or `4-7`, in ascending order",
+            self.part
+        )
+    }
+}
+
+impl std::error::Error for ParseIndexSetError {}
+
+impl IndexSet {
+    /// The empty set.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether `index` is in the set; O(log ranges).
+    #[must_use]
+    pub fn contains(&self, index: TaskIndex) -> bool {
+        let after = self.ranges.partition_point(|range| range.0 <= index.0);
+        after > 0 && self.ranges[after - 1].1 >= index.0
+    }
+
+    /// Adds `index`; false if it was there already.
+    pub fn insert(&mut self, index: TaskIndex) -> bool {
+        let after = self.ranges.partition_point(|range| range.0 <= index.0);
+        if after > 0 && self.ranges[after - 1].1 >= index.0 {
+            return false;
+        }
+        let joins_left = after > 0 && self.ranges[after - 1].1 + 1 == index.0;
+        let joins_right = after < self.ranges.len() && self.ranges[after].0 == index.0 + 1;
+        match (joins_left, joins_right) {
+            (true, true) => {
+                self.ranges[after - 1].1 = self.ranges[after].1;
+                self.ranges.remove(after);
+            }
+            (true, false) => self.ranges[after - 1].1 = index.0,
+            (false, true) => self.ranges[after].0 = index.0,
+            (false, false) => self.ranges.insert(after, (index.0, index.0)),
+        }
+        true
+    }
+
+    /// How many indexes are in the set.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        self.ranges.iter().map(|(low, high)| high - low + 1).sum()
+    }
+
+    /// Whether nothing is in the set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The indexes in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = TaskIndex> + '_ {
+        self.ranges
+            .iter()
+            .flat_map(|&(low, high)| (low..=high).map(TaskIndex))
+    }
+
+    /// The indexes of `0..total` that are in neither `self` nor `other`, ascending.
+    pub fn absent<'a>(
+        &'a self,
+        other: &'a IndexSet,
+        total: u32,
+    ) -> impl Iterator<Item = TaskIndex> + 'a {
+        (0..total)
+            .map(TaskIndex)
+            .filter(move |&index| !self.contains(index) && !other.contains(index))
+    }
+}
+
+impl fmt::Display for IndexSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, (low, high)) in self.ranges.iter().enumerate() {
+            let comma = if position == 0 { "" } else { "," };
+            if low == high {
+                write!(f, "{comma}{low}")?;
+            } else {
+                write!(f, "{comma}{low}-{high}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for IndexSet {
+    type Err = ParseIndexSetError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut set = Self::new();
+        for part in text.split(',').filter(|part| !part.is_empty()) {
+            let error = || ParseIndexSetError { part: part.into() };
+            let (low, high) = part.split_once('-').unwrap_or((part, part));
+            let low: u32 = low.parse().map_err(|_| error())?;
+            let high: u32 = high.parse().map_err(|_| error())?;
+            let ascending = set
+                .ranges
+                .last()
+                .is_none_or(|last| last.1 < u32::MAX && low > last.1 + 1);
+            if high < low || !ascending {
+                return Err(error());
+            }
+            set.ranges.push((low, high));
+        }
+        Ok(set)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(indexes: &[u32]) -> IndexSet {
+        let mut set = IndexSet::new();
+        for &index in indexes {
+            set.insert(TaskIndex(index));
+        }
+        set
+    }
+
+    #[test]
+    fn neighbours_join_into_one_range_in_any_order() {
+        assert_eq!(set(&[5, 3, 4, 0, 9, 1]).to_string(), "0-1,3-5,9");
+        assert_eq!(set(&[2, 0, 1]).to_string(), "0-2");
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for text in ["", "0", "0-3,5,7-9", "4-7"] {
+            assert_eq!(text.parse::<IndexSet>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_no_set_is_refused_by_its_part() {
+        for text in ["a", "3-1", "5,4", "0-2,3", "-1"] {
+            assert!(text.parse::<IndexSet>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn contains_insert_and_len_agree() {
+        let mut numbers = set(&[1, 2, 3, 8]);
+        assert!(!numbers.insert(TaskIndex(2)));
+        assert!(numbers.contains(TaskIndex(8)) && !numbers.contains(TaskIndex(4)));
+        assert_eq!(numbers.len(), 4);
+        let absent: Vec<u32> = numbers
+            .absent(&set(&[0]), 10)
+            .map(|index| index.0)
+            .collect();
+        assert_eq!(absent, [4, 5, 6, 7, 9]);
+    }
+}

@@ -1,0 +1,236 @@
+//! What a decision says: actions with a typed reason each, and a report that explains them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
+use crate::resources::Resources;
+use crate::snapshot::{AttemptKind, Conclusion, KillKind, ResumePoint};
+use crate::time::Instant;
+
+/// One thing to do for a job. Executors match every variant: a new one must not compile
+/// until each of them carries it out.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Start an attempt.
+    Launch(Launch),
+    /// End an attempt. The record is durable before the delete.
+    Kill(Kill),
+    /// An attempt finished first: record it as the task's winner.
+    Win {
+        /// The task.
+        task: TaskIndex,
+        /// Its winner.
+        attempt: AttemptNumber,
+        /// When the winner's container finished.
+        finished: Instant,
+    },
+    /// An attempt that is no winner has ended: put it into its bucket, exactly once.
+    Count {
+        /// The task.
+        task: TaskIndex,
+        /// The attempt.
+        attempt: AttemptNumber,
+        /// The bucket.
+        outcome: Outcome,
+    },
+    /// The task used up its back-off limit.
+    FailTask {
+        /// The task.
+        task: TaskIndex,
+    },
+    /// The job's fate is known: record it; its remaining attempts are killed.
+    End(Conclusion),
+    /// Nothing of the job is left: its end is final.
+    Finish(Conclusion),
+}
+
+/// The bucket of an ended attempt that did not win.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Outcome {
+    /// shed killed it, or a sibling had won, whatever its exit code.
+    Superseded,
+    /// It failed and spends the task's back-off.
+    Failed,
+    /// A clone failed while a sibling lived; the back-off is not spent.
+    CloneFailed,
+    /// Evicted, preempted, lost with its node, deleted by somebody else.
+    Disrupted,
+    /// It finished after the deadline of a job with `onMiss: Fail`.
+    Late,
+}
+
+impl Outcome {
+    /// The value of the metric label `outcome`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Superseded => "superseded",
+            Self::Failed => "failed",
+            Self::CloneFailed => "clone_failed",
+            Self::Disrupted => "disrupted",
+            Self::Late => "late",
+        }
+    }
+}
+
+/// Start an attempt of a task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Launch {
+    /// The task.
+    pub task: TaskIndex,
+    /// As what.
+    pub kind: AttemptKind,
+    /// Where it begins; absent means from zero.
+    pub resume: Option<ResumePoint>,
+    /// Nodes to stay away from if possible: those with a live attempt of the task, slow ones.
+    pub avoid: Vec<NodeName>,
+    /// Launched beyond usable capacity so that cluster autoscalers see demand.
+    pub surge: bool,
+    /// Why.
+    pub reason: LaunchReason,
+}
+
+/// Why an attempt is launched.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum LaunchReason {
+    /// The task has none and capacity is there.
+    Admitted,
+    /// The task is a straggler and the optimizer finds the clone worthwhile.
+    Straggler {
+        /// The job's PoCD before this clone.
+        pocd_before: f64,
+        /// Its PoCD with this clone.
+        pocd_after: f64,
+    },
+}
+
+/// End an attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kill {
+    /// The task.
+    pub task: TaskIndex,
+    /// The attempt.
+    pub attempt: AttemptNumber,
+    /// By which rule.
+    pub kind: KillKind,
+    /// The sibling that lives on or has won, where the rule needs one.
+    pub survivor: Option<AttemptNumber>,
+}
+
+/// An action and the job that it belongs to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedAction {
+    /// The job.
+    pub job: JobKey,
+    /// What to do.
+    pub action: Action,
+}
+
+/// What one planner pass decided.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Plan {
+    /// Kills before launches; first attempts before clones.
+    pub actions: Vec<PlannedAction>,
+    /// The explanation.
+    pub report: PlanReport,
+}
+
+/// Why the plan is as it is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PlanReport {
+    /// Capacity as the pass saw it.
+    pub capacity: CapacityReport,
+    /// One entry per job of the snapshot, in its order.
+    pub jobs: Vec<JobReport>,
+    /// When the next pass is due even if nothing happens.
+    pub next_pass: Option<Instant>,
+}
+
+/// Capacity in one pass.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CapacityReport {
+    /// Per resource min(λ·A, A − requests of other pods).
+    pub usable: Resources,
+    /// What non-terminal attempts hold, Terminating ones included, before the plan.
+    pub used: Resources,
+    /// The same with what the plan launches.
+    pub used_after: Resources,
+}
+
+/// What the pass found out about a job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobReport {
+    /// The job.
+    pub key: JobKey,
+    /// PoCD with the attempts that live now; absent while nothing is known about the tasks.
+    pub pocd_before: Option<f64>,
+    /// PoCD with the clones that the plan launches (or, in `Observe`, would launch).
+    pub pocd_after: Option<f64>,
+    /// When its last task is expected to end, waves included.
+    pub estimated_completion: Option<Instant>,
+    /// Whether the optimizer ran for it in this pass.
+    pub optimized: bool,
+    /// Tasks whose estimated completion is after the deadline.
+    pub stragglers: Vec<TaskIndex>,
+    /// Clones given, in the order of the optimizer.
+    pub clones: Vec<CloneReport>,
+    /// Tasks that should have got a clone and did not.
+    pub refusals: Vec<Refusal>,
+    /// First attempts and retries that wait for capacity or parallelism.
+    pub waiting: u32,
+}
+
+/// One clone's marginal gain and cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CloneReport {
+    /// The task.
+    pub task: TaskIndex,
+    /// What the job's PoCD rises by.
+    pub pocd_gain: f64,
+    /// Expected work of the clone in slot-seconds: (1 − φ_new) · mean execution time.
+    pub cost_slot_seconds: f64,
+}
+
+/// A clone that was not launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    /// The task.
+    pub task: TaskIndex,
+    /// Why not.
+    pub why: RefusalReason,
+}
+
+/// Why a straggler gets no clone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RefusalReason {
+    /// No usable capacity is left.
+    Capacity,
+    /// No eligible node has room.
+    NoNode,
+    /// No number of clones makes the job's PoCD positive.
+    Hopeless,
+    /// The task has as many clones as it may.
+    Maximum,
+    /// Two clones of the task failed.
+    CloneFailures,
+    /// `idempotency: None`.
+    NotIdempotent,
+    /// `speculation.mode: Observe`.
+    Observe,
+}
+
+impl RefusalReason {
+    /// The value of the metric label `reason`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Capacity => "capacity",
+            Self::NoNode => "no_node",
+            Self::Hopeless => "hopeless",
+            Self::Maximum => "maximum",
+            Self::CloneFailures => "clone_failures",
+            Self::NotIdempotent => "not_idempotent",
+            Self::Observe => "observe",
+        }
+    }
+}

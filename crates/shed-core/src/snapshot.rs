@@ -1,0 +1,370 @@
+//! Everything that a decision may look at: facts about jobs, tasks, attempts and nodes at one
+//! instant. No behaviour that decides. Both executors build it: the operator from its stores
+//! and ledgers, the simulator from its world.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex, Tenant};
+use crate::index_set::IndexSet;
+use crate::resources::Resources;
+use crate::time::{Instant, Span};
+
+/// The cluster as one planner pass sees it.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// When the facts were gathered.
+    pub now: Instant,
+    /// Nodes that are ready and schedulable; `NodeIndex` points into this list.
+    pub nodes: Vec<Node>,
+    /// Jobs that are not finished, in a stable order (submission, then key).
+    pub jobs: Vec<JobSnapshot>,
+    /// Mean time from the launch of an attempt to its first progress report (the papers'
+    /// t_avg), or to its start where attempts report nothing; absent until one was measured.
+    pub launch_overhead: Option<Span>,
+}
+
+/// Position of a node in [`Snapshot::nodes`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodeIndex(pub usize);
+
+/// A node that may take attempts.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// Its name.
+    pub name: NodeName,
+    /// What pods may use of it altogether.
+    pub allocatable: Resources,
+    /// What is left after every non-terminal pod on it, attempts included.
+    pub free: Resources,
+    /// What pods that are no attempts request on it.
+    pub used_by_others: Resources,
+}
+
+/// What a user may choose about clones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SpeculationMode {
+    /// Decide and launch.
+    Enabled,
+    /// Decide and report, launch nothing.
+    Observe,
+    /// No clones, no decision about them.
+    Disabled,
+}
+
+/// What happens to attempts at the deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnMiss {
+    /// Attempts stop and the job fails, as in the papers.
+    Fail,
+    /// Attempts go on; the miss is recorded.
+    Continue,
+}
+
+/// Where an attempt after the first may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Resume {
+    /// From zero: in PoCD a clone is a restart.
+    None,
+    /// At the best attempt's last checkpoint.
+    Checkpoint,
+}
+
+/// Whether two live copies of a task do harm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Idempotency {
+    /// They do no harm.
+    Safe,
+    /// There must never be two.
+    None,
+}
+
+/// The part of a job's specification that decisions depend on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobRules {
+    /// How many tasks the job has; indexes are `0..completions`.
+    pub completions: u32,
+    /// How many tasks may have a live attempt at a time; clones are not counted.
+    pub parallelism: u32,
+    /// Whether two live copies do harm.
+    pub idempotency: Idempotency,
+    /// Where clones and retries begin.
+    pub resume: Resume,
+    /// What the user wants of clones.
+    pub speculation: SpeculationMode,
+    /// Most live clones of one task beside its first attempt (the papers' MAX).
+    pub max_clones_per_task: u32,
+    /// What happens at the deadline.
+    pub on_miss: OnMiss,
+    /// Failures that a task may have before it has failed for good.
+    pub backoff_limit: u32,
+    /// The user wants nothing to run.
+    pub suspend: bool,
+}
+
+/// How a job ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Conclusion {
+    /// Every task has a winner.
+    Complete,
+    /// `onMiss: Fail` and the deadline passed with tasks unfinished.
+    DeadlineExceeded,
+    /// The deadline had passed before anything was launched.
+    DeadlineInPast,
+    /// Every task ended, some failed for good.
+    FailedIndexes,
+}
+
+/// How far a job is towards its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobPhase {
+    /// Attempts may be launched (unless the rules suspend it).
+    Active,
+    /// Its fate is recorded, the remaining attempts are dying.
+    Ending(Conclusion),
+}
+
+/// One job.
+#[derive(Debug, Clone)]
+pub struct JobSnapshot {
+    /// Its identity.
+    pub key: JobKey,
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// When it was submitted, or first ran if its clock starts then.
+    pub submitted: Instant,
+    /// When it must be complete; absent while a clock that starts with the first unsuspended
+    /// pass has not started.
+    pub deadline: Option<Instant>,
+    /// What its user asked for.
+    pub rules: JobRules,
+    /// How far it is.
+    pub phase: JobPhase,
+    /// Whether an attempt of it was ever launched.
+    pub launched_before: bool,
+    /// Whether its attempts can report progress.
+    pub reports_progress: bool,
+    /// What one attempt requests (with `pods: 1`).
+    pub demand: Resources,
+    /// Nodes that its attempts may use, ascending.
+    pub eligible_nodes: Arc<[NodeIndex]>,
+    /// Tasks with a winner.
+    pub done: IndexSet,
+    /// Tasks that have failed for good.
+    pub failed: IndexSet,
+    /// Tasks with attempts or a history, ascending; all others are untouched.
+    pub tasks: Vec<TaskSnapshot>,
+    /// Execution times (start to finish) of recent winners; for a resumed one scaled up to a
+    /// whole task.
+    pub ended_runs: Vec<Span>,
+    /// Nothing may be launched before this (the apiserver refused attempts of this job).
+    pub launch_not_before: Option<Instant>,
+    /// Up to when the facts about this job's attempts are known to be complete. A cached view
+    /// is as of its last event; a live read is as of its instant.
+    pub facts_as_of: Instant,
+}
+
+/// One task with attempts or a history.
+#[derive(Debug, Clone)]
+pub struct TaskSnapshot {
+    /// Which task.
+    pub index: TaskIndex,
+    /// Its winner, once there is one.
+    pub winner: Option<AttemptNumber>,
+    /// Attempts whose end is not accounted for yet, ascending by number.
+    pub attempts: Vec<AttemptSnapshot>,
+    /// Counted failures.
+    pub failures: u32,
+    /// Failures of clones while a sibling lived: after two the task gets no more clones.
+    pub clone_failures: u32,
+    /// No retry before this (back-off).
+    pub retry_not_before: Option<Instant>,
+    /// The best durable checkpoint of any of its attempts, ended ones included.
+    pub resume_point: Option<ResumePoint>,
+}
+
+/// Where an attempt may begin.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ResumePoint {
+    /// Progress at the checkpoint, in [0, 1].
+    pub progress: f64,
+    /// What the task itself wrote; opaque, at most 256 bytes.
+    pub checkpoint: Arc<str>,
+}
+
+/// Why an attempt was launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AttemptKind {
+    /// A task's first attempt.
+    Original,
+    /// Launched while another attempt of the task lived.
+    Clone,
+    /// Launched because none lived.
+    Retry,
+}
+
+impl AttemptKind {
+    /// The value of the metric label and pod label `kind`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Original => "original",
+            Self::Clone => "clone",
+            Self::Retry => "retry",
+        }
+    }
+}
+
+/// One attempt whose end is not accounted for yet.
+#[derive(Debug, Clone)]
+pub struct AttemptSnapshot {
+    /// Its number within the task.
+    pub number: AttemptNumber,
+    /// Why it was launched.
+    pub kind: AttemptKind,
+    /// What is known about it.
+    pub state: AttemptState,
+    /// The recorded kill, if shed decided to end it.
+    pub kill: Option<KillKind>,
+    /// When its launch was recorded.
+    pub launched: Instant,
+    /// Where it runs, once placed on a node of this snapshot.
+    pub node: Option<NodeIndex>,
+    /// When its main container started processing.
+    pub started: Option<Instant>,
+    /// Where it began, in [0, 1): its resume point's progress or 0.
+    pub start_progress: f64,
+    /// What it reported; absent means unknown, never zero.
+    pub progress: Option<Progress>,
+    /// The last checkpoint that it reported.
+    pub checkpoint: Option<ResumePoint>,
+}
+
+impl AttemptSnapshot {
+    /// Whether it may still win: not ended, not killed.
+    #[must_use]
+    pub fn lives(&self) -> bool {
+        self.kill.is_none() && self.holds_capacity()
+    }
+
+    /// Whether it still uses what it requested: also while it is being killed.
+    #[must_use]
+    pub fn holds_capacity(&self) -> bool {
+        matches!(
+            self.state,
+            AttemptState::Launching | AttemptState::Pending | AttemptState::Running
+        )
+    }
+}
+
+/// The reports of one attempt; values never go back.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// When the first report came (the papers' t_FP).
+    pub first_at: Instant,
+    /// Its value.
+    pub first: f64,
+    /// When the newest value came.
+    pub last_at: Instant,
+    /// The newest value, in [0, 1].
+    pub last: f64,
+}
+
+/// What is known about an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttemptState {
+    /// Recorded; its pod is not seen yet.
+    Launching,
+    /// Its pod exists, its task has not started.
+    Pending,
+    /// The pod can't start for a reason that waiting does not cure soon (image, config).
+    Stuck {
+        /// Since when.
+        since: Instant,
+    },
+    /// Its task runs.
+    Running,
+    /// Its main containers ended with 0.
+    Succeeded {
+        /// When the last of them ended.
+        finished: Instant,
+    },
+    /// It ended otherwise.
+    Failed {
+        /// When.
+        finished: Instant,
+        /// Not the task's own doing: eviction, node loss, deletion by somebody else.
+        disrupted: bool,
+    },
+    /// Its pod existed and is gone without an end that anybody saw.
+    Lost,
+}
+
+/// Why shed ends an attempt. Each kind has its own rule in `plan_check`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum KillKind {
+    /// A sibling won; the winner is recorded.
+    Settle,
+    /// A sibling that reports progress is kept and covers the range.
+    Prune,
+    /// A clone makes room for a waiting first attempt; a sibling lives on.
+    Evict,
+    /// The attempt never started (image, config) and will be launched again later.
+    Replace,
+    /// The user suspended the job.
+    Suspend,
+    /// The job's fate is recorded.
+    JobEnd,
+}
+
+impl KillKind {
+    /// The value of the metric label `kill`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Settle => "settle",
+            Self::Prune => "prune",
+            Self::Evict => "evict",
+            Self::Replace => "replace",
+            Self::Suspend => "suspend",
+            Self::JobEnd => "job_end",
+        }
+    }
+}
+
+impl JobSnapshot {
+    /// The task's entry, if it has attempts or a history.
+    #[must_use]
+    pub fn task(&self, index: TaskIndex) -> Option<&TaskSnapshot> {
+        let position = self.tasks.binary_search_by_key(&index, |task| task.index);
+        position.ok().map(|position| &self.tasks[position])
+    }
+
+    /// Whether the task has a winner or has failed for good.
+    #[must_use]
+    pub fn has_ended(&self, index: TaskIndex) -> bool {
+        self.done.contains(index) || self.failed.contains(index)
+    }
+}
+
+impl TaskSnapshot {
+    /// Attempts that may still win.
+    pub fn live(&self) -> impl Iterator<Item = &AttemptSnapshot> {
+        self.attempts.iter().filter(|attempt| attempt.lives())
+    }
+
+    /// The furthest point that a new attempt may begin at: of the durable resume point and
+    /// what the attempts reported.
+    #[must_use]
+    pub fn best_resume_point(&self) -> Option<&ResumePoint> {
+        let reported = self
+            .attempts
+            .iter()
+            .filter_map(|attempt| attempt.checkpoint.as_ref());
+        self.resume_point
+            .iter()
+            .chain(reported)
+            .max_by(|a, b| a.progress.total_cmp(&b.progress))
+    }
+}
