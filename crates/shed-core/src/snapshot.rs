@@ -253,7 +253,10 @@ impl AttemptSnapshot {
     pub fn holds_capacity(&self) -> bool {
         matches!(
             self.state,
-            AttemptState::Launching | AttemptState::Pending | AttemptState::Running
+            AttemptState::Launching
+                | AttemptState::Pending
+                | AttemptState::Stuck { .. }
+                | AttemptState::Running
         )
     }
 }
