@@ -1,1 +1,7 @@
-fn main() {}
+//! Entry point of the one binary: parse arguments, start, nothing else.
+
+use clap::Parser;
+
+fn main() -> anyhow::Result<()> {
+    shed::args::Args::parse().run()
+}

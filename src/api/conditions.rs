@@ -1,0 +1,66 @@
+//! Condition types and reasons: the only ones that shed writes.
+
+/// batch/v1: the fate is known to be success, pods may still be ending.
+pub const SUCCESS_CRITERIA_MET: &str = "SuccessCriteriaMet";
+/// batch/v1: every task has a winner and no pod is left running.
+pub const COMPLETE: &str = "Complete";
+/// batch/v1: the fate is known to be failure, pods may still be ending.
+pub const FAILURE_TARGET: &str = "FailureTarget";
+/// batch/v1: the job failed and no pod is left running.
+pub const FAILED: &str = "Failed";
+/// batch/v1: `spec.suspend` is in effect.
+pub const SUSPENDED: &str = "Suspended";
+/// The job will probably miss its deadline.
+pub const DEADLINE_AT_RISK: &str = "DeadlineAtRisk";
+/// The deadline passed before the job was complete.
+pub const DEADLINE_MISSED: &str = "DeadlineMissed";
+/// Attempts can't be created or can't start.
+pub const ATTEMPTS_BLOCKED: &str = "AttemptsBlocked";
+/// Running attempts don't answer when asked for progress.
+pub const PROGRESS_UNREACHABLE: &str = "ProgressUnreachable";
+
+/// Reasons, grouped by the condition that carries them.
+pub mod reason {
+    /// `SuccessCriteriaMet`, `Complete`.
+    pub const COMPLETIONS_REACHED: &str = "CompletionsReached";
+    /// `FailureTarget`, `Failed`: the deadline passed and `onMiss` is `Fail`.
+    pub const DEADLINE_EXCEEDED: &str = "DeadlineExceeded";
+    /// `FailureTarget`, `Failed`: the deadline had passed when the job was submitted.
+    pub const DEADLINE_IN_PAST: &str = "DeadlineInPast";
+    /// `FailureTarget`, `Failed`: tasks used up their back-off limit.
+    pub const FAILED_INDEXES: &str = "FailedIndexes";
+    /// `FailureTarget`, `Failed`: the specification can't be carried out.
+    pub const INVALID_SPEC: &str = "InvalidSpec";
+    /// `FailureTarget` turned back: the last task had finished before the deadline after all.
+    pub const FINISHED_IN_TIME: &str = "FinishedInTime";
+    /// `Suspended` is true.
+    pub const JOB_SUSPENDED: &str = "JobSuspended";
+    /// `Suspended` is false again.
+    pub const JOB_RESUMED: &str = "JobResumed";
+    /// `DeadlineAtRisk`: tasks are expected to end after the deadline.
+    pub const STRAGGLER: &str = "Straggler";
+    /// `DeadlineAtRisk`: tasks wait for capacity.
+    pub const CAPACITY_SHORT: &str = "CapacityShort";
+    /// `DeadlineAtRisk` is false: PoCD is high enough.
+    pub const ON_TRACK: &str = "OnTrack";
+    /// `DeadlineMissed`.
+    pub const DEADLINE_PASSED: &str = "DeadlinePassed";
+    /// `AttemptsBlocked`: a ResourceQuota refuses the pod.
+    pub const QUOTA_EXCEEDED: &str = "QuotaExceeded";
+    /// `AttemptsBlocked`: Pod Security or another admission plugin refuses the pod.
+    pub const POD_FORBIDDEN: &str = "PodForbidden";
+    /// `AttemptsBlocked`: the apiserver finds the pod invalid.
+    pub const POD_INVALID: &str = "PodInvalid";
+    /// `AttemptsBlocked`: another failure to create the pod.
+    pub const POD_CREATION_FAILED: &str = "PodCreationFailed";
+    /// `AttemptsBlocked`: the image can't be pulled.
+    pub const IMAGE_PULL_FAILED: &str = "ImagePullFailed";
+    /// `AttemptsBlocked`: the container can't be made from its configuration.
+    pub const CONTAINER_CONFIG_ERROR: &str = "ContainerConfigError";
+    /// `AttemptsBlocked` is false: attempts start again.
+    pub const ATTEMPTS_START: &str = "AttemptsStart";
+    /// `ProgressUnreachable`: no answer from running attempts.
+    pub const NO_ANSWER: &str = "NoAnswer";
+    /// `ProgressUnreachable` is false.
+    pub const ANSWERS: &str = "Answers";
+}

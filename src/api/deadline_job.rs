@@ -1,0 +1,335 @@
+//! `DeadlineJob`: N tasks, a pod template, a deadline.
+
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ledger::Ledger;
+
+/// Runs one pod attempt per task, estimates the probability that all tasks complete before the
+/// deadline (PoCD), clones stragglers where that pays, keeps the fastest attempt of each task.
+#[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "shed.dev",
+    version = "v1alpha1",
+    kind = "DeadlineJob",
+    plural = "deadlinejobs",
+    singular = "deadlinejob",
+    shortname = "dj",
+    namespaced,
+    status = "DeadlineJobStatus",
+    derive = "PartialEq",
+    doc = "A batch job with a deadline that it works to meet.",
+    printcolumn(name = "Tasks", type_ = "integer", json_path = ".spec.completions", description = "Tasks of the job"),
+    printcolumn(name = "Done", type_ = "integer", json_path = ".status.succeeded", description = "Tasks with a winner"),
+    printcolumn(name = "Clones", type_ = "integer", json_path = ".status.clones", description = "Clones alive now"),
+    printcolumn(name = "PoCD", type_ = "string", json_path = ".status.pocd", description = "Probability of completion before the deadline"),
+    // A `date` column prints an instant in the future as `<invalid>`, hence a string.
+    printcolumn(name = "Deadline", type_ = "string", json_path = ".status.deadline", description = "When the job must be complete"),
+    printcolumn(name = "Status", type_ = "string", json_path = ".status.phase"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Expected", type_ = "string", json_path = ".status.estimatedCompletionTime", priority = 1, description = "When the last task is expected to end")
+)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("!has(self.parallelism) || self.parallelism <= self.completions")
+        .message("spec.parallelism must not be above spec.completions: lower it or leave it out"),
+    validation = Rule::new("!has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy in ['Never', 'OnFailure']")
+        .message("spec.template.spec.restartPolicy must be Never (the default) or OnFailure: a task that always restarts never ends"),
+    validation = Rule::new("has(self.template.spec) && size(self.template.spec.containers) > 0")
+        .message("spec.template.spec.containers must hold at least one container: the task"),
+    validation = Rule::new("self.resume != 'Checkpoint' || has(self.progress)")
+        .message("spec.resume: Checkpoint needs spec.progress (e.g. progress: {file: {}}): checkpoints are reported with the progress"),
+    validation = Rule::new("self.completions == oldSelf.completions").message("spec.completions can't be changed: create another DeadlineJob"),
+    validation = Rule::new("self.idempotency == oldSelf.idempotency").message("spec.idempotency can't be changed: create another DeadlineJob"),
+    validation = Rule::new("self.resume == oldSelf.resume").message("spec.resume can't be changed: create another DeadlineJob"),
+    validation = Rule::new("self.template == oldSelf.template").message("spec.template can't be changed: create another DeadlineJob")
+)]
+pub struct DeadlineJobSpec {
+    /// When the job must be complete.
+    pub deadline: Deadline,
+    /// How many tasks the job has; each runs with its own JOB_COMPLETION_INDEX from 0.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub completions: i32,
+    /// How many tasks may have a live attempt at a time. Clones are not counted. Default: completions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub parallelism: Option<i32>,
+    /// Whether two live copies of a task do harm: Safe (they don't) or None (there must never be two,
+    /// so the job gets no clones). Required, because a wrong guess publishes twice.
+    pub idempotency: Idempotency,
+    /// How attempts report progress. Absent: they don't; shed then estimates from elapsed time alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ProgressSource>,
+    /// Where clones and retries begin: None (from zero) or Checkpoint (at the best attempt's last
+    /// checkpoint, handed over in SHED_RESUME_FILE).
+    #[serde(default)]
+    pub resume: Resume,
+    /// Clones of stragglers.
+    #[serde(default)]
+    pub speculation: Speculation,
+    /// What happens at the deadline: Fail (attempts stop, the job fails) or Continue (the miss is
+    /// recorded, attempts go on).
+    #[serde(default)]
+    pub on_miss: OnMiss,
+    /// Failures that a task may have before it has failed for good. Attempts that shed killed,
+    /// evictions, and failures of clones while a sibling lives don't count.
+    #[serde(default = "default_backoff_limit")]
+    #[schemars(range(min = 0, max = 1000))]
+    pub backoff_limit_per_index: i32,
+    /// Seconds after its end until the job is deleted. Absent: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub ttl_seconds_after_finished: Option<i32>,
+    /// True: live attempts are stopped and none is launched. The deadline's clock goes on.
+    #[serde(default)]
+    pub suspend: bool,
+    /// The pod to run for each attempt. restartPolicy is Never (default) or OnFailure.
+    pub template: PodTemplateSpec,
+}
+
+fn default_backoff_limit() -> i32 {
+    3
+}
+
+/// A wall-clock instant: absolute, or counted from creation or from the first unsuspended pass.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("has(self.within) != has(self.at)")
+        .message("spec.deadline needs exactly one of within (e.g. 10m) and at (e.g. 2030-01-31T08:00:00Z)"),
+    validation = Rule::new("!has(self.within) || duration(self.within) > duration('0s')")
+        .message("spec.deadline.within must be longer than 0s, e.g. 10m")
+)]
+pub struct Deadline {
+    /// Time from clockStart, e.g. 90s, 10m, 1h30m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
+    pub within: Option<String>,
+    /// Absolute instant, RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Time>,
+    /// What `within` is counted from: Creation, or Start (the first pass in which the job is not suspended).
+    #[serde(default)]
+    pub clock_start: ClockStart,
+}
+
+/// What `within` is counted from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ClockStart {
+    #[default]
+    Creation,
+    Start,
+}
+
+/// Whether two live copies of a task do harm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Idempotency {
+    Safe,
+    None,
+}
+
+/// Where clones and retries begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Resume {
+    #[default]
+    None,
+    Checkpoint,
+}
+
+/// What happens at the deadline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum OnMiss {
+    #[default]
+    Fail,
+    Continue,
+}
+
+/// How attempts report progress. shed asks them, as a probe does.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.file) != has(self.httpGet)")
+    .message("spec.progress needs exactly one of file: {} and httpGet: {port, path}; leave spec.progress out if tasks report nothing"))]
+pub struct ProgressSource {
+    /// The task writes `0.42`, `17/40` or `{\"progress\":0.42,\"checkpoint\":\"…\"}` to the file
+    /// that SHED_PROGRESS_FILE names; a sidecar serves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<FileProgress>,
+    /// The task serves the same content itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_get: Option<HttpProgress>,
+    /// Seconds between two questions to one attempt.
+    #[serde(default = "default_period_seconds")]
+    #[schemars(range(min = 1, max = 3600))]
+    pub period_seconds: i32,
+}
+
+fn default_period_seconds() -> i32 {
+    5
+}
+
+/// Progress by file; nothing to choose yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileProgress {}
+
+/// Progress by the task's own endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HttpProgress {
+    /// Port of the pod.
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: i32,
+    /// Path of the endpoint.
+    #[serde(default = "default_path")]
+    #[schemars(length(min = 1, max = 256), regex(pattern = r"^/[^\s]*$"))]
+    pub path: String,
+}
+
+fn default_path() -> String {
+    "/progress".to_owned()
+}
+
+/// Clones of stragglers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Speculation {
+    /// Enabled, Observe (decide and report, launch nothing) or Disabled.
+    #[serde(default)]
+    pub mode: SpeculationMode,
+    /// Most live clones of one task beside its first attempt.
+    #[serde(default = "default_max_clones")]
+    #[schemars(range(min = 0, max = 20))]
+    pub max_clones_per_task: i32,
+}
+
+fn default_max_clones() -> i32 {
+    5
+}
+
+impl Default for Speculation {
+    fn default() -> Self {
+        Self {
+            mode: SpeculationMode::default(),
+            max_clones_per_task: default_max_clones(),
+        }
+    }
+}
+
+/// Whether clones are launched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum SpeculationMode {
+    #[default]
+    Enabled,
+    Observe,
+    Disabled,
+}
+
+/// What shed knows about the job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeadlineJobStatus {
+    /// Generation of the specification that this status is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// Pending, Running, Suspended, Completing, Failing, Complete or Failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// The deadline as an instant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Time>,
+    /// When the first attempt was launched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_time: Option<Time>,
+    /// When the last winner finished; only if the job is complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_time: Option<Time>,
+    /// Probability of completion before the deadline, 0.000 to 1.000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pocd: Option<String>,
+    /// When the last task is expected to end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated_completion_time: Option<Time>,
+    /// Attempts that may still win.
+    #[serde(default)]
+    pub active: i32,
+    /// Clones among them.
+    #[serde(default)]
+    pub clones: i32,
+    /// Attempts that were killed and are not gone yet.
+    #[serde(default)]
+    pub terminating: i32,
+    /// Tasks with a winner.
+    #[serde(default)]
+    pub succeeded: i32,
+    /// Tasks that have failed for good.
+    #[serde(default)]
+    pub failed: i32,
+    /// Indexes of tasks with a winner, e.g. `0-17,19`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub completed_indexes: String,
+    /// Indexes of tasks that have failed for good.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub failed_indexes: String,
+    /// What happened to attempts so far.
+    #[serde(default)]
+    pub attempts: AttemptCounts,
+    /// Conditions, by type.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "conditions_schema")]
+    pub conditions: Vec<Condition>,
+    /// The operator's book: what must survive a crash. Not for users to edit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<Ledger>,
+}
+
+/// Totals over the job's life; every attempt ends in exactly one of the ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptCounts {
+    /// First attempts launched.
+    #[serde(default)]
+    pub originals: i64,
+    /// Clones launched.
+    #[serde(default)]
+    pub clones: i64,
+    /// Retries launched.
+    #[serde(default)]
+    pub retries: i64,
+    /// Attempts that won their task.
+    #[serde(default)]
+    pub won: i64,
+    /// Clones among them.
+    #[serde(default)]
+    pub clone_wins: i64,
+    /// Attempts that shed ended, or that ended after a sibling had won.
+    #[serde(default)]
+    pub superseded: i64,
+    /// Attempts that failed and spent their task's back-off.
+    #[serde(default)]
+    pub failed: i64,
+    /// Clones that failed while a sibling lived.
+    #[serde(default)]
+    pub clone_failed: i64,
+    /// Attempts lost to eviction, preemption, node loss or deletion by others.
+    #[serde(default)]
+    pub disrupted: i64,
+    /// Attempts that finished after the deadline of a job with onMiss: Fail.
+    #[serde(default)]
+    pub late: i64,
+    /// Attempts that the apiserver refused to create.
+    #[serde(default)]
+    pub refused: i64,
+}
+
+/// A list map by type, so that server-side apply by others merges and does not replace.
+fn conditions_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let item = generator.subschema_for::<Condition>();
+    schemars::json_schema!({
+        "description": "Conditions, by type.",
+        "type": "array",
+        "items": item,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+    })
+}

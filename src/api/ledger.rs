@@ -1,0 +1,110 @@
+//! The ledger: what of a job must survive any crash. It lives in the job's status and is written
+//! with the resourceVersion it was decided on. Done tasks are index ranges; only tasks with
+//! uncounted attempts or a history have an entry.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shed_core::snapshot::{AttemptKind, Conclusion, KillKind};
+
+/// A job's book.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Ledger {
+    /// Raised by one with every write: tells which of two copies is newer.
+    #[serde(default)]
+    pub revision: i64,
+    /// The first unsuspended pass: what clockStart: Start counts from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_pass: Option<MicroTime>,
+    /// Whether any attempt was ever recorded.
+    #[serde(default)]
+    pub launched: bool,
+    /// Indexes of tasks with a winner.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub done: String,
+    /// Indexes of tasks that have failed for good.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub failed: String,
+    /// When the latest winner finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_win: Option<MicroTime>,
+    /// The job's fate, once known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub ending: Option<Conclusion>,
+    /// Whether that end is final.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub finished: bool,
+    /// Tasks with uncounted attempts or a history, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskEntry>,
+    /// Execution times in ms of the latest winners, newest last, at most 32.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended_runs_ms: Vec<i64>,
+}
+
+/// One task with uncounted attempts or a history.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskEntry {
+    /// The task.
+    pub index: u32,
+    /// Number of its next attempt. An attempt's number is recorded here before its pod exists.
+    pub next_attempt: u32,
+    /// The winner while siblings of it are still ending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub winner: Option<u32>,
+    /// Counted failures.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failures: u32,
+    /// Failures of clones while a sibling lived.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub clone_failures: u32,
+    /// No retry before this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_not_before: Option<MicroTime>,
+    /// The best checkpoint that is durable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<ResumeEntry>,
+    /// Attempts whose end is not counted yet, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<AttemptEntry>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// One attempt whose end is not counted yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptEntry {
+    /// Its number.
+    pub number: u32,
+    /// Original, Clone or Retry.
+    #[schemars(with = "String")]
+    pub kind: AttemptKind,
+    /// When its launch was recorded.
+    pub launched: MicroTime,
+    /// Where it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<ResumeEntry>,
+    /// Nodes to stay away from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub avoid: Vec<String>,
+    /// Why it must die; recorded before the delete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub kill: Option<KillKind>,
+}
+
+/// A point to resume from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResumeEntry {
+    /// Progress at the checkpoint, 0 to 1.
+    pub progress: f64,
+    /// What the task wrote, at most 256 bytes.
+    pub checkpoint: String,
+}

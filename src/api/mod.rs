@@ -1,0 +1,11 @@
+//! The Kubernetes API of shed: what users write, what they read, and the ledger.
+
+mod conditions;
+mod deadline_job;
+mod ledger;
+mod names;
+
+pub use conditions::*;
+pub use deadline_job::*;
+pub use ledger::*;
+pub use names::*;

@@ -1,0 +1,46 @@
+//! Labels, annotations, finalizers, environment variables and paths that shed uses.
+
+/// API group.
+pub const GROUP: &str = "shed.dev";
+/// Taken off an attempt pod only after its end is durably counted.
+pub const ATTEMPT_FINALIZER: &str = "shed.dev/attempt-tracking";
+/// Label: uid of the job that an attempt pod belongs to.
+pub const LABEL_JOB_UID: &str = "shed.dev/job-uid";
+/// Label: name of the job (cut to 63 characters).
+pub const LABEL_JOB_NAME: &str = "shed.dev/job-name";
+/// Label: number of the attempt within its task.
+pub const LABEL_ATTEMPT: &str = "shed.dev/attempt";
+/// Label: `original`, `clone` or `retry`.
+pub const LABEL_KIND: &str = "shed.dev/attempt-kind";
+/// Label and annotation of batch/v1: the task's index.
+pub const LABEL_INDEX: &str = "batch.kubernetes.io/job-completion-index";
+/// Label of batch/v1: the job's name.
+pub const LABEL_BATCH_JOB_NAME: &str = "batch.kubernetes.io/job-name";
+
+/// Environment variable of batch/v1: the task's index.
+pub const ENV_INDEX: &str = "JOB_COMPLETION_INDEX";
+/// How many tasks the job has.
+pub const ENV_COMPLETIONS: &str = "SHED_COMPLETIONS";
+/// The attempt's number within its task.
+pub const ENV_ATTEMPT: &str = "SHED_ATTEMPT";
+/// Identity of the attempt: unique over all jobs and attempts.
+pub const ENV_ATTEMPT_ID: &str = "SHED_ATTEMPT_ID";
+/// The deadline as RFC 3339.
+pub const ENV_DEADLINE: &str = "SHED_DEADLINE";
+/// Where the task writes its progress.
+pub const ENV_PROGRESS_FILE: &str = "SHED_PROGRESS_FILE";
+/// Where the task reads the point to resume from; absent file: from the beginning.
+pub const ENV_RESUME_FILE: &str = "SHED_RESUME_FILE";
+
+/// Name of the volume that the task and the agent share.
+pub const VOLUME: &str = "shed";
+/// Where the volume is mounted.
+pub const VOLUME_PATH: &str = "/run/shed";
+/// The progress file on that volume.
+pub const PROGRESS_PATH: &str = "/run/shed/progress";
+/// The resume file on that volume.
+pub const RESUME_PATH: &str = "/run/shed/resume";
+/// Name of the sidecar.
+pub const AGENT_CONTAINER: &str = "shed-agent";
+/// Port on which the agent serves progress.
+pub const AGENT_PORT: u16 = 9247;

@@ -1,0 +1,83 @@
+//! The command line: `shed operator`, `shed agent`, `shed crds`.
+
+use clap::{Parser, Subcommand};
+use kube::CustomResourceExt;
+
+use crate::api::DeadlineJob;
+
+/// Deadlines for Kubernetes batch jobs.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the operator (inside the cluster, or with the current kubeconfig).
+    Operator(OperatorArgs),
+    /// Run beside a task: hand it its resume point, serve its progress.
+    Agent(AgentArgs),
+    /// Print the CustomResourceDefinition.
+    Crds,
+}
+
+/// Settings of the operator; the Helm chart sets them through the environment.
+#[derive(Debug, Clone, clap::Args)]
+pub struct OperatorArgs {
+    /// Which policy launches clones, with its parameters.
+    #[arg(long, env = "SHED_POLICY", default_value = "shed-plus")]
+    pub policy: String,
+    /// Order of first attempts when capacity is short: lst, edf or fifo.
+    #[arg(long, env = "SHED_ORDER", default_value = "lst")]
+    pub order: String,
+    /// Share of the cluster that attempts may use (the papers' λ), above 0 and at most 1.
+    #[arg(long, env = "SHED_CAPACITY_SHARE", default_value_t = 1.0)]
+    pub capacity_share: f64,
+    /// First attempts that may wait as Pending pods beyond capacity, so that autoscalers see demand.
+    #[arg(long, env = "SHED_SURGE_MAX", default_value_t = 1)]
+    pub surge_max: u32,
+    /// Image of the sidecar: the image of this binary.
+    #[arg(long, env = "SHED_AGENT_IMAGE")]
+    pub agent_image: String,
+    /// Pull policy of the sidecar's image.
+    #[arg(long, env = "SHED_AGENT_PULL_POLICY", default_value = "IfNotPresent")]
+    pub agent_pull_policy: String,
+    /// Name of the pull secret for the sidecar's image, in the jobs' namespaces.
+    #[arg(long, env = "SHED_AGENT_PULL_SECRET")]
+    pub agent_pull_secret: Option<String>,
+    /// PriorityClass of clones; absent: they keep the template's.
+    #[arg(long, env = "SHED_CLONE_PRIORITY_CLASS")]
+    pub clone_priority_class: Option<String>,
+    /// Where /metrics, /healthz and /readyz are served.
+    #[arg(long, env = "SHED_HTTP_ADDRESS", default_value = "0.0.0.0:8080")]
+    pub http_address: std::net::SocketAddr,
+    /// Write logs as JSON, one object per line.
+    #[arg(long, env = "SHED_LOG_JSON")]
+    pub log_json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct AgentArgs {
+    /// Only write the resume file, then end.
+    #[arg(long)]
+    init_only: bool,
+}
+
+impl Args {
+    /// Carries out the sub-command.
+    ///
+    /// # Errors
+    /// Whatever keeps it from starting, or ends it.
+    pub fn run(self) -> anyhow::Result<()> {
+        match self.command {
+            Command::Operator(_args) => anyhow::bail!("not wired yet"),
+            Command::Agent(_args) => anyhow::bail!("not wired yet"),
+            Command::Crds => {
+                print!("{}", serde_yaml_ng::to_string(&DeadlineJob::crd())?);
+                Ok(())
+            }
+        }
+    }
+}
