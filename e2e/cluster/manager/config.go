@@ -125,13 +125,13 @@ func (c *config) nodes() []string {
 
 // The cluster's 10.x.0.0/16: .0.1 is the host's end of the link, .0.11 and up
 // are the nodes, .11.0/24 and up their pods, the upper half the services.
-func (c *config) hostIP() string          { return fmt.Sprintf("10.%d.0.1", c.Net) }
-func (c *config) nodeIP(i int) string     { return fmt.Sprintf("10.%d.0.%d", c.Net, 11+i) }
-func (c *config) podSubnet(i int) string  { return fmt.Sprintf("10.%d.%d.0/24", c.Net, 11+i) }
-func (c *config) wholeSubnet() string     { return fmt.Sprintf("10.%d.0.0/16", c.Net) }
-func (c *config) lowerSubnet() string     { return fmt.Sprintf("10.%d.0.0/17", c.Net) }
-func (c *config) serviceSubnet() string   { return fmt.Sprintf("10.%d.128.0/17", c.Net) }
-func (c *config) serviceIP(n int) string  { return fmt.Sprintf("10.%d.128.%d", c.Net, n) }
+func (c *config) hostIP() string             { return fmt.Sprintf("10.%d.0.1", c.Net) }
+func (c *config) nodeIP(i int) string        { return fmt.Sprintf("10.%d.0.%d", c.Net, 11+i) }
+func (c *config) podSubnet(i int) string     { return fmt.Sprintf("10.%d.%d.0/24", c.Net, 11+i) }
+func (c *config) wholeSubnet() string        { return fmt.Sprintf("10.%d.0.0/16", c.Net) }
+func (c *config) lowerSubnet() string        { return fmt.Sprintf("10.%d.0.0/17", c.Net) }
+func (c *config) serviceSubnet() string      { return fmt.Sprintf("10.%d.128.0/17", c.Net) }
+func (c *config) serviceIP(n int) string     { return fmt.Sprintf("10.%d.128.%d", c.Net, n) }
 func (c *config) nodeCgroup(n string) string { return "shed-" + c.id + "-" + n }
 
 // apiAddress is where the apiserver listens. With real nodes that is the

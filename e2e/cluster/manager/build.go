@@ -1,0 +1,195 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	kubeVersion = "v1.34.4"
+	helmVersion = "v3.22.0"
+	kwokVersion = "v0.8.0"
+)
+
+// toolModules are the programs that their own modules can install.
+var toolModules = map[string]struct{ module, version, guess string }{
+	"helm": {"helm.sh/helm/v3/cmd/helm", helmVersion, "about 3 min"},
+	"kwok": {"sigs.k8s.io/kwok/cmd/kwok", kwokVersion, "about 2 min"},
+}
+
+// sourceFolder is e2e/cluster of the checkout; the wrapper script names it.
+func sourceFolder() (string, error) {
+	folder := os.Getenv("SHED_CLUSTER_DIR")
+	if _, err := os.Stat(filepath.Join(folder, "kube", "go.mod")); folder == "" || err != nil {
+		return "", fmt.Errorf("SHED_CLUSTER_DIR=%q is not e2e/cluster of a checkout: start this program through e2e/cluster/cluster", folder)
+	}
+	return folder, nil
+}
+
+func cacheFolder() string {
+	base := os.Getenv("XDG_CACHE_HOME")
+	if base == "" {
+		base = filepath.Join(os.Getenv("HOME"), ".cache")
+	}
+	return filepath.Join(base, "shed")
+}
+
+// kubeFolder is named after the version and the sources that decide what the
+// binary is: a changed go.mod or main.go makes another build.
+func kubeFolder() (string, error) {
+	source, err := sourceFolder()
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
+		text, err := os.ReadFile(filepath.Join(source, "kube", name))
+		if err != nil {
+			return "", err
+		}
+		hash.Write(text)
+	}
+	sum := hex.EncodeToString(hash.Sum(nil))[:12]
+	return filepath.Join(cacheFolder(), "kube-"+kubeVersion+"-"+sum), nil
+}
+
+func toolFolder(name string) string {
+	return filepath.Join(cacheFolder(), name+"-"+toolModules[name].version)
+}
+
+// ensureKube returns the path of the one binary that is all of Kubernetes.
+func ensureKube() (string, error) {
+	folder, err := kubeFolder()
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(folder, "kube")
+	err = ensureBuilt(binary, "kubernetes "+kubeVersion, "about 5 min on 2 cores the first time", func(part string) *exec.Cmd {
+		source, _ := sourceFolder()
+		const at = "-X k8s.io/component-base/version."
+		number := strings.Split(strings.TrimPrefix(kubeVersion, "v"), ".")
+		flags := "-s -w " + at + "gitVersion=" + kubeVersion + " " + at + "gitMajor=" + number[0] + " " +
+			at + "gitMinor=" + number[1] + " " + at + "gitTreeState=clean"
+		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", flags, "-o", part, ".")
+		cmd.Dir = filepath.Join(source, "kube")
+		return cmd
+	})
+	if err != nil {
+		return "", err
+	}
+	// kubectl is the same file under another name.
+	link := filepath.Join(folder, "bin", "kubectl")
+	if _, err := os.Lstat(link); err == nil {
+		return binary, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+		return "", err
+	}
+	if err := os.Symlink(filepath.Join("..", "kube"), link); err != nil && !os.IsExist(err) {
+		return "", err
+	}
+	return binary, nil
+}
+
+func ensureTool(name string) (string, error) {
+	tool, ok := toolModules[name]
+	if !ok {
+		return "", usagef("unknown tool %q: helm and kwok are the ones there are", name)
+	}
+	binary := filepath.Join(toolFolder(name), name)
+	return binary, ensureBuilt(binary, name+" "+tool.version, tool.guess, func(part string) *exec.Cmd {
+		// `go install` names the file itself, so it gets a folder of its own,
+		// and the shell moves the file to where the caller expects it.
+		cmd := exec.Command("sh", "-c", `go install -trimpath -ldflags "-s -w" "$1" && mv "$GOBIN/$2" "$3" && rmdir "$GOBIN"`,
+			"sh", tool.module+"@"+tool.version, name, part)
+		cmd.Env = append(os.Environ(), "GOBIN="+part+".d")
+		cmd.Dir = "/"
+		return cmd
+	})
+}
+
+// ensureBuilt builds into a file beside the final one and renames it, under a
+// lock, so that concurrent callers build once and nobody sees half a binary.
+func ensureBuilt(binary, what, guess string, command func(part string) *exec.Cmd) error {
+	if _, err := os.Stat(binary); err == nil {
+		return nil
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		return fmt.Errorf("the Go toolchain is missing: install Go 1.26 or later and put it on PATH")
+	}
+	lock, err := lockFile(filepath.Dir(binary)+".lock", "somebody else is building "+what+"; waiting for it")
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if _, err := os.Stat(binary); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(binary), 0o755); err != nil {
+		return err
+	}
+	part := binary + ".part"
+	cmd := command(part)
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	// Without C the binary is static and needs no C compiler.
+	cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
+	if err := runWithProgress(cmd, what, guess); err != nil {
+		return err
+	}
+	return os.Rename(part, binary)
+}
+
+func runWithProgress(cmd *exec.Cmd, what, guess string) error {
+	var text strings.Builder
+	cmd.Stdout, cmd.Stderr = &text, &text
+	began := time.Now()
+	say("building %s (%s)", what, guess)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	ticker := time.NewTicker(10 * time.Second)
+	defer ticker.Stop()
+	for {
+		elapsed := func() int { return int(time.Since(began).Seconds()) }
+		select {
+		case err := <-done:
+			if err != nil {
+				return fmt.Errorf("building %s failed after %d s: %v\n%s", what, elapsed(), err, lastLines(text.String(), 30))
+			}
+			say("built %s in %d s", what, elapsed())
+			return nil
+		case <-ticker.C:
+			say("building %s … %d s (%s)", what, elapsed(), guess)
+		}
+	}
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if len(lines) > n {
+		lines = lines[len(lines)-n:]
+	}
+	return strings.Join(lines, "\n")
+}
+
+func runTool(args []string) error {
+	if len(args) != 1 {
+		return usagef("usage: cluster tool helm|kwok")
+	}
+	path, err := ensureTool(args[0])
+	if err != nil {
+		return err
+	}
+	fmt.Println(path)
+	return nil
+}
