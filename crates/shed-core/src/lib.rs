@@ -9,9 +9,13 @@
 //! No Kubernetes, no async, no clock, no files, no environment, no logging, no hash order, and
 //! transcendental functions from `libm` alone: a run is bit-identical on every machine.
 
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixtures;
 pub mod ids;
 pub mod index_set;
 pub mod plan;
+pub mod plan_check;
 pub mod resources;
+pub mod settle;
 pub mod snapshot;
 pub mod time;

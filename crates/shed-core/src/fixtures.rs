@@ -1,0 +1,480 @@
+//! Builders for tests, here and in other crates (feature `fixtures`): a snapshot in a few
+//! words. Times are seconds on a clock on which jobs are submitted at 0 unless said.
+
+use std::sync::Arc;
+
+use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex, Tenant};
+use crate::index_set::IndexSet;
+use crate::resources::Resources;
+use crate::snapshot::{
+    AttemptKind, AttemptSnapshot, AttemptState, Conclusion, Idempotency, JobPhase, JobRules,
+    JobSnapshot, KillKind, Node, NodeIndex, OnMiss, Progress, Resume, ResumePoint, Snapshot,
+    SpeculationMode, TaskSnapshot,
+};
+use crate::time::{Instant, Span};
+
+/// An instant from seconds.
+#[must_use]
+pub fn at(seconds: f64) -> Instant {
+    Instant(Span::from_seconds_f64(seconds).0)
+}
+
+/// An attempt under construction.
+#[derive(Debug, Clone)]
+pub struct AttemptBuilder(AttemptSnapshot);
+
+/// A running original that was launched at 0 and started at 1 s.
+#[must_use]
+pub fn attempt(number: u32) -> AttemptBuilder {
+    AttemptBuilder(AttemptSnapshot {
+        number: AttemptNumber(number),
+        kind: if number == 0 {
+            AttemptKind::Original
+        } else {
+            AttemptKind::Clone
+        },
+        state: AttemptState::Running,
+        kill: None,
+        launched: at(0.0),
+        node: None,
+        started: Some(at(1.0)),
+        start_progress: 0.0,
+        progress: None,
+        checkpoint: None,
+    })
+}
+
+impl AttemptBuilder {
+    /// Launched at, and started one second later.
+    #[must_use]
+    pub fn launched(mut self, seconds: f64) -> Self {
+        self.0.launched = at(seconds);
+        self.0.started = self.0.started.map(|_| at(seconds + 1.0));
+        self
+    }
+
+    /// As this kind; by default number 0 is the original and others are clones.
+    #[must_use]
+    pub fn kind(mut self, kind: AttemptKind) -> Self {
+        self.0.kind = kind;
+        self
+    }
+
+    /// Reported `value` at `seconds`, the first report having come one second after the start.
+    #[must_use]
+    pub fn progress(mut self, value: f64, seconds: f64) -> Self {
+        let started = self.0.started.unwrap_or(self.0.launched);
+        let first_at = started.plus(Span::from_seconds(1)).min(at(seconds));
+        let begin = self.0.start_progress;
+        let share = first_at.since(started).seconds() / at(seconds).since(started).seconds();
+        self.0.progress = Some(Progress {
+            first_at,
+            first: if share.is_finite() {
+                begin + (value - begin) * share
+            } else {
+                value
+            },
+            last_at: at(seconds),
+            last: value,
+        });
+        self
+    }
+
+    /// Began at this progress.
+    #[must_use]
+    pub fn resumed_at(mut self, progress: f64) -> Self {
+        self.0.start_progress = progress;
+        self
+    }
+
+    /// Reported a checkpoint.
+    #[must_use]
+    pub fn checkpoint(mut self, progress: f64) -> Self {
+        self.0.checkpoint = Some(resume_point(progress));
+        self
+    }
+
+    /// Runs on this node.
+    #[must_use]
+    pub fn on(mut self, node: usize) -> Self {
+        self.0.node = Some(NodeIndex(node));
+        self
+    }
+
+    /// Carries this kill record.
+    #[must_use]
+    pub fn killed(mut self, kind: KillKind) -> Self {
+        self.0.kill = Some(kind);
+        self
+    }
+
+    /// In this state; one that has not started has no start.
+    #[must_use]
+    pub fn state(mut self, state: AttemptState) -> Self {
+        self.0.state = state;
+        if matches!(
+            state,
+            AttemptState::Launching | AttemptState::Pending | AttemptState::Stuck { .. }
+        ) {
+            self.0.started = None;
+        }
+        self
+    }
+
+    /// Recorded, pod not seen.
+    #[must_use]
+    pub fn launching(self) -> Self {
+        self.state(AttemptState::Launching)
+    }
+
+    /// Pod seen, not started.
+    #[must_use]
+    pub fn pending(self) -> Self {
+        self.state(AttemptState::Pending)
+    }
+
+    /// Can't start since.
+    #[must_use]
+    pub fn stuck(self, since: f64) -> Self {
+        self.state(AttemptState::Stuck { since: at(since) })
+    }
+
+    /// Ended with 0 at.
+    #[must_use]
+    pub fn succeeded(self, finished: f64) -> Self {
+        self.state(AttemptState::Succeeded {
+            finished: at(finished),
+        })
+    }
+
+    /// Failed by itself at.
+    #[must_use]
+    pub fn failed(self, finished: f64) -> Self {
+        self.state(AttemptState::Failed {
+            finished: at(finished),
+            disrupted: false,
+        })
+    }
+
+    /// Was disrupted at.
+    #[must_use]
+    pub fn disrupted(self, finished: f64) -> Self {
+        self.state(AttemptState::Failed {
+            finished: at(finished),
+            disrupted: true,
+        })
+    }
+
+    /// Vanished.
+    #[must_use]
+    pub fn lost(self) -> Self {
+        self.state(AttemptState::Lost)
+    }
+}
+
+/// A resume point with a checkpoint text made from its progress.
+#[must_use]
+pub fn resume_point(progress: f64) -> ResumePoint {
+    ResumePoint {
+        progress,
+        checkpoint: Arc::from(format!("at {progress}")),
+    }
+}
+
+/// A job under construction.
+#[derive(Debug, Clone)]
+pub struct JobBuilder(JobSnapshot);
+
+/// An active job of 4 tasks of 1 cpu each, submitted at 0 and due at 60 s, whose attempts
+/// report progress; two live copies do no harm, clones start over, the deadline is soft.
+#[must_use]
+pub fn job(key: &str) -> JobBuilder {
+    let rules = JobRules {
+        completions: 4,
+        parallelism: u32::MAX,
+        idempotency: Idempotency::Safe,
+        resume: Resume::None,
+        speculation: SpeculationMode::Enabled,
+        max_clones_per_task: 5,
+        on_miss: OnMiss::Continue,
+        backoff_limit: 3,
+        suspend: false,
+    };
+    JobBuilder(JobSnapshot {
+        key: JobKey::from(key),
+        tenant: Tenant::from("default"),
+        submitted: at(0.0),
+        deadline: Some(at(60.0)),
+        rules,
+        phase: JobPhase::Active,
+        launched_before: true,
+        reports_progress: true,
+        demand: demand(1000),
+        eligible_nodes: Arc::from([]),
+        done: IndexSet::new(),
+        failed: IndexSet::new(),
+        tasks: Vec::new(),
+        ended_runs: Vec::new(),
+        launch_not_before: None,
+        facts_as_of: at(0.0),
+    })
+}
+
+fn demand(milli_cpu: i64) -> Resources {
+    Resources::from_pairs([("cpu", milli_cpu), ("pods", 1)])
+}
+
+impl JobBuilder {
+    /// Anything that has no word of its own here.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut JobSnapshot)) -> Self {
+        change(&mut self.0);
+        self
+    }
+
+    /// Submitted at; the deadline moves along.
+    #[must_use]
+    pub fn submitted(self, seconds: f64) -> Self {
+        self.with(|job| {
+            let moved = at(seconds).since(job.submitted);
+            job.submitted = at(seconds);
+            job.deadline = job.deadline.map(|deadline| deadline.plus(moved));
+        })
+    }
+
+    /// Due that long after its submission.
+    #[must_use]
+    pub fn deadline_in(self, seconds: f64) -> Self {
+        self.with(|job| job.deadline = Some(job.submitted.plus(Span::from_seconds_f64(seconds))))
+    }
+
+    /// Of that many tasks.
+    #[must_use]
+    pub fn tasks(self, completions: u32) -> Self {
+        self.with(|job| job.rules.completions = completions)
+    }
+
+    /// With at most that many tasks at a time.
+    #[must_use]
+    pub fn parallelism(self, tasks: u32) -> Self {
+        self.with(|job| job.rules.parallelism = tasks)
+    }
+
+    /// Each attempt of which requests that much cpu.
+    #[must_use]
+    pub fn cpu(self, milli_cpu: i64) -> Self {
+        self.with(|job| job.demand = demand(milli_cpu))
+    }
+
+    /// Whose attempts must never be two.
+    #[must_use]
+    pub fn not_idempotent(self) -> Self {
+        self.with(|job| job.rules.idempotency = Idempotency::None)
+    }
+
+    /// Whose clones begin at checkpoints.
+    #[must_use]
+    pub fn resumes(self) -> Self {
+        self.with(|job| job.rules.resume = Resume::Checkpoint)
+    }
+
+    /// With this speculation mode.
+    #[must_use]
+    pub fn speculation(self, mode: SpeculationMode) -> Self {
+        self.with(|job| job.rules.speculation = mode)
+    }
+
+    /// With at most that many clones per task.
+    #[must_use]
+    pub fn max_clones(self, clones: u32) -> Self {
+        self.with(|job| job.rules.max_clones_per_task = clones)
+    }
+
+    /// Which stops at its deadline.
+    #[must_use]
+    pub fn stops_at_deadline(self) -> Self {
+        self.with(|job| job.rules.on_miss = OnMiss::Fail)
+    }
+
+    /// With that back-off limit.
+    #[must_use]
+    pub fn backoff_limit(self, failures: u32) -> Self {
+        self.with(|job| job.rules.backoff_limit = failures)
+    }
+
+    /// Suspended by its user.
+    #[must_use]
+    pub fn suspended(self) -> Self {
+        self.with(|job| job.rules.suspend = true)
+    }
+
+    /// Whose attempts report nothing.
+    #[must_use]
+    pub fn silent(self) -> Self {
+        self.with(|job| job.reports_progress = false)
+    }
+
+    /// Whose fate is recorded.
+    #[must_use]
+    pub fn ending(self, conclusion: Conclusion) -> Self {
+        self.with(|job| job.phase = JobPhase::Ending(conclusion))
+    }
+
+    /// Facts are complete up to.
+    #[must_use]
+    pub fn facts_as_of(self, seconds: f64) -> Self {
+        self.with(|job| job.facts_as_of = at(seconds))
+    }
+
+    /// Nothing of it was ever launched.
+    #[must_use]
+    pub fn never_launched(self) -> Self {
+        self.with(|job| job.launched_before = false)
+    }
+
+    /// These tasks have winners and no attempts any more.
+    #[must_use]
+    pub fn done(self, tasks: impl IntoIterator<Item = u32>) -> Self {
+        self.with(|job| {
+            for index in tasks {
+                job.done.insert(TaskIndex(index));
+            }
+        })
+    }
+
+    /// These tasks have failed for good.
+    #[must_use]
+    pub fn failed(self, tasks: impl IntoIterator<Item = u32>) -> Self {
+        self.with(|job| {
+            for index in tasks {
+                job.failed.insert(TaskIndex(index));
+            }
+        })
+    }
+
+    /// Winners took that many seconds.
+    #[must_use]
+    pub fn ended_runs(self, seconds: impl IntoIterator<Item = f64>) -> Self {
+        self.with(|job| {
+            let spans = seconds.into_iter().map(Span::from_seconds_f64);
+            job.ended_runs.extend(spans);
+        })
+    }
+
+    /// Task `index` has these attempts.
+    #[must_use]
+    pub fn task(self, index: u32, attempts: impl IntoIterator<Item = AttemptBuilder>) -> Self {
+        self.task_with(index, attempts, |_| ())
+    }
+
+    /// Task `index` has these attempts and this history.
+    #[must_use]
+    pub fn task_with(
+        mut self,
+        index: u32,
+        attempts: impl IntoIterator<Item = AttemptBuilder>,
+        history: impl FnOnce(&mut TaskSnapshot),
+    ) -> Self {
+        let mut task = TaskSnapshot {
+            index: TaskIndex(index),
+            winner: None,
+            attempts: attempts.into_iter().map(|builder| builder.0).collect(),
+            failures: 0,
+            clone_failures: 0,
+            retry_not_before: None,
+            resume_point: None,
+        };
+        history(&mut task);
+        if task.winner.is_some() {
+            self.0.done.insert(task.index);
+        }
+        let position = self
+            .0
+            .tasks
+            .partition_point(|other| other.index < task.index);
+        self.0.tasks.insert(position, task);
+        self
+    }
+
+    /// The job, eligible for no node: enough for `settle`.
+    #[must_use]
+    pub fn build(self) -> JobSnapshot {
+        self.0
+    }
+}
+
+/// A cluster under construction.
+#[derive(Debug, Clone)]
+pub struct World {
+    snapshot: Snapshot,
+}
+
+/// A cluster at `now` seconds of `nodes` equal nodes with `milli_cpu` and 110 pods each.
+#[must_use]
+pub fn world(now: f64, nodes: usize, milli_cpu: i64) -> World {
+    let allocatable = Resources::from_pairs([("cpu", milli_cpu), ("pods", 110)]);
+    let nodes = (0..nodes).map(|number| Node {
+        name: NodeName::from(format!("node-{number}").as_str()),
+        allocatable: allocatable.clone(),
+        free: allocatable.clone(),
+        used_by_others: Resources::default(),
+    });
+    World {
+        snapshot: Snapshot {
+            now: at(now),
+            nodes: nodes.collect(),
+            jobs: Vec::new(),
+            launch_overhead: None,
+        },
+    }
+}
+
+impl World {
+    /// Adds a job; one without eligible nodes may use all of them.
+    #[must_use]
+    pub fn job(mut self, builder: JobBuilder) -> Self {
+        let mut job = builder.0;
+        if job.eligible_nodes.is_empty() {
+            job.eligible_nodes = (0..self.snapshot.nodes.len()).map(NodeIndex).collect();
+        }
+        job.facts_as_of = job.facts_as_of.max(self.snapshot.now);
+        self.snapshot.jobs.push(job);
+        self
+    }
+
+    /// Pods of others request that much on a node.
+    #[must_use]
+    pub fn others(mut self, node: usize, milli_cpu: i64) -> Self {
+        self.snapshot.nodes[node]
+            .used_by_others
+            .add(&demand(milli_cpu));
+        self
+    }
+
+    /// The measured launch overhead.
+    #[must_use]
+    pub fn launch_overhead(mut self, seconds: f64) -> Self {
+        self.snapshot.launch_overhead = Some(Span::from_seconds_f64(seconds));
+        self
+    }
+
+    /// The snapshot, with what is free on each node worked out.
+    #[must_use]
+    pub fn build(mut self) -> Snapshot {
+        for node in &mut self.snapshot.nodes {
+            node.free = node.allocatable.clone();
+            node.free.subtract(&node.used_by_others);
+        }
+        for job in &self.snapshot.jobs {
+            let placed = job.tasks.iter().flat_map(|task| &task.attempts);
+            for attempt in placed.filter(|attempt| attempt.holds_capacity()) {
+                if let Some(node) = attempt.node {
+                    self.snapshot.nodes[node.0].free.subtract(&job.demand);
+                }
+            }
+        }
+        let jobs = &mut self.snapshot.jobs;
+        jobs.sort_by(|a, b| (a.submitted, &a.key).cmp(&(b.submitted, &b.key)));
+        self.snapshot
+    }
+}

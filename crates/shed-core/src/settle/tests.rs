@@ -1,0 +1,588 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::fixtures::{AttemptBuilder, JobBuilder, at, attempt, job};
+use crate::ids::TaskIndex;
+use crate::plan_check::settle_check;
+
+/// `settle` at `now` seconds says exactly `expected`, and the rules hold.
+#[track_caller]
+fn check(now: f64, builder: JobBuilder, expected: &[Action]) {
+    let job = builder.build();
+    let actions = settle(at(now), &job);
+    assert_eq!(settle_check(&job, &actions), []);
+    assert_eq!(actions, expected);
+}
+
+fn win(task: u32, number: u32, finished: f64) -> Action {
+    Action::Win {
+        task: TaskIndex(task),
+        attempt: AttemptNumber(number),
+        finished: at(finished),
+    }
+}
+
+fn count(task: u32, number: u32, outcome: Outcome) -> Action {
+    Action::Count {
+        task: TaskIndex(task),
+        attempt: AttemptNumber(number),
+        outcome,
+    }
+}
+
+fn kill(task: u32, number: u32, kind: KillKind, survivor: Option<u32>) -> Action {
+    Action::Kill(Kill {
+        task: TaskIndex(task),
+        attempt: AttemptNumber(number),
+        kind,
+        survivor: survivor.map(AttemptNumber),
+    })
+}
+
+fn fail_task(task: u32) -> Action {
+    Action::FailTask {
+        task: TaskIndex(task),
+    }
+}
+
+#[test]
+fn a_success_wins_and_its_siblings_die_in_the_same_pass() {
+    check(
+        30.0,
+        job("a").task(
+            1,
+            [attempt(0), attempt(1).succeeded(29.0), attempt(2).pending()],
+        ),
+        &[
+            win(1, 1, 29.0),
+            kill(1, 0, KillKind::Settle, Some(1)),
+            kill(1, 2, KillKind::Settle, Some(1)),
+        ],
+    );
+}
+
+#[test]
+fn of_several_successes_the_earliest_wins_then_the_lowest_number() {
+    check(
+        30.0,
+        job("a").task(0, [attempt(0).succeeded(29.0), attempt(1).succeeded(28.0)]),
+        &[win(0, 1, 28.0), count(0, 0, Outcome::Superseded)],
+    );
+    check(
+        30.0,
+        job("a").task(0, [attempt(3).succeeded(28.0), attempt(4).succeeded(28.0)]),
+        &[win(0, 3, 28.0), count(0, 4, Outcome::Superseded)],
+    );
+}
+
+#[test]
+fn a_recorded_winner_stays_the_winner_whatever_ends_later() {
+    let recorded = |attempts: Vec<AttemptBuilder>| {
+        job("a").task_with(0, attempts, |task| task.winner = Some(AttemptNumber(2)))
+    };
+    check(
+        30.0,
+        recorded(vec![
+            attempt(0).succeeded(3.0).killed(KillKind::Settle),
+            attempt(1).failed(29.0),
+            attempt(3).lost(),
+            attempt(4),
+        ]),
+        &[
+            count(0, 0, Outcome::Superseded),
+            count(0, 1, Outcome::Superseded),
+            count(0, 3, Outcome::Superseded),
+            kill(0, 4, KillKind::Settle, Some(2)),
+        ],
+    );
+    check(30.0, recorded(vec![attempt(2).succeeded(3.0)]), &[]);
+}
+
+#[test]
+fn a_pod_killed_in_the_instant_of_its_success_wins_while_nobody_else_has() {
+    for kind in [
+        KillKind::Prune,
+        KillKind::Evict,
+        KillKind::Suspend,
+        KillKind::Replace,
+        KillKind::Settle,
+    ] {
+        check(
+            30.0,
+            job("a").task(0, [attempt(0), attempt(1).succeeded(29.0).killed(kind)]),
+            &[win(0, 1, 29.0), kill(0, 0, KillKind::Settle, Some(1))],
+        );
+    }
+}
+
+#[test]
+fn what_shed_killed_is_superseded_whatever_its_end() {
+    check(
+        30.0,
+        job("a").task(
+            0,
+            [
+                attempt(0),
+                attempt(1).failed(20.0).killed(KillKind::Prune),
+                attempt(2).disrupted(20.0).killed(KillKind::Evict),
+                attempt(3).lost().killed(KillKind::Replace),
+            ],
+        ),
+        &[
+            count(0, 1, Outcome::Superseded),
+            count(0, 2, Outcome::Superseded),
+            count(0, 3, Outcome::Superseded),
+        ],
+    );
+}
+
+#[test]
+fn a_killed_attempt_that_is_not_gone_yet_is_left_alone() {
+    check(
+        30.0,
+        job("a").task(0, [attempt(0), attempt(1).killed(KillKind::Prune)]),
+        &[],
+    );
+}
+
+#[test]
+fn disruptions_and_losses_spend_no_back_off() {
+    check(
+        30.0,
+        job("a")
+            .backoff_limit(0)
+            .task(0, [attempt(0).disrupted(20.0)])
+            .task(1, [attempt(0).lost()]),
+        &[
+            count(0, 0, Outcome::Disrupted),
+            count(1, 0, Outcome::Disrupted),
+        ],
+    );
+}
+
+#[test]
+fn a_failure_while_a_sibling_lives_spends_no_back_off() {
+    check(
+        30.0,
+        job("a")
+            .backoff_limit(0)
+            .task(0, [attempt(0), attempt(1).failed(20.0)])
+            .task(1, [attempt(0).failed(20.0), attempt(1)]),
+        &[
+            count(0, 1, Outcome::CloneFailed),
+            count(1, 0, Outcome::CloneFailed),
+        ],
+    );
+}
+
+#[test]
+fn two_failures_count_alike_seen_together_or_one_by_one() {
+    check(
+        30.0,
+        job("a").task(0, [attempt(0).failed(25.0), attempt(1).failed(20.0)]),
+        &[
+            count(0, 0, Outcome::Failed),
+            count(0, 1, Outcome::CloneFailed),
+        ],
+    );
+}
+
+#[test]
+fn a_failure_beyond_the_back_off_limit_fails_the_task() {
+    let failed_before = |failures| {
+        job("a")
+            .backoff_limit(2)
+            .task_with(0, [attempt(0).failed(20.0)], move |task| {
+                task.failures = failures;
+            })
+    };
+    check(30.0, failed_before(1), &[count(0, 0, Outcome::Failed)]);
+    check(
+        30.0,
+        failed_before(2),
+        &[count(0, 0, Outcome::Failed), fail_task(0)],
+    );
+}
+
+#[test]
+fn a_task_does_not_fail_while_a_killed_attempt_may_turn_out_to_have_succeeded() {
+    let dying = attempt(1).killed(KillKind::Prune);
+    check(
+        30.0,
+        job("a")
+            .backoff_limit(0)
+            .task(0, [attempt(0).failed(20.0), dying]),
+        &[count(0, 0, Outcome::Failed)],
+    );
+    // The next pass, when it is gone, still knows what to do.
+    check(
+        31.0,
+        job("a").backoff_limit(0).task_with(
+            0,
+            [attempt(1).lost().killed(KillKind::Prune)],
+            |task| {
+                task.failures = 1;
+            },
+        ),
+        &[count(0, 1, Outcome::Superseded), fail_task(0)],
+    );
+}
+
+#[test]
+fn a_stuck_attempt_is_replaced_after_its_grace() {
+    let stuck = || job("a").task(0, [attempt(0).stuck(10.0)]);
+    check(14.9, stuck(), &[]);
+    assert_eq!(settle_wake(at(14.9), &stuck().build()), Some(at(15.0)));
+    check(15.0, stuck(), &[kill(0, 0, KillKind::Replace, None)]);
+}
+
+#[test]
+fn a_suspended_job_loses_its_attempts_but_not_its_success() {
+    check(
+        30.0,
+        job("a")
+            .suspended()
+            .task(0, [attempt(0), attempt(1).stuck(0.0)])
+            .task(1, [attempt(0).succeeded(29.0)]),
+        &[
+            win(1, 0, 29.0),
+            kill(0, 0, KillKind::Suspend, None),
+            kill(0, 1, KillKind::Suspend, None),
+        ],
+    );
+}
+
+#[test]
+fn the_last_win_completes_the_job() {
+    check(
+        30.0,
+        job("a")
+            .tasks(2)
+            .done([0])
+            .task(1, [attempt(0).succeeded(29.0), attempt(1)]),
+        &[
+            win(1, 0, 29.0),
+            Action::End(Conclusion::Complete),
+            kill(1, 1, KillKind::Settle, Some(0)),
+        ],
+    );
+    check(
+        0.0,
+        job("empty").tasks(0),
+        &[Action::End(Conclusion::Complete)],
+    );
+}
+
+#[test]
+fn a_job_whose_tasks_all_ended_with_one_failed_has_failed_indexes() {
+    check(
+        30.0,
+        job("a")
+            .tasks(3)
+            .backoff_limit(0)
+            .done([0])
+            .failed([1])
+            .task(2, [attempt(0).failed(29.0)]),
+        &[
+            count(2, 0, Outcome::Failed),
+            fail_task(2),
+            Action::End(Conclusion::FailedIndexes),
+        ],
+    );
+}
+
+#[test]
+fn a_hard_deadline_ends_the_job_once_facts_reach_beyond_it() {
+    let running = || {
+        job("a")
+            .stops_at_deadline()
+            .task(0, [attempt(0), attempt(1)])
+    };
+    check(70.0, running().facts_as_of(60.9), &[]);
+    check(
+        61.0,
+        running().facts_as_of(61.0),
+        &[
+            Action::End(Conclusion::DeadlineExceeded),
+            kill(0, 0, KillKind::JobEnd, None),
+            kill(0, 1, KillKind::JobEnd, None),
+        ],
+    );
+    check(
+        61.0,
+        running().facts_as_of(61.0).suspended(),
+        &[
+            Action::End(Conclusion::DeadlineExceeded),
+            kill(0, 0, KillKind::JobEnd, None),
+            kill(0, 1, KillKind::JobEnd, None),
+        ],
+    );
+}
+
+#[test]
+fn a_soft_deadline_ends_nothing() {
+    let late = || job("a").task(0, [attempt(0)]).facts_as_of(99.0);
+    check(99.0, late(), &[]);
+    check(
+        99.0,
+        late().task(1, [attempt(0).succeeded(70.0)]),
+        &[win(1, 0, 70.0)],
+    );
+}
+
+#[test]
+fn a_finish_in_time_that_is_seen_after_the_deadline_counts() {
+    check(
+        70.0,
+        job("a")
+            .stops_at_deadline()
+            .tasks(1)
+            .facts_as_of(70.0)
+            .task(0, [attempt(0).succeeded(60.0), attempt(1)]),
+        &[
+            win(0, 0, 60.0),
+            Action::End(Conclusion::Complete),
+            kill(0, 1, KillKind::Settle, Some(0)),
+        ],
+    );
+}
+
+#[test]
+fn a_finish_after_a_hard_deadline_is_late_and_no_win() {
+    check(
+        60.5,
+        job("a")
+            .stops_at_deadline()
+            .facts_as_of(60.5)
+            .task(0, [attempt(0).succeeded(60.001), attempt(1)]),
+        &[count(0, 0, Outcome::Late)],
+    );
+}
+
+#[test]
+fn a_deadline_before_the_submission_ends_the_job_at_once() {
+    let past = || {
+        job("a")
+            .submitted(100.0)
+            .deadline_in(-1.0)
+            .stops_at_deadline()
+            .facts_as_of(100.0)
+    };
+    check(
+        100.0,
+        past().never_launched(),
+        &[Action::End(Conclusion::DeadlineInPast)],
+    );
+    // Facts of the job that reach to its submission also reach beyond such a deadline.
+    check(100.0, past(), &[Action::End(Conclusion::DeadlineExceeded)]);
+    let soft = past()
+        .never_launched()
+        .with(|job| job.rules.on_miss = OnMiss::Continue);
+    check(100.0, soft, &[]);
+}
+
+#[test]
+fn an_ending_job_kills_what_lives_and_finishes_when_nothing_is_left() {
+    let ending = || {
+        job("a")
+            .stops_at_deadline()
+            .facts_as_of(70.0)
+            .ending(Conclusion::DeadlineExceeded)
+    };
+    check(
+        70.0,
+        ending().task(0, [attempt(0), attempt(1).killed(KillKind::JobEnd)]),
+        &[kill(0, 0, KillKind::JobEnd, None)],
+    );
+    check(
+        70.0,
+        ending().task(0, [attempt(0).failed(65.0).killed(KillKind::JobEnd)]),
+        &[
+            count(0, 0, Outcome::Superseded),
+            Action::Finish(Conclusion::DeadlineExceeded),
+        ],
+    );
+    check(
+        70.0,
+        job("b").ending(Conclusion::Complete).done(0..4),
+        &[Action::Finish(Conclusion::Complete)],
+    );
+}
+
+#[test]
+fn late_evidence_turns_a_missed_deadline_into_a_complete_job() {
+    let ending = |finished| {
+        job("a")
+            .tasks(2)
+            .done([0])
+            .stops_at_deadline()
+            .facts_as_of(70.0)
+            .ending(Conclusion::DeadlineExceeded)
+            .task(1, [attempt(0).succeeded(finished).killed(KillKind::JobEnd)])
+    };
+    check(
+        70.0,
+        ending(59.0),
+        &[win(1, 0, 59.0), Action::Finish(Conclusion::Complete)],
+    );
+    check(
+        70.0,
+        ending(61.0),
+        &[
+            count(1, 0, Outcome::Superseded),
+            Action::Finish(Conclusion::DeadlineExceeded),
+        ],
+    );
+}
+
+#[test]
+fn settle_wakes_at_the_deadline_and_again_when_facts_must_reach_beyond_it() {
+    let hard = |facts| job("a").stops_at_deadline().facts_as_of(facts).build();
+    assert_eq!(settle_wake(at(30.0), &hard(30.0)), Some(at(60.0)));
+    assert_eq!(settle_wake(at(60.0), &hard(60.0)), Some(at(61.0)));
+    // Facts lag behind: not in a hot loop.
+    assert_eq!(settle_wake(at(80.0), &hard(60.0)), Some(at(81.0)));
+    let ending = job("a").ending(Conclusion::Complete).build();
+    assert_eq!(settle_wake(at(30.0), &ending), None);
+}
+
+/// What the executor makes of the actions, as far as the next pass depends on it.
+fn apply(job: &mut JobSnapshot, actions: &[Action]) {
+    for action in actions {
+        match action {
+            Action::Win { task, attempt, .. } => {
+                job.done.insert(*task);
+                entry(job, *task).winner = Some(*attempt);
+                entry(job, *task).attempts.retain(|a| a.number != *attempt);
+            }
+            Action::Count {
+                task,
+                attempt,
+                outcome,
+            } => {
+                let task = entry(job, *task);
+                task.failures += u32::from(*outcome == Outcome::Failed);
+                task.attempts.retain(|a| a.number != *attempt);
+            }
+            Action::FailTask { task } => {
+                job.failed.insert(*task);
+            }
+            Action::End(conclusion) => job.phase = JobPhase::Ending(*conclusion),
+            Action::Finish(_) => job.tasks.clear(),
+            Action::Kill(kill) => {
+                let attempts = &mut entry(job, kill.task).attempts;
+                let victim = attempts.iter_mut().find(|a| a.number == kill.attempt);
+                victim.unwrap().kill = Some(kill.kind);
+            }
+            Action::Launch(_) => unreachable!("settle launches nothing"),
+        }
+    }
+}
+
+fn entry(job: &mut JobSnapshot, index: TaskIndex) -> &mut TaskSnapshot {
+    let found = job.tasks.iter_mut().find(|task| task.index == index);
+    found.unwrap()
+}
+
+fn any_attempt() -> impl Strategy<Value = AttemptBuilder> {
+    let kill = proptest::option::weighted(0.3, any_kill());
+    (0..9u8, 10..90u32, kill).prop_map(|(state, finished, kill)| {
+        let finished = f64::from(finished);
+        let built = match state {
+            0 => attempt(0).launching(),
+            1 => attempt(0).pending(),
+            2 => attempt(0).stuck(finished),
+            3 => attempt(0).succeeded(finished),
+            4 => attempt(0).failed(finished),
+            5 => attempt(0).disrupted(finished),
+            6 => attempt(0).lost(),
+            _ => attempt(0),
+        };
+        match kill {
+            Some(kind) => built.killed(kind),
+            None => built,
+        }
+    })
+}
+
+fn any_kill() -> impl Strategy<Value = KillKind> {
+    prop_oneof![
+        Just(KillKind::Settle),
+        Just(KillKind::Prune),
+        Just(KillKind::Evict),
+        Just(KillKind::Replace),
+        Just(KillKind::Suspend),
+        Just(KillKind::JobEnd),
+    ]
+}
+
+fn any_job() -> impl Strategy<Value = JobSnapshot> {
+    let tasks = proptest::collection::vec(
+        (
+            proptest::collection::vec(any_attempt(), 0..4),
+            0..3u32,
+            0..8u8,
+        ),
+        0..5,
+    );
+    let rules = (any::<bool>(), any::<bool>(), 0..3u32, 0..6u8);
+    (tasks, rules, 0..100u32).prop_map(|(tasks, (hard, suspended, limit, phase), facts)| {
+        let mut builder = job("any")
+            .tasks(tasks.len() as u32)
+            .backoff_limit(limit)
+            .facts_as_of(f64::from(facts))
+            .with(|job| job.rules.suspend = suspended);
+        if hard {
+            builder = builder.stops_at_deadline();
+        }
+        if phase == 0 {
+            builder = builder.ending(Conclusion::DeadlineExceeded);
+        }
+        for (index, (attempts, failures, fate)) in (0u32..).zip(tasks) {
+            builder = builder.task_with(index, attempts, |task| {
+                for (number, attempt) in (0u32..).zip(&mut task.attempts) {
+                    attempt.number = AttemptNumber(number);
+                }
+                task.failures = failures;
+                task.winner = (fate == 0).then_some(AttemptNumber(9));
+            });
+            if fate == 1 {
+                builder = builder.failed([index]);
+            }
+        }
+        builder.build()
+    })
+}
+
+proptest! {
+    #[test]
+    fn settle_obeys_its_rules_and_comes_to_rest(mut job in any_job(), now in 0..100u32) {
+        let now = at(f64::from(now));
+        for pass in 0..4 {
+            let actions = settle(now, &job);
+            prop_assert_eq!(settle_check(&job, &actions), vec![]);
+            let finished = actions.iter().any(|a| matches!(a, Action::Finish(_)));
+            if actions.is_empty() || finished {
+                return Ok(());
+            }
+            prop_assert!(pass < 3, "still acting: {:?}", actions);
+            apply(&mut job, &actions);
+        }
+    }
+
+    #[test]
+    fn settle_loses_no_success_in_time(job in any_job(), now in 0..100u32) {
+        let actions = settle(at(f64::from(now)), &job);
+        for task in job.tasks.iter().filter(|task| !job.has_ended(task.index)) {
+            let success = task.attempts.iter().any(|attempt| {
+                matches!(attempt.state, AttemptState::Succeeded { finished }
+                    if !is_late(&job, finished))
+            });
+            let wins = actions
+                .iter()
+                .filter(|a| matches!(a, Action::Win { task: index, .. } if *index == task.index))
+                .count();
+            prop_assert_eq!(wins, usize::from(success));
+        }
+    }
+}
