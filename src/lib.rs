@@ -2,3 +2,9 @@
 
 pub mod api;
 pub mod args;
+pub mod book;
+pub mod clock;
+#[cfg(test)]
+pub mod fixtures;
+pub mod observe;
+pub mod validate;

@@ -17,9 +17,9 @@ pub struct Ledger {
     /// The first unsuspended pass: what clockStart: Start counts from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_pass: Option<MicroTime>,
-    /// Whether any attempt was ever recorded.
-    #[serde(default)]
-    pub launched: bool,
+    /// When the first attempt was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<MicroTime>,
     /// Indexes of tasks with a winner.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub done: String,

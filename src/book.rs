@@ -1,0 +1,287 @@
+//! The ledger in memory: reads it from a job's status, takes actions, writes it back. No client.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use shed_core::ids::{AttemptNumber, TaskIndex};
+use shed_core::index_set::{IndexSet, ParseIndexSetError};
+use shed_core::plan::{Launch, Outcome};
+use shed_core::snapshot::{AttemptKind, Conclusion, KillKind, ResumePoint};
+use shed_core::time::{Instant, Span};
+
+use crate::api::{AttemptCounts, AttemptEntry, DeadlineJobStatus, Ledger, ResumeEntry, TaskEntry};
+use crate::clock::{micro_instant, micro_time};
+
+/// How many execution times of winners are kept for the estimate of t_min and β.
+const ENDED_RUNS_MAX: usize = 32;
+/// Back-off before the first retry of a failed task; doubles with each failure.
+const RETRY_BACKOFF: Span = Span::from_seconds(1);
+/// No retry waits longer than this.
+const RETRY_BACKOFF_MAX: Span = Span::from_seconds(60);
+
+/// A job's book.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Book {
+    /// Raised by one with every write.
+    pub revision: i64,
+    /// The first unsuspended pass.
+    pub first_pass: Option<Instant>,
+    /// When the first attempt was recorded.
+    pub started: Option<Instant>,
+    /// Tasks with a winner.
+    pub done: IndexSet,
+    /// Tasks that have failed for good.
+    pub failed: IndexSet,
+    /// When the latest winner finished.
+    pub last_win: Option<Instant>,
+    /// The job's fate.
+    pub ending: Option<Conclusion>,
+    /// Whether it is final.
+    pub finished: bool,
+    /// Tasks with uncounted attempts or a history.
+    pub tasks: BTreeMap<u32, TaskEntry>,
+    /// Execution times of the latest winners.
+    pub ended_runs: Vec<Span>,
+    /// Totals.
+    pub counts: AttemptCounts,
+}
+
+impl Book {
+    /// Reads the book from a status; an empty status is an empty book.
+    ///
+    /// # Errors
+    /// If the index ranges were edited into something that is none.
+    pub fn from_status(status: Option<&DeadlineJobStatus>) -> Result<Self, ParseIndexSetError> {
+        let Some(status) = status else {
+            return Ok(Self::default());
+        };
+        let counts = status.attempts;
+        let Some(ledger) = &status.ledger else {
+            return Ok(Self {
+                counts,
+                ..Self::default()
+            });
+        };
+        Ok(Self {
+            revision: ledger.revision,
+            first_pass: ledger.first_pass.as_ref().map(micro_instant),
+            started: ledger.started.as_ref().map(micro_instant),
+            done: ledger.done.parse()?,
+            failed: ledger.failed.parse()?,
+            last_win: ledger.last_win.as_ref().map(micro_instant),
+            ending: ledger.ending,
+            finished: ledger.finished,
+            tasks: ledger
+                .tasks
+                .iter()
+                .map(|task| (task.index, task.clone()))
+                .collect(),
+            ended_runs: ledger.ended_runs_ms.iter().map(|&ms| Span(ms)).collect(),
+            counts,
+        })
+    }
+
+    /// The book as the ledger of the next write.
+    #[must_use]
+    pub fn to_ledger(&self) -> Ledger {
+        let micro = |instant: Option<Instant>| -> Option<MicroTime> { instant.map(micro_time) };
+        Ledger {
+            revision: self.revision,
+            first_pass: micro(self.first_pass),
+            started: micro(self.started),
+            done: self.done.to_string(),
+            failed: self.failed.to_string(),
+            last_win: micro(self.last_win),
+            ending: self.ending,
+            finished: self.finished,
+            tasks: self.tasks.values().cloned().collect(),
+            ended_runs_ms: self.ended_runs.iter().map(|span| span.0).collect(),
+        }
+    }
+
+    /// The attempt's entry, if its end is not counted yet.
+    #[must_use]
+    pub fn attempt(&self, task: u32, number: u32) -> Option<&AttemptEntry> {
+        let entry = self.tasks.get(&task)?;
+        entry
+            .attempts
+            .iter()
+            .find(|attempt| attempt.number == number)
+    }
+
+    /// Whether this attempt number was ever given out.
+    #[must_use]
+    pub fn knows(&self, task: u32, number: u32) -> bool {
+        self.done.contains(TaskIndex(task))
+            || self.failed.contains(TaskIndex(task))
+            || self
+                .tasks
+                .get(&task)
+                .is_some_and(|entry| number < entry.next_attempt)
+    }
+
+    /// Records a launch: the number is durable before the pod exists.
+    pub fn launch(&mut self, launch: &Launch, now: Instant) -> AttemptNumber {
+        let entry = self.entry(launch.task);
+        let number = entry.next_attempt;
+        entry.next_attempt += 1;
+        entry.retry_not_before = None;
+        let resume = launch.resume.as_ref().map(resume_entry);
+        keep_best(&mut entry.resume, resume.as_ref());
+        entry.attempts.push(AttemptEntry {
+            number,
+            kind: launch.kind,
+            launched: micro_time(now),
+            resume,
+            avoid: launch.avoid.iter().map(ToString::to_string).collect(),
+            kill: None,
+        });
+        self.started.get_or_insert(now);
+        match launch.kind {
+            AttemptKind::Original => self.counts.originals += 1,
+            AttemptKind::Clone => self.counts.clones += 1,
+            AttemptKind::Retry => self.counts.retries += 1,
+        }
+        AttemptNumber(number)
+    }
+
+    /// Records why an attempt must die; false if it is not alive any more.
+    pub fn kill(&mut self, task: TaskIndex, number: AttemptNumber, kind: KillKind) -> bool {
+        let attempt = self.tasks.get_mut(&task.0).and_then(|entry| {
+            entry
+                .attempts
+                .iter_mut()
+                .find(|attempt| attempt.number == number.0)
+        });
+        match attempt {
+            Some(attempt) if attempt.kill.is_none() => {
+                attempt.kill = Some(kind);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Records a winner; false if the task has one already.
+    pub fn win(
+        &mut self,
+        task: TaskIndex,
+        number: AttemptNumber,
+        finished: Instant,
+        run: Option<Span>,
+    ) -> bool {
+        if self.done.contains(task) {
+            return false;
+        }
+        let Some(attempt) = self.take(task, number) else {
+            return false;
+        };
+        self.done.insert(task);
+        self.entry(task).winner = Some(number.0);
+        self.last_win = self.last_win.max(Some(finished));
+        self.counts.won += 1;
+        if attempt.kind == AttemptKind::Clone {
+            self.counts.clone_wins += 1;
+        }
+        if let Some(run) = run {
+            self.ended_runs.push(run);
+            let surplus = self.ended_runs.len().saturating_sub(ENDED_RUNS_MAX);
+            self.ended_runs.drain(..surplus);
+        }
+        true
+    }
+
+    /// Puts an ended attempt into its bucket, once; false if it was counted before.
+    pub fn count(
+        &mut self,
+        task: TaskIndex,
+        number: AttemptNumber,
+        outcome: Outcome,
+        now: Instant,
+    ) -> bool {
+        if self.take(task, number).is_none() {
+            return false;
+        }
+        let entry = self.entry(task);
+        match outcome {
+            Outcome::Failed => {
+                entry.failures += 1;
+                let doublings = entry.failures.saturating_sub(1).min(16);
+                let wait = Span(RETRY_BACKOFF.0 << doublings).min(RETRY_BACKOFF_MAX);
+                entry.retry_not_before = Some(micro_time(now.plus(wait)));
+            }
+            Outcome::CloneFailed => entry.clone_failures += 1,
+            Outcome::Superseded | Outcome::Disrupted | Outcome::Late => {}
+        }
+        match outcome {
+            Outcome::Superseded => self.counts.superseded += 1,
+            Outcome::Failed => self.counts.failed += 1,
+            Outcome::CloneFailed => self.counts.clone_failed += 1,
+            Outcome::Disrupted => self.counts.disrupted += 1,
+            Outcome::Late => self.counts.late += 1,
+        }
+        true
+    }
+
+    /// Takes back an attempt whose pod the apiserver refused: it never was.
+    pub fn refuse(&mut self, task: TaskIndex, number: AttemptNumber) -> bool {
+        let taken = self.take(task, number).is_some();
+        if taken {
+            self.counts.refused += 1;
+        }
+        taken
+    }
+
+    /// Keeps a reported checkpoint if it is further than the one that is durable.
+    pub fn keep_checkpoint(&mut self, task: TaskIndex, point: &ResumePoint) {
+        if let Some(entry) = self.tasks.get_mut(&task.0) {
+            keep_best(&mut entry.resume, Some(&resume_entry(point)));
+        }
+    }
+
+    /// Drops entries that say nothing any more: ended tasks whose attempts are all counted.
+    pub fn fold(&mut self) {
+        let (done, failed) = (&self.done, &self.failed);
+        self.tasks.retain(|&index, entry| {
+            let ended = done.contains(TaskIndex(index)) || failed.contains(TaskIndex(index));
+            !(ended && entry.attempts.is_empty())
+        });
+    }
+
+    fn entry(&mut self, task: TaskIndex) -> &mut TaskEntry {
+        self.tasks.entry(task.0).or_insert_with(|| TaskEntry {
+            index: task.0,
+            ..TaskEntry::default()
+        })
+    }
+
+    fn take(&mut self, task: TaskIndex, number: AttemptNumber) -> Option<AttemptEntry> {
+        let entry = self.tasks.get_mut(&task.0)?;
+        let position = entry
+            .attempts
+            .iter()
+            .position(|attempt| attempt.number == number.0)?;
+        Some(entry.attempts.remove(position))
+    }
+}
+
+fn resume_entry(point: &ResumePoint) -> ResumeEntry {
+    ResumeEntry {
+        progress: point.progress,
+        checkpoint: point.checkpoint.to_string(),
+    }
+}
+
+fn keep_best(kept: &mut Option<ResumeEntry>, offered: Option<&ResumeEntry>) {
+    let further = match (&kept, offered) {
+        (_, None) => false,
+        (None, Some(_)) => true,
+        (Some(kept), Some(offered)) => offered.progress > kept.progress,
+    };
+    if further {
+        *kept = offered.cloned();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+use shed_core::plan::LaunchReason;
+
+use super::*;
+
+fn launch(task: u32, kind: AttemptKind) -> Launch {
+    Launch {
+        task: TaskIndex(task),
+        kind,
+        resume: None,
+        avoid: vec!["node-2".into()],
+        surge: false,
+        reason: LaunchReason::Admitted,
+    }
+}
+
+fn written_and_read(book: &Book) -> Book {
+    let status = DeadlineJobStatus {
+        attempts: book.counts,
+        ledger: Some(book.to_ledger()),
+        ..DeadlineJobStatus::default()
+    };
+    let text = serde_json::to_string(&status).unwrap();
+    Book::from_status(Some(&serde_json::from_str(&text).unwrap())).unwrap()
+}
+
+fn race() -> Book {
+    let mut book = Book::default();
+    book.launch(&launch(3, AttemptKind::Original), Instant(1000));
+    book.launch(&launch(3, AttemptKind::Clone), Instant(2000));
+    book
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let mut book = race();
+    book.first_pass = Some(Instant(500));
+    book.keep_checkpoint(
+        TaskIndex(3),
+        &ResumePoint {
+            progress: 0.4,
+            checkpoint: "x".into(),
+        },
+    );
+    book.kill(TaskIndex(3), AttemptNumber(1), KillKind::Prune);
+    book.win(
+        TaskIndex(3),
+        AttemptNumber(0),
+        Instant(5000),
+        Some(Span(4000)),
+    );
+    assert_eq!(written_and_read(&book), book);
+}
+
+#[test]
+fn numbers_are_never_used_twice_even_after_an_end() {
+    let mut book = race();
+    book.count(
+        TaskIndex(3),
+        AttemptNumber(1),
+        Outcome::Superseded,
+        Instant(0),
+    );
+    assert_eq!(
+        book.launch(&launch(3, AttemptKind::Clone), Instant(0)),
+        AttemptNumber(2)
+    );
+}
+
+#[test]
+fn an_attempt_is_counted_once_and_a_task_won_once() {
+    let mut book = race();
+    assert!(book.win(TaskIndex(3), AttemptNumber(1), Instant(9), None));
+    assert!(!book.win(TaskIndex(3), AttemptNumber(0), Instant(8), None));
+    assert!(book.count(
+        TaskIndex(3),
+        AttemptNumber(0),
+        Outcome::Superseded,
+        Instant(9)
+    ));
+    assert!(!book.count(
+        TaskIndex(3),
+        AttemptNumber(0),
+        Outcome::Superseded,
+        Instant(9)
+    ));
+    assert_eq!(
+        (
+            book.counts.won,
+            book.counts.clone_wins,
+            book.counts.superseded
+        ),
+        (1, 1, 1)
+    );
+    book.fold();
+    assert!(book.tasks.is_empty());
+    assert!(
+        book.knows(3, 1),
+        "a pod of a done task is still known as ours"
+    );
+}
+
+#[test]
+fn retries_back_off_exponentially_and_a_clones_failure_does_not() {
+    let mut book = race();
+    book.count(
+        TaskIndex(3),
+        AttemptNumber(1),
+        Outcome::CloneFailed,
+        Instant(0),
+    );
+    assert!(book.tasks[&3].retry_not_before.is_none());
+    book.count(TaskIndex(3), AttemptNumber(0), Outcome::Failed, Instant(0));
+    let wait = |book: &Book| book.tasks[&3].retry_not_before.as_ref().map(micro_instant);
+    assert_eq!(wait(&book), Some(Instant(1000)));
+    for number in 2..12 {
+        book.launch(&launch(3, AttemptKind::Retry), Instant(0));
+        book.count(
+            TaskIndex(3),
+            AttemptNumber(number),
+            Outcome::Failed,
+            Instant(0),
+        );
+    }
+    assert_eq!(wait(&book), Some(Instant(60_000)));
+}
+
+#[test]
+fn a_checkpoint_never_goes_back() {
+    let mut book = race();
+    for progress in [0.4, 0.2, 0.6, 0.5] {
+        let checkpoint = progress.to_string().into();
+        book.keep_checkpoint(
+            TaskIndex(3),
+            &ResumePoint {
+                progress,
+                checkpoint,
+            },
+        );
+    }
+    assert_eq!(book.tasks[&3].resume.as_ref().unwrap().checkpoint, "0.6");
+}

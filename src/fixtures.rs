@@ -1,0 +1,33 @@
+//! Builders of objects for tests.
+
+use crate::api::DeadlineJob;
+
+/// A valid job of 4 tasks with a deadline of 10 minutes; `change` is YAML whose keys replace
+/// those of the specification.
+pub fn job(change: &str) -> DeadlineJob {
+    let mut value: serde_json::Value = serde_yaml_ng::from_str(
+        r"
+apiVersion: shed.dev/v1alpha1
+kind: DeadlineJob
+metadata:
+  name: count
+  namespace: team
+  uid: 11111111-2222-3333-4444-555555555555
+  generation: 1
+  resourceVersion: '7'
+  creationTimestamp: '1970-01-01T00:00:00Z'
+spec:
+  deadline: {within: 10m}
+  completions: 4
+  idempotency: Safe
+  template: {spec: {containers: [{name: task, image: task}]}}
+",
+    )
+    .expect("fixture");
+    let change: Option<serde_json::Map<String, serde_json::Value>> =
+        serde_yaml_ng::from_str(change).expect("change is a YAML map");
+    for (key, field) in change.unwrap_or_default() {
+        value["spec"][key] = field;
+    }
+    serde_json::from_value(value).expect("fixture with change")
+}

@@ -1,0 +1,5 @@
+//! From Kubernetes' objects to the core's facts. No client, no decision.
+
+pub mod node;
+pub mod pod;
+pub mod requests;

@@ -1,0 +1,183 @@
+//! Nodes, and which of them a job's attempts may use.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{
+    Node, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration,
+};
+use shed_core::resources::Resources;
+
+use super::requests;
+
+/// A node, boiled down.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeFacts {
+    /// Name.
+    pub name: Arc<str>,
+    /// Ready and not cordoned.
+    pub usable: bool,
+    /// What pods may use of it.
+    pub allocatable: Resources,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Taints that keep pods away.
+    pub taints: Vec<Taint>,
+}
+
+impl NodeFacts {
+    /// Boils a node down.
+    #[must_use]
+    pub fn from_node(node: &Node) -> Self {
+        let spec = node.spec.as_ref();
+        let status = node.status.as_ref();
+        let ready = status
+            .and_then(|status| status.conditions.as_ref())
+            .into_iter()
+            .flatten()
+            .any(|condition| condition.type_ == "Ready" && condition.status == "True");
+        let cordoned = spec.and_then(|spec| spec.unschedulable).unwrap_or(false);
+        Self {
+            name: Arc::from(node.metadata.name.as_deref().unwrap_or_default()),
+            usable: ready && !cordoned,
+            allocatable: status
+                .and_then(|status| status.allocatable.as_ref())
+                .map(requests::amounts)
+                .unwrap_or_default(),
+            labels: node.metadata.labels.clone().unwrap_or_default(),
+            taints: spec
+                .and_then(|spec| spec.taints.clone())
+                .unwrap_or_default()
+                .into_iter()
+                .filter(|taint| taint.effect != "PreferNoSchedule")
+                .collect(),
+        }
+    }
+
+    /// Whether the scheduler could place a pod of this spec here, room aside: selector,
+    /// required affinity and taints, as the scheduler reads them.
+    #[must_use]
+    pub fn admits(&self, spec: &PodSpec) -> bool {
+        self.usable
+            && spec
+                .node_selector
+                .iter()
+                .flatten()
+                .all(|(key, value)| self.labels.get(key) == Some(value))
+            && self.satisfies_affinity(spec)
+            && self.taints.iter().all(|taint| {
+                spec.tolerations
+                    .iter()
+                    .flatten()
+                    .any(|toleration| tolerates(toleration, taint))
+            })
+    }
+
+    fn satisfies_affinity(&self, spec: &PodSpec) -> bool {
+        let required = spec
+            .affinity
+            .as_ref()
+            .and_then(|affinity| affinity.node_affinity.as_ref())
+            .and_then(|affinity| {
+                affinity
+                    .required_during_scheduling_ignored_during_execution
+                    .as_ref()
+            });
+        required.is_none_or(|selector| {
+            selector
+                .node_selector_terms
+                .iter()
+                .any(|term| self.matches_term(term))
+        })
+    }
+
+    fn matches_term(&self, term: &NodeSelectorTerm) -> bool {
+        let expressions = term.match_expressions.as_deref().unwrap_or_default();
+        let fields = term.match_fields.as_deref().unwrap_or_default();
+        // An empty term matches nothing.
+        !(expressions.is_empty() && fields.is_empty())
+            && expressions
+                .iter()
+                .all(|rule| matches_rule(rule, self.labels.get(&rule.key).map(String::as_str)))
+            && fields
+                .iter()
+                .all(|rule| rule.key == "metadata.name" && matches_rule(rule, Some(&self.name)))
+    }
+}
+
+fn matches_rule(rule: &NodeSelectorRequirement, value: Option<&str>) -> bool {
+    let values = rule.values.as_deref().unwrap_or_default();
+    let listed = value.is_some_and(|value| values.iter().any(|listed| listed == value));
+    let number = |text: Option<&str>| text.and_then(|text| text.parse::<i64>().ok());
+    let bound = number(values.first().map(String::as_str));
+    match rule.operator.as_str() {
+        "In" => listed,
+        "NotIn" => !listed,
+        "Exists" => value.is_some(),
+        "DoesNotExist" => value.is_none(),
+        "Gt" => matches!((number(value), bound), (Some(value), Some(bound)) if value > bound),
+        "Lt" => matches!((number(value), bound), (Some(value), Some(bound)) if value < bound),
+        // An operator that this version does not know: keep away rather than overcount.
+        _ => false,
+    }
+}
+
+fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+    let effect = toleration.effect.as_deref().unwrap_or_default();
+    let key = toleration.key.as_deref().unwrap_or_default();
+    let effect_matches = effect.is_empty() || effect == taint.effect;
+    let key_matches = key.is_empty() || key == taint.key;
+    let value_matches = match toleration.operator.as_deref() {
+        Some("Exists") => true,
+        _ => {
+            toleration.value.as_deref().unwrap_or_default()
+                == taint.value.as_deref().unwrap_or_default()
+                && !key.is_empty()
+        }
+    };
+    effect_matches && key_matches && value_matches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(extra: &str) -> NodeFacts {
+        let yaml = format!(
+            "{{metadata: {{name: node-1, labels: {{zone: a, size: '4'}}}}, spec: {{{extra}}}, \
+             status: {{conditions: [{{type: Ready, status: 'True'}}], allocatable: {{cpu: '2'}}}}}}"
+        );
+        NodeFacts::from_node(&serde_yaml_ng::from_str(&yaml).unwrap())
+    }
+
+    fn spec(extra: &str) -> PodSpec {
+        serde_yaml_ng::from_str(&format!("{{containers: [{{name: c}}], {extra}}}")).unwrap()
+    }
+
+    #[test]
+    fn selectors_and_affinity_are_read_as_the_scheduler_reads_them() {
+        let affinity = |rule: &str| {
+            spec(&format!(
+                "affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: \
+                 {{nodeSelectorTerms: [{{matchExpressions: [{rule}]}}]}}}}}}"
+            ))
+        };
+        assert!(node("").admits(&spec("nodeSelector: {zone: a}")));
+        assert!(!node("").admits(&spec("nodeSelector: {zone: b}")));
+        assert!(node("").admits(&affinity("{key: size, operator: Gt, values: ['3']}")));
+        assert!(!node("").admits(&affinity("{key: size, operator: Lt, values: ['3']}")));
+        assert!(!node("").admits(&affinity("{key: zone, operator: NotIn, values: [a]}")));
+        assert!(node("").admits(&affinity("{key: gpu, operator: DoesNotExist}")));
+    }
+
+    #[test]
+    fn a_taint_keeps_pods_away_unless_tolerated_and_a_cordon_always() {
+        let tainted = node("taints: [{key: only, value: us, effect: NoSchedule}]");
+        assert!(!tainted.admits(&spec("")));
+        assert!(tainted.admits(&spec("tolerations: [{key: only, operator: Exists}]")));
+        assert!(tainted.admits(&spec("tolerations: [{key: only, value: us}]")));
+        assert!(!tainted.admits(&spec("tolerations: [{key: only, value: them}]")));
+        assert!(!node("unschedulable: true").admits(&spec("")));
+        assert!(node("taints: [{key: k, effect: PreferNoSchedule}]").admits(&spec("")));
+    }
+}

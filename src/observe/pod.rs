@@ -1,0 +1,264 @@
+//! A pod, boiled down to what shed needs of it. Nothing else of a pod is kept in memory.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod};
+use shed_core::resources::Resources;
+use shed_core::time::Instant;
+
+use super::requests;
+use crate::api::{ATTEMPT_FINALIZER, LABEL_ATTEMPT, LABEL_INDEX, LABEL_JOB_UID};
+use crate::clock;
+
+/// Reasons of a waiting container that waiting does not cure soon.
+const STUCK_REASONS: [&str; 8] = [
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+];
+
+/// Any pod of the cluster.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PodFacts {
+    /// Namespace.
+    pub namespace: Arc<str>,
+    /// Name.
+    pub name: String,
+    /// Uid.
+    pub uid: String,
+    /// Where it was placed.
+    pub node: Option<Arc<str>>,
+    /// What it requests.
+    pub requests: Resources,
+    /// Whether it has ended and holds nothing any more.
+    pub terminal: bool,
+    /// The rest, if it is an attempt.
+    pub attempt: Option<AttemptFacts>,
+}
+
+/// An attempt pod.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttemptFacts {
+    /// Uid of its job.
+    pub job_uid: Arc<str>,
+    /// Its task.
+    pub task: u32,
+    /// Its number.
+    pub number: u32,
+    /// Whether shed's finalizer is still on it.
+    pub tracked: bool,
+    /// Whether somebody asked for its deletion.
+    pub deleting: bool,
+    /// Its address, once it has one.
+    pub ip: Option<String>,
+    /// How far it is.
+    pub stage: Stage,
+    /// When its first main container started.
+    pub started: Option<Instant>,
+}
+
+/// How far an attempt pod is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stage {
+    /// Its task has not started.
+    Pending,
+    /// It can't start for a reason that waiting does not cure soon.
+    Stuck {
+        /// The kubelet's reason.
+        reason: String,
+        /// The kubelet's message.
+        message: String,
+    },
+    /// Its task runs.
+    Running,
+    /// All main containers ended with 0.
+    Succeeded {
+        /// When the last of them ended.
+        finished: Instant,
+    },
+    /// It ended otherwise.
+    Failed {
+        /// When.
+        finished: Instant,
+        /// Not the task's own doing.
+        disrupted: bool,
+    },
+}
+
+impl PodFacts {
+    /// Boils a pod down; `seen` stands in for an end that has no instant of its own.
+    #[must_use]
+    pub fn from_pod(pod: &Pod, seen: Instant) -> Self {
+        let metadata = &pod.metadata;
+        let phase = phase(pod);
+        let attempt = attempt_facts(pod, seen);
+        // An attempt whose main containers have ended holds nothing, though its sidecar may
+        // take a second longer to go.
+        let ended = attempt.as_ref().is_some_and(|attempt| {
+            matches!(
+                attempt.stage,
+                Stage::Succeeded { .. } | Stage::Failed { .. }
+            )
+        });
+        Self {
+            namespace: Arc::from(metadata.namespace.as_deref().unwrap_or_default()),
+            name: metadata.name.clone().unwrap_or_default(),
+            uid: metadata.uid.clone().unwrap_or_default(),
+            node: pod
+                .spec
+                .as_ref()
+                .and_then(|spec| spec.node_name.as_deref())
+                .map(Arc::from),
+            requests: pod.spec.as_ref().map(requests::of_pod).unwrap_or_default(),
+            terminal: ended || matches!(phase, "Succeeded" | "Failed"),
+            attempt,
+        }
+    }
+}
+
+fn phase(pod: &Pod) -> &str {
+    let status = pod.status.as_ref();
+    status
+        .and_then(|status| status.phase.as_deref())
+        .unwrap_or("Pending")
+}
+
+fn attempt_facts(pod: &Pod, seen: Instant) -> Option<AttemptFacts> {
+    let labels = pod.metadata.labels.as_ref()?;
+    let job_uid = labels.get(LABEL_JOB_UID)?;
+    Some(AttemptFacts {
+        job_uid: Arc::from(job_uid.as_str()),
+        task: labels.get(LABEL_INDEX)?.parse().ok()?,
+        number: labels.get(LABEL_ATTEMPT)?.parse().ok()?,
+        tracked: pod
+            .metadata
+            .finalizers
+            .iter()
+            .flatten()
+            .any(|finalizer| finalizer == ATTEMPT_FINALIZER),
+        deleting: pod.metadata.deletion_timestamp.is_some(),
+        ip: pod.status.as_ref().and_then(|status| status.pod_ip.clone()),
+        stage: stage(pod, seen),
+        started: started(pod),
+    })
+}
+
+fn main_statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
+    let status = pod.status.as_ref();
+    status
+        .and_then(|status| status.container_statuses.as_ref())
+        .into_iter()
+        .flatten()
+}
+
+fn terminated(status: &ContainerStatus) -> Option<&ContainerStateTerminated> {
+    status.state.as_ref()?.terminated.as_ref()
+}
+
+fn stage(pod: &Pod, seen: Instant) -> Stage {
+    let containers = pod.spec.as_ref().map_or(0, |spec| spec.containers.len());
+    let ends: Vec<_> = main_statuses(pod).filter_map(terminated).collect();
+    let finished = ends
+        .iter()
+        .filter_map(|end| end.finished_at.as_ref().map(clock::instant))
+        .max()
+        .unwrap_or(seen);
+    let all_ended = containers > 0 && ends.len() == containers;
+    let all_zero = ends.iter().all(|end| end.exit_code == 0);
+    match phase(pod) {
+        "Succeeded" => Stage::Succeeded { finished },
+        // A container that ended with 0 is not run again under Never nor OnFailure, so the
+        // success is final before the sidecar is gone and the phase follows.
+        _ if all_ended && all_zero => Stage::Succeeded { finished },
+        "Failed" => Stage::Failed {
+            finished,
+            disrupted: is_disrupted(pod),
+        },
+        phase => unfinished_stage(pod, phase),
+    }
+}
+
+fn unfinished_stage(pod: &Pod, phase: &str) -> Stage {
+    let waiting = main_statuses(pod)
+        .chain(init_statuses(pod))
+        .filter_map(|status| status.state.as_ref()?.waiting.as_ref())
+        .find(|waiting| {
+            let reason = waiting.reason.as_deref().unwrap_or_default();
+            STUCK_REASONS.contains(&reason)
+        });
+    if let Some(waiting) = waiting {
+        return Stage::Stuck {
+            reason: waiting.reason.clone().unwrap_or_default(),
+            message: waiting.message.clone().unwrap_or_default(),
+        };
+    }
+    if phase == "Running" && started(pod).is_some() {
+        Stage::Running
+    } else {
+        Stage::Pending
+    }
+}
+
+fn init_statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
+    let status = pod.status.as_ref();
+    status
+        .and_then(|status| status.init_container_statuses.as_ref())
+        .into_iter()
+        .flatten()
+}
+
+/// The failure was done to the pod: a disruption condition says so, or the kubelet evicted it,
+/// or no container ever reported an end of its own (the node is gone).
+fn is_disrupted(pod: &Pod) -> bool {
+    let status = pod.status.as_ref();
+    let condition = status
+        .and_then(|status| status.conditions.as_ref())
+        .into_iter()
+        .flatten()
+        .any(|condition| condition.type_ == "DisruptionTarget" && condition.status == "True");
+    let reason = status.and_then(|status| status.reason.as_deref());
+    let deleted_by_others = pod.metadata.deletion_timestamp.is_some();
+    condition
+        || deleted_by_others
+        || matches!(
+            reason,
+            Some(
+                "Evicted"
+                    | "NodeShutdown"
+                    | "NodeLost"
+                    | "Terminated"
+                    | "Preempting"
+                    | "UnexpectedAdmissionError"
+                    | "NodeAffinity"
+                    | "OutOfcpu"
+                    | "OutOfmemory"
+                    | "OutOfpods"
+            )
+        )
+}
+
+/// The start of the earliest main container's present or last run.
+fn started(pod: &Pod) -> Option<Instant> {
+    main_statuses(pod)
+        .filter_map(|status| {
+            let state = status.state.as_ref()?;
+            let running = state
+                .running
+                .as_ref()
+                .and_then(|run| run.started_at.as_ref());
+            let ended = state
+                .terminated
+                .as_ref()
+                .and_then(|end| end.started_at.as_ref());
+            running.or(ended).map(clock::instant)
+        })
+        .min()
+}
+
+#[cfg(test)]
+mod tests;

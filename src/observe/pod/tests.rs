@@ -1,0 +1,93 @@
+use super::*;
+
+fn facts(status: &str) -> PodFacts {
+    let yaml = format!(
+        r"
+metadata:
+  name: count-abc-3-1
+  namespace: team
+  uid: pod-uid
+  labels:
+    shed.dev/job-uid: job-uid
+    shed.dev/attempt: '1'
+    batch.kubernetes.io/job-completion-index: '3'
+  finalizers: [shed.dev/attempt-tracking]
+spec:
+  nodeName: node-1
+  containers: [{{name: task}}]
+status: {status}
+"
+    );
+    let pod: Pod = serde_yaml_ng::from_str(&yaml).unwrap();
+    PodFacts::from_pod(&pod, Instant(99))
+}
+
+fn stage_of(status: &str) -> Stage {
+    facts(status).attempt.unwrap().stage
+}
+
+#[test]
+fn labels_give_the_attempt_its_identity() {
+    let attempt = facts("{phase: Pending}").attempt.unwrap();
+    assert_eq!((attempt.task, attempt.number), (3, 1));
+    assert_eq!(&*attempt.job_uid, "job-uid");
+    assert!(attempt.tracked && !attempt.deleting);
+}
+
+#[test]
+fn a_success_counts_before_the_sidecar_is_gone() {
+    let status = "{phase: Running, containerStatuses: [{name: task, ready: false, restartCount: 0, \
+        image: i, imageID: i, state: {terminated: {exitCode: 0, finishedAt: '1970-01-01T00:00:05Z'}}}]}";
+    assert_eq!(
+        stage_of(status),
+        Stage::Succeeded {
+            finished: Instant(5000)
+        }
+    );
+    assert!(facts(status).terminal, "it holds no capacity any more");
+}
+
+#[test]
+fn an_exit_code_is_the_tasks_own_failure_and_an_eviction_is_not() {
+    let own = "{phase: Failed, containerStatuses: [{name: task, ready: false, restartCount: 0, \
+        image: i, imageID: i, state: {terminated: {exitCode: 3, finishedAt: '1970-01-01T00:00:05Z'}}}]}";
+    assert_eq!(
+        stage_of(own),
+        Stage::Failed {
+            finished: Instant(5000),
+            disrupted: false
+        }
+    );
+    let evicted = "{phase: Failed, reason: Evicted}";
+    assert_eq!(
+        stage_of(evicted),
+        Stage::Failed {
+            finished: Instant(99),
+            disrupted: true
+        }
+    );
+}
+
+#[test]
+fn an_image_that_cannot_be_pulled_is_stuck_with_the_kubelets_words() {
+    let status = "{phase: Pending, containerStatuses: [{name: task, ready: false, restartCount: 0, \
+        image: i, imageID: i, state: {waiting: {reason: ImagePullBackOff, message: no such image}}}]}";
+    let Stage::Stuck { reason, message } = stage_of(status) else {
+        panic!("not stuck");
+    };
+    assert_eq!(
+        (reason.as_str(), message.as_str()),
+        ("ImagePullBackOff", "no such image")
+    );
+}
+
+#[test]
+fn a_pod_without_our_labels_only_counts_as_load() {
+    let pod: Pod = serde_yaml_ng::from_str(
+        "{metadata: {name: x, namespace: y}, spec: {nodeName: n, containers: [{name: c, resources: {requests: {cpu: '1'}}}]}}",
+    )
+    .unwrap();
+    let facts = PodFacts::from_pod(&pod, Instant(0));
+    assert!(facts.attempt.is_none() && !facts.terminal);
+    assert_eq!(facts.requests.get("cpu"), 1000);
+}

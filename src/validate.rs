@@ -1,0 +1,369 @@
+//! Specification → `ValidatedJob`: the only reader of raw spec fields. What the schema can't
+//! check is checked here, with an error that names the field and the fix.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use shed_core::snapshot::{Idempotency, JobRules, OnMiss, Resume, SpeculationMode};
+use shed_core::time::{Instant, Span};
+
+use crate::api::{self, DeadlineJob, DeadlineJobSpec};
+use crate::clock;
+
+/// A job whose specification can be carried out.
+#[derive(Debug, Clone)]
+pub struct ValidatedJob {
+    /// Identity.
+    pub uid: Arc<str>,
+    /// Namespace.
+    pub namespace: Arc<str>,
+    /// Name.
+    pub name: Arc<str>,
+    /// Generation that was validated.
+    pub generation: i64,
+    /// When it was created.
+    pub created: Instant,
+    /// Deadline, as written.
+    pub deadline: DeadlineRule,
+    /// What decisions depend on.
+    pub rules: JobRules,
+    /// How attempts are asked for progress.
+    pub progress: Option<ProgressRule>,
+    /// Time from the end to the deletion.
+    pub ttl: Option<Span>,
+    /// The pod to run.
+    pub template: Arc<PodTemplateSpec>,
+}
+
+/// The deadline, as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeadlineRule {
+    /// An instant.
+    At(Instant),
+    /// Counted from creation.
+    FromCreation(Span),
+    /// Counted from the first unsuspended pass.
+    FromStart(Span),
+}
+
+impl DeadlineRule {
+    /// The deadline as an instant; absent while its clock has not started.
+    #[must_use]
+    pub fn instant(self, created: Instant, first_pass: Option<Instant>) -> Option<Instant> {
+        match self {
+            Self::At(instant) => Some(instant),
+            Self::FromCreation(span) => Some(created.plus(span)),
+            Self::FromStart(span) => first_pass.map(|start| start.plus(span)),
+        }
+    }
+}
+
+/// How attempts are asked for progress.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgressRule {
+    /// Whom to ask.
+    pub source: ProgressSource,
+    /// Time between two questions.
+    pub period: Span,
+}
+
+/// Whom to ask for progress.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProgressSource {
+    /// The sidecar, which serves what the task writes to a file.
+    Agent,
+    /// The task itself.
+    Task {
+        /// Its port.
+        port: u16,
+        /// Its path.
+        path: Arc<str>,
+    },
+}
+
+/// Why a specification can't be carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidSpec {
+    /// A duration that can't be read.
+    #[error("spec.deadline.within: `{text}` is no duration: write for example 90s, 10m or 1h30m")]
+    Within {
+        /// What was written.
+        text: String,
+    },
+    /// Both or neither of `within` and `at`.
+    #[error("spec.deadline needs exactly one of within and at")]
+    Deadline,
+    /// A number outside its range.
+    #[error("spec.{field}: {value} is outside {low}..={high}: choose a number in that range")]
+    Range {
+        /// The field.
+        field: &'static str,
+        /// What was written.
+        value: i32,
+        /// Smallest allowed.
+        low: i32,
+        /// Largest allowed.
+        high: i32,
+    },
+    /// Neither or both of the progress sources.
+    #[error("spec.progress needs exactly one of file and httpGet")]
+    Progress,
+    /// A restart policy under which a task never ends.
+    #[error(
+        "spec.template.spec.restartPolicy: `{policy}` is not supported: use Never or OnFailure"
+    )]
+    RestartPolicy {
+        /// What was written.
+        policy: String,
+    },
+    /// No pod spec, or no container in it.
+    #[error("spec.template.spec.containers is empty: add the container that runs a task")]
+    NoContainer,
+    /// A name that the agent needs.
+    #[error("spec.template.spec: the name `{name}` is taken by shed: rename your {what}")]
+    ReservedName {
+        /// The name.
+        name: &'static str,
+        /// What carries it.
+        what: &'static str,
+    },
+    /// An object without the fields that the apiserver always sets.
+    #[error("metadata.{field} is missing: the object does not come from an apiserver")]
+    Metadata {
+        /// The field.
+        field: &'static str,
+    },
+}
+
+/// Reads a job's specification.
+///
+/// # Errors
+/// [`InvalidSpec`], naming the field and the fix.
+pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
+    let metadata = &job.metadata;
+    let spec = &job.spec;
+    let missing = |field| InvalidSpec::Metadata { field };
+    template(spec)?;
+    Ok(ValidatedJob {
+        uid: metadata.uid.as_deref().ok_or(missing("uid"))?.into(),
+        namespace: metadata
+            .namespace
+            .as_deref()
+            .ok_or(missing("namespace"))?
+            .into(),
+        name: metadata.name.as_deref().ok_or(missing("name"))?.into(),
+        generation: metadata.generation.unwrap_or(0),
+        created: metadata
+            .creation_timestamp
+            .as_ref()
+            .map(clock::instant)
+            .ok_or(missing("creationTimestamp"))?,
+        deadline: deadline(&spec.deadline)?,
+        rules: rules(spec)?,
+        progress: spec.progress.as_ref().map(progress).transpose()?,
+        ttl: spec
+            .ttl_seconds_after_finished
+            .map(|seconds| Span::from_seconds(i64::from(seconds))),
+        template: Arc::new(spec.template.clone()),
+    })
+}
+
+fn deadline(deadline: &api::Deadline) -> Result<DeadlineRule, InvalidSpec> {
+    match (&deadline.within, &deadline.at) {
+        (None, Some(at)) => Ok(DeadlineRule::At(clock::instant(at))),
+        (Some(text), None) => {
+            let error = || InvalidSpec::Within { text: text.clone() };
+            let duration: SignedDuration = text.parse().map_err(|_| error())?;
+            let milliseconds = i64::try_from(duration.as_millis()).map_err(|_| error())?;
+            if milliseconds <= 0 {
+                return Err(error());
+            }
+            Ok(match deadline.clock_start {
+                api::ClockStart::Creation => DeadlineRule::FromCreation(Span(milliseconds)),
+                api::ClockStart::Start => DeadlineRule::FromStart(Span(milliseconds)),
+            })
+        }
+        _ => Err(InvalidSpec::Deadline),
+    }
+}
+
+fn within(field: &'static str, value: i32, low: i32, high: i32) -> Result<u32, InvalidSpec> {
+    let in_range = (low..=high).contains(&value);
+    u32::try_from(value)
+        .ok()
+        .filter(|_| in_range)
+        .ok_or(InvalidSpec::Range {
+            field,
+            value,
+            low,
+            high,
+        })
+}
+
+fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
+    let completions = within("completions", spec.completions, 1, 100_000)?;
+    let parallelism = match spec.parallelism {
+        Some(parallelism) => within("parallelism", parallelism, 1, 100_000)?,
+        None => completions,
+    };
+    Ok(JobRules {
+        completions,
+        parallelism,
+        idempotency: match spec.idempotency {
+            api::Idempotency::Safe => Idempotency::Safe,
+            api::Idempotency::None => Idempotency::None,
+        },
+        resume: match spec.resume {
+            api::Resume::None => Resume::None,
+            api::Resume::Checkpoint => Resume::Checkpoint,
+        },
+        speculation: match spec.speculation.mode {
+            api::SpeculationMode::Enabled => SpeculationMode::Enabled,
+            api::SpeculationMode::Observe => SpeculationMode::Observe,
+            api::SpeculationMode::Disabled => SpeculationMode::Disabled,
+        },
+        max_clones_per_task: within(
+            "speculation.maxClonesPerTask",
+            spec.speculation.max_clones_per_task,
+            0,
+            20,
+        )?,
+        on_miss: match spec.on_miss {
+            api::OnMiss::Fail => OnMiss::Fail,
+            api::OnMiss::Continue => OnMiss::Continue,
+        },
+        backoff_limit: within(
+            "backoffLimitPerIndex",
+            spec.backoff_limit_per_index,
+            0,
+            1000,
+        )?,
+        suspend: spec.suspend,
+    })
+}
+
+fn progress(source: &api::ProgressSource) -> Result<ProgressRule, InvalidSpec> {
+    let period = within("progress.periodSeconds", source.period_seconds, 1, 3600)?;
+    let source = match (&source.file, &source.http_get) {
+        (Some(_), None) => ProgressSource::Agent,
+        (None, Some(http)) => ProgressSource::Task {
+            port: u16::try_from(within("progress.httpGet.port", http.port, 1, 65_535)?)
+                .map_err(|_| InvalidSpec::Progress)?,
+            path: http.path.as_str().into(),
+        },
+        _ => return Err(InvalidSpec::Progress),
+    };
+    Ok(ProgressRule {
+        source,
+        period: Span::from_seconds(i64::from(period)),
+    })
+}
+
+fn template(spec: &DeadlineJobSpec) -> Result<(), InvalidSpec> {
+    let pod = spec
+        .template
+        .spec
+        .as_ref()
+        .ok_or(InvalidSpec::NoContainer)?;
+    if pod.containers.is_empty() {
+        return Err(InvalidSpec::NoContainer);
+    }
+    match pod.restart_policy.as_deref() {
+        None | Some("Never" | "OnFailure") => {}
+        Some(policy) => {
+            return Err(InvalidSpec::RestartPolicy {
+                policy: policy.to_owned(),
+            });
+        }
+    }
+    let init = pod.init_containers.iter().flatten();
+    if pod
+        .containers
+        .iter()
+        .chain(init)
+        .any(|container| container.name == api::AGENT_CONTAINER)
+    {
+        return Err(InvalidSpec::ReservedName {
+            name: api::AGENT_CONTAINER,
+            what: "container",
+        });
+    }
+    if pod
+        .volumes
+        .iter()
+        .flatten()
+        .any(|volume| volume.name == api::VOLUME)
+    {
+        return Err(InvalidSpec::ReservedName {
+            name: api::VOLUME,
+            what: "volume",
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::job;
+
+    fn refusal(change: &str) -> String {
+        validate(&job(change)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_documentation() {
+        let job = validate(&job("")).unwrap();
+        assert_eq!(job.rules.parallelism, job.rules.completions);
+        assert_eq!(job.rules.backoff_limit, 3);
+        assert_eq!(job.rules.max_clones_per_task, 5);
+        assert_eq!(job.rules.speculation, SpeculationMode::Enabled);
+        assert_eq!(
+            job.deadline,
+            DeadlineRule::FromCreation(Span::from_seconds(600))
+        );
+    }
+
+    #[test]
+    fn a_clock_that_starts_with_the_job_has_no_deadline_before() {
+        let job = validate(&job("deadline: {within: 1h30m, clockStart: Start}")).unwrap();
+        assert_eq!(job.deadline.instant(job.created, None), None);
+        assert_eq!(
+            job.deadline.instant(job.created, Some(Instant(1000))),
+            Some(Instant(1000 + 5_400_000))
+        );
+    }
+
+    #[test]
+    fn every_refusal_names_the_field() {
+        for (change, field) in [
+            ("completions: 0", "spec.completions"),
+            ("deadline: {within: soon}", "spec.deadline.within"),
+            ("deadline: {}", "spec.deadline"),
+            (
+                "speculation: {maxClonesPerTask: 21}",
+                "spec.speculation.maxClonesPerTask",
+            ),
+            ("progress: {}", "spec.progress"),
+            (
+                "template: {spec: {containers: []}}",
+                "spec.template.spec.containers",
+            ),
+            (
+                "template: {spec: {restartPolicy: Always, containers: [{name: a}]}}",
+                "restartPolicy",
+            ),
+            (
+                "template: {spec: {containers: [{name: shed-agent}]}}",
+                "shed-agent",
+            ),
+        ] {
+            assert!(
+                refusal(change).contains(field),
+                "{change}: {}",
+                refusal(change)
+            );
+        }
+    }
+}
