@@ -135,6 +135,7 @@ impl Book {
             resume,
             avoid: launch.avoid.iter().map(ToString::to_string).collect(),
             kill: None,
+            killed_at: None,
         });
         self.started.get_or_insert(now);
         match launch.kind {
@@ -146,7 +147,13 @@ impl Book {
     }
 
     /// Records why an attempt must die; false if it is not alive any more.
-    pub fn kill(&mut self, task: TaskIndex, number: AttemptNumber, kind: KillKind) -> bool {
+    pub fn kill(
+        &mut self,
+        task: TaskIndex,
+        number: AttemptNumber,
+        kind: KillKind,
+        now: Instant,
+    ) -> bool {
         let attempt = self.tasks.get_mut(&task.0).and_then(|entry| {
             entry
                 .attempts
@@ -156,6 +163,7 @@ impl Book {
         match attempt {
             Some(attempt) if attempt.kill.is_none() => {
                 attempt.kill = Some(kind);
+                attempt.killed_at = Some(micro_time(now));
                 true
             }
             _ => false,

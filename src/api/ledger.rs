@@ -97,6 +97,9 @@ pub struct AttemptEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub kill: Option<KillKind>,
+    /// When that was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub killed_at: Option<MicroTime>,
 }
 
 /// A point to resume from.

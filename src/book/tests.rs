@@ -41,7 +41,12 @@ fn what_is_written_is_read_back() {
             checkpoint: "x".into(),
         },
     );
-    book.kill(TaskIndex(3), AttemptNumber(1), KillKind::Prune);
+    book.kill(
+        TaskIndex(3),
+        AttemptNumber(1),
+        KillKind::Prune,
+        Instant(3000),
+    );
     book.win(
         TaskIndex(3),
         AttemptNumber(0),

@@ -227,6 +227,10 @@ pub struct AttemptSnapshot {
     pub state: AttemptState,
     /// The recorded kill, if shed decided to end it.
     pub kill: Option<KillKind>,
+    /// When that kill was recorded. A container that ended with 0 succeeded only if it ended
+    /// before: a task that traps SIGTERM and exits with 0 has not done its work. (`JobEnd` at a
+    /// deadline is recorded after it, so a finish in time stays one.)
+    pub killed_at: Option<Instant>,
     /// When its launch was recorded.
     pub launched: Instant,
     /// Where it runs, once placed on a node of this snapshot.

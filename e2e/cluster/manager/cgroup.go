@@ -21,7 +21,8 @@ func isV2() bool {
 	return err == nil
 }
 
-// hierarchies are the folders in which each node needs its cgroup.
+// hierarchies are the folders in which each node needs its cgroup. With v1 that
+// includes the empty v2 tree of the hybrid layout: runc makes cgroups there.
 func hierarchies() []string {
 	if isV2() {
 		return []string{cgroupRoot}
@@ -32,7 +33,7 @@ func hierarchies() []string {
 	for _, entry := range entries {
 		// "cpu" may be a link to "cpu,cpuacct": count each hierarchy once.
 		path, err := filepath.EvalSymlinks(filepath.Join(cgroupRoot, entry.Name()))
-		if err != nil || seen[path] || entry.Name() == "unified" {
+		if err != nil || seen[path] {
 			continue
 		}
 		if _, err := os.Stat(filepath.Join(path, "cgroup.procs")); err == nil {

@@ -99,10 +99,7 @@ func (c *config) leaveMachine() error {
 		return err
 	}
 	c.removeLogLinks()
-	records, _ := filepath.Glob("/var/lib/cni/results/shed-" + c.id + "-*")
-	for _, record := range records {
-		os.Remove(record)
-	}
+	c.removeNetworkRecords()
 	if err := os.RemoveAll(c.runtime()); err != nil {
 		return err
 	}
@@ -123,6 +120,20 @@ func (c *config) removeShimSockets() {
 		if strings.HasPrefix(socket, "/run/containerd/s/") {
 			os.Remove(socket)
 		}
+	}
+}
+
+// removeNetworkRecords deletes what the CNI library noted at a fixed path: our
+// networks by name, the loopback network, which all share, by pod sandbox.
+func (c *config) removeNetworkRecords() {
+	const folder = "/var/lib/cni/results/"
+	records, _ := filepath.Glob(folder + c.cniName("*"))
+	sandboxes, _ := filepath.Glob(c.runtime("*", "state", "io.containerd.grpc.v1.cri", "sandboxes", "*"))
+	for _, sandbox := range sandboxes {
+		records = append(records, folder+"cni-loopback-"+filepath.Base(sandbox)+"-lo")
+	}
+	for _, record := range records {
+		os.Remove(record)
 	}
 }
 

@@ -116,9 +116,9 @@ func saveSysctls() error {
 
 // leaveHost removes what all clusters share, if this was the last one.
 func (c *config) leaveHost() error {
-	others, _ := filepath.Glob("/run/shed-*/")
-	for _, folder := range others {
-		if filepath.Clean(folder) != c.runtime() {
+	others, _ := filepath.Glob("/run/shed-*")
+	for _, path := range others {
+		if info, err := os.Stat(path); err == nil && info.IsDir() && path != c.runtime() {
 			return nil
 		}
 	}
