@@ -1,1 +1,10 @@
-//! Harness of the end-to-end tests.
+//! Harness that the end-to-end tests and the demo share: a cluster to run on, with the operator
+//! installed, and waiting for what should come true there.
+
+pub mod cluster;
+pub mod command;
+pub mod target;
+pub mod wait;
+
+/// Fields that the harness owns in objects it applies.
+pub const FIELD_MANAGER: &str = "shed-e2e";

@@ -1,0 +1,373 @@
+//! The cluster that tests and demo run on: bringing it up, bringing images in, installing the operator.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Namespace, Node};
+use kube::api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config, ResourceExt};
+
+use crate::FIELD_MANAGER;
+use crate::command::{repository, run, run_quietly};
+use crate::target::{Existing, Target};
+use crate::wait;
+
+/// Where the harness installs the operator, and under which release name.
+pub const OPERATOR_NAMESPACE: &str = "shed-system";
+/// The Helm release.
+pub const RELEASE: &str = "shed";
+
+/// Marks nodes that kwok pretends to run.
+const KWOK_NODE: &str = "kwok.x-k8s.io/node";
+
+/// What runs the pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nodes {
+    /// Kubelets: containers are real.
+    Real,
+    /// kwok: the control plane is real, pods are simulated; images and progress don't exist.
+    Kwok,
+}
+
+/// A cluster that answers.
+#[derive(Clone)]
+pub struct Cluster {
+    client: Client,
+    kubeconfig: PathBuf,
+    nodes: Nodes,
+    target: Target,
+}
+
+/// The local cluster's command.
+fn tool() -> PathBuf {
+    repository().join("e2e/cluster/cluster")
+}
+
+impl Cluster {
+    /// Brings the local cluster up, or connects to the one that the user named (see [`Target`]).
+    ///
+    /// # Errors
+    /// If the choice is incomplete, or the cluster doesn't come up or answer.
+    pub async fn bring_up() -> Result<Self> {
+        let target = Target::from_env()?;
+        let kubeconfig = match &target {
+            Target::Local => {
+                run(tool(), &["up"])
+                    .await
+                    .context("bringing the local cluster up")?;
+                PathBuf::from(run(tool(), &["kubeconfig"]).await?)
+            }
+            Target::Existing(existing) => existing.kubeconfig.clone(),
+        };
+        Self::connect(target, kubeconfig).await
+    }
+
+    async fn connect(target: Target, kubeconfig: PathBuf) -> Result<Self> {
+        let read = Kubeconfig::read_from(&kubeconfig)
+            .with_context(|| format!("reading the kubeconfig {}", kubeconfig.display()))?;
+        let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await?;
+        let client = Client::try_from(config)?;
+        let nodes = Api::<Node>::all(client.clone())
+            .list(&ListParams::default())
+            .await
+            .with_context(|| {
+                format!(
+                    "asking the cluster of {} for its nodes",
+                    kubeconfig.display()
+                )
+            })?
+            .items;
+        if nodes.is_empty() {
+            bail!("the cluster of {} has no nodes", kubeconfig.display());
+        }
+        let fake = nodes
+            .iter()
+            .all(|node| node.annotations().contains_key(KWOK_NODE));
+        let nodes = if fake { Nodes::Kwok } else { Nodes::Real };
+        Ok(Self {
+            client,
+            kubeconfig,
+            nodes,
+            target,
+        })
+    }
+
+    /// A client with the kubeconfig's rights (an administrator's on the local cluster).
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// The kubeconfig, for programs that want a file.
+    #[must_use]
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// Whether pods are real.
+    #[must_use]
+    pub fn nodes(&self) -> Nodes {
+        self.nodes
+    }
+
+    /// The user's cluster, if it isn't ours.
+    #[must_use]
+    pub fn existing(&self) -> Option<&Existing> {
+        match &self.target {
+            Target::Local => None,
+            Target::Existing(existing) => Some(existing),
+        }
+    }
+
+    /// Names of the nodes that take pods, sorted.
+    ///
+    /// # Errors
+    /// If the apiserver doesn't answer.
+    pub async fn node_names(&self) -> Result<Vec<String>> {
+        let nodes = Api::<Node>::all(self.client())
+            .list(&ListParams::default())
+            .await?;
+        let mut names: Vec<_> = nodes
+            .items
+            .iter()
+            .filter(|node| takes_pods(node))
+            .map(ResourceExt::name_any)
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Caps a node's CPU at a share of what it would have; 1 lifts the cap.
+    ///
+    /// # Errors
+    /// If the cluster isn't ours, or the tool fails.
+    pub async fn slow(&self, node: &str, share: f64) -> Result<()> {
+        if self.existing().is_some() {
+            bail!("slowing {node}: only nodes of the local cluster can be slowed");
+        }
+        run_quietly(tool(), &["slow", node, &share.to_string()])
+            .await
+            .map(drop)
+    }
+
+    /// The name that an image of ours has in this cluster, e.g. for `shed`.
+    #[must_use]
+    pub fn image_name(&self, image: &str) -> String {
+        let prefix = self
+            .existing()
+            .map_or("localhost", |existing| existing.image_prefix.as_str());
+        format!("{prefix}/{image}:dev")
+    }
+
+    /// Brings an image archive to every node.
+    ///
+    /// # Errors
+    /// If the tool, or the user's command, fails.
+    pub async fn load_image(&self, archive: &Path, image: &str) -> Result<()> {
+        let Some(existing) = self.existing() else {
+            return run_quietly(tool(), &[Path::new("load"), archive])
+                .await
+                .map(drop);
+        };
+        let archive = format!("'{}'", archive.display());
+        let line = existing
+            .load_image
+            .replace("{name}", &self.image_name(image))
+            .replace("{}", &archive);
+        run("sh", &["-c", &line])
+            .await
+            .context("SHED_LOAD_IMAGE")
+            .map(drop)
+    }
+
+    /// Builds the operator's image, brings it in, and installs or upgrades the chart with these
+    /// values on top; returns when the operator is available and runs this image.
+    ///
+    /// # Errors
+    /// If a build, the load, the installation or the roll-out fails.
+    pub async fn install_operator(&self, values: &[(&str, &str)]) -> Result<()> {
+        let archive = build_operator_image().await?;
+        self.load_image(&archive, "shed").await?;
+        let name = self.image_name("shed");
+        let (repository_part, tag) = name
+            .rsplit_once(':')
+            .context("an image name without a tag")?;
+        let helm = run(tool(), &["tool", "helm"])
+            .await
+            .context("building helm")?;
+        let mut arguments: Vec<String> = [
+            "upgrade",
+            "--install",
+            RELEASE,
+            "charts/shed",
+            "--create-namespace",
+        ]
+        .map(str::to_owned)
+        .into();
+        arguments.extend(["--namespace".to_owned(), OPERATOR_NAMESPACE.to_owned()]);
+        arguments.extend([
+            "--kubeconfig".to_owned(),
+            self.kubeconfig.display().to_string(),
+        ]);
+        let image = [
+            ("image.repository", repository_part),
+            ("image.tag", tag),
+            ("image.pullPolicy", "IfNotPresent"),
+        ];
+        for (key, value) in image.iter().chain(values) {
+            arguments.extend(["--set".to_owned(), format!("{key}={value}")]);
+        }
+        run_quietly(helm, &arguments)
+            .await
+            .context("installing the chart")?;
+        self.roll_out(&archive).await
+    }
+
+    /// Waits until the operator's Deployment runs this very archive: the image's name stays the same
+    /// from build to build, so an upgrade alone would leave the old program running.
+    async fn roll_out(&self, archive: &Path) -> Result<()> {
+        let deployments: Api<Deployment> = Api::namespaced(self.client(), OPERATOR_NAMESPACE);
+        let ours = ListParams::default().labels(&format!("app.kubernetes.io/instance={RELEASE}"));
+        let names: Vec<_> = deployments
+            .list(&ours)
+            .await?
+            .items
+            .iter()
+            .map(ResourceExt::name_any)
+            .collect();
+        let sum = run_quietly("sha256sum", &[archive]).await?;
+        let digest = sum.split_whitespace().next().unwrap_or_default();
+        let mark = serde_json::json!({"spec": {"template": {"metadata": {"annotations": {"shed.dev/e2e-image": digest}}}}});
+        for name in &names {
+            deployments
+                .patch(name, &PatchParams::default(), &Patch::Merge(&mark))
+                .await?;
+            let what = format!("the roll-out of {OPERATOR_NAMESPACE}/{name}");
+            wait::for_object(
+                &deployments,
+                name,
+                &what,
+                Duration::from_secs(120),
+                is_rolled_out,
+            )
+            .await?;
+        }
+        if names.is_empty() {
+            bail!(
+                "the chart installed no Deployment labelled app.kubernetes.io/instance={RELEASE}"
+            );
+        }
+        Ok(())
+    }
+
+    /// An empty namespace of this name: what an earlier run left is deleted first.
+    ///
+    /// # Errors
+    /// If the old one doesn't go, or the new one can't be created.
+    pub async fn fresh_namespace(&self, name: &str) -> Result<()> {
+        self.delete_namespace(name).await?;
+        let labels = [(
+            "app.kubernetes.io/managed-by".to_owned(),
+            FIELD_MANAGER.to_owned(),
+        )];
+        let metadata = ObjectMeta {
+            name: Some(name.to_owned()),
+            labels: Some(labels.into()),
+            ..ObjectMeta::default()
+        };
+        let namespace = Namespace {
+            metadata,
+            ..Namespace::default()
+        };
+        Api::all(self.client())
+            .create(&PostParams::default(), &namespace)
+            .await?;
+        Ok(())
+    }
+
+    /// Deletes a namespace that this harness made, and waits until it is gone.
+    ///
+    /// # Errors
+    /// If it is somebody else's, or doesn't go.
+    pub async fn delete_namespace(&self, name: &str) -> Result<()> {
+        let namespaces: Api<Namespace> = Api::all(self.client());
+        let Some(found) = namespaces.get_opt(name).await? else {
+            return Ok(());
+        };
+        // On the user's cluster a namespace of that name may be anybody's.
+        if found
+            .labels()
+            .get("app.kubernetes.io/managed-by")
+            .map(String::as_str)
+            != Some(FIELD_MANAGER)
+        {
+            bail!("namespace {name} exists and isn't ours: it will not be touched");
+        }
+        namespaces.delete(name, &DeleteParams::default()).await?;
+        wait::for_absence(&namespaces, name, Duration::from_secs(120)).await
+    }
+}
+
+/// Builds the operator's image and returns its archive; quick if nothing changed.
+///
+/// # Errors
+/// If the build fails.
+pub async fn build_operator_image() -> Result<PathBuf> {
+    let printed = run(repository().join("e2e/image.sh"), &[] as &[&str])
+        .await
+        .context("building the operator's image")?;
+    last_line_as_path(&printed)
+}
+
+/// Builds an image from a folder with a Dockerfile into an archive.
+///
+/// # Errors
+/// If the build fails.
+pub async fn build_image(context: &Path, name: &str, archive: &Path) -> Result<()> {
+    let script = repository().join("e2e/build-image.sh");
+    let arguments = [context.as_os_str(), name.as_ref(), archive.as_os_str()];
+    run_quietly(script, &arguments)
+        .await
+        .with_context(|| format!("building the image {name}"))
+        .map(drop)
+}
+
+fn last_line_as_path(printed: &str) -> Result<PathBuf> {
+    let line = printed
+        .lines()
+        .last()
+        .map(str::trim)
+        .filter(|line| !line.is_empty());
+    Ok(PathBuf::from(
+        line.context("the image build printed no path")?,
+    ))
+}
+
+fn takes_pods(node: &Node) -> bool {
+    let Some(spec) = &node.spec else { return true };
+    let closed = |effect: &str| effect == "NoSchedule" || effect == "NoExecute";
+    let tainted = spec
+        .taints
+        .iter()
+        .flatten()
+        .any(|taint| closed(&taint.effect) && taint.key != KWOK_NODE);
+    !spec.unschedulable.unwrap_or(false) && !tainted
+}
+
+fn is_rolled_out(deployment: &Deployment) -> bool {
+    let wanted = deployment
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.replicas)
+        .unwrap_or(1);
+    deployment.status.as_ref().is_some_and(|status| {
+        status.observed_generation == deployment.metadata.generation
+            && status.updated_replicas == Some(wanted)
+            && status.available_replicas == Some(wanted)
+            // With the old replica still there two operators would be at work.
+            && status.replicas == Some(wanted)
+    })
+}

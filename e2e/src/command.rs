@@ -1,0 +1,85 @@
+//! Running the programs that the harness is made of (the cluster tool, helm, image builds).
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command as StdCommand, Stdio};
+
+use anyhow::{Context, Result, bail};
+use tokio::process::Command;
+
+/// The repository's root.
+#[must_use]
+pub fn repository() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// Where builds and inputs are kept between runs: the folder that the cluster tool uses too.
+///
+/// # Errors
+/// If the environment names neither a cache nor a home folder.
+pub fn cache_folder() -> Result<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let base = set("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".cache")))
+        .context("neither XDG_CACHE_HOME nor HOME is set: set one, builds are kept below it")?;
+    Ok(base.join("shed"))
+}
+
+/// Runs a program from the repository's root and returns what it printed, without the last line
+/// break. What it says on standard error goes to ours, so that long builds are seen to be alive.
+///
+/// # Errors
+/// If it can't be started or fails.
+pub async fn run<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -> Result<String> {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    finish(command, Stdio::inherit()).await
+}
+
+/// As [`run`], but what the program says is only shown if it fails.
+///
+/// # Errors
+/// If it can't be started or fails.
+pub async fn run_quietly<S: AsRef<OsStr>>(
+    program: impl AsRef<OsStr>,
+    arguments: &[S],
+) -> Result<String> {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    finish(command, Stdio::piped()).await
+}
+
+async fn finish(mut command: Command, errors: Stdio) -> Result<String> {
+    let shown = describe(command.as_std());
+    let output = command
+        .current_dir(repository())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(errors)
+        // A demo that is interrupted must not leave a helm or a build behind.
+        .kill_on_drop(true)
+        .output()
+        .await
+        .with_context(|| format!("could not start `{shown}`"))?;
+    let printed = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!(
+            "`{shown}` failed ({}): {}{}",
+            output.status,
+            printed.trim(),
+            said.trim()
+        );
+    }
+    Ok(printed.trim_end().to_owned())
+}
+
+fn describe(command: &StdCommand) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
