@@ -4,6 +4,7 @@ pub mod api;
 pub mod args;
 pub mod book;
 pub mod clock;
+pub mod controller;
 #[cfg(test)]
 pub mod fixtures;
 pub mod observe;

@@ -1,0 +1,161 @@
+use super::*;
+use crate::api::ResumeEntry;
+use crate::fixtures;
+use crate::validate::validate;
+
+fn agent() -> AgentSettings {
+    AgentSettings {
+        image: "shed:test".to_owned(),
+        pull_policy: "IfNotPresent".to_owned(),
+        pull_secret: Some("pull".to_owned()),
+    }
+}
+
+fn attempt(kind: AttemptKind) -> AttemptEntry {
+    AttemptEntry {
+        number: 2,
+        kind,
+        launched: clock::micro_time(Instant(0)),
+        resume: Some(ResumeEntry {
+            progress: 0.4,
+            checkpoint: "offset 12".to_owned(),
+        }),
+        avoid: vec!["node-2".to_owned()],
+        kill: None,
+        killed_at: None,
+    }
+}
+
+fn built(change: &str, kind: AttemptKind) -> Pod {
+    let owner = fixtures::job(change);
+    let job = validate(&owner).unwrap();
+    let priority = ClonePriority {
+        class: "clones".to_owned(),
+    };
+    pod(
+        &owner,
+        &job,
+        1,
+        &attempt(kind),
+        Some(Instant(600_000)),
+        &agent(),
+        Some(&priority),
+    )
+}
+
+const WITH_FILE: &str = "{progress: {file: {}}, resume: Checkpoint, template: {spec: {priorityClassName: mine, priority: 7, \
+    containers: [{name: task, env: [{name: MINE, value: x}, {name: SHED_ATTEMPT, value: forged}]}]}}}";
+
+#[test]
+fn names_fit_and_stay_apart_for_any_job_name() {
+    let long = "a".repeat(300);
+    let name = pod_name(&long, "uid-1", 99_999, 4_294_967_295);
+    assert!(name.len() <= NAME_MAX, "{name}");
+    assert_ne!(
+        pod_name(&long, "uid-1", 1, 0),
+        pod_name(&long, "uid-2", 1, 0)
+    );
+    assert_ne!(pod_name("a", "u", 1, 11), pod_name("a", "u", 11, 1));
+    assert_eq!(pod_name("count", "u", 3, 1), pod_name("count", "u", 3, 1));
+    let dotted = pod_name(&format!("{}.{}", "a".repeat(45), "b".repeat(20)), "u", 1, 0);
+    assert!(!dotted.contains(".-"), "{dotted}");
+}
+
+#[test]
+fn a_task_learns_who_it_is_and_cannot_be_told_otherwise() {
+    let spec = built(WITH_FILE, AttemptKind::Original).spec.unwrap();
+    let env = spec.containers[0].env.clone().unwrap();
+    let value = |name: &str| {
+        let found: Vec<_> = env.iter().filter(|env| env.name == name).collect();
+        assert_eq!(found.len(), 1, "{name}");
+        found[0].value.clone().unwrap()
+    };
+    assert_eq!(value("JOB_COMPLETION_INDEX"), "1");
+    assert_eq!(value("SHED_ATTEMPT"), "2");
+    assert_eq!(value("SHED_DEADLINE"), "1970-01-01T00:10:00Z");
+    assert_eq!(value("SHED_PROGRESS_FILE"), "/run/shed/progress");
+    assert_eq!(value("MINE"), "x");
+}
+
+#[test]
+fn the_sidecar_comes_first_is_restricted_and_carries_the_resume_point() {
+    let pod = built(WITH_FILE, AttemptKind::Clone);
+    let spec = pod.spec.unwrap();
+    let agent = &spec.init_containers.as_ref().unwrap()[0];
+    assert_eq!(agent.restart_policy.as_deref(), Some("Always"));
+    assert!(agent.startup_probe.is_some());
+    let context = agent.security_context.as_ref().unwrap();
+    assert_eq!(context.run_as_non_root, Some(true));
+    let resume = agent
+        .env
+        .as_ref()
+        .unwrap()
+        .iter()
+        .find(|env| env.name == "SHED_RESUME");
+    assert_eq!(
+        resume.unwrap().value.as_deref(),
+        Some(r#"{"progress":0.4,"checkpoint":"offset 12"}"#)
+    );
+    assert_eq!(spec.image_pull_secrets.unwrap()[0].name, "pull");
+    assert_eq!(spec.automount_service_account_token, Some(false));
+}
+
+#[test]
+fn a_job_without_progress_and_resume_gets_no_sidecar() {
+    let spec = built("", AttemptKind::Original).spec.unwrap();
+    assert!(spec.init_containers.is_none() && spec.volumes.is_none());
+    assert_eq!(spec.restart_policy.as_deref(), Some("Never"));
+}
+
+#[test]
+fn a_clone_must_stay_away_and_a_retry_had_better() {
+    let affinity = |kind| {
+        let spec = built(WITH_FILE, kind).spec.unwrap();
+        spec.affinity.unwrap().node_affinity.unwrap()
+    };
+    let clone = affinity(AttemptKind::Clone);
+    let required = clone
+        .required_during_scheduling_ignored_during_execution
+        .unwrap();
+    let rule = &required.node_selector_terms[0]
+        .match_fields
+        .as_ref()
+        .unwrap()[0];
+    assert_eq!(
+        (rule.key.as_str(), rule.operator.as_str()),
+        ("metadata.name", "NotIn")
+    );
+    let retry = affinity(AttemptKind::Retry);
+    assert!(
+        retry
+            .required_during_scheduling_ignored_during_execution
+            .is_none()
+    );
+    assert_eq!(
+        retry
+            .preferred_during_scheduling_ignored_during_execution
+            .unwrap()
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn only_a_clone_gets_the_low_priority_and_the_resolved_one_is_cleared() {
+    let clone = built(WITH_FILE, AttemptKind::Clone).spec.unwrap();
+    assert_eq!(clone.priority_class_name.as_deref(), Some("clones"));
+    assert_eq!(clone.priority, None);
+    let original = built(WITH_FILE, AttemptKind::Original).spec.unwrap();
+    assert_eq!(original.priority_class_name.as_deref(), Some("mine"));
+}
+
+#[test]
+fn every_pod_is_tracked_and_owned() {
+    let metadata = built("", AttemptKind::Retry).metadata;
+    assert_eq!(metadata.finalizers.unwrap(), ["shed.dev/attempt-tracking"]);
+    let owner = &metadata.owner_references.unwrap()[0];
+    assert_eq!(
+        (owner.kind.as_str(), owner.controller),
+        ("DeadlineJob", Some(true))
+    );
+}

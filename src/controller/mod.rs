@@ -1,0 +1,3 @@
+//! One job at a time: facts → step → writes.
+
+pub mod build;

@@ -1,0 +1,190 @@
+//! A job's book, its pods and their reports → the core's facts about the job.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use shed_core::ids::{AttemptNumber, JobKey, TaskIndex, Tenant};
+use shed_core::resources::Resources;
+use shed_core::snapshot::{
+    AttemptSnapshot, AttemptState, JobPhase, JobSnapshot, NodeIndex, Progress, ResumePoint,
+    TaskSnapshot,
+};
+use shed_core::time::Instant;
+
+use super::pod::{PodFacts, Stage};
+use crate::api::{AttemptEntry, ResumeEntry, TaskEntry};
+use crate::book::Book;
+use crate::clock::micro_instant;
+use crate::validate::{DeadlineRule, ValidatedJob};
+
+/// An attempt's number within its job: (task, attempt).
+pub type AttemptId = (u32, u32);
+
+/// A job's pods by attempt.
+pub type JobPods = BTreeMap<AttemptId, Arc<PodFacts>>;
+
+/// What was seen of an attempt's pod while this process lives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// The pod was in a view of the apiserver.
+    pub seen: bool,
+    /// The apiserver acknowledged its creation.
+    pub created: Option<Instant>,
+    /// Since when it can't start.
+    pub stuck_since: Option<Instant>,
+}
+
+/// The traces of a job's attempts.
+pub type Traces = BTreeMap<AttemptId, Trace>;
+
+/// Notes what a view of the pods shows.
+pub fn note(traces: &mut Traces, pods: &JobPods, now: Instant) {
+    for (&id, pod) in pods {
+        let trace = traces.entry(id).or_default();
+        trace.seen = true;
+        let stuck = matches!(
+            pod.attempt.as_ref().map(|attempt| &attempt.stage),
+            Some(Stage::Stuck { .. })
+        );
+        trace.stuck_since = stuck.then(|| trace.stuck_since.unwrap_or(now));
+    }
+}
+
+/// What an attempt reported.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reported {
+    /// Its progress.
+    pub progress: Progress,
+    /// Its last checkpoint.
+    pub checkpoint: Option<ResumePoint>,
+}
+
+/// What `facts` looks at beside the job and its book.
+#[derive(Debug, Clone)]
+pub struct View<'a> {
+    /// When.
+    pub now: Instant,
+    /// Up to when the pods are known.
+    pub facts_as_of: Instant,
+    /// The pods.
+    pub pods: &'a JobPods,
+    /// What was seen of them before.
+    pub traces: &'a Traces,
+    /// Reports by pod uid.
+    pub reports: &'a BTreeMap<String, Reported>,
+    /// Position of each usable node in the snapshot.
+    pub nodes: &'a BTreeMap<Arc<str>, NodeIndex>,
+    /// Nodes that the job's attempts may use.
+    pub eligible_nodes: Arc<[NodeIndex]>,
+    /// What one attempt requests.
+    pub demand: Resources,
+    /// No launch before this.
+    pub launch_not_before: Option<Instant>,
+}
+
+/// The facts about one job.
+#[must_use]
+pub fn facts(job: &ValidatedJob, book: &Book, view: &View<'_>) -> JobSnapshot {
+    let submitted = match job.deadline {
+        DeadlineRule::FromStart(_) => book.first_pass.unwrap_or(view.now),
+        DeadlineRule::At(_) | DeadlineRule::FromCreation(_) => job.created,
+    };
+    JobSnapshot {
+        key: JobKey(Arc::clone(&job.uid)),
+        tenant: Tenant(Arc::clone(&job.namespace)),
+        submitted,
+        deadline: job.deadline.instant(job.created, book.first_pass),
+        rules: job.rules.clone(),
+        phase: book.ending.map_or(JobPhase::Active, JobPhase::Ending),
+        launched_before: book.started.is_some(),
+        reports_progress: job.progress.is_some(),
+        demand: view.demand.clone(),
+        eligible_nodes: Arc::clone(&view.eligible_nodes),
+        done: book.done.clone(),
+        failed: book.failed.clone(),
+        tasks: book.tasks.values().map(|entry| task(entry, view)).collect(),
+        ended_runs: book.ended_runs.clone(),
+        launch_not_before: view.launch_not_before,
+        facts_as_of: view.facts_as_of,
+    }
+}
+
+fn task(entry: &TaskEntry, view: &View<'_>) -> TaskSnapshot {
+    TaskSnapshot {
+        index: TaskIndex(entry.index),
+        winner: entry.winner.map(AttemptNumber),
+        attempts: entry
+            .attempts
+            .iter()
+            .map(|attempt| self::attempt(entry.index, attempt, view))
+            .collect(),
+        failures: entry.failures,
+        clone_failures: entry.clone_failures,
+        retry_not_before: entry.retry_not_before.as_ref().map(micro_instant),
+        resume_point: entry.resume.as_ref().map(resume_point),
+    }
+}
+
+fn attempt(task: u32, entry: &AttemptEntry, view: &View<'_>) -> AttemptSnapshot {
+    let id = (task, entry.number);
+    let pod = view.pods.get(&id);
+    let facts = pod.and_then(|pod| pod.attempt.as_ref());
+    let reported = pod.and_then(|pod| view.reports.get(&pod.uid));
+    AttemptSnapshot {
+        number: AttemptNumber(entry.number),
+        kind: entry.kind,
+        state: state(id, entry, view),
+        kill: entry.kill,
+        killed_at: entry.killed_at.as_ref().map(micro_instant),
+        launched: micro_instant(&entry.launched),
+        node: pod
+            .and_then(|pod| pod.node.as_ref())
+            .and_then(|node| view.nodes.get(node).copied()),
+        started: facts.and_then(|facts| facts.started),
+        start_progress: entry.resume.as_ref().map_or(0.0, |point| point.progress),
+        progress: reported.map(|reported| reported.progress),
+        checkpoint: reported.and_then(|reported| reported.checkpoint.clone()),
+    }
+}
+
+fn state(id: AttemptId, entry: &AttemptEntry, view: &View<'_>) -> AttemptState {
+    let trace = view.traces.get(&id).copied().unwrap_or_default();
+    let Some(pod) = view.pods.get(&id) else {
+        // A killed attempt whose pod is not there has ended; should its creation still be on
+        // its way, the pod will be found unrecorded and deleted.
+        return if trace.seen || entry.kill.is_some() {
+            AttemptState::Lost
+        } else {
+            AttemptState::Launching
+        };
+    };
+    let Some(facts) = &pod.attempt else {
+        return AttemptState::Lost;
+    };
+    match facts.stage {
+        // Nobody will ever report the end of a pod that was deleted before it got a node.
+        _ if facts.deleting && pod.node.is_none() => AttemptState::Lost,
+        Stage::Pending => AttemptState::Pending,
+        Stage::Stuck { .. } => AttemptState::Stuck {
+            since: trace.stuck_since.unwrap_or(view.now),
+        },
+        Stage::Running => AttemptState::Running,
+        Stage::Succeeded { finished } => AttemptState::Succeeded { finished },
+        Stage::Failed {
+            finished,
+            disrupted,
+        } => AttemptState::Failed {
+            finished,
+            disrupted,
+        },
+    }
+}
+
+/// A ledger's point as the core's.
+#[must_use]
+pub fn resume_point(entry: &ResumeEntry) -> ResumePoint {
+    ResumePoint {
+        progress: entry.progress,
+        checkpoint: entry.checkpoint.as_str().into(),
+    }
+}
