@@ -1,1 +1,126 @@
-//! The sidecar beside a task.
+//! The sidecar beside a task: serves the task's progress and hands it its resume point. The
+//! operator uses the parsing half ([`wire`], [`report`], [`Series`]); neither half knows
+//! Kubernetes.
+//!
+//! # The contract with a task
+//!
+//! A task is any program. It sees these environment variables:
+//!
+//! | Variable | Meaning |
+//! |---|---|
+//! | `SHED_PROGRESS_FILE` | The task writes its progress here. Set with `spec.progress.file`. |
+//! | `SHED_RESUME_FILE` | If this file exists, the task should go on from the point in it. |
+//! | `SHED_ATTEMPT_UID` | The attempt's uid, for a task that serves its progress itself. |
+//!
+//! ## Reporting
+//!
+//! The file holds the newest report only, in one of three forms, of at most 4096 bytes:
+//!
+//! ```text
+//! 0.42
+//! 17/40
+//! {"progress":0.42,"checkpoint":"s3://bucket/run-7/step-1200"}
+//! ```
+//!
+//! - Progress is the done part of the **whole task**, from 0 to 1, also in an attempt that was
+//!   resumed: one that resumes at 0.4 reports 0.4 next, not 0.
+//! - It should be roughly in proportion to time. Once a second is more than enough.
+//! - `checkpoint` is any text of up to 256 bytes that lets another copy of the task go on *from
+//!   this progress*; it must be readable from another node. It may be left out of a report, and
+//!   the last one with its own progress stays valid. In JSON, `progress` may be `"17/40"` and
+//!   other fields are ignored.
+//! - Write the file in one piece: to another name in the same folder, then rename. A half
+//!   written `17/40` may read as `1`, which is "done". A missing or empty file means "no report
+//!   yet", never zero.
+//! - It must be a regular file, not a link, and readable by other users (`umask 022`).
+//! - A value lower than before is ignored, and so is anything that is not a report; both are
+//!   counted by reason in the operator's metric.
+//!
+//! A task with an HTTP server of its own answers a GET with the same content instead
+//! (`spec.progress.httpGet`). It should send the header `Shed-Attempt: $SHED_ATTEMPT_UID`,
+//! because pod addresses are reused; one with another uid is not believed.
+//!
+//! ## Resuming
+//!
+//! The resume file is complete before the task starts. It is one line of JSON, `checkpoint`
+//! being absent if there is none:
+//!
+//! ```text
+//! {"progress":0.4,"checkpoint":"s3://bucket/run-7/step-1200"}
+//! ```
+//!
+//! `$SHED_RESUME_FILE.checkpoint` holds the bare text of the checkpoint, without a line end, for
+//! programs that do not read JSON. It is absent if there is no checkpoint. Without a resume
+//! point neither file exists.
+//!
+//! ## A shell script
+//!
+//! ```sh
+//! first=1
+//! if [ -f "$SHED_RESUME_FILE.checkpoint" ]; then
+//!     first=$(cat "$SHED_RESUME_FILE.checkpoint")
+//! fi
+//! for i in $(seq "$first" 40); do
+//!     work "$i"
+//!     echo "{\"progress\":\"$i/40\",\"checkpoint\":\"$((i + 1))\"}" > "$SHED_PROGRESS_FILE.new"
+//!     mv "$SHED_PROGRESS_FILE.new" "$SHED_PROGRESS_FILE"
+//! done
+//! ```
+//!
+//! ## Python
+//!
+//! ```python
+//! import json, os
+//!
+//! def resume_point():
+//!     try:
+//!         with open(os.environ["SHED_RESUME_FILE"]) as file:
+//!             return json.load(file)
+//!     except (KeyError, FileNotFoundError):
+//!         return {"progress": 0.0}
+//!
+//! def report(progress, checkpoint=None):
+//!     path = os.environ["SHED_PROGRESS_FILE"]
+//!     with open(path + ".new", "w") as file:
+//!         json.dump({"progress": progress, "checkpoint": checkpoint}, file)
+//!     os.replace(path + ".new", path)
+//! ```
+//!
+//! ## Go
+//!
+//! ```go
+//! type point struct {
+//!     Progress   float64 `json:"progress"`
+//!     Checkpoint string  `json:"checkpoint,omitempty"`
+//! }
+//!
+//! func resumePoint() (p point, err error) {
+//!     content, err := os.ReadFile(os.Getenv("SHED_RESUME_FILE"))
+//!     if errors.Is(err, fs.ErrNotExist) {
+//!         return p, nil
+//!     } else if err != nil {
+//!         return p, err
+//!     }
+//!     return p, json.Unmarshal(content, &p)
+//! }
+//!
+//! func report(p point) error {
+//!     path := os.Getenv("SHED_PROGRESS_FILE")
+//!     content, err := json.Marshal(p)
+//!     if err != nil {
+//!         return err
+//!     }
+//!     if err := os.WriteFile(path+".new", content, 0o644); err != nil {
+//!         return err
+//!     }
+//!     return os.Rename(path+".new", path)
+//! }
+//! ```
+
+pub mod report;
+pub mod series;
+pub mod wire;
+
+pub use report::{Report, ReportError, parse_report};
+pub use series::{Observed, Series};
+pub use wire::{WireError, read_endpoint, read_reply};
