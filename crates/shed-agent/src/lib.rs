@@ -116,11 +116,27 @@
 //!     return os.Rename(path+".new", path)
 //! }
 //! ```
+//!
+//! # The contract with the operator
+//!
+//! The agent reads `SHED_PROGRESS_FILE`, `SHED_RESUME_FILE`, `SHED_RESUME` (the resume point,
+//! written by [`resume::to_env_value`]; absent if there is none), `SHED_ATTEMPT_UID` (from the
+//! downward API) and `SHED_AGENT_PORT` (default 9247). The two files lie directly in a volume
+//! that the agent shares with the task. `GET /healthz` is 200 once the resume file is written,
+//! hence the sidecar's startup probe. `GET /progress` is read by [`wire::read_reply`]; 503 means
+//! that the volume did not answer in time.
 
+pub mod agent;
+pub mod config;
+mod connection;
+mod progress_file;
 pub mod report;
+pub mod resume;
 pub mod series;
 pub mod wire;
 
+pub use agent::{Agent, run, run_from_env, write_resume_only};
+pub use config::{AgentConfig, Resume};
 pub use report::{Report, ReportError, parse_report};
 pub use series::{Observed, Series};
 pub use wire::{WireError, read_endpoint, read_reply};

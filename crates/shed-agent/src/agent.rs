@@ -1,0 +1,199 @@
+//! The sidecar itself: writes the resume point, then answers polls until it is told to stop.
+//! It reads the progress file only when asked and keeps nothing between two polls.
+
+use std::future::Future;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
+
+use crate::config::{AgentConfig, Resume};
+use crate::connection::BoundedListener;
+use crate::wire::{FileContent, PROGRESS_PATH, write_reply};
+use crate::{progress_file, resume};
+
+/// Where the startup probe asks. It answers only once the resume file is complete.
+pub const HEALTH_PATH: &str = "/healthz";
+
+/// A read takes microseconds, unless the volume hangs.
+const READ_TIME_MAX: Duration = Duration::from_secs(2);
+/// A stopped pod must not wait for a stranger who keeps a connection open.
+const SHUTDOWN_TIME_MAX: Duration = Duration::from_millis(500);
+
+/// The entry of `shed agent`: everything comes from the environment, and it ends on SIGTERM.
+/// With `init_only` it writes the resume file and returns, for an init container beside a task
+/// that is asked for its progress in another way or not at all.
+pub fn run_from_env(init_only: bool) -> anyhow::Result<()> {
+    if init_only {
+        return write_resume_only(Resume::from_env()?.as_ref());
+    }
+    let config = AgentConfig::from_env()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(1)
+        .build()
+        .context("start the runtime")?;
+    let result = runtime.block_on(async {
+        let shutdown = shutdown_signal().context("listen to signals")?;
+        run(config, shutdown).await
+    });
+    // Not a plain drop, which would wait for a read that hangs.
+    runtime.shutdown_background();
+    result
+}
+
+/// Writes the resume file, if there is a resume point.
+pub fn write_resume_only(resume: Option<&Resume>) -> anyhow::Result<()> {
+    match resume {
+        Some(resume) => resume::write(resume),
+        None => Ok(()),
+    }
+}
+
+/// Serves one attempt until `shutdown` is ready.
+pub async fn run(
+    config: AgentConfig,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> anyhow::Result<()> {
+    Agent::start(config).await?.serve(shutdown).await
+}
+
+/// An agent that listens and has written the resume file.
+pub struct Agent {
+    listener: TcpListener,
+    attempt: Arc<Attempt>,
+}
+
+struct Attempt {
+    uid: String,
+    progress_file: PathBuf,
+    /// One reader at a time. The permit goes with the read, so that reads of a volume that
+    /// hangs do not pile up.
+    reader: Arc<Semaphore>,
+}
+
+impl Agent {
+    pub async fn start(config: AgentConfig) -> anyhow::Result<Self> {
+        let AgentConfig {
+            attempt_uid,
+            progress_file,
+            port,
+            resume,
+        } = config;
+        progress_file::open_folder(&progress_file);
+        // Before listening: the probe then cannot pass too early.
+        write_resume_only(resume.as_ref())?;
+        let listener = bind(port)
+            .await
+            .with_context(|| format!("listen on port {port}"))?;
+        tracing::info!(
+            port,
+            attempt = attempt_uid,
+            resumed = resume.is_some(),
+            "agent serves"
+        );
+        let attempt = Arc::new(Attempt {
+            uid: attempt_uid,
+            progress_file,
+            reader: Arc::new(Semaphore::new(1)),
+        });
+        Ok(Agent { listener, attempt })
+    }
+
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    pub async fn serve(
+        self,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> anyhow::Result<()> {
+        let router = Router::new()
+            .route(PROGRESS_PATH, get(answer_progress))
+            .route(HEALTH_PATH, get(|| async { "ok" }))
+            .layer(axum::middleware::map_response(close_connection))
+            .with_state(self.attempt);
+        let (stopping, stopped) = tokio::sync::oneshot::channel();
+        let shutdown = async move {
+            shutdown.await;
+            // The receiver is gone only when the server has ended already.
+            let _ = stopping.send(());
+        };
+        let server = axum::serve(BoundedListener::new(self.listener), router)
+            .with_graceful_shutdown(shutdown);
+        let too_long = async {
+            match stopped.await {
+                Ok(()) => tokio::time::sleep(SHUTDOWN_TIME_MAX).await,
+                Err(_) => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            result = server.into_future() => result.context("serve"),
+            () = too_long => Ok(()),
+        }
+    }
+}
+
+/// Both address families where the kernel has IPv6, else IPv4.
+async fn bind(port: u16) -> io::Result<TcpListener> {
+    match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
+        Ok(listener) => Ok(listener),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(error),
+        Err(_) => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await,
+    }
+}
+
+async fn answer_progress(State(attempt): State<Arc<Attempt>>) -> Response {
+    let content = tokio::time::timeout(READ_TIME_MAX, attempt.read()).await;
+    let Ok(Some(content)) = content else {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    };
+    match write_reply(&attempt.uid, content) {
+        Ok(body) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+impl Attempt {
+    async fn read(&self) -> Option<FileContent> {
+        let permit = Arc::clone(&self.reader).acquire_owned().await.ok()?;
+        let path = self.progress_file.clone();
+        let read = move || {
+            let _permit = permit;
+            progress_file::read(&path)
+        };
+        tokio::task::spawn_blocking(read).await.ok()
+    }
+}
+
+/// Thousands of agents are polled by one operator, seconds apart: open connections would cost
+/// it more than new ones.
+async fn close_connection(mut response: Response) -> Response {
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(header::CONNECTION, close);
+    response
+}
+
+/// Ready on SIGTERM or SIGINT. As PID 1 of its container the agent would ignore both without
+/// a handler. The handlers are in place when this returns.
+fn shutdown_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}

@@ -1,0 +1,423 @@
+//! The agent as a pod runs it: a real server on a free port, real files, and a client that
+//! speaks HTTP by hand, so that it can also misbehave.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use shed_agent::wire::{REPLY_BYTES_MAX, WireError};
+use shed_agent::{Agent, AgentConfig, Report, ReportError, Resume, Series, read_reply};
+
+const UID: &str = "6b1f0a52-uid";
+
+/// A folder that goes away with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("shed-agent-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn config(&self) -> AgentConfig {
+        AgentConfig {
+            attempt_uid: UID.into(),
+            progress_file: self.file("progress"),
+            port: 0,
+            resume: None,
+        }
+    }
+
+    fn resume(&self, progress: f64, checkpoint: Option<&str>) -> Resume {
+        Resume {
+            file: self.file("resume"),
+            point: Report::new(progress, checkpoint.map(str::to_owned)).unwrap(),
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+struct Running {
+    address: SocketAddr,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    fn start(config: AgentConfig) -> Self {
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let (send_port, port) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .max_blocking_threads(1)
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let agent = Agent::start(config).await.unwrap();
+                send_port.send(agent.local_addr().unwrap().port()).unwrap();
+                let shutdown = async { stopped.await.unwrap_or_default() };
+                agent.serve(shutdown).await.unwrap();
+            });
+        });
+        Running {
+            address: (Ipv4Addr::LOCALHOST, port.recv().unwrap()).into(),
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        let patience = Some(Duration::from_secs(10));
+        stream.set_read_timeout(patience).unwrap();
+        stream
+    }
+
+    fn get(&self, path: &str) -> (u16, Vec<u8>) {
+        let mut stream = self.connect();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: pod\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        // Ends only because the agent closes the connection after one answer.
+        stream.read_to_end(&mut answer).unwrap();
+        let head_end = answer.windows(4).position(|w| w == b"\r\n\r\n").unwrap();
+        let head = String::from_utf8(answer[..head_end].to_vec()).unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, answer[head_end + 4..].to_vec())
+    }
+
+    fn poll(&self) -> Result<Option<Report>, ReportError> {
+        let (status, body) = self.get("/progress");
+        assert_eq!(status, 200);
+        assert!(body.len() <= REPLY_BYTES_MAX);
+        read_reply(&body, UID).unwrap()
+    }
+
+    fn stop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.stop();
+        }
+    }
+}
+
+fn make_fifo(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[test]
+fn the_progress_of_a_growing_file_is_served() {
+    let folder = Folder::new();
+    let agent = Running::start(folder.config());
+    let mut series = Series::new(0.0);
+    series.observe(0, agent.poll());
+    assert_eq!(series.first(), None, "no file yet");
+    let contents = [
+        "",
+        "1/40\n",
+        "0.5",
+        "0.3",
+        "NaN",
+        "{\"progress\":0.75,\"checkpoint\":\"c\"}\n",
+    ];
+    for (second, content) in contents.iter().enumerate() {
+        fs::write(folder.file("progress"), content).unwrap();
+        series.observe(1000 * second as i64, agent.poll());
+    }
+    assert_eq!(series.first(), Some((1000, 0.025)));
+    assert_eq!(series.last(), Some((5000, 0.75)));
+    assert_eq!(series.checkpoint(), Some((0.75, "c")));
+    let refused: Vec<_> = series.refused().iter().map(|(k, v)| (*k, *v)).collect();
+    assert_eq!(refused, [("backwards", 1), ("not_finite", 1)]);
+}
+
+#[test]
+fn a_huge_file_is_refused_by_its_size_and_answered_briefly() {
+    let folder = Folder::new();
+    let agent = Running::start(folder.config());
+    for byte in [b'0', 0, 0xff] {
+        fs::write(folder.file("progress"), vec![byte; 10 << 20]).unwrap();
+        assert_eq!(agent.poll(), Err(ReportError::TooLarge));
+    }
+}
+
+#[test]
+fn what_is_no_regular_file_neither_hangs_the_agent_nor_is_followed() {
+    let folder = Folder::new();
+    let agent = Running::start(folder.config());
+    let progress = folder.file("progress");
+    let began = Instant::now();
+
+    make_fifo(&progress);
+    assert_eq!(agent.poll(), Err(ReportError::Unreadable));
+    fs::remove_file(&progress).unwrap();
+
+    fs::write(folder.file("secret"), "0.9").unwrap();
+    symlink(folder.file("secret"), &progress).unwrap();
+    assert_eq!(agent.poll(), Err(ReportError::Unreadable));
+    fs::remove_file(&progress).unwrap();
+
+    symlink("/dev/zero", &progress).unwrap();
+    assert_eq!(agent.poll(), Err(ReportError::Unreadable));
+    fs::remove_file(&progress).unwrap();
+
+    fs::create_dir(&progress).unwrap();
+    assert_eq!(agent.poll(), Err(ReportError::Unreadable));
+    fs::remove_dir(&progress).unwrap();
+
+    let socket = std::os::unix::net::UnixListener::bind(&progress).unwrap();
+    assert_eq!(agent.poll(), Err(ReportError::Unreadable));
+    drop(socket);
+    fs::remove_file(&progress).unwrap();
+
+    fs::write(&progress, "0.9").unwrap();
+    assert_eq!(agent.poll().unwrap().unwrap().progress(), 0.9);
+    assert!(began.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn text_that_is_not_utf8_is_refused_and_not_repaired() {
+    let folder = Folder::new();
+    let agent = Running::start(folder.config());
+    let content = b"{\"progress\":0.4,\"checkpoint\":\"\xff\"}";
+    fs::write(folder.file("progress"), content).unwrap();
+    assert_eq!(agent.poll(), Err(ReportError::NotUtf8));
+}
+
+#[test]
+fn an_answer_for_another_attempt_is_refused() {
+    let folder = Folder::new();
+    let agent = Running::start(folder.config());
+    fs::write(folder.file("progress"), "0.9").unwrap();
+    let (_, body) = agent.get("/progress");
+    assert_eq!(read_reply(&body, "another"), Err(WireError::WrongAttempt));
+}
+
+#[test]
+fn the_resume_file_is_complete_before_the_probe_passes() {
+    let folder = Folder::new();
+    let config = AgentConfig {
+        resume: Some(folder.resume(0.4, Some("s3://b/run \"7\""))),
+        ..folder.config()
+    };
+    let agent = Running::start(config);
+    assert_eq!(agent.get("/healthz"), (200, b"ok".to_vec()));
+    let resume = folder.file("resume");
+    assert_eq!(
+        fs::read_to_string(&resume).unwrap(),
+        "{\"progress\":0.4,\"checkpoint\":\"s3://b/run \\\"7\\\"\"}\n"
+    );
+    let checkpoint = folder.file("resume.checkpoint");
+    assert_eq!(fs::read_to_string(&checkpoint).unwrap(), "s3://b/run \"7\"");
+    assert_eq!((mode(&resume), mode(&checkpoint)), (0o644, 0o644));
+    let left: Vec<_> = fs::read_dir(&folder.0).unwrap().collect();
+    assert_eq!(left.len(), 2, "no temporary file stays: {left:?}");
+}
+
+#[test]
+fn a_failed_resume_file_keeps_the_agent_from_listening() {
+    let folder = Folder::new();
+    fs::write(folder.file("plain"), "").unwrap();
+    let mut resume = folder.resume(0.4, None);
+    resume.file = folder.file("plain/resume");
+    let config = AgentConfig {
+        resume: Some(resume),
+        ..folder.config()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    assert!(runtime.block_on(Agent::start(config)).is_err());
+}
+
+#[test]
+fn without_a_resume_point_there_is_no_file() {
+    let folder = Folder::new();
+    let agent = Running::start(folder.config());
+    assert_eq!(agent.get("/healthz").0, 200);
+    assert!(fs::read_dir(&folder.0).unwrap().next().is_none());
+    shed_agent::write_resume_only(None).unwrap();
+    assert!(fs::read_dir(&folder.0).unwrap().next().is_none());
+}
+
+#[test]
+fn a_resume_file_of_before_a_restart_is_left_alone() {
+    let folder = Folder::new();
+    shed_agent::write_resume_only(Some(&folder.resume(0.4, None))).unwrap();
+    let written = fs::read_to_string(folder.file("resume")).unwrap();
+    assert_eq!(written, "{\"progress\":0.4}\n");
+    assert!(!folder.file("resume.checkpoint").exists());
+    shed_agent::write_resume_only(Some(&folder.resume(0.6, Some("x")))).unwrap();
+    assert_eq!(fs::read_to_string(folder.file("resume")).unwrap(), written);
+    assert!(!folder.file("resume.checkpoint").exists());
+}
+
+#[test]
+fn what_a_killed_agent_left_behind_is_replaced_and_not_followed() {
+    let folder = Folder::new();
+    fs::write(folder.file("other"), "untouched").unwrap();
+    symlink(folder.file("other"), folder.file("resume.tmp")).unwrap();
+    fs::write(folder.file("resume.checkpoint"), "half").unwrap();
+    shed_agent::write_resume_only(Some(&folder.resume(0.4, Some("whole")))).unwrap();
+    let read = |name| fs::read_to_string(folder.file(name)).unwrap();
+    assert_eq!(read("resume.checkpoint"), "whole");
+    assert_eq!(read("other"), "untouched");
+}
+
+#[test]
+fn the_folder_of_the_progress_file_is_opened_to_every_user() {
+    let folder = Folder::new();
+    fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o1700)).unwrap();
+    let _agent = Running::start(folder.config());
+    assert_eq!(mode(&folder.0), 0o1777);
+}
+
+#[test]
+fn other_paths_and_methods_are_refused() {
+    let folder = Folder::new();
+    let agent = Running::start(folder.config());
+    assert_eq!(agent.get("/").0, 404);
+    assert_eq!(agent.get("/progress/../resume").0, 404);
+    let mut stream = agent.connect();
+    write!(stream, "POST /progress HTTP/1.1\r\nHost: pod\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 405 "));
+}
+
+#[test]
+fn an_endless_request_is_cut_off() {
+    let folder = Folder::new();
+    let agent = Running::start(folder.config());
+    let mut stream = agent.connect();
+    let line = format!("X-Filler: {}\r\n", "x".repeat(1000));
+    let _ = stream.write_all(b"GET /progress HTTP/1.1\r\n");
+    let cut_off = (0..10_000).any(|_| stream.write_all(line.as_bytes()).is_err());
+    assert!(cut_off);
+    assert_eq!(agent.get("/healthz").0, 200);
+}
+
+#[test]
+fn idle_strangers_delay_a_poll_but_do_not_stop_it() {
+    let folder = Folder::new();
+    let agent = Running::start(folder.config());
+    // Enough to take every connection that the agent allows.
+    let _strangers: Vec<_> = (0..16).map(|_| agent.connect()).collect();
+    assert_eq!(agent.get("/healthz").0, 200);
+}
+
+#[test]
+fn it_stops_within_a_second_even_with_a_stranger_connected() {
+    let folder = Folder::new();
+    let mut agent = Running::start(folder.config());
+    let mut stranger = agent.connect();
+    write!(stranger, "GET /progress HTTP/1.1\r\n").unwrap();
+    assert_eq!(agent.get("/healthz").0, 200);
+    let began = Instant::now();
+    agent.stop();
+    assert!(began.elapsed() < Duration::from_secs(1));
+}
+
+/// The process that the next test starts: the sub-command without its command line.
+#[test]
+#[ignore = "runs only as a child of the test below"]
+fn child() {
+    if std::env::var("SHED_ATTEMPT_UID").is_err() {
+        return;
+    }
+    let init_only = std::env::var("INIT_ONLY").is_ok();
+    shed_agent::run_from_env(init_only).unwrap();
+}
+
+fn child_command(folder: &Folder) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "child", "--ignored"])
+        .stdout(Stdio::null())
+        .env("SHED_PROGRESS_FILE", folder.file("progress"))
+        .env("SHED_RESUME_FILE", folder.file("resume"))
+        .env("SHED_RESUME", "{\"progress\":0.4}")
+        .env("SHED_ATTEMPT_UID", UID);
+    command
+}
+
+#[test]
+fn the_process_ends_well_and_at_once_on_a_signal() {
+    for signal in ["-TERM", "-INT"] {
+        let folder = Folder::new();
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = free.local_addr().unwrap();
+        drop(free);
+        let mut command = child_command(&folder);
+        command.env("SHED_AGENT_PORT", address.port().to_string());
+        let mut child = command.spawn().unwrap();
+        let patience = Instant::now() + Duration::from_secs(10);
+        while TcpStream::connect(address).is_err() {
+            assert!(Instant::now() < patience, "the agent does not listen");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(folder.file("resume").exists());
+        let began = Instant::now();
+        let pid = child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args([signal, &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        // Success, and not "killed by a signal": the handler ran.
+        assert!(child.wait().unwrap().success());
+        assert!(began.elapsed() < Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn the_init_only_process_writes_the_resume_file_and_ends() {
+    let folder = Folder::new();
+    let mut command = child_command(&folder);
+    // What an init container does not need, it need not have.
+    command
+        .env("INIT_ONLY", "1")
+        .env_remove("SHED_PROGRESS_FILE");
+    assert!(command.status().unwrap().success());
+    assert_eq!(
+        fs::read_to_string(folder.file("resume")).unwrap(),
+        "{\"progress\":0.4}\n"
+    );
+}
