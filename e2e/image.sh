@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Builds shed's image and writes it as an archive.
+#
+#   e2e/image.sh [TAG]        localhost/shed:TAG, TAG being dev unless given
+#
+# The last line on standard output is the archive's path:
+# ${XDG_CACHE_HOME:-~/.cache}/shed/images/shed-TAG.tar
+#
+# The Dockerfile's builder stage needs an image from a registry. This script
+# needs none: cargo runs on the host with the flags of that stage, incremental
+# from one run to the next, and the Dockerfile is built from its last stages
+# only (BINARY=prebuilt). So the last stage is the one that users get; what is
+# compiled here comes from this host's toolchain and C library, not from the
+# builder image's.
+#
+# Nothing is done when neither the sources nor the toolchain changed.
+#
+# Environment: SHED_IMAGE_NAME (localhost/shed), CARGO (cargo).
+set -euo pipefail
+
+here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+root=$(dirname -- "$here")
+
+case ${1-} in
+-h | --help)
+    sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"
+    exit 0
+    ;;
+-*)
+    echo "usage: ${0##*/} [TAG]" >&2
+    exit 2
+    ;;
+esac
+tag=${1:-dev}
+name=${SHED_IMAGE_NAME:-localhost/shed}
+cargo=${CARGO:-cargo}
+: "${HOME:=$(getent passwd "$(id -u)" | cut -d: -f6)}"
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/shed
+out=$cache/images/${name##*/}-$tag.tar
+
+say() { echo "image: $*" >&2; }
+
+command -v "$cargo" >/dev/null 2>&1 || {
+    say "cargo is missing: install the Rust toolchain that Cargo.toml names (rust-version)"
+    exit 1
+}
+
+mkdir -p "$cache/images"
+# Two runs at once would compile the same twice: the second one waits, and then
+# finds the work done.
+exec 9>"$cache/images/.lock"
+if ! flock -n 9; then
+    say "waiting for another run"
+    flock 9
+fi
+
+# What the image is made of. The toolchain counts too: another compiler, other bytes.
+cd "$root"
+inputs() {
+    find Cargo.toml Cargo.lock src crates Dockerfile e2e/image.sh e2e/build-image.sh \
+        -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
+    "$cargo" --version
+    echo "$name:$tag"
+}
+digest=$(inputs | sha256sum | cut -d' ' -f1)
+
+if [ -f "$out" ] && [ "$(cat "$out.source" 2>/dev/null)" = "$digest" ]; then
+    say "$name:$tag is up to date"
+    echo "$out"
+    exit 0
+fi
+
+target=$(rustc -vV | sed -n 's/^host: //p')
+say "compiling for $target (some 4 minutes the first time, then seconds)"
+# One target folder for all checkouts: the dependencies are compiled once. It is
+# apart from target/, whose flags differ.
+export CARGO_TARGET_DIR=$cache/target-static
+RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo" \
+    "$cargo" build --release --locked --bin shed --target "$target" >&2
+binary=$CARGO_TARGET_DIR/$target/release/shed
+
+# In an empty root a dynamic binary ends with "no such file or directory",
+# which tells nobody what is wrong.
+if LC_ALL=C readelf -l "$binary" 2>/dev/null | grep -q 'Requesting program interpreter'; then
+    say "$binary is not static: it needs a dynamic loader, and the image has none"
+    exit 1
+fi
+
+context=$(mktemp -d "${TMPDIR:-/tmp}/shed-context.XXXXXX")
+trap 'rm -rf -- "$context"' EXIT
+mkdir "$context/dist"
+cp Dockerfile "$context/"
+cp "$binary" "$context/dist/shed"
+
+# First away with the mark, then the archive, then the new mark: an interrupted
+# run is never taken for a finished one.
+rm -f -- "$out.source"
+"$here/build-image.sh" "$context" "$name:$tag" "$out" \
+    --build-arg BINARY=prebuilt \
+    --build-arg "VERSION=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)" \
+    --build-arg "REVISION=$(git describe --always --dirty --abbrev=40 --exclude '*' 2>/dev/null || echo unknown)" \
+    --label "dev.shed.source-digest=sha256:$digest" >/dev/null
+echo "$digest" >"$out.source"
+echo "$out"
