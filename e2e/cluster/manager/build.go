@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -134,7 +136,11 @@ func ensureBuilt(binary, what, guess string, command func(part string) *exec.Cmd
 	if err := os.MkdirAll(filepath.Dir(binary), 0o755); err != nil {
 		return err
 	}
-	part := binary + ".part"
+	leftovers, _ := filepath.Glob(binary + ".part-*") // of builders that were killed
+	for _, path := range leftovers {
+		os.RemoveAll(path)
+	}
+	part := fmt.Sprintf("%s.part-%d", binary, os.Getpid())
 	cmd := command(part)
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()
@@ -152,6 +158,11 @@ func runWithProgress(cmd *exec.Cmd, what, guess string) error {
 	cmd.Stdout, cmd.Stderr = &text, &text
 	began := time.Now()
 	say("building %s (%s)", what, guess)
+	// The build must not go on without us: the next builder would meet it. The
+	// kernel ties that wish to the thread that started the child.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		return err
 	}

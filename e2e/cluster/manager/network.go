@@ -21,13 +21,10 @@ func (c *config) netns() string { return c.runtime("netns") }
 
 func (c *config) hostLink() string { return "shed-" + c.id }
 
-// ensureNetwork makes the namespace and the link unless they are there. It is
-// called with the host's lock held: the routing table is what tells clusters
-// which address ranges are taken.
-func (c *config) ensureNetwork() error {
-	if c.networkUp() {
-		return nil
-	}
+// makeNetwork makes the namespace and the link. It is called with the host's
+// lock held: the routing table is what tells clusters which address ranges are
+// taken.
+func (c *config) makeNetwork() error {
 	if err := c.removeNetwork(); err != nil { // a half-made one
 		return err
 	}
@@ -99,7 +96,7 @@ func ipBatch(lines []string, command ...string) error {
 	return nil
 }
 
-// removeNetwork undoes ensureNetwork from whatever point it reached.
+// removeNetwork undoes makeNetwork from whatever point it reached.
 func (c *config) removeNetwork() error {
 	if _, err := net.InterfaceByName(c.hostLink()); err == nil {
 		if err := run("ip", "link", "del", c.hostLink()); err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -86,8 +87,39 @@ func runUp(args []string) error {
 			return nil
 		}
 		say("something of the cluster is missing; starting it again")
+		if err := c.killHung(); err != nil {
+			return err
+		}
 	}
 	return c.bringUp(lock)
+}
+
+// killHung ends components that run but do not answer, so that they are started
+// afresh. A busy machine is given time first.
+func (c *config) killHung() error {
+	kube, err := ensureKube()
+	if err != nil {
+		return err
+	}
+	all := c.components(kube)
+	patience := time.Now().Add(10 * time.Second)
+	return poll(20*time.Second, 200*time.Millisecond, func() error {
+		var hung []string
+		for _, status := range c.inspect(all) {
+			if _, alive := c.pid(status.name); !alive || status.err == nil {
+				continue
+			}
+			hung = append(hung, status.name)
+			if time.Now().After(patience) {
+				say("%s does not answer (%v); starting it afresh", status.name, status.err)
+				syscall.Kill(status.pid, syscall.SIGKILL)
+			}
+		}
+		if len(hung) > 0 {
+			return fmt.Errorf("not answering: %s", strings.Join(hung, ", "))
+		}
+		return nil
+	})
 }
 
 // planCluster decides what the cluster will be and records that.
@@ -230,7 +262,17 @@ func (c *config) prepareHost() error {
 	if err := saveSysctls(); err != nil {
 		return err
 	}
-	return c.ensureNetwork()
+	if c.networkUp() {
+		return nil
+	}
+	// What still runs lives in a network that nothing leads to any more.
+	if err := c.killRecorded(); err != nil {
+		return err
+	}
+	if err := c.removeCgroups(); err != nil {
+		return err
+	}
+	return c.makeNetwork()
 }
 
 // startAll starts what does not run, then waits for what takes time side by

@@ -1,0 +1,252 @@
+#!/bin/bash
+# Proves what README.md promises, on a cluster of its own beside any other.
+# Needs root and takes about two minutes once everything is built.
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d)
+export SHED_CLUSTER_STATE=$scratch/cluster
+id=$(printf %s "$SHED_CLUSTER_STATE" | sha256sum | cut -c1-6)
+cluster=$here/cluster
+passed=0
+failed=0
+
+check() { # check "what is promised" COMMAND...
+    local what=$1
+    shift
+    if "$@" >"$scratch/output" 2>&1; then
+        passed=$((passed + 1))
+        echo "ok    $what"
+    else
+        failed=$((failed + 1))
+        echo "FAIL  $what"
+        sed 's/^/      /' "$scratch/output" | tail -15
+    fi
+}
+
+# Tries a command until it succeeds or the seconds are over.
+within() { # within SECONDS COMMAND...
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        [ "$SECONDS" -lt "$end" ] || return 1
+        sleep 0.1
+    done
+}
+
+not() { ! "$@"; }
+
+# --- what must look the same before `up` and after `down` -------------------
+
+machine() {
+    iptables-save 2>/dev/null | grep -v '^[#:]'
+    ip -brief link | awk '{print $1}' | grep "shed-$id"
+    ip route | grep "shed-$id"
+    cat /proc/sys/net/ipv4/ip_forward /proc/sys/vm/overcommit_memory \
+        /proc/sys/kernel/panic /proc/sys/kernel/panic_on_oops
+}
+
+our_cgroups() { find /sys/fs/cgroup -maxdepth 3 -type d -name "shed-$id-*" 2>/dev/null; }
+
+# Processes by what they are called with and by the cgroup they are in.
+our_processes() {
+    local process
+    for process in /proc/[0-9]*; do
+        if tr '\0' ' ' <"$process/cmdline" 2>/dev/null | grep -qE "$SHED_CLUSTER_STATE/|/run/shed-$id/" ||
+            grep -q "shed-$id-" "$process/cgroup" 2>/dev/null; then
+            echo "${process#/proc/}"
+        fi
+    done
+}
+
+none() { # none COMMAND: succeeds if it prints nothing
+    local found
+    found=$("$@")
+    [ -z "$found" ] || { echo "left: $found"; return 1; }
+}
+
+our_mounts() { grep -E " ($SHED_CLUSTER_STATE|/run/shed-$id)" /proc/mounts; }
+
+our_files() {
+    find "$SHED_CLUSTER_STATE" "/run/shed-$id" -maxdepth 1 2>/dev/null
+    find /var/lib/cni -name "shed-$id-*" 2>/dev/null
+    find /var/log/containers -lname "$SHED_CLUSTER_STATE/*" 2>/dev/null
+    local socket
+    for socket in $shim_sockets; do
+        [ ! -e "$socket" ] || echo "$socket"
+    done
+}
+
+remember_sockets() {
+    shim_sockets=$(cat "/run/shed-$id"/*/state/io.containerd.runtime.v2.task/*/*/address 2>/dev/null | sed 's|unix://||g')
+}
+shim_sockets=
+
+nothing_left() { # nothing_left "after what"
+    check "$1: no process is left" none our_processes
+    check "$1: no mount is left" none our_mounts
+    check "$1: no cgroup is left" none our_cgroups
+    check "$1: no file is left" none our_files
+    machine >"$scratch/after"
+    check "$1: links, routes, iptables and kernel settings are as before" \
+        diff "$scratch/before" "$scratch/after"
+}
+
+# --- the pieces of the tests -------------------------------------------------
+
+pod() { # pod NAME NODE ARGS...: starts a pod of the test image on a node
+    local name=$1 node=$2
+    shift 2
+    kubectl run "$name" --image=localhost/busybox:test --image-pull-policy=IfNotPresent --restart=Never \
+        --overrides="{\"spec\":{\"nodeName\":\"$node\",\"terminationGracePeriodSeconds\":0}}" -- "$@"
+}
+
+all_ready() { [ "$(kubectl get nodes --no-headers | grep -cw Ready)" = 3 ]; }
+
+pod_ip() { kubectl get pod "$1" -o jsonpath='{.status.podIP}'; }
+
+host_reaches() { timeout 3 bash -c "exec 3<>/dev/tcp/$1/$2"; }
+
+pod_reaches() { kubectl exec "$1" -- sh -c "nc -w 3 $2 $3 </dev/null"; }
+
+# The apiserver's own words, fetched by a pod with its own credentials. The
+# test image has no TLS client that works, so its answer to plain HTTP must do.
+pod_reaches_apiserver() {
+    kubectl exec "$1" -- sh -c \
+        'printf "GET / HTTP/1.0\r\n\r\n" | nc -w 3 $KUBERNETES_SERVICE_HOST 443 | grep -q "HTTP request to an HTTPS server"'
+}
+
+# Milliseconds a fixed piece of work takes in a pod.
+work() {
+    local began
+    began=$(date +%s%N)
+    kubectl exec "$1" -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done' || return
+    echo $((($(date +%s%N) - began) / 1000000))
+}
+
+slowed_enough() {
+    local healthy slowed
+    healthy=$(work web2) && slowed=$(work web1) || return
+    echo "      the same work: ${slowed} ms on the slowed node, ${healthy} ms on a healthy one" >&3
+    [ "$slowed" -gt $((healthy * 3)) ]
+}
+exec 3>&1
+
+same_processes() { [ "$(cat "$SHED_CLUSTER_STATE"/pids/* | sort)" = "$recorded" ]; }
+
+quick_up() {
+    local began
+    began=$(date +%s%N)
+    "$cluster" up || return
+    [ $((($(date +%s%N) - began) / 1000000)) -lt 2000 ]
+}
+
+kill_component() { # kill_component NAME: kill -9 by the recorded process id
+    kill -9 "$(cut -d' ' -f1 "$SHED_CLUSTER_STATE/pids/$1")"
+}
+
+# Starts an `up` and kills it -9 as soon as a file or folder has appeared.
+interrupt_up() {
+    "$cluster" up >"$scratch/up.log" 2>&1 &
+    local up=$!
+    within 60 test -e "$1" || return 1
+    kill -9 "$up" 2>/dev/null
+    wait "$up" 2>/dev/null
+    return 0
+}
+
+# --- the tests ---------------------------------------------------------------
+
+[ "$(id -u)" = 0 ] || { echo "test.sh needs root: real nodes do" >&2; exit 2; }
+trap '"$cluster" down >/dev/null 2>&1; rm -rf "$scratch"' EXIT
+machine >"$scratch/before"
+
+check "up" "$cluster" up --nodes real
+eval "$("$cluster" env)"
+check "three nodes are Ready" all_ready
+check "status says that all is well" "$cluster" status
+check "kubectl and the apiserver say v1.34.4" \
+    bash -c '[ "$(kubectl version | grep -c v1.34.4)" = 2 ]'
+
+for n in 1 2 3; do
+    check "a pod runs on n$n" pod "web$n" "n$n" sh -c 'echo started; mkdir /tmp/www; echo hello >/tmp/www/index.html; exec httpd -f -p 8080 -h /tmp/www'
+done
+check "the pods become Ready" kubectl wait --for=condition=Ready pod --all --timeout=60s
+check "logs work" bash -c '[ "$(kubectl logs web1)" = started ]'
+check "exec works" bash -c '[ "$(kubectl exec web2 -- cat /tmp/www/index.html)" = hello ]'
+check "a pod reaches the apiserver through the service address" within 20 pod_reaches_apiserver web3
+for n in 1 2 3; do
+    check "the host reaches the pod on n$n" within 10 host_reaches "$(pod_ip "web$n")" 8080
+done
+check "a pod on n1 reaches a pod on n2" within 10 pod_reaches web1 "$(pod_ip web2)" 8080
+check "a pod on n3 reaches a pod on n1" within 10 pod_reaches web3 "$(pod_ip web1)" 8080
+kubectl expose pod web2 --port=80 --target-port=8080 >/dev/null
+service=$(kubectl get service web2 -o jsonpath='{.spec.clusterIP}')
+check "a pod reaches a pod through a service" within 20 pod_reaches web1 "$service" 80
+check "the host reaches a pod through a service" within 20 host_reaches "$service" 80
+check "the audit log is written" test -s "$SHED_CLUSTER_STATE/audit.log"
+check "PodSecurity admission is on" bash -c '
+    kubectl create namespace strict && kubectl label namespace strict pod-security.kubernetes.io/enforce=restricted &&
+    ! kubectl -n strict run bad --image=localhost/busybox:test'
+
+recorded=$(cat "$SHED_CLUSTER_STATE"/pids/* | sort)
+check "a second up ends within 2 s" quick_up
+check "and restarts nothing" same_processes
+check "up refuses to change the number of nodes" not "$cluster" up --count 5
+
+check "slow n1 0.1" "$cluster" slow n1 0.1
+check "n1 is at least three times as slow as n2" slowed_enough
+check "a pod with a CPU limit starts on the slowed node" bash -c '
+    kubectl apply -f - <<EOF && kubectl wait --for=jsonpath={.status.phase}=Succeeded pod/limited --timeout=60s
+apiVersion: v1
+kind: Pod
+metadata: {name: limited}
+spec:
+  nodeName: n1
+  restartPolicy: Never
+  containers:
+  - {name: main, image: localhost/busybox:test, imagePullPolicy: IfNotPresent, command: ["true"], resources: {limits: {cpu: 500m, memory: 32Mi}}}
+EOF'
+check "status shows the slowed node" bash -c '"$0" status | grep -q "n1 .*slowed to 0.0"' "$cluster"
+check "slow n1 1 lifts the cap" bash -c '"$0" slow n1 1 && ! "$0" status | grep -q slowed' "$cluster"
+for wrong in "n9 0.5" "n1 2" "n1 0" "n1 x"; do
+    # shellcheck disable=SC2086 # two arguments
+    check "slow $wrong is refused" not "$cluster" slow $wrong
+done
+
+archives=("${XDG_CACHE_HOME:-$HOME/.cache}"/shed/images-*/busybox.tar)
+check "loading an image again imports nothing" bash -c '"$0" load "$1" 2>&1 | grep -q "has it already"' "$cluster" "${archives[0]}"
+check "load refuses what is no image" not "$cluster" load "$here/README.md"
+
+remember_sockets
+for component in etcd kubelet-n1 containerd-n2 kube-proxy; do
+    kill_component "$component"
+done
+check "status reports what was killed" not "$cluster" status
+check "up repairs it" "$cluster" up
+check "the pods still run" kubectl wait --for=condition=Ready pod/web1 pod/web2 pod/web3 --timeout=60s
+
+remember_sockets
+for component in containerd-n1 kubelet-n2 etcd; do
+    kill_component "$component"
+done
+check "down, after a kill -9 of containerd, a kubelet and etcd" "$cluster" down
+nothing_left "after down"
+check "a second down is no error" "$cluster" down
+
+for moment in cluster.json "/run/shed-$id/netns" pids/etcd nodes/n2/loaded pids/kubelet-n2; do
+    case $moment in /*) mark=$moment ;; *) mark=$SHED_CLUSTER_STATE/$moment ;; esac
+    check "up killed -9 at ${moment##*/}" interrupt_up "$mark"
+    check "down after that" "$cluster" down
+    nothing_left "after up was killed at ${moment##*/}"
+done
+
+check "up after all that" "$cluster" up
+check "fake nodes run beside it" env SHED_CLUSTER_STATE="$scratch/fake" "$cluster" up --nodes kwok --count 3
+check "and go alone" env SHED_CLUSTER_STATE="$scratch/fake" "$cluster" down
+check "the real nodes are untouched" "$cluster" status
+check "the last down" "$cluster" down
+nothing_left "at the end"
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
