@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `SHED_PROGRESS_FILE` | The task writes its progress here. Set with `spec.progress.file`. |
 //! | `SHED_RESUME_FILE` | If this file exists, the task should go on from the point in it. |
-//! | `SHED_ATTEMPT_UID` | The attempt's uid, for a task that serves its progress itself. |
+//! | `SHED_ATTEMPT_ID` | Names this attempt; no other attempt of any job has the same. |
 //!
 //! ## Reporting
 //!
@@ -37,8 +37,8 @@
 //!   counted by reason in the operator's metric.
 //!
 //! A task with an HTTP server of its own answers a GET with the same content instead
-//! (`spec.progress.httpGet`). It should send the header `Shed-Attempt: $SHED_ATTEMPT_UID`,
-//! because pod addresses are reused; one with another uid is not believed.
+//! (`spec.progress.httpGet`). It should send the header `Shed-Attempt: $SHED_ATTEMPT_ID`,
+//! because pod addresses are reused; an answer that names another attempt is not believed.
 //!
 //! ## Resuming
 //!
@@ -135,8 +135,11 @@ pub mod resume;
 pub mod series;
 pub mod wire;
 
-pub use agent::{Agent, run, run_from_env, write_resume_only};
-pub use config::{AgentConfig, Resume};
+pub use agent::{Agent, HEALTH_PATH, run, run_from_env, write_resume_only};
+pub use config::{
+    ATTEMPT_UID_VAR, AgentConfig, PORT_DEFAULT, PORT_VAR, PROGRESS_FILE_VAR, RESUME_FILE_VAR,
+    RESUME_VAR, Resume,
+};
 pub use report::{Report, ReportError, parse_report};
 pub use series::{Observed, Series};
 pub use wire::{WireError, read_endpoint, read_reply};

@@ -12,7 +12,8 @@ pub const PROGRESS_PATH: &str = "/progress";
 /// escaped as `\u0000`, and the frame.
 pub const REPLY_BYTES_MAX: usize = 32 * 1024;
 
-/// With this header a task's own endpoint may say which attempt it is (`$SHED_ATTEMPT_UID`).
+/// With this header a task's own endpoint may say which attempt it is (`$SHED_ATTEMPT_ID`, since
+/// a task does not know its pod's uid).
 pub const ATTEMPT_HEADER: &str = "shed-attempt";
 
 /// Why an answer says nothing about the attempt that was asked.
@@ -121,10 +122,10 @@ pub fn read_reply(
 pub fn read_endpoint(
     attempt_header: Option<&[u8]>,
     body: &[u8],
-    expected_uid: &str,
+    expected_id: &str,
 ) -> Result<Result<Option<Report>, ReportError>, WireError> {
     match attempt_header {
-        Some(uid) if uid.trim_ascii() != expected_uid.as_bytes() => Err(WireError::WrongAttempt),
+        Some(id) if id.trim_ascii() != expected_id.as_bytes() => Err(WireError::WrongAttempt),
         Some(_) | None => Ok(parse_report(body)),
     }
 }
