@@ -35,6 +35,7 @@ pub fn attempt(number: u32) -> AttemptBuilder {
         },
         state: AttemptState::Running,
         kill: None,
+        killed_at: None,
         launched: at(0.0),
         node: None,
         started: Some(at(1.0)),
@@ -101,10 +102,11 @@ impl AttemptBuilder {
         self
     }
 
-    /// Carries this kill record.
+    /// Carries a kill record of that instant.
     #[must_use]
-    pub fn killed(mut self, kind: KillKind) -> Self {
+    pub fn killed(mut self, kind: KillKind, seconds: f64) -> Self {
         self.0.kill = Some(kind);
+        self.0.killed_at = Some(at(seconds));
         self
     }
 

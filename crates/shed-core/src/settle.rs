@@ -19,6 +19,9 @@ pub const STUCK_GRACE: Span = Span::from_seconds(5);
 /// times have whole seconds, so a finish in time may carry a stamp of the next second.
 pub const DEADLINE_GRACE: Span = Span::from_seconds(1);
 
+/// The resolution of a container's end: a stamp says only in which second it ended.
+const STAMP: Span = Span::from_seconds(1);
+
 /// What the job's facts force now: wins, counts and failed tasks first, then the end of the
 /// job, then kills. The executor makes every record durable in one write before any delete.
 #[must_use]
@@ -124,13 +127,15 @@ fn settle_task(job: &JobSnapshot, task: &TaskSnapshot, actions: &mut Vec<Action>
 }
 
 /// The attempt that wins: the earliest finish, then the lowest number, so that a restarted
-/// operator picks the same one. A kill record does not matter: a pod that was killed in the
-/// instant in which it succeeded has done the work, and nobody else has won.
+/// operator picks the same one. A kill record alone does not matter: a pod that had succeeded
+/// before shed decided to kill it has done the work, and nobody else has won.
 fn first_success(job: &JobSnapshot, task: &TaskSnapshot) -> Option<(AttemptNumber, Instant)> {
     task.attempts
         .iter()
         .filter_map(|attempt| match attempt.state {
-            AttemptState::Succeeded { finished } if !is_late(job, finished) => {
+            AttemptState::Succeeded { finished }
+                if !is_late(job, finished) && !is_killed_before(attempt, finished) =>
+            {
                 Some((finished, attempt.number))
             }
             _ => None,
@@ -141,6 +146,16 @@ fn first_success(job: &JobSnapshot, task: &TaskSnapshot) -> Option<(AttemptNumbe
 
 fn is_late(job: &JobSnapshot, finished: Instant) -> bool {
     job.rules.on_miss == OnMiss::Fail && job.deadline.is_some_and(|deadline| finished > deadline)
+}
+
+/// Whether the end may be an answer to the kill: a task that traps SIGTERM and exits with 0 has
+/// not done its work. An end stamped with the kill's own second is in doubt, and doing a task
+/// twice is better than taking half of it for the whole.
+fn is_killed_before(attempt: &AttemptSnapshot, finished: Instant) -> bool {
+    attempt.kill.is_some()
+        && attempt
+            .killed_at
+            .is_none_or(|killed_at| finished.plus(STAMP) > killed_at)
 }
 
 /// The bucket of an attempt that is not the winner; absent while it has not ended.

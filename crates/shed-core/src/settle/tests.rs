@@ -83,7 +83,7 @@ fn a_recorded_winner_stays_the_winner_whatever_ends_later() {
     check(
         30.0,
         recorded(vec![
-            attempt(0).succeeded(3.0).killed(KillKind::Settle),
+            attempt(0).succeeded(3.0).killed(KillKind::Settle, 25.0),
             attempt(1).failed(29.0),
             attempt(3).lost(),
             attempt(4),
@@ -99,7 +99,7 @@ fn a_recorded_winner_stays_the_winner_whatever_ends_later() {
 }
 
 #[test]
-fn a_pod_killed_in_the_instant_of_its_success_wins_while_nobody_else_has() {
+fn a_pod_that_had_succeeded_before_its_kill_wins_while_nobody_else_has() {
     for kind in [
         KillKind::Prune,
         KillKind::Evict,
@@ -109,10 +109,29 @@ fn a_pod_killed_in_the_instant_of_its_success_wins_while_nobody_else_has() {
     ] {
         check(
             30.0,
-            job("a").task(0, [attempt(0), attempt(1).succeeded(29.0).killed(kind)]),
+            job("a").task(
+                0,
+                [attempt(0), attempt(1).succeeded(29.0).killed(kind, 30.0)],
+            ),
             &[win(0, 1, 29.0), kill(0, 0, KillKind::Settle, Some(1))],
         );
     }
+}
+
+#[test]
+fn an_exit_with_0_that_may_answer_the_kill_is_no_success() {
+    let ended = |finished| attempt(1).succeeded(finished).killed(KillKind::Prune, 25.9);
+    check(
+        30.0,
+        job("a").task(0, [attempt(0), ended(27.0)]),
+        &[count(0, 1, Outcome::Superseded)],
+    );
+    // The stamp of the kill's own second leaves it open which came first.
+    check(
+        30.0,
+        job("a").task(0, [attempt(0), ended(25.0)]),
+        &[count(0, 1, Outcome::Superseded)],
+    );
 }
 
 #[test]
@@ -123,9 +142,9 @@ fn what_shed_killed_is_superseded_whatever_its_end() {
             0,
             [
                 attempt(0),
-                attempt(1).failed(20.0).killed(KillKind::Prune),
-                attempt(2).disrupted(20.0).killed(KillKind::Evict),
-                attempt(3).lost().killed(KillKind::Replace),
+                attempt(1).failed(20.0).killed(KillKind::Prune, 25.0),
+                attempt(2).disrupted(20.0).killed(KillKind::Evict, 25.0),
+                attempt(3).lost().killed(KillKind::Replace, 25.0),
             ],
         ),
         &[
@@ -140,7 +159,7 @@ fn what_shed_killed_is_superseded_whatever_its_end() {
 fn a_killed_attempt_that_is_not_gone_yet_is_left_alone() {
     check(
         30.0,
-        job("a").task(0, [attempt(0), attempt(1).killed(KillKind::Prune)]),
+        job("a").task(0, [attempt(0), attempt(1).killed(KillKind::Prune, 25.0)]),
         &[],
     );
 }
@@ -206,7 +225,7 @@ fn a_failure_beyond_the_back_off_limit_fails_the_task() {
 
 #[test]
 fn a_task_does_not_fail_while_a_killed_attempt_may_turn_out_to_have_succeeded() {
-    let dying = attempt(1).killed(KillKind::Prune);
+    let dying = attempt(1).killed(KillKind::Prune, 25.0);
     check(
         30.0,
         job("a")
@@ -219,7 +238,7 @@ fn a_task_does_not_fail_while_a_killed_attempt_may_turn_out_to_have_succeeded() 
         31.0,
         job("a").backoff_limit(0).task_with(
             0,
-            [attempt(1).lost().killed(KillKind::Prune)],
+            [attempt(1).lost().killed(KillKind::Prune, 25.0)],
             |task| {
                 task.failures = 1;
             },
@@ -391,12 +410,12 @@ fn an_ending_job_kills_what_lives_and_finishes_when_nothing_is_left() {
     };
     check(
         70.0,
-        ending().task(0, [attempt(0), attempt(1).killed(KillKind::JobEnd)]),
+        ending().task(0, [attempt(0), attempt(1).killed(KillKind::JobEnd, 25.0)]),
         &[kill(0, 0, KillKind::JobEnd, None)],
     );
     check(
         70.0,
-        ending().task(0, [attempt(0).failed(65.0).killed(KillKind::JobEnd)]),
+        ending().task(0, [attempt(0).failed(65.0).killed(KillKind::JobEnd, 25.0)]),
         &[
             count(0, 0, Outcome::Superseded),
             Action::Finish(Conclusion::DeadlineExceeded),
@@ -418,12 +437,17 @@ fn late_evidence_turns_a_missed_deadline_into_a_complete_job() {
             .stops_at_deadline()
             .facts_as_of(70.0)
             .ending(Conclusion::DeadlineExceeded)
-            .task(1, [attempt(0).succeeded(finished).killed(KillKind::JobEnd)])
+            .task(
+                1,
+                [attempt(0)
+                    .succeeded(finished)
+                    .killed(KillKind::JobEnd, 61.0)],
+            )
     };
     check(
         70.0,
-        ending(59.0),
-        &[win(1, 0, 59.0), Action::Finish(Conclusion::Complete)],
+        ending(60.0),
+        &[win(1, 0, 60.0), Action::Finish(Conclusion::Complete)],
     );
     check(
         70.0,
@@ -499,7 +523,7 @@ fn any_attempt() -> impl Strategy<Value = AttemptBuilder> {
             _ => attempt(0),
         };
         match kill {
-            Some(kind) => built.killed(kind),
+            Some(kind) => built.killed(kind, 50.0),
             None => built,
         }
     })
@@ -576,7 +600,7 @@ proptest! {
         for task in job.tasks.iter().filter(|task| !job.has_ended(task.index)) {
             let success = task.attempts.iter().any(|attempt| {
                 matches!(attempt.state, AttemptState::Succeeded { finished }
-                    if !is_late(&job, finished))
+                    if !is_late(&job, finished) && !is_killed_before(attempt, finished))
             });
             let wins = actions
                 .iter()
