@@ -1,0 +1,3 @@
+module shed.dev/examples/wordcount
+
+go 1.24
