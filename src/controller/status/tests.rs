@@ -1,0 +1,183 @@
+use shed_core::ids::JobKey;
+use shed_core::ids::TaskIndex;
+
+use super::*;
+use crate::fixtures;
+use crate::validate::validate;
+
+fn report(pocd: f64) -> JobReport {
+    JobReport {
+        key: JobKey::from("u"),
+        pocd_before: Some(pocd),
+        pocd_after: Some(pocd),
+        estimated_completion: Some(Instant(300_000)),
+        optimized: false,
+        stragglers: vec![TaskIndex(1)],
+        clones: vec![],
+        refusals: vec![],
+        waiting: 0,
+    }
+}
+
+struct Case {
+    job: ValidatedJob,
+    book: Book,
+    old: DeadlineJobStatus,
+    report: Option<JobReport>,
+    blocked: Option<Blocked>,
+    now: Instant,
+    pocd_written: Option<Instant>,
+}
+
+impl Case {
+    fn new(change: &str) -> Self {
+        Self {
+            job: validate(&fixtures::job(change)).unwrap(),
+            book: Book::default(),
+            old: DeadlineJobStatus::default(),
+            report: None,
+            blocked: None,
+            now: Instant(10_000),
+            pocd_written: None,
+        }
+    }
+
+    fn render(&mut self) -> DeadlineJobStatus {
+        let status = render(Input {
+            job: &self.job,
+            book: &self.book,
+            old: &self.old,
+            report: self.report.as_ref(),
+            blocked: self.blocked.as_ref(),
+            running: true,
+            unreachable: (0, 0),
+            pocd_written: self.pocd_written,
+            now: self.now,
+        });
+        self.old = status.clone();
+        status
+    }
+
+    fn condition(&mut self, type_: &str) -> Option<(String, String)> {
+        let status = self.render();
+        let found = status
+            .conditions
+            .into_iter()
+            .find(|condition| condition.type_ == type_);
+        found.map(|condition| (condition.status, condition.reason))
+    }
+}
+
+fn is(status: &str, reason: &str) -> Option<(String, String)> {
+    Some((status.to_owned(), reason.to_owned()))
+}
+
+#[test]
+fn the_same_facts_render_the_same_status_so_nothing_is_written() {
+    let mut case = Case::new("");
+    case.report = Some(report(0.4));
+    let first = case.render();
+    case.now = Instant(500_000);
+    assert_eq!(case.render(), first);
+}
+
+#[test]
+fn pocd_alone_is_written_when_it_moved_far_enough_and_not_too_often() {
+    let mut case = Case::new("");
+    case.report = Some(report(0.99));
+    case.render();
+    case.pocd_written = Some(case.now);
+    case.report = Some(report(0.97));
+    assert_eq!(
+        case.render().pocd.as_deref(),
+        Some("0.990"),
+        "moved too little"
+    );
+    case.report = Some(report(0.92));
+    assert_eq!(case.render().pocd.as_deref(), Some("0.990"), "too soon");
+    case.now = Instant(20_000);
+    assert_eq!(case.render().pocd.as_deref(), Some("0.920"));
+}
+
+#[test]
+fn an_end_is_recorded_in_two_steps_as_batch_jobs_are() {
+    let mut case = Case::new("completions: 1");
+    case.book.done.insert(TaskIndex(0));
+    case.book.last_win = Some(Instant(9000));
+    case.book.ending = Some(Conclusion::Complete);
+    assert_eq!(
+        case.condition("SuccessCriteriaMet"),
+        is("True", "CompletionsReached")
+    );
+    assert_eq!(case.condition("Complete"), None);
+    case.book.finished = true;
+    let status = case.render();
+    assert_eq!(status.phase.as_deref(), Some("Complete"));
+    assert_eq!(status.pocd.as_deref(), Some("1.000"));
+    assert!(status.completion_time.is_some());
+    assert_eq!(case.condition("Complete"), is("True", "CompletionsReached"));
+    assert_eq!(case.condition("DeadlineMissed"), None);
+}
+
+#[test]
+fn a_late_completion_is_complete_and_missed() {
+    let mut case = Case::new("{completions: 1, onMiss: Continue}");
+    case.book.done.insert(TaskIndex(0));
+    case.book.last_win = Some(Instant(601_000));
+    case.book.ending = Some(Conclusion::Complete);
+    case.book.finished = true;
+    case.now = Instant(700_000);
+    assert_eq!(case.condition("Complete"), is("True", "CompletionsReached"));
+    assert_eq!(
+        case.condition("DeadlineMissed"),
+        is("True", "DeadlinePassed")
+    );
+    assert!(!met(&case.job, &case.book));
+}
+
+#[test]
+fn risk_is_said_before_the_miss_and_taken_back() {
+    let mut case = Case::new("");
+    case.report = Some(report(0.4));
+    assert_eq!(case.condition("DeadlineAtRisk"), is("True", "Straggler"));
+    case.report = Some(report(0.99));
+    case.now = Instant(60_000);
+    assert_eq!(case.condition("DeadlineAtRisk"), is("False", "OnTrack"));
+}
+
+#[test]
+fn what_blocks_attempts_is_said_and_taken_back() {
+    let mut case = Case::new("");
+    case.blocked = Some(Blocked {
+        reason: reason::QUOTA_EXCEEDED,
+        message: "exceeded quota".to_owned(),
+    });
+    assert_eq!(
+        case.condition("AttemptsBlocked"),
+        is("True", "QuotaExceeded")
+    );
+    case.blocked = None;
+    assert_eq!(
+        case.condition("AttemptsBlocked"),
+        is("False", "AttemptsStart")
+    );
+}
+
+#[test]
+fn a_finish_in_time_that_was_seen_late_turns_the_failure_target_back() {
+    let mut case = Case::new("completions: 1");
+    case.book.ending = Some(Conclusion::DeadlineExceeded);
+    assert_eq!(
+        case.condition("FailureTarget"),
+        is("True", "DeadlineExceeded")
+    );
+    case.book.done.insert(TaskIndex(0));
+    case.book.last_win = Some(Instant(599_000));
+    case.book.ending = Some(Conclusion::Complete);
+    case.book.finished = true;
+    assert_eq!(
+        case.condition("FailureTarget"),
+        is("False", "FinishedInTime")
+    );
+    assert_eq!(case.condition("Complete"), is("True", "CompletionsReached"));
+}

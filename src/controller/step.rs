@@ -1,0 +1,363 @@
+//! The per-job step: what is known → what the ledger must say, and the writes that may follow
+//! once it does. Pure: tests drive it without a client.
+//!
+//! Order matters and is kept by the driver: the ledger first, then releases, deletes, creates.
+
+use shed_core::ids::{AttemptNumber, TaskIndex};
+use shed_core::plan::{Action, Kill, Launch, Outcome};
+use shed_core::settle::settle;
+use shed_core::snapshot::{
+    AttemptKind, AttemptState, Conclusion, Idempotency, JobSnapshot, KillKind,
+};
+use shed_core::time::{Instant, Span};
+
+use crate::book::Book;
+use crate::observe::job::{AttemptId, JobPods, Traces};
+use crate::observe::pod::PodFacts;
+use crate::validate::ValidatedJob;
+
+/// A pod whose creation was acknowledged and that no view shows after this long is created
+/// again; a second creation of the same name is a harmless conflict.
+const CREATION_SEEN_WITHIN: Span = Span::from_seconds(30);
+
+/// What one step looks at.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// The job.
+    pub job: &'a ValidatedJob,
+    /// Its ledger.
+    pub book: &'a Book,
+    /// The facts about it.
+    pub facts: &'a JobSnapshot,
+    /// Its pods.
+    pub pods: &'a JobPods,
+    /// What was seen of them.
+    pub traces: &'a Traces,
+    /// Its slice of the plan.
+    pub slice: &'a [Action],
+    /// When.
+    pub now: Instant,
+}
+
+/// What one step comes to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Step {
+    /// What the ledger must say before anything below is done.
+    pub book: Book,
+    /// Pods whose end is counted: the finalizer comes off.
+    pub releases: Vec<PodRef>,
+    /// Pods to delete.
+    pub deletes: Vec<PodRef>,
+    /// Attempts whose pods must exist.
+    pub creates: Vec<AttemptId>,
+    /// What happened, for events, metrics and the log.
+    pub notices: Vec<Notice>,
+}
+
+/// A pod to write to; the uid is a precondition of every write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodRef {
+    /// Name.
+    pub name: String,
+    /// Uid.
+    pub uid: String,
+}
+
+/// Something that happened in a step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Notice {
+    /// An attempt was recorded; its pod follows.
+    Launched {
+        /// Which.
+        id: AttemptId,
+        /// The planner's words.
+        launch: Launch,
+    },
+    /// An attempt must die.
+    Killed {
+        /// Which.
+        id: AttemptId,
+        /// By which rule.
+        kind: KillKind,
+    },
+    /// A task has a winner.
+    Won {
+        /// The winner.
+        id: AttemptId,
+        /// As what it was launched.
+        kind: AttemptKind,
+        /// Progress that it did not have to make itself.
+        resumed_from: f64,
+    },
+    /// An attempt ended otherwise.
+    Counted {
+        /// Which.
+        id: AttemptId,
+        /// Its bucket.
+        outcome: Outcome,
+    },
+    /// A task has failed for good.
+    TaskFailed {
+        /// Which.
+        task: u32,
+    },
+    /// The job's fate is known.
+    Ending(Conclusion),
+    /// The job has ended.
+    Finished(Conclusion),
+    /// A pod carries the job's labels and a number that was never given out.
+    Unrecorded {
+        /// Its name.
+        pod: String,
+    },
+}
+
+/// Settles the facts, carries out the slice, and derives the writes from the resulting book.
+#[must_use]
+pub fn step(input: Input<'_>) -> Step {
+    let mut step = Step {
+        book: input.book.clone(),
+        ..Step::default()
+    };
+    if step.book.first_pass.is_none() && !input.job.rules.suspend {
+        step.book.first_pass = Some(input.now);
+    }
+    for action in settle(input.now, input.facts) {
+        apply(&mut step, input, &action);
+    }
+    for action in input.slice {
+        if still_holds(&step.book, input, action) {
+            apply(&mut step, input, action);
+        }
+    }
+    if step.book != *input.book {
+        keep_checkpoints(&mut step.book, input.facts);
+    }
+    step.book.fold();
+    derive_writes(&mut step, input);
+    step
+}
+
+/// Whether an action that was planned on an older view still makes sense on this one.
+fn still_holds(book: &Book, input: Input<'_>, action: &Action) -> bool {
+    if book.ending.is_some() || input.job.rules.suspend {
+        return false;
+    }
+    let lives = |task: TaskIndex| live_attempts(book, input.facts, task);
+    match action {
+        Action::Launch(launch) => {
+            let task = launch.task;
+            let none_uncounted = book
+                .tasks
+                .get(&task.0)
+                .is_none_or(|entry| entry.attempts.is_empty());
+            !book.done.contains(task)
+                && !book.failed.contains(task)
+                && match launch.kind {
+                    AttemptKind::Clone => !lives(task).is_empty(),
+                    AttemptKind::Original | AttemptKind::Retry => match input.job.rules.idempotency
+                    {
+                        Idempotency::Safe => lives(task).is_empty(),
+                        Idempotency::None => none_uncounted,
+                    },
+                }
+        }
+        Action::Kill(kill) => {
+            let live = lives(kill.task);
+            live.contains(&kill.attempt.0) && live.len() > 1
+        }
+        // Facts are settled above; a plan carries none of them.
+        Action::Win { .. }
+        | Action::Count { .. }
+        | Action::FailTask { .. }
+        | Action::End(_)
+        | Action::Finish(_) => false,
+    }
+}
+
+/// Attempts of the task that may still win, by the book as it is now.
+fn live_attempts(book: &Book, facts: &JobSnapshot, task: TaskIndex) -> Vec<u32> {
+    let ended = |number: u32| {
+        facts
+            .task(task)
+            .and_then(|task| task.attempts.iter().find(|a| a.number.0 == number))
+            .is_some_and(|attempt| !attempt.holds_capacity())
+    };
+    let entry = book.tasks.get(&task.0);
+    entry
+        .into_iter()
+        .flat_map(|entry| &entry.attempts)
+        .filter(|attempt| attempt.kill.is_none() && !ended(attempt.number))
+        .map(|attempt| attempt.number)
+        .collect()
+}
+
+fn apply(step: &mut Step, input: Input<'_>, action: &Action) {
+    let now = input.now;
+    match action {
+        Action::Launch(launch) => {
+            let number = step.book.launch(launch, now);
+            step.notices.push(Notice::Launched {
+                id: (launch.task.0, number.0),
+                launch: launch.clone(),
+            });
+        }
+        Action::Kill(Kill {
+            task,
+            attempt,
+            kind,
+            survivor: _,
+        }) => {
+            if step.book.kill(*task, *attempt, *kind, now) {
+                step.notices.push(Notice::Killed {
+                    id: (task.0, attempt.0),
+                    kind: *kind,
+                });
+            }
+        }
+        Action::Win {
+            task,
+            attempt,
+            finished,
+        } => win(step, input, *task, *attempt, *finished),
+        Action::Count {
+            task,
+            attempt,
+            outcome,
+        } => {
+            if step.book.count(*task, *attempt, *outcome, now) {
+                step.notices.push(Notice::Counted {
+                    id: (task.0, attempt.0),
+                    outcome: *outcome,
+                });
+            }
+        }
+        Action::FailTask { task } => {
+            if step.book.failed.insert(*task) {
+                step.notices.push(Notice::TaskFailed { task: task.0 });
+            }
+        }
+        Action::End(conclusion) => {
+            step.book.ending = Some(*conclusion);
+            step.notices.push(Notice::Ending(*conclusion));
+        }
+        Action::Finish(conclusion) => {
+            if !step.book.finished {
+                step.book.ending = Some(*conclusion);
+                step.book.finished = true;
+                step.notices.push(Notice::Finished(*conclusion));
+            }
+        }
+    }
+}
+
+fn win(
+    step: &mut Step,
+    input: Input<'_>,
+    task: TaskIndex,
+    number: AttemptNumber,
+    finished: Instant,
+) {
+    let attempt = input.facts.task(task).and_then(|task| {
+        task.attempts
+            .iter()
+            .find(|attempt| attempt.number == number)
+    });
+    let Some(attempt) = attempt else {
+        return;
+    };
+    // The time of a whole task: a resumed attempt did only the rest of it.
+    let run = attempt.started.map(|started| {
+        let share = (1.0 - attempt.start_progress).max(0.01);
+        Span::from_seconds_f64(finished.since(started).seconds().max(0.0) / share)
+    });
+    if step.book.win(task, number, finished, run) {
+        step.notices.push(Notice::Won {
+            id: (task.0, number.0),
+            kind: attempt.kind,
+            resumed_from: attempt.start_progress,
+        });
+    }
+}
+
+/// Checkpoints ride along with writes that happen anyway.
+fn keep_checkpoints(book: &mut Book, facts: &JobSnapshot) {
+    for task in &facts.tasks {
+        if let Some(point) = task.best_resume_point() {
+            book.keep_checkpoint(task.index, point);
+        }
+    }
+}
+
+/// Level-triggered: what the book says and the pods don't show yet.
+fn derive_writes(step: &mut Step, input: Input<'_>) {
+    for (&id, pod) in input.pods {
+        let killed = step.book.attempt(id.0, id.1).map(|entry| entry.kill);
+        match killed {
+            Some(Some(_)) => delete(step, pod),
+            Some(None) => {}
+            None => clear(step, id, pod),
+        }
+    }
+    for entry in step.book.tasks.values() {
+        for attempt in entry
+            .attempts
+            .iter()
+            .filter(|attempt| attempt.kill.is_none())
+        {
+            let id = (entry.index, attempt.number);
+            if must_create(id, input) {
+                step.creates.push(id);
+            }
+        }
+    }
+}
+
+fn must_create(id: AttemptId, input: Input<'_>) -> bool {
+    let trace = input.traces.get(&id).copied().unwrap_or_default();
+    let acknowledged = trace
+        .created
+        .is_some_and(|created| input.now.since(created) < CREATION_SEEN_WITHIN);
+    !input.pods.contains_key(&id) && !trace.seen && !acknowledged
+}
+
+/// A pod whose attempt the book does not hold (any more): counted, or never recorded.
+fn clear(step: &mut Step, id: AttemptId, pod: &PodFacts) {
+    if !step.book.knows(id.0, id.1) {
+        step.notices.push(Notice::Unrecorded {
+            pod: pod.name.clone(),
+        });
+    }
+    if !pod.terminal {
+        delete(step, pod);
+    }
+    if pod.attempt.as_ref().is_some_and(|attempt| attempt.tracked) {
+        step.releases.push(reference(pod));
+    }
+}
+
+fn delete(step: &mut Step, pod: &PodFacts) {
+    let deleting = pod.attempt.as_ref().is_some_and(|attempt| attempt.deleting);
+    if !deleting {
+        step.deletes.push(reference(pod));
+    }
+}
+
+fn reference(pod: &PodFacts) -> PodRef {
+    PodRef {
+        name: pod.name.clone(),
+        uid: pod.uid.clone(),
+    }
+}
+
+/// The attempts that can't start now, for the condition that says so.
+pub fn stuck(facts: &JobSnapshot) -> impl Iterator<Item = AttemptId> + '_ {
+    facts.tasks.iter().flat_map(|task| {
+        task.live()
+            .filter(|attempt| matches!(attempt.state, AttemptState::Stuck { .. }))
+            .map(|attempt| (task.index.0, attempt.number.0))
+    })
+}
+
+#[cfg(test)]
+mod tests;

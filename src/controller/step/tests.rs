@@ -1,0 +1,305 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use shed_core::plan::LaunchReason;
+use shed_core::resources::Resources;
+use shed_core::snapshot::OnMiss;
+
+use super::*;
+use crate::fixtures;
+use crate::observe::job::{Trace, View, facts};
+use crate::observe::pod::{AttemptFacts, Stage};
+use crate::validate::validate;
+
+/// A job with a ledger and pods, driven step by step as the driver does it.
+struct World {
+    job: ValidatedJob,
+    book: Book,
+    pods: JobPods,
+    traces: Traces,
+    now: Instant,
+    facts_as_of: Instant,
+}
+
+impl World {
+    fn new(change: &str) -> Self {
+        Self {
+            job: validate(&fixtures::job(change)).unwrap(),
+            book: Book::default(),
+            pods: JobPods::new(),
+            traces: Traces::new(),
+            now: Instant(1000),
+            facts_as_of: Instant(1000),
+        }
+    }
+
+    fn step(&mut self, slice: &[Action]) -> Step {
+        let view = View {
+            now: self.now,
+            facts_as_of: self.facts_as_of,
+            pods: &self.pods,
+            traces: &self.traces,
+            reports: &BTreeMap::new(),
+            nodes: &BTreeMap::new(),
+            eligible_nodes: Arc::from([]),
+            demand: Resources::default(),
+            launch_not_before: None,
+        };
+        let facts = facts(&self.job, &self.book, &view);
+        let step = step(Input {
+            job: &self.job,
+            book: &self.book,
+            facts: &facts,
+            pods: &self.pods,
+            traces: &self.traces,
+            slice,
+            now: self.now,
+        });
+        self.book = step.book.clone();
+        step
+    }
+
+    fn pod(&mut self, id: AttemptId, stage: Stage) {
+        let terminal = matches!(stage, Stage::Succeeded { .. } | Stage::Failed { .. });
+        let attempt = AttemptFacts {
+            job_uid: Arc::clone(&self.job.uid),
+            task: id.0,
+            number: id.1,
+            tracked: true,
+            deleting: false,
+            ip: None,
+            stage,
+            started: Some(Instant(1000)),
+        };
+        let pod = PodFacts {
+            namespace: Arc::clone(&self.job.namespace),
+            name: format!("pod-{}-{}", id.0, id.1),
+            uid: format!("uid-{}-{}", id.0, id.1),
+            node: Some(Arc::from("node-1")),
+            requests: Resources::default(),
+            terminal,
+            attempt: Some(attempt),
+        };
+        self.pods.insert(id, Arc::new(pod));
+        self.traces.insert(
+            id,
+            Trace {
+                seen: true,
+                ..Trace::default()
+            },
+        );
+    }
+}
+
+fn launch(task: u32, kind: AttemptKind) -> Action {
+    Action::Launch(Launch {
+        task: TaskIndex(task),
+        kind,
+        resume: None,
+        avoid: vec![],
+        surge: false,
+        reason: LaunchReason::Admitted,
+    })
+}
+
+fn names(pods: &[PodRef]) -> Vec<&str> {
+    pods.iter().map(|pod| pod.name.as_str()).collect()
+}
+
+/// Task 0 has an original and a clone, both running.
+fn race() -> World {
+    let mut world = World::new("completions: 1");
+    world.step(&[launch(0, AttemptKind::Original)]);
+    world.pod((0, 0), Stage::Running);
+    world.step(&[launch(0, AttemptKind::Clone)]);
+    world.pod((0, 1), Stage::Running);
+    world
+}
+
+#[test]
+fn a_launch_is_recorded_in_the_same_step_that_asks_for_its_pod() {
+    let mut world = World::new("");
+    let step = world.step(&[launch(2, AttemptKind::Original)]);
+    assert_eq!(step.creates, [(2, 0)]);
+    assert!(step.book.attempt(2, 0).is_some());
+}
+
+#[test]
+fn a_pod_that_a_crash_kept_from_being_created_is_created_after_it() {
+    let mut world = World::new("");
+    world.step(&[launch(2, AttemptKind::Original)]);
+    assert_eq!(
+        world.step(&[]).creates,
+        [(2, 0)],
+        "nothing was seen of it: again"
+    );
+    world.traces.insert(
+        (2, 0),
+        Trace {
+            created: Some(world.now),
+            ..Trace::default()
+        },
+    );
+    assert!(
+        world.step(&[]).creates.is_empty(),
+        "acknowledged: the view is behind"
+    );
+}
+
+#[test]
+fn a_pod_that_vanished_is_a_disruption_and_not_created_again() {
+    let mut world = World::new("");
+    world.step(&[launch(2, AttemptKind::Original)]);
+    world.pod((2, 0), Stage::Running);
+    world.pods.clear();
+    let step = world.step(&[]);
+    assert!(step.creates.is_empty());
+    assert_eq!(step.book.counts.disrupted, 1);
+}
+
+#[test]
+fn the_winner_and_the_losers_death_are_one_record_and_the_release_follows() {
+    let mut world = race();
+    world.pod(
+        (0, 1),
+        Stage::Succeeded {
+            finished: Instant(5000),
+        },
+    );
+    let step = world.step(&[]);
+    assert_eq!(step.book.counts.clone_wins, 1);
+    assert_eq!(
+        step.book.attempt(0, 0).unwrap().kill,
+        Some(KillKind::Settle)
+    );
+    assert_eq!(names(&step.deletes), ["pod-0-0"]);
+    assert_eq!(
+        names(&step.releases),
+        ["pod-0-1"],
+        "the winner is counted, its pod may go"
+    );
+    assert!(!step.book.finished, "the loser is not gone yet");
+}
+
+#[test]
+fn a_loser_that_exits_with_0_later_is_superseded_and_then_the_job_is_complete() {
+    let mut world = race();
+    world.pod(
+        (0, 1),
+        Stage::Succeeded {
+            finished: Instant(5000),
+        },
+    );
+    world.step(&[]);
+    world.pod(
+        (0, 0),
+        Stage::Succeeded {
+            finished: Instant(6000),
+        },
+    );
+    let step = world.step(&[]);
+    assert_eq!((step.book.counts.won, step.book.counts.superseded), (1, 1));
+    assert!(names(&step.releases).contains(&"pod-0-0"));
+    assert!(step.book.finished && step.book.ending == Some(Conclusion::Complete));
+}
+
+#[test]
+fn nothing_changes_once_everything_is_settled() {
+    let mut world = race();
+    world.pod(
+        (0, 1),
+        Stage::Succeeded {
+            finished: Instant(5000),
+        },
+    );
+    world.pod(
+        (0, 0),
+        Stage::Failed {
+            finished: Instant(6000),
+            disrupted: false,
+        },
+    );
+    world.step(&[]);
+    world.step(&[]);
+    let before = world.book.clone();
+    world.pods.clear();
+    let step = world.step(&[]);
+    assert_eq!(step.book, before);
+    assert!(step.creates.is_empty() && step.deletes.is_empty() && step.releases.is_empty());
+    assert!(step.notices.is_empty());
+}
+
+#[test]
+fn a_stale_slice_launches_nothing_that_no_longer_makes_sense() {
+    let mut world = race();
+    let again = world.step(&[launch(0, AttemptKind::Original)]);
+    assert!(again.creates.is_empty(), "the task has live attempts");
+    world.pod(
+        (0, 0),
+        Stage::Succeeded {
+            finished: Instant(5000),
+        },
+    );
+    let late = world.step(&[launch(0, AttemptKind::Clone)]);
+    assert!(
+        late.creates.is_empty(),
+        "the task was won in this very step"
+    );
+}
+
+#[test]
+fn a_stale_prune_never_kills_the_last_attempt() {
+    let mut world = race();
+    world.pod(
+        (0, 1),
+        Stage::Failed {
+            finished: Instant(5000),
+            disrupted: false,
+        },
+    );
+    let prune = Action::Kill(Kill {
+        task: TaskIndex(0),
+        attempt: AttemptNumber(0),
+        kind: KillKind::Prune,
+        survivor: Some(AttemptNumber(1)),
+    });
+    let step = world.step(&[prune]);
+    assert!(step.deletes.is_empty());
+    assert_eq!(
+        step.book.counts.clone_failed, 1,
+        "the clone failed while the original lived"
+    );
+}
+
+#[test]
+fn a_pod_that_nobody_recorded_is_deleted_and_let_go() {
+    let mut world = World::new("");
+    world.pod((3, 7), Stage::Running);
+    let step = world.step(&[]);
+    assert_eq!(names(&step.deletes), ["pod-3-7"]);
+    assert_eq!(names(&step.releases), ["pod-3-7"]);
+    assert!(matches!(step.notices[..], [Notice::Unrecorded { .. }]));
+}
+
+#[test]
+fn the_deadline_stops_only_on_facts_that_reach_beyond_it() {
+    let mut world = race();
+    assert_eq!(world.job.rules.on_miss, OnMiss::Fail);
+    world.now = Instant(700_000);
+    assert!(world.step(&[]).deletes.is_empty(), "the view is old");
+    world.facts_as_of = world.now;
+    let step = world.step(&[]);
+    assert_eq!(step.book.ending, Some(Conclusion::DeadlineExceeded));
+    assert_eq!(names(&step.deletes), ["pod-0-0", "pod-0-1"]);
+}
+
+#[test]
+fn a_suspended_job_stops_its_attempts_and_its_clock_has_not_begun() {
+    let mut world = World::new("{suspend: true, deadline: {within: 10m, clockStart: Start}}");
+    let step = world.step(&[launch(0, AttemptKind::Original)]);
+    assert!(step.creates.is_empty());
+    assert_eq!(step.book.first_pass, None);
+    world.job.rules.suspend = false;
+    world.now = Instant(50_000);
+    assert_eq!(world.step(&[]).book.first_pass, Some(Instant(50_000)));
+}
