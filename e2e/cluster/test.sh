@@ -48,14 +48,19 @@ machine() {
 
 our_cgroups() { find /sys/fs/cgroup -maxdepth 3 -type d -name "shed-$id-*" 2>/dev/null; }
 
-# Processes by what they are called with and by the cgroup they are in.
+# Processes by what they are called with and by the cgroup they are in. A zombie
+# is none: it has ended and waits for process 1, not for us, to take note.
 our_processes() {
-    local process
+    local process command
     for process in /proc/[0-9]*; do
-        if tr '\0' ' ' <"$process/cmdline" 2>/dev/null | grep -qE "$SHED_CLUSTER_STATE/|/run/shed-$id/" ||
-            grep -q "shed-$id-" "$process/cgroup" 2>/dev/null; then
-            echo "${process#/proc/}"
-        fi
+        {
+            grep -q '^State:.Z' "$process/status" && continue
+            command=$(tr '\0' ' ' <"$process/cmdline")
+            if [[ $command == *"$SHED_CLUSTER_STATE/"* || $command == *"/run/shed-$id/"* ]] ||
+                grep -q "shed-$id-" "$process/cgroup"; then
+                echo "${process#/proc/} ${command:0:90}"
+            fi
+        } 2>/dev/null # it may end while we look
     done
 }
 

@@ -7,9 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -158,11 +156,7 @@ func runWithProgress(cmd *exec.Cmd, what, guess string) error {
 	cmd.Stdout, cmd.Stderr = &text, &text
 	began := time.Now()
 	say("building %s (%s)", what, guess)
-	// The build must not go on without us: the next builder would meet it. The
-	// kernel ties that wish to the thread that started the child.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	defer dieWithUs(cmd)() // the next builder must not meet it
 	if err := cmd.Start(); err != nil {
 		return err
 	}

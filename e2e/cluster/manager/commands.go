@@ -23,7 +23,7 @@ func runStatus(args []string) error {
 	fmt.Println(c.summary())
 	bad := 0
 	for _, status := range c.inspect(c.components(filepath.Join(kube, "kube"))) {
-		health, port := "healthy", "-"
+		health, port, pid := "healthy", "-", "-"
 		if status.err != nil {
 			bad++
 			health = "NOT healthy: " + status.err.Error()
@@ -31,7 +31,10 @@ func runStatus(args []string) error {
 		if status.port != 0 {
 			port = strconv.Itoa(status.port)
 		}
-		fmt.Printf("%-24s pid %-7d port %-6s %s\n", status.name, status.pid, port, health)
+		if status.pid != 0 {
+			pid = strconv.Itoa(status.pid)
+		}
+		fmt.Printf("%-24s pid %-7s port %-6s %s\n", status.name, pid, port, health)
 	}
 	bad += c.printNodes()
 	if bad > 0 {

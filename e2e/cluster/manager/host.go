@@ -69,10 +69,8 @@ func ensurePackages() error {
 func apt(args ...string) error {
 	cmd := exec.Command("apt-get", args...)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("apt-get %s: %v:\n%s", strings.Join(args, " "), err, text)
-	}
-	return nil
+	_, err := outputOf(cmd)
+	return err
 }
 
 // forbidServices keeps apt from starting the distribution's own containerd:

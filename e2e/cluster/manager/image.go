@@ -83,8 +83,8 @@ func writePauseImage(source, archive string) error {
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "pause.go")
 	cmd.Dir = filepath.Join(source, "pause")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GO111MODULE=off")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the pause program: %v\n%s", err, text)
+	if _, err := outputOf(cmd); err != nil {
+		return fmt.Errorf("build the pause program: %w", err)
 	}
 	content, err := os.ReadFile(binary)
 	if err != nil {

@@ -90,8 +90,8 @@ func (c *config) namespaceSettings() error {
 func ipBatch(lines []string, command ...string) error {
 	cmd := exec.Command(command[0], append(command[1:], "-batch", "-")...)
 	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n") + "\n")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("set up the network: %v: %s", err, strings.TrimSpace(string(text)))
+	if _, err := outputOf(cmd); err != nil {
+		return fmt.Errorf("set up the network: %w", err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -187,14 +188,27 @@ func run(program string, args ...string) error {
 }
 
 func output(program string, args ...string) (string, error) {
-	cmd := exec.Command(program, args...)
+	return outputOf(exec.Command(program, args...))
+}
+
+func outputOf(cmd *exec.Cmd) (string, error) {
 	var out, errText bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errText
+	defer dieWithUs(cmd)()
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		said := strings.TrimSpace(errText.String() + out.String())
-		return "", fmt.Errorf("%s %s: %v: %s", program, strings.Join(args, " "), err, said)
+		return "", fmt.Errorf("%s: %v: %s", strings.Join(cmd.Args, " "), err, said)
 	}
 	return out.String(), err
+}
+
+// dieWithUs makes a helper end when this program is killed: nobody else knows
+// of it. The kernel ties that wish to the thread that starts the child, so the
+// thread is kept until the returned function is called.
+func dieWithUs(cmd *exec.Cmd) (release func()) {
+	runtime.LockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return runtime.UnlockOSThread
 }
