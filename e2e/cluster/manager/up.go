@@ -87,8 +87,11 @@ func runUp(args []string) error {
 			return nil
 		}
 		say("something of the cluster is missing; starting it again")
-		if err := c.killHung(); err != nil {
-			return err
+		// Without the network nothing can answer: prepareHost sees to that.
+		if c.Mode == modeKwok || c.networkUp() {
+			if err := c.killHung(); err != nil {
+				return err
+			}
 		}
 	}
 	return c.bringUp(lock)
