@@ -3,12 +3,14 @@
 //! - [`snapshot`]: everything that a decision may look at.
 //! - [`settle`](settle::settle): what one job's facts alone force, at once.
 //! - [`decide`](decide::decide): what the whole cluster's view decides.
+//! - [`estimate`]: how long attempts take, and the probability that a job is in time.
 //! - [`plan`]: the actions and the report that explains them.
 //! - [`plan_check`]: what must hold of any plan.
 //!
 //! No Kubernetes, no async, no clock, no files, no environment, no logging, no hash order, and
 //! transcendental functions from `libm` alone: a run is bit-identical on every machine.
 
+pub mod estimate;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 pub mod ids;

@@ -1,0 +1,260 @@
+//! Probability of completion before the deadline (PoCD) of a task and of a job, in log space.
+//!
+//! A task is in time unless all its attempts miss, a job is in time when all its tasks are;
+//! attempts are taken as independent (Shed (1), (2)).
+
+use crate::estimate::pareto::{Evidence, LN_CERTAIN, ParetoLaw, ln_miss};
+
+/// ln of a task's PoCD, `ln(1 − e^ln_miss)`, given ln P(all its attempts miss).
+///
+/// Exact to the last digits on both sides: near a sure miss (result −∞) and near a sure
+/// success (result −0 … tiny). An argument above 0 or NaN counts as a sure miss.
+#[must_use]
+pub fn ln_task_pocd(ln_miss: f64) -> f64 {
+    if ln_miss <= -std::f64::consts::LN_2 {
+        libm::log1p(-libm::exp(ln_miss))
+    } else if ln_miss < 0.0 {
+        libm::log(-libm::expm1(ln_miss))
+    } else {
+        f64::NEG_INFINITY
+    }
+}
+
+/// ln of a job's PoCD, given for each task ln P(all its attempts miss); 0 for no tasks.
+///
+/// Shed+ Theorem 2, (6) = (8)·(9): finished tasks enter with −∞, tasks without clones with the
+/// miss of their one attempt.
+#[must_use]
+pub fn ln_job_pocd(ln_misses: impl IntoIterator<Item = f64>) -> f64 {
+    ln_misses.into_iter().map(ln_task_pocd).sum()
+}
+
+/// ln of the PoCD of a job of `tasks` equal tasks with `attempts` equal attempts each.
+///
+/// Shed Theorem 1 (5) when `ln_miss_attempt` is that of a new attempt, Shed Theorem 2 (9) when it
+/// is that of the job's slowest task, Shed+ Theorem 1 (5) with one attempt. No attempt at all is
+/// a sure miss.
+#[must_use]
+pub fn ln_job_pocd_uniform(ln_miss_attempt: f64, attempts: u32, tasks: u32) -> f64 {
+    if tasks == 0 {
+        return 0.0;
+    }
+    f64::from(tasks) * ln_task_pocd(repeated(attempts, ln_miss_attempt))
+}
+
+/// The plain probability of a ln PoCD.
+#[must_use]
+pub fn probability(ln_probability: f64) -> f64 {
+    libm::exp(ln_probability)
+}
+
+/// `count` independent attempts with the same ln miss all miss. Never `0·∞`.
+fn repeated(count: u32, ln_miss: f64) -> f64 {
+    if count == 0 {
+        LN_CERTAIN
+    } else {
+        f64::from(count) * ln_miss
+    }
+}
+
+/// How probable it is that a task misses, split so that one more clone can be weighed.
+///
+/// The optimizer decides on it and an explanation shows it. All logarithms are in `[-∞, 0]`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TaskMiss {
+    /// ln P(every live attempt misses): the sum of their ln misses, 0 when none lives.
+    pub ln_miss_present: f64,
+    /// ln P(one further clone, launched now, misses).
+    pub ln_miss_per_clone: f64,
+    /// Further clones granted on top of the live attempts.
+    pub clones: u32,
+}
+
+impl TaskMiss {
+    /// ln P(the live attempts and all further clones miss).
+    #[must_use]
+    pub fn ln_miss(&self) -> f64 {
+        self.ln_miss_present + repeated(self.clones, self.ln_miss_per_clone)
+    }
+
+    /// ln of the task's PoCD.
+    #[must_use]
+    pub fn ln_pocd(&self) -> f64 {
+        ln_task_pocd(self.ln_miss())
+    }
+
+    /// What one more clone adds to the task's ln PoCD, and so to the job's; ≥ 0.
+    ///
+    /// `ln((1 − miss·q) / (1 − miss))`, as one `log1p` and never as a difference of two
+    /// logarithms, which would be 0 for every task that is nearly safe. +∞ when the clone makes
+    /// an impossible task possible; 0 when it can't help.
+    #[must_use]
+    pub fn gain_of_one_more(&self) -> f64 {
+        gain_of_one_more(self.ln_miss(), self.ln_miss_per_clone)
+    }
+
+    /// Whether the task can't be in time, whatever number of further clones it gets.
+    #[must_use]
+    pub fn is_hopeless(&self) -> bool {
+        self.ln_pocd().is_infinite() && !self.clone_can_help()
+    }
+
+    /// Whether a further clone has any chance to be in time.
+    #[must_use]
+    pub fn clone_can_help(&self) -> bool {
+        self.ln_miss_per_clone < 0.0
+    }
+}
+
+/// See [`TaskMiss::gain_of_one_more`].
+#[must_use]
+pub fn gain_of_one_more(ln_miss: f64, ln_miss_per_clone: f64) -> f64 {
+    if ln_miss_per_clone < 0.0 {
+        if ln_miss < 0.0 {
+            let saved = libm::exp(ln_miss) * -libm::expm1(ln_miss_per_clone);
+            libm::log1p(saved / -libm::expm1(ln_miss))
+        } else {
+            f64::INFINITY
+        }
+    } else {
+        0.0
+    }
+}
+
+/// The attempts of one task when they are not alike: one that runs, and clones that start over
+/// or resume.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MixedAttempts {
+    /// The attempt that runs, by its report or its age.
+    pub original: Evidence,
+    /// Clones that start from zero.
+    pub restarts: u32,
+    /// Clones that start at `phi_resume`.
+    pub resumes: u32,
+    /// Where a resuming clone starts, 0…1.
+    pub phi_resume: f64,
+}
+
+impl MixedAttempts {
+    /// ln P(all attempts miss) with `slack` until the deadline, of which a clone loses
+    /// `overhead` (δ) to its launch. The papers' case is `overhead` 0.
+    #[must_use]
+    pub fn ln_miss(&self, law: &ParetoLaw, slack: f64, overhead: f64) -> f64 {
+        let original = law.ln_miss(self.original, slack);
+        let clone = |phi| ln_miss(phi, law.t_min, slack - overhead, law.beta);
+        original
+            + repeated(self.restarts, clone(0.0))
+            + repeated(self.resumes, clone(self.phi_resume))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::pareto::LN_IMPOSSIBLE;
+
+    #[test]
+    fn the_papers_model_gives_its_known_pocd_table() {
+        // Thm 1, t_min 120; PoCD for r = 0, 1, 2, 3.
+        type Row = (u32, f64, f64, [f64; 4]);
+        let table: [Row; 8] = [
+            (5, 460.0, 1.5, [0.4892, 0.9143, 0.9882, 0.9984]),
+            (5, 460.0, 2.0, [0.7030, 0.9771, 0.9984, 0.9999]),
+            (10, 500.0, 1.5, [0.2863, 0.8701, 0.9839, 0.9981]),
+            (10, 500.0, 2.0, [0.5525, 0.9673, 0.9981, 0.9999]),
+            (20, 560.0, 1.5, [0.1238, 0.8206, 0.9807, 0.9981]),
+            (20, 560.0, 2.0, [0.3906, 0.9587, 0.9981, 0.9999]),
+            (10, 350.0, 1.5, [0.1064, 0.6627, 0.9220, 0.9839]),
+            (10, 350.0, 2.0, [0.2863, 0.8701, 0.9839, 0.9981]),
+        ];
+        for (tasks, deadline, beta, expected) in table {
+            let attempt = ln_miss(0.0, 120.0, deadline, beta);
+            for (clones, pocd) in (0u32..).zip(expected) {
+                let got = probability(ln_job_pocd_uniform(attempt, clones + 1, tasks));
+                assert!(
+                    (got - pocd).abs() < 1e-4,
+                    "N {tasks} D {deadline} β {beta} r {clones}: {got}, not {pocd}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_steady_task_gets_the_pocd_that_the_papers_model_gives_it() {
+        // Half done after 200 s of 500 s: Thm 2 says 0.911 with β 1.5, 0.900 with β of (14).
+        let prior = ln_task_pocd(ln_miss(0.5, 120.0, 300.0, 1.5));
+        assert!((probability(prior) - 0.911).abs() < 1e-3);
+        let beta = 200.0 / (200.0 - 60.0);
+        let estimated = ln_task_pocd(ln_miss(0.5, 120.0, 300.0, beta));
+        assert!((probability(estimated) - 0.900).abs() < 1e-3);
+    }
+
+    #[test]
+    fn a_job_without_tasks_is_in_time() {
+        assert_eq!(ln_job_pocd(std::iter::empty()), 0.0);
+        assert_eq!(ln_job_pocd_uniform(0.0, 1, 0), 0.0);
+    }
+
+    #[test]
+    fn one_hopeless_task_makes_the_job_hopeless() {
+        assert_eq!(
+            ln_job_pocd([-3.0, 0.0, f64::NEG_INFINITY]),
+            f64::NEG_INFINITY
+        );
+    }
+
+    #[test]
+    fn no_attempt_is_a_sure_miss() {
+        assert_eq!(ln_job_pocd_uniform(-3.0, 0, 2), f64::NEG_INFINITY);
+        assert_eq!(ln_job_pocd_uniform(f64::NEG_INFINITY, 1, 2), 0.0);
+    }
+
+    #[test]
+    fn the_gain_is_seen_where_the_difference_of_logs_has_vanished() {
+        let task = TaskMiss {
+            ln_miss_present: -60.0,
+            ln_miss_per_clone: -60.0,
+            clones: 0,
+        };
+        let gain = task.gain_of_one_more();
+        assert!((gain / libm::exp(-60.0) - 1.0).abs() < 1e-12, "{gain}");
+    }
+
+    #[test]
+    fn the_gain_equals_the_difference_of_the_two_pocds() {
+        let task = TaskMiss {
+            ln_miss_present: -0.3,
+            ln_miss_per_clone: -0.8,
+            clones: 2,
+        };
+        let one_more = TaskMiss { clones: 3, ..task };
+        let difference = one_more.ln_pocd() - task.ln_pocd();
+        assert!((task.gain_of_one_more() / difference - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_clone_that_can_help_rescues_a_task_whose_original_surely_misses() {
+        let mut task = TaskMiss {
+            ln_miss_present: LN_CERTAIN,
+            ln_miss_per_clone: -1.0,
+            clones: 0,
+        };
+        assert!(!task.is_hopeless());
+        assert_eq!(task.ln_pocd(), f64::NEG_INFINITY);
+        assert_eq!(task.gain_of_one_more(), f64::INFINITY);
+        task.ln_miss_per_clone = LN_CERTAIN;
+        assert!(task.is_hopeless());
+        assert_eq!(task.gain_of_one_more(), 0.0);
+    }
+
+    #[test]
+    fn a_sure_clone_leaves_nothing_to_gain() {
+        let task = TaskMiss {
+            ln_miss_present: -0.5,
+            ln_miss_per_clone: LN_IMPOSSIBLE,
+            clones: 1,
+        };
+        assert_eq!(task.ln_pocd(), 0.0);
+        assert_eq!(task.gain_of_one_more(), 0.0);
+    }
+}
