@@ -4,6 +4,7 @@
 //! - [`settle`](settle::settle): what one job's facts alone force, at once.
 //! - [`decide`](decide::decide): what the whole cluster's view decides.
 //! - [`estimate`]: how long attempts take, and the probability that a job is in time.
+//! - [`optimize`]: who gets the room that is left for clones.
 //! - [`plan`]: the actions and the report that explains them.
 //! - [`plan_check`]: what must hold of any plan.
 //!
@@ -15,6 +16,7 @@ pub mod estimate;
 pub mod fixtures;
 pub mod ids;
 pub mod index_set;
+pub mod optimize;
 pub mod plan;
 pub mod plan_check;
 pub mod resources;

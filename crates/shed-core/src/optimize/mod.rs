@@ -1,0 +1,13 @@
+//! Optimizers: who gets the room that is left for clones.
+//!
+//! Pure functions from probabilities and a number of slots to numbers of clones. Which tasks
+//! are stragglers, what a clone of one would bring, and what of it is carried out is decided
+//! elsewhere. The papers' notions: κ is the room for extra attempts, ω what was handed out,
+//! MAX the bound per task, r the clones of a task.
+
+pub mod capacity;
+pub mod greedy;
+pub mod job_level;
+mod ln_sum;
+mod ranking;
+pub mod utility;
