@@ -1,0 +1,289 @@
+//! The cases that check who gets how many clones.
+
+use serde_json::{Value, json};
+use shed_core::estimate::pareto::ln_miss;
+use shed_core::estimate::pocd::{ln_job_pocd, probability};
+use shed_core::optimize::capacity::{room_for_clones, usable_slots};
+use shed_core::optimize::greedy::{
+    GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, RefusalReason,
+    alloc_task as alloc_task_of,
+};
+use shed_core::optimize::job_level::{
+    JobLevelInput, JobLevelJob, JobLevelMode, alloc_job as alloc_job_of,
+};
+
+use crate::case::{Case, count, number, numbers};
+
+const NEVER: f64 = f64::NEG_INFINITY;
+
+/// One job of a task-level case.
+struct TaskLevelJob {
+    slack: f64,
+    t_min: f64,
+    phis: Vec<f64>,
+    betas: Vec<f64>,
+    stragglers: Vec<bool>,
+}
+
+impl TaskLevelJob {
+    fn read(value: &Value) -> Self {
+        let stragglers = value["straggler"].as_array().unwrap().iter();
+        Self {
+            slack: number(&value["deadline"]) - number(&value["tau"]),
+            t_min: number(&value["t_min"]),
+            phis: numbers(&value["phi"], f64::NAN),
+            betas: numbers(&value["beta"], f64::INFINITY),
+            stragglers: stragglers.map(|flag| flag.as_bool().unwrap()).collect(),
+        }
+    }
+
+    fn is_past_deadline(&self) -> bool {
+        self.slack <= 0.0 && self.phis.iter().any(|&phi| phi < 1.0)
+    }
+
+    fn base_attempts(&self, unfinished_only: bool) -> u64 {
+        let counts = |phi: &&f64| !unfinished_only || **phi < 1.0;
+        self.phis.iter().filter(counts).count() as u64
+    }
+
+    fn ln_miss(&self, task: usize) -> f64 {
+        ln_miss(self.phis[task], self.t_min, self.slack, self.betas[task])
+    }
+
+    /// The tasks that may receive clones; a finished one may not.
+    fn candidates(&self) -> Vec<usize> {
+        (0..self.phis.len())
+            .filter(|&task| self.stragglers[task] && self.phis[task] < 1.0)
+            .collect()
+    }
+
+    fn greedy_job(&self, max_clones: u32) -> GreedyJob {
+        let candidates = self.candidates();
+        let rest = (0..self.phis.len()).filter(|task| !candidates.contains(task));
+        let candidate = |&task: &usize| GreedyTask {
+            ln_miss_present: self.ln_miss(task),
+            ln_miss_per_clone: self.ln_miss(task),
+            clones_alive: 0,
+            may_receive_clones: true,
+        };
+        GreedyJob {
+            max_clones,
+            ln_pocd_rest: ln_job_pocd(rest.map(|task| self.ln_miss(task))),
+            tasks: candidates.iter().map(candidate).collect(),
+        }
+    }
+}
+
+/// A live job: its position in the case, and the job.
+type Live = Vec<(usize, TaskLevelJob)>;
+
+/// Shed+ Algorithm 1 in all modes.
+pub fn alloc_task(case: &mut Case) {
+    let jobs: Vec<TaskLevelJob> = list(&case.input["jobs"]).map(TaskLevelJob::read).collect();
+    let total = jobs.len();
+    let (past, live): (Live, Live) = jobs
+        .into_iter()
+        .enumerate()
+        .partition(|(_, job)| job.is_past_deadline());
+    let killed: Vec<usize> = past.iter().map(|&(position, _)| position).collect();
+    case.expect_exact("killed", &json!(killed));
+
+    let unfinished_only = case.input["base"] == "unfinished";
+    let base = live
+        .iter()
+        .map(|(_, job)| job.base_attempts(unfinished_only))
+        .sum();
+    let kappa = kappa(case, base, live.len());
+    let max_clones = max_clones(case);
+    let input = GreedyInput {
+        kappa,
+        jobs: live
+            .iter()
+            .map(|(_, job)| job.greedy_job(max_clones))
+            .collect(),
+    };
+    let modes = [
+        ("paper", GreedyMode::Paper),
+        ("guarded", GreedyMode::Guarded),
+        ("maxmin", GreedyMode::MaxMin),
+        ("marginal", GreedyMode::Marginal),
+    ];
+    let guarded = alloc_task_of(&input, GreedyMode::Guarded);
+    let hopeless: Vec<usize> = guarded
+        .refused
+        .iter()
+        .filter(|refusal| refusal.reason == RefusalReason::Hopeless)
+        .map(|refusal| live[refusal.job].0)
+        .collect();
+    case.expect_exact("hopeless", &json!(hopeless));
+    for (name, mode) in modes {
+        let wanted = case.output(name);
+        let outcome = alloc_task_of(&input, mode);
+        compare_mode(case, name, wanted, &outcome, &live, total, &hopeless);
+    }
+    compare_with_optimum(case, &input, &hopeless, &live);
+}
+
+fn compare_mode(
+    case: &mut Case,
+    name: &str,
+    wanted: &Value,
+    outcome: &GreedyOutcome,
+    live: &Live,
+    total: usize,
+    hopeless: &[usize],
+) {
+    let mut clones: Vec<Value> = vec![Value::Null; total];
+    let mut steps = Vec::new();
+    for ((position, job), result) in live.iter().zip(&outcome.jobs) {
+        let mut per_task = vec![0; job.phis.len()];
+        for (task, &count) in job.candidates().into_iter().zip(&result.clones) {
+            per_task[task] = count;
+        }
+        clones[*position] = json!(per_task);
+    }
+    for step in outcome.steps.iter().take(12) {
+        let (position, job) = &live[step.job];
+        steps.push(json!([position, job.candidates()[step.task]]));
+    }
+    case.same(&format!("{name}.r"), &json!(clones), &wanted["r"]);
+    case.same(
+        &format!("{name}.omega"),
+        &json!(outcome.omega),
+        &wanted["omega"],
+    );
+    case.same(
+        &format!("{name}.first_steps"),
+        &json!(steps),
+        &wanted["first_steps"],
+    );
+
+    let mut sums = (0.0, 0.0, f64::INFINITY);
+    for ((position, _), result) in live.iter().zip(&outcome.jobs) {
+        let ln_pocd = result.ln_pocd_after;
+        let pocd = probability(ln_pocd);
+        let ln_wanted = wanted["ln_pocd"][position].as_f64().unwrap_or(NEVER);
+        case.close_ln(&format!("{name}.ln_pocd[{position}]"), ln_pocd, ln_wanted);
+        case.close_pocd(
+            &format!("{name}.pocd[{position}]"),
+            pocd,
+            number(&wanted["pocd"][position]),
+        );
+        if !hopeless.contains(position) {
+            sums = (sums.0 + pocd, sums.1 + ln_pocd, sums.2.min(pocd));
+        }
+    }
+    case.close_pocd(
+        &format!("{name}.sum_pocd"),
+        sums.0,
+        number(&wanted["sum_pocd"]),
+    );
+    case.close_pocd(
+        &format!("{name}.sum_ln_pocd"),
+        sums.1,
+        number(&wanted["sum_ln_pocd"]),
+    );
+    let least = wanted["min_pocd"].as_f64().unwrap_or(f64::INFINITY);
+    case.close_pocd(&format!("{name}.min_pocd"), sums.2, least);
+}
+
+/// The brute-force optimum of Σ ln PoCD and of the least PoCD is what `Marginal` and `MaxMin`
+/// promise. The optimum of Σ PoCD needs a knapsack and is left out.
+fn compare_with_optimum(case: &mut Case, input: &GreedyInput, hopeless: &[usize], live: &Live) {
+    case.leave("exact_alpha0");
+    let brute = case.output("brute");
+    if brute.is_null() {
+        return;
+    }
+    let ln_pocds = |mode| {
+        let outcome = alloc_task_of(input, mode);
+        let able = live.iter().zip(outcome.jobs);
+        able.filter(|((position, _), _)| !hopeless.contains(position))
+            .map(|(_, job)| job.ln_pocd_after)
+            .collect::<Vec<f64>>()
+    };
+    let sum: f64 = ln_pocds(GreedyMode::Marginal).iter().sum();
+    let least = ln_pocds(GreedyMode::MaxMin)
+        .into_iter()
+        .fold(f64::INFINITY, f64::min);
+    case.close_pocd("brute.alpha1", sum, number(&brute["alpha1"]));
+    case.close_pocd("brute.maxmin", probability(least), number(&brute["maxmin"]));
+}
+
+/// Shed Algorithm 1.
+pub fn alloc_job(case: &mut Case) {
+    let read = |value: &Value| {
+        let slack = number(&value["deadline"]) - number(&value["tau"]);
+        let (phi, t_min) = (number(&value["phi"]), number(&value["t_min"]));
+        let beta = value["beta"].as_f64().unwrap_or(f64::INFINITY);
+        let job = JobLevelJob {
+            tasks: count(&value["n"]),
+            ln_miss_attempt: ln_miss(phi, t_min, slack, beta),
+        };
+        (slack <= 0.0 && phi < 1.0, job)
+    };
+    let jobs: Vec<(bool, JobLevelJob)> = list(&case.input["jobs"]).map(read).collect();
+    let (killed, live): (Vec<usize>, Vec<usize>) = (0..jobs.len()).partition(|&job| jobs[job].0);
+    case.expect_exact("killed", &json!(killed));
+    let live_jobs: Vec<JobLevelJob> = live.iter().map(|&position| jobs[position].1).collect();
+    let base = live_jobs.iter().map(|job| u64::from(job.tasks)).sum();
+    let input = JobLevelInput {
+        kappa: kappa(case, base, live.len()),
+        max_clones: max_clones(case),
+        jobs: live_jobs,
+    };
+    for (name, mode) in [
+        ("paper", JobLevelMode::Paper),
+        ("guarded", JobLevelMode::Guarded),
+    ] {
+        let wanted = case.output(name);
+        let outcome = alloc_job_of(&input, mode);
+        let mut clones = vec![Value::Null; jobs.len()];
+        for (index, &position) in live.iter().enumerate() {
+            clones[position] = json!(outcome.clones[index]);
+            let ln_pocd = outcome.ln_pocd[index];
+            let ln_wanted = wanted["ln_pocd"][position].as_f64().unwrap_or(NEVER);
+            case.close_ln(&format!("{name}.ln_pocd[{position}]"), ln_pocd, ln_wanted);
+            let pocd = number(&wanted["pocd"][position]);
+            case.close_pocd(
+                &format!("{name}.pocd[{position}]"),
+                probability(ln_pocd),
+                pocd,
+            );
+        }
+        case.same(&format!("{name}.r"), &json!(clones), &wanted["r"]);
+        case.same(
+            &format!("{name}.omega"),
+            &json!(outcome.omega),
+            &wanted["omega"],
+        );
+    }
+    // Algorithm 1 of Shed is max-min optimal; the other optima need a knapsack.
+    let exact = case.output("exact");
+    if !exact.is_null() {
+        let outcome = alloc_job_of(&input, JobLevelMode::Guarded);
+        let possible = outcome
+            .ln_pocd
+            .iter()
+            .copied()
+            .filter(|ln_pocd| ln_pocd.is_finite());
+        let least = possible.fold(f64::INFINITY, f64::min);
+        case.close_pocd("exact.maxmin", probability(least), number(&exact["maxmin"]));
+    }
+}
+
+fn kappa(case: &mut Case, base: u64, jobs: usize) -> i64 {
+    let usable = usable_slots(case.number("lambda"), case.count("m"));
+    let kappa = room_for_clones(usable, base, jobs as u64);
+    case.expect_exact("kappa", &json!(kappa));
+    kappa
+}
+
+fn max_clones(case: &Case) -> u32 {
+    let cap = &case.input["r_max"];
+    if cap.is_null() { u32::MAX } else { count(cap) }
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().unwrap().iter()
+}
