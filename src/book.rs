@@ -38,6 +38,8 @@ pub struct Book {
     pub ending: Option<Conclusion>,
     /// Whether it is final.
     pub finished: bool,
+    /// Since when it is final.
+    pub ended: Option<Instant>,
     /// Tasks with uncounted attempts or a history.
     pub tasks: BTreeMap<u32, TaskEntry>,
     /// Execution times of the latest winners.
@@ -71,6 +73,7 @@ impl Book {
             last_win: ledger.last_win.as_ref().map(micro_instant),
             ending: ledger.ending,
             finished: ledger.finished,
+            ended: ledger.ended.as_ref().map(micro_instant),
             tasks: ledger
                 .tasks
                 .iter()
@@ -94,6 +97,7 @@ impl Book {
             last_win: micro(self.last_win),
             ending: self.ending,
             finished: self.finished,
+            ended: micro(self.ended),
             tasks: self.tasks.values().cloned().collect(),
             ended_runs_ms: self.ended_runs.iter().map(|span| span.0).collect(),
         }
@@ -199,17 +203,16 @@ impl Book {
         true
     }
 
-    /// Puts an ended attempt into its bucket, once; false if it was counted before.
+    /// Puts an ended attempt into its bucket, once; says as what it was launched, or nothing if
+    /// it was counted before.
     pub fn count(
         &mut self,
         task: TaskIndex,
         number: AttemptNumber,
         outcome: Outcome,
         now: Instant,
-    ) -> bool {
-        if self.take(task, number).is_none() {
-            return false;
-        }
+    ) -> Option<AttemptKind> {
+        let kind = self.take(task, number)?.kind;
         let entry = self.entry(task);
         match outcome {
             Outcome::Failed => {
@@ -228,7 +231,7 @@ impl Book {
             Outcome::Disrupted => self.counts.disrupted += 1,
             Outcome::Late => self.counts.late += 1,
         }
-        true
+        Some(kind)
     }
 
     /// Takes back an attempt whose pod the apiserver refused: it never was.

@@ -2,10 +2,15 @@
 
 pub mod api;
 pub mod args;
+pub mod board;
 pub mod book;
 pub mod clock;
+pub mod context;
 pub mod controller;
 #[cfg(test)]
 pub mod fixtures;
+pub mod metrics;
 pub mod observe;
+pub mod progress;
+pub mod stores;
 pub mod validate;

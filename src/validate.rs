@@ -161,7 +161,7 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
             .ok_or(missing("creationTimestamp"))?,
         deadline: deadline(&spec.deadline)?,
         rules: rules(spec)?,
-        progress: spec.progress.as_ref().map(progress).transpose()?,
+        progress: progress_rule(spec)?,
         ttl: spec
             .ttl_seconds_after_finished
             .map(|seconds| Span::from_seconds(i64::from(seconds))),
@@ -241,6 +241,14 @@ fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
         )?,
         suspend: spec.suspend,
     })
+}
+
+/// How attempts of this specification are asked for progress; absent: not at all.
+///
+/// # Errors
+/// [`InvalidSpec`], naming the field and the fix.
+pub fn progress_rule(spec: &DeadlineJobSpec) -> Result<Option<ProgressRule>, InvalidSpec> {
+    spec.progress.as_ref().map(progress).transpose()
 }
 
 fn progress(source: &api::ProgressSource) -> Result<ProgressRule, InvalidSpec> {

@@ -36,6 +36,9 @@ pub struct Ledger {
     /// Whether that end is final.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub finished: bool,
+    /// Since when it is final: what ttlSecondsAfterFinished counts from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<MicroTime>,
     /// Tasks with uncounted attempts or a history, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<TaskEntry>,

@@ -13,11 +13,12 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::Resource;
+use shed_agent::Report;
 use shed_core::resources::Resources;
 use shed_core::snapshot::AttemptKind;
 use shed_core::time::Instant;
 
-use crate::api::{self, AttemptEntry, DeadlineJob};
+use crate::api::{self, AttemptEntry, DeadlineJob, ResumeEntry};
 use crate::clock;
 use crate::observe::requests;
 use crate::validate::{ProgressSource, ValidatedJob};
@@ -285,7 +286,7 @@ fn add_agent(
     let sidecar = uses_agent(job);
     let resume = attempt
         .and_then(|attempt| attempt.resume.as_ref())
-        .and_then(|resume| serde_json::to_string(resume).ok());
+        .and_then(resume_value);
     spec.init_containers
         .get_or_insert_with(Vec::new)
         .insert(0, agent_container(agent, sidecar, resume));
@@ -304,6 +305,13 @@ fn add_agent(
                 name: secret.clone(),
             });
     }
+}
+
+/// The agent's word for a resume point. A point that it would refuse is not handed over: the
+/// attempt then begins from zero.
+fn resume_value(resume: &ResumeEntry) -> Option<String> {
+    let report = Report::new(resume.progress, Some(resume.checkpoint.clone())).ok()?;
+    shed_agent::resume::to_env_value(&report).ok()
 }
 
 fn agent_container(agent: &AgentSettings, sidecar: bool, resume: Option<String>) -> Container {

@@ -1,5 +1,96 @@
-//! One job at a time: facts → step → writes.
+//! One job at a time: validate → observe → step → record → carry out → announce → wake. The
+//! driver reads as its steps; only those marked (client) talk to the apiserver.
 
+pub mod apply;
 pub mod build;
+mod driver;
+mod events;
+mod orphans;
 pub mod status;
 pub mod step;
+mod wake;
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use kube::runtime::controller::{Config, applier};
+use kube::runtime::reflector::ObjectRef;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+
+use crate::api::DeadlineJob;
+use crate::context::Context;
+use crate::metrics::Why;
+
+/// Jobs that are reconciled at once; the same job never is.
+const CONCURRENCY: u16 = 32;
+
+/// Reconciles every job that `touched` names, for ever.
+pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectRef<DeadlineJob>>) {
+    tokio::spawn(orphans::run(Arc::clone(&context)));
+    let queue = UnboundedReceiverStream::new(touched).map(Ok::<_, std::convert::Infallible>);
+    let jobs = context.stores.jobs.clone();
+    applier(
+        |job, context| Box::pin(driver::reconcile(job, context)),
+        wake::after_error,
+        Arc::clone(&context),
+        jobs,
+        queue,
+        Config::default().concurrency(CONCURRENCY),
+    )
+    .for_each(|result| {
+        // What failed was counted and logged where it happened; a job that is gone is no error.
+        if let Err(error) = result {
+            tracing::debug!(%error, "reconcile");
+        }
+        std::future::ready(())
+    })
+    .await;
+}
+
+/// Why a reconcile failed; the next try starts from scratch.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The ledger could not be written.
+    #[error("write of the ledger: {0}")]
+    Record(#[source] kube::Error),
+    /// The ledger was changed by somebody else; the next try sees it.
+    #[error("the ledger was changed in between")]
+    Conflict,
+    /// The live view of the pods could not be read.
+    #[error("live read of pods: {0}")]
+    LiveRead(#[source] kube::Error),
+    /// A pod could not be created.
+    #[error("creation of a pod: {0}")]
+    Create(#[source] kube::Error),
+    /// A pod could not be deleted.
+    #[error("deletion of a pod: {0}")]
+    Delete(#[source] kube::Error),
+    /// A finalizer could not be taken off.
+    #[error("release of a pod: {0}")]
+    Release(#[source] kube::Error),
+    /// The job could not be deleted at the end of its time to live.
+    #[error("deletion of the job: {0}")]
+    Expire(#[source] kube::Error),
+}
+
+impl Error {
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Record(_) => "record",
+            Self::Conflict => "conflict",
+            Self::LiveRead(_) => "live_read",
+            Self::Create(_) => "create",
+            Self::Delete(_) => "delete",
+            Self::Release(_) => "release",
+            Self::Expire(_) => "expire",
+        }
+    }
+}
+
+fn count_error(context: &Context, error: &Error) {
+    let why = Why {
+        reason: error.label(),
+    };
+    context.metrics.reconcile_errors.get_or_create(&why).inc();
+}

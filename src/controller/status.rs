@@ -91,6 +91,29 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
     .keep_estimate_if_nothing_else_changed(old, &input)
 }
 
+/// The status of a job whose specification can't be carried out.
+#[must_use]
+pub fn invalid(
+    old: &DeadlineJobStatus,
+    generation: Option<i64>,
+    message: &str,
+    now: Instant,
+) -> DeadlineJobStatus {
+    let mut list = Conditions {
+        list: old.conditions.clone(),
+        generation: generation.unwrap_or(0),
+        now,
+    };
+    list.set(api::FAILURE_TARGET, true, reason::INVALID_SPEC, message);
+    list.set(api::FAILED, true, reason::INVALID_SPEC, message);
+    DeadlineJobStatus {
+        observed_generation: generation,
+        phase: Some("Failed".to_owned()),
+        conditions: list.list,
+        ..old.clone()
+    }
+}
+
 fn count<T>(items: impl Iterator<Item = T>) -> i32 {
     i32::try_from(items.count()).unwrap_or(i32::MAX)
 }

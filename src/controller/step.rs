@@ -93,6 +93,8 @@ pub enum Notice {
     Counted {
         /// Which.
         id: AttemptId,
+        /// As what it was launched.
+        kind: AttemptKind,
         /// Its bucket.
         outcome: Outcome,
     },
@@ -225,9 +227,10 @@ fn apply(step: &mut Step, input: Input<'_>, action: &Action) {
             attempt,
             outcome,
         } => {
-            if step.book.count(*task, *attempt, *outcome, now) {
+            if let Some(kind) = step.book.count(*task, *attempt, *outcome, now) {
                 step.notices.push(Notice::Counted {
                     id: (task.0, attempt.0),
+                    kind,
                     outcome: *outcome,
                 });
             }
@@ -245,6 +248,7 @@ fn apply(step: &mut Step, input: Input<'_>, action: &Action) {
             if !step.book.finished {
                 step.book.ending = Some(*conclusion);
                 step.book.finished = true;
+                step.book.ended = Some(now);
                 step.notices.push(Notice::Finished(*conclusion));
             }
         }

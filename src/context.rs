@@ -1,0 +1,177 @@
+//! What reconcilers and the planner share.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kube::Client;
+use kube::runtime::events::Recorder;
+use shed_core::time::{Instant, Span};
+
+use crate::api::DeadlineJob;
+use crate::board::Board;
+use crate::controller::build::{AgentSettings, ClonePriority};
+use crate::controller::status::Blocked;
+use crate::metrics::Metrics;
+use crate::observe::job::Traces;
+use crate::progress::ProgressTable;
+use crate::stores::Stores;
+
+/// First wait after attempts were refused or could not start; doubles up to the last.
+const BACKOFF_FIRST: Span = Span::from_seconds(10);
+const BACKOFF_LAST: Span = Span::from_seconds(300);
+
+/// What reconcilers and the planner share.
+pub struct Context {
+    /// The apiserver.
+    pub client: Client,
+    /// The watched world.
+    pub stores: Arc<Stores>,
+    /// What attempts reported.
+    pub progress: Arc<ProgressTable>,
+    /// Slices of the plan.
+    pub board: Board,
+    /// Prometheus metrics.
+    pub metrics: Arc<Metrics>,
+    /// Events.
+    pub recorder: Recorder,
+    /// The sidecar.
+    pub agent: AgentSettings,
+    /// Priority of clones.
+    pub clone_priority: Option<ClonePriority>,
+    /// What this process remembers of each job; everything in it can be lost.
+    pub memos: Memos,
+}
+
+/// What this process remembers of each job.
+#[derive(Default)]
+pub struct Memos(Mutex<HashMap<Arc<str>, Memo>>);
+
+/// What this process remembers of one job.
+#[derive(Clone, Default)]
+pub struct Memo {
+    /// The job as the last own write left it: newer than the watch for a while.
+    pub newest: Option<Arc<DeadlineJob>>,
+    /// What was seen of its pods.
+    pub traces: Traces,
+    /// Why and until when nothing is launched.
+    pub backoff: Option<Backoff>,
+    /// When PoCD was last written.
+    pub pocd_written: Option<Instant>,
+}
+
+/// Attempts of the job can't be created or can't start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    /// Why.
+    pub blocked: Blocked,
+    /// How often in a row.
+    pub count: u32,
+    /// No launch before this.
+    pub until: Instant,
+}
+
+impl Backoff {
+    /// The next wait after `before`.
+    #[must_use]
+    pub fn next(before: Option<&Self>, blocked: Blocked, now: Instant) -> Self {
+        let count = before.map_or(0, |before| before.count);
+        let wait = Span(BACKOFF_FIRST.0 << count.min(8)).min(BACKOFF_LAST);
+        Self {
+            blocked,
+            count: count + 1,
+            until: now.plus(wait),
+        }
+    }
+}
+
+impl Memos {
+    /// Looks at or changes a job's memo.
+    pub fn with<T>(&self, job: &Arc<str>, look: impl FnOnce(&mut Memo) -> T) -> T {
+        look(self.lock().entry(Arc::clone(job)).or_default())
+    }
+
+    /// Forgets every job that is not in `present` (sorted).
+    pub fn retain(&self, present: &[Arc<str>]) {
+        self.lock()
+            .retain(|uid, _| present.binary_search(uid).is_ok());
+    }
+
+    /// The newer of the watched job and the one that the last own write left.
+    #[must_use]
+    pub fn newest(&self, watched: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
+        let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap_or_default().into();
+        self.with(&uid, |memo| {
+            let own = memo
+                .newest
+                .as_ref()
+                .filter(|own| revision(own) > revision(watched));
+            if let Some(own) = own {
+                return Arc::clone(own);
+            }
+            memo.newest = None;
+            Arc::clone(watched)
+        })
+    }
+
+    // A panic while the lock was held leaves memos, all of which can be lost.
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Memo>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn revision(job: &DeadlineJob) -> i64 {
+    let ledger = job
+        .status
+        .as_ref()
+        .and_then(|status| status.ledger.as_ref());
+    ledger.map_or(0, |ledger| ledger.revision)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{DeadlineJobStatus, Ledger};
+    use crate::fixtures;
+
+    fn at_revision(revision: i64) -> Arc<DeadlineJob> {
+        let mut job = fixtures::job("");
+        job.status = Some(DeadlineJobStatus {
+            ledger: Some(Ledger {
+                revision,
+                ..Ledger::default()
+            }),
+            ..DeadlineJobStatus::default()
+        });
+        Arc::new(job)
+    }
+
+    #[test]
+    fn own_writes_are_read_until_the_watch_has_caught_up() {
+        let memos = Memos::default();
+        let uid: Arc<str> = at_revision(0).metadata.uid.as_deref().unwrap().into();
+        memos.with(&uid, |memo| memo.newest = Some(at_revision(5)));
+        assert_eq!(revision(&memos.newest(&at_revision(3))), 5);
+        assert_eq!(revision(&memos.newest(&at_revision(6))), 6);
+        assert_eq!(
+            revision(&memos.newest(&at_revision(3))),
+            3,
+            "the own copy is dropped"
+        );
+    }
+
+    #[test]
+    fn waits_double_up_to_five_minutes() {
+        let blocked = Blocked {
+            reason: "QuotaExceeded",
+            message: String::new(),
+        };
+        let mut backoff = None;
+        let mut waits = Vec::new();
+        for _ in 0..7 {
+            let next = Backoff::next(backoff.as_ref(), blocked.clone(), Instant(0));
+            waits.push(next.until.0 / 1000);
+            backoff = Some(next);
+        }
+        assert_eq!(waits, [10, 20, 40, 80, 160, 300, 300]);
+    }
+}

@@ -1,0 +1,199 @@
+//! The writes of a step. Each is safe to repeat: creation of a name that exists is harmless,
+//! deletes and releases carry the pod's uid.
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::core::Status;
+use serde_json::json;
+
+use super::status::Blocked;
+use super::step::PodRef;
+use crate::api::{ATTEMPT_FINALIZER, LABEL_JOB_UID, reason};
+use crate::metrics::{Kind, Metrics};
+
+/// Writes of one job under way at once.
+const WRITES_AT_ONCE: usize = 16;
+
+/// What became of a creation.
+#[derive(Debug)]
+pub enum Created {
+    /// The pod exists and is ours.
+    Ours,
+    /// The apiserver refused it, and would refuse it again soon.
+    Refused(Blocked),
+    /// Something failed on the way; it is tried again.
+    Failed(kube::Error),
+    /// Not tried, because one before it was refused.
+    NotTried,
+}
+
+/// Creates pods in batches that double (1, 2, 4, …), so that a refusal costs one call and not
+/// hundreds. The answers are in the order of `pods`.
+pub async fn create(
+    api: &Api<Pod>,
+    job_uid: &str,
+    pods: Vec<Pod>,
+    metrics: &Metrics,
+) -> Vec<Created> {
+    let mut answers = Vec::with_capacity(pods.len());
+    let mut rest = pods.into_iter();
+    let total = rest.len();
+    let mut batch_size = 1;
+    loop {
+        let batch: Vec<Pod> = rest.by_ref().take(batch_size).collect();
+        if batch.is_empty() {
+            return answers;
+        }
+        let calls = batch
+            .iter()
+            .map(|pod| create_one(api, job_uid, pod, metrics));
+        let batch_answers: Vec<Created> = futures::stream::iter(calls)
+            .buffered(WRITES_AT_ONCE)
+            .collect()
+            .await;
+        let all_ours = batch_answers
+            .iter()
+            .all(|answer| matches!(answer, Created::Ours));
+        answers.extend(batch_answers);
+        if !all_ours {
+            answers.resize_with(total, || Created::NotTried);
+            return answers;
+        }
+        batch_size *= 2;
+    }
+}
+
+async fn create_one(api: &Api<Pod>, job_uid: &str, pod: &Pod, metrics: &Metrics) -> Created {
+    count(metrics, "create_pod");
+    let error = match api.create(&PostParams::default(), pod).await {
+        Ok(_) => return Created::Ours,
+        Err(error) => error,
+    };
+    let kube::Error::Api(status) = &error else {
+        return Created::Failed(error);
+    };
+    if status.code == 409 && status.reason == "AlreadyExists" {
+        return existing(api, job_uid, pod).await;
+    }
+    match refusal(status) {
+        Some(blocked) => Created::Refused(blocked),
+        None => Created::Failed(error),
+    }
+}
+
+/// A pod of that name is there: ours if it belongs to the same job, else in the way.
+async fn existing(api: &Api<Pod>, job_uid: &str, pod: &Pod) -> Created {
+    let name = pod.metadata.name.as_deref().unwrap_or_default();
+    match api.get_metadata_opt(name).await {
+        Err(error) => Created::Failed(error),
+        Ok(None) => Created::NotTried,
+        Ok(Some(found)) => {
+            let labels = found.metadata.labels.unwrap_or_default();
+            if labels.get(LABEL_JOB_UID).is_some_and(|uid| uid == job_uid) {
+                Created::Ours
+            } else {
+                Created::Refused(Blocked {
+                    reason: reason::POD_CREATION_FAILED,
+                    message: format!(
+                        "a pod named {name} exists and is not of this job: delete or rename it"
+                    ),
+                })
+            }
+        }
+    }
+}
+
+/// Whether the apiserver said no for a reason that will last.
+fn refusal(status: &Status) -> Option<Blocked> {
+    let reason = match status.code {
+        403 if status.message.contains("exceeded quota") => reason::QUOTA_EXCEEDED,
+        403 => reason::POD_FORBIDDEN,
+        422 | 400 => reason::POD_INVALID,
+        _ => return None,
+    };
+    Some(Blocked {
+        reason,
+        message: status.message.clone(),
+    })
+}
+
+/// Deletes pods; one that is gone or is another by now is none of ours.
+///
+/// # Errors
+/// The first failure that is worth another try.
+pub async fn delete(api: &Api<Pod>, pods: &[PodRef], metrics: &Metrics) -> Result<(), kube::Error> {
+    all(pods
+        .iter()
+        .cloned()
+        .map(|pod| delete_one(api, pod, metrics)))
+    .await
+}
+
+async fn delete_one(api: &Api<Pod>, pod: PodRef, metrics: &Metrics) -> Result<(), kube::Error> {
+    count(metrics, "delete_pod");
+    let parameters = DeleteParams {
+        preconditions: Some(Preconditions {
+            uid: Some(pod.uid),
+            resource_version: None,
+        }),
+        ..DeleteParams::default()
+    };
+    api.delete(&pod.name, &parameters).await.map(|_| ())
+}
+
+/// Takes shed's finalizer off pods whose end is counted.
+///
+/// # Errors
+/// The first failure that is worth another try.
+pub async fn release(
+    api: &Api<Pod>,
+    pods: &[PodRef],
+    metrics: &Metrics,
+) -> Result<(), kube::Error> {
+    all(pods
+        .iter()
+        .cloned()
+        .map(|pod| release_one(api, pod, metrics)))
+    .await
+}
+
+async fn release_one(api: &Api<Pod>, pod: PodRef, metrics: &Metrics) -> Result<(), kube::Error> {
+    count(metrics, "release_pod");
+    // The uid is a precondition; finalizers of others are not touched.
+    let patch = json!({"metadata": {
+        "uid": pod.uid,
+        "$deleteFromPrimitiveList/finalizers": [ATTEMPT_FINALIZER],
+    }});
+    let patched = api
+        .patch(&pod.name, &PatchParams::default(), &Patch::Strategic(patch))
+        .await;
+    patched.map(|_| ())
+}
+
+async fn all(
+    calls: impl Iterator<Item = impl Future<Output = Result<(), kube::Error>>>,
+) -> Result<(), kube::Error> {
+    let results: Vec<_> = futures::stream::iter(calls)
+        .buffer_unordered(WRITES_AT_ONCE)
+        .collect()
+        .await;
+    results
+        .into_iter()
+        .find_map(worth_another_try)
+        .map_or(Ok(()), Err)
+}
+
+/// 404: it is gone. 409: it is another pod by now. Both are what was wanted.
+fn worth_another_try(result: Result<(), kube::Error>) -> Option<kube::Error> {
+    match result {
+        Ok(()) => None,
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => None,
+        Err(error) => Some(error),
+    }
+}
+
+/// Counts a write to the apiserver.
+pub fn count(metrics: &Metrics, kind: &'static str) {
+    metrics.writes.get_or_create(&Kind { kind }).inc();
+}

@@ -1,0 +1,486 @@
+//! The driver of one reconcile.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, DeleteParams, ListParams, PostParams, Preconditions};
+use kube::runtime::controller::Action as Wake;
+use kube::runtime::events::EventType;
+use shed_core::ids::{AttemptNumber, TaskIndex};
+use shed_core::plan::{Action, JobReport};
+use shed_core::settle::DEADLINE_GRACE;
+use shed_core::snapshot::{JobSnapshot, KillKind, OnMiss};
+use shed_core::time::Instant;
+
+use super::apply::Created;
+use super::status::Blocked;
+use super::step::{Input, Notice, Step, step};
+use super::{Error, apply, build, events, status, wake};
+use crate::api::{self, DeadlineJob, DeadlineJobStatus, reason};
+use crate::book::Book;
+use crate::clock;
+use crate::context::{Backoff, Context};
+use crate::metrics::{JobLabels, Why};
+use crate::observe::job::{self, AttemptId, JobPods, Traces};
+use crate::observe::pod::{PodFacts, Stage};
+use crate::validate::{ValidatedJob, validate};
+
+/// Everything about one job in one pass.
+struct Pass {
+    owner: Arc<DeadlineJob>,
+    job: ValidatedJob,
+    book: Book,
+    pods: JobPods,
+    traces: Traces,
+    facts: JobSnapshot,
+    report: Option<JobReport>,
+    now: Instant,
+}
+
+/// Reconciles one job, with its slice of the plan if there is one.
+pub async fn reconcile(watched: Arc<DeadlineJob>, context: Arc<Context>) -> Result<Wake, Error> {
+    let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap_or_default().into();
+    // A job that is being deleted launches nothing; its pods are let go as orphans.
+    if watched.metadata.deletion_timestamp.is_some() || !context.stores.is_ready() {
+        return Ok(Wake::await_change());
+    }
+    let slice = context.board.take(&uid);
+    let result = pass(watched, &context, &slice).await;
+    context.board.finish(&uid);
+    result
+}
+
+async fn pass(
+    watched: Arc<DeadlineJob>,
+    context: &Context,
+    slice: &[Action],
+) -> Result<Wake, Error> {
+    let owner = context.memos.newest(&watched);
+    // validate (no client required)
+    let job = match validate(&owner) {
+        Ok(job) => job,
+        Err(invalid) => return refuse_spec(context, &owner, invalid.to_string()).await,
+    };
+    let book = match Book::from_status(owner.status.as_ref()) {
+        Ok(book) => book,
+        Err(error) => {
+            let message = format!("status.ledger was edited: {error}");
+            return refuse_spec(context, &owner, message).await;
+        }
+    };
+    // observe (client required at the deadline only)
+    let pass = observe(context, owner, job, book).await?;
+    // step (no client required)
+    let step = step(Input {
+        job: &pass.job,
+        book: &pass.book,
+        facts: &pass.facts,
+        pods: &pass.pods,
+        traces: &pass.traces,
+        slice,
+        now: pass.now,
+    });
+    back_off_replaced(context, &pass, &step);
+    // record (client required)
+    let recorded = record(context, &pass, &step).await?;
+    events::announce(context, &recorded, &pass.job, &step.notices).await;
+    // carry out (client required)
+    carry_out(context, &pass, &recorded, &step).await?;
+    // wake (no client required)
+    expire(context, &pass.job, &step.book, pass.now).await?;
+    let next = wake::after(&pass.job, &step.book, &pass.facts, pass.now);
+    Ok(next)
+}
+
+async fn observe(
+    context: &Context,
+    owner: Arc<DeadlineJob>,
+    job: ValidatedJob,
+    book: Book,
+) -> Result<Pass, Error> {
+    let now = clock::now();
+    let mut pods = context.stores.pods_of(&job.uid);
+    // A cached view never reaches beyond the deadline, however fresh it looks.
+    let mut facts_as_of = Instant(0);
+    if stops_at_deadline(&job, &book, now) {
+        facts_as_of = now;
+        pods = live_pods(context, &job).await?;
+    }
+    let traces = context.memos.with(&job.uid, |memo| {
+        job::note(&mut memo.traces, &pods, now);
+        memo.traces.clone()
+    });
+    let launch_not_before = context.memos.with(&job.uid, |memo| {
+        memo.backoff.as_ref().map(|backoff| backoff.until)
+    });
+    let facts = job::facts(
+        &job,
+        &book,
+        &job::View {
+            now,
+            facts_as_of,
+            pods: &pods,
+            traces: &traces,
+            reports: &context.progress.reports_of(&job.uid),
+            nodes: &std::collections::BTreeMap::new(),
+            eligible_nodes: Arc::from([]),
+            demand: shed_core::resources::Resources::default(),
+            launch_not_before,
+        },
+    );
+    let report = context.board.report(&job.uid);
+    Ok(Pass {
+        owner,
+        job,
+        book,
+        pods,
+        traces,
+        facts,
+        report,
+        now,
+    })
+}
+
+/// Whether the deadline forces an end now, so that the pods must be read live: a finish that
+/// no watch has shown yet is honoured.
+fn stops_at_deadline(job: &ValidatedJob, book: &Book, now: Instant) -> bool {
+    let deadline = job.deadline.instant(job.created, book.first_pass);
+    book.ending.is_none()
+        && job.rules.on_miss == OnMiss::Fail
+        && deadline.is_some_and(|deadline| now >= deadline.plus(DEADLINE_GRACE))
+}
+
+async fn live_pods(context: &Context, job: &ValidatedJob) -> Result<JobPods, Error> {
+    let api: Api<Pod> = Api::namespaced(context.client.clone(), &job.namespace);
+    let listed = api
+        .list(&ListParams::default().labels(&build::selector(&job.uid)))
+        .await
+        .map_err(Error::LiveRead)?;
+    let now = clock::now();
+    let facts = listed.iter().map(|pod| PodFacts::from_pod(pod, now));
+    Ok(facts
+        .filter_map(|pod| {
+            let id = pod
+                .attempt
+                .as_ref()
+                .map(|attempt| (attempt.task, attempt.number))?;
+            Some((id, Arc::new(pod)))
+        })
+        .collect())
+}
+
+/// Attempts that could not start are launched again, but not at once; when one runs, the next
+/// failure starts from the first wait again.
+fn back_off_replaced(context: &Context, pass: &Pass, step: &Step) {
+    let replaced = step.notices.iter().find_map(|notice| match notice {
+        Notice::Killed {
+            id,
+            kind: KillKind::Replace,
+        } => Some(*id),
+        _ => None,
+    });
+    let running = any_runs(&pass.pods);
+    context.memos.with(&pass.job.uid, |memo| {
+        if let Some(blocked) = replaced.and_then(|id| blocked_by_kubelet(&pass.pods, id)) {
+            memo.backoff = Some(Backoff::next(memo.backoff.as_ref(), blocked, pass.now));
+        } else if running && memo.backoff.as_ref().is_some_and(|b| b.until <= pass.now) {
+            memo.backoff = None;
+        }
+    });
+}
+
+fn any_runs(pods: &JobPods) -> bool {
+    pods.values()
+        .filter_map(|pod| pod.attempt.as_ref())
+        .any(|attempt| attempt.stage == Stage::Running)
+}
+
+fn blocked_by_kubelet(pods: &JobPods, id: AttemptId) -> Option<Blocked> {
+    let pod = pods.get(&id)?;
+    let Stage::Stuck { reason, message } = &pod.attempt.as_ref()?.stage else {
+        return None;
+    };
+    let is_image = reason.contains("Image");
+    Some(Blocked {
+        reason: if is_image {
+            reason::IMAGE_PULL_FAILED
+        } else {
+            reason::CONTAINER_CONFIG_ERROR
+        },
+        message: format!("pod {}: {reason}: {message}", pod.name),
+    })
+}
+
+/// Makes the book durable before anything is done on its strength. The write carries the
+/// resourceVersion that it was decided on.
+async fn record(context: &Context, pass: &Pass, step: &Step) -> Result<Arc<DeadlineJob>, Error> {
+    let old = pass.owner.status.clone().unwrap_or_default();
+    let (backoff, pocd_written) = context.memos.with(&pass.job.uid, |memo| {
+        (memo.backoff.clone(), memo.pocd_written)
+    });
+    let stuck = super::step::stuck(&pass.facts).find_map(|id| blocked_by_kubelet(&pass.pods, id));
+    let blocked = stuck.or(backoff.map(|backoff| backoff.blocked));
+    let mut status = status::render(status::Input {
+        job: &pass.job,
+        book: &step.book,
+        old: &old,
+        report: pass.report.as_ref(),
+        blocked: blocked.as_ref(),
+        running: any_runs(&pass.pods),
+        unreachable: context.progress.unreachable(&pass.job.uid),
+        pocd_written,
+        now: pass.now,
+    });
+    if status == old {
+        return Ok(Arc::clone(&pass.owner));
+    }
+    if let Some(ledger) = &mut status.ledger {
+        ledger.revision += 1;
+    }
+    let written = write_status(context, &pass.owner, status).await?;
+    context.memos.with(&pass.job.uid, |memo| {
+        let new = written.status.as_ref();
+        if new.map(|status| &status.pocd) != Some(&old.pocd) {
+            memo.pocd_written = Some(pass.now);
+        }
+        memo.newest = Some(Arc::clone(&written));
+    });
+    announce_conditions(context, &written, &old, blocked.as_ref()).await;
+    measure_end(context, &written, &old);
+    context.stores.changed.notify_one();
+    Ok(written)
+}
+
+async fn write_status(
+    context: &Context,
+    owner: &DeadlineJob,
+    status: DeadlineJobStatus,
+) -> Result<Arc<DeadlineJob>, Error> {
+    let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
+    let name = owner.metadata.name.as_deref().unwrap_or_default();
+    let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
+    let mut job = owner.clone();
+    job.status = Some(status);
+    apply::count(&context.metrics, "job_status");
+    match api.replace_status(name, &PostParams::default(), &job).await {
+        Ok(written) => Ok(Arc::new(written)),
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Err(Error::Conflict),
+        Err(error) => Err(Error::Record(error)),
+    }
+}
+
+fn is_true(status: &DeadlineJobStatus, type_: &str) -> bool {
+    let mut conditions = status.conditions.iter();
+    conditions.any(|condition| condition.type_ == type_ && condition.status == "True")
+}
+
+async fn announce_conditions(
+    context: &Context,
+    written: &DeadlineJob,
+    old: &DeadlineJobStatus,
+    blocked: Option<&Blocked>,
+) {
+    let Some(new) = &written.status else { return };
+    let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
+    if let Some(blocked) = blocked.filter(|_| turned_true(api::ATTEMPTS_BLOCKED)) {
+        let note = blocked.message.clone();
+        events::publish(context, written, EventType::Warning, blocked.reason, note).await;
+    }
+    if turned_true(api::DEADLINE_AT_RISK) {
+        let pocd = new.pocd.as_deref().unwrap_or("unknown");
+        let note = format!("probability of completion before the deadline is {pocd}");
+        events::publish(
+            context,
+            written,
+            EventType::Warning,
+            api::DEADLINE_AT_RISK,
+            note,
+        )
+        .await;
+    }
+    if turned_true(api::DEADLINE_MISSED) {
+        let note = "the job was not complete at its deadline".to_owned();
+        events::publish(
+            context,
+            written,
+            EventType::Warning,
+            api::DEADLINE_MISSED,
+            note,
+        )
+        .await;
+    }
+}
+
+/// Met and missed are counted with the write that records them, so once per job.
+fn measure_end(context: &Context, written: &DeadlineJob, old: &DeadlineJobStatus) {
+    let Some(new) = &written.status else { return };
+    let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
+    if turned_true(api::DEADLINE_MISSED) {
+        context.metrics.deadlines_missed.inc();
+    }
+    if turned_true(api::COMPLETE) && !is_true(new, api::DEADLINE_MISSED) {
+        context.metrics.deadlines_met.inc();
+    }
+    if turned_true(api::COMPLETE) || turned_true(api::FAILED) {
+        context.metrics.forget_job(&JobLabels {
+            namespace: written.metadata.namespace.clone().unwrap_or_default(),
+            job: written.metadata.name.clone().unwrap_or_default(),
+        });
+    }
+}
+
+/// Kills before creations, as capacity wants it; each write may be repeated.
+async fn carry_out(
+    context: &Context,
+    pass: &Pass,
+    owner: &Arc<DeadlineJob>,
+    step: &Step,
+) -> Result<(), Error> {
+    let api: Api<Pod> = Api::namespaced(context.client.clone(), &pass.job.namespace);
+    apply::delete(&api, &step.deletes, &context.metrics)
+        .await
+        .map_err(Error::Delete)?;
+    apply::release(&api, &step.releases, &context.metrics)
+        .await
+        .map_err(Error::Release)?;
+    if step.creates.is_empty() {
+        return Ok(());
+    }
+    let deadline = pass
+        .job
+        .deadline
+        .instant(pass.job.created, step.book.first_pass);
+    let pods: Vec<Pod> = step
+        .creates
+        .iter()
+        .filter_map(|&(task, number)| {
+            let attempt = step.book.attempt(task, number)?;
+            let priority = context.clone_priority.as_ref();
+            let agent = &context.agent;
+            Some(build::pod(
+                owner, &pass.job, task, attempt, deadline, agent, priority,
+            ))
+        })
+        .collect();
+    let answers = apply::create(&api, &pass.job.uid, pods, &context.metrics).await;
+    take_answers(context, pass, owner, step, answers).await
+}
+
+async fn take_answers(
+    context: &Context,
+    pass: &Pass,
+    owner: &Arc<DeadlineJob>,
+    step: &Step,
+    answers: Vec<Created>,
+) -> Result<(), Error> {
+    let now = clock::now();
+    let mut taken_back = Vec::new();
+    let mut refusal = None;
+    let mut failure = None;
+    context.memos.with(&pass.job.uid, |memo| {
+        for (&id, answer) in step.creates.iter().zip(answers) {
+            match answer {
+                Created::Ours => memo.traces.entry(id).or_default().created = Some(now),
+                Created::Refused(blocked) => {
+                    taken_back.push(id);
+                    refusal.get_or_insert(blocked);
+                }
+                Created::NotTried => taken_back.push(id),
+                Created::Failed(error) => failure = Some(error),
+            }
+        }
+    });
+    if let Some(blocked) = refusal {
+        let why = Why {
+            reason: blocked.reason,
+        };
+        context.metrics.pods_refused.get_or_create(&why).inc();
+        context.memos.with(&pass.job.uid, |memo| {
+            memo.backoff = Some(Backoff::next(memo.backoff.as_ref(), blocked, now));
+        });
+        return take_back(context, pass, owner, &step.book, &taken_back).await;
+    }
+    // What was not tried because of a passing failure stays recorded and is created next time.
+    failure.map_or(Ok(()), |error| Err(Error::Create(error)))
+}
+
+/// The apiserver said no: these attempts never were, and their room is free again.
+async fn take_back(
+    context: &Context,
+    pass: &Pass,
+    owner: &Arc<DeadlineJob>,
+    book: &Book,
+    attempts: &[AttemptId],
+) -> Result<(), Error> {
+    let mut book = book.clone();
+    for &(task, number) in attempts {
+        book.refuse(TaskIndex(task), AttemptNumber(number));
+    }
+    // The step was recorded under the owner's revision, so this write builds on that.
+    let recorded = owner
+        .status
+        .as_ref()
+        .and_then(|status| status.ledger.as_ref());
+    book.revision = recorded.map_or(book.revision, |ledger| ledger.revision);
+    let refused = Step {
+        book,
+        ..Step::default()
+    };
+    let pass = Pass {
+        owner: Arc::clone(owner),
+        job: pass.job.clone(),
+        book: refused.book.clone(),
+        pods: pass.pods.clone(),
+        traces: pass.traces.clone(),
+        facts: pass.facts.clone(),
+        report: pass.report.clone(),
+        now: clock::now(),
+    };
+    record(context, &pass, &refused).await.map(|_| ())
+}
+
+/// A specification that can't be carried out fails the job at once, without a pod.
+async fn refuse_spec(
+    context: &Context,
+    owner: &Arc<DeadlineJob>,
+    message: String,
+) -> Result<Wake, Error> {
+    let old = owner.status.clone().unwrap_or_default();
+    let status = status::invalid(&old, owner.metadata.generation, &message, clock::now());
+    if status != old {
+        write_status(context, owner, status).await?;
+        events::publish(
+            context,
+            owner,
+            EventType::Warning,
+            reason::INVALID_SPEC,
+            message,
+        )
+        .await;
+    }
+    Ok(Wake::await_change())
+}
+
+async fn expire(
+    context: &Context,
+    job: &ValidatedJob,
+    book: &Book,
+    now: Instant,
+) -> Result<(), Error> {
+    if wake::expiry(job, book).is_none_or(|expiry| now < expiry) {
+        return Ok(());
+    }
+    let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), &job.namespace);
+    let parameters = DeleteParams {
+        preconditions: Some(Preconditions {
+            uid: Some(job.uid.to_string()),
+            resource_version: None,
+        }),
+        ..DeleteParams::background()
+    };
+    match api.delete(&job.name, &parameters).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+        Err(error) => Err(Error::Expire(error)),
+    }
+}

@@ -1,0 +1,58 @@
+//! When a job is looked at again though nothing happens: the only place that turns an outcome
+//! into an action of the runtime.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::runtime::controller::Action;
+use shed_core::settle::settle_wake;
+use shed_core::snapshot::JobSnapshot;
+use shed_core::time::{Instant, Span};
+
+use super::{Error, count_error};
+use crate::api::DeadlineJob;
+use crate::book::Book;
+use crate::clock;
+use crate::context::Context;
+use crate::validate::ValidatedJob;
+
+/// Wait after a failed write; conflicts are tried again at once, with the newer view.
+const ERROR_WAIT: Duration = Duration::from_secs(2);
+const CONFLICT_WAIT: Duration = Duration::from_millis(50);
+/// While attempts are live, PoCD in the status is looked at this often.
+const STATUS_PERIOD: Span = Span::from_seconds(10);
+
+/// After a reconcile that went well.
+#[must_use]
+pub fn after(job: &ValidatedJob, book: &Book, facts: &JobSnapshot, now: Instant) -> Action {
+    let next = if book.finished {
+        expiry(job, book)
+    } else {
+        let status = (!book.tasks.is_empty()).then(|| now.plus(STATUS_PERIOD));
+        settle_wake(now, facts).into_iter().chain(status).min()
+    };
+    next.map_or_else(Action::await_change, |next| {
+        Action::requeue(clock::duration(next.since(now)).max(Duration::from_millis(10)))
+    })
+}
+
+/// When a finished job is to be deleted.
+#[must_use]
+pub fn expiry(job: &ValidatedJob, book: &Book) -> Option<Instant> {
+    let ended = book.ended.or(book.last_win)?;
+    job.ttl.filter(|_| book.finished).map(|ttl| ended.plus(ttl))
+}
+
+/// After a reconcile that failed.
+pub fn after_error(job: Arc<DeadlineJob>, error: &Error, context: Arc<Context>) -> Action {
+    count_error(&context, error);
+    let name = job.metadata.name.as_deref().unwrap_or_default();
+    let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
+    match error {
+        Error::Conflict => Action::requeue(CONFLICT_WAIT),
+        error => {
+            tracing::warn!(%error, namespace, job = name, "reconcile failed, trying again");
+            Action::requeue(ERROR_WAIT)
+        }
+    }
+}

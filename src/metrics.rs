@@ -1,0 +1,201 @@
+//! Prometheus metrics. Labels come from `label()` functions or from the job's own name; series of
+//! a job go with the job.
+
+use std::sync::atomic::AtomicU64;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+/// Labels of a series of one job.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct JobLabels {
+    /// Namespace of the job.
+    pub namespace: String,
+    /// Name of the job.
+    pub job: String,
+}
+
+/// One label `kind`.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct Kind {
+    /// Its value.
+    pub kind: &'static str,
+}
+
+/// Kind and outcome of an ended attempt.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct Ended {
+    /// original, clone or retry.
+    pub kind: &'static str,
+    /// won, superseded, failed, …
+    pub outcome: &'static str,
+}
+
+/// One label `reason`.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct Why {
+    /// Its value.
+    pub reason: &'static str,
+}
+
+/// One label `resource`.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct ResourceLabel {
+    /// cpu (cores), memory (bytes), pods, …
+    pub resource: String,
+}
+
+/// A gauge of a fraction.
+pub type GaugeF64 = Gauge<f64, AtomicU64>;
+
+/// Everything that is exported.
+pub struct Metrics {
+    registry: Registry,
+    /// PoCD of each unfinished job.
+    pub job_pocd: Family<JobLabels, GaugeF64>,
+    /// Deadline of each unfinished job.
+    pub job_deadline: Family<JobLabels, GaugeF64>,
+    /// Expected completion of each unfinished job.
+    pub job_expected: Family<JobLabels, GaugeF64>,
+    /// Jobs complete in time.
+    pub deadlines_met: Counter,
+    /// Jobs that missed their deadline.
+    pub deadlines_missed: Counter,
+    /// Attempts launched.
+    pub launched: Family<Kind, Counter>,
+    /// Attempts ended.
+    pub ended: Family<Ended, Counter>,
+    /// Kills, by rule.
+    pub kills: Family<Kind, Counter>,
+    /// Tasks won by a clone.
+    pub clone_wins: Counter,
+    /// Clones that the optimizer wanted and did not get.
+    pub clones_refused: Family<Why, Counter>,
+    /// Capacity that attempts hold.
+    pub capacity_used: Family<ResourceLabel, GaugeF64>,
+    /// Capacity that attempts may use.
+    pub capacity_usable: Family<ResourceLabel, GaugeF64>,
+    /// Time of one decision.
+    pub decide_seconds: Histogram,
+    /// Slices that `plan_check` refused.
+    pub plan_refused: Family<Why, Counter>,
+    /// Decisions that panicked.
+    pub decide_panics: Counter,
+    /// Progress reports that were refused.
+    pub progress_refused: Family<Why, Counter>,
+    /// Questions for progress that got no usable answer.
+    pub progress_unanswered: Counter,
+    /// Pods that the apiserver refused.
+    pub pods_refused: Family<Why, Counter>,
+    /// Writes to the apiserver.
+    pub writes: Family<Kind, Counter>,
+    /// Reconciles that failed and are tried again.
+    pub reconcile_errors: Family<Why, Counter>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// Registers everything.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("shed");
+        macro_rules! register {
+            ($name:literal, $help:literal) => {{
+                let metric = Default::default();
+                registry.register($name, $help, Clone::clone(&metric));
+                metric
+            }};
+        }
+        // 10 µs to about 5 s.
+        let decide_seconds = Histogram::new(exponential_buckets(1e-5, 3.0, 13));
+        let mut metrics = Self {
+            job_pocd: register!("job_pocd", "Probability of completion before the deadline"),
+            job_deadline: register!("job_deadline_timestamp_seconds", "Deadline of the job"),
+            job_expected: register!(
+                "job_expected_completion_timestamp_seconds",
+                "When the last task is expected to end"
+            ),
+            deadlines_met: register!("deadlines_met", "Jobs complete before their deadline"),
+            deadlines_missed: register!("deadlines_missed", "Jobs not complete at their deadline"),
+            launched: register!("attempts_launched", "Attempts launched"),
+            ended: register!("attempts_ended", "Attempts ended"),
+            kills: register!("kills", "Attempts that shed decided to end, by rule"),
+            clone_wins: register!("clone_wins", "Tasks won by a clone"),
+            clones_refused: register!("clones_refused", "Clones that were wanted and not launched"),
+            capacity_used: register!("capacity_used", "What attempts hold, by resource"),
+            capacity_usable: register!("capacity_usable", "What attempts may use, by resource"),
+            decide_seconds: decide_seconds.clone(),
+            plan_refused: register!(
+                "plan_check_refusals",
+                "Slices that plan_check refused, by rule"
+            ),
+            decide_panics: register!(
+                "decide_panics",
+                "Decisions that panicked; no clones in that pass"
+            ),
+            progress_refused: register!("progress_refused", "Progress reports that were refused"),
+            progress_unanswered: register!(
+                "progress_unanswered",
+                "Questions for progress without a usable answer"
+            ),
+            pods_refused: register!("pods_refused", "Attempt pods that the apiserver refused"),
+            writes: register!("apiserver_writes", "Writes to the apiserver, by kind"),
+            reconcile_errors: register!("reconcile_errors", "Reconciles that failed, by step"),
+            registry: Registry::default(),
+        };
+        registry.register("decide_seconds", "Time of one decision", decide_seconds);
+        metrics.registry = registry;
+        metrics
+    }
+
+    /// The page that Prometheus scrapes.
+    ///
+    /// # Errors
+    /// If the text can't be written, which a `String` never refuses.
+    pub fn page(&self) -> Result<String, std::fmt::Error> {
+        let mut page = String::new();
+        encode(&mut page, &self.registry)?;
+        Ok(page)
+    }
+
+    /// Drops the series of a job that has ended or is gone.
+    pub fn forget_job(&self, labels: &JobLabels) {
+        self.job_pocd.remove(labels);
+        self.job_deadline.remove(labels);
+        self.job_expected.remove(labels);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_of_a_job_go_with_the_job() {
+        let metrics = Metrics::new();
+        let labels = JobLabels {
+            namespace: "team".to_owned(),
+            job: "count".to_owned(),
+        };
+        metrics.job_pocd.get_or_create(&labels).set(0.97);
+        metrics.deadlines_met.inc();
+        let page = metrics.page().unwrap();
+        assert!(
+            page.contains(r#"shed_job_pocd{namespace="team",job="count"} 0.97"#),
+            "{page}"
+        );
+        assert!(page.contains("shed_deadlines_met_total 1"));
+        metrics.forget_job(&labels);
+        assert!(!metrics.page().unwrap().contains("job=\"count\""));
+    }
+}
