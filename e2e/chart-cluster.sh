@@ -1,0 +1,148 @@
+# The part of chart-test.sh that needs a cluster with the chart in it; read by
+# chart-test.sh, whose functions it uses. All but the test's own namespace is
+# left as it was: every create is a dry run on the server, or in that namespace.
+# shellcheck shell=bash
+
+release=${SHED_RELEASE:-shed}
+system=${SHED_NAMESPACE:-shed-system}
+ns=shed-chart-test
+operator=system:serviceaccount:$system:$release
+
+# The result of a command must hold a text: `has TEXT NAME COMMAND…`.
+has() {
+    local text=$1 name=$2 out
+    shift 2
+    out=$("$@" 2>&1) || true
+    if grep -Fq -- "$text" <<<"$out"; then ok; else bad "$name: no '$text' in the answer" "$out"; fi
+}
+# `job NAME SPEC-LINES…` prints a DeadlineJob; a line begins with its key.
+job() {
+    local name=$1 line
+    shift
+    printf 'apiVersion: shed.dev/v1alpha1\nkind: DeadlineJob\nmetadata: {name: %s, namespace: %s}\nspec:\n' "$name" "$ns"
+    for line in "$@"; do printf '  %s\n' "$line"; done
+}
+deadline='deadline: {within: 10m}'
+completions='completions: 2'
+safe='idempotency: Safe'
+template='template: {spec: {containers: [{name: task, image: busybox:1.37}]}}'
+good=("$deadline" "$completions" "$safe" "$template")
+
+submit() { kubectl create --dry-run=server --filename - "$@"; }
+# `refused TEXT SPEC-LINES…`
+refused() {
+    local text=$1
+    shift
+    has "$text" "spec with [$*]" submit < <(job bad "$@")
+}
+may() { # may USER yes|no VERB RESOURCE [arguments…]
+    local user=$1 wanted=$2 out
+    shift 2
+    # Warnings (a resource that isn't namespaced) go to the standard error.
+    out=$(kubectl auth can-i --as "$user" --namespace "$ns" "$@" 2>/dev/null) || true
+    if [ "$out" = "$wanted" ]; then ok; else bad "can $user $*: '$out', wanted '$wanted'"; fi
+}
+
+command -v kubectl >/dev/null || PATH=$(dirname -- "$(e2e/cluster/cluster tool helm | tail -n 1)"):$PATH
+kubectl wait --for=condition=Established crd/deadlinejobs.shed.dev --timeout=30s >/dev/null
+kubectl delete namespace "$ns" --ignore-not-found --wait >/dev/null
+kubectl create namespace "$ns" >/dev/null
+trap 'kubectl delete namespace "$ns" --ignore-not-found --wait=false >/dev/null' EXIT
+
+# What the operator may and may not.
+for verb in get list watch delete; do may "$operator" yes "$verb" deadlinejobs.shed.dev; done
+for verb in update patch; do may "$operator" yes "$verb" deadlinejobs.shed.dev --subresource status; done
+may "$operator" yes update deadlinejobs.shed.dev --subresource finalizers
+for verb in get list watch create delete patch update; do may "$operator" yes "$verb" pods; done
+for verb in get list watch; do may "$operator" yes "$verb" nodes; done
+may "$operator" yes create events
+may "$operator" yes create events.events.k8s.io
+may "$operator" no create deadlinejobs.shed.dev
+may "$operator" no update deadlinejobs.shed.dev
+may "$operator" no deletecollection pods
+for verb in get list watch; do may "$operator" no "$verb" secrets; done
+for sub in exec attach portforward ephemeralcontainers; do may "$operator" no create pods --subresource "$sub"; done
+for verb in update patch delete; do may "$operator" no "$verb" nodes; done
+for verb in escalate bind; do may "$operator" no "$verb" clusterroles.rbac.authorization.k8s.io; done
+may "$operator" no impersonate users
+may "$operator" no create serviceaccounts --subresource token
+may "$operator" no '*' '*'
+
+# What users get by the cluster's own roles.
+kubectl --namespace "$ns" create rolebinding viewer --clusterrole view --user viewer >/dev/null
+kubectl --namespace "$ns" create rolebinding editor --clusterrole edit --user editor >/dev/null
+kubectl --namespace "$ns" create rolebinding owner --clusterrole admin --user owner >/dev/null
+# A role that names DeadlineJobs alone.
+kubectl --namespace "$ns" create role jobs-only --verb get,create,update,patch --resource deadlinejobs.shed.dev >/dev/null
+kubectl --namespace "$ns" create rolebinding jobs-only --role jobs-only --user jobs-only >/dev/null
+# Roles aggregate a moment after they were created.
+for _ in $(seq 50); do
+    [ "$(kubectl auth can-i --as owner --namespace "$ns" create deadlinejobs.shed.dev 2>/dev/null)" = yes ] && break
+    sleep 0.2
+done
+may viewer yes get deadlinejobs.shed.dev
+may viewer no create deadlinejobs.shed.dev
+for user in editor owner; do
+    for verb in get list watch create update patch delete deletecollection; do may "$user" yes "$verb" deadlinejobs.shed.dev; done
+    for verb in update patch; do may "$user" no "$verb" deadlinejobs.shed.dev --subresource status; done
+done
+
+# The admission policy. It reaches the apiserver a moment after it was created.
+for _ in $(seq 50); do
+    job probe "${good[@]}" | submit --as jobs-only >/dev/null 2>&1 || break
+    sleep 0.2
+done
+has 'user "jobs-only" may not create pods in namespace "shed-chart-test"' "create without pods" submit --as jobs-only < <(job refused "${good[@]}")
+has 'kubectl create rolebinding' "the refusal says what to do" submit --as jobs-only < <(job refused "${good[@]}")
+has 'deadlinejob.shed.dev/accepted created' "create with pods" submit --as editor < <(job accepted "${good[@]}")
+kubectl create --filename - >/dev/null < <(job kept 'suspend: true' "${good[@]}")
+change() { kubectl --namespace "$ns" patch deadlinejob kept --type merge --patch "$@"; }
+has 'may not create pods' "a new spec without pods" change '{"spec":{"suspend":false}}' --as jobs-only --dry-run=server
+has 'patched' "a new spec with pods" change '{"spec":{"parallelism":1}}' --as editor --dry-run=server
+has 'patched' "a label without pods" change '{"metadata":{"labels":{"a":"b"}}}' --as jobs-only
+has 'patched' "a finalizer without pods" change '{"metadata":{"finalizers":["example.com/x"]}}' --as jobs-only
+has 'patched' "taking it off again" change '{"metadata":{"finalizers":null}}' --as jobs-only
+# A raw request: `kubectl patch` would read the subresource first, which nobody
+# needs. A dry run: a running operator would answer with a status of its own.
+write_status() {
+    kubectl --namespace "$ns" get deadlinejob kept --output json |
+        python3 -c 'import json, sys; job = json.load(sys.stdin); job["status"] = {"phase": "Complete"}; json.dump(job, sys.stdout)' |
+        kubectl replace --raw "/apis/shed.dev/v1alpha1/namespaces/$ns/deadlinejobs/kept/status?dryRun=All" --filename - "$@"
+}
+has '"phase":"Complete"' "the operator's status" write_status --as "$operator"
+has 'forbidden' "a forged status" write_status --as editor
+
+# What the CRD refuses, and what it says.
+refused 'spec.completions' "$deadline" 'completions: 0' "$safe" "$template"
+refused 'spec.idempotency: Required value' "$deadline" "$completions" "$template"
+refused 'spec.idempotency: Unsupported value: "Maybe"' "$deadline" "$completions" 'idempotency: Maybe' "$template"
+refused 'spec.deadline: Required value' "$completions" "$safe" "$template"
+refused 'spec.template: Required value' "$deadline" "$completions" "$safe"
+refused 'exactly one of within (e.g. 10m) and at' 'deadline: {within: 10m, at: "2030-01-31T08:00:00Z"}' "$completions" "$safe" "$template"
+refused 'exactly one of within (e.g. 10m) and at' 'deadline: {}' "$completions" "$safe" "$template"
+refused 'must be longer than 0s' 'deadline: {within: 0s}' "$completions" "$safe" "$template"
+refused 'spec.deadline.within' 'deadline: {within: soon}' "$completions" "$safe" "$template"
+refused 'spec.deadline.at' 'deadline: {at: tomorrow}' "$completions" "$safe" "$template"
+refused 'spec.speculation.maxClonesPerTask' "${good[@]}" 'speculation: {maxClonesPerTask: 21}'
+refused 'spec.speculation.mode: Unsupported value' "${good[@]}" 'speculation: {mode: Always}'
+refused 'restartPolicy must be Never (the default) or OnFailure' "$deadline" "$completions" "$safe" \
+    'template: {spec: {restartPolicy: Always, containers: [{name: task, image: busybox:1.37}]}}'
+refused 'must hold at least one container' "$deadline" "$completions" "$safe" 'template: {spec: {containers: []}}'
+refused 'exactly one of file: {} and httpGet' "${good[@]}" 'progress: {}'
+refused 'unknown field "spec.progress.carrierPigeon"' "${good[@]}" 'progress: {carrierPigeon: {}}'
+refused 'spec.progress.httpGet.port' "${good[@]}" 'progress: {httpGet: {port: 70000}}'
+refused 'spec.resume: Checkpoint needs spec.progress' "${good[@]}" 'resume: Checkpoint'
+refused 'must not be above spec.completions' "${good[@]}" 'parallelism: 3'
+refused 'spec.ttlSecondsAfterFinished' "${good[@]}" 'ttlSecondsAfterFinished: -1'
+refused 'unknown field "spec.deadlin"' "${good[@]}" 'deadlin: {}'
+has "spec.completions can't be changed" "another number of tasks" change '{"spec":{"completions":3}}' --dry-run=server
+has "spec.idempotency can't be changed" "another idempotency" change '{"spec":{"idempotency":"None"}}' --dry-run=server
+has "spec.template can't be changed" "another template" change '{"spec":{"template":{"spec":{"hostname":"x"}}}}' --dry-run=server
+
+for file in manifests/examples/*.yaml; do
+    has 'created (server dry run)' "$file" kubectl create --namespace "$ns" --dry-run=server --filename "$file"
+done
+
+# The operator's own pod in the strictest namespace: a violation is a warning.
+out=$(kubectl label --dry-run=server --overwrite namespace "$system" pod-security.kubernetes.io/enforce=restricted 2>&1)
+if grep -qi warning <<<"$out"; then bad "Pod Security restricted" "$out"; else ok; fi

@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# Tests the chart: without a cluster, or against one.
+#
+#   e2e/chart-test.sh             lint, rendering, schema
+#   e2e/chart-test.sh --cluster   against the cluster of KUBECONFIG, where the
+#                                 chart is installed: rights, admission policy,
+#                                 the CRD's messages, examples
+#
+# Every file of charts/shed/ci must lint and render; a line `# expect: REGEX` in
+# it must match a line of the result, `# reject: REGEX` none. Every file of
+# charts/shed/ci/bad must be refused, with what its `# expect:` says in the message.
+set -euo pipefail
+
+here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+cd "$here/.."
+chart=charts/shed
+passed=0 failed=0
+
+ok() { passed=$((passed + 1)); }
+bad() {
+    failed=$((failed + 1))
+    printf 'FAILED: %s\n' "$1" >&2
+    [ -z "${2-}" ] || printf '%s\n' "$2" | sed 's/^/    /' >&2
+}
+finish() {
+    echo "$passed passed, $failed failed"
+    [ "$failed" = 0 ]
+}
+# The values of `# WORD: …` lines of a file.
+marks() { sed -n "s/^# $1: //p" "$2"; }
+
+find_helm() {
+    command -v helm || e2e/cluster/cluster tool helm | tail -n 1
+}
+
+offline() {
+    local helm file out expected version
+    helm=$(find_helm)
+
+    if out=$("$helm" lint --strict "$chart" 2>&1); then ok; else bad "lint" "$out"; fi
+
+    for file in "$chart"/ci/*.yaml; do
+        if out=$("$helm" lint --strict --values "$file" "$chart" 2>&1); then ok; else bad "lint $file" "$out"; fi
+        # The CRD is the same in all of them and 14 000 lines long: only its head is of interest.
+        if ! out=$("$helm" template shed "$chart" --namespace shed-system --kube-version 1.34.0 --values "$file" 2>&1); then
+            bad "render $file" "$out"
+            continue
+        fi
+        out=$(awk '/^# Source: /{crd = /crd.yaml$/; n = 0} !crd || n++ < 20' <<<"$out")
+        ok
+        while IFS= read -r expected; do
+            if grep -Eq -- "$expected" <<<"$out"; then ok; else bad "$file: nothing matches $expected"; fi
+        done < <(marks expect "$file")
+        while IFS= read -r expected; do
+            if grep -Eq -- "$expected" <<<"$out"; then bad "$file: something matches $expected"; else ok; fi
+        done < <(marks reject "$file")
+    done
+
+    for file in "$chart"/ci/bad/*.yaml; do
+        if out=$("$helm" template shed "$chart" --values "$file" 2>&1); then
+            bad "$file was not refused"
+        elif grep -Fq -- "$(marks expect "$file")" <<<"$out" && grep -q "don't meet the specifications of the schema" <<<"$out"; then
+            ok
+        else
+            bad "$file was refused for another reason" "$out"
+        fi
+    done
+
+    # Older clusters lack what the chart rests on: refuse them, don't half work.
+    if out=$("$helm" template shed "$chart" --kube-version 1.31.9 2>&1); then
+        bad "Kubernetes 1.31 was not refused"
+    else
+        ok
+    fi
+
+    # A property that has no type or no description explains nothing.
+    if out=$(python3 - "$chart/values.schema.json" <<'PYTHON'
+import json, sys
+
+def walk(node, path):
+    for name, child in node.get("properties", {}).items():
+        here = f"{path}.{name}"
+        if not child.get("description") or "type" not in child:
+            print(f"{here}: no type or no description")
+        if child.get("type") == "object" and "properties" in child and child.get("additionalProperties") is not False:
+            print(f"{here}: open")
+        walk(child, here)
+        if isinstance(child.get("items"), dict):
+            walk(child["items"], here + "[]")
+
+walk(json.load(open(sys.argv[1])), "")
+PYTHON
+    ) && [ -z "$out" ]; then ok; else bad "values.schema.json" "$out"; fi
+
+    version=$(sed -n 's/^appVersion: "\(.*\)"/\1/p' "$chart/Chart.yaml")
+    if grep -q "^version = \"$version\"" Cargo.toml; then ok; else bad "appVersion $version isn't the version of Cargo.toml"; fi
+}
+
+case ${1-} in
+"") offline ;;
+--cluster)
+    # shellcheck source=/dev/null
+    . "$here/chart-cluster.sh"
+    ;;
+*)
+    echo "usage: ${0##*/} [--cluster]" >&2
+    exit 2
+    ;;
+esac
+finish

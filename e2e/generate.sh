@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Renews what is generated from the sources:
+#
+#   crds/deadlinejobs.yaml                   from the types in src/api
+#   charts/shed/files/deadlinejobs.yaml      a copy of it
+#   manifests/install.yaml                   from the chart
+#
+#   e2e/generate.sh             writes them
+#   e2e/generate.sh --check     fails if one of them differs, and changes nothing
+#
+# Environment: SHED, a built `shed` to print the CRD with; without it cargo
+# builds one.
+set -euo pipefail
+
+here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+cd "$here/.."
+
+case ${1-} in
+"") check=false ;;
+--check) check=true ;;
+*)
+    echo "usage: ${0##*/} [--check]" >&2
+    exit 2
+    ;;
+esac
+
+helm=$(command -v helm || e2e/cluster/cluster tool helm | tail -n 1)
+work=$(mktemp -d "${TMPDIR:-/tmp}/shed-generate.XXXXXX")
+trap 'rm -rf -- "$work"' EXIT
+
+if [ -n "${SHED-}" ]; then
+    "$SHED" crds >"$work/crd.yaml"
+else
+    cargo run --quiet --locked --bin shed -- crds >"$work/crd.yaml"
+fi
+
+# From a copy of the chart with the new CRD in it, so that --check writes nothing.
+cp -r charts/shed "$work/shed"
+cp "$work/crd.yaml" "$work/shed/files/deadlinejobs.yaml"
+{
+    cat <<'HEAD'
+# Generated from charts/shed by e2e/generate.sh. Don't edit.
+#
+#   kubectl apply --server-side -f install.yaml
+#
+# Server-side, because the CRD is too large for the annotation of client-side
+# apply. The image is the chart's default: change it to where yours is.
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: shed-system
+  labels:
+    app.kubernetes.io/name: shed
+    app.kubernetes.io/part-of: shed
+    pod-security.kubernetes.io/enforce: restricted
+    pod-security.kubernetes.io/warn: restricted
+HEAD
+    # Labels that would say Helm manages these objects: here nobody does.
+    "$helm" template shed "$work/shed" --namespace shed-system --kube-version 1.34.0 |
+        sed -e '/^ *app\.kubernetes\.io\/managed-by: Helm$/d' -e '/^ *helm\.sh\/chart: /d'
+} >"$work/install.yaml"
+
+drift=0
+put() {
+    if cmp -s "$1" "$2"; then
+        return
+    fi
+    if $check; then
+        echo "$2 is not what the sources give:" >&2
+        # diff ends with 1 when it finds a difference, which is the point.
+        { diff -u --label "$2" --label "$2 (generated)" "$2" "$1" || true; } | head -n 40 >&2
+        drift=1
+    else
+        mkdir -p "$(dirname -- "$2")"
+        cp "$1" "$2"
+        echo "wrote $2"
+    fi
+}
+put "$work/crd.yaml" crds/deadlinejobs.yaml
+put "$work/crd.yaml" charts/shed/files/deadlinejobs.yaml
+put "$work/install.yaml" manifests/install.yaml
+
+if [ "$drift" != 0 ]; then
+    echo "run e2e/generate.sh and commit the result" >&2
+    exit 1
+fi
