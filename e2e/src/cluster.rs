@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Node};
-use kube::api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt};
 
@@ -68,7 +68,12 @@ impl Cluster {
     async fn connect(target: Target, kubeconfig: PathBuf) -> Result<Self> {
         let read = Kubeconfig::read_from(&kubeconfig)
             .with_context(|| format!("reading the kubeconfig {}", kubeconfig.display()))?;
-        let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await?;
+        let mut config =
+            Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await?;
+        if target == Target::Local {
+            // A proxy of the user's shell doesn't lead to this machine.
+            config.proxy_url = None;
+        }
         let client = Client::try_from(config)?;
         let nodes = Api::<Node>::all(client.clone())
             .list(&ListParams::default())
@@ -212,23 +217,29 @@ impl Cluster {
             "--kubeconfig".to_owned(),
             self.kubeconfig.display().to_string(),
         ]);
+        // The image's name stays the same from build to build: without a change in the pod an upgrade
+        // would leave the old program running.
+        let digest = digest(&archive).await?;
         let image = [
             ("image.repository", repository_part),
             ("image.tag", tag),
             ("image.pullPolicy", "IfNotPresent"),
+            (r"podAnnotations.shed\.dev/e2e-image", digest.as_str()),
         ];
-        for (key, value) in image.iter().chain(values) {
+        for (key, value) in &image {
+            arguments.extend(["--set-string".to_owned(), format!("{key}={value}")]);
+        }
+        for (key, value) in values {
             arguments.extend(["--set".to_owned(), format!("{key}={value}")]);
         }
         run_quietly(helm, &arguments)
             .await
             .context("installing the chart")?;
-        self.roll_out(&archive).await
+        self.rolled_out().await
     }
 
-    /// Waits until the operator's Deployment runs this very archive: the image's name stays the same
-    /// from build to build, so an upgrade alone would leave the old program running.
-    async fn roll_out(&self, archive: &Path) -> Result<()> {
+    /// Waits until the operator's Deployment is available and its old pod is gone.
+    async fn rolled_out(&self) -> Result<()> {
         let deployments: Api<Deployment> = Api::namespaced(self.client(), OPERATOR_NAMESPACE);
         let ours = ListParams::default().labels(&format!("app.kubernetes.io/instance={RELEASE}"));
         let names: Vec<_> = deployments
@@ -238,13 +249,12 @@ impl Cluster {
             .iter()
             .map(ResourceExt::name_any)
             .collect();
-        let sum = run_quietly("sha256sum", &[archive]).await?;
-        let digest = sum.split_whitespace().next().unwrap_or_default();
-        let mark = serde_json::json!({"spec": {"template": {"metadata": {"annotations": {"shed.dev/e2e-image": digest}}}}});
+        if names.is_empty() {
+            bail!(
+                "the chart installed no Deployment labelled app.kubernetes.io/instance={RELEASE}"
+            );
+        }
         for name in &names {
-            deployments
-                .patch(name, &PatchParams::default(), &Patch::Merge(&mark))
-                .await?;
             let what = format!("the roll-out of {OPERATOR_NAMESPACE}/{name}");
             wait::for_object(
                 &deployments,
@@ -254,11 +264,6 @@ impl Cluster {
                 is_rolled_out,
             )
             .await?;
-        }
-        if names.is_empty() {
-            bail!(
-                "the chart installed no Deployment labelled app.kubernetes.io/instance={RELEASE}"
-            );
         }
         Ok(())
     }
@@ -322,17 +327,23 @@ pub async fn build_operator_image() -> Result<PathBuf> {
     last_line_as_path(&printed)
 }
 
-/// Builds an image from a folder with a Dockerfile into an archive.
+/// Builds an image from a folder with a Dockerfile into an archive; `more` goes to `buildah build`.
 ///
 /// # Errors
 /// If the build fails.
-pub async fn build_image(context: &Path, name: &str, archive: &Path) -> Result<()> {
+pub async fn build_image(context: &Path, name: &str, archive: &Path, more: &[&str]) -> Result<()> {
     let script = repository().join("e2e/build-image.sh");
-    let arguments = [context.as_os_str(), name.as_ref(), archive.as_os_str()];
+    let mut arguments = vec![context.as_os_str(), name.as_ref(), archive.as_os_str()];
+    arguments.extend(more.iter().map(std::ffi::OsStr::new));
     run_quietly(script, &arguments)
         .await
         .with_context(|| format!("building the image {name}"))
         .map(drop)
+}
+
+async fn digest(archive: &Path) -> Result<String> {
+    let sum = run_quietly("sha256sum", &[archive]).await?;
+    Ok(sum.split_whitespace().next().unwrap_or_default().to_owned())
 }
 
 fn last_line_as_path(printed: &str) -> Result<PathBuf> {

@@ -3,6 +3,7 @@
 
 pub mod cluster;
 pub mod command;
+pub mod demo;
 pub mod target;
 pub mod wait;
 

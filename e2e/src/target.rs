@@ -23,6 +23,8 @@ pub struct Existing {
     pub image_prefix: String,
     /// A StorageClass that makes ReadWriteMany volumes; only the demo needs one.
     pub storage_class: Option<String>,
+    /// Shell command that slows a node, e.g. `docker update --cpus 0.1 {node}`; only the demo wants it.
+    pub slow_node: Option<String>,
 }
 
 const HOW: &str = "To run on a cluster of your own set all of: SHED_KUBECONFIG=<path>, \
@@ -63,6 +65,7 @@ impl Target {
             load_image,
             image_prefix: lookup("SHED_IMAGE_PREFIX").unwrap_or_else(|| "localhost".to_owned()),
             storage_class: lookup("SHED_STORAGE_CLASS"),
+            slow_node: lookup("SHED_SLOW_NODE"),
         }))
     }
 }

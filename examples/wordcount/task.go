@@ -199,6 +199,9 @@ func summarise(resumed float64, bytes int64, took time.Duration) error {
 // replaceFile writes a file so that a reader sees the old one or all of the
 // new one, also after a crash.
 func replaceFile(path string, write func(io.Writer) error) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part-*")
 	if err != nil {
 		return err

@@ -1,0 +1,133 @@
+//! What a pod tells about an attempt, the same for pods of the Job controller and of shed.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod};
+use kube::ResourceExt;
+use shed::api;
+
+/// One attempt at one task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attempt {
+    pub task: u32,
+    pub number: u32,
+    /// `original`, `clone` or `retry`.
+    pub kind: String,
+    pub node: Option<String>,
+    pub created: Timestamp,
+    /// When its container ended, if it did, and how.
+    pub ended: Option<(Timestamp, i32)>,
+    /// The progress that it was handed over.
+    pub resumes_at: f64,
+    pub deleting: bool,
+}
+
+impl Attempt {
+    /// Reads a pod; none if it is not an attempt.
+    #[must_use]
+    pub fn read(pod: &Pod) -> Option<Self> {
+        let labels = pod.labels();
+        let number = |label: &str| labels.get(label).and_then(|text| text.parse().ok());
+        let kind = labels
+            .get(api::LABEL_KIND)
+            .map_or("original", String::as_str);
+        Some(Self {
+            task: number(api::LABEL_INDEX)?,
+            number: number(api::LABEL_ATTEMPT).unwrap_or(0),
+            kind: kind.to_owned(),
+            node: pod.spec.as_ref().and_then(|spec| spec.node_name.clone()),
+            created: pod.metadata.creation_timestamp.as_ref()?.0,
+            ended: terminated(pod)
+                .and_then(|end| Some((end.finished_at.as_ref()?.0, end.exit_code))),
+            resumes_at: resume_point(pod).unwrap_or(0.0),
+            deleting: pod.metadata.deletion_timestamp.is_some(),
+        })
+    }
+
+    /// Whether it did its task.
+    #[must_use]
+    pub fn succeeded(&self) -> bool {
+        matches!(self.ended, Some((_, 0)))
+    }
+
+    /// Seconds from the pod's creation to its container's end.
+    #[must_use]
+    pub fn seconds(&self) -> Option<f64> {
+        let (end, _) = self.ended?;
+        Some(end.duration_since(self.created).as_secs_f64())
+    }
+
+    /// Its node, or a word for none.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        self.node.as_deref().unwrap_or("no node")
+    }
+}
+
+/// The end of the container that does the work: not of shed's sidecar, which is an init container.
+fn terminated(pod: &Pod) -> Option<&ContainerStateTerminated> {
+    let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
+    statuses.first()?.state.as_ref()?.terminated.as_ref()
+}
+
+/// The progress that shed hands to the sidecar, which writes the resume file.
+fn resume_point(pod: &Pod) -> Option<f64> {
+    let containers = pod.spec.as_ref()?.init_containers.as_ref()?;
+    let agent = containers
+        .iter()
+        .find(|container| container.name == api::AGENT_CONTAINER)?;
+    let variable = agent
+        .env
+        .as_ref()?
+        .iter()
+        .find(|variable| variable.name == "SHED_RESUME")?;
+    let point: serde_json::Value = serde_json::from_str(variable.value.as_deref()?).ok()?;
+    point["progress"].as_f64()
+}
+
+/// The middle of some numbers; none of none.
+#[must_use]
+pub fn median(numbers: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut sorted: Vec<_> = numbers.into_iter().collect();
+    sorted.sort_by(f64::total_cmp);
+    let upper = *sorted.get(sorted.len() / 2)?;
+    let lower = sorted[(sorted.len() - 1) / 2];
+    Some(f64::midpoint(lower, upper))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median([]), None);
+        assert_eq!(median([3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median([4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn a_clones_pod_is_read() {
+        let pod: Pod = serde_json::from_value(serde_json::json!({
+            "metadata": {
+                "name": "x", "creationTimestamp": "2030-01-01T00:00:00Z",
+                "labels": {(api::LABEL_INDEX): "4", (api::LABEL_ATTEMPT): "1", (api::LABEL_KIND): "clone"},
+            },
+            "spec": {"containers": [], "nodeName": "n1", "initContainers": [{
+                "name": api::AGENT_CONTAINER,
+                "env": [{"name": "SHED_RESUME", "value": "{\"progress\":0.25,\"checkpoint\":\"c\"}"}],
+            }]},
+            "status": {"containerStatuses": [{
+                "name": "wordcount", "image": "", "imageID": "", "ready": false, "restartCount": 0,
+                "state": {"terminated": {"exitCode": 0, "finishedAt": "2030-01-01T00:00:09Z"}},
+            }]},
+        }))
+        .unwrap();
+        let attempt = Attempt::read(&pod).unwrap();
+        assert_eq!(
+            (attempt.task, attempt.number, attempt.kind.as_str()),
+            (4, 1, "clone")
+        );
+        assert!(attempt.succeeded() && attempt.seconds() == Some(9.0));
+        assert!((attempt.resumes_at - 0.25).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,164 @@
+//! What the demo submits: one pod template, as a batch/v1 Job and as a DeadlineJob.
+
+use anyhow::{Context, Result};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod, PodTemplateSpec};
+use serde_json::{Value, json};
+use shed::api::{self, DeadlineJob};
+
+use super::NAMESPACE;
+
+/// The claim that all pods share, and the volume behind it in the local cluster.
+pub const CLAIM: &str = "wordcount";
+/// Where pods see the shared volume.
+const DATA: &str = "/data";
+
+/// What one run is made of; the same for all three.
+pub struct Work {
+    pub image: String,
+    /// The text's file name.
+    pub input: String,
+    pub tasks: i32,
+}
+
+/// How shed is asked to treat a DeadlineJob.
+pub struct Wish<'a> {
+    pub mode: &'a str,
+    pub on_miss: &'a str,
+    pub within_seconds: i64,
+}
+
+impl Work {
+    /// One container that counts a part of the text. The job's name comes from a label that both
+    /// controllers set, so that the very same template serves all three runs.
+    fn template(&self) -> Value {
+        let arguments = [
+            "task".to_owned(),
+            // shed says so itself, in SHED_COMPLETIONS; a batch/v1 Job doesn't.
+            format!("-tasks={}", self.tasks),
+            format!("-input={DATA}/input/{}", self.input),
+            format!("-state={DATA}/state/$(JOB_NAME)"),
+            format!("-out={DATA}/out/$(JOB_NAME)"),
+        ];
+        let label = format!("metadata.labels['{}']", api::LABEL_BATCH_JOB_NAME);
+        let env = json!([{"name": "JOB_NAME", "valueFrom": {"fieldRef": {"fieldPath": label}}}]);
+        json!({"spec": self.pod_spec(&arguments, &env)})
+    }
+
+    fn pod_spec(&self, arguments: &[String], env: &Value) -> Value {
+        json!({
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": false,
+            "enableServiceLinks": false,
+            "terminationGracePeriodSeconds": 5,
+            "securityContext": {
+                "runAsNonRoot": true, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "containers": [{
+                "name": "wordcount",
+                "image": self.image,
+                "imagePullPolicy": "IfNotPresent",
+                "args": arguments,
+                "env": env,
+                // Small requests: each node has room for its share of the tasks, and for clones.
+                "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
+                "securityContext": {
+                    "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
+                    "capabilities": {"drop": ["ALL"]},
+                },
+                "volumeMounts": [{"name": "data", "mountPath": DATA}],
+            }],
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": CLAIM}}],
+        })
+    }
+
+    /// The plain Job.
+    ///
+    /// # Errors
+    /// If the manifest doesn't have the Job's form: a mistake in this file.
+    pub fn job(&self, name: &str) -> Result<Job> {
+        typed(json!({
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {
+                "completionMode": "Indexed", "completions": self.tasks, "parallelism": self.tasks,
+                "backoffLimit": 3, "template": self.template(),
+            },
+        }))
+    }
+
+    /// The DeadlineJob.
+    ///
+    /// # Errors
+    /// If the manifest doesn't have the DeadlineJob's form: a mistake in this file.
+    pub fn deadline_job(&self, name: &str, wish: &Wish<'_>) -> Result<DeadlineJob> {
+        let template: PodTemplateSpec = typed(self.template())?;
+        typed(json!({
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {
+                "completions": self.tasks,
+                "deadline": {"within": format!("{}s", wish.within_seconds)},
+                "idempotency": "Safe",
+                "progress": {"file": {}, "periodSeconds": 1},
+                "resume": "Checkpoint",
+                "onMiss": wish.on_miss,
+                "speculation": {"mode": wish.mode},
+                "template": template,
+            },
+        }))
+    }
+
+    /// A pod that runs one command of the word count beside the volume, for clusters whose volumes
+    /// can't be reached from here.
+    ///
+    /// # Errors
+    /// If the manifest doesn't have the Pod's form: a mistake in this file.
+    pub fn helper(&self, name: &str, arguments: &[String]) -> Result<Pod> {
+        typed(json!({
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": self.pod_spec(arguments, &json!([])),
+        }))
+    }
+}
+
+/// A claim of many writers. With a class, the cluster makes the volume; without, it binds to [`volume`].
+///
+/// # Errors
+/// If the manifest doesn't have the claim's form: a mistake in this file.
+pub fn claim(storage_class: Option<&str>) -> Result<PersistentVolumeClaim> {
+    let bound_to = if storage_class.is_none() {
+        json!(NAMESPACE)
+    } else {
+        Value::Null
+    };
+    typed(json!({
+        "metadata": {"name": CLAIM, "namespace": NAMESPACE},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": storage_class.unwrap_or_default(),
+            "volumeName": bound_to,
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }))
+}
+
+/// The local cluster's volume: a folder of this machine, which is all its nodes.
+///
+/// # Errors
+/// If the manifest doesn't have the volume's form: a mistake in this file.
+pub fn volume(folder: &std::path::Path) -> Result<PersistentVolume> {
+    typed(json!({
+        "metadata": {"name": NAMESPACE},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "capacity": {"storage": "1Gi"},
+            "persistentVolumeReclaimPolicy": "Retain",
+            "claimRef": {"namespace": NAMESPACE, "name": CLAIM},
+            "hostPath": {"path": folder, "type": "Directory"},
+        },
+    }))
+}
+
+fn typed<T: serde::de::DeserializeOwned>(manifest: Value) -> Result<T> {
+    serde_json::from_value(manifest).context("a manifest of the demo is malformed")
+}

@@ -1,0 +1,214 @@
+//! What came of a run, and of the three together.
+
+use jiff::Timestamp;
+use shed::api;
+
+use super::attempt::{Attempt, median};
+use super::live::Followed;
+use super::screen::table;
+
+/// The deadline is this many times what a task takes on a node that is not slow: what somebody would
+/// grant who knows the work and leaves as much again for trouble. The same factor in every run, on
+/// every machine.
+pub const DEADLINE_FACTOR: f64 = 2.0;
+
+/// One of the three runs.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub label: &'static str,
+    /// From the job's creation to its last winner's end; none if it did not complete.
+    pub seconds: Option<f64>,
+    pub met: bool,
+    pub clones: usize,
+    pub kills: usize,
+    /// Part of the tasks that winners did not do again, in tasks.
+    pub resumed: f64,
+    /// Whether the merged result equals the single-process count.
+    pub equal: bool,
+}
+
+impl Outcome {
+    /// Judges a run; `deadline` in seconds from its creation.
+    #[must_use]
+    pub fn judge(
+        label: &'static str,
+        run: &Followed,
+        created: Timestamp,
+        deadline: i64,
+        equal: bool,
+    ) -> Self {
+        let seconds = run.completed.then(|| last_win(&run.attempts)).flatten();
+        let seconds = seconds.map(|end| end.duration_since(created).as_secs_f64());
+        // shed has its own judgement of its jobs: it must agree.
+        let missed = run.deadline_job.as_ref().is_some_and(says_missed);
+        let met = !missed && seconds.is_some_and(|seconds| seconds <= seconds_of(deadline));
+        let is_kill = |attempt: &&Attempt| attempt.deleting && !attempt.succeeded();
+        Self {
+            label,
+            seconds,
+            met,
+            clones: run
+                .attempts
+                .iter()
+                .filter(|attempt| attempt.kind == "clone")
+                .count(),
+            kills: run.attempts.iter().filter(is_kill).count(),
+            resumed: winners(&run.attempts).map(|winner| winner.resumes_at).sum(),
+            equal,
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // seconds of a demo are small
+fn seconds_of(deadline: i64) -> f64 {
+    deadline as f64
+}
+
+fn says_missed(job: &api::DeadlineJob) -> bool {
+    let conditions = job.status.iter().flat_map(|status| &status.conditions);
+    let mut missed =
+        conditions.filter(|one| one.type_ == api::DEADLINE_MISSED && one.status == "True");
+    missed.next().is_some()
+}
+
+/// The attempt of each task that succeeded first.
+fn winners(attempts: &[Attempt]) -> impl Iterator<Item = &Attempt> {
+    attempts.iter().filter(|one| {
+        let end = |attempt: &Attempt| attempt.ended.map(|(end, _)| (end, attempt.number));
+        let mut siblings = attempts
+            .iter()
+            .filter(|other| other.task == one.task && other.succeeded());
+        one.succeeded() && siblings.all(|other| end(one) <= end(other))
+    })
+}
+
+fn last_win(attempts: &[Attempt]) -> Option<Timestamp> {
+    winners(attempts)
+        .filter_map(|winner| Some(winner.ended?.0))
+        .max()
+}
+
+/// What a task takes from its pod's creation to its end on nodes that aren't slow: the median.
+#[must_use]
+pub fn healthy_seconds(attempts: &[Attempt], slow_node: Option<&str>) -> Option<f64> {
+    let healthy = attempts
+        .iter()
+        .filter(|attempt| attempt.succeeded() && attempt.node.as_deref() != slow_node);
+    median(healthy.filter_map(Attempt::seconds))
+}
+
+/// The deadline in whole seconds.
+#[must_use]
+#[allow(clippy::cast_possible_truncation)] // seconds of a demo are small
+pub fn deadline_seconds(healthy: f64, waves: u32) -> i64 {
+    (DEADLINE_FACTOR * healthy * f64::from(waves)).ceil() as i64
+}
+
+/// The closing table.
+#[must_use]
+pub fn results(outcomes: &[Outcome], deadline: i64, healthy: f64) -> String {
+    let yes = |value: bool, yes: &str, no: &str| if value { yes.to_owned() } else { no.to_owned() };
+    let mut rows = vec![
+        [
+            "",
+            "finished after",
+            "deadline",
+            "met",
+            "clones",
+            "kills",
+            "work saved by resuming",
+            "result",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    ];
+    for outcome in outcomes {
+        rows.push(vec![
+            outcome.label.to_owned(),
+            outcome
+                .seconds
+                .map_or_else(|| "stopped".to_owned(), |seconds| format!("{seconds:.0} s")),
+            format!("{deadline} s"),
+            yes(outcome.met, "yes", "MISSED"),
+            outcome.clones.to_string(),
+            outcome.kills.to_string(),
+            format!("{:.1} s", outcome.resumed * healthy),
+            yes(
+                outcome.equal,
+                "equal",
+                if outcome.seconds.is_some() {
+                    "DIFFERS"
+                } else {
+                    "none"
+                },
+            ),
+        ]);
+    }
+    table(&rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attempt(task: u32, number: u32, end: Option<i64>, node: &str, resumes_at: f64) -> Attempt {
+        let second = |second| Timestamp::from_second(second).unwrap();
+        Attempt {
+            task,
+            number,
+            kind: if number == 0 { "original" } else { "clone" }.to_owned(),
+            node: Some(node.to_owned()),
+            created: second(0),
+            ended: end.map(|end| (second(end), 0)),
+            resumes_at,
+            deleting: end.is_none(),
+        }
+    }
+
+    fn clone_wins() -> Followed {
+        let attempts = vec![
+            attempt(0, 0, Some(9), "n1", 0.0),
+            attempt(1, 0, None, "n2", 0.0),
+            attempt(1, 1, Some(15), "n1", 0.25),
+        ];
+        Followed {
+            attempts,
+            completed: true,
+            deadline_job: None,
+        }
+    }
+
+    #[test]
+    fn a_run_is_judged_by_its_last_winner() {
+        let outcome = Outcome::judge(
+            "x",
+            &clone_wins(),
+            Timestamp::from_second(0).unwrap(),
+            15,
+            true,
+        );
+        assert_eq!((outcome.seconds, outcome.met), (Some(15.0), true));
+        assert_eq!((outcome.clones, outcome.kills), (1, 1));
+        assert!((outcome.resumed - 0.25).abs() < 1e-9);
+        assert!(
+            !Outcome::judge(
+                "x",
+                &clone_wins(),
+                Timestamp::from_second(0).unwrap(),
+                14,
+                true
+            )
+            .met
+        );
+    }
+
+    #[test]
+    fn the_slow_node_does_not_count_as_healthy() {
+        assert_eq!(healthy_seconds(&clone_wins().attempts, Some("n1")), None);
+        assert_eq!(
+            healthy_seconds(&clone_wins().attempts, Some("n2")),
+            Some(12.0)
+        );
+        assert_eq!(deadline_seconds(12.2, 1), 25);
+    }
+}

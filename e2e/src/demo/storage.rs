@@ -1,0 +1,133 @@
+//! The volume that all attempts share: the text in, checkpoints and results out.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
+use kube::api::{DeleteParams, LogParams, PostParams};
+use kube::{Api, Client};
+
+use super::NAMESPACE;
+use super::manifest::{self, Work};
+use super::text::Text;
+use crate::cluster::Cluster;
+use crate::command::run_quietly;
+use crate::wait;
+
+/// How the volume is reached.
+pub enum Storage {
+    /// A folder of this machine, and the program to merge results with.
+    Folder { volume: PathBuf, program: PathBuf },
+    /// Only from pods.
+    Pods { client: Client },
+}
+
+impl Storage {
+    /// Makes the claim, and puts the text where the tasks look for it.
+    ///
+    /// # Errors
+    /// If the cluster refuses the claim, or the text can't be brought there.
+    pub async fn set_up(cluster: &Cluster, text: &Text, work: &Work) -> Result<Self> {
+        let class = cluster.existing().map(|existing| {
+            existing.storage_class.as_deref().context(
+                "SHED_STORAGE_CLASS is missing: the demo needs a class that makes ReadWriteMany volumes, \
+                 for checkpoints that a clone on another node reads",
+            )
+        });
+        let class = class.transpose()?;
+        if class.is_none() {
+            Self::remove_volume(cluster).await?;
+            Api::<PersistentVolume>::all(cluster.client())
+                .create(&PostParams::default(), &manifest::volume(&text.volume)?)
+                .await?;
+        }
+        let claims: Api<PersistentVolumeClaim> = Api::namespaced(cluster.client(), NAMESPACE);
+        claims
+            .create(&PostParams::default(), &manifest::claim(class)?)
+            .await?;
+        if class.is_none() {
+            for folder in ["state", "out"] {
+                empty_for_everybody(&text.volume.join(folder))?;
+            }
+            return Ok(Self::Folder {
+                volume: text.volume.clone(),
+                program: text.program.clone(),
+            });
+        }
+        let storage = Self::Pods {
+            client: cluster.client(),
+        };
+        let target = format!("-out=/data/input/{}", text.name);
+        storage
+            .helper(work, "copy", &[format!("-input=/{}", text.name), target])
+            .await?;
+        Ok(storage)
+    }
+
+    /// What the tasks of a job published, added up.
+    ///
+    /// # Errors
+    /// If a task's result is missing.
+    pub async fn merged(&self, job: &str, work: &Work) -> Result<String> {
+        let tasks = format!("-tasks={}", work.tasks);
+        match self {
+            Self::Folder { volume, program } => {
+                let folder = format!("-out={}", volume.join("out").join(job).display());
+                run_quietly(program, &["merge".to_owned(), folder, tasks]).await
+            }
+            Self::Pods { .. } => {
+                self.helper(work, "merge", &[format!("-out=/data/out/{job}"), tasks])
+                    .await
+            }
+        }
+    }
+
+    /// Runs the word count beside the volume and returns what it printed.
+    async fn helper(&self, work: &Work, command: &str, options: &[String]) -> Result<String> {
+        let Self::Pods { client } = self else {
+            bail!("no pod is needed to reach a folder")
+        };
+        let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
+        let arguments: Vec<_> = std::iter::once(command.to_owned())
+            .chain(options.iter().cloned())
+            .collect();
+        pods.create(&PostParams::default(), &work.helper(command, &arguments)?)
+            .await?;
+        let what = format!("pod {command} beside the volume");
+        let is_over = |pod: &Pod| ["Succeeded", "Failed"].contains(&wait::phase(pod));
+        let pod =
+            wait::for_object(&pods, command, &what, Duration::from_secs(300), is_over).await?;
+        let printed = pods.logs(command, &LogParams::default()).await?;
+        if wait::phase(&pod) == "Failed" {
+            bail!("{what} failed: {printed}");
+        }
+        pods.delete(command, &DeleteParams::default()).await?;
+        wait::for_absence(&pods, command, Duration::from_secs(60)).await?;
+        Ok(printed.trim_end().to_owned())
+    }
+
+    /// Takes the local cluster's volume away, and what was written to it.
+    ///
+    /// # Errors
+    /// If the volume doesn't go.
+    pub async fn remove_volume(cluster: &Cluster) -> Result<()> {
+        let volumes: Api<PersistentVolume> = Api::all(cluster.client());
+        if cluster.existing().is_some() || volumes.get_opt(NAMESPACE).await?.is_none() {
+            return Ok(());
+        }
+        volumes.delete(NAMESPACE, &DeleteParams::default()).await?;
+        wait::for_absence(&volumes, NAMESPACE, Duration::from_secs(60)).await
+    }
+}
+
+/// Pods run as a user that this machine doesn't know, so that everybody may write here.
+fn empty_for_everybody(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    std::fs::create_dir_all(folder)?;
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o777))?;
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! The text that is counted, the program that counts it, and the count that all results must equal.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::command::{cache_folder, repository, run, run_quietly};
+
+/// The issue asks for at least this much real text.
+const LEAST_BYTES: u64 = 50_000_000;
+
+/// Input, program and expected result, all on this machine.
+pub struct Text {
+    /// Root of what pods see as /data: input/, state/, out/.
+    pub volume: PathBuf,
+    /// The text's file name within input/.
+    pub name: String,
+    pub bytes: u64,
+    /// The word count, built for this machine.
+    pub program: PathBuf,
+    /// What one process counts, as `wordcount count` prints it.
+    pub expected: String,
+}
+
+impl Text {
+    /// Prepares everything that isn't there yet. `say` tells what takes long.
+    ///
+    /// # Errors
+    /// If the text can't be found or written, or the program can't be built.
+    pub async fn prepare(say: impl Fn(&str)) -> Result<Self> {
+        let folder = cache_folder()?.join("demo");
+        let volume = folder.join("volume");
+        std::fs::create_dir_all(volume.join("input"))?;
+        let program = build_program(&folder).await?;
+        let (source, version) = kubernetes_sources().await?;
+        let name = format!("kubernetes-{version}.txt");
+        let path = volume.join("input").join(&name);
+        if !path.exists() {
+            say(&format!(
+                "gathering the text: Go sources and API specification of Kubernetes {version}"
+            ));
+            gather(&source, &path).await?;
+        }
+        let bytes = std::fs::metadata(&path)?.len();
+        ensure!(
+            bytes >= LEAST_BYTES,
+            "{} has only {bytes} bytes: delete it and run again",
+            path.display()
+        );
+        let expected = count_once(&folder, &program, &path, say).await?;
+        Ok(Self {
+            volume,
+            name,
+            bytes,
+            program,
+            expected,
+        })
+    }
+
+    /// The text's file.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.volume.join("input").join(&self.name)
+    }
+
+    /// How many different words, and how many words, the expected result has.
+    #[must_use]
+    pub fn words(&self) -> (usize, u64) {
+        let counts = self
+            .expected
+            .lines()
+            .filter_map(|line| line.split_once('\t')?.1.parse::<u64>().ok());
+        (self.expected.lines().count(), counts.sum())
+    }
+}
+
+/// Builds the word count; the Go toolchain decides whether there is anything to do.
+async fn build_program(folder: &Path) -> Result<PathBuf> {
+    let program = folder.join("wordcount");
+    let part = folder.join(format!("wordcount.{}", std::process::id()));
+    let source = repository().join("examples/wordcount");
+    // -C is go's own change of folder; env, since cgo would link a C library that scratch lacks.
+    let arguments: Vec<&std::ffi::OsStr> = vec![
+        "CGO_ENABLED=0".as_ref(),
+        "go".as_ref(),
+        "build".as_ref(),
+        "-C".as_ref(),
+        source.as_ref(),
+        "-trimpath".as_ref(),
+        "-buildvcs=false".as_ref(),
+        "-ldflags=-s -w".as_ref(),
+        "-o".as_ref(),
+        part.as_ref(),
+        ".".as_ref(),
+    ];
+    run_quietly("env", &arguments)
+        .await
+        .context("building examples/wordcount")?;
+    std::fs::rename(&part, &program)?;
+    Ok(program)
+}
+
+/// Where the Kubernetes module lies and its version; the local cluster is built from it, so that it
+/// is on the machine.
+async fn kubernetes_sources() -> Result<(PathBuf, String)> {
+    let module = repository().join("e2e/cluster/kube");
+    let module = module
+        .to_str()
+        .context("the repository's path isn't UTF-8")?;
+    run_quietly(
+        "go",
+        &["-C", module, "mod", "download", "k8s.io/kubernetes"],
+    )
+    .await?;
+    let list = [
+        "-C",
+        module,
+        "list",
+        "-m",
+        "-f",
+        "{{.Dir}}\t{{.Version}}",
+        "k8s.io/kubernetes",
+    ];
+    let printed = run_quietly("go", &list).await?;
+    let (folder, version) = printed
+        .split_once('\t')
+        .context("go list named no folder")?;
+    Ok((PathBuf::from(folder), version.to_owned()))
+}
+
+/// Joins the sources in the order of their names, so that every machine counts the same text.
+async fn gather(source: &Path, target: &Path) -> Result<()> {
+    let mut files = Vec::new();
+    list_files(source, &mut files)?;
+    let specification = source.join("api");
+    files.retain(|file| {
+        file.extension().is_some_and(|end| end == "go") || file.starts_with(&specification)
+    });
+    files.sort();
+    let part = target.with_extension("part");
+    let mut output = std::io::BufWriter::new(std::fs::File::create(&part)?);
+    for file in &files {
+        let mut input = std::fs::File::open(file)?;
+        std::io::copy(&mut input, &mut output).with_context(|| file.display().to_string())?;
+    }
+    output.into_inner()?.sync_all()?;
+    std::fs::rename(&part, target)?;
+    Ok(())
+}
+
+fn list_files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            list_files(&entry.path(), found)?;
+        } else if kind.is_file() {
+            found.push(entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// The single-process count, made once for a text and a program.
+async fn count_once(
+    folder: &Path,
+    program: &Path,
+    text: &Path,
+    say: impl Fn(&str),
+) -> Result<String> {
+    let sums = run_quietly("sha256sum", &[program, text]).await?;
+    let short: Vec<_> = sums.lines().filter_map(|line| line.get(..16)).collect();
+    let known = folder.join(format!("count-{}.tsv", short.join("-")));
+    if let Ok(counted) = std::fs::read_to_string(&known) {
+        return Ok(counted);
+    }
+    say("counting the text in a single process, for comparison (once)");
+    let arguments = ["count".as_ref(), "-input".as_ref(), text.as_os_str()];
+    let counted = run(program, &arguments).await?;
+    let part = known.with_extension("part");
+    std::fs::write(&part, &counted)?;
+    std::fs::rename(&part, &known)?;
+    Ok(counted)
+}
