@@ -1,0 +1,47 @@
+# The targets a user or a developer needs; `make` alone lists them.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+REPEAT ?= 1
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
+
+.PHONY: demo
+demo: ## From nothing to a met deadline: a cluster, the operator, a word count (REPEAT=10 repeats it)
+	cargo run --locked --quiet --package shed-e2e --bin demo -- --repeat $(REPEAT)
+
+.PHONY: test
+test: ## Everything that CI checks: lint, unit and property tests, vectors, chart, end to end
+	e2e/step.sh "format, lints, purity, generated files" $(MAKE) --no-print-directory lint
+	e2e/step.sh "unit and property tests, golden vectors" $(MAKE) --no-print-directory unit
+	e2e/step.sh "chart" e2e/chart-test.sh
+	e2e/step.sh "end to end" e2e/run.sh
+
+.PHONY: unit
+unit: ## Unit tests, property tests, golden vectors: no cluster
+	cargo test --locked --workspace --exclude shed-e2e
+	cargo test --locked --package shed-core --test vectors -- --nocapture
+
+.PHONY: lint
+lint: ## Format, clippy, purity of the core, each crate alone, drift of generated files
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	.ci/purity
+	e2e/generate.sh --check
+
+.PHONY: generate
+generate: ## Write the CRD, the chart's copy of it and manifests/ anew
+	e2e/generate.sh
+
+.PHONY: image
+image: ## Build the image of the operator into an archive
+	e2e/image.sh
+
+.PHONY: up down
+up: ## Bring the local cluster up
+	e2e/cluster/cluster up
+down: ## Take the local cluster down; nothing of it stays
+	e2e/cluster/cluster down
