@@ -86,8 +86,8 @@ impl TaskMiss {
     /// What one more clone adds to the task's ln PoCD, and so to the job's; ≥ 0.
     ///
     /// `ln((1 − miss·q) / (1 − miss))`, as one `log1p` and never as a difference of two
-    /// logarithms, which would be 0 for every task that is nearly safe. +∞ when the clone makes
-    /// an impossible task possible; 0 when it can't help.
+    /// logarithms, which keeps no digits where a clone hardly helps (q near 1). +∞ when the clone
+    /// makes an impossible task possible; 0 when it can't help.
     #[must_use]
     pub fn gain_of_one_more(&self) -> f64 {
         gain_of_one_more(self.ln_miss(), self.ln_miss_per_clone)
@@ -210,7 +210,19 @@ mod tests {
     }
 
     #[test]
-    fn the_gain_is_seen_where_the_difference_of_logs_has_vanished() {
+    fn the_gain_keeps_its_digits_where_a_clone_hardly_helps() {
+        let task = TaskMiss {
+            ln_miss_present: -1.0,
+            ln_miss_per_clone: -1e-15,
+            clones: 0,
+        };
+        // The derivative of ln(1 − e^y) at −1, times the step.
+        let expected = 1e-15 / (libm::exp(1.0) - 1.0);
+        assert!((task.gain_of_one_more() / expected - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_gain_is_seen_where_plain_pocds_are_all_1() {
         let task = TaskMiss {
             ln_miss_present: -60.0,
             ln_miss_per_clone: -60.0,

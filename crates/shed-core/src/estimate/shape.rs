@@ -7,9 +7,9 @@ use crate::estimate::pareto::ParetoLaw;
 /// What is believed before anything was observed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ShapePrior {
-    /// The least time, used as long as no attempt has ended and none is predicted.
+    /// The least time, above 0; used as long as no attempt has ended and none is predicted.
     pub t_min: f64,
-    /// The shape, to which the estimate is shrunk.
+    /// The shape, above 0, to which the estimate is shrunk.
     pub beta: f64,
     /// How many observations the prior shape is worth.
     pub pseudo_count: f64,
@@ -71,7 +71,7 @@ pub fn fit(ended: &[f64], running_ages: &[f64], prior: &ShapePrior) -> ParetoLaw
         .iter()
         .chain(running_ages)
         .filter(|time| usable(time))
-        .map(|time| libm::log(time / t_min).max(0.0))
+        .map(|time| (libm::log(*time) - libm::log(t_min)).max(0.0))
         .sum();
 
     let rate = excess + prior.pseudo_count / prior.beta;

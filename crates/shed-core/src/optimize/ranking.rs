@@ -110,6 +110,8 @@ fn is_smaller(key: f64, other: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn best_of(keys: &[f64]) -> Option<usize> {
@@ -141,6 +143,45 @@ mod tests {
         let step = 0.7e-11;
         assert_eq!(best_of(&[-1.0, -1.0 - step, -1.0 - 2.0 * step]), Some(2));
         assert_eq!(best_of(&[-1.0 - step, -1.0, -1.0 - 2.0 * step]), Some(0));
+    }
+
+    /// The definition, word for word.
+    fn scanned(keys: &[Option<f64>]) -> Option<usize> {
+        let mut incumbent: Option<(usize, f64)> = None;
+        for (index, key) in keys.iter().enumerate() {
+            let Some(key) = *key else { continue };
+            if incumbent.is_none_or(|(_, held)| is_smaller(key, held)) {
+                incumbent = Some((index, key));
+            }
+        }
+        incumbent.map(|(index, _)| index)
+    }
+
+    /// Keys in clusters, whose members are ties with their neighbours but not with all.
+    fn any_key() -> impl Strategy<Value = f64> {
+        let centre = prop::sample::select(vec![-3.0, -1.0, -1e-200, 0.0, 2.0]);
+        prop_oneof![
+            9 => (centre, 0i32..12).prop_map(|(key, step)| key * (1.0 + 0.3e-11 * f64::from(step))),
+            1 => prop::sample::select(vec![f64::NEG_INFINITY, f64::INFINITY, -0.0]),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_best_is_always_the_winner_of_the_scan(
+            changes in prop::collection::vec((0usize..12, prop::option::weighted(0.8, any_key())), 1..60),
+        ) {
+            let mut ranking = Ranking::default();
+            let mut keys = vec![None; 12];
+            for (index, key) in changes {
+                keys[index] = key;
+                match key {
+                    Some(key) => ranking.set(index, key),
+                    None => ranking.remove(index),
+                }
+                prop_assert_eq!(ranking.best(), scanned(&keys));
+            }
+        }
     }
 
     #[test]

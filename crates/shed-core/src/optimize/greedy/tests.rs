@@ -159,6 +159,17 @@ fn a_job_that_the_room_cannot_rescue_leaves_it_to_others() {
 }
 
 #[test]
+fn the_room_to_rescue_a_job_is_what_others_have_left() {
+    let doomed = GreedyTask {
+        ln_miss_present: 0.0,
+        ..straggler(-2.0)
+    };
+    let twice = job(&[doomed, doomed]);
+    let outcome = run(3, GreedyMode::Guarded, &[twice.clone(), twice]);
+    assert_eq!(clones(&outcome), [[2, 1], [0, 0]]);
+}
+
+#[test]
 fn no_room_no_jobs_and_no_bound_are_all_harmless() {
     let one = job(&[straggler(-0.5)]);
     assert_eq!(
