@@ -1,0 +1,445 @@
+//! What holds of the estimates and the optimizers whatever they are given.
+
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+use shed_core::estimate::pareto::{ln_miss, ln_miss_silent, miss};
+use shed_core::estimate::pocd::{
+    TaskMiss, ln_job_pocd, ln_job_pocd_uniform, ln_task_pocd, probability,
+};
+use shed_core::estimate::progress::{
+    ProcessedRange, RateReading, beta_from_remaining, remaining_time, resume_offset,
+};
+use shed_core::estimate::shape::{ShapePrior, fit};
+use shed_core::optimize::greedy::{
+    GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, RefusalReason, alloc_task,
+};
+use shed_core::optimize::job_level::{JobLevelInput, JobLevelJob, JobLevelMode, alloc_job};
+
+#[path = "optimizer/reference.rs"]
+mod reference;
+
+const MODES: [GreedyMode; 4] = [
+    GreedyMode::Paper,
+    GreedyMode::Guarded,
+    GreedyMode::MaxMin,
+    GreedyMode::Marginal,
+];
+
+/// Seeds that failed once are kept beside this file and tried first.
+fn cases(cases: u32) -> ProptestConfig {
+    let seeds = FileFailurePersistence::WithSource("proptest-regressions");
+    ProptestConfig {
+        cases,
+        failure_persistence: Some(Box::new(seeds)),
+        ..ProptestConfig::default()
+    }
+}
+
+fn mode() -> impl Strategy<Value = GreedyMode> {
+    prop::sample::select(&MODES[..])
+}
+
+/// A ln miss: mostly ordinary, often one of few so that ties happen, sometimes extreme.
+fn any_ln_miss() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        6 => -8.0..-0.01,
+        4 => prop::sample::select(vec![-0.25, -0.5, -1.0, -2.0, -4.0]),
+        1 => prop::sample::select(vec![0.0, -1e-9, -60.0, -800.0, f64::NEG_INFINITY]),
+    ]
+}
+
+/// A task of any kind: alike attempts or not, hopeless, safe, no straggler, and quite often one
+/// that only a clone can rescue.
+fn any_task() -> impl Strategy<Value = GreedyTask> {
+    let misses = prop_oneof![
+        4 => any_ln_miss().prop_map(|ln_miss| (ln_miss, ln_miss)),
+        4 => (any_ln_miss(), any_ln_miss()),
+        1 => (Just(0.0), any_ln_miss()),
+    ];
+    (misses, 0u32..4, prop::bool::weighted(0.8)).prop_map(
+        |((ln_miss_present, ln_miss_per_clone), clones_alive, may_receive_clones)| GreedyTask {
+            ln_miss_present,
+            ln_miss_per_clone,
+            clones_alive,
+            may_receive_clones,
+        },
+    )
+}
+
+/// A straggler that is neither hopeless nor safe, so that its keys are its own.
+fn ordinary_task() -> impl Strategy<Value = GreedyTask> {
+    (-4.0..-0.01, -4.0..-0.01).prop_map(|(ln_miss_present, ln_miss_per_clone)| GreedyTask {
+        ln_miss_present,
+        ln_miss_per_clone,
+        clones_alive: 0,
+        may_receive_clones: true,
+    })
+}
+
+fn job_of(task: impl Strategy<Value = GreedyTask>) -> impl Strategy<Value = GreedyJob> {
+    let rest = prop_oneof![4 => Just(0.0), 4 => -2.0..0.0, 1 => Just(f64::NEG_INFINITY)];
+    (0u32..6, rest, prop::collection::vec(task, 0..6)).prop_map(
+        |(max_clones, ln_pocd_rest, tasks)| GreedyJob {
+            max_clones,
+            ln_pocd_rest,
+            tasks,
+        },
+    )
+}
+
+fn any_input() -> impl Strategy<Value = GreedyInput> {
+    let jobs = prop::collection::vec(job_of(any_task()), 0..6);
+    let kappa = prop_oneof![-2i64..6, 6i64..40];
+    (kappa, jobs).prop_map(|(kappa, jobs)| GreedyInput { kappa, jobs })
+}
+
+fn ordinary_input() -> impl Strategy<Value = GreedyInput> {
+    let jobs = prop::collection::vec(job_of(ordinary_task()), 1..6);
+    (0i64..40, jobs).prop_map(|(kappa, jobs)| GreedyInput { kappa, jobs })
+}
+
+fn with_kappa(input: &GreedyInput, kappa: i64) -> GreedyInput {
+    GreedyInput {
+        kappa,
+        ..input.clone()
+    }
+}
+
+/// The ln PoCDs of the jobs that some number of clones could bring in time.
+fn able_jobs(outcome: &GreedyOutcome) -> impl Iterator<Item = f64> + '_ {
+    let is_hopeless = |job: usize| {
+        let mut refused = outcome.refused.iter();
+        refused.any(|refusal| refusal.job == job && refusal.reason == RefusalReason::Hopeless)
+    };
+    let jobs = outcome.jobs.iter().enumerate();
+    jobs.filter(move |&(job, _)| !is_hopeless(job))
+        .map(|(_, job)| job.ln_pocd_after)
+}
+
+fn clones_of(outcome: &GreedyOutcome) -> Vec<Vec<u32>> {
+    outcome.jobs.iter().map(|job| job.clones.clone()).collect()
+}
+
+/// `second` is not below `first`, up to the rounding of a sum.
+fn not_below(second: f64, first: f64) -> bool {
+    second >= first - 1e-12 * first.abs() || first.is_infinite()
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    #[test]
+    fn clones_never_exceed_the_room_nor_the_bound_of_a_task(input in any_input(), mode in mode()) {
+        let outcome = alloc_task(&input, mode);
+        prop_assert!(outcome.omega <= input.kappa.max(0));
+        prop_assert_eq!(outcome.steps.len() as i64, outcome.omega);
+        let mut counted = input.jobs.iter().map(|job| vec![0; job.tasks.len()]).collect::<Vec<_>>();
+        for step in &outcome.steps {
+            counted[step.job][step.task] += 1;
+        }
+        prop_assert_eq!(&counted, &clones_of(&outcome));
+        for (job, clones) in input.jobs.iter().zip(counted) {
+            for (task, clones) in job.tasks.iter().zip(clones) {
+                prop_assert!(clones == 0 || task.may_receive_clones);
+                prop_assert!(clones == 0 || clones + task.clones_alive <= job.max_clones);
+            }
+        }
+    }
+
+    #[test]
+    fn the_outcome_is_that_of_the_plain_scan(input in any_input(), mode in mode()) {
+        let outcome = alloc_task(&input, mode);
+        let steps: Vec<(usize, usize)> = outcome.steps.iter().map(|s| (s.job, s.task)).collect();
+        prop_assert_eq!(steps, reference::steps(&input, mode));
+    }
+
+    #[test]
+    fn a_refused_job_got_nothing_or_less_than_it_could_take(input in any_input(), mode in mode()) {
+        let outcome = alloc_task(&input, mode);
+        for refusal in &outcome.refused {
+            let job = &outcome.jobs[refusal.job];
+            if refusal.reason == RefusalReason::Hopeless {
+                prop_assert!(mode != GreedyMode::Paper);
+                prop_assert!(job.clones.iter().all(|&clones| clones == 0));
+                prop_assert_eq!(job.ln_pocd_after, f64::NEG_INFINITY);
+            } else {
+                let bound = input.jobs[refusal.job].max_clones;
+                prop_assert!(job.clones.iter().any(|&clones| clones < bound));
+            }
+        }
+    }
+
+    #[test]
+    fn the_gains_of_a_job_add_up_to_the_change_of_its_pocd(
+        input in ordinary_input(), mode in mode(),
+    ) {
+        let outcome = alloc_task(&input, mode);
+        for (index, job) in outcome.jobs.iter().enumerate() {
+            let steps = outcome.steps.iter().filter(|step| step.job == index);
+            let gains = steps.fold((0.0, 0.0), |(ln, plain), step| {
+                (ln + step.gain_ln_pocd, plain + step.gain_pocd)
+            });
+            if job.ln_pocd_before.is_finite() {
+                prop_assert!((gains.0 - (job.ln_pocd_after - job.ln_pocd_before)).abs() < 1e-9);
+            }
+            let change = probability(job.ln_pocd_after) - probability(job.ln_pocd_before);
+            prop_assert!((gains.1 - change).abs() < 1e-9);
+        }
+    }
+
+    /// Without tasks that have to be rescued, more room only lengthens the sequence of clones.
+    #[test]
+    fn more_room_keeps_every_clone_and_lowers_no_job(
+        input in ordinary_input(), more in 1i64..8, mode in mode(),
+    ) {
+        let small = alloc_task(&input, mode);
+        let large = alloc_task(&with_kappa(&input, input.kappa + more), mode);
+        prop_assert_eq!(&large.steps[..small.steps.len()], &small.steps[..]);
+        for (small, large) in small.jobs.iter().zip(&large.jobs) {
+            prop_assert!(not_below(large.ln_pocd_after, small.ln_pocd_after));
+        }
+    }
+
+    /// With them a job may be refused until there is room to rescue it and then take clones from
+    /// others; but what the mode maximises never falls.
+    #[test]
+    fn more_room_never_lowers_what_the_mode_maximises(input in any_input(), more in 1i64..8) {
+        let larger = with_kappa(&input, input.kappa + more);
+        let least = |input| able_jobs(&alloc_task(input, GreedyMode::MaxMin)).fold(0.0, f64::min);
+        prop_assert!(not_below(least(&larger), least(&input)));
+        let sum = |input| able_jobs(&alloc_task(input, GreedyMode::Marginal)).sum::<f64>();
+        prop_assert!(not_below(sum(&larger), sum(&input)));
+    }
+
+    /// The sum is concave in every task's clones, so that no better exchange of one clone means
+    /// no better distribution at all.
+    #[test]
+    fn no_exchange_of_a_clone_beats_the_marginal_greedy(input in ordinary_input()) {
+        let outcome = alloc_task(&input, GreedyMode::Marginal);
+        let tasks = || input.jobs.iter().zip(&outcome.jobs).flat_map(|(job, got)| {
+            let able = job.ln_pocd_rest.is_finite();
+            job.tasks.iter().zip(&got.clones).filter(move |_| able).map(|(task, &clones)| {
+                (job.max_clones, TaskMiss {
+                    ln_miss_present: task.ln_miss_present,
+                    ln_miss_per_clone: task.ln_miss_per_clone,
+                    clones,
+                })
+            })
+        });
+        let best_gain = tasks()
+            .filter(|(bound, miss)| miss.clones < *bound)
+            .map(|(_, miss)| miss.gain_of_one_more())
+            .fold(0.0, f64::max);
+        let least_loss = tasks()
+            .filter(|(_, miss)| miss.clones > 0)
+            .map(|(_, miss)| TaskMiss { clones: miss.clones - 1, ..miss }.gain_of_one_more())
+            .fold(f64::INFINITY, f64::min);
+        prop_assert!(best_gain <= least_loss * (1.0 + 1e-9), "{best_gain} > {least_loss}");
+        let used_up = outcome.omega == input.kappa;
+        prop_assert!(used_up || tasks().all(|(bound, miss)| miss.clones >= bound));
+    }
+
+    #[test]
+    fn max_min_has_the_largest_least_pocd_of_all_modes(input in ordinary_input()) {
+        let least = |mode| able_jobs(&alloc_task(&input, mode)).fold(0.0, f64::min);
+        let best = least(GreedyMode::MaxMin);
+        for mode in [GreedyMode::Guarded, GreedyMode::Marginal] {
+            prop_assert!(not_below(best, least(mode)));
+        }
+    }
+
+    #[test]
+    fn the_order_of_jobs_and_tasks_does_not_matter(
+        (input, jobs, seed) in ordinary_input().prop_flat_map(|input| {
+            let order: Vec<usize> = (0..input.jobs.len()).collect();
+            (Just(input), Just(order).prop_shuffle(), any::<u64>())
+        }),
+        mode in mode(),
+    ) {
+        // Tasks are rotated, as every job has a number of its own.
+        let rotation = |length: usize| if length == 0 { 0 } else { (seed % length as u64) as usize };
+        // Two hopeless jobs tie at −∞: as printed, the first of them swallows the room.
+        let hopeless = input.jobs.iter().filter(|job| job.ln_pocd_rest.is_infinite()).count();
+        prop_assume!(mode != GreedyMode::Paper || hopeless < 2);
+        let mut permuted = input.clone();
+        permuted.jobs = jobs.iter().map(|&job| input.jobs[job].clone()).collect();
+        for job in &mut permuted.jobs {
+            let by = rotation(job.tasks.len());
+            job.tasks.rotate_left(by);
+        }
+        let mut expected: Vec<Vec<u32>> = {
+            let clones = clones_of(&alloc_task(&input, mode));
+            jobs.iter().map(|&job| clones[job].clone()).collect()
+        };
+        for clones in &mut expected {
+            let by = rotation(clones.len());
+            clones.rotate_left(by);
+        }
+        prop_assert_eq!(clones_of(&alloc_task(&permuted, mode)), expected);
+    }
+}
+
+fn any_job_level() -> impl Strategy<Value = JobLevelInput> {
+    let job = (0u32..9, any_ln_miss()).prop_map(|(tasks, ln_miss_attempt)| JobLevelJob {
+        tasks,
+        ln_miss_attempt,
+    });
+    let bound = prop_oneof![4 => 0u32..6, 1 => Just(u32::MAX)];
+    (-3i64..80, bound, prop::collection::vec(job, 0..6)).prop_map(|(kappa, max_clones, jobs)| {
+        JobLevelInput {
+            kappa,
+            max_clones,
+            jobs,
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    #[test]
+    fn job_level_clones_are_those_of_the_plain_scan_and_fit(
+        input in any_job_level(), guarded in any::<bool>(),
+    ) {
+        let mode = if guarded { JobLevelMode::Guarded } else { JobLevelMode::Paper };
+        let outcome = alloc_job(&input, mode);
+        prop_assert_eq!(&outcome.clones, &reference::job_level(&input, mode));
+        prop_assert!(outcome.omega <= input.kappa.max(0));
+        let used = outcome.clones.iter().zip(&input.jobs);
+        let used: i64 = used.map(|(&r, job)| i64::from(r) * i64::from(job.tasks)).sum();
+        prop_assert_eq!(used, outcome.omega);
+        prop_assert!(outcome.clones.iter().all(|&clones| clones <= input.max_clones));
+    }
+
+    /// Single jobs may fall, as what a large job left over may fit it now.
+    #[test]
+    fn more_room_never_lowers_the_least_pocd_at_job_level(
+        input in any_job_level(), more in 1i64..30,
+    ) {
+        let least = |input: &JobLevelInput| {
+            let outcome = alloc_job(input, JobLevelMode::Guarded);
+            let possible = outcome.ln_pocd.into_iter().filter(|ln_pocd| ln_pocd.is_finite());
+            possible.fold(0.0, f64::min)
+        };
+        let larger = JobLevelInput { kappa: input.kappa + more, ..input.clone() };
+        prop_assert!(not_below(least(&larger), least(&input)));
+    }
+}
+
+fn positive() -> impl Strategy<Value = f64> {
+    1e-3..1e4
+}
+
+proptest! {
+    #![proptest_config(cases(2000))]
+
+    #[test]
+    fn a_miss_is_a_probability_whatever_it_is_given(
+        phi in prop::num::f64::ANY,
+        t_min in prop::num::f64::ANY,
+        slack in prop::num::f64::ANY,
+        beta in prop::num::f64::ANY,
+    ) {
+        let miss = miss(phi, t_min, slack, beta);
+        prop_assert!((0.0..=1.0).contains(&miss), "{miss}");
+        let silent = ln_miss_silent(phi, t_min, slack, beta);
+        prop_assert!(silent <= 0.0, "{silent}");
+    }
+
+    #[test]
+    fn pocd_and_gain_are_never_nan(ln_miss in prop::num::f64::ANY, clone in prop::num::f64::ANY) {
+        let task = TaskMiss { ln_miss_present: ln_miss, ln_miss_per_clone: clone, clones: 1 };
+        prop_assert!(task.ln_pocd() <= 0.0);
+        prop_assert!(task.gain_of_one_more() >= 0.0);
+        prop_assert!(ln_job_pocd([ln_miss, clone]) <= 0.0);
+    }
+
+    #[test]
+    fn pocd_rises_with_clones_progress_and_slack(
+        phi in 0.0..1.0,
+        further in 0.0..1.0,
+        t_min in positive(),
+        slack in positive(),
+        longer in positive(),
+        beta in 0.1..20.0,
+        attempts in 1u32..6,
+    ) {
+        let pocd = |phi, slack, attempts| {
+            ln_job_pocd_uniform(ln_miss(phi, t_min, slack, beta), attempts, 3)
+        };
+        let base = pocd(phi, slack, attempts);
+        prop_assert!(pocd(phi, slack, attempts + 1) >= base);
+        prop_assert!(pocd(phi + (1.0 - phi) * further, slack, attempts) >= base);
+        prop_assert!(pocd(phi, slack + longer, attempts) >= base);
+        prop_assert!(ln_job_pocd_uniform(ln_miss(phi, t_min, slack, beta), attempts, 4) <= base);
+    }
+
+    #[test]
+    fn log_space_equals_the_plain_product_where_that_is_well_conditioned(
+        tasks in prop::collection::vec((0.05..0.95, 0u32..3), 1..20),
+    ) {
+        let plain: f64 = tasks.iter().map(|&(q, r): &(f64, u32)| 1.0 - q.powi(r as i32 + 1)).product();
+        let in_logs = ln_job_pocd(tasks.iter().map(|&(q, r)| f64::from(r + 1) * libm::log(q)));
+        prop_assert!((probability(in_logs) / plain - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_gain_is_the_difference_of_pocds_where_that_is_well_conditioned(
+        present in -3.0..-0.05, clone in -3.0..-0.05,
+    ) {
+        let task = TaskMiss { ln_miss_present: present, ln_miss_per_clone: clone, clones: 0 };
+        let difference = ln_task_pocd(present + clone) - ln_task_pocd(present);
+        prop_assert!((task.gain_of_one_more() / difference - 1.0).abs() < 1e-10);
+    }
+
+    #[test]
+    fn a_fitted_law_is_a_law(
+        ended in prop::collection::vec(prop::num::f64::ANY, 0..8),
+        ages in prop::collection::vec(prop::num::f64::ANY, 0..8),
+        beta in 0.5..5.0,
+        predicted in prop::option::of(prop::num::f64::ANY),
+    ) {
+        let prior = ShapePrior {
+            beta,
+            smallest_predicted_total: predicted,
+            ..ShapePrior::with_t_min(120.0)
+        };
+        let law = fit(&ended, &ages, &prior);
+        prop_assert!(law.t_min > 0.0 && law.t_min.is_finite());
+        prop_assert!(law.beta > 0.0 && law.beta.is_finite(), "{law:?}");
+    }
+
+    #[test]
+    fn an_estimated_beta_is_above_one_and_bounded(
+        phi in 0.0..1.0, start in 0.0..1.0, elapsed in positive(), t_min in positive(),
+    ) {
+        let t_rem = remaining_time(phi, start, elapsed);
+        prop_assert!(t_rem.is_none_or(|t_rem| t_rem >= 0.0));
+        let beta = beta_from_remaining(t_rem, phi, t_min, 1000.0);
+        prop_assert!(beta.is_some_and(|beta| (1.0..=1000.0).contains(&beta)));
+    }
+
+    #[test]
+    fn clones_start_within_the_input_and_not_behind_the_original(
+        b_start in positive(),
+        length in positive(),
+        done in 0.0..1.0,
+        times in prop::array::uniform4(positive()),
+        shed in any::<bool>(),
+    ) {
+        let range = ProcessedRange {
+            b_start,
+            b_proc: done * length,
+            b_end: b_start + length,
+            t_launch: times[0],
+            t_process: times[1],
+            t_first_report: times[2],
+            t_now: times[3],
+        };
+        let reading = if shed { RateReading::Shed } else { RateReading::ShedPlus };
+        let offset = resume_offset(&range, reading);
+        prop_assert!(offset.b_extra >= 0.0 && offset.b_new <= range.b_end);
+        prop_assert!(offset.b_new >= (range.b_start + range.b_proc).min(range.b_end));
+        prop_assert_eq!(offset.launch, offset.b_new < range.b_end);
+    }
+}
