@@ -4,6 +4,11 @@
 pub mod cluster;
 pub mod command;
 pub mod demo;
+pub mod jobs;
+pub mod operator;
+pub mod picture;
+pub mod scenario;
+pub mod sightings;
 pub mod target;
 pub mod wait;
 

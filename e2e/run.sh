@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# Runs the end-to-end tests: cluster up, operator's image built and brought in,
+# chart installed, tests run, summary printed.
+#
+#   e2e/run.sh [FILTER…]      only the tests whose names contain one of the words
+#
+# The local cluster is left as it was found: up if it was up, else down.
+#
+# Environment:
+#   SHED_E2E_DOWN=1       take the cluster down in any case
+#   SHED_E2E_THREADS=6    how many tests run at a time
+#   SHED_E2E_KEEP=1       keep the namespace of a test that fails
+#   SHED_E2E_NODES=kwok   fake nodes: needs no root, tests that need containers are
+#                         left out by name, the operator runs on this machine
+#   SHED_KUBECONFIG, SHED_ALLOW_EXISTING_CLUSTER, SHED_LOAD_IMAGE: a cluster of
+#                         your own instead; SHED_E2E_BUSYBOX names an image with a
+#                         shell there (default localhost/busybox:test)
+set -euo pipefail
+
+here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+root=$(dirname -- "$here")
+cluster=$here/cluster/cluster
+
+case ${1-} in
+-h | --help)
+    sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"
+    exit 0
+    ;;
+esac
+
+say() { echo "e2e: $*" >&2; }
+
+cd "$root"
+work=$(mktemp -d "${TMPDIR:-/tmp}/shed-e2e.XXXXXX")
+export SHED_E2E=1 SHED_E2E_REPORT=$work/report
+: >"$SHED_E2E_REPORT"
+own=yes was_up=no operator_pid='' had_release=no failed=no
+[ -z "${SHED_KUBECONFIG-}" ] || own=no
+
+finish() {
+    status=$?
+    set +e
+    trap - EXIT INT TERM
+    [ "$status" = 0 ] || failed=yes
+    [ -z "$operator_pid" ] || kill "$operator_pid" 2>/dev/null
+    if [ "$failed" = yes ]; then show_operator; fi
+    if [ "$had_release" = no ] && [ -z "$operator_pid" ]; then remove_operator; fi
+    if [ "$own" = yes ] && { [ "$was_up" = no ] || [ "${SHED_E2E_DOWN-}" = 1 ]; }; then
+        "$cluster" down
+    fi
+    summary
+    rm -rf -- "$work"
+    exit "$status"
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+show_operator() {
+    say 'the operator said at last:'
+    if [ -n "$operator_pid" ]; then
+        tail -n 60 "$work/operator.log" >&2
+    else
+        kubectl -n shed-system get pods -o wide >&2
+        kubectl -n shed-system logs -l app.kubernetes.io/instance=shed --tail=60 --prefix >&2
+        kubectl -n shed-system logs -l app.kubernetes.io/instance=shed --tail=30 --previous >&2 2>/dev/null
+    fi
+}
+
+# The CRD stays, as the chart says: deleting it would delete the jobs of others.
+remove_operator() {
+    "$("$cluster" tool helm)" uninstall shed --namespace shed-system --wait >/dev/null 2>&1 || true
+    kubectl delete namespace shed-system --ignore-not-found --wait=false >/dev/null 2>&1 || true
+}
+
+summary() {
+    echo
+    echo 'end-to-end tests:'
+    sort -t "$(printf '\t')" -k1,1 -k3,3 "$SHED_E2E_REPORT" |
+        awk -F '\t' '{ printf "  %-9s %6.1f s  %s%s\n", $1, $2, $3, $1 == "ok" ? "" : "  (" $4 ")"; n[$1]++ }
+            END { printf "%d ok, %d failed, %d left out\n", n["ok"], n["failed"], n["left out"] }'
+}
+
+bring_up() {
+    "$cluster" status >/dev/null 2>&1 && was_up=yes
+    if [ "$was_up" = yes ]; then
+        "$cluster" up >&2
+    else
+        "$cluster" up --nodes "${SHED_E2E_NODES:-auto}" >&2
+    fi
+    eval "$("$cluster" env)"
+}
+
+# On fake nodes no container runs, the operator's neither.
+has_fake_nodes_only() {
+    local mark='{range .items[*]}{.metadata.annotations.kwok\.x-k8s\.io/node}{"\n"}{end}'
+    ! kubectl get nodes -o jsonpath="$mark" | grep -qx ''
+}
+
+start_on_this_machine() {
+    kubectl apply --server-side --force-conflicts -f crds/deadlinejobs.yaml >&2
+    "$("$cluster" tool helm)" template shed charts/shed --show-only templates/admissionpolicy.yaml |
+        kubectl apply -f - >&2
+    cargo build --bin shed >&2
+    SHED_E2E_OPERATOR_ADDRESS=127.0.0.1:$((18000 + RANDOM % 1000))
+    export SHED_E2E_OPERATOR_ADDRESS
+    "${CARGO_TARGET_DIR:-target}/debug/shed" operator --agent-image localhost/shed:dev \
+        --http-address "$SHED_E2E_OPERATOR_ADDRESS" >"$work/operator.log" 2>&1 &
+    operator_pid=$!
+}
+
+if [ "$own" = yes ]; then
+    bring_up
+else
+    export KUBECONFIG=$SHED_KUBECONFIG
+fi
+# The chart is installed by the tests' own harness, which knows both kinds of cluster.
+if has_fake_nodes_only; then
+    start_on_this_machine
+elif kubectl -n shed-system get deployments -l app.kubernetes.io/instance=shed -o name | grep -q .; then
+    had_release=yes
+fi
+
+say "running the tests"
+# Without the limit libtest takes as many as there are cores; these tests mostly wait.
+cargo test -p shed-e2e --test e2e -- --test-threads "${SHED_E2E_THREADS:-6}" "$@" || {
+    status=$?
+    failed=yes
+    exit "$status"
+}

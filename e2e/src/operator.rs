@@ -1,0 +1,247 @@
+//! The operator as the tests meet it: its metrics, its log, its life and death.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{ListParams, LogParams, Patch, PatchParams};
+use kube::{Api, Client, ResourceExt};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::cluster::{Cluster, OPERATOR_NAMESPACE, RELEASE};
+use crate::command::run_quietly;
+use crate::wait::{self, Seen};
+
+/// Where the operator's pod serves metrics.
+const HTTP_PORT: u16 = 8080;
+/// Time for the operator to come or go. After a crash the kubelet waits some ten seconds.
+const TURN: Duration = Duration::from_secs(90);
+
+/// The operator of this run.
+pub struct Operator {
+    client: Client,
+    /// Set where the operator runs on the host (fake nodes run no container).
+    address: Option<String>,
+}
+
+impl Operator {
+    pub(crate) fn new(cluster: &Cluster) -> Self {
+        let address = std::env::var("SHED_E2E_OPERATOR_ADDRESS");
+        Self {
+            client: cluster.client(),
+            address: address.ok().filter(|address| !address.is_empty()),
+        }
+    }
+
+    /// Whether it is installed by this run, and in the cluster.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        self.address.is_none()
+    }
+
+    fn ours() -> ListParams {
+        ListParams::default().labels(&format!("app.kubernetes.io/instance={RELEASE}"))
+    }
+
+    async fn pods(&self) -> Result<Vec<Pod>> {
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), OPERATOR_NAMESPACE);
+        Ok(pods.list(&Self::ours()).await?.items)
+    }
+
+    async fn pod(&self) -> Result<Pod> {
+        let running = |pod: &Pod| wait::phase(pod) == "Running";
+        let pods = self.pods().await?;
+        pods.into_iter().find(running).context("no operator runs")
+    }
+
+    /// What it answers to a GET of a path.
+    ///
+    /// # Errors
+    /// If it doesn't answer, or with an error.
+    pub async fn get(&self, path: &str) -> Result<String> {
+        if let Some(address) = &self.address {
+            return get_from_host(address, path).await;
+        }
+        let pod = self.pod().await?.name_any();
+        let url =
+            format!("/api/v1/namespaces/{OPERATOR_NAMESPACE}/pods/{pod}:{HTTP_PORT}/proxy{path}");
+        let request = http::Request::get(url).body(Vec::new())?;
+        Ok(self.client.request_text(request).await?)
+    }
+
+    /// Sum of the samples of a metric whose labels contain each of `labels` (`name="value"`).
+    ///
+    /// # Errors
+    /// If it doesn't answer.
+    pub async fn metric(&self, name: &str, labels: &[&str]) -> Result<f64> {
+        Ok(sum_of(&self.get("/metrics").await?, name, labels))
+    }
+
+    /// The last lines of its log that contain a text.
+    pub async fn log(&self, about: &str) -> String {
+        if self.address.is_some() {
+            return "(it runs on the host: see its own output)".to_owned();
+        }
+        let Ok(pod) = self.pod().await else {
+            return "(no operator runs)".to_owned();
+        };
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), OPERATOR_NAMESPACE);
+        let wanted = LogParams {
+            tail_lines: Some(5000),
+            ..LogParams::default()
+        };
+        let log = pods.logs(&pod.name_any(), &wanted).await;
+        let log = log.unwrap_or_else(|error| format!("{about}: no log: {error}"));
+        let lines: Vec<&str> = log.lines().filter(|line| line.contains(about)).collect();
+        lines[lines.len().saturating_sub(60)..].join("\n")
+    }
+
+    /// Kills its process with SIGKILL, and returns when another one is ready.
+    ///
+    /// # Errors
+    /// If there is no such process, or none comes back.
+    pub async fn kill_and_await_return(&self) -> Result<()> {
+        let pod = self.pod().await?;
+        let uid = pod.uid().context("a pod without uid")?;
+        let before = restarts(&pod);
+        let process = process_of(&uid)?;
+        run_quietly("kill", &["-KILL", &process]).await?;
+        wait::until("the operator to be restarted", TURN, || async {
+            let pod = self.pod().await?;
+            let back = restarts(&pod) > before && is_ready(&pod);
+            Ok(Seen::from_option(back.then_some(()), || {
+                format!("{} restarts, ready: {}", restarts(&pod), is_ready(&pod))
+            }))
+        })
+        .await
+    }
+
+    /// Stops it and returns when no process of it is left.
+    ///
+    /// # Errors
+    /// If it doesn't go.
+    pub async fn stop(&self) -> Result<()> {
+        self.scale(0).await?;
+        wait::until("the operator to be gone", TURN, || async {
+            let left = self.pods().await?.len();
+            Ok(Seen::from_option((left == 0).then_some(()), || {
+                format!("{left} pods")
+            }))
+        })
+        .await
+    }
+
+    /// Starts it again and returns when it is ready.
+    ///
+    /// # Errors
+    /// If it doesn't come.
+    pub async fn start(&self) -> Result<()> {
+        self.scale(1).await?;
+        wait::until("the operator to be ready", TURN, || async {
+            let ready = self.pods().await?.iter().any(is_ready);
+            Ok(Seen::from_option(ready.then_some(()), || {
+                "not ready".to_owned()
+            }))
+        })
+        .await
+    }
+
+    async fn scale(&self, replicas: i32) -> Result<()> {
+        let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), OPERATOR_NAMESPACE);
+        for deployment in deployments.list(&Self::ours()).await? {
+            let patch = json!({"spec": {"replicas": replicas}});
+            deployments
+                .patch(
+                    &deployment.name_any(),
+                    &PatchParams::default(),
+                    &Patch::Merge(&patch),
+                )
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+fn restarts(pod: &Pod) -> i32 {
+    let statuses = pod
+        .status
+        .iter()
+        .flat_map(|status| status.container_statuses.iter().flatten());
+    statuses.map(|container| container.restart_count).sum()
+}
+
+fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod
+        .status
+        .iter()
+        .flat_map(|status| status.conditions.iter().flatten());
+    pod.metadata.deletion_timestamp.is_none()
+        && conditions
+            .into_iter()
+            .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
+/// The operator's process in a pod: the image is empty, so there is no shell to kill it from
+/// within, but the local nodes' processes are this machine's.
+fn process_of(pod_uid: &str) -> Result<String> {
+    for entry in std::fs::read_dir("/proc")? {
+        let folder = entry?.path();
+        let read = |file: &str| std::fs::read(folder.join(file)).unwrap_or_default();
+        let contains = |file: &str, text: &str| {
+            let content = read(file);
+            String::from_utf8_lossy(&content).contains(text)
+        };
+        if contains("cgroup", pod_uid) && contains("cmdline", "operator") {
+            return folder_name(&folder).context("a process without a number");
+        }
+    }
+    bail!("no process of pod {pod_uid} on this machine")
+}
+
+fn folder_name(folder: &Path) -> Option<String> {
+    Some(folder.file_name()?.to_str()?.to_owned())
+}
+
+async fn get_from_host(address: &str, path: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    let (head, body) = answer
+        .split_once("\r\n\r\n")
+        .context("an answer without a body")?;
+    if !head.contains(" 200 ") {
+        bail!("{path}: {}", head.lines().next().unwrap_or_default());
+    }
+    Ok(body.to_owned())
+}
+
+fn sum_of(page: &str, name: &str, labels: &[&str]) -> f64 {
+    page.lines()
+        .filter(|line| {
+            let rest = line.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with(['{', ' ']))
+                && labels.iter().all(|label| line.contains(label))
+        })
+        .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_summed_by_name_and_labels() {
+        let page =
+            "# TYPE a counter\na_total{x=\"1\",y=\"2\"} 3\na_total{x=\"2\"} 4\na_total_b 9\nb 5\n";
+        assert_eq!(sum_of(page, "a_total", &[]), 7.0);
+        assert_eq!(sum_of(page, "a_total", &["x=\"1\""]), 3.0);
+        assert_eq!(sum_of(page, "b", &[]), 5.0);
+    }
+}

@@ -1,0 +1,305 @@
+//! What every end-to-end test runs in: a namespace of its own, a lock that keeps tests which
+//! disturb the operator apart from the others, and, when it fails, a picture of what was there.
+
+use std::any::{Any, type_name};
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+use futures::FutureExt;
+use k8s_openapi::api::core::v1::{Namespace, Pod};
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::{Api, ResourceExt};
+use serde_json::json;
+use tokio::sync::{OnceCell, RwLock};
+
+use crate::cluster::{Cluster, Nodes};
+use crate::command::run_quietly;
+use crate::operator::Operator;
+use crate::picture;
+use crate::sightings::Sightings;
+
+/// What a test can't do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Pods that come and go; kwok's will do.
+    Pods,
+    /// Programs that really run.
+    Containers,
+    /// Containers on nodes whose file system and processes are this machine's.
+    ThisMachine,
+    /// That, and an operator that can be stopped, since it runs in the cluster.
+    OperatorPod,
+}
+
+/// Whether other tests may run meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Company {
+    /// They may.
+    Shared,
+    /// The test stops the operator or slows a node: no other test may run.
+    Alone,
+}
+
+/// Waiting for writers is fair, so a test that must be alone comes to its turn.
+static COMPANY: RwLock<()> = RwLock::const_new(());
+/// The operator is installed once per run; a failure is told to each test instead of tried again.
+static INSTALLED: OnceCell<Result<(), String>> = OnceCell::const_new();
+
+/// How long a namespace may take to go; pods that keep a finalizer would hold it forever.
+const NAMESPACE_GONE: Duration = Duration::from_secs(90);
+
+/// A test's surroundings.
+pub struct World {
+    pub cluster: Cluster,
+    pub operator: Operator,
+    /// The test's own namespace.
+    pub namespace: String,
+    /// Every pod that was in the namespace at any time.
+    pub seen: Sightings,
+}
+
+impl World {
+    /// An API of the test's namespace.
+    pub fn api<K>(&self) -> Api<K>
+    where
+        K: kube::Resource<Scope = k8s_openapi::NamespaceResourceScope>,
+        K::DynamicType: Default,
+    {
+        Api::namespaced(self.cluster.client(), &self.namespace)
+    }
+
+    /// Whether programs really run.
+    #[must_use]
+    pub fn runs_containers(&self) -> bool {
+        self.cluster.nodes() == Nodes::Real
+    }
+
+    /// Runs kubectl on the test's cluster and namespace.
+    ///
+    /// # Errors
+    /// If it isn't there or fails.
+    pub async fn kubectl(&self, arguments: &[&str]) -> Result<String> {
+        let kubeconfig = self.cluster.kubeconfig().display().to_string();
+        let mut all = vec!["--kubeconfig", &kubeconfig, "-n", &self.namespace];
+        all.extend(arguments);
+        run_quietly("kubectl", &all).await
+    }
+
+    /// Puts labels on the test's namespace.
+    ///
+    /// # Errors
+    /// If the apiserver refuses.
+    pub async fn label_namespace(&self, key: &str, value: &str) -> Result<()> {
+        let patch = json!({"metadata": {"labels": {key: value}}});
+        Api::<Namespace>::all(self.cluster.client())
+            .patch(
+                &self.namespace,
+                &PatchParams::default(),
+                &Patch::Merge(&patch),
+            )
+            .await?;
+        Ok(())
+    }
+}
+
+/// Runs a test in a world of its own. Without `SHED_E2E=1` it says that it is left out.
+///
+/// # Panics
+/// If the test fails, after a picture of its namespace was printed.
+pub async fn scenario<F>(needs: Needs, company: Company, body: F)
+where
+    F: AsyncFnOnce(&World) -> Result<()>,
+{
+    let name = test_name(type_name::<F>());
+    if std::env::var("SHED_E2E").as_deref() != Ok("1") {
+        static TOLD: std::sync::Once = std::sync::Once::new();
+        TOLD.call_once(|| say("all end-to-end tests are left out: run them with e2e/run.sh"));
+        return;
+    }
+    let (_shared, _alone) = match company {
+        Company::Shared => (Some(COMPANY.read().await), None),
+        Company::Alone => (None, Some(COMPANY.write().await)),
+    };
+    let started = Instant::now();
+    let world = match enter(&name, needs).await {
+        Ok(Ok(world)) => world,
+        Ok(Err(why)) => return leave_out(&name, why),
+        Err(error) => {
+            record("failed", &name, started.elapsed(), "setting up");
+            panic!("setting up: {error:#}");
+        }
+    };
+    let ran = AssertUnwindSafe(body(&world)).catch_unwind().await;
+    if company == Company::Alone {
+        put_right(&world).await;
+    }
+    let outcome = leave(&world, ran).await;
+    let verdict = if outcome.is_ok() { "ok" } else { "failed" };
+    record(verdict, &name, started.elapsed(), &world.namespace);
+    match outcome {
+        Ok(()) => {}
+        Err(Failure::Error(error)) => panic!("{error:#}"),
+        Err(Failure::Panic(payload)) => resume_unwind(payload),
+    }
+}
+
+enum Failure {
+    Error(anyhow::Error),
+    Panic(Box<dyn Any + Send>),
+}
+
+/// A world, or why the test can't run on this cluster.
+async fn enter(name: &str, needs: Needs) -> Result<Result<World, &'static str>> {
+    let cluster = Cluster::bring_up().await?;
+    if needs != Needs::Pods && cluster.nodes() == Nodes::Kwok {
+        return Ok(Err("needs containers"));
+    }
+    let local = matches!(needs, Needs::ThisMachine | Needs::OperatorPod);
+    if local && cluster.existing().is_some() {
+        return Ok(Err("needs the local cluster"));
+    }
+    let operator = Operator::new(&cluster);
+    if needs == Needs::OperatorPod && !operator.is_ours() {
+        return Ok(Err("needs the operator in the cluster"));
+    }
+    if operator.is_ours() {
+        let installed = INSTALLED.get_or_init(|| async {
+            let small = [("resources.requests.cpu", "20m")];
+            let done = cluster.install_operator(&small).await;
+            done.map_err(|error| format!("{error:#}"))
+        });
+        if let Err(error) = installed.await {
+            bail!("{error}");
+        }
+    }
+    let namespace = namespace_for(name);
+    cluster.fresh_namespace(&namespace).await?;
+    let seen = Sightings::of(&cluster, &namespace);
+    Ok(Ok(World {
+        cluster,
+        operator,
+        namespace,
+        seen,
+    }))
+}
+
+/// A test that failed half-way must not take the next ones with it.
+async fn put_right(world: &World) {
+    if world.operator.is_ours()
+        && let Err(error) = world.operator.start().await
+    {
+        eprintln!("starting the operator again: {error:#}");
+    }
+    if world.cluster.existing().is_none() {
+        for node in world.cluster.node_names().await.unwrap_or_default() {
+            drop(world.cluster.slow(&node, 1.0).await);
+        }
+    }
+}
+
+/// Tells what was there if the test failed, and cleans up. A namespace that doesn't go is a
+/// failure of its own: something of a job was left.
+async fn leave(world: &World, ran: Result<Result<()>, Box<dyn Any + Send>>) -> Result<(), Failure> {
+    let failure = match ran {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(Failure::Error(error)),
+        Err(payload) => Some(Failure::Panic(payload)),
+    };
+    let Some(failure) = failure else {
+        let gone = delete_namespace(world).await;
+        if gone.is_err() {
+            eprintln!("{}", picture::of_namespace(world).await);
+            drop(strip_finalizers(world).await);
+        }
+        return gone.map_err(Failure::Error);
+    };
+    eprintln!("{}", picture::of_namespace(world).await);
+    if std::env::var_os("SHED_E2E_KEEP").is_some() {
+        eprintln!("SHED_E2E_KEEP is set: namespace {} stays", world.namespace);
+        return Err(failure);
+    }
+    if delete_namespace(world).await.is_err() {
+        drop(strip_finalizers(world).await);
+    }
+    Err(failure)
+}
+
+async fn delete_namespace(world: &World) -> Result<()> {
+    let deleted = world.cluster.delete_namespace(&world.namespace);
+    tokio::time::timeout(NAMESPACE_GONE, deleted)
+        .await
+        .unwrap_or_else(|_| bail!("still there after {NAMESPACE_GONE:?}"))
+        .with_context(|| format!("cleaning up: namespace {}", world.namespace))
+}
+
+/// So that a failed test leaves no namespace that never goes.
+async fn strip_finalizers(world: &World) -> Result<()> {
+    let pods: Api<Pod> = world.api();
+    let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    let parameters = PatchParams::default();
+    for pod in pods.list(&ListParams::default()).await? {
+        // Another pod may still be freed though this one is gone by now.
+        drop(pods.patch(&pod.name_any(), &parameters, &none).await);
+    }
+    Ok(())
+}
+
+/// The function that a closure was written in, without the crate: `module::function`.
+fn test_name(closure: &str) -> String {
+    let path = closure.split("::{{closure}}").next().unwrap_or(closure);
+    path.split_once("::")
+        .map_or(path, |(_, rest)| rest)
+        .to_owned()
+}
+
+/// A namespace that no other test and no earlier run has.
+fn namespace_for(name: &str) -> String {
+    let function = name.rsplit("::").next().unwrap_or(name).replace('_', "-");
+    let short: String = function.chars().take(40).collect();
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let suffix = (now.as_micros() as u32) ^ std::process::id().rotate_left(16);
+    format!("e2e-{}-{suffix:08x}", short.trim_end_matches('-'))
+}
+
+/// Past the capture of the test runner, which keeps to itself what a passing test prints.
+fn say(line: &str) {
+    drop(writeln!(std::io::stderr(), "{line}"));
+}
+
+fn leave_out(name: &str, why: &str) {
+    say(&format!("left out ({why}): {name}"));
+    record("left out", name, Duration::ZERO, why);
+}
+
+/// One line per test for run.sh's closing summary.
+fn record(verdict: &str, name: &str, took: Duration, note: &str) {
+    let Some(path) = std::env::var_os("SHED_E2E_REPORT") else {
+        return;
+    };
+    let line = format!("{verdict}\t{:.1}\t{name}\t{note}\n", took.as_secs_f64());
+    let file = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path);
+    // The summary is a convenience: a test must not fail for it.
+    drop(file.and_then(|mut file| file.write_all(line.as_bytes())));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_is_called_by_its_function() {
+        assert_eq!(
+            test_name("e2e::lifecycle::goes::{{closure}}::{{closure}}"),
+            "lifecycle::goes"
+        );
+        let namespace = namespace_for(&format!("lifecycle::{}", "very_long_".repeat(9)));
+        assert!(namespace.len() <= 63 && !namespace.contains('_'));
+    }
+}

@@ -1,0 +1,130 @@
+//! What happens at the deadline.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use jiff::Timestamp;
+use serde_json::json;
+use shed::api::{self, reason};
+use shed_e2e::jobs::{
+    Job, SOON, assert_books_balance, condition, ended, is_true, shell, shell_or_fake, status,
+};
+use shed_e2e::scenario::{Company, Needs, scenario};
+use shed_e2e::wait::{self, Seen};
+
+#[tokio::test]
+async fn on_miss_fail_stops_the_attempts() {
+    scenario(Needs::Pods, Company::Shared, async |world| {
+        let template = shell_or_fake("sleep 300", 300_000, 0);
+        let spec = json!({"completions": 2, "deadline": {"within": "8s"}, "template": template});
+        let job = Job::submit(world, "stops", spec).await?;
+        job.wait_running(2).await?;
+        let failed = job
+            .wait_true(api::FAILED, reason::DEADLINE_EXCEEDED, SOON)
+            .await?;
+        ensure!(is_true(&failed, api::DEADLINE_MISSED), "no DeadlineMissed");
+        ensure!(!is_true(&failed, api::COMPLETE), "failed and complete");
+        let status = status(&failed);
+        assert_eq!(
+            (status.succeeded, status.active, status.terminating),
+            (0, 0, 0)
+        );
+        assert_eq!(
+            status.attempts.superseded, 2,
+            "killed by shed, so no failure"
+        );
+        assert_books_balance(&failed);
+        let done = |pods: &[_]| pods.iter().all(|pod| wait::phase(pod) != "Running");
+        job.wait_pods("no attempt to run", SOON, done).await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn on_miss_continue_records_the_miss_and_goes_on() {
+    scenario(Needs::Pods, Company::Shared, async |world| {
+        let template = shell_or_fake("sleep 10", 10_000, 0);
+        let spec = json!({
+            "deadline": {"within": "4s"}, "onMiss": "Continue", "template": template,
+        });
+        let job = Job::submit(world, "goes-on", spec).await?;
+        let missed = job
+            .wait_true(api::DEADLINE_MISSED, reason::DEADLINE_PASSED, SOON)
+            .await?;
+        ensure!(!is_true(&missed, api::COMPLETE), "complete before its time");
+        let ended = job.wait_complete().await?;
+        ensure!(
+            is_true(&ended, api::DEADLINE_MISSED),
+            "the miss is forgotten"
+        );
+        assert_eq!(status(&ended).attempts.won, 1);
+        assert_books_balance(&ended);
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_deadline_in_the_past_fails_the_job_before_any_pod() {
+    scenario(Needs::Pods, Company::Shared, async |world| {
+        let spec = json!({
+            "deadline": {"at": "2001-01-01T00:00:00Z"}, "template": shell("true"),
+        });
+        let job = Job::submit(world, "past", spec).await?;
+        let failed = job
+            .wait_true(
+                api::FAILED,
+                reason::DEADLINE_IN_PAST,
+                Duration::from_secs(15),
+            )
+            .await?;
+        let attempts = status(&failed).attempts;
+        assert_eq!(attempts.originals + attempts.refused, 0);
+        ensure!(job.pods_ever().is_empty(), "a pod was created");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_finish_in_time_that_is_seen_late_counts() {
+    scenario(Needs::OperatorPod, Company::Alone, async |world| {
+        let spec = json!({"deadline": {"within": "25s"}, "template": shell("sleep 8")});
+        let job = Job::submit(world, "seen-late", spec).await?;
+        job.wait_running(1).await?;
+        world.operator.stop().await?;
+        let deadline = job.api.get(&job.name).await?;
+        let deadline = status(&deadline).deadline.context("no deadline")?.0;
+        let finished = |pods: &[_]| pods.iter().all(|pod| ended(pod).is_some());
+        let pods = job.wait_pods("the task to finish", SOON, finished).await?;
+        let at = ended(&pods[0]).and_then(|end| end.finished_at.clone());
+        ensure!(
+            at.is_some_and(|at| at.0 < deadline),
+            "the task was too slow for this test"
+        );
+        // Well past the second of grace.
+        await_instant(deadline + Duration::from_secs(3)).await?;
+        world.operator.start().await?;
+        let complete = job.wait_complete().await?;
+        ensure!(
+            !is_true(&complete, api::DEADLINE_MISSED),
+            "{:?}",
+            condition(&complete, api::DEADLINE_MISSED)
+        );
+        assert_eq!(status(&complete).attempts.won, 1);
+        Ok(())
+    })
+    .await;
+}
+
+/// The wall clock is what this test is about, so it is the clock that is waited for.
+async fn await_instant(instant: Timestamp) -> Result<()> {
+    wait::until("the deadline to pass", SOON, || async {
+        let now = Timestamp::now();
+        Ok(Seen::from_option((now > instant).then_some(()), || {
+            now.to_string()
+        }))
+    })
+    .await
+}

@@ -1,0 +1,97 @@
+//! Attempts that fail.
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+use shed::api;
+use shed_e2e::jobs::{
+    Job, SOON, assert_books_balance, is_true, label, shell, shell_or_fake, status,
+};
+use shed_e2e::scenario::{Company, Needs, scenario};
+
+#[tokio::test]
+async fn a_task_that_fails_for_good_fails_the_job_but_not_the_other_tasks() {
+    scenario(Needs::Pods, Company::Shared, async |world| {
+        let script = r#"sleep 1; [ "$JOB_COMPLETION_INDEX" != 1 ] || exit 3"#;
+        let template = shell_or_fake(script, 1000, 3);
+        let spec = json!({"completions": 3, "backoffLimitPerIndex": 1, "template": template});
+        let job = Job::submit(world, "fails", spec).await?;
+        let ended = job
+            .wait_true(api::FAILED, api::reason::FAILED_INDEXES, SOON)
+            .await?;
+        // A fake pod's end doesn't depend on its index: there every task fails.
+        let (done, lost) = if world.runs_containers() {
+            ("0,2", "1")
+        } else {
+            ("", "0-2")
+        };
+        let status = status(&ended);
+        assert_eq!(status.completed_indexes, done);
+        assert_eq!(status.failed_indexes, lost);
+        let failed = i64::from(status.failed);
+        assert_eq!(
+            status.attempts.failed,
+            2 * failed,
+            "limit + 1 for each failed task"
+        );
+        assert_eq!(status.attempts.retries, failed);
+        assert_eq!(status.attempts.won, i64::from(status.succeeded));
+        assert_eq!(status.phase.as_deref(), Some("Failed"));
+        ensure!(is_true(&ended, api::FAILURE_TARGET), "no FailureTarget");
+        ensure!(!is_true(&ended, api::COMPLETE), "failed and complete");
+        assert_books_balance(&ended);
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_failure_within_the_limit_is_retried() {
+    scenario(Needs::Containers, Company::Shared, async |world| {
+        let template = shell(r#"[ "$SHED_ATTEMPT" != 0 ] || exit 7"#);
+        let spec = json!({"completions": 2, "backoffLimitPerIndex": 2, "template": template});
+        let job = Job::submit(world, "retried", spec).await?;
+        let ended = job.wait_complete().await?;
+        let attempts = status(&ended).attempts;
+        assert_eq!((attempts.failed, attempts.retries, attempts.won), (2, 2, 2));
+        assert_books_balance(&ended);
+        let kinds: Vec<String> = job
+            .pods_ever()
+            .iter()
+            .map(|pod| label(pod, api::LABEL_KIND).to_owned())
+            .collect();
+        assert_eq!(kinds.iter().filter(|kind| *kind == "retry").count(), 2);
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_pod_that_somebody_deletes_is_replaced_and_spends_no_back_off() {
+    scenario(Needs::Pods, Company::Shared, async |world| {
+        let template = shell_or_fake(r#"[ "$SHED_ATTEMPT" != 0 ] || sleep 300"#, 6000, 0);
+        let spec = json!({"backoffLimitPerIndex": 0, "template": template});
+        let job = Job::submit(world, "deleted", spec).await?;
+        let running = job.wait_running(1).await?;
+        delete_pod(world, &running[0]).await?;
+        let ended = job.wait_complete().await?;
+        let attempts = status(&ended).attempts;
+        assert_eq!(
+            (attempts.disrupted, attempts.failed, attempts.won),
+            (1, 0, 1)
+        );
+        assert_books_balance(&ended);
+        Ok(())
+    })
+    .await;
+}
+
+async fn delete_pod(
+    world: &shed_e2e::scenario::World,
+    pod: &k8s_openapi::api::core::v1::Pod,
+) -> Result<()> {
+    use kube::ResourceExt;
+    let pods: kube::Api<k8s_openapi::api::core::v1::Pod> = world.api();
+    pods.delete(&pod.name_any(), &kube::api::DeleteParams::default())
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,14 @@
+//! End-to-end tests: the operator as installed by the chart, on a real control plane. Run by
+//! `e2e/run.sh`. One program for all of them, since linking each file by itself takes longer
+//! than most of the tests.
+
+mod blocked;
+mod completion;
+mod deadlines;
+mod failures;
+mod lifecycle;
+mod operator;
+mod progress;
+mod stragglers;
+mod tasks;
+mod validation;

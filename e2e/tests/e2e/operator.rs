@@ -1,0 +1,117 @@
+//! The operator's own life: what it exports, and what its death does to jobs.
+
+use std::collections::BTreeSet;
+
+use anyhow::ensure;
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::json;
+use shed::api;
+use shed_e2e::jobs::{
+    Job, SOON, assert_books_balance, ended, is_held, label, shell, shell_or_fake, status,
+};
+use shed_e2e::scenario::{Company, Needs, scenario};
+use shed_e2e::wait::{self, Seen};
+
+/// The families that dashboards and alerts are made of.
+const FAMILIES: [(&str, &str); 14] = [
+    ("shed_job_pocd", "gauge"),
+    ("shed_job_deadline_timestamp_seconds", "gauge"),
+    ("shed_deadlines_met", "counter"),
+    ("shed_deadlines_missed", "counter"),
+    ("shed_attempts_launched", "counter"),
+    ("shed_attempts_ended", "counter"),
+    ("shed_kills", "counter"),
+    ("shed_clone_wins", "counter"),
+    ("shed_clones_refused", "counter"),
+    ("shed_capacity_used", "gauge"),
+    ("shed_capacity_usable", "gauge"),
+    ("shed_progress_refused", "counter"),
+    ("shed_apiserver_writes", "counter"),
+    ("shed_decide_seconds", "histogram"),
+];
+
+#[tokio::test]
+async fn metrics_and_probes_answer() {
+    scenario(Needs::Pods, Company::Shared, async |world| {
+        let met = async || world.operator.metric("shed_deadlines_met_total", &[]).await;
+        let won = async || {
+            let labels = ["kind=\"original\"", "outcome=\"won\""];
+            world
+                .operator
+                .metric("shed_attempts_ended_total", &labels)
+                .await
+        };
+        let (met_before, won_before) = (met().await?, won().await?);
+        let spec = json!({"completions": 2, "template": shell_or_fake("true", 500, 0)});
+        Job::submit(world, "counted", spec)
+            .await?
+            .wait_complete()
+            .await?;
+        wait::until("the job to be counted", SOON, || async {
+            let (met, won) = (met().await? - met_before, won().await? - won_before);
+            let counted = met >= 1.0 && won >= 2.0;
+            Ok(Seen::from_option(counted.then_some(()), || {
+                format!("{met} deadlines met, {won} attempts won")
+            }))
+        })
+        .await?;
+        let page = world.operator.get("/metrics").await?;
+        let missing: Vec<&str> = FAMILIES
+            .iter()
+            .filter(|(name, kind)| !page.contains(&format!("# TYPE {name} {kind}\n")))
+            .map(|(name, _)| *name)
+            .collect();
+        ensure!(missing.is_empty(), "missing: {missing:?} in\n{page}");
+        for path in ["/healthz", "/readyz"] {
+            world.operator.get(path).await?;
+        }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn killed_in_the_middle_it_launches_nothing_twice_and_loses_nothing() {
+    scenario(Needs::OperatorPod, Company::Alone, async |world| {
+        let template = shell(r#"sleep $((4 + JOB_COMPLETION_INDEX * 2))"#);
+        let spec = json!({
+            "completions": 8,
+            "parallelism": 4,
+            "speculation": {"mode": "Disabled"},
+            "template": template,
+        });
+        let job = Job::submit(world, "survives", spec).await?;
+        job.wait_pods("the first pod", SOON, |pods| !pods.is_empty())
+            .await?;
+        world.operator.kill_and_await_return().await?;
+        let some_ended = |pods: &[Pod]| pods.iter().any(|pod| ended(pod).is_some());
+        job.wait_pods("the first end", SOON, some_ended).await?;
+        world.operator.kill_and_await_return().await?;
+        let complete = job.wait_complete().await?;
+        let status = status(&complete);
+        assert_eq!(status.completed_indexes, "0-7");
+        let counts = status.attempts;
+        assert_eq!((counts.originals, counts.won), (8, 8), "{counts:?}");
+        assert_eq!(
+            counts.clones + counts.retries + counts.failed,
+            0,
+            "{counts:?}"
+        );
+        assert_books_balance(&complete);
+        let pods = job.pods_ever();
+        let attempts: BTreeSet<(&str, &str)> = pods
+            .iter()
+            .map(|pod| (label(pod, api::LABEL_INDEX), label(pod, api::LABEL_ATTEMPT)))
+            .collect();
+        assert_eq!(
+            (pods.len(), attempts.len()),
+            (8, 8),
+            "pods and attempts ever"
+        );
+        let free = |pods: &[Pod]| !pods.iter().any(is_held);
+        job.wait_pods("finished pods to be let go", SOON, free)
+            .await?;
+        Ok(())
+    })
+    .await;
+}

@@ -1,0 +1,159 @@
+//! How progress reaches the operator, and what of it is believed.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use shed::api;
+use shed_e2e::jobs::{Job, SOON, assert_books_balance, is_true, label, said, shell, status};
+use shed_e2e::scenario::{Company, Needs, World, scenario};
+use shed_e2e::wait::{self, Seen};
+
+use crate::tasks::worker;
+
+/// What the resumed attempt found goes into its termination message.
+const TELL_RESUME: &str = r#"
+if [ "$SHED_ATTEMPT" != 0 ]; then
+    cat "$SHED_RESUME_FILE" > /dev/termination-log
+    exit 0
+fi
+"#;
+
+#[tokio::test]
+async fn hostile_reports_are_refused_and_counted_and_the_last_good_one_stays() {
+    scenario(Needs::Containers, Company::Shared, async |world| {
+        let before = refused(world).await?;
+        let script = format!(
+            r#"
+{TELL_RESUME}
+publish() {{ mv "$SHED_PROGRESS_FILE.new" "$SHED_PROGRESS_FILE"; sleep 3; }}
+echo '{{"progress":0.25,"checkpoint":"a quarter"}}' > "$SHED_PROGRESS_FILE.new"; publish
+for bad in NaN -1 7 nonsense 3/0; do
+    echo "$bad" > "$SHED_PROGRESS_FILE.new"; publish
+done
+yes 0.5 | head -c 10000000 > "$SHED_PROGRESS_FILE.new"; publish
+exit 1
+"#
+        );
+        let spec = json!({
+            "progress": {"file": {}, "periodSeconds": 1},
+            "resume": "Checkpoint",
+            "speculation": {"mode": "Disabled"},
+            "template": shell(&script),
+        });
+        let job = Job::submit(world, "hostile", spec).await?;
+        let ended = job.wait_complete().await?;
+        assert_eq!(resumed_at(&job)?, (0.25, "a quarter".to_owned()));
+        let attempts = status(&ended).attempts;
+        assert_eq!((attempts.failed, attempts.retries, attempts.won), (1, 1, 1));
+        assert_books_balance(&ended);
+        let after = refused(world).await?;
+        ensure!(
+            after - before >= 6.0,
+            "{} refusals were counted for 6 bad reports",
+            after - before
+        );
+        Ok(())
+    })
+    .await;
+}
+
+async fn refused(world: &World) -> Result<f64> {
+    world
+        .operator
+        .metric("shed_progress_refused_total", &[])
+        .await
+}
+
+/// Progress and checkpoint that the retry was given.
+fn resumed_at(job: &Job<'_>) -> Result<(f64, String)> {
+    let pods = job.pods_ever();
+    let retry = pods
+        .iter()
+        .find(|pod| label(pod, api::LABEL_KIND) == "retry")
+        .context("no retry")?;
+    let point: Value = serde_json::from_str(said(retry))
+        .with_context(|| format!("the retry's resume file: {:?}", said(retry)))?;
+    let progress = point["progress"].as_f64().context("no progress")?;
+    let checkpoint = point["checkpoint"].as_str().context("no checkpoint")?;
+    Ok((progress, checkpoint.to_owned()))
+}
+
+#[tokio::test]
+async fn a_task_may_serve_its_progress_itself() {
+    scenario(Needs::Containers, Company::Shared, async |world| {
+        let script = format!(
+            r#"
+{TELL_RESUME}
+mkdir -p /tmp/served
+echo '{{"progress":"2/5","checkpoint":"two of five"}}' > /tmp/served/state
+httpd -p 8081 -h /tmp/served
+sleep 6
+exit 1
+"#
+        );
+        let spec = json!({
+            "progress": {"httpGet": {"port": 8081, "path": "/state"}, "periodSeconds": 1},
+            "resume": "Checkpoint",
+            "speculation": {"mode": "Disabled"},
+            "template": shell(&script),
+        });
+        let job = Job::submit(world, "serves", spec).await?;
+        let ended = job.wait_complete().await?;
+        assert_eq!(resumed_at(&job)?, (0.4, "two of five".to_owned()));
+        assert_books_balance(&ended);
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn attempts_that_do_not_answer_are_told() {
+    scenario(Needs::Containers, Company::Shared, async |world| {
+        let spec = json!({
+            "progress": {"httpGet": {"port": 8082}, "periodSeconds": 1},
+            "speculation": {"mode": "Disabled"},
+            "template": shell("sleep 300"),
+        });
+        let job = Job::submit(world, "silent", spec).await?;
+        job.wait_true(api::PROGRESS_UNREACHABLE, api::reason::NO_ANSWER, SOON)
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn pocd_is_told_while_a_job_runs_and_its_series_go_with_it() {
+    scenario(Needs::Containers, Company::Shared, async |world| {
+        let spec = json!({
+            "completions": 2,
+            "progress": {"file": {}, "periodSeconds": 1},
+            "template": shell(&worker(30, 0.5, 0.5, ":")),
+        });
+        let job = Job::submit(world, "told", spec).await?;
+        let told = job.wait("a PoCD while it runs", SOON, tells_pocd).await?;
+        let pocd: f64 = status(&told).pocd.unwrap_or_default().parse()?;
+        ensure!((0.0..=1.0).contains(&pocd), "PoCD {pocd}");
+        let series = format!("shed_job_pocd{{namespace=\"{}\"", world.namespace);
+        wait_series(world, &series, true).await?;
+        job.wait_complete().await?;
+        wait_series(world, &series, false).await
+    })
+    .await;
+}
+
+/// At its end a job's PoCD is known without any estimate.
+pub fn tells_pocd(job: &api::DeadlineJob) -> bool {
+    status(job).pocd.is_some() && !is_true(job, api::COMPLETE)
+}
+
+async fn wait_series(world: &World, series: &str, there: bool) -> Result<()> {
+    let what = format!("series {series} there: {there}");
+    wait::until(&what, SOON, || async {
+        let page = world.operator.get("/metrics").await?;
+        let found = page.lines().any(|line| line.starts_with(series));
+        Ok(Seen::from_option((found == there).then_some(()), || {
+            format!("there: {found}")
+        }))
+    })
+    .await
+}

@@ -1,0 +1,268 @@
+//! Tasks that are too slow, and their clones.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use serde_json::{Value, json};
+use shed::api;
+use shed_e2e::jobs::{
+    Job, SOON, assert_books_balance, condition, ended, label, node, said, shell, status,
+};
+use shed_e2e::scenario::{Company, Needs, scenario};
+use shed_e2e::wait;
+
+use crate::progress::tells_pocd;
+use crate::tasks::{first_unit, worker};
+
+/// A job of 4 tasks of some 8 seconds; the first attempt of task 0 would take some 80.
+fn with_straggler(template: &Value, resume: &str) -> Value {
+    json!({
+        "completions": 4,
+        "deadline": {"within": "60s"},
+        "progress": {"file": {}, "periodSeconds": 1},
+        "resume": resume,
+        "template": template,
+    })
+}
+
+/// The attempts of task 0, in their order.
+fn attempts_of_task_0(job: &Job<'_>) -> Vec<Pod> {
+    let mut pods = job.pods_ever();
+    pods.retain(|pod| label(pod, api::LABEL_INDEX) == "0");
+    pods.sort_by_key(|pod| {
+        label(pod, api::LABEL_ATTEMPT)
+            .parse::<u32>()
+            .unwrap_or(u32::MAX)
+    });
+    pods
+}
+
+/// The attempt of task 0 that is left: its winner.
+fn winner_of_task_0(pods: &[Pod]) -> Result<&Pod> {
+    let finished = |pod: &&Pod| wait::phase(pod) == "Succeeded";
+    pods.iter().find(finished).context("task 0 has no winner")
+}
+
+#[tokio::test]
+async fn a_straggler_is_cloned_elsewhere_and_the_loser_deleted() {
+    scenario(Needs::Containers, Company::Shared, async |world| {
+        let template = shell(&worker(40, 0.2, 2.0, ":"));
+        let job = Job::submit(world, "straggles", with_straggler(&template, "Checkpoint")).await?;
+        let ended = job.wait_complete().await?;
+        let status = status(&ended);
+        assert_eq!((status.succeeded, status.attempts.won), (4, 4));
+        assert_eq!(status.attempts.clone_wins, 1);
+        assert_eq!(status.attempts.originals, 4);
+        ensure!(status.attempts.superseded >= 1, "the loser is not counted");
+        assert_eq!((status.attempts.failed, status.attempts.disrupted), (0, 0));
+        assert_books_balance(&ended);
+        ensure!(
+            condition(&ended, api::DEADLINE_MISSED).is_none_or(|c| c.status != "True"),
+            "the deadline was missed in spite of the clone"
+        );
+        let four = |pods: &[Pod]| pods.len() == 4;
+        let left = job.wait_pods("losers to be gone", SOON, four).await?;
+        let tasks: BTreeSet<&str> = left
+            .iter()
+            .map(|pod| label(pod, api::LABEL_INDEX))
+            .collect();
+        assert_eq!(tasks.len(), 4, "one winner each");
+
+        let attempts = attempts_of_task_0(&job);
+        let winner = winner_of_task_0(&attempts)?;
+        assert_eq!(label(winner, api::LABEL_KIND), "clone");
+        let original = &attempts[0];
+        assert_eq!(label(original, api::LABEL_KIND), "original");
+        assert_ne!(
+            node(winner),
+            node(original),
+            "the clone runs beside the straggler"
+        );
+        let began = first_unit(said(winner)).context("the clone doesn't say where it began")?;
+        ensure!(began > 1, "the clone began at the beginning");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn every_unit_is_done_once_along_the_chain_that_won() {
+    scenario(Needs::ThisMachine, Company::Shared, async |world| {
+        let folder = SharedFolder::new(&world.namespace)?;
+        let each = r#"echo "$i" >> "/out/$SHED_ATTEMPT_ID""#;
+        let mut template = shell(&worker(40, 0.2, 2.0, each));
+        template["spec"]["volumes"] = json!([{"name": "out", "hostPath": {"path": folder.0}}]);
+        template["spec"]["containers"][0]["volumeMounts"] =
+            json!([{"name": "out", "mountPath": "/out"}]);
+        let job = Job::submit(world, "chain", with_straggler(&template, "Checkpoint")).await?;
+        let ended = job.wait_complete().await?;
+        assert_eq!(status(&ended).attempts.clone_wins, 1);
+        let pods = job.pods_ever();
+        for task in 0..4 {
+            let task = task.to_string();
+            let mut of_task: Vec<&Pod> = pods
+                .iter()
+                .filter(|pod| label(pod, api::LABEL_INDEX) == task)
+                .collect();
+            of_task.sort_by_key(|pod| label(pod, api::LABEL_ATTEMPT).to_owned());
+            let units = folder.winning_chain(&of_task)?;
+            assert_eq!(units, (1..=40).collect::<Vec<u32>>(), "task {task}");
+        }
+        Ok(())
+    })
+    .await;
+}
+
+/// A folder that the tasks see: the local nodes share this machine's file system.
+struct SharedFolder(PathBuf);
+
+impl SharedFolder {
+    fn new(name: &str) -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("shed-{name}"));
+        std::fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+
+    fn units(&self, pod: &Pod) -> Vec<u32> {
+        let content = std::fs::read_to_string(self.0.join(pod.name_any())).unwrap_or_default();
+        content
+            .lines()
+            .filter_map(|line| line.parse().ok())
+            .collect()
+    }
+
+    /// What the winner did, and before it what earlier attempts did up to where it began.
+    fn winning_chain(&self, attempts: &[&Pod]) -> Result<Vec<u32>> {
+        let won = |pod: &&&Pod| wait::phase(pod) == "Succeeded";
+        let winner = attempts.iter().find(won).context("no winner")?;
+        let mut chain = self.units(winner);
+        let first = chain.first().copied().context("the winner did nothing")?;
+        assert_eq!(first_unit(said(winner)), Some(first));
+        let ancestor = attempts
+            .iter()
+            .find(|pod| self.units(pod).contains(&(first - 1)));
+        if let Some(ancestor) = ancestor.filter(|_| first > 1) {
+            let before = self
+                .units(ancestor)
+                .into_iter()
+                .filter(|unit| *unit < first);
+            chain = before.chain(chain).collect();
+        }
+        Ok(chain)
+    }
+}
+
+impl Drop for SharedFolder {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+#[tokio::test]
+async fn a_loser_that_exits_with_0_is_superseded_and_no_second_winner() {
+    scenario(Needs::Containers, Company::Shared, async |world| {
+        // The slow attempt takes the signal for a reason to end well.
+        let script = format!("trap 'exit 0' TERM\n{}", worker(40, 0.2, 2.0, ":"));
+        let mut template = shell(&script);
+        template["spec"]["terminationGracePeriodSeconds"] = json!(20);
+        let job = Job::submit(world, "polite", with_straggler(&template, "Checkpoint")).await?;
+        let complete = job.wait_complete().await?;
+        let attempts = status(&complete).attempts;
+        assert_eq!((attempts.won, attempts.clone_wins), (4, 1));
+        assert_eq!(attempts.failed + attempts.clone_failed, 0);
+        ensure!(attempts.superseded >= 1, "the loser is not counted");
+        assert_books_balance(&complete);
+        let pods = attempts_of_task_0(&job);
+        let loser = pods.first().context("no first attempt")?;
+        let code = ended(loser).map(|end| end.exit_code);
+        assert_eq!(code, Some(0), "the loser didn't get to exit with 0");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn observe_reports_and_launches_nothing() {
+    scenario(Needs::Containers, Company::Shared, async |world| {
+        let refused = async || {
+            let reason = ["reason=\"observe\""];
+            world
+                .operator
+                .metric("shed_clones_refused_total", &reason)
+                .await
+        };
+        let before = refused().await?;
+        let ended = straggle_without_clones(world, "Observe").await?;
+        let told = refused().await? - before;
+        ensure!(told >= 1.0, "the clone that was wanted is not counted");
+        let at_risk = condition(&ended, api::DEADLINE_AT_RISK);
+        ensure!(at_risk.is_some(), "the risk was never judged");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn disabled_launches_nothing() {
+    scenario(Needs::Containers, Company::Shared, async |world| {
+        straggle_without_clones(world, "Disabled").await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// Runs a job with a straggler to its late end, without a clone.
+async fn straggle_without_clones(
+    world: &shed_e2e::scenario::World,
+    mode: &str,
+) -> Result<api::DeadlineJob> {
+    let spec = json!({
+        "completions": 3,
+        "deadline": {"within": "20s"},
+        "onMiss": "Continue",
+        "progress": {"file": {}, "periodSeconds": 1},
+        "resume": "Checkpoint",
+        "speculation": {"mode": mode},
+        "template": shell(&worker(20, 0.2, 1.5, ":")),
+    });
+    let job = Job::submit(world, "alone", spec).await?;
+    if mode == "Observe" {
+        job.wait("a PoCD while it runs", SOON, tells_pocd).await?;
+    }
+    let ended = job.wait_complete().await?;
+    let counts = status(&ended).attempts;
+    assert_eq!((counts.originals, counts.clones, counts.won), (3, 0, 3));
+    assert_books_balance(&ended);
+    assert_eq!(job.pods_ever().len(), 3, "another attempt was launched");
+    Ok(ended)
+}
+
+#[tokio::test]
+async fn a_task_on_a_slow_node_is_overtaken() {
+    scenario(Needs::ThisMachine, Company::Alone, async |world| {
+        let nodes = world.cluster.node_names().await?;
+        let slow = nodes.last().context("no node")?;
+        world.cluster.slow(slow, 0.1).await?;
+        // Work that costs CPU: a slow node makes no sleep longer.
+        let burn = "n=0; while [ $n -lt 30000 ]; do n=$((n + 1)); done";
+        let template = shell(&worker(40, 0.0, 0.0, burn));
+        let mut spec = with_straggler(&template, "Checkpoint");
+        spec["completions"] = json!(nodes.len());
+        let job = Job::submit(world, "slow-node", spec).await?;
+        let ended = job.wait_complete().await?;
+        let counts = status(&ended).attempts;
+        assert_books_balance(&ended);
+        assert_eq!(counts.won, i64::try_from(nodes.len())?);
+        ensure!(counts.clone_wins >= 1, "no clone won: {counts:?}");
+        for pod in job.pods_ever() {
+            if label(&pod, api::LABEL_KIND) == "clone" {
+                assert_ne!(node(&pod), slow, "a clone was put on the slow node");
+            }
+        }
+        Ok(())
+    })
+    .await;
+}
