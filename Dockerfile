@@ -1,14 +1,15 @@
 # The image: one static binary on nothing.
 #
-#   docker build -t shed .                                   compiles in a builder image
-#   docker build -t shed --build-arg BINARY=prebuilt .       takes dist/shed as it is
+#   docker build -t shed .                      compiles in a builder image
+#   docker build -t shed --target prebuilt .    takes dist/shed as it is
 #
 # The second way is for machines that can't pull a builder image: e2e/image.sh
 # compiles with the flags below on the host and hands the result over. Both
-# ways end in the same last stage.
+# ways differ in where the binary comes from, and in nothing else. (A target, and
+# no build argument in a FROM: some builders look for the stages that are needed
+# before they know the argument.)
 
 ARG BUILDER_IMAGE=docker.io/library/rust:1.95-bookworm
-ARG BINARY=build
 
 FROM ${BUILDER_IMAGE} AS build
 WORKDIR /src
@@ -27,12 +28,7 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
     mkdir -p dist; \
     cp "target/$target/release/shed" dist/shed
 
-FROM scratch AS prebuilt
-COPY dist/shed /src/dist/shed
-
-FROM ${BINARY} AS binary
-
-FROM scratch
+FROM scratch AS base
 ARG VERSION=0.1.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="shed" \
@@ -40,8 +36,13 @@ LABEL org.opencontainers.image.title="shed" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-COPY --from=binary --chmod=0755 /src/dist/shed /shed
 # A number, because an empty root has no passwd file to look a name up in, and
 # runAsNonRoot can only be checked against a number.
 USER 65532:65532
 ENTRYPOINT ["/shed"]
+
+FROM base AS prebuilt
+COPY --chown=0:0 --chmod=0755 dist/shed /shed
+
+FROM base
+COPY --from=build --chown=0:0 --chmod=0755 /src/dist/shed /shed

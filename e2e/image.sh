@@ -8,10 +8,9 @@
 #
 # The Dockerfile's builder stage needs an image from a registry. This script
 # needs none: cargo runs on the host with the flags of that stage, incremental
-# from one run to the next, and the Dockerfile is built from its last stages
-# only (BINARY=prebuilt). So the last stage is the one that users get; what is
-# compiled here comes from this host's toolchain and C library, not from the
-# builder image's.
+# from one run to the next, and the Dockerfile's target `prebuilt` takes the
+# result. So the image is made as users make it, but for the compiler and the C
+# library: these are the host's, not the builder image's.
 #
 # Nothing is done when neither the sources nor the toolchain changed.
 #
@@ -75,6 +74,14 @@ say "compiling for $target (some 4 minutes the first time, then seconds)"
 # One target folder for all checkouts: the dependencies are compiled once. It is
 # apart from target/, whose flags differ.
 export CARGO_TARGET_DIR=$cache/target-static
+# Cargo goes by paths relative to the workspace and by times of modification: in
+# another checkout whose files are older than the last build it would take the
+# first checkout's program for up to date.
+if [ "$(cat "$CARGO_TARGET_DIR/.checkout" 2>/dev/null)" != "$root" ]; then
+    "$cargo" clean --quiet --locked --workspace --release --target "$target" >&2
+    mkdir -p "$CARGO_TARGET_DIR"
+    echo "$root" >"$CARGO_TARGET_DIR/.checkout"
+fi
 RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo" \
     "$cargo" build --release --locked --bin shed --target "$target" >&2
 binary=$CARGO_TARGET_DIR/$target/release/shed
@@ -96,7 +103,7 @@ cp "$binary" "$context/dist/shed"
 # run is never taken for a finished one.
 rm -f -- "$out.source"
 "$here/build-image.sh" "$context" "$name:$tag" "$out" \
-    --build-arg BINARY=prebuilt \
+    --target prebuilt \
     --build-arg "VERSION=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)" \
     --build-arg "REVISION=$(git describe --always --dirty --abbrev=40 --exclude '*' 2>/dev/null || echo unknown)" \
     --label "dev.shed.source-digest=sha256:$digest" >/dev/null
