@@ -23,6 +23,16 @@ pub const RELEASE: &str = "shed";
 /// Marks nodes that kwok pretends to run.
 const KWOK_NODE: &str = "kwok.x-k8s.io/node";
 
+/// Where programs look for a proxy.
+pub(crate) const PROXY_VARIABLES: [&str; 6] = [
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+];
+
 /// What runs the pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nodes {
@@ -189,42 +199,52 @@ impl Cluster {
     }
 
     /// Builds the operator's image, brings it in, and installs or upgrades the chart with these
-    /// values on top; returns when the operator is available and runs this image.
+    /// values on top; returns when the operator is available and runs this image. Where nodes are
+    /// simulated no image runs: see [`crate::host_operator::HostOperator`].
     ///
     /// # Errors
     /// If a build, the load, the installation or the roll-out fails.
     pub async fn install_operator(&self, values: &[(&str, &str)]) -> Result<()> {
         let archive = build_operator_image().await?;
         self.load_image(&archive, "shed").await?;
+        self.install_chart(&digest(&archive).await?, values).await?;
+        self.rolled_out().await
+    }
+
+    /// Installs or upgrades the chart. The image's name stays the same from build to build: `digest`
+    /// changes the pod, or an upgrade would leave the old program running.
+    ///
+    /// # Errors
+    /// If helm can't be built or fails.
+    pub async fn install_chart(&self, digest: &str, values: &[(&str, &str)]) -> Result<()> {
+        let helm = run(tool(), &["tool", "helm"])
+            .await
+            .context("building helm")?;
         let name = self.image_name("shed");
         let (repository_part, tag) = name
             .rsplit_once(':')
             .context("an image name without a tag")?;
-        let helm = run(tool(), &["tool", "helm"])
-            .await
-            .context("building helm")?;
-        let mut arguments: Vec<String> = [
-            "upgrade",
-            "--install",
-            RELEASE,
-            "charts/shed",
-            "--create-namespace",
-        ]
-        .map(str::to_owned)
-        .into();
+        let mut arguments: Vec<String> = Vec::new();
+        if self.target == Target::Local {
+            // A proxy of the user's shell doesn't lead to this machine.
+            arguments.extend(PROXY_VARIABLES.iter().map(|name| format!("--unset={name}")));
+        }
+        arguments.extend([helm, "upgrade".to_owned(), "--install".to_owned()]);
+        arguments.extend([
+            RELEASE.to_owned(),
+            "charts/shed".to_owned(),
+            "--create-namespace".to_owned(),
+        ]);
         arguments.extend(["--namespace".to_owned(), OPERATOR_NAMESPACE.to_owned()]);
         arguments.extend([
             "--kubeconfig".to_owned(),
             self.kubeconfig.display().to_string(),
         ]);
-        // The image's name stays the same from build to build: without a change in the pod an upgrade
-        // would leave the old program running.
-        let digest = digest(&archive).await?;
         let image = [
             ("image.repository", repository_part),
             ("image.tag", tag),
             ("image.pullPolicy", "IfNotPresent"),
-            (r"podAnnotations.shed\.dev/e2e-image", digest.as_str()),
+            (r"podAnnotations.shed\.dev/e2e-image", digest),
         ];
         for (key, value) in &image {
             arguments.extend(["--set-string".to_owned(), format!("{key}={value}")]);
@@ -232,10 +252,10 @@ impl Cluster {
         for (key, value) in values {
             arguments.extend(["--set".to_owned(), format!("{key}={value}")]);
         }
-        run_quietly(helm, &arguments)
+        run_quietly("env", &arguments)
             .await
             .context("installing the chart")?;
-        self.rolled_out().await
+        Ok(())
     }
 
     /// Waits until the operator's Deployment is available and its old pod is gone.

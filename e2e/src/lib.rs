@@ -4,6 +4,7 @@
 pub mod cluster;
 pub mod command;
 pub mod demo;
+pub mod host_operator;
 pub mod jobs;
 pub mod operator;
 pub mod picture;

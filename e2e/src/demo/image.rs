@@ -35,13 +35,7 @@ pub async fn build(cluster: &Cluster, text: &Text) -> Result<PathBuf> {
     if archive.exists() && std::fs::read_to_string(&note).is_ok_and(|before| before == made_of) {
         return Ok(archive);
     }
-    build_image(
-        &folder,
-        &name,
-        &archive,
-        &["--build-arg", "BINARY=prebuilt"],
-    )
-    .await?;
+    build_image(&folder, &name, &archive, &["--target", "prebuilt"]).await?;
     std::fs::write(&note, &made_of)?;
     Ok(archive)
 }

@@ -13,11 +13,14 @@ pub const CLAIM: &str = "wordcount";
 /// Where pods see the shared volume.
 const DATA: &str = "/data";
 
+/// Holds a simulated pod back until its duration is drawn; see [`super::kwok`].
+pub const GATE: &str = "shed.dev/demo-draw";
+
 /// What one run is made of; the same for all three.
 pub struct Work {
     pub image: String,
-    /// The text's file name.
-    pub input: String,
+    /// The text's file name; none if the pods are simulated.
+    pub input: Option<String>,
     pub tasks: i32,
 }
 
@@ -32,17 +35,31 @@ impl Work {
     /// One container that counts a part of the text. The job's name comes from a label that both
     /// controllers set, so that the very same template serves all three runs.
     fn template(&self) -> Value {
+        let Some(input) = &self.input else {
+            return self.simulated();
+        };
         let arguments = [
             "task".to_owned(),
             // shed says so itself, in SHED_COMPLETIONS; a batch/v1 Job doesn't.
             format!("-tasks={}", self.tasks),
-            format!("-input={DATA}/input/{}", self.input),
+            format!("-input={DATA}/input/{input}"),
             format!("-state={DATA}/state/$(JOB_NAME)"),
             format!("-out={DATA}/out/$(JOB_NAME)"),
         ];
         let label = format!("metadata.labels['{}']", api::LABEL_BATCH_JOB_NAME);
         let env = json!([{"name": "JOB_NAME", "valueFrom": {"fieldRef": {"fieldPath": label}}}]);
         json!({"spec": self.pod_spec(&arguments, &env)})
+    }
+
+    /// A pod of which only the life is played.
+    fn simulated(&self) -> Value {
+        let resources = json!({"requests": {"cpu": "100m", "memory": "64Mi"}});
+        json!({"spec": {
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 5,
+            "schedulingGates": [{"name": GATE}],
+            "containers": [{"name": "wordcount", "image": self.image, "resources": resources}],
+        }})
     }
 
     fn pod_spec(&self, arguments: &[String], env: &Value) -> Value {
@@ -93,19 +110,22 @@ impl Work {
     /// If the manifest doesn't have the DeadlineJob's form: a mistake in this file.
     pub fn deadline_job(&self, name: &str, wish: &Wish<'_>) -> Result<DeadlineJob> {
         let template: PodTemplateSpec = typed(self.template())?;
-        typed(json!({
+        let mut job = json!({
             "metadata": {"name": name, "namespace": NAMESPACE},
             "spec": {
                 "completions": self.tasks,
                 "deadline": {"within": format!("{}s", wish.within_seconds)},
                 "idempotency": "Safe",
-                "progress": {"file": {}, "periodSeconds": 1},
-                "resume": "Checkpoint",
                 "onMiss": wish.on_miss,
                 "speculation": {"mode": wish.mode},
                 "template": template,
             },
-        }))
+        });
+        if self.input.is_some() {
+            job["spec"]["progress"] = json!({"file": {}, "periodSeconds": 1});
+            job["spec"]["resume"] = json!("Checkpoint");
+        }
+        typed(job)
     }
 
     /// A pod that runs one command of the word count beside the volume, for clusters whose volumes

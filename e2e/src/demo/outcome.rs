@@ -23,8 +23,8 @@ pub struct Outcome {
     pub kills: usize,
     /// Part of the tasks that winners did not do again, in tasks.
     pub resumed: f64,
-    /// Whether the merged result equals the single-process count.
-    pub equal: bool,
+    /// Whether the merged result equals the single-process count; none if there is no result.
+    pub equal: Option<bool>,
 }
 
 impl Outcome {
@@ -35,7 +35,7 @@ impl Outcome {
         run: &Followed,
         created: Timestamp,
         deadline: i64,
-        equal: bool,
+        equal: Option<bool>,
     ) -> Self {
         let seconds = run.completed.then(|| last_win(&run.attempts)).flatten();
         let seconds = seconds.map(|end| end.duration_since(created).as_secs_f64());
@@ -106,7 +106,7 @@ pub fn deadline_seconds(healthy: f64, waves: u32) -> i64 {
 
 /// The closing table.
 #[must_use]
-pub fn results(outcomes: &[Outcome], deadline: i64, healthy: f64) -> String {
+pub fn results(outcomes: &[&Outcome], deadline: i64, healthy: f64) -> String {
     let yes = |value: bool, yes: &str, no: &str| if value { yes.to_owned() } else { no.to_owned() };
     let mut rows = vec![
         [
@@ -133,15 +133,9 @@ pub fn results(outcomes: &[Outcome], deadline: i64, healthy: f64) -> String {
             outcome.clones.to_string(),
             outcome.kills.to_string(),
             format!("{:.1} s", outcome.resumed * healthy),
-            yes(
-                outcome.equal,
-                "equal",
-                if outcome.seconds.is_some() {
-                    "DIFFERS"
-                } else {
-                    "none"
-                },
-            ),
+            outcome
+                .equal
+                .map_or_else(|| "none".to_owned(), |equal| yes(equal, "equal", "DIFFERS")),
         ]);
     }
     table(&rows)
@@ -185,7 +179,7 @@ mod tests {
             &clone_wins(),
             Timestamp::from_second(0).unwrap(),
             15,
-            true,
+            Some(true),
         );
         assert_eq!((outcome.seconds, outcome.met), (Some(15.0), true));
         assert_eq!((outcome.clones, outcome.kills), (1, 1));
@@ -196,7 +190,7 @@ mod tests {
                 &clone_wins(),
                 Timestamp::from_second(0).unwrap(),
                 14,
-                true
+                Some(true)
             )
             .met
         );

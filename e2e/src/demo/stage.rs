@@ -1,0 +1,238 @@
+//! What the runs need, and the three runs themselves.
+
+use anyhow::{Context, Result};
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::Job;
+use kube::api::PostParams;
+use kube::{Api, Resource};
+use shed::api::DeadlineJob;
+
+use super::live::{self, Followed};
+use super::manifest::{Wish, Work};
+use super::outcome::{self, Outcome};
+use super::screen::Screen;
+use super::storage::Storage;
+use super::text::Text;
+use super::{NAMESPACE, image};
+use crate::cluster::{Cluster, Nodes};
+use crate::command::run_quietly;
+
+/// Tasks that the text is split into; all may run at once, so that there is one wave of them.
+const TASKS: i32 = 12;
+const WAVES: u32 = 1;
+/// What is left to the slow node.
+const SLOW_SHARE: f64 = 0.2;
+
+/// Everything that the runs need.
+pub struct Stage<'a> {
+    cluster: &'a Cluster,
+    screen: &'a Screen,
+    work: Work,
+    /// Where results are, and what they must equal; none if pods are simulated.
+    results: Option<(Storage, String)>,
+    slow_node: Option<String>,
+}
+
+/// The three outcomes of one repetition.
+pub struct Round {
+    pub plain: Outcome,
+    pub observe: Outcome,
+    pub enabled: Outcome,
+}
+
+impl<'a> Stage<'a> {
+    /// Text, images, operator, volume, and a slow node.
+    pub async fn real(cluster: &'a Cluster, screen: &'a Screen) -> Result<Self> {
+        let say = |what: &str| screen.say("demo", what);
+        let text = Text::prepare(say).await?;
+        let (distinct, words) = text.words();
+        say(&format!(
+            "the text: {:.1} MB, {words} words, {distinct} different",
+            megabytes(text.bytes)
+        ));
+        say("building and loading the images, installing the chart");
+        let archive = image::build(cluster, &text).await?;
+        cluster.load_image(&archive, "wordcount").await?;
+        cluster.install_operator(&[]).await?;
+        cluster.fresh_namespace(NAMESPACE).await?;
+        let work = Work {
+            image: cluster.image_name("wordcount"),
+            input: Some(text.name.clone()),
+            tasks: TASKS,
+        };
+        let storage = Storage::set_up(cluster, &text, &work).await?;
+        let slow_node = slow_a_node(cluster, screen).await?;
+        Ok(Self {
+            cluster,
+            screen,
+            work,
+            results: Some((storage, text.expected)),
+            slow_node,
+        })
+    }
+
+    /// Only a namespace: nothing is really done.
+    pub async fn simulated(cluster: &'a Cluster, screen: &'a Screen) -> Result<Self> {
+        cluster.fresh_namespace(NAMESPACE).await?;
+        let work = Work {
+            image: "simulated".to_owned(),
+            input: None,
+            tasks: TASKS,
+        };
+        Ok(Self {
+            cluster,
+            screen,
+            work,
+            results: None,
+            slow_node: None,
+        })
+    }
+
+    /// The batch/v1 Job, from which the deadline follows, and the two DeadlineJobs.
+    pub async fn three_runs(&self, round: u32) -> Result<Round> {
+        self.screen.heading("1. batch/v1 Job");
+        let name = format!("plain-{round}");
+        let (run, created) = self.run_plain(&name).await?;
+        let healthy = outcome::healthy_seconds(&run.attempts, self.slow_node.as_deref())
+            .context("no task of the batch/v1 Job ended on a healthy node")?;
+        let deadline = outcome::deadline_seconds(healthy, WAVES);
+        let equal = self.is_equal(&name, &run).await?;
+        let plain = Outcome::judge("batch/v1 Job", &run, created, deadline, equal);
+        let factor = outcome::DEADLINE_FACTOR;
+        let whose = if self.slow_node.is_some() {
+            "the median task on nodes that aren't slowed"
+        } else {
+            "the median task"
+        };
+        let sum = format!(
+            "deadline = {factor:.1} x {healthy:.1} s ({whose}) x {WAVES} wave = {deadline} s"
+        );
+        self.screen.say("demo", &sum);
+
+        self.screen
+            .heading("2. DeadlineJob, mode Observe: decides and reports, launches nothing");
+        let wish = Wish {
+            mode: "Observe",
+            on_miss: "Continue",
+            within_seconds: deadline,
+        };
+        let observe = self
+            .run_deadline_job(round, "DeadlineJob Observe", &wish)
+            .await?;
+
+        self.screen.heading("3. DeadlineJob, mode Enabled");
+        let wish = Wish {
+            mode: "Enabled",
+            on_miss: "Fail",
+            within_seconds: deadline,
+        };
+        let enabled = self
+            .run_deadline_job(round, "DeadlineJob Enabled", &wish)
+            .await?;
+
+        self.screen.heading("The same tasks, three times:");
+        println!(
+            "{}",
+            outcome::results(&[&plain, &observe, &enabled], deadline, healthy)
+        );
+        Ok(Round {
+            plain,
+            observe,
+            enabled,
+        })
+    }
+
+    async fn run_plain(&self, name: &str) -> Result<(Followed, Timestamp)> {
+        let jobs: Api<Job> = Api::namespaced(self.cluster.client(), NAMESPACE);
+        let job = jobs
+            .create(&PostParams::default(), &self.work.job(name)?)
+            .await?;
+        let run = self.follow(name, "plain").await?;
+        Ok((run, created(&job)?))
+    }
+
+    async fn run_deadline_job(
+        &self,
+        round: u32,
+        label: &'static str,
+        wish: &Wish<'_>,
+    ) -> Result<Outcome> {
+        let who = wish.mode.to_lowercase();
+        let name = format!("{who}-{round}");
+        let jobs: Api<DeadlineJob> = Api::namespaced(self.cluster.client(), NAMESPACE);
+        let job = jobs
+            .create(
+                &PostParams::default(),
+                &self.work.deadline_job(&name, wish)?,
+            )
+            .await?;
+        let run = self.follow(&name, &who).await?;
+        let equal = self.is_equal(&name, &run).await?;
+        Ok(Outcome::judge(
+            label,
+            &run,
+            created(&job)?,
+            wish.within_seconds,
+            equal,
+        ))
+    }
+
+    async fn follow(&self, name: &str, who: &str) -> Result<Followed> {
+        let tasks = usize::try_from(self.work.tasks)?;
+        live::follow(&self.cluster.client(), name, who, tasks, self.screen).await
+    }
+
+    /// Whether the run's merged result is what a single process counts; none without a result.
+    async fn is_equal(&self, name: &str, run: &Followed) -> Result<Option<bool>> {
+        let Some((storage, expected)) = self.results.as_ref().filter(|_| run.completed) else {
+            return Ok(None);
+        };
+        Ok(Some(storage.merged(name, &self.work).await? == *expected))
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
+
+fn created(job: &impl Resource) -> Result<Timestamp> {
+    let created = job.meta().creation_timestamp.as_ref();
+    Ok(created.context("the apiserver gave no creation time")?.0)
+}
+
+/// Slows the second of the nodes; which one doesn't matter.
+async fn slow_a_node(cluster: &Cluster, screen: &Screen) -> Result<Option<String>> {
+    let nodes = cluster.node_names().await?;
+    let node = nodes.get(1).context("the demo needs at least two nodes")?;
+    let Some(existing) = cluster.existing() else {
+        cluster.slow(node, SLOW_SHARE).await?;
+        screen.say("demo", &format!("node {node} now has a fifth of its CPU"));
+        return Ok(Some(node.clone()));
+    };
+    let Some(command) = &existing.slow_node else {
+        let how = "SHED_SLOW_NODE='docker update --cpus 0.1 {node}'";
+        screen.say(
+            "demo",
+            &format!("no node is slowed (as {how} would do with kind): expect no straggler"),
+        );
+        return Ok(None);
+    };
+    let line = command.replace("{node}", node);
+    run_quietly("sh", &["-c", &line])
+        .await
+        .context("SHED_SLOW_NODE")?;
+    screen.say("demo", &format!("node {node} is slow now: {line}"));
+    Ok(Some(node.clone()))
+}
+
+/// Takes the cap off every node of ours. What the user's own command did, only the user can undo.
+pub async fn lift_slowness(cluster: &Cluster) -> Result<()> {
+    if cluster.existing().is_some() || cluster.nodes() == Nodes::Kwok {
+        return Ok(());
+    }
+    for node in cluster.node_names().await? {
+        cluster.slow(&node, 1.0).await?;
+    }
+    Ok(())
+}
