@@ -1,6 +1,7 @@
 #!/bin/bash
 # Proves what README.md promises, on a cluster of its own beside any other.
 # Needs root and takes about two minutes once everything is built.
+# shellcheck disable=SC2016 # what is in single quotes is for another shell
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -8,6 +9,7 @@ scratch=$(mktemp -d)
 export SHED_CLUSTER_STATE=$scratch/cluster
 id=$(printf %s "$SHED_CLUSTER_STATE" | sha256sum | cut -c1-6)
 cluster=$here/cluster
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/shed
 passed=0
 failed=0
 
@@ -114,8 +116,8 @@ host_reaches() { timeout 3 bash -c "exec 3<>/dev/tcp/$1/$2"; }
 
 pod_reaches() { kubectl exec "$1" -- sh -c "nc -w 3 $2 $3 </dev/null"; }
 
-# The apiserver's own words, fetched by a pod with its own credentials. The
-# test image has no TLS client that works, so its answer to plain HTTP must do.
+# The test image has no TLS client that works, so what the apiserver answers to
+# plain HTTP must do.
 pod_reaches_apiserver() {
     kubectl exec "$1" -- sh -c \
         'printf "GET / HTTP/1.0\r\n\r\n" | nc -w 3 $KUBERNETES_SERVICE_HOST 443 | grep -q "HTTP request to an HTTPS server"'
@@ -148,6 +150,40 @@ quick_up() {
 
 kill_component() { # kill_component NAME: kill -9 by the recorded process id
     kill -9 "$(cut -d' ' -f1 "$SHED_CLUSTER_STATE/pids/$1")"
+}
+
+# Runs a command as a user with no rights, for a cluster of fake nodes.
+fake=$scratch/nobody/state
+as_nobody() {
+    setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$scratch/nobody" \
+        XDG_CACHE_HOME="$scratch/nobody/cache" SHED_CLUSTER_STATE="$fake" \
+        KUBECONFIG="$fake/kubeconfig" PATH="$(echo "$scratch"/nobody/cache/shed/kube-*/bin):$PATH" "$@"
+}
+
+fake_job() { # fake_job NAME MILLISECONDS EXIT_CODE CONDITION
+    local began
+    began=$(date +%s%N)
+    as_nobody kubectl apply -f - <<EOF || return
+apiVersion: batch/v1
+kind: Job
+metadata: {name: $1}
+spec:
+  backoffLimit: 0
+  template:
+    metadata: {annotations: {shed.dev/kwok-run-ms: "$2", shed.dev/kwok-exit-code: "$3"}}
+    spec:
+      restartPolicy: Never
+      initContainers: [{name: sidecar, image: none, restartPolicy: Always}]
+      containers: [{name: main, image: none}, {name: second, image: none}]
+EOF
+    as_nobody kubectl wait --for=condition="$4" "job/$1" --timeout=30s || return
+    [ $((($(date +%s%N) - began) / 1000000)) -ge "$2" ]
+}
+
+finished_containers() {
+    local at=state.terminated.finishedAt
+    as_nobody kubectl get pods --selector="job-name=$1" --output=jsonpath="
+        {.items[0].status.containerStatuses[*].$at} {.items[0].status.initContainerStatuses[*].$at}" | wc -w
 }
 
 # Starts an `up` and kills it -9 as soon as a file or folder has appeared.
@@ -219,7 +255,8 @@ for wrong in "n9 0.5" "n1 2" "n1 0" "n1 x"; do
     check "slow $wrong is refused" not "$cluster" slow $wrong
 done
 
-archives=("${XDG_CACHE_HOME:-$HOME/.cache}"/shed/images-*/busybox.tar)
+archives=("$cache"/images-*/busybox.tar)
+check "load imports an image" "$cluster" load "${archives[0]}"
 check "loading an image again imports nothing" bash -c '"$0" load "$1" 2>&1 | grep -q "has it already"' "$cluster" "${archives[0]}"
 check "load refuses what is no image" not "$cluster" load "$here/README.md"
 
@@ -247,8 +284,20 @@ for moment in cluster.json "/run/shed-$id/netns" pids/etcd nodes/n2/loaded pids/
 done
 
 check "up after all that" "$cluster" up
-check "fake nodes run beside it" env SHED_CLUSTER_STATE="$scratch/fake" "$cluster" up --nodes kwok --count 3
-check "and go alone" env SHED_CLUSTER_STATE="$scratch/fake" "$cluster" down
+check "kwok is built" "$cluster" tool kwok
+mkdir -p "$scratch/nobody/cache/shed"
+cp -r "$cache"/kube-*/ "$cache"/kwok-*/ "$cache"/manager-*/ "$scratch/nobody/cache/shed/"
+chmod 711 "$scratch"
+chown -R 65534:65534 "$scratch/nobody"
+check "fake nodes run beside it, without root" as_nobody "$cluster" up --count 3
+check "a fake job runs for as long as its annotation says" fake_job good 1500 0 Complete
+check "all its containers say when they ended, the sidecar too" \
+    bash -c '[ "$1" = 3 ]' - "$(finished_containers good)"
+check "a fake job fails with the exit code of its annotation" fake_job bad 200 7 Failed
+check "the containers of a fake pod have that exit code" bash -c '[ "$1" = 7 ]' - "$(as_nobody kubectl get pods \
+    --selector=job-name=bad --output=jsonpath='{.items[0].status.containerStatuses[0].state.terminated.exitCode}')"
+check "fake nodes go alone" as_nobody "$cluster" down
+check "and leave no file" test ! -e "$fake"
 check "the real nodes are untouched" "$cluster" status
 check "the last down" "$cluster" down
 nothing_left "at the end"
