@@ -99,7 +99,10 @@ has_fake_nodes_only() {
 
 start_on_this_machine() {
     kubectl apply --server-side --force-conflicts -f crds/deadlinejobs.yaml >&2
-    "$("$cluster" tool helm)" template shed charts/shed --show-only templates/admissionpolicy.yaml |
+    local version
+    version=$(kubectl version -o json | sed -n '/serverVersion/,$s/.*"gitVersion": "\(v[0-9.]*\).*/\1/p')
+    "$("$cluster" tool helm)" template shed charts/shed --kube-version "$version" \
+        --show-only templates/admissionpolicy.yaml |
         kubectl apply -f - >&2
     cargo build --bin shed >&2
     SHED_E2E_OPERATOR_ADDRESS=127.0.0.1:$((18000 + RANDOM % 1000))

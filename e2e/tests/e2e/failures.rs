@@ -1,12 +1,15 @@
 //! Attempts that fail.
 
 use anyhow::{Result, ensure};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::DeleteParams;
+use kube::{Api, ResourceExt};
 use serde_json::json;
 use shed::api;
 use shed_e2e::jobs::{
     Job, SOON, assert_books_balance, is_true, label, shell, shell_or_fake, status,
 };
-use shed_e2e::scenario::{Company, Needs, scenario};
+use shed_e2e::scenario::{Company, Needs, World, scenario};
 
 #[tokio::test]
 async fn a_task_that_fails_for_good_fails_the_job_but_not_the_other_tasks() {
@@ -66,6 +69,29 @@ async fn a_failure_within_the_limit_is_retried() {
 }
 
 #[tokio::test]
+async fn a_restart_in_place_is_no_attempt_of_its_own() {
+    scenario(Needs::Containers, Company::Shared, async |world| {
+        // The pod's volume outlives its containers.
+        let mut template = shell("[ -f /kept/here ] || { touch /kept/here; exit 1; }");
+        template["spec"]["restartPolicy"] = json!("OnFailure");
+        template["spec"]["volumes"] = json!([{"name": "kept", "emptyDir": {}}]);
+        template["spec"]["containers"][0]["volumeMounts"] =
+            json!([{"name": "kept", "mountPath": "/kept"}]);
+        let job = Job::submit(world, "restarts", json!({"template": template})).await?;
+        let ended = job.wait_complete().await?;
+        let attempts = status(&ended).attempts;
+        assert_eq!(
+            (attempts.originals, attempts.retries, attempts.failed),
+            (1, 0, 0)
+        );
+        assert_eq!(job.pods_ever().len(), 1);
+        assert_books_balance(&ended);
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_pod_that_somebody_deletes_is_replaced_and_spends_no_back_off() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let template = shell_or_fake(r#"[ "$SHED_ATTEMPT" != 0 ] || sleep 300"#, 6000, 0);
@@ -85,13 +111,9 @@ async fn a_pod_that_somebody_deletes_is_replaced_and_spends_no_back_off() {
     .await;
 }
 
-async fn delete_pod(
-    world: &shed_e2e::scenario::World,
-    pod: &k8s_openapi::api::core::v1::Pod,
-) -> Result<()> {
-    use kube::ResourceExt;
-    let pods: kube::Api<k8s_openapi::api::core::v1::Pod> = world.api();
-    pods.delete(&pod.name_any(), &kube::api::DeleteParams::default())
-        .await?;
+async fn delete_pod(world: &World, pod: &Pod) -> Result<()> {
+    let pods: Api<Pod> = world.api();
+    let as_a_user_does = DeleteParams::default();
+    pods.delete(&pod.name_any(), &as_a_user_does).await?;
     Ok(())
 }

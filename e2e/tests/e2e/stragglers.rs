@@ -11,7 +11,7 @@ use shed::api;
 use shed_e2e::jobs::{
     Job, SOON, assert_books_balance, condition, ended, label, node, said, shell, status,
 };
-use shed_e2e::scenario::{Company, Needs, scenario};
+use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait;
 
 use crate::progress::tells_pocd;
@@ -195,7 +195,8 @@ async fn observe_reports_and_launches_nothing() {
                 .await
         };
         let before = refused().await?;
-        let ended = straggle_without_clones(world, "Observe").await?;
+        let observe = json!({"speculation": {"mode": "Observe"}});
+        let ended = straggle_without_clones(world, &observe).await?;
         let told = refused().await? - before;
         ensure!(told >= 1.0, "the clone that was wanted is not counted");
         let at_risk = condition(&ended, api::DEADLINE_AT_RISK);
@@ -208,28 +209,38 @@ async fn observe_reports_and_launches_nothing() {
 #[tokio::test]
 async fn disabled_launches_nothing() {
     scenario(Needs::Containers, Company::Shared, async |world| {
-        straggle_without_clones(world, "Disabled").await?;
+        let disabled = json!({"speculation": {"mode": "Disabled"}});
+        straggle_without_clones(world, &disabled).await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_task_that_must_not_run_twice_is_never_cloned() {
+    scenario(Needs::Containers, Company::Shared, async |world| {
+        let none = json!({"idempotency": "None"});
+        straggle_without_clones(world, &none).await?;
         Ok(())
     })
     .await;
 }
 
 /// Runs a job with a straggler to its late end, without a clone.
-async fn straggle_without_clones(
-    world: &shed_e2e::scenario::World,
-    mode: &str,
-) -> Result<api::DeadlineJob> {
-    let spec = json!({
+async fn straggle_without_clones(world: &World, change: &Value) -> Result<api::DeadlineJob> {
+    let mut spec = json!({
         "completions": 3,
         "deadline": {"within": "20s"},
         "onMiss": "Continue",
         "progress": {"file": {}, "periodSeconds": 1},
         "resume": "Checkpoint",
-        "speculation": {"mode": mode},
         "template": shell(&worker(20, 0.2, 1.5, ":")),
     });
+    if let (Some(spec), Some(change)) = (spec.as_object_mut(), change.as_object()) {
+        spec.extend(change.clone());
+    }
     let job = Job::submit(world, "alone", spec).await?;
-    if mode == "Observe" {
+    if change["speculation"]["mode"] == "Observe" {
         job.wait("a PoCD while it runs", SOON, tells_pocd).await?;
     }
     let ended = job.wait_complete().await?;
