@@ -53,13 +53,13 @@ trap 'kubectl delete namespace "$ns" --ignore-not-found --wait=false >/dev/null'
 for verb in get list watch delete; do may "$operator" yes "$verb" deadlinejobs.shed.dev; done
 for verb in update patch; do may "$operator" yes "$verb" deadlinejobs.shed.dev --subresource status; done
 may "$operator" yes update deadlinejobs.shed.dev --subresource finalizers
-for verb in get list watch create delete patch update; do may "$operator" yes "$verb" pods; done
-for verb in get list watch; do may "$operator" yes "$verb" nodes; done
+for verb in get list watch create delete patch; do may "$operator" yes "$verb" pods; done
+for verb in list watch; do may "$operator" yes "$verb" nodes; done
 may "$operator" yes create events
 may "$operator" yes create events.events.k8s.io
 may "$operator" no create deadlinejobs.shed.dev
 may "$operator" no update deadlinejobs.shed.dev
-may "$operator" no deletecollection pods
+for verb in update deletecollection; do may "$operator" no "$verb" pods; done
 for verb in get list watch; do may "$operator" no "$verb" secrets; done
 for sub in exec attach portforward ephemeralcontainers; do may "$operator" no create pods --subresource "$sub"; done
 for verb in update patch delete; do may "$operator" no "$verb" nodes; done
