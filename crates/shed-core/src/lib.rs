@@ -7,18 +7,23 @@
 //! - [`optimize`]: who gets the room that is left for clones.
 //! - [`plan`]: the actions and the report that explains them.
 //! - [`plan_check`]: what must hold of any plan.
+//! - [`policy`]: what the operator's user may choose; Shed+ on live jobs.
 //!
 //! No Kubernetes, no async, no clock, no files, no environment, no logging, no hash order, and
 //! transcendental functions from `libm` alone: a run is bit-identical on every machine.
 
+pub mod capacity;
+pub mod decide;
 pub mod estimate;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 pub mod ids;
 pub mod index_set;
+pub mod memory;
 pub mod optimize;
 pub mod plan;
 pub mod plan_check;
+pub mod policy;
 pub mod resources;
 pub mod settle;
 pub mod snapshot;

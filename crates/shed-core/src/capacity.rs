@@ -1,0 +1,349 @@
+//! Capacity as the papers' slots on real nodes: how much attempts may use altogether, how
+//! much they use, and where there is room for one more. Room only shrinks within a pass:
+//! what a kill frees is there in a later pass, when the attempt is gone.
+
+use std::collections::BTreeSet;
+
+use crate::ids::{AttemptNumber, TaskIndex};
+use crate::resources::Resources;
+use crate::snapshot::{AttemptKind, JobPhase, JobSnapshot, NodeIndex, Snapshot};
+
+/// What attempts may use altogether: per resource min(λ·A, A − requests of other pods), A
+/// being what the nodes have that some active job may use.
+#[must_use]
+pub fn usable(snapshot: &Snapshot, capacity_share: f64) -> Resources {
+    let active = snapshot
+        .jobs
+        .iter()
+        .filter(|job| job.phase == JobPhase::Active);
+    let eligible: BTreeSet<NodeIndex> = active
+        .flat_map(|job| job.eligible_nodes.iter().copied())
+        .collect();
+    let mut all = Resources::default();
+    let mut left_by_others = Resources::default();
+    for node in eligible
+        .iter()
+        .filter_map(|node| snapshot.nodes.get(node.0))
+    {
+        all.add(&node.allocatable);
+        left_by_others.add(&node.allocatable);
+        left_by_others.subtract(&node.used_by_others);
+    }
+    all.scaled(capacity_share).min(&left_by_others)
+}
+
+/// What non-terminal attempts hold, those that are being killed included.
+#[must_use]
+pub fn used(snapshot: &Snapshot) -> Resources {
+    let mut used = Resources::default();
+    for job in &snapshot.jobs {
+        let attempts = job.tasks.iter().flat_map(|task| &task.attempts);
+        let holding = attempts.filter(|attempt| attempt.holds_capacity()).count();
+        used.add(&times(&job.demand, holding));
+    }
+    used
+}
+
+/// The demand of that many attempts.
+pub(crate) fn times(demand: &Resources, count: usize) -> Resources {
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    let pairs: Vec<(&str, i64)> = demand
+        .iter()
+        .map(|(name, amount)| (name, amount.saturating_mul(count)))
+        .collect();
+    Resources::from_pairs(pairs)
+}
+
+/// Amounts of the resources that some job asks for, in one fixed order: a pass compares them
+/// once per launch and node, where walks through maps would be felt.
+pub(crate) type Amounts = Vec<i64>;
+
+/// Whether there is room for the demand.
+pub(crate) fn fits(room: &[i64], demand: &[i64]) -> bool {
+    room.iter()
+        .zip(demand)
+        .all(|(&room, &demand)| demand <= 0 || demand <= room)
+}
+
+fn times_in(room: &[i64], demand: &[i64]) -> u32 {
+    let asked = room.iter().zip(demand).filter(|(_, demand)| **demand > 0);
+    asked
+        .map(|(room, demand)| u32::try_from(room.max(&0) / demand).unwrap_or(u32::MAX))
+        .min()
+        .unwrap_or(u32::MAX)
+}
+
+/// What is left of usable capacity and of each node.
+#[derive(Debug, Clone)]
+pub(crate) struct Room {
+    /// Of usable capacity.
+    total: Amounts,
+    /// Of each node, by position in the snapshot.
+    nodes: Vec<Amounts>,
+}
+
+impl Room {
+    /// What is left of usable capacity.
+    pub(crate) fn total(&self) -> &[i64] {
+        &self.total
+    }
+
+    /// What is left of the node.
+    pub(crate) fn node(&self, node: NodeIndex) -> Option<&[i64]> {
+        self.nodes.get(node.0).map(Vec::as_slice)
+    }
+
+    /// Whether usable capacity has room.
+    pub(crate) fn fits_total(&self, demand: &[i64]) -> bool {
+        fits(&self.total, demand)
+    }
+
+    /// Whether the node has room.
+    pub(crate) fn fits_node(&self, node: NodeIndex, demand: &[i64]) -> bool {
+        self.nodes
+            .get(node.0)
+            .is_some_and(|room| fits(room, demand))
+    }
+
+    /// Takes the demand from usable capacity and, if given, from the node.
+    pub(crate) fn take(&mut self, node: Option<NodeIndex>, demand: &[i64]) {
+        self.add(node, demand, -1);
+    }
+
+    /// Gives the demand back.
+    pub(crate) fn give(&mut self, node: Option<NodeIndex>, demand: &[i64]) {
+        self.add(node, demand, 1);
+    }
+
+    fn add(&mut self, node: Option<NodeIndex>, demand: &[i64], sign: i64) {
+        let node = node.and_then(|node| self.nodes.get_mut(node.0));
+        for room in std::iter::once(&mut self.total).chain(node) {
+            for (room, demand) in room.iter_mut().zip(demand) {
+                *room = room.saturating_add(sign * demand);
+            }
+        }
+    }
+}
+
+/// The nodes that may take attempts of one demand, in the order in which to try them. A node
+/// that is full once is full for the rest of the pass, so that finding one costs O(1) on
+/// average, however many are launched.
+#[derive(Debug, Clone)]
+pub(crate) struct NodeQueue {
+    /// Nodes as good as any, then those to prefer others to.
+    tiers: [Vec<NodeIndex>; 2],
+    next: [usize; 2],
+}
+
+impl NodeQueue {
+    /// The job's eligible nodes with room: the emptiest first, slow ones last.
+    pub(crate) fn new(job: &JobSnapshot, demand: &[i64], room: &Room, slow: &[NodeIndex]) -> Self {
+        let mut tiers = [Vec::new(), Vec::new()];
+        for &node in job.eligible_nodes.iter() {
+            if room.fits_node(node, demand) {
+                let is_slow = slow.binary_search(&node).is_ok();
+                tiers[usize::from(is_slow)].push(node);
+            }
+        }
+        for tier in &mut tiers {
+            let free = |node: &NodeIndex| room.nodes.get(node.0).and_then(|r| r.first()).copied();
+            tier.sort_by_key(|node| (std::cmp::Reverse(free(node)), *node));
+        }
+        Self {
+            tiers,
+            next: [0, 0],
+        }
+    }
+
+    /// A node that `fits`, one of `avoid` only if no other does. Launches go round the nodes,
+    /// which spreads them. A node that does not fit is not asked about again.
+    pub(crate) fn find(
+        &mut self,
+        fits: impl Fn(NodeIndex) -> bool,
+        avoid: &[NodeIndex],
+    ) -> Option<NodeIndex> {
+        let mut fallback = None;
+        for (tier, next) in self.tiers.iter_mut().zip(&mut self.next) {
+            let mut tried = 0;
+            while tried < tier.len() {
+                let position = *next % tier.len();
+                let Some(&node) = tier.get(position) else {
+                    break;
+                };
+                if !fits(node) {
+                    tier.remove(position);
+                    *next = position;
+                    continue;
+                }
+                *next = position + 1;
+                if !avoid.contains(&node) {
+                    return Some(node);
+                }
+                fallback = fallback.or(Some(node));
+                tried += 1;
+            }
+        }
+        fallback
+    }
+}
+
+/// Capacity in one pass.
+#[derive(Debug, Clone)]
+pub(crate) struct Capacity {
+    /// What is usable, for the report.
+    pub(crate) usable: Resources,
+    /// What is used before the plan, for the report.
+    pub(crate) used: Resources,
+    usable_amounts: Amounts,
+    /// What each job's attempt asks for, by position in the snapshot.
+    pub(crate) demands: Vec<Amounts>,
+    /// What is left for launches.
+    pub(crate) room: Room,
+    /// What will be left when all that is being killed is gone.
+    pub(crate) room_after_kills: Room,
+    /// Attempts without a node that the first fit put on one, ascending by job, task, number.
+    placed: Vec<(AttemptId, NodeIndex)>,
+    /// First attempts and retries that were launched beyond capacity and still wait for the
+    /// cluster to grow: the position of each one's job.
+    pub(crate) surging: Vec<usize>,
+}
+
+/// Position of the job in the snapshot, task and number.
+pub(crate) type AttemptId = (usize, TaskIndex, AttemptNumber);
+
+impl Capacity {
+    /// Looks at the snapshot. Attempts that have no node yet are placed by first fit; a first
+    /// attempt or retry that fits nowhere is a surge one and holds nothing, since no node can
+    /// be running it before another has made room.
+    pub(crate) fn new(snapshot: &Snapshot, capacity_share: f64) -> Self {
+        let names: BTreeSet<&str> = snapshot
+            .jobs
+            .iter()
+            .flat_map(|job| job.demand.iter().map(|(name, _)| name))
+            .collect();
+        let amounts = |of: &Resources| names.iter().map(|name| of.get(name)).collect::<Amounts>();
+        let usable = usable(snapshot, capacity_share);
+        let used = used(snapshot);
+        let room = Room {
+            total: amounts(&usable),
+            nodes: snapshot
+                .nodes
+                .iter()
+                .map(|node| amounts(&node.free))
+                .collect(),
+        };
+        let mut capacity = Self {
+            demands: snapshot
+                .jobs
+                .iter()
+                .map(|job| amounts(&job.demand))
+                .collect(),
+            usable_amounts: room.total.clone(),
+            room_after_kills: room.clone(),
+            room,
+            usable,
+            used,
+            placed: Vec::new(),
+            surging: Vec::new(),
+        };
+        capacity.charge_placed(snapshot);
+        capacity.charge_unplaced(snapshot);
+        capacity.room_after_kills = capacity.room.clone();
+        capacity.return_killed(snapshot);
+        capacity
+    }
+
+    /// Attempts on nodes: the nodes' free amounts know of them, usable capacity does not.
+    fn charge_placed(&mut self, snapshot: &Snapshot) {
+        for (job, demand) in snapshot.jobs.iter().zip(&self.demands) {
+            for attempt in job.tasks.iter().flat_map(|task| &task.attempts) {
+                if attempt.node.is_some() && attempt.holds_capacity() {
+                    self.room.take(None, demand);
+                }
+            }
+        }
+    }
+
+    fn charge_unplaced(&mut self, snapshot: &Snapshot) {
+        for (position, job) in snapshot.jobs.iter().enumerate() {
+            let Some(demand) = self.demands.get(position) else {
+                continue;
+            };
+            let mut queue: Option<NodeQueue> = None;
+            for task in &job.tasks {
+                for attempt in &task.attempts {
+                    if attempt.node.is_some() || !attempt.holds_capacity() {
+                        continue;
+                    }
+                    let queue =
+                        queue.get_or_insert_with(|| NodeQueue::new(job, demand, &self.room, &[]));
+                    let node = queue.find(|node| self.room.fits_node(node, demand), &[]);
+                    if node.is_none() && attempt.kind != AttemptKind::Clone && attempt.lives() {
+                        self.surging.push(position);
+                        continue;
+                    }
+                    if let Some(node) = node {
+                        self.placed
+                            .push(((position, task.index, attempt.number), node));
+                    }
+                    self.room.take(node, demand);
+                }
+            }
+        }
+    }
+
+    fn return_killed(&mut self, snapshot: &Snapshot) {
+        for (position, job) in snapshot.jobs.iter().enumerate() {
+            for task in &job.tasks {
+                for attempt in &task.attempts {
+                    if attempt.kill.is_some() && attempt.holds_capacity() {
+                        self.kill((position, task.index, attempt.number), attempt.node);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Where an attempt without a node was put for this pass.
+    pub(crate) fn tentative_node(&self, id: AttemptId) -> Option<NodeIndex> {
+        let position = self.placed.binary_search_by_key(&id, |placed| placed.0);
+        position
+            .ok()
+            .and_then(|at| self.placed.get(at))
+            .map(|placed| placed.1)
+    }
+
+    /// How often the demand fits into all that is usable.
+    pub(crate) fn times_usable(&self, position: usize) -> u32 {
+        let demand = self.demands.get(position);
+        demand.map_or(0, |demand| times_in(&self.usable_amounts, demand))
+    }
+
+    /// How often the demand fits now without taking what is reserved for waiting attempts.
+    pub(crate) fn times_free(&self, position: usize) -> u32 {
+        let rooms = [&self.room, &self.room_after_kills];
+        let times = |demand: &Amounts| rooms.map(|room| times_in(&room.total, demand));
+        let [now, after] = self.demands.get(position).map_or([0, 0], times);
+        now.min(after)
+    }
+
+    /// Takes a launch of the job from what is left now and from what will be left.
+    pub(crate) fn launch(&mut self, position: usize, node: Option<NodeIndex>) {
+        if let Some(demand) = self.demands.get(position) {
+            self.room.take(node, demand);
+            self.room_after_kills.take(node, demand);
+        }
+    }
+
+    /// What the attempt holds will be free once it is gone. Until then only plans for later
+    /// passes may count on it.
+    pub(crate) fn kill(&mut self, id: AttemptId, node: Option<NodeIndex>) {
+        let node = node.or_else(|| self.tentative_node(id));
+        if let Some(demand) = self.demands.get(id.0) {
+            self.room_after_kills.give(node, demand);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

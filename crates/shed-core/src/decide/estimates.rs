@@ -1,0 +1,323 @@
+//! What is known and believed about one job's attempts at the instant of the snapshot: when
+//! each is expected to end and how probable it is that it ends too late. Times are seconds
+//! from now.
+
+use crate::estimate::pareto::{LN_CERTAIN, ParetoLaw, ln_miss, ln_miss_silent};
+use crate::estimate::progress::{BETA_MAX, beta_from_remaining, remaining_time};
+use crate::estimate::shape::{ShapePrior, fit};
+use crate::ids::AttemptNumber;
+use crate::snapshot::{
+    AttemptKind, AttemptSnapshot, AttemptState, Idempotency, JobSnapshot, NodeIndex, Resume,
+    ResumePoint, TaskSnapshot,
+};
+use crate::time::Instant;
+
+/// One live attempt.
+#[derive(Debug, Clone)]
+pub(crate) struct AttemptEstimate {
+    pub(crate) number: AttemptNumber,
+    pub(crate) kind: AttemptKind,
+    pub(crate) node: Option<NodeIndex>,
+    /// Since its launch.
+    pub(crate) since_launch: f64,
+    /// Since it started to process; negative while it is expected to start only later.
+    pub(crate) age: f64,
+    /// Its share done now, as far as it is known.
+    pub(crate) progress: f64,
+    /// Its whole task's time at its rate; absent while it has not reported an advance, and
+    /// then all else about it is guessed from its age alone.
+    pub(crate) total: Option<f64>,
+    /// Expected time to its end.
+    pub(crate) remaining: Option<f64>,
+    /// ln P(it does not end in time).
+    pub(crate) ln_miss: f64,
+    start_progress: f64,
+}
+
+impl AttemptEstimate {
+    /// Only what the attempt itself has reported counts (pitfall 11): an attempt that was
+    /// launched at a checkpoint is not "as far as" the checkpoint before it says so.
+    pub(crate) fn reports(&self) -> bool {
+        self.total.is_some()
+    }
+
+    fn new(now: Instant, overhead: f64, attempt: &AttemptSnapshot) -> Self {
+        let since_launch = now.since(attempt.launched).seconds().max(0.0);
+        // One that reports without a known start has started some time after its launch.
+        let started = attempt
+            .started
+            .or(attempt.progress.map(|_| attempt.launched));
+        let age = match started {
+            Some(started) => now.since(started).seconds().max(0.0),
+            None => -(overhead - since_launch).max(0.0),
+        };
+        let mut estimate = Self {
+            number: attempt.number,
+            kind: attempt.kind,
+            node: attempt.node,
+            since_launch,
+            age,
+            progress: attempt.start_progress,
+            total: None,
+            remaining: None,
+            ln_miss: LN_CERTAIN,
+            start_progress: attempt.start_progress,
+        };
+        if let (Some(progress), Some(started)) = (attempt.progress, started) {
+            let until_report = progress.last_at.since(started).seconds();
+            let since_report = now.since(progress.last_at).seconds().max(0.0);
+            estimate.extrapolate(progress.last, until_report, since_report);
+        }
+        estimate
+    }
+
+    /// Spec 5.1, linear. The last report ages: its predicted end stands and comes nearer. Once
+    /// that end has passed without an end the prediction is refuted, and what was reported
+    /// last is taken as all that was done until now.
+    fn extrapolate(&mut self, last: f64, until_report: f64, since_report: f64) {
+        let begin = self.start_progress;
+        let last = if last > 1.0 { 1.0 } else { last };
+        self.progress = last;
+        let Some(at_report) = remaining_time(last, begin, until_report) else {
+            return;
+        };
+        let (remaining, elapsed) = if last >= 1.0 || at_report > since_report {
+            ((at_report - since_report).max(0.0), until_report)
+        } else {
+            let elapsed = until_report + since_report;
+            let stale = remaining_time(last, begin, elapsed);
+            (stale.unwrap_or(at_report), elapsed)
+        };
+        let total = elapsed / (last - begin);
+        if !total.is_finite() || total <= 0.0 {
+            return;
+        }
+        self.remaining = Some(remaining);
+        self.total = Some(total);
+        self.progress = (1.0 - remaining / total).clamp(last, 1.0);
+    }
+
+    /// With the law of the job: eq. 14 for an attempt that reports, Pareto memory (spec 7.1)
+    /// for a silent one.
+    fn judge(&mut self, law: &ParetoLaw, slack: Option<f64>) {
+        let share = 1.0 - self.start_progress;
+        if self.total.is_none() {
+            self.remaining = Some(mean_residual(self.age, share * law.t_min, law.beta));
+        }
+        let Some(slack) = slack else {
+            return;
+        };
+        self.ln_miss = if self.total.is_some() {
+            let beta = beta_from_remaining(self.remaining, self.progress, law.t_min, BETA_MAX);
+            // None: all is done, and then `ln_miss` does not look at β.
+            ln_miss(self.progress, law.t_min, slack, beta.unwrap_or(BETA_MAX))
+        } else {
+            ln_miss_silent(self.age, share * law.t_min, slack, law.beta)
+        };
+    }
+}
+
+/// Mean of what is left of a Pareto time that is known to exceed `age`: a/(β−1) beyond t_min.
+fn mean_residual(age: f64, t_min: f64, beta: f64) -> f64 {
+    if beta <= 1.0 {
+        f64::INFINITY
+    } else if age >= t_min {
+        age / (beta - 1.0)
+    } else {
+        t_min * beta / (beta - 1.0) - age
+    }
+}
+
+/// One unfinished task with live attempts.
+#[derive(Debug, Clone)]
+pub(crate) struct TaskEstimate<'a> {
+    pub(crate) task: &'a TaskSnapshot,
+    /// Never empty, ascending by number.
+    pub(crate) attempts: Vec<AttemptEstimate>,
+    /// What an attempt launched now would begin with.
+    pub(crate) resume: Option<&'a ResumePoint>,
+}
+
+impl TaskEstimate<'_> {
+    /// The attempt to keep: of those that report, the one with the earliest predicted end
+    /// (pitfall 2: the one with the most progress may be the slow one).
+    pub(crate) fn kept(&self) -> Option<&AttemptEstimate> {
+        let reporting = self.attempts.iter().filter(|attempt| attempt.reports());
+        reporting.min_by(|a, b| end(a).total_cmp(&end(b)))
+    }
+
+    /// Expected time to the task's end: that of the kept attempt, or of the best silent one.
+    pub(crate) fn remaining(&self) -> Option<f64> {
+        match self.kept() {
+            Some(kept) => kept.remaining,
+            None => self
+                .attempts
+                .iter()
+                .filter_map(|attempt| attempt.remaining)
+                .min_by(f64::total_cmp),
+        }
+    }
+
+    /// ln P(all of them miss), as far as `counts` says that they count.
+    pub(crate) fn ln_miss(&self, counts: impl Fn(&AttemptEstimate) -> bool) -> f64 {
+        let counted = self.attempts.iter().filter(|attempt| counts(attempt));
+        counted.map(|attempt| attempt.ln_miss).sum()
+    }
+}
+
+fn end(attempt: &AttemptEstimate) -> f64 {
+    attempt.remaining.unwrap_or(f64::INFINITY)
+}
+
+/// One job.
+#[derive(Debug, Clone)]
+pub(crate) struct JobEstimate<'a> {
+    /// Seconds until the deadline.
+    pub(crate) slack: Option<f64>,
+    /// The law of its attempts' times; absent while not one time was seen or predicted.
+    pub(crate) law: Option<ParetoLaw>,
+    /// Mean time of an attempt from zero, of those that ended and those predicted.
+    pub(crate) mean_run: Option<f64>,
+    /// Unfinished tasks with live attempts, ascending.
+    pub(crate) tasks: Vec<TaskEstimate<'a>>,
+    /// Mean progress over all tasks, a finished one being 1 (A17).
+    pub(crate) progress: f64,
+}
+
+impl<'a> JobEstimate<'a> {
+    pub(crate) fn new(
+        now: Instant,
+        overhead: f64,
+        job: &'a JobSnapshot,
+        running: &[&'a TaskSnapshot],
+    ) -> Self {
+        let mut tasks: Vec<TaskEstimate<'a>> = running
+            .iter()
+            .map(|&task| TaskEstimate {
+                task,
+                attempts: task
+                    .live()
+                    .map(|attempt| AttemptEstimate::new(now, overhead, attempt))
+                    .collect(),
+                resume: resume_point(job, task),
+            })
+            .collect();
+        let slack = job.deadline.map(|deadline| deadline.since(now).seconds());
+        let (law, mean_run) = learn(job, &tasks);
+        let mut reported = 0.0;
+        for task in &mut tasks {
+            let furthest = task.attempts.iter().filter(|attempt| attempt.reports());
+            reported += furthest.map(|a| a.progress).fold(0.0, f64::max);
+            for attempt in &mut task.attempts {
+                match &law {
+                    Some(law) => attempt.judge(law, slack),
+                    None => attempt.remaining = None,
+                }
+            }
+        }
+        let total = f64::from(job.rules.completions.max(1));
+        Self {
+            slack,
+            law,
+            mean_run,
+            tasks,
+            progress: (f64::from(job.done.len()) + reported) / total,
+        }
+    }
+}
+
+/// Where an attempt launched now begins.
+pub(crate) fn resume_point<'a>(
+    job: &JobSnapshot,
+    task: &'a TaskSnapshot,
+) -> Option<&'a ResumePoint> {
+    match job.rules.resume {
+        Resume::None => None,
+        Resume::Checkpoint => task.best_resume_point(),
+    }
+}
+
+/// The law from winners and from what runs: an attempt that reports bears on the least time by
+/// its predicted total, and everything that still runs bears on the shape as censored at its
+/// age (pitfall 4: from ended attempts alone every task looks short).
+fn learn(job: &JobSnapshot, tasks: &[TaskEstimate<'_>]) -> (Option<ParetoLaw>, Option<f64>) {
+    let ended: Vec<f64> = job.ended_runs.iter().map(|run| run.seconds()).collect();
+    let mut ages = Vec::new();
+    let mut predicted = Vec::new();
+    for attempt in tasks.iter().flat_map(|task| &task.attempts) {
+        // A resumed attempt's age is that of a part; scaled up like an ended one.
+        ages.push(attempt.age / (1.0 - attempt.start_progress));
+        predicted.extend(attempt.total);
+    }
+    let smallest = predicted.iter().copied().min_by(f64::total_cmp);
+    let usable = ended.iter().any(|time| *time > 0.0) || smallest.is_some();
+    if !usable {
+        return (None, None);
+    }
+    let prior = ShapePrior {
+        smallest_predicted_total: smallest,
+        // Never used: a time was observed or predicted.
+        ..ShapePrior::with_t_min(1.0)
+    };
+    let law = fit(&ended, &ages, &prior);
+    let count = (ended.len() + predicted.len()) as f64;
+    let mean = ended.iter().chain(&predicted).sum::<f64>() / count;
+    (Some(law), Some(mean))
+}
+
+/// How a task stands when a launch is considered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It has a winner or has failed for good.
+    Ended,
+    /// An attempt succeeded, and `settle` will record it as the winner.
+    Succeeded,
+    /// Ends that `settle` must count first.
+    Unsettled,
+    /// An attempt lives.
+    Live,
+    /// It must not be retried before.
+    BackOff(Instant),
+    /// An attempt of it is not known to be gone, and there must never be two.
+    NotGone,
+    /// It waits for an attempt.
+    Ready,
+}
+
+/// How the task stands.
+pub(crate) fn standing(now: Instant, job: &JobSnapshot, task: &TaskSnapshot) -> Standing {
+    let succeeded = |attempt: &AttemptSnapshot| {
+        attempt.kill.is_none() && matches!(attempt.state, AttemptState::Succeeded { .. })
+    };
+    if task.winner.is_some() || job.has_ended(task.index) {
+        Standing::Ended
+    } else if task.attempts.iter().any(succeeded) {
+        Standing::Succeeded
+    } else if task.live().next().is_some() {
+        Standing::Live
+    } else if task.failures > job.rules.backoff_limit
+        || task
+            .attempts
+            .iter()
+            .any(|attempt| !attempt.holds_capacity())
+    {
+        Standing::Unsettled
+    } else if job.rules.idempotency == Idempotency::None && !task.attempts.is_empty() {
+        Standing::NotGone
+    } else {
+        match task.retry_not_before {
+            Some(until) if until > now => Standing::BackOff(until),
+            _ => Standing::Ready,
+        }
+    }
+}
+
+/// Whether the task takes one of the job's `parallelism`: it has a live attempt, or, where
+/// there must never be two, one that is not gone.
+pub(crate) fn is_active(job: &JobSnapshot, task: &TaskSnapshot) -> bool {
+    let never_two = job.rules.idempotency == Idempotency::None;
+    let holds = |attempt: &AttemptSnapshot| never_two && attempt.holds_capacity();
+    task.attempts
+        .iter()
+        .any(|attempt| attempt.lives() || holds(attempt))
+}

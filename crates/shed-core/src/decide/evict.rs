@@ -1,0 +1,259 @@
+//! Room for waiting first attempts: what comes free anyway is reserved for them, and clones
+//! are evicted for the rest. They are launched by a later pass, when the room is there.
+
+use std::collections::BTreeMap;
+
+use crate::capacity::{Amounts, AttemptId, NodeQueue, fits};
+use crate::decide::{JobState, Pass};
+use crate::ids::AttemptNumber;
+use crate::snapshot::{AttemptKind, JobSnapshot, KillKind, NodeIndex};
+
+/// Evictions in one pass: each looks at every clone. What waits beyond that is served by the
+/// next pass, which the first evicted pod's end triggers.
+const EVICTIONS_MAX: usize = 256;
+
+/// Reserves what comes free when killed attempts are gone for waiting attempts of one job, so
+/// that nobody is evicted twice for one of them and no clone takes it meanwhile.
+pub(super) struct Reserve {
+    position: usize,
+    queue: Option<NodeQueue>,
+    failed: bool,
+}
+
+impl Reserve {
+    pub(super) fn new(position: usize) -> Self {
+        Self {
+            position,
+            queue: None,
+            failed: false,
+        }
+    }
+
+    /// Reserves for one more, evicting clones if need be; false if even that does not help.
+    pub(super) fn one(&mut self, pass: &mut Pass<'_>, evictions: &mut Evictions) -> bool {
+        if self.failed {
+            return false;
+        }
+        let job = pass.jobs.get(self.position).map(|state| state.job);
+        let demand = pass.capacity.demands.get(self.position).cloned();
+        if let (Some(job), Some(demand)) = (job, demand) {
+            let mut node = self.find_node(pass, evictions, job, &demand);
+            if node.is_none() || !pass.capacity.room_after_kills.fits_total(&demand) {
+                node = evictions.make_room(pass, job, &demand, node);
+            }
+            self.failed = node.is_none();
+            if node.is_some() {
+                pass.capacity.room_after_kills.take(node, &demand);
+            }
+        } else {
+            self.failed = true;
+        }
+        !self.failed
+    }
+
+    fn find_node(
+        &mut self,
+        pass: &Pass<'_>,
+        evictions: &Evictions,
+        job: &JobSnapshot,
+        demand: &Amounts,
+    ) -> Option<NodeIndex> {
+        let after = &pass.capacity.room_after_kills;
+        // An eviction is the one thing that gives room to a node that had none before.
+        let freed = evictions.freed.iter().copied();
+        let mut freed = freed.filter(|node| is_eligible(job, *node));
+        freed
+            .find(|&node| after.fits_node(node, demand))
+            .or_else(|| {
+                let queue = self
+                    .queue
+                    .get_or_insert_with(|| NodeQueue::new(job, demand, after, &pass.slow));
+                queue.find(|node| after.fits_node(node, demand), &[])
+            })
+    }
+}
+
+fn is_eligible(job: &JobSnapshot, node: NodeIndex) -> bool {
+    job.eligible_nodes.binary_search(&node).is_ok()
+}
+
+/// A clone that may have to go.
+struct Victim {
+    id: AttemptId,
+    node: Option<NodeIndex>,
+    demand: Amounts,
+}
+
+/// The clones that may be evicted, those to go first first.
+pub(super) struct Evictions {
+    victims: Vec<Victim>,
+    /// Nodes on which a clone was evicted in this pass.
+    freed: Vec<NodeIndex>,
+    left: usize,
+}
+
+impl Evictions {
+    /// Clones with the least progress go first, then the youngest; a clone that is the best
+    /// attempt of its task goes after all others.
+    pub(super) fn new(pass: &Pass<'_>) -> Self {
+        let mut victims = Vec::new();
+        for (position, state) in pass.jobs.iter().enumerate() {
+            let Some(demand) = pass.capacity.demands.get(position) else {
+                continue;
+            };
+            // `settle` kills what lives of a job that must not run.
+            let tasks = state.estimate.tasks.iter().filter(|_| state.may_run());
+            for task in tasks.filter(|task| task.attempts.len() > 1) {
+                let kept = task.kept().map(|kept| kept.number);
+                let attempts = task.attempts.iter();
+                for clone in attempts.filter(|a| a.kind == AttemptKind::Clone) {
+                    let id = (position, task.task.index, clone.number);
+                    let is_best = kept == Some(clone.number);
+                    let node = clone.node.or_else(|| pass.capacity.tentative_node(id));
+                    let demand = demand.clone();
+                    let victim = Victim { id, node, demand };
+                    victims.push((is_best, clone.progress, clone.since_launch, victim));
+                }
+            }
+        }
+        victims.sort_by(|a, b| {
+            a.0.cmp(&b.0)
+                .then(a.1.total_cmp(&b.1))
+                .then(a.2.total_cmp(&b.2))
+                .then(a.3.id.cmp(&b.3.id))
+        });
+        Self {
+            victims: victims.into_iter().map(|(.., victim)| victim).collect(),
+            freed: Vec::new(),
+            left: EVICTIONS_MAX,
+        }
+    }
+
+    /// Evicts until the demand will fit usable capacity and a node of the job: `node`, if one
+    /// has room already. Nobody is evicted if that can't be reached.
+    fn make_room(
+        &mut self,
+        pass: &mut Pass<'_>,
+        job: &JobSnapshot,
+        demand: &Amounts,
+        node: Option<NodeIndex>,
+    ) -> Option<NodeIndex> {
+        let (node, mut picked) = match node {
+            Some(node) => (node, Vec::new()),
+            None => self.clear_node(pass, job, demand)?,
+        };
+        let mut total = pass.capacity.room_after_kills.total().to_vec();
+        for victim in picked.iter().filter_map(|&at| self.victims.get(at)) {
+            add(&mut total, &victim.demand);
+        }
+        for (at, victim) in self.victims.iter().enumerate() {
+            if fits(&total, demand) {
+                break;
+            }
+            if !picked.contains(&at) && self.may_go(pass, victim, &picked) {
+                add(&mut total, &victim.demand);
+                picked.push(at);
+            }
+        }
+        if !fits(&total, demand) || picked.len() > self.left {
+            return None;
+        }
+        self.evict(pass, picked);
+        Some(node)
+    }
+
+    /// The node on which the first clones in order make room, and these clones.
+    fn clear_node(
+        &self,
+        pass: &Pass<'_>,
+        job: &JobSnapshot,
+        demand: &Amounts,
+    ) -> Option<(NodeIndex, Vec<usize>)> {
+        let mut trials: BTreeMap<NodeIndex, (Amounts, Vec<usize>)> = BTreeMap::new();
+        for (at, victim) in self.victims.iter().enumerate() {
+            let Some(node) = victim.node.filter(|&node| is_eligible(job, node)) else {
+                continue;
+            };
+            let room = pass
+                .capacity
+                .room_after_kills
+                .node(node)
+                .unwrap_or_default();
+            let (room, picked) = trials
+                .entry(node)
+                .or_insert_with(|| (room.to_vec(), Vec::new()));
+            if self.may_go(pass, victim, picked) {
+                add(room, &victim.demand);
+                picked.push(at);
+                if fits(room, demand) {
+                    return Some((node, std::mem::take(picked)));
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether an attempt of the clone's task lives on without it and those picked, and no
+    /// kill relies on it.
+    fn may_go(&self, pass: &Pass<'_>, victim: &Victim, picked: &[usize]) -> bool {
+        let (position, index, number) = victim.id;
+        let Some(state) = pass.jobs.get(position) else {
+            return false;
+        };
+        let picked = picked.iter().filter_map(|&at| self.victims.get(at));
+        let going: Vec<AttemptNumber> = picked
+            .filter(|other| (other.id.0, other.id.1) == (position, index))
+            .map(|other| other.id.2)
+            .chain([number])
+            .collect();
+        !state.doomed.contains(&(index, number))
+            && !state.survivors.contains(&(index, number))
+            && survivor(state, victim, &going).is_some()
+    }
+
+    fn evict(&mut self, pass: &mut Pass<'_>, mut picked: Vec<usize>) {
+        picked.sort_unstable();
+        self.left = self.left.saturating_sub(picked.len());
+        let going: Vec<AttemptId> = picked
+            .iter()
+            .filter_map(|&at| self.victims.get(at).map(|victim| victim.id))
+            .collect();
+        for &at in picked.iter().rev() {
+            let victim = self.victims.remove(at);
+            let (position, index, number) = victim.id;
+            let of_task = going.iter().filter(|id| (id.0, id.1) == (position, index));
+            let of_task: Vec<AttemptNumber> = of_task.map(|id| id.2).collect();
+            let state = pass.jobs.get(position);
+            if let Some(survivor) = state.and_then(|state| survivor(state, &victim, &of_task)) {
+                self.freed.extend(victim.node);
+                pass.kill(position, (index, number), KillKind::Evict, survivor);
+            }
+        }
+    }
+}
+
+/// The attempt that carries the task on without `going`: the best that reports, else the first.
+fn survivor(
+    state: &JobState<'_>,
+    victim: &Victim,
+    going: &[AttemptNumber],
+) -> Option<AttemptNumber> {
+    let index = victim.id.1;
+    let tasks = &state.estimate.tasks;
+    let at = tasks
+        .binary_search_by_key(&index, |task| task.task.index)
+        .ok()?;
+    let task = tasks.get(at)?;
+    let stays = |number: AttemptNumber| {
+        !going.contains(&number) && !state.doomed.contains(&(index, number))
+    };
+    let best = task.kept().map(|kept| kept.number);
+    let all = task.attempts.iter().map(|attempt| attempt.number);
+    best.into_iter().chain(all).find(|&number| stays(number))
+}
+
+fn add(room: &mut Amounts, demand: &Amounts) {
+    for (room, demand) in room.iter_mut().zip(demand) {
+        *room = room.saturating_add(*demand);
+    }
+}

@@ -1,0 +1,115 @@
+//! One job in a run of `decide`: how its tasks stand, and what the plan does for it.
+
+use std::collections::BTreeSet;
+
+use crate::capacity::NodeQueue;
+use crate::decide::estimates::{JobEstimate, Standing, is_active, standing};
+use crate::estimate::pocd::probability;
+use crate::ids::{AttemptNumber, TaskIndex};
+use crate::plan::{CloneReport, JobReport, Refusal};
+use crate::snapshot::{JobPhase, JobSnapshot};
+use crate::time::{Instant, Span};
+
+/// One job.
+pub(crate) struct JobState<'a> {
+    pub(crate) job: &'a JobSnapshot,
+    pub(crate) estimate: JobEstimate<'a>,
+    /// Touched tasks that need an attempt and may get one now, ascending.
+    pub(super) ready: Vec<TaskIndex>,
+    /// Touched tasks that need an attempt and must not get one yet, ascending.
+    pub(super) held_back: Vec<TaskIndex>,
+    /// How many tasks no attempt was ever launched for.
+    pub(super) untouched: u32,
+    /// How many tasks count against parallelism.
+    pub(super) active: u32,
+    /// First attempts and retries that the plan launches.
+    pub(super) admitted: u32,
+    /// Those that would start if there were room or parallelism.
+    pub(super) waiting: u32,
+    pub(super) queue: Option<NodeQueue>,
+    /// Launches of the plan, clones included.
+    pub(super) launched: usize,
+    /// Live attempts that the plan kills.
+    pub(crate) doomed: BTreeSet<(TaskIndex, AttemptNumber)>,
+    /// Attempts that a kill of the plan relies on.
+    pub(crate) survivors: BTreeSet<(TaskIndex, AttemptNumber)>,
+    /// Whether the optimizer runs for it in this pass.
+    pub(crate) optimized: bool,
+    /// Tasks whose expected end is after the deadline.
+    pub(crate) stragglers: Vec<TaskIndex>,
+    /// ln PoCD without the plan's prunes and clones, and with them.
+    pub(crate) ln_pocd_before: Option<f64>,
+    pub(crate) ln_pocd_after: Option<f64>,
+    pub(crate) clones: Vec<CloneReport>,
+    pub(crate) refusals: Vec<Refusal>,
+    /// Seconds until its last task is expected to end.
+    pub(super) completion: Option<f64>,
+}
+
+impl<'a> JobState<'a> {
+    pub(super) fn new(now: Instant, overhead: f64, job: &'a JobSnapshot) -> Self {
+        let (mut running, mut ready, mut held_back) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut active, mut touched) = (0u32, 0u32);
+        for task in &job.tasks {
+            active += u32::from(is_active(job, task));
+            let standing = standing(now, job, task);
+            touched += u32::from(standing != Standing::Ended);
+            match standing {
+                Standing::Ended | Standing::Succeeded => {}
+                Standing::Live => running.push(task),
+                Standing::Ready => ready.push(task.index),
+                Standing::Unsettled | Standing::BackOff(_) | Standing::NotGone => {
+                    held_back.push(task.index);
+                }
+            }
+        }
+        let ended = job.done.len().saturating_add(job.failed.len());
+        let known = ended.saturating_add(touched);
+        Self {
+            job,
+            estimate: JobEstimate::new(now, overhead, job, &running),
+            ready,
+            held_back,
+            untouched: job.rules.completions.saturating_sub(known),
+            active,
+            admitted: 0,
+            waiting: 0,
+            queue: None,
+            launched: 0,
+            doomed: BTreeSet::new(),
+            survivors: BTreeSet::new(),
+            optimized: false,
+            stragglers: Vec::new(),
+            ln_pocd_before: None,
+            ln_pocd_after: None,
+            clones: Vec::new(),
+            refusals: Vec::new(),
+            completion: None,
+        }
+    }
+
+    /// Whether anything may be launched or pruned for it.
+    pub(crate) fn may_run(&self) -> bool {
+        self.job.phase == JobPhase::Active && !self.job.rules.suspend
+    }
+
+    /// Whether launches of it are not held off.
+    pub(crate) fn may_launch(&self, now: Instant) -> bool {
+        self.may_run() && self.job.launch_not_before.is_none_or(|until| until <= now)
+    }
+
+    pub(super) fn report(self, now: Instant) -> JobReport {
+        let seconds = self.completion.filter(|seconds| seconds.is_finite());
+        JobReport {
+            key: self.job.key.clone(),
+            pocd_before: self.ln_pocd_before.map(probability),
+            pocd_after: self.ln_pocd_after.map(probability),
+            estimated_completion: seconds.map(|s| now.plus(Span::from_seconds_f64(s))),
+            optimized: self.optimized,
+            stragglers: self.stragglers,
+            clones: self.clones,
+            refusals: self.refusals,
+            waiting: self.waiting,
+        }
+    }
+}

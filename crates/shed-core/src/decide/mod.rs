@@ -1,0 +1,196 @@
+//! What the whole cluster's view decides: the order of first attempts and retries, evictions
+//! of clones for them, prunes, and clones for stragglers. A pure function of its arguments: it
+//! draws no random numbers, and the same snapshot, memory and policy give the same plan.
+
+use std::collections::BTreeSet;
+
+use crate::capacity::{Capacity, NodeQueue, times};
+use crate::ids::{AttemptNumber, NodeName, TaskIndex};
+use crate::memory::{JobMemory, Memory};
+use crate::plan::{Action, CapacityReport, Kill, Launch, Plan, PlanReport, PlannedAction};
+use crate::policy::{Policy, ShedPlus, Speculation, shed_plus};
+use crate::snapshot::{KillKind, NodeIndex, Snapshot};
+use crate::time::Instant;
+
+mod admission;
+mod estimates;
+mod evict;
+mod job;
+mod pocd;
+mod slow;
+
+pub(crate) use estimates::{AttemptEstimate, TaskEstimate};
+pub(crate) use job::JobState;
+
+/// Decides. Jobs that `settle` has not finished with are left to it: a task with an end that
+/// is not accounted for yet gets nothing in this pass.
+#[must_use]
+pub fn decide(snapshot: &Snapshot, memory: Memory, policy: &Policy) -> (Plan, Memory) {
+    let speculation = match &policy.speculation {
+        Speculation::HadoopNs => None,
+        Speculation::ShedPlus(plus) => Some(plus),
+    };
+    let overhead = speculation.map(|plus| plus.launch_overhead);
+    let overhead = overhead.unwrap_or(ShedPlus::default().launch_overhead);
+    let mut pass = Pass::new(snapshot, policy.capacity_share, overhead.seconds());
+    if let Some(plus) = speculation {
+        shed_plus::select_jobs(&mut pass, &memory, plus);
+        shed_plus::prune(&mut pass);
+    }
+    admission::admit(&mut pass, policy);
+    for state in &mut pass.jobs {
+        state.predict(pass.overhead);
+    }
+    if let Some(plus) = speculation {
+        shed_plus::launch_clones(&mut pass, plus);
+    }
+    pass.finish(&memory)
+}
+
+/// One run of `decide`.
+pub(crate) struct Pass<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) capacity: Capacity,
+    /// In the snapshot's order.
+    pub(crate) jobs: Vec<JobState<'a>>,
+    /// t_avg in seconds.
+    pub(crate) overhead: f64,
+    /// Nodes seen slow, ascending.
+    slow: Vec<NodeIndex>,
+    kills: Vec<PlannedAction>,
+    launches: Vec<PlannedAction>,
+    next: Option<Instant>,
+}
+
+impl<'a> Pass<'a> {
+    fn new(snapshot: &'a Snapshot, capacity_share: f64, default_overhead: f64) -> Self {
+        let measured = snapshot.launch_overhead.map(|span| span.seconds());
+        let overhead = measured.unwrap_or(default_overhead).max(0.0);
+        let jobs: Vec<JobState<'a>> = snapshot
+            .jobs
+            .iter()
+            .map(|job| JobState::new(snapshot.now, overhead, job))
+            .collect();
+        let mut pass = Self {
+            snapshot,
+            capacity: Capacity::new(snapshot, capacity_share),
+            slow: slow::slow_nodes(snapshot.nodes.len(), &jobs),
+            jobs,
+            overhead,
+            kills: Vec::new(),
+            launches: Vec::new(),
+            next: None,
+        };
+        for job in &snapshot.jobs {
+            pass.wake_at(job.deadline);
+            pass.wake_at(job.launch_not_before);
+            for task in &job.tasks {
+                pass.wake_at(task.retry_not_before);
+            }
+        }
+        pass
+    }
+
+    /// Asks for a pass at `at`, if that is still to come.
+    pub(crate) fn wake_at(&mut self, at: Option<Instant>) {
+        let at = at.filter(|&at| at > self.snapshot.now);
+        self.next = self.next.into_iter().chain(at).min();
+    }
+
+    /// Kills an attempt of the job at `position` for the sake of something else, relying on
+    /// `survivor`.
+    pub(crate) fn kill(
+        &mut self,
+        position: usize,
+        (task, attempt): (TaskIndex, AttemptNumber),
+        kind: KillKind,
+        survivor: AttemptNumber,
+    ) {
+        let Some(state) = self.jobs.get_mut(position) else {
+            return;
+        };
+        state.doomed.insert((task, attempt));
+        state.survivors.insert((task, survivor));
+        self.kills.push(PlannedAction {
+            job: state.job.key.clone(),
+            action: Action::Kill(Kill {
+                task,
+                attempt,
+                kind,
+                survivor: Some(survivor),
+            }),
+        });
+        let mut attempts = state.job.task(task).into_iter().flat_map(|t| &t.attempts);
+        let node = attempts.find(|a| a.number == attempt).and_then(|a| a.node);
+        self.capacity.kill((position, task, attempt), node);
+    }
+
+    /// Launches an attempt of the job at `position`, for which `node` has room.
+    pub(crate) fn launch(&mut self, position: usize, node: Option<NodeIndex>, launch: Launch) {
+        if let Some(state) = self.jobs.get_mut(position) {
+            state.launched += 1;
+            self.launches.push(PlannedAction {
+                job: state.job.key.clone(),
+                action: Action::Launch(launch),
+            });
+        }
+        self.capacity.launch(position, node);
+    }
+
+    /// What `Launch::avoid` says: these nodes and those seen slow.
+    pub(crate) fn avoid(&self, nodes: &[NodeIndex]) -> Vec<NodeName> {
+        let nodes: BTreeSet<NodeIndex> = nodes.iter().chain(&self.slow).copied().collect();
+        let known = nodes
+            .iter()
+            .filter_map(|node| self.snapshot.nodes.get(node.0));
+        known.map(|node| node.name.clone()).collect()
+    }
+
+    /// A node with room for an attempt of the job that no waiting first attempt counts on;
+    /// one of `avoid` only if no other has any.
+    pub(crate) fn find_node(&mut self, position: usize, avoid: &[NodeIndex]) -> Option<NodeIndex> {
+        let state = self.jobs.get_mut(position)?;
+        let demand = self.capacity.demands.get(position)?;
+        let (now, after) = (&self.capacity.room, &self.capacity.room_after_kills);
+        let (job, slow) = (state.job, &self.slow);
+        let queue = state
+            .queue
+            .get_or_insert_with(|| NodeQueue::new(job, demand, now, slow));
+        let fits = |node| now.fits_node(node, demand) && after.fits_node(node, demand);
+        queue.find(fits, avoid)
+    }
+
+    fn finish(self, memory: &Memory) -> (Plan, Memory) {
+        let mut used_after = self.capacity.used.clone();
+        let mut remembered = Memory::default();
+        let mut jobs = Vec::with_capacity(self.jobs.len());
+        for state in self.jobs {
+            used_after.add(&times(&state.job.demand, state.launched));
+            let last_optimized = if state.optimized {
+                Some(self.snapshot.now)
+            } else {
+                memory.job(&state.job.key).last_optimized
+            };
+            if last_optimized.is_some() {
+                remembered.set(state.job.key.clone(), JobMemory { last_optimized });
+            }
+            jobs.push(state.report(self.snapshot.now));
+        }
+        let mut actions = self.kills;
+        actions.extend(self.launches);
+        let capacity = CapacityReport {
+            usable: self.capacity.usable,
+            used: self.capacity.used,
+            used_after,
+        };
+        let report = PlanReport {
+            capacity,
+            jobs,
+            next_pass: self.next,
+        };
+        (Plan { actions, report }, remembered)
+    }
+}
+
+#[cfg(test)]
+mod tests;

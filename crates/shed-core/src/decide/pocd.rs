@@ -1,0 +1,151 @@
+//! A job's PoCD and expected completion, waiting tasks included.
+
+use crate::decide::estimates::{TaskEstimate, resume_point};
+use crate::decide::job::JobState;
+use crate::estimate::pareto::{LN_CERTAIN, LN_IMPOSSIBLE, ParetoLaw, ln_miss};
+use crate::estimate::pocd::{ln_job_pocd_uniform, ln_task_pocd};
+use crate::estimate::progress::is_straggler;
+use crate::ids::TaskIndex;
+
+impl JobState<'_> {
+    /// Works out stragglers, PoCD and completion as they are without clones of this plan. The
+    /// same formulas serve every job, whether the optimizer runs for it or not.
+    pub(super) fn predict(&mut self, overhead: f64) {
+        if let Some(slack) = self.estimate.slack {
+            let late = |task: &&TaskEstimate<'_>| is_straggler(task.remaining(), slack);
+            let stragglers = self.estimate.tasks.iter().filter(late);
+            self.stragglers = stragglers.map(|task| task.task.index).collect();
+        }
+        self.ln_pocd_before = self.ln_pocd(overhead, |task| task.ln_miss(|_| true));
+        self.ln_pocd_after = if self.doomed.is_empty() {
+            self.ln_pocd_before
+        } else {
+            self.ln_pocd(overhead, |task| self.ln_miss_kept(task))
+        };
+        self.completion = self.completion(overhead);
+    }
+
+    /// ln P(the attempts that the plan leaves alive all miss).
+    pub(crate) fn ln_miss_kept(&self, task: &TaskEstimate<'_>) -> f64 {
+        let index = task.task.index;
+        task.ln_miss(|attempt| !self.doomed.contains(&(index, attempt.number)))
+    }
+
+    /// ln of the job's PoCD with the attempts that the plan leaves alive, as if the tasks that
+    /// `is_out` names were not among it.
+    pub(crate) fn ln_pocd_without(
+        &self,
+        overhead: f64,
+        is_out: impl Fn(TaskIndex) -> bool,
+    ) -> Option<f64> {
+        self.ln_pocd(overhead, |task| {
+            if is_out(task.task.index) {
+                LN_IMPOSSIBLE
+            } else {
+                self.ln_miss_kept(task)
+            }
+        })
+    }
+
+    /// ln of the job's PoCD: 0 with all tasks done, −∞ with one failed for good or the deadline
+    /// past, absent while nothing is known about times or the deadline.
+    fn ln_pocd(&self, overhead: f64, ln_miss_of: impl Fn(&TaskEstimate<'_>) -> f64) -> Option<f64> {
+        if let Some(certain) = self.certain_ln_pocd() {
+            return Some(certain);
+        }
+        let (slack, law) = (self.estimate.slack?, self.estimate.law?);
+        let running = self.estimate.tasks.iter();
+        let running: f64 = running.map(|task| ln_task_pocd(ln_miss_of(task))).sum();
+        Some(running + self.ln_pocd_of_waiting(overhead, slack, &law))
+    }
+
+    fn certain_ln_pocd(&self) -> Option<f64> {
+        if !self.job.failed.is_empty() {
+            return Some(f64::NEG_INFINITY);
+        }
+        let nothing_runs = self.estimate.tasks.is_empty();
+        if nothing_runs && self.ready.is_empty() && self.held_back.is_empty() && self.untouched == 0
+        {
+            return Some(0.0);
+        }
+        let slack = self.estimate.slack?;
+        (slack <= 0.0).then_some(f64::NEG_INFINITY)
+    }
+
+    /// Tasks without an attempt start in waves: those that this plan launches at once, then as
+    /// many at a time as the job has running with them, a mean run later each. The time that a
+    /// task waits is taken off its slack. That is pessimistic when other jobs make room and
+    /// optimistic when a wave has a straggler.
+    fn ln_pocd_of_waiting(&self, overhead: f64, slack: f64, law: &ParetoLaw) -> f64 {
+        let mean_run = self.estimate.mean_run.unwrap_or(law.t_min);
+        let left = |wave: u32| slack - overhead - f64::from(wave) * mean_run;
+        let mut sum = 0.0;
+        let touched = self.ready.iter().chain(&self.held_back);
+        let mut position = 0u32;
+        for &index in touched {
+            let miss = ln_miss(
+                self.resumed_at(index),
+                law.t_min,
+                left(self.wave(position)),
+                law.beta,
+            );
+            sum += ln_task_pocd(miss);
+            position = position.saturating_add(1);
+        }
+        let end = position.saturating_add(self.untouched);
+        while position < end {
+            let wave = self.wave(position);
+            let next = self.wave_end(wave).min(end);
+            let miss = ln_miss(0.0, law.t_min, left(wave), law.beta);
+            if miss >= LN_CERTAIN {
+                return f64::NEG_INFINITY;
+            }
+            sum += ln_job_pocd_uniform(miss, 1, next - position);
+            position = next;
+        }
+        sum
+    }
+
+    fn resumed_at(&self, index: TaskIndex) -> f64 {
+        let task = self.job.task(index);
+        let point = task.and_then(|task| resume_point(self.job, task));
+        point.map_or(0.0, |point| point.progress)
+    }
+
+    /// How many tasks run at a time.
+    fn width(&self) -> u32 {
+        self.active.saturating_add(self.admitted).max(1)
+    }
+
+    /// The wave of the waiting task at that position; 0 for those that this plan launches.
+    fn wave(&self, position: u32) -> u32 {
+        match position.checked_sub(self.admitted) {
+            None => 0,
+            Some(behind) => (behind / self.width()).saturating_add(1),
+        }
+    }
+
+    /// The first position behind a wave.
+    fn wave_end(&self, wave: u32) -> u32 {
+        self.admitted
+            .saturating_add(wave.saturating_mul(self.width()))
+    }
+
+    /// Seconds until the last task is expected to end; absent if that is unknown of any.
+    fn completion(&self, overhead: f64) -> Option<f64> {
+        let mut latest: f64 = 0.0;
+        for task in &self.estimate.tasks {
+            latest = latest.max(task.remaining()?);
+        }
+        let touched = self.ready.len().saturating_add(self.held_back.len());
+        let waiting = u32::try_from(touched)
+            .unwrap_or(u32::MAX)
+            .saturating_add(self.untouched);
+        if waiting > 0 {
+            let mean_run = self.estimate.mean_run?;
+            let waves = f64::from(self.wave(waiting - 1)) + 1.0;
+            latest = latest.max(overhead + waves * mean_run);
+        }
+        Some(latest)
+    }
+}

@@ -1,0 +1,441 @@
+use crate::decide::decide;
+use crate::fixtures::{JobBuilder, World, at, attempt, job, resume_point, world};
+use crate::ids::JobKey;
+use crate::memory::{JobMemory, Memory};
+use crate::plan::{Action, JobReport, Plan};
+use crate::plan_check::plan_check;
+use crate::policy::{Order, Policy, Speculation};
+use crate::snapshot::{AttemptKind, Conclusion, KillKind, NodeIndex, Snapshot};
+
+mod properties;
+mod shed_plus;
+
+/// The plan for a cluster, which breaks no rule and is the same when made again.
+fn plan_of(snapshot: &Snapshot, memory: &Memory, policy: &Policy) -> (Plan, Memory) {
+    let (plan, after) = decide(snapshot, memory.clone(), policy);
+    assert_eq!(plan_check(snapshot, policy, &plan), []);
+    assert_eq!(
+        decide(snapshot, memory.clone(), policy),
+        (plan.clone(), after.clone())
+    );
+    (plan, after)
+}
+
+fn plan(world: World, policy: &Policy) -> Plan {
+    plan_of(&world.build(), &Memory::default(), policy).0
+}
+
+/// The plan's actions in short: `a: original 3`, `a: prune 0.1 for 0.0`.
+fn brief(plan: &Plan) -> Vec<String> {
+    let brief = |planned: &crate::plan::PlannedAction| {
+        let job = &planned.job;
+        match &planned.action {
+            Action::Launch(launch) => {
+                let from = launch.resume.as_ref().map(|point| point.progress);
+                let from = from.map_or(String::new(), |progress| format!(" from {progress}"));
+                let surge = if launch.surge { " beyond capacity" } else { "" };
+                format!(
+                    "{job}: {} {}{from}{surge}",
+                    launch.kind.label(),
+                    launch.task
+                )
+            }
+            Action::Kill(kill) => {
+                let (task, survivor) = (kill.task, kill.survivor.unwrap());
+                let kind = kill.kind.label();
+                format!(
+                    "{job}: {kind} {task}.{} for {task}.{survivor}",
+                    kill.attempt
+                )
+            }
+            other => format!("{job}: {other:?}"),
+        }
+    };
+    plan.actions.iter().map(brief).collect()
+}
+
+/// Without clones the plan for this cluster says exactly that.
+#[track_caller]
+fn check(world: World, expected: &[&str]) {
+    check_by(&no_clones(), world, expected);
+}
+
+#[track_caller]
+fn check_by(policy: &Policy, world: World, expected: &[&str]) {
+    assert_eq!(brief(&plan(world, policy)), expected);
+}
+
+fn no_clones() -> Policy {
+    Policy {
+        speculation: Speculation::HadoopNs,
+        surge_max: 0,
+        ..Policy::default()
+    }
+}
+
+fn surging() -> Policy {
+    Policy {
+        surge_max: 1,
+        ..no_clones()
+    }
+}
+
+fn report<'a>(plan: &'a Plan, key: &str) -> &'a JobReport {
+    let found = plan
+        .report
+        .jobs
+        .iter()
+        .find(|job| job.key == JobKey::from(key));
+    found.unwrap()
+}
+
+#[test]
+fn first_attempts_start_in_ascending_order_as_far_as_there_is_room() {
+    let cluster = world(0.0, 1, 2500).job(job("a"));
+    check(cluster.clone(), &["a: original 0", "a: original 1"]);
+    let plan = plan(cluster, &no_clones());
+    assert_eq!(report(&plan, "a").waiting, 2);
+    assert_eq!(plan.report.capacity.usable.get("cpu"), 2500);
+    assert_eq!(plan.report.capacity.used.get("cpu"), 0);
+    assert_eq!(plan.report.capacity.used_after.get("cpu"), 2000);
+}
+
+#[test]
+fn tasks_that_ended_or_run_or_wait_for_settle_are_left_alone() {
+    let busy = job("a")
+        .tasks(8)
+        .done([0])
+        .failed([2])
+        .task(1, [attempt(0).on(0)])
+        .task(3, [attempt(0).succeeded(9.0)])
+        .task(4, [attempt(0).failed(9.0)])
+        .task_with(5, [], |task| task.failures = 4);
+    check(
+        world(9.0, 1, 9000).job(busy),
+        &["a: original 6", "a: original 7"],
+    );
+}
+
+#[test]
+fn retries_come_first_and_begin_at_the_best_checkpoint() {
+    let durable = |task: &mut crate::snapshot::TaskSnapshot| {
+        task.failures = 1;
+        task.resume_point = Some(resume_point(0.4));
+    };
+    let retrying = || job("a").resumes().task_with(3, [], durable);
+    check(
+        world(9.0, 1, 2000).job(retrying()),
+        &["a: retry 3 from 0.4", "a: original 0"],
+    );
+    // Without resume it starts over.
+    let over = retrying().with(|job| job.rules.resume = crate::snapshot::Resume::None);
+    check(world(9.0, 1, 1000).job(over), &["a: retry 3"]);
+    // A dying attempt may have reported more than what was made durable.
+    let dying = attempt(0)
+        .on(0)
+        .checkpoint(0.6)
+        .killed(KillKind::Replace, 8.0);
+    let further = job("a").tasks(1).resumes().task_with(0, [dying], durable);
+    check(world(9.0, 1, 2000).job(further), &["a: retry 0 from 0.6"]);
+}
+
+#[test]
+fn parallelism_counts_tasks_with_live_attempts_and_no_clones() {
+    let three = job("a")
+        .tasks(9)
+        .parallelism(3)
+        .task(0, [attempt(0).on(0), attempt(1).on(0)]);
+    let cluster = world(9.0, 1, 9000).job(three);
+    check(cluster.clone(), &["a: original 1", "a: original 2"]);
+    assert_eq!(report(&plan(cluster, &no_clones()), "a").waiting, 6);
+}
+
+#[test]
+fn the_job_with_the_least_slack_is_served_first_and_one_that_cant_make_it_last() {
+    let cluster = || {
+        world(0.0, 1, 1000)
+            .job(job("doomed").deadline_in(20.0).ended_runs([30.0]))
+            .job(job("short").deadline_in(70.0).ended_runs([10.0]))
+            .job(job("long").deadline_in(100.0).tasks(1).ended_runs([90.0]))
+            .job(job("unbound").with(|job| job.deadline = None))
+    };
+    check(cluster(), &["long: original 0"]);
+    let by = |order| Policy {
+        order,
+        ..no_clones()
+    };
+    check_by(
+        &by(Order::EarliestDeadline),
+        cluster(),
+        &["doomed: original 0"],
+    );
+    let first = job("zeroth").submitted(-5.0).deadline_in(999.0);
+    check_by(
+        &by(Order::Fifo),
+        cluster().job(first),
+        &["zeroth: original 0"],
+    );
+}
+
+#[test]
+fn slack_counts_the_waves_that_a_job_needs() {
+    let cluster = world(0.0, 1, 2000)
+        .job(job("wide").deadline_in(60.0).tasks(2).ended_runs([20.0]))
+        .job(
+            job("waves")
+                .deadline_in(65.0)
+                .tasks(5)
+                .parallelism(1)
+                .ended_runs([10.0]),
+        );
+    check(cluster, &["waves: original 0", "wide: original 0"]);
+}
+
+#[test]
+fn a_job_that_does_not_fit_holds_up_nobody() {
+    let cluster = world(0.0, 1, 2000)
+        .job(job("big").deadline_in(10.0).tasks(1).cpu(3000))
+        .job(job("small").tasks(2));
+    check_by(
+        &no_clones(),
+        cluster,
+        &["small: original 0", "small: original 1"],
+    );
+}
+
+#[test]
+fn what_must_wait_waits_and_the_next_pass_is_due_when_it_may() {
+    let held = job("a")
+        .tasks(1)
+        .with(|job| job.launch_not_before = Some(at(12.0)));
+    let backing_off = job("b")
+        .tasks(1)
+        .task_with(0, [], |task| task.retry_not_before = Some(at(11.0)));
+    let cluster = world(9.0, 1, 9000).job(held).job(backing_off);
+    check(cluster.clone(), &[]);
+    assert_eq!(
+        plan(cluster.clone(), &no_clones()).report.next_pass,
+        Some(at(11.0))
+    );
+    let mut later = cluster.build();
+    later.now = at(12.0);
+    let (plan, _) = plan_of(&later, &Memory::default(), &no_clones());
+    assert_eq!(brief(&plan), ["a: original 0", "b: retry 0"]);
+    assert_eq!(plan.report.next_pass, Some(at(60.0)));
+}
+
+#[test]
+fn suspended_and_ending_jobs_get_nothing() {
+    let cluster = world(9.0, 1, 9000)
+        .job(job("a").suspended())
+        .job(job("b").ending(Conclusion::DeadlineExceeded));
+    check(cluster, &[]);
+}
+
+#[test]
+fn where_two_copies_do_harm_the_next_one_waits_until_the_last_is_gone() {
+    let dying = || attempt(0).on(0).killed(KillKind::Replace, 8.0);
+    let one = job("a").tasks(2).parallelism(1).task(0, [dying()]);
+    check(world(9.0, 1, 9000).job(one.clone()), &["a: retry 0"]);
+    check(world(9.0, 1, 9000).job(one.not_idempotent()), &[]);
+}
+
+#[test]
+fn what_is_being_killed_holds_its_capacity_until_it_is_gone() {
+    let dying = attempt(1).on(0).killed(KillKind::Prune, 8.0);
+    let pair = job("a").tasks(3).task(0, [attempt(0).on(0), dying]);
+    check(world(9.0, 1, 3000).job(pair), &["a: original 1"]);
+}
+
+#[test]
+fn capacity_stops_launches_before_nodes_do_and_nodes_before_capacity() {
+    let half = Policy {
+        capacity_share: 0.5,
+        ..no_clones()
+    };
+    let cluster = world(0.0, 2, 2000).job(job("a"));
+    check_by(&half, cluster, &["a: original 0", "a: original 1"]);
+    let fragments = world(0.0, 3, 1500).job(job("a").cpu(1000));
+    let three = ["a: original 0", "a: original 1", "a: original 2"];
+    check(fragments, &three);
+}
+
+#[test]
+fn one_first_attempt_in_the_cluster_waits_beyond_capacity() {
+    let big = || world(0.0, 1, 2000).job(job("big").cpu(3000));
+    check_by(&surging(), big(), &["big: original 0 beyond capacity"]);
+    let two = big().job(job("other").deadline_in(90.0).cpu(4000));
+    check_by(&surging(), two, &["big: original 0 beyond capacity"]);
+    let waits = job("big").cpu(3000).task(0, [attempt(0).pending()]);
+    check_by(&surging(), world(0.0, 1, 2000).job(waits.clone()), &[]);
+    // It holds nothing, so that others can go on meanwhile.
+    let cluster = world(0.0, 1, 2000).job(waits).job(job("small").tasks(2));
+    check_by(
+        &surging(),
+        cluster,
+        &["small: original 0", "small: original 1"],
+    );
+}
+
+#[test]
+fn nobody_waits_beyond_capacity_while_a_node_has_room() {
+    let policy = Policy {
+        capacity_share: 0.5,
+        ..surging()
+    };
+    let cluster = world(0.0, 1, 2000).job(job("a").tasks(2));
+    check_by(&policy, cluster, &["a: original 0"]);
+}
+
+#[test]
+fn without_any_node_one_attempt_asks_for_the_first() {
+    check_by(
+        &surging(),
+        world(0.0, 0, 0).job(job("a")),
+        &["a: original 0 beyond capacity"],
+    );
+}
+
+/// Two nodes, both full: an original and two clones of a job that is in time.
+fn clones_fill_the_cluster() -> JobBuilder {
+    job("a").tasks(1).deadline_in(600.0).task(
+        0,
+        [
+            attempt(0).on(0).progress(0.5, 9.0),
+            attempt(1).on(1).launched(5.0).progress(0.2, 9.0),
+            attempt(2).on(1).launched(7.0).progress(0.1, 9.0),
+        ],
+    )
+}
+
+#[test]
+fn the_clone_with_the_least_progress_makes_room_for_a_first_attempt() {
+    let full = || {
+        world(9.0, 2, 2000)
+            .others(0, 1000)
+            .job(clones_fill_the_cluster())
+    };
+    let waiting = full().job(job("b").tasks(1));
+    check(waiting, &["a: evict 0.2 for 0.0"]);
+    let both = full().job(job("b").tasks(1).cpu(2000));
+    check(both, &["a: evict 0.1 for 0.0", "a: evict 0.2 for 0.0"]);
+}
+
+#[test]
+fn clones_stay_if_their_room_does_not_help() {
+    let full = || {
+        world(9.0, 2, 2000)
+            .others(0, 1000)
+            .job(clones_fill_the_cluster())
+    };
+    check(full().job(job("b").cpu(2500)), &[]);
+    let elsewhere = job("b").with(|job| job.eligible_nodes = [NodeIndex(0)].into());
+    check(full().job(elsewhere), &[]);
+}
+
+#[test]
+fn room_that_comes_free_anyway_costs_no_clone() {
+    let dying = attempt(2).on(1).launched(7.0).killed(KillKind::Evict, 8.0);
+    let clones = [attempt(0).on(0), attempt(1).on(1), dying];
+    let cluster = world(9.0, 2, 2000)
+        .others(0, 1000)
+        .job(job("a").tasks(1).task(0, clones))
+        .job(job("b").tasks(1));
+    check(cluster, &[]);
+}
+
+#[test]
+fn a_clone_that_carries_its_task_alone_is_never_evicted() {
+    let alone = [
+        attempt(0).on(0).killed(KillKind::Prune, 8.0),
+        attempt(1).on(0),
+    ];
+    let clones = [attempt(1).on(0), attempt(2).on(0)];
+    let cluster = world(9.0, 1, 4000)
+        .job(job("a").tasks(2).task(0, alone).task(1, clones))
+        .job(job("b").tasks(2).deadline_in(90.0));
+    // One of the two comes free with the pruned attempt, the other with one of two clones.
+    check(cluster, &["a: evict 1.1 for 1.2"]);
+}
+
+#[test]
+fn where_only_the_share_is_exhausted_a_clone_on_any_node_goes() {
+    let policy = Policy {
+        capacity_share: 0.5,
+        ..no_clones()
+    };
+    let pair = job("a")
+        .tasks(1)
+        .task(0, [attempt(0).on(0), attempt(1).on(0)]);
+    let elsewhere = job("b")
+        .tasks(1)
+        .with(|job| job.eligible_nodes = [NodeIndex(1)].into());
+    let cluster = world(9.0, 2, 2000).job(pair).job(elsewhere);
+    check_by(&policy, cluster, &["a: evict 0.1 for 0.0"]);
+}
+
+#[test]
+fn an_attempt_that_waits_beyond_capacity_gets_the_room_of_clones_too() {
+    let waits = job("b").tasks(1).cpu(2000).task(0, [attempt(0).pending()]);
+    let cluster = world(9.0, 2, 2000).others(0, 1000);
+    let cluster = cluster.job(clones_fill_the_cluster()).job(waits);
+    check(cluster, &["a: evict 0.1 for 0.0", "a: evict 0.2 for 0.0"]);
+}
+
+#[test]
+fn memory_of_jobs_that_are_gone_is_dropped() {
+    let mut memory = Memory::default();
+    let last_optimized = Some(at(1.0));
+    memory.set(JobKey::from("a"), JobMemory { last_optimized });
+    memory.set(JobKey::from("gone"), JobMemory { last_optimized });
+    let snapshot = world(9.0, 1, 9000).job(job("a")).build();
+    let (_, after) = plan_of(&snapshot, &memory, &Policy::default());
+    assert_eq!(after.len(), 1);
+    assert_eq!(after.job(&JobKey::from("a")), JobMemory { last_optimized });
+    let text = serde_json::to_string(&after).unwrap();
+    assert_eq!(serde_json::from_str::<Memory>(&text).unwrap(), after);
+}
+
+/// Jobs with a thousand tasks each, half of them running and reporting, of which some straggle.
+fn a_hundred_large_jobs() -> Snapshot {
+    let mut cluster = world(30.0, 2000, 40_000);
+    for number in 0..100 {
+        let mut large = job(&format!("job-{number:03}"))
+            .tasks(1000)
+            .deadline_in(100.0);
+        for index in 0..500 {
+            let progress = if index % 50 == 0 { 0.05 } else { 0.4 };
+            let node = (number * 500 + index as usize) % 2000;
+            large = large.task(index, [attempt(0).on(node).progress(progress, 29.0)]);
+        }
+        cluster = cluster.job(large);
+    }
+    cluster.build()
+}
+
+#[test]
+fn a_large_cluster_is_planned_at_once() {
+    let snapshot = a_hundred_large_jobs();
+    let begin = std::hint::black_box(start_of_measurement());
+    let (plan, _) = decide(&snapshot, Memory::default(), &Policy::default());
+    let elapsed = begin.elapsed();
+    assert_eq!(plan_check(&snapshot, &Policy::default(), &plan), []);
+    let launches = |kind| {
+        let of_kind = |action: &Action| matches!(action, Action::Launch(l) if l.kind == kind);
+        plan.actions
+            .iter()
+            .filter(|planned| of_kind(&planned.action))
+            .count()
+    };
+    // 80 000 slots: 50 000 are used, so that 30 000 first attempts fit.
+    // One more waits beyond capacity.
+    assert_eq!(launches(AttemptKind::Original), 30_001);
+    println!("{elapsed:?}");
+    // Ten times the target of 50 ms, since tests are built without optimization.
+    assert!(elapsed.as_millis() < 500 * 4, "{elapsed:?}");
+}
+
+#[expect(clippy::disallowed_types, reason = "measures the test")]
+fn start_of_measurement() -> std::time::Instant {
+    std::time::Instant::now()
+}

@@ -1,0 +1,51 @@
+//! What the planner remembers from pass to pass. Everything else follows from the snapshot:
+//! a task was flagged as a straggler if it has a clone, a prune is due while two attempts
+//! report, a retry is due while none lives.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::JobKey;
+use crate::time::Instant;
+
+/// The memory of the planner; entries of jobs that are gone are dropped.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Memory {
+    jobs: BTreeMap<JobKey, JobMemory>,
+}
+
+/// What is remembered of one job.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct JobMemory {
+    /// When the optimizer last ran for the job; present also means that the run at ξ, which a
+    /// job has once, is over. Need not survive a failover: what is lost costs one run too
+    /// early, and that run keeps the clones which it still wants.
+    #[serde(default)]
+    pub last_optimized: Option<Instant>,
+}
+
+impl Memory {
+    /// What is remembered of a job.
+    #[must_use]
+    pub fn job(&self, key: &JobKey) -> JobMemory {
+        self.jobs.get(key).cloned().unwrap_or_default()
+    }
+
+    /// Remembers a job.
+    pub fn set(&mut self, key: JobKey, job: JobMemory) {
+        self.jobs.insert(key, job);
+    }
+
+    /// How many jobs are remembered.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Whether nothing is remembered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+}

@@ -1,0 +1,268 @@
+//! What must hold of a plan of `decide`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::capacity::Capacity;
+use crate::ids::{AttemptNumber, JobKey, TaskIndex};
+use crate::plan::{Action, Kill, Launch, Plan};
+use crate::plan_check::{Rule, Violation, find_attempt};
+use crate::policy::{Policy, Speculation};
+use crate::snapshot::{
+    AttemptKind, AttemptSnapshot, Idempotency, JobPhase, JobSnapshot, KillKind, Snapshot,
+    SpeculationMode, TaskSnapshot,
+};
+use crate::time::Instant;
+
+/// What is wrong with a plan. Each violation names the job whose slice is to be refused; the
+/// slices of the others stand.
+#[must_use]
+pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Violation> {
+    let positions = snapshot.jobs.iter().enumerate();
+    let positions: BTreeMap<&JobKey, usize> = positions.map(|(at, job)| (&job.key, at)).collect();
+    let capacity = Capacity::new(snapshot, policy.capacity_share);
+    let jobs = snapshot.jobs.iter();
+    let mut slices: Vec<Slice<'_>> = jobs.map(|job| Slice::new(job, snapshot.now)).collect();
+    let mut check = PlanCheck {
+        policy,
+        surging: capacity.surging.len(),
+        capacity,
+        violations: Vec::new(),
+        step: 0,
+    };
+    // All kills first: what a launch or a kill relies on must survive every one of them.
+    for planned in &plan.actions {
+        if let (Action::Kill(kill), Some(&at)) = (&planned.action, positions.get(&planned.job)) {
+            slices[at].kill_target(kill, &mut check.violations);
+        }
+    }
+    for planned in &plan.actions {
+        match positions.get(&planned.job) {
+            Some(&at) => check.action(at, &mut slices[at], &planned.action),
+            None => check.violations.push(Violation {
+                job: planned.job.clone(),
+                rule: Rule::UnknownTarget,
+                message: "the job is not in the snapshot".into(),
+            }),
+        }
+    }
+    check.violations
+}
+
+struct PlanCheck<'a> {
+    policy: &'a Policy,
+    capacity: Capacity,
+    surging: usize,
+    violations: Vec<Violation>,
+    /// 0 kills, 1 first attempts and retries, 2 clones.
+    step: u8,
+}
+
+/// The part of a plan that concerns one job.
+struct Slice<'a> {
+    job: &'a JobSnapshot,
+    now: Instant,
+    doomed: BTreeSet<(TaskIndex, AttemptNumber)>,
+    /// Tasks that get a first attempt or retry.
+    started: BTreeSet<TaskIndex>,
+    clones: BTreeMap<TaskIndex, u32>,
+    /// Tasks with an attempt before the plan.
+    active: u32,
+}
+
+impl PlanCheck<'_> {
+    fn action(&mut self, at: usize, slice: &mut Slice<'_>, action: &Action) {
+        let step = match action {
+            Action::Launch(launch) if launch.kind == AttemptKind::Clone => 2,
+            Action::Launch(_) => 1,
+            _ => 0,
+        };
+        if step < self.step {
+            let message = format!("{action:?} comes too late");
+            self.violations.push(slice.violation(Rule::Order, message));
+        }
+        self.step = self.step.max(step);
+        match action {
+            Action::Kill(kill) => slice.kill_rule(kill, &mut self.violations),
+            Action::Launch(launch) => {
+                self.room(at, slice, launch);
+                let max_clones = match &self.policy.speculation {
+                    Speculation::HadoopNs => 0,
+                    Speculation::ShedPlus(plus) => plus.max_clones,
+                };
+                if let Some(rule) = slice.launch(launch, max_clones) {
+                    let message =
+                        format!("launches task {} as {}", launch.task, launch.kind.label());
+                    self.violations.push(slice.violation(rule, message));
+                }
+            }
+            Action::Win { .. }
+            | Action::Count { .. }
+            | Action::FailTask { .. }
+            | Action::End(_)
+            | Action::Finish(_) => {
+                let message = format!("{action:?} is for settle to say");
+                self.violations
+                    .push(slice.violation(Rule::WrongSource, message));
+            }
+        }
+    }
+
+    fn room(&mut self, at: usize, slice: &Slice<'_>, launch: &Launch) {
+        if launch.surge {
+            self.surging += 1;
+            let is_clone = launch.kind == AttemptKind::Clone;
+            if is_clone || self.surging > self.policy.surge_max as usize {
+                let message = format!("task {} is one too many beyond capacity", launch.task);
+                self.violations.push(slice.violation(Rule::Surge, message));
+            }
+            return;
+        }
+        let demand = self.capacity.demands.get(at);
+        if demand.is_some_and(|demand| !self.capacity.room.fits_total(demand)) {
+            let message = format!("no usable capacity is left for task {}", launch.task);
+            self.violations
+                .push(slice.violation(Rule::Capacity, message));
+        }
+        self.capacity.launch(at, None);
+    }
+}
+
+impl<'a> Slice<'a> {
+    fn new(job: &'a JobSnapshot, now: Instant) -> Self {
+        let never_two = job.rules.idempotency == Idempotency::None;
+        let counts =
+            |attempt: &AttemptSnapshot| attempt.lives() || never_two && attempt.holds_capacity();
+        let active = job
+            .tasks
+            .iter()
+            .filter(|task| task.attempts.iter().any(counts));
+        Self {
+            job,
+            now,
+            doomed: BTreeSet::new(),
+            started: BTreeSet::new(),
+            clones: BTreeMap::new(),
+            active: active.count() as u32,
+        }
+    }
+
+    fn violation(&self, rule: Rule, message: String) -> Violation {
+        Violation {
+            job: self.job.key.clone(),
+            rule,
+            message,
+        }
+    }
+
+    /// How many attempts of the task live on after all kills of the plan.
+    fn survivors(&self, task: &TaskSnapshot) -> u32 {
+        let stays = |a: &&AttemptSnapshot| !self.doomed.contains(&(task.index, a.number));
+        task.live().filter(stays).count() as u32
+    }
+
+    fn kill_target(&mut self, kill: &Kill, violations: &mut Vec<Violation>) {
+        let name = format!("task {} attempt {}", kill.task, kill.attempt);
+        let Some((_, attempt)) = find_attempt(self.job, kill.task, kill.attempt) else {
+            violations.push(self.violation(Rule::UnknownTarget, format!("{name} is unknown")));
+            return;
+        };
+        if !attempt.lives() {
+            violations.push(self.violation(Rule::KillTarget, format!("{name} does not live")));
+        }
+        if !self.doomed.insert((kill.task, kill.attempt)) {
+            violations.push(self.violation(Rule::KillTarget, format!("{name} is killed twice")));
+        }
+    }
+
+    fn kill_rule(&self, kill: &Kill, violations: &mut Vec<Violation>) {
+        let Some((task, victim)) = find_attempt(self.job, kill.task, kill.attempt) else {
+            return;
+        };
+        let name = format!("task {} attempt {}", kill.task, kill.attempt);
+        if self.survivors(task) == 0 {
+            let message = format!("{name} is the last live attempt");
+            violations.push(self.violation(Rule::LastAttempt, message));
+        }
+        let survivor = kill.survivor.and_then(|number| {
+            let live = task.live().filter(|attempt| attempt.number == number);
+            live.into_iter()
+                .find(|attempt| !self.doomed.contains(&(kill.task, attempt.number)))
+        });
+        let broken = match kill.kind {
+            KillKind::Settle | KillKind::Replace | KillKind::Suspend | KillKind::JobEnd => {
+                Some(Rule::WrongSource)
+            }
+            KillKind::Prune if self.job.rules.speculation != SpeculationMode::Enabled => {
+                Some(Rule::Speculation)
+            }
+            KillKind::Prune => {
+                let reports = survivor.is_some_and(has_advanced);
+                (!reports).then_some(Rule::KillRule)
+            }
+            KillKind::Evict => {
+                let is_sound = victim.kind == AttemptKind::Clone && survivor.is_some();
+                (!is_sound).then_some(Rule::KillRule)
+            }
+        };
+        if let Some(rule) = broken {
+            let message = format!("{name} must not be killed as {}", kill.kind.label());
+            violations.push(self.violation(rule, message));
+        }
+    }
+
+    /// The first rule that the launch breaks, capacity apart.
+    fn launch(&mut self, launch: &Launch, max_clones: u32) -> Option<Rule> {
+        let job = self.job;
+        if launch.task.0 >= job.rules.completions {
+            return Some(Rule::UnknownTarget);
+        }
+        let task = job.task(launch.task);
+        if !self.may_launch(launch, task) {
+            return Some(Rule::LaunchTarget);
+        }
+        let touched = task.is_some_and(|task| !task.attempts.is_empty());
+        let again = self.started.contains(&launch.task) || self.clones.contains_key(&launch.task);
+        if job.rules.idempotency == Idempotency::None && (touched || again) {
+            return Some(Rule::NeverTwo);
+        }
+        let survivors = task.map_or(0, |task| self.survivors(task));
+        if launch.kind == AttemptKind::Clone {
+            let clones = self.clones.entry(launch.task).or_insert(0);
+            *clones += 1;
+            let most = max_clones.min(job.rules.max_clones_per_task);
+            if job.rules.speculation != SpeculationMode::Enabled || max_clones == 0 {
+                Some(Rule::Speculation)
+            } else if survivors == 0 {
+                Some(Rule::LaunchKind)
+            } else {
+                // Of n attempts one is the task's own, the others are clones.
+                (*clones + survivors - 1 > most).then_some(Rule::CloneCount)
+            }
+        } else {
+            let lives = task.is_some_and(|task| task.live().next().is_some());
+            if lives || !self.started.insert(launch.task) {
+                return Some(Rule::LaunchKind);
+            }
+            let tasks = self.active + self.started.len() as u32;
+            (tasks > job.rules.parallelism).then_some(Rule::Parallelism)
+        }
+    }
+
+    fn may_launch(&self, launch: &Launch, task: Option<&TaskSnapshot>) -> bool {
+        let job = self.job;
+        let ended = job.has_ended(launch.task) || task.is_some_and(|task| task.winner.is_some());
+        let back_off = task
+            .filter(|_| launch.kind != AttemptKind::Clone)
+            .and_then(|task| task.retry_not_before);
+        let held_off = job.launch_not_before.max(back_off);
+        let may_run = job.phase == JobPhase::Active && !job.rules.suspend;
+        may_run && !ended && held_off.is_none_or(|until| until <= self.now)
+    }
+}
+
+/// Whether the attempt has reported more than it began with.
+fn has_advanced(attempt: &AttemptSnapshot) -> bool {
+    attempt
+        .progress
+        .is_some_and(|progress| progress.last > attempt.start_progress)
+}

@@ -1,0 +1,212 @@
+//! What must hold of the actions of `settle`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::ids::{AttemptNumber, TaskIndex};
+use crate::plan::{Action, Kill, Outcome};
+use crate::plan_check::{Rule, Violation, find_attempt};
+use crate::snapshot::{
+    AttemptSnapshot, AttemptState, Conclusion, JobPhase, JobSnapshot, KillKind, TaskSnapshot,
+};
+
+/// What is wrong with what `settle` said about a job.
+#[must_use]
+pub fn settle_check(job: &JobSnapshot, actions: &[Action]) -> Vec<Violation> {
+    let mut check = SettleCheck {
+        job,
+        winners: BTreeMap::new(),
+        accounted: BTreeSet::new(),
+        killed: BTreeSet::new(),
+        failed: BTreeSet::new(),
+        end: None,
+        step: 0,
+        violations: Vec::new(),
+    };
+    for task in &job.tasks {
+        check
+            .winners
+            .extend(task.winner.map(|number| (task.index, number)));
+    }
+    for action in actions {
+        check.action(action);
+    }
+    check.violations
+}
+
+struct SettleCheck<'a> {
+    job: &'a JobSnapshot,
+    winners: BTreeMap<TaskIndex, AttemptNumber>,
+    /// Attempts that were won or counted.
+    accounted: BTreeSet<(TaskIndex, AttemptNumber)>,
+    killed: BTreeSet<(TaskIndex, AttemptNumber)>,
+    failed: BTreeSet<TaskIndex>,
+    end: Option<Conclusion>,
+    /// 0 wins and counts, 1 the job's end, 2 kills.
+    step: u8,
+    violations: Vec<Violation>,
+}
+
+impl<'a> SettleCheck<'a> {
+    fn action(&mut self, action: &Action) {
+        let step = match action {
+            Action::Win { .. } | Action::Count { .. } | Action::FailTask { .. } => 0,
+            Action::End(_) | Action::Finish(_) => 1,
+            Action::Kill(_) | Action::Launch(_) => 2,
+        };
+        if step < self.step {
+            self.report(Rule::Order, format!("{action:?} comes too late"));
+        }
+        self.step = self.step.max(step);
+        match action {
+            Action::Launch(launch) => {
+                self.report(Rule::WrongSource, format!("launches {}", launch.task));
+            }
+            Action::Kill(kill) => self.kill(kill),
+            Action::Win { task, attempt, .. } => self.win(*task, *attempt),
+            Action::Count {
+                task,
+                attempt,
+                outcome,
+            } => self.count(*task, *attempt, *outcome),
+            Action::FailTask { task } => self.fail_task(*task),
+            Action::End(conclusion) => self.end(*conclusion),
+            Action::Finish(_) => self.finish(),
+        }
+    }
+
+    fn report(&mut self, rule: Rule, message: String) {
+        self.violations.push(Violation {
+            job: self.job.key.clone(),
+            rule,
+            message,
+        });
+    }
+
+    fn find(
+        &mut self,
+        index: TaskIndex,
+        number: AttemptNumber,
+    ) -> Option<(&'a TaskSnapshot, &'a AttemptSnapshot)> {
+        let found = find_attempt(self.job, index, number);
+        if found.is_none() {
+            let message = format!("task {index} has no attempt {number}");
+            self.report(Rule::UnknownTarget, message);
+        }
+        found
+    }
+
+    fn win(&mut self, index: TaskIndex, number: AttemptNumber) {
+        let Some((_, attempt)) = self.find(index, number) else {
+            return;
+        };
+        let had_fate = self.job.has_ended(index) || self.failed.contains(&index);
+        if had_fate || self.winners.insert(index, number).is_some() {
+            self.report(Rule::Accounting, format!("task {index} wins twice"));
+        }
+        if !matches!(attempt.state, AttemptState::Succeeded { .. }) {
+            let message = format!("task {index} attempt {number} has not succeeded");
+            self.report(Rule::Accounting, message);
+        }
+        self.account(index, number);
+    }
+
+    fn account(&mut self, index: TaskIndex, number: AttemptNumber) {
+        if !self.accounted.insert((index, number)) {
+            let message = format!("task {index} attempt {number} is counted twice");
+            self.report(Rule::Accounting, message);
+        }
+    }
+
+    fn count(&mut self, index: TaskIndex, number: AttemptNumber, outcome: Outcome) {
+        let Some((task, attempt)) = self.find(index, number) else {
+            return;
+        };
+        self.account(index, number);
+        let superseded = attempt.kill.is_some() || self.winners.contains_key(&index);
+        let right = match outcome {
+            Outcome::Superseded => superseded || self.job.failed.contains(index),
+            Outcome::Failed | Outcome::CloneFailed => {
+                !superseded && matches!(attempt.state, AttemptState::Failed { .. })
+            }
+            Outcome::Disrupted => {
+                let failed = matches!(attempt.state, AttemptState::Failed { .. });
+                !superseded && (failed || attempt.state == AttemptState::Lost)
+            }
+            Outcome::Late => !superseded && matches!(attempt.state, AttemptState::Succeeded { .. }),
+        };
+        if !right || attempt.holds_capacity() || task.winner == Some(number) {
+            let message = format!("task {index} attempt {number} can't be {}", outcome.label());
+            self.report(Rule::Accounting, message);
+        }
+    }
+
+    fn fail_task(&mut self, index: TaskIndex) {
+        let had_fate = self.job.has_ended(index) || self.winners.contains_key(&index);
+        if had_fate || !self.failed.insert(index) {
+            self.report(Rule::Accounting, format!("task {index} has a fate already"));
+        }
+        let task = self.job.task(index);
+        if task.is_none_or(|task| task.attempts.iter().any(AttemptSnapshot::holds_capacity)) {
+            let message = format!("task {index} fails while an attempt may still win");
+            self.report(Rule::Accounting, message);
+        }
+    }
+
+    fn end(&mut self, conclusion: Conclusion) {
+        let won = self.winners.keys().filter(|&&i| !self.job.done.contains(i));
+        let done = self.job.done.len() as usize + won.count();
+        let ended = done + self.job.failed.len() as usize + self.failed.len();
+        let total = self.job.rules.completions as usize;
+        let follows = match conclusion {
+            Conclusion::Complete => done >= total,
+            Conclusion::FailedIndexes => done < total && ended >= total,
+            Conclusion::DeadlineExceeded | Conclusion::DeadlineInPast => {
+                ended < total && self.job.deadline.is_some_and(|d| d <= self.job.facts_as_of)
+            }
+        };
+        if !follows || self.job.phase != JobPhase::Active || self.end.is_some() {
+            let message = format!("{conclusion:?} with {done} of {total} tasks done");
+            self.report(Rule::JobEnd, message);
+        }
+        self.end = Some(conclusion);
+    }
+
+    fn finish(&mut self) {
+        let attempts = self.job.tasks.iter().flat_map(|task| {
+            let others = move |a: &&AttemptSnapshot| Some(a.number) != task.winner;
+            task.attempts
+                .iter()
+                .filter(others)
+                .map(|a| (task.index, a.number))
+        });
+        let left = attempts.filter(|id| !self.accounted.contains(id)).count();
+        if left > 0 || self.job.phase == JobPhase::Active {
+            self.report(Rule::JobEnd, format!("finishes with {left} attempts left"));
+        }
+    }
+
+    fn kill(&mut self, kill: &Kill) {
+        let Some((_, attempt)) = self.find(kill.task, kill.attempt) else {
+            return;
+        };
+        let name = format!("task {} attempt {}", kill.task, kill.attempt);
+        if !attempt.lives() || !self.killed.insert((kill.task, kill.attempt)) {
+            self.report(Rule::KillTarget, format!("{name} does not live"));
+        }
+        let ending = self.end.is_some() || self.job.phase != JobPhase::Active;
+        let winner = self.winners.get(&kill.task).copied();
+        let right = match kill.kind {
+            KillKind::Settle => {
+                winner.is_some() && winner != Some(kill.attempt) && kill.survivor == winner
+            }
+            KillKind::JobEnd => ending && winner.is_none(),
+            KillKind::Suspend => self.job.rules.suspend && winner.is_none(),
+            KillKind::Replace => matches!(attempt.state, AttemptState::Stuck { .. }),
+            KillKind::Prune | KillKind::Evict => false,
+        };
+        if !right {
+            let message = format!("{name} must not be killed as {}", kill.kind.label());
+            self.report(Rule::KillRule, message);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+use crate::fixtures::{JobBuilder, at, attempt, job, world};
+use crate::ids::{AttemptNumber, JobKey, TaskIndex};
+use crate::plan::{Action, Kill, Launch, LaunchReason, Plan, PlannedAction};
+use crate::plan_check::{Rule, plan_check};
+use crate::policy::{Policy, Speculation};
+use crate::snapshot::{AttemptKind, Conclusion, KillKind, Snapshot, SpeculationMode};
+
+/// What the check says about these actions of job `a` on two nodes of two cpus.
+#[track_caller]
+fn check(builder: JobBuilder, actions: impl IntoIterator<Item = Action>, expected: &[Rule]) {
+    check_with(
+        &world(30.0, 2, 2000).job(builder).build(),
+        &Policy::default(),
+        actions,
+        expected,
+    );
+}
+
+#[track_caller]
+fn check_with(
+    snapshot: &Snapshot,
+    policy: &Policy,
+    actions: impl IntoIterator<Item = Action>,
+    expected: &[Rule],
+) {
+    let actions = actions.into_iter().map(|action| PlannedAction {
+        job: JobKey::from("a"),
+        action,
+    });
+    let plan = Plan {
+        actions: actions.collect(),
+        ..Plan::default()
+    };
+    let violations = plan_check(snapshot, policy, &plan);
+    let rules: Vec<Rule> = violations.iter().map(|violation| violation.rule).collect();
+    assert_eq!(rules, expected, "{violations:?}");
+}
+
+fn launch(task: u32, kind: AttemptKind) -> Action {
+    Action::Launch(Launch {
+        task: TaskIndex(task),
+        kind,
+        resume: None,
+        avoid: Vec::new(),
+        surge: false,
+        reason: LaunchReason::Admitted,
+    })
+}
+
+fn original(task: u32) -> Action {
+    launch(task, AttemptKind::Original)
+}
+
+fn clone(task: u32) -> Action {
+    launch(task, AttemptKind::Clone)
+}
+
+fn surge(action: Action) -> Action {
+    match action {
+        Action::Launch(launch) => Action::Launch(Launch {
+            surge: true,
+            ..launch
+        }),
+        other => other,
+    }
+}
+
+fn kill(task: u32, number: u32, kind: KillKind, survivor: Option<u32>) -> Action {
+    Action::Kill(Kill {
+        task: TaskIndex(task),
+        attempt: AttemptNumber(number),
+        kind,
+        survivor: survivor.map(AttemptNumber),
+    })
+}
+
+/// Task 0 has an original that reports and a silent clone.
+fn pair() -> JobBuilder {
+    job("a").task(0, [attempt(0).on(0).progress(0.3, 30.0), attempt(1).on(1)])
+}
+
+#[test]
+fn a_sound_plan_is_clean() {
+    let prune = kill(0, 1, KillKind::Prune, Some(0));
+    check(pair(), [prune, original(1), original(2)], &[]);
+    let evict = kill(0, 1, KillKind::Evict, Some(0));
+    check(pair(), [evict, original(1), clone(0)], &[]);
+}
+
+#[test]
+fn use_above_usable_capacity_is_caught() {
+    check(pair(), [original(1), original(2)], &[]);
+    let three = [original(1), original(2), original(3)];
+    check(pair(), three, &[Rule::Capacity]);
+    // What is being killed holds its capacity until it is gone.
+    let prune = kill(0, 1, KillKind::Prune, Some(0));
+    let three = [prune, original(1), original(2), original(3)];
+    check(pair(), three, &[Rule::Capacity]);
+}
+
+#[test]
+fn the_share_of_capacity_is_respected() {
+    let snapshot = world(30.0, 2, 2000).job(job("a")).build();
+    let half = Policy {
+        capacity_share: 0.5,
+        ..Policy::default()
+    };
+    let three = [original(0), original(1), original(2)];
+    check_with(&snapshot, &half, three, &[Rule::Capacity]);
+}
+
+#[test]
+fn more_surge_than_the_policy_allows_is_caught() {
+    let big = || job("a").cpu(3000);
+    check(big(), [surge(original(0))], &[]);
+    check(
+        big(),
+        [surge(original(0)), surge(original(1))],
+        &[Rule::Surge],
+    );
+    let waiting = big().task(0, [attempt(0).pending()]);
+    check(waiting, [surge(original(1))], &[Rule::Surge]);
+    check(pair(), [surge(clone(0))], &[Rule::Surge]);
+}
+
+#[test]
+fn more_tasks_than_parallelism_allows_are_caught() {
+    check(pair().parallelism(2), [original(1)], &[]);
+    let two = [original(1), original(2)];
+    check(pair().parallelism(2), two, &[Rule::Parallelism]);
+    // Clones don't count.
+    check(pair().parallelism(1), [clone(0)], &[]);
+}
+
+#[test]
+fn a_launch_whose_kind_contradicts_the_facts_is_caught() {
+    check(pair(), [clone(1)], &[Rule::LaunchKind]);
+    check(pair(), [original(0)], &[Rule::LaunchKind]);
+    check(pair(), [launch(0, AttemptKind::Retry)], &[Rule::LaunchKind]);
+    check(pair(), [original(1), original(1)], &[Rule::LaunchKind]);
+}
+
+#[test]
+fn more_clones_than_the_job_or_the_policy_allows_are_caught() {
+    check(pair().max_clones(2), [clone(0)], &[]);
+    check(pair().max_clones(1), [clone(0)], &[Rule::CloneCount]);
+    let snapshot = world(30.0, 2, 2000).job(pair()).build();
+    let policy = Policy {
+        speculation: "shed-plus{max_clones=1}".parse().unwrap(),
+        ..Policy::default()
+    };
+    check_with(&snapshot, &policy, [clone(0)], &[Rule::CloneCount]);
+}
+
+#[test]
+fn a_launch_for_what_must_not_get_any_is_caught() {
+    let rule = &[Rule::LaunchTarget];
+    check(job("a").done([1]), [original(1)], rule);
+    check(job("a").failed([1]), [original(1)], rule);
+    check(job("a").suspended(), [original(1)], rule);
+    // Its nodes are no capacity for attempts any more either.
+    let rules = &[Rule::Capacity, Rule::LaunchTarget];
+    check(job("a").ending(Conclusion::Complete), [original(1)], rules);
+    let held = job("a").with(|job| job.launch_not_before = Some(at(30.001)));
+    check(held, [original(1)], rule);
+    let backing_off = job("a").task_with(1, [], |task| task.retry_not_before = Some(at(31.0)));
+    check(backing_off, [launch(1, AttemptKind::Retry)], rule);
+}
+
+#[test]
+fn clones_and_prunes_where_the_user_or_the_policy_wants_none_are_caught() {
+    for mode in [SpeculationMode::Observe, SpeculationMode::Disabled] {
+        check(pair().speculation(mode), [clone(0)], &[Rule::Speculation]);
+        let prune = kill(0, 1, KillKind::Prune, Some(0));
+        check(pair().speculation(mode), [prune], &[Rule::Speculation]);
+    }
+    let snapshot = world(30.0, 2, 2000).job(pair()).build();
+    let policy = Policy {
+        speculation: Speculation::HadoopNs,
+        ..Policy::default()
+    };
+    check_with(&snapshot, &policy, [clone(0)], &[Rule::Speculation]);
+}
+
+#[test]
+fn two_copies_where_there_must_never_be_two_are_caught() {
+    let never_two = |number: u32| {
+        let gone_soon = attempt(number).killed(KillKind::Suspend, 20.0);
+        job("a").not_idempotent().task(0, [gone_soon])
+    };
+    let retry = launch(0, AttemptKind::Retry);
+    check(never_two(0), [retry], &[Rule::NeverTwo]);
+    check(never_two(0), [original(1), original(1)], &[Rule::NeverTwo]);
+    check(pair().not_idempotent(), [clone(0)], &[Rule::NeverTwo]);
+}
+
+#[test]
+fn a_prune_without_a_survivor_that_reports_is_caught() {
+    let rule = &[Rule::KillRule];
+    check(pair(), [kill(0, 0, KillKind::Prune, Some(1))], rule);
+    check(pair(), [kill(0, 1, KillKind::Prune, None)], rule);
+    check(pair(), [kill(0, 1, KillKind::Prune, Some(1))], rule);
+    // It began where it stands and has not moved.
+    let resumed = attempt(1).resumed_at(0.5).progress(0.5, 30.0);
+    let standing = job("a").task(0, [attempt(0), resumed]);
+    check(standing, [kill(0, 0, KillKind::Prune, Some(1))], rule);
+}
+
+#[test]
+fn only_a_clone_with_a_sibling_that_lives_on_may_be_evicted() {
+    let rule = &[Rule::KillRule];
+    check(pair(), [kill(0, 0, KillKind::Evict, Some(1))], rule);
+    check(pair(), [kill(0, 1, KillKind::Evict, None)], rule);
+    let dying = job("a").task(0, [attempt(0).killed(KillKind::Prune, 9.0), attempt(1)]);
+    let evict = kill(0, 1, KillKind::Evict, Some(0));
+    check(dying, [evict], &[Rule::LastAttempt, Rule::KillRule]);
+}
+
+#[test]
+fn what_settle_must_say_is_caught_in_a_plan() {
+    for kind in [
+        KillKind::Settle,
+        KillKind::Replace,
+        KillKind::Suspend,
+        KillKind::JobEnd,
+    ] {
+        check(pair(), [kill(0, 1, kind, Some(0))], &[Rule::WrongSource]);
+    }
+    check(
+        pair(),
+        [Action::End(Conclusion::Complete)],
+        &[Rule::WrongSource],
+    );
+}
+
+#[test]
+fn killing_every_attempt_of_a_task_is_caught() {
+    let both = [
+        kill(0, 0, KillKind::Prune, Some(1)),
+        kill(0, 1, KillKind::Evict, Some(0)),
+    ];
+    let rules = [
+        Rule::LastAttempt,
+        Rule::KillRule,
+        Rule::LastAttempt,
+        Rule::KillRule,
+    ];
+    check(pair(), both, &rules);
+}
+
+#[test]
+fn a_kill_of_what_does_not_live_or_of_one_attempt_twice_is_caught() {
+    let prune = || kill(0, 1, KillKind::Prune, Some(0));
+    check(pair(), [prune(), prune()], &[Rule::KillTarget]);
+    let original = || attempt(0).progress(0.3, 30.0);
+    let dying = job("a").task(0, [original(), attempt(1).killed(KillKind::Prune, 9.0)]);
+    check(dying, [prune()], &[Rule::KillTarget]);
+    let ended = job("a").task(0, [original(), attempt(1).failed(9.0)]);
+    check(ended, [prune()], &[Rule::KillTarget]);
+}
+
+#[test]
+fn unknown_jobs_tasks_and_attempts_are_caught() {
+    let rule = &[Rule::UnknownTarget];
+    check(pair(), [kill(0, 7, KillKind::Prune, Some(0))], rule);
+    check(pair(), [original(4)], rule);
+    check(job("b"), [original(0)], rule);
+}
+
+#[test]
+fn kills_come_before_first_attempts_and_these_before_clones() {
+    let prune = kill(0, 1, KillKind::Prune, Some(0));
+    check(pair(), [original(1), prune], &[Rule::Order]);
+    check(pair(), [clone(0), original(1)], &[Rule::Order]);
+}
+
+#[test]
+fn a_violation_names_the_job_whose_slice_to_refuse() {
+    let snapshot = world(30.0, 2, 2000).job(pair()).job(job("b")).build();
+    let planned = |job: &str, action| PlannedAction {
+        job: JobKey::from(job),
+        action,
+    };
+    let plan = Plan {
+        actions: vec![planned("b", original(0)), planned("a", clone(1))],
+        ..Plan::default()
+    };
+    let violations = plan_check(&snapshot, &Policy::default(), &plan);
+    let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, ["a: launch_kind: launches task 1 as clone"]);
+}
