@@ -1,6 +1,6 @@
 #!/bin/bash
 # Proves what README.md promises, on a cluster of its own beside any other.
-# Needs root and takes about two minutes once everything is built.
+# Needs root and takes one to two minutes once everything is built.
 # shellcheck disable=SC2016 # what is in single quotes is for another shell
 set -u
 
@@ -85,7 +85,7 @@ our_files() {
 }
 
 remember_sockets() {
-    shim_sockets=$(cat "/run/shed-$id"/*/state/io.containerd.runtime.v2.task/*/*/address 2>/dev/null | sed 's|unix://||g')
+    shim_sockets+=" "$(cat "/run/shed-$id"/*/state/io.containerd.runtime.v2.task/*/*/address 2>/dev/null | sed 's|unix://||g')
 }
 shim_sockets=
 
@@ -269,6 +269,12 @@ check "up repairs it" "$cluster" up
 check "the pods still run" kubectl wait --for=condition=Ready pod/web1 pod/web2 pod/web3 --timeout=60s
 
 remember_sockets
+ip link del "shed-$id"
+check "status reports that the network is gone" not "$cluster" status
+check "up makes it anew" "$cluster" up
+check "a pod runs after that" bash -c '
+    kubectl run later --image=localhost/busybox:test --image-pull-policy=IfNotPresent --restart=Never -- true &&
+    kubectl wait --for=jsonpath={.status.phase}=Succeeded pod/later --timeout=60s'
 for component in containerd-n1 kubelet-n2 etcd; do
     kill_component "$component"
 done

@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 const (
@@ -140,6 +143,7 @@ func (c *config) leaveHost() error {
 // removeSharedLeftovers deletes what kubelet, containerd and the CNI library
 // put at fixed paths. os.Remove leaves a folder that holds anything of others.
 func removeSharedLeftovers() {
+	removeDeadSockets("/run/containerd/s")
 	for _, path := range []string{
 		"/var/lib/kubelet/device-plugins/kubelet.sock",
 		"/var/lib/kubelet/device-plugins/DEPRECATION",
@@ -151,5 +155,20 @@ func removeSharedLeftovers() {
 		hostLockPath,
 	} {
 		os.Remove(path)
+	}
+}
+
+// removeDeadSockets deletes sockets that nobody listens on: a shim that was
+// killed while its cluster ran leaves one that nothing refers to any more.
+func removeDeadSockets(folder string) {
+	entries, _ := os.ReadDir(folder)
+	for _, entry := range entries {
+		path := filepath.Join(folder, entry.Name())
+		connection, err := net.Dial("unix", path)
+		if err == nil {
+			connection.Close()
+		} else if errors.Is(err, syscall.ECONNREFUSED) {
+			os.Remove(path)
+		}
 	}
 }

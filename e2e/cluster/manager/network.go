@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // The nodes live in a network namespace of their own, joined to the host by
@@ -98,10 +99,20 @@ func ipBatch(lines []string, command ...string) error {
 
 // removeNetwork undoes makeNetwork from whatever point it reached.
 func (c *config) removeNetwork() error {
-	if _, err := net.InterfaceByName(c.hostLink()); err == nil {
-		if err := run("ip", "link", "del", c.hostLink()); err != nil {
-			return err
+	// The kernel deletes the link too, in its own time, once the namespace is
+	// gone: that it vanishes under us is no failure.
+	err := poll(10*time.Second, 20*time.Millisecond, func() error {
+		if _, err := net.InterfaceByName(c.hostLink()); err != nil {
+			return nil
 		}
+		run("ip", "link", "del", c.hostLink())
+		if _, err := net.InterfaceByName(c.hostLink()); err == nil {
+			return fmt.Errorf("the link %s can't be deleted: try `ip link del %s`", c.hostLink(), c.hostLink())
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	// Unmounting drops the namespace once no process is in it.
 	for syscall.Unmount(c.netns(), syscall.MNT_DETACH) == nil {

@@ -275,6 +275,7 @@ func (c *config) prepareHost() error {
 	if err := c.removeCgroups(); err != nil {
 		return err
 	}
+	c.removeShimSockets()
 	return c.makeNetwork()
 }
 
