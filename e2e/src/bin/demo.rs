@@ -5,18 +5,29 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 
 #[tokio::main]
-async fn main() -> Result<ExitCode> {
-    let repeat = std::env::args()
+async fn main() -> ExitCode {
+    match demo().await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            // Without the backtrace that `Result` would print: what went wrong is outside.
+            eprintln!("demo: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn demo() -> Result<bool> {
+    let given = std::env::args()
         .nth(1)
-        .or_else(|| std::env::var("REPEAT").ok())
-        .filter(|text| !text.is_empty());
-    let repeat = repeat
-        .map_or(Ok(1), |text| text.parse())
-        .context("how often to repeat must be a number, e.g. REPEAT=10")?;
-    let good = shed_e2e::demo::run(repeat).await?;
-    Ok(if good {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+        .or_else(|| std::env::var("REPEAT").ok());
+    let repeat = match given.filter(|text| !text.is_empty()) {
+        Some(text) => text
+            .parse()
+            .ok()
+            .filter(|&times| times > 0)
+            .context("REPEAT must be a number above 0, e.g. REPEAT=10")?,
+        None => 1,
+    };
+    shed_e2e::demo::run(repeat).await
 }

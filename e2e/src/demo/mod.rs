@@ -17,7 +17,7 @@ use anyhow::{Context, Result};
 use self::screen::Screen;
 use self::stage::{Round, Stage};
 use self::storage::Storage;
-use crate::cluster::{Cluster, Nodes};
+use crate::cluster::{Cluster, Nodes, OPERATOR_NAMESPACE, RELEASE};
 use crate::host_operator::HostOperator;
 
 /// The demo's own namespace.
@@ -41,12 +41,23 @@ pub async fn run(repeat: u32) -> Result<bool> {
     let good = shown?;
     cleaned.context("cleaning up")?;
     screen.say("demo", "done");
-    if cluster.existing().is_none() {
-        println!(
-            "\nThe cluster stays up. What it does: e2e/cluster/cluster status. To remove it: e2e/cluster/cluster down"
-        );
-    }
+    println!("\n{}", what_stays(&cluster));
     Ok(good)
+}
+
+/// What the demo leaves behind, and how to remove it.
+fn what_stays(cluster: &Cluster) -> String {
+    let Some(existing) = cluster.existing() else {
+        return "The cluster stays up. To see it: e2e/cluster/cluster status. To remove it: e2e/cluster/cluster down"
+            .to_owned();
+    };
+    let slow = existing.slow_node.as_ref().map_or(
+        "",
+        |_| " What SHED_SLOW_NODE did to a node is yours to undo.",
+    );
+    format!(
+        "shed stays installed. To remove it: helm uninstall --namespace {OPERATOR_NAMESPACE} {RELEASE}.{slow}"
+    )
 }
 
 async fn show(cluster: &Cluster, screen: &Screen, repeat: u32) -> Result<bool> {
