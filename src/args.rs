@@ -72,12 +72,35 @@ impl Args {
     /// Whatever keeps it from starting, or ends it.
     pub fn run(self) -> anyhow::Result<()> {
         match self.command {
-            Command::Operator(_args) => anyhow::bail!("not wired yet"),
-            Command::Agent(_args) => anyhow::bail!("not wired yet"),
+            Command::Operator(args) => {
+                start_logging(args.log_json);
+                let runtime = tokio::runtime::Builder::new_multi_thread()
+                    .enable_all()
+                    .build()?;
+                runtime.block_on(crate::operator::run(args))
+            }
+            Command::Agent(args) => {
+                start_logging(false);
+                shed_agent::run_from_env(args.init_only)
+            }
             Command::Crds => {
                 print!("{}", serde_yaml_ng::to_string(&DeadlineJob::crd())?);
                 Ok(())
             }
         }
+    }
+}
+
+/// Logs go to standard error; RUST_LOG chooses what.
+fn start_logging(json: bool) {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,kube_runtime=warn"));
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    if json {
+        builder.json().init();
+    } else {
+        builder.init();
     }
 }

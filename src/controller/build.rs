@@ -42,6 +42,8 @@ pub struct AgentSettings {
 pub struct ClonePriority {
     /// Name of the PriorityClass.
     pub class: String,
+    /// Its value.
+    pub value: i32,
 }
 
 /// Name of an attempt's pod: `<job>-<hash of the job's uid>-<task>-<attempt>`. The job's name
@@ -89,7 +91,9 @@ pub fn pod(
         spec.automount_service_account_token.get_or_insert(false);
     }
     stay_away(&mut spec, attempt);
-    if let (AttemptKind::Clone, Some(priority)) = (attempt.kind, clone_priority) {
+    // A template that asks for less than clones get keeps what it asks for.
+    let lower = |priority: &&ClonePriority| spec.priority.is_none_or(|own| priority.value < own);
+    if let (AttemptKind::Clone, Some(priority)) = (attempt.kind, clone_priority.filter(lower)) {
         spec.priority_class_name = Some(priority.class.clone());
         // What admission resolved from the template's own class contradicts the new one.
         spec.priority = None;

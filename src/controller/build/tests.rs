@@ -31,6 +31,7 @@ fn built(change: &str, kind: AttemptKind) -> Pod {
     let job = validate(&owner).unwrap();
     let priority = ClonePriority {
         class: "clones".to_owned(),
+        value: -10,
     };
     pod(
         &owner,

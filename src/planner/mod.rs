@@ -1,0 +1,208 @@
+//! One planner for the whole cluster: observe → decide → check → publish. λ·m is a bound of the
+//! cluster, so two jobs must not spend one slot twice; reconcilers only carry out.
+
+mod observe;
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::runtime::reflector::ObjectRef;
+use shed_core::decide::decide;
+use shed_core::memory::Memory;
+use shed_core::plan::{Action, Plan, PlanReport};
+use shed_core::plan_check::plan_check;
+use shed_core::policy::{Policy, Speculation};
+use shed_core::resources::Resources;
+use shed_core::snapshot::{AttemptKind, Snapshot};
+use tokio::sync::mpsc;
+
+use crate::api::DeadlineJob;
+use crate::board::JobUid;
+use crate::clock;
+use crate::context::Context;
+use crate::metrics::{JobLabels, ResourceLabel, Why};
+
+/// Shortest time between two passes: a burst of events makes one plan.
+const PASS_PERIOD_MIN: Duration = Duration::from_millis(100);
+/// A pass happens this often even if nothing does.
+const PASS_PERIOD_MAX: Duration = Duration::from_secs(10);
+/// Slices that no reconciler takes for this long are taken back.
+const SLICE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Plans for ever.
+pub async fn run(
+    context: Arc<Context>,
+    policy: Policy,
+    touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
+) {
+    context.stores.ready().await;
+    let mut memory = Memory::default();
+    loop {
+        // observe (no client required)
+        let view = observe::view(&context);
+        // decide (no client required)
+        let started = std::time::Instant::now();
+        let (plan, next_memory) = decide_safely(&context, &view.snapshot, memory, &policy);
+        context
+            .metrics
+            .decide_seconds
+            .observe(started.elapsed().as_secs_f64());
+        memory = next_memory;
+        // check (no client required)
+        let plan = keep_sound_slices(&context, &view.snapshot, &policy, plan);
+        // publish (no client required)
+        let wake = next_pass(&plan.report);
+        publish(&context, &view, plan, &touched);
+        context.board.drained(SLICE_PATIENCE).await;
+        tokio::time::sleep(PASS_PERIOD_MIN).await;
+        tokio::select! {
+            () = context.stores.changed.notified() => {}
+            () = tokio::time::sleep(wake) => {}
+        }
+    }
+}
+
+fn next_pass(report: &PlanReport) -> Duration {
+    let due = report.next_pass.map_or(PASS_PERIOD_MAX, |due| {
+        clock::duration(due.since(clock::now()))
+    });
+    due.min(PASS_PERIOD_MAX)
+}
+
+/// Decides; should that panic, decides without clones, so that every task still gets its attempt.
+fn decide_safely(
+    context: &Context,
+    snapshot: &Snapshot,
+    memory: Memory,
+    policy: &Policy,
+) -> (Plan, Memory) {
+    let kept = memory.clone();
+    let plain = Policy {
+        speculation: Speculation::HadoopNs,
+        ..policy.clone()
+    };
+    for policy in [policy, &plain] {
+        let memory = memory.clone();
+        // Nothing that a panic could leave half done is shared: the snapshot is read only.
+        let decided = catch_unwind(AssertUnwindSafe(|| decide(snapshot, memory, policy)));
+        match decided {
+            Ok(decided) => return decided,
+            Err(_) => {
+                tracing::error!(?policy, "a decision panicked");
+                context.metrics.decide_panics.inc();
+            }
+        }
+    }
+    (Plan::default(), kept)
+}
+
+/// A slice that breaks a rule is refused, and its job falls back to one attempt per task; other
+/// jobs go on.
+fn keep_sound_slices(
+    context: &Context,
+    snapshot: &Snapshot,
+    policy: &Policy,
+    mut plan: Plan,
+) -> Plan {
+    let violations = plan_check(snapshot, policy, &plan);
+    if violations.is_empty() {
+        return plan;
+    }
+    for violation in &violations {
+        let reason = violation.rule.label();
+        tracing::error!(job = %violation.job, rule = reason, violation.message, "slice refused");
+        context
+            .metrics
+            .plan_refused
+            .get_or_create(&Why { reason })
+            .inc();
+    }
+    let refused = |plan: &Plan| -> Vec<_> {
+        plan_check(snapshot, policy, plan)
+            .into_iter()
+            .map(|violation| violation.job)
+            .collect()
+    };
+    let broken = refused(&plan);
+    plan.actions.retain(|planned| {
+        let first = matches!(&planned.action,
+            Action::Launch(launch) if launch.kind != AttemptKind::Clone);
+        first || !broken.contains(&planned.job)
+    });
+    let still_broken = refused(&plan);
+    plan.actions
+        .retain(|planned| !still_broken.contains(&planned.job));
+    plan
+}
+
+fn publish(
+    context: &Context,
+    view: &observe::ClusterView,
+    plan: Plan,
+    touched: &mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
+) {
+    export(context, view, &plan.report);
+    let mut slices: HashMap<JobUid, Vec<Action>> = HashMap::new();
+    for planned in plan.actions {
+        slices
+            .entry(planned.job.0)
+            .or_default()
+            .push(planned.action);
+    }
+    let jobs: Vec<ObjectRef<DeadlineJob>> = slices
+        .keys()
+        .filter_map(|uid| view.references.get(uid).cloned())
+        .collect();
+    context.board.publish(slices, plan.report.jobs);
+    for job in jobs {
+        // A closed channel means that the process is ending.
+        let _ = touched.send(job);
+    }
+}
+
+fn export(context: &Context, view: &observe::ClusterView, report: &PlanReport) {
+    let metrics = &context.metrics;
+    let capacity = &report.capacity;
+    for (gauge, amounts) in [
+        (&metrics.capacity_used, &capacity.used_after),
+        (&metrics.capacity_usable, &capacity.usable),
+    ] {
+        for (resource, amount) in in_base_units(amounts) {
+            gauge.get_or_create(&ResourceLabel { resource }).set(amount);
+        }
+    }
+    for job in &report.jobs {
+        for refusal in job.refusals.iter().filter(|_| job.optimized) {
+            let reason = refusal.why.label();
+            metrics.clones_refused.get_or_create(&Why { reason }).inc();
+        }
+        let Some(reference) = view.references.get(&job.key.0) else {
+            continue;
+        };
+        let labels = JobLabels {
+            namespace: reference.namespace.clone().unwrap_or_default(),
+            job: reference.name.clone(),
+        };
+        if let Some(pocd) = job.pocd_after {
+            metrics.job_pocd.get_or_create(&labels).set(pocd);
+        }
+        if let Some(expected) = job.estimated_completion {
+            let seconds = expected.0 as f64 / 1000.0;
+            metrics.job_expected.get_or_create(&labels).set(seconds);
+        }
+        if let Some(deadline) = view.deadlines.get(&job.key.0) {
+            let seconds = deadline.0 as f64 / 1000.0;
+            metrics.job_deadline.get_or_create(&labels).set(seconds);
+        }
+    }
+}
+
+/// Prometheus wants base units: cores, not milli-cores.
+fn in_base_units(amounts: &Resources) -> impl Iterator<Item = (String, f64)> {
+    amounts.iter().map(|(name, amount)| {
+        let scale = if name == "cpu" { 1e-3 } else { 1.0 };
+        (name.to_owned(), amount as f64 * scale)
+    })
+}

@@ -1,0 +1,149 @@
+//! Stores, ledgers and reports → the snapshot that a pass decides on. Capacity is counted by the
+//! ledgers, not by the pods: an attempt that is recorded holds its room before its pod exists.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::PodSpec;
+use kube::runtime::reflector::ObjectRef;
+use shed_core::ids::NodeName;
+use shed_core::resources::Resources;
+use shed_core::snapshot::{JobSnapshot, Node, NodeIndex, Snapshot};
+use shed_core::time::Instant;
+
+use crate::api::DeadlineJob;
+use crate::board::JobUid;
+use crate::book::Book;
+use crate::clock;
+use crate::context::Context;
+use crate::controller::build;
+use crate::observe::job;
+use crate::observe::node::NodeFacts;
+use crate::validate::{ValidatedJob, validate};
+
+/// A snapshot, and what the planner needs to address its jobs.
+pub struct ClusterView {
+    /// What is decided on.
+    pub snapshot: Snapshot,
+    /// Jobs by uid.
+    pub references: HashMap<JobUid, ObjectRef<DeadlineJob>>,
+    /// Deadlines by uid.
+    pub deadlines: HashMap<JobUid, Instant>,
+}
+
+/// Gathers the facts of the whole cluster.
+pub fn view(context: &Context) -> ClusterView {
+    let now = clock::now();
+    let usable: Vec<NodeFacts> = context
+        .stores
+        .nodes()
+        .into_values()
+        .filter(|node| node.usable)
+        .collect();
+    let positions: BTreeMap<Arc<str>, NodeIndex> = usable
+        .iter()
+        .enumerate()
+        .map(|(position, node)| (Arc::clone(&node.name), NodeIndex(position)))
+        .collect();
+    let mut view = ClusterView {
+        snapshot: Snapshot {
+            now,
+            nodes: Vec::new(),
+            jobs: Vec::new(),
+            launch_overhead: context.progress.launch_overhead(),
+        },
+        references: HashMap::new(),
+        deadlines: HashMap::new(),
+    };
+    for watched in context.stores.jobs.state() {
+        let Some(facts) = job_facts(context, &watched, &usable, &positions, now) else {
+            continue;
+        };
+        let uid = Arc::clone(&facts.key.0);
+        let reference = ObjectRef::from_obj(watched.as_ref());
+        view.references.insert(Arc::clone(&uid), reference);
+        if let Some(deadline) = facts.deadline {
+            view.deadlines.insert(uid, deadline);
+        }
+        view.snapshot.jobs.push(facts);
+    }
+    view.snapshot
+        .jobs
+        .sort_by(|a, b| (a.submitted, &a.key).cmp(&(b.submitted, &b.key)));
+    view.snapshot.nodes = nodes(context, &usable, &view.snapshot.jobs);
+    view
+}
+
+fn job_facts(
+    context: &Context,
+    watched: &Arc<DeadlineJob>,
+    nodes: &[NodeFacts],
+    positions: &BTreeMap<Arc<str>, NodeIndex>,
+    now: Instant,
+) -> Option<JobSnapshot> {
+    if watched.metadata.deletion_timestamp.is_some() {
+        return None;
+    }
+    let newest = context.memos.newest(watched);
+    // What is wrong with a specification or a ledger is said by the job's reconciler.
+    let job = validate(&newest).ok()?;
+    let book = Book::from_status(newest.status.as_ref()).ok()?;
+    if book.finished {
+        return None;
+    }
+    let pods = context.stores.pods_of(&job.uid);
+    let (traces, launch_not_before) = context.memos.with(&job.uid, |memo| {
+        job::note(&mut memo.traces, &pods, now);
+        let until = memo.backoff.as_ref().map(|backoff| backoff.until);
+        (memo.traces.clone(), until)
+    });
+    let view = job::View {
+        now,
+        facts_as_of: Instant(0),
+        pods: &pods,
+        traces: &traces,
+        reports: &context.progress.reports_of(&job.uid),
+        nodes: positions,
+        eligible_nodes: eligible(&job, nodes),
+        demand: build::demand(&job, &context.agent),
+        launch_not_before,
+    };
+    Some(job::facts(&job, &book, &view))
+}
+
+fn eligible(job: &ValidatedJob, nodes: &[NodeFacts]) -> Arc<[NodeIndex]> {
+    let none = PodSpec::default();
+    let spec = job.template.spec.as_ref().unwrap_or(&none);
+    nodes
+        .iter()
+        .enumerate()
+        .filter(|(_, node)| node.admits(spec))
+        .map(|(position, _)| NodeIndex(position))
+        .collect()
+}
+
+fn nodes(context: &Context, usable: &[NodeFacts], jobs: &[JobSnapshot]) -> Vec<Node> {
+    let others = context.stores.used_by_others();
+    let mut held = vec![Resources::default(); usable.len()];
+    for job in jobs {
+        let attempts = job.tasks.iter().flat_map(|task| &task.attempts);
+        for attempt in attempts.filter(|attempt| attempt.holds_capacity()) {
+            if let Some(NodeIndex(position)) = attempt.node {
+                held[position].add(&job.demand);
+            }
+        }
+    }
+    let node = |(facts, held): (&NodeFacts, Resources)| {
+        let used_by_others = others.get(&facts.name).cloned().unwrap_or_default();
+        let mut free = facts.allocatable.clone();
+        free.subtract(&used_by_others);
+        free.subtract(&held);
+        Node {
+            name: NodeName(Arc::clone(&facts.name)),
+            allocatable: facts.allocatable.clone(),
+            free,
+            used_by_others,
+        }
+    };
+    usable.iter().zip(held).map(node).collect()
+}
