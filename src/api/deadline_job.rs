@@ -10,6 +10,10 @@ use super::ledger::Ledger;
 
 /// Runs one pod attempt per task, estimates the probability that all tasks complete before the
 /// deadline (PoCD), clones stragglers where that pays, keeps the fastest attempt of each task.
+#[expect(
+    clippy::duplicated_attributes,
+    reason = "printer columns of the same type are no duplicates"
+)]
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "shed.dev",
