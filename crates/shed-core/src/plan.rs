@@ -207,7 +207,7 @@ pub enum RefusalReason {
     Capacity,
     /// No eligible node has room.
     NoNode,
-    /// No number of clones makes the job's PoCD positive.
+    /// No clone could be in time, or no number of clones makes the job's PoCD positive.
     Hopeless,
     /// The task has as many clones as it may.
     Maximum,

@@ -10,6 +10,10 @@ const SLOW_RATIO: f64 = 1.5;
 /// A median of fewer attempts says little about what is normal.
 const REPORTS_MIN: usize = 3;
 
+/// So many are named at most, the slowest: each becomes a term that the cluster's scheduler
+/// weighs for every pod.
+const SLOW_MAX: usize = 10;
+
 /// The slow ones of `count` nodes, ascending.
 pub(super) fn slow_nodes(count: usize, jobs: &[JobState<'_>]) -> Vec<NodeIndex> {
     let mut ratios = vec![(0.0, 0u32); count];
@@ -31,10 +35,15 @@ pub(super) fn slow_nodes(count: usize, jobs: &[JobState<'_>]) -> Vec<NodeIndex> 
             }
         }
     }
-    let is_slow = |&(sum, reports): &(f64, u32)| sum > SLOW_RATIO * f64::from(reports);
-    let slow = ratios
-        .iter()
-        .enumerate()
-        .filter(|(_, ratio)| is_slow(ratio));
-    slow.map(|(node, _)| NodeIndex(node)).collect()
+    let mut slow = Vec::new();
+    for (node, (sum, reports)) in ratios.into_iter().enumerate() {
+        if sum > SLOW_RATIO * f64::from(reports) {
+            slow.push((sum / f64::from(reports), NodeIndex(node)));
+        }
+    }
+    slow.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    slow.truncate(SLOW_MAX);
+    let mut slow: Vec<NodeIndex> = slow.into_iter().map(|(_, node)| node).collect();
+    slow.sort_unstable();
+    slow
 }

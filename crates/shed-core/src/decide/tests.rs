@@ -416,7 +416,7 @@ fn a_hundred_large_jobs() -> Snapshot {
 #[test]
 fn a_large_cluster_is_planned_at_once() {
     let snapshot = a_hundred_large_jobs();
-    let begin = std::hint::black_box(start_of_measurement());
+    let begin = start_of_measurement();
     let (plan, _) = decide(&snapshot, Memory::default(), &Policy::default());
     let elapsed = begin.elapsed();
     assert_eq!(plan_check(&snapshot, &Policy::default(), &plan), []);
@@ -430,9 +430,8 @@ fn a_large_cluster_is_planned_at_once() {
     // 80 000 slots: 50 000 are used, so that 30 000 first attempts fit.
     // One more waits beyond capacity.
     assert_eq!(launches(AttemptKind::Original), 30_001);
-    println!("{elapsed:?}");
-    // Ten times the target of 50 ms, since tests are built without optimization.
-    assert!(elapsed.as_millis() < 500 * 4, "{elapsed:?}");
+    // 30 ms of processor time when optimized; tests are not, and share the machine.
+    assert!(elapsed.as_millis() < 2000, "{elapsed:?}");
 }
 
 #[expect(clippy::disallowed_types, reason = "measures the test")]

@@ -3,14 +3,14 @@
 //! [`alloc_task`]; this module says what it counts and carries it out.
 
 use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
-use crate::estimate::pareto::ln_miss;
+use crate::estimate::pareto::{LN_CERTAIN, ln_miss};
 use crate::estimate::pocd::{gain_of_one_more, ln_task_pocd, probability};
 use crate::estimate::progress::optimization_interval;
 use crate::ids::TaskIndex;
 use crate::memory::Memory;
 use crate::optimize::greedy::{self, GreedyInput, GreedyJob, GreedyMode, GreedyTask, alloc_task};
 use crate::plan::{CloneReport, Launch, LaunchReason, Refusal, RefusalReason};
-use crate::policy::ShedPlus;
+use crate::policy::{Mode, ShedPlus};
 use crate::snapshot::{AttemptKind, Idempotency, KillKind, NodeIndex, SpeculationMode};
 use crate::time::Span;
 
@@ -147,6 +147,13 @@ struct Candidate {
     greedy: GreedyJob,
 }
 
+impl Candidate {
+    fn ln_pocd(&self) -> f64 {
+        let tasks = self.tasks.iter().map(|task| ln_task_pocd(task.ln_miss));
+        self.greedy.ln_pocd_rest + tasks.sum::<f64>()
+    }
+}
+
 struct TaskCandidate {
     index: TaskIndex,
     launch: Launch,
@@ -183,7 +190,15 @@ fn candidates(
         let clones_alive = (alive.count() as u32).saturating_sub(1);
         if let Some(why) = refusal(state, task, clones_alive, max_clones) {
             refusals.push(Refusal { task: index, why });
-        } else if let Some(candidate) = task_candidate(pass, position, state, task) {
+            continue;
+        }
+        let Some(candidate) = task_candidate(pass, position, state, task) else {
+            continue;
+        };
+        if plus.mode != Mode::Paper && candidate.ln_miss_per_clone >= LN_CERTAIN {
+            let why = RefusalReason::Hopeless;
+            refusals.push(Refusal { task: index, why });
+        } else {
             greedy.push(GreedyTask {
                 ln_miss_present: candidate.ln_miss,
                 ln_miss_per_clone: candidate.ln_miss_per_clone,
@@ -314,70 +329,67 @@ fn share_out(
 /// Gives the task one clone if there is room.
 fn grant(pass: &mut Pass<'_>, candidate: &mut Candidate, at: usize, mode: SpeculationMode) {
     let position = candidate.position;
-    let rest = candidate.greedy.ln_pocd_rest;
-    let others =
-        |tasks: &[TaskCandidate]| tasks.iter().map(|t| ln_task_pocd(t.ln_miss)).sum::<f64>();
-    let before = pass
-        .jobs
-        .get(position)
-        .and_then(|state| state.ln_pocd_after);
-    let Some(task) = candidate.tasks.get_mut(at).filter(|task| !task.is_refused) else {
+    let Some(task) = candidate.tasks.get_mut(at).filter(|t| !t.is_refused) else {
         return;
     };
-    let room = match pass.capacity.times_free(position) {
-        0 => Err(RefusalReason::Capacity),
-        _ => pass
-            .find_node(position, &task.nodes)
-            .ok_or(RefusalReason::NoNode),
-    };
-    let node = match room {
+    let node = match place(pass, position, &task.nodes) {
         Ok(node) => node,
         Err(why) => {
             task.is_refused = true;
-            let refusal = Refusal {
-                task: task.index,
-                why,
-            };
+            let task = task.index;
             if let Some(state) = pass.jobs.get_mut(position) {
-                state.refusals.push(refusal);
+                state.refusals.push(Refusal { task, why });
             }
             return;
         }
     };
-    let gain = gain_of_one_more(task.ln_miss, task.ln_miss_per_clone);
-    let avoid = pass.avoid(&task.nodes);
+    let mut launch = task.launch.clone();
+    launch.avoid = pass.avoid(&task.nodes);
     task.nodes.push(node);
     task.clones += 1;
+    let gain = gain_of_one_more(task.ln_miss, task.ln_miss_per_clone);
     task.ln_miss += task.ln_miss_per_clone;
     let (index, cost, is_first) = (task.index, task.cost, task.clones == 1);
-    let mut launch = task.launch.clone();
-    let before = before.unwrap_or(f64::NEG_INFINITY);
+    let Some(state) = pass.jobs.get_mut(position) else {
+        return;
+    };
+    let before = state.ln_pocd_after.unwrap_or(f64::NEG_INFINITY);
     let after = if before.is_finite() {
         before + gain
     } else {
-        rest + others(&candidate.tasks)
+        candidate.ln_pocd()
     };
     let (pocd_before, pocd_after) = (probability(before), probability(after));
-    if let Some(state) = pass.jobs.get_mut(position) {
-        state.ln_pocd_after = Some(after);
-        state.clones.push(CloneReport {
-            task: index,
-            pocd_gain: (pocd_after - pocd_before).max(0.0),
-            cost_slot_seconds: cost,
-        });
-        if mode == SpeculationMode::Observe && is_first {
-            let why = RefusalReason::Observe;
-            state.refusals.push(Refusal { task: index, why });
-        }
-    }
+    state.ln_pocd_after = Some(after);
+    state.clones.push(CloneReport {
+        task: index,
+        pocd_gain: (pocd_after - pocd_before).max(0.0),
+        cost_slot_seconds: cost,
+    });
+    launch.reason = LaunchReason::Straggler {
+        pocd_before,
+        pocd_after,
+    };
     if mode == SpeculationMode::Enabled {
-        launch.avoid = avoid;
-        launch.reason = LaunchReason::Straggler {
-            pocd_before,
-            pocd_after,
-        };
         pass.launch(position, Some(node), launch);
-    } else {
-        pass.capacity.launch(position, Some(node));
+        return;
     }
+    if is_first {
+        let (task, why) = (index, RefusalReason::Observe);
+        state.refusals.push(Refusal { task, why });
+    }
+    pass.capacity.launch(position, Some(node));
+}
+
+/// Where a clone of a task with attempts on `nodes` goes.
+fn place(
+    pass: &mut Pass<'_>,
+    position: usize,
+    nodes: &[NodeIndex],
+) -> Result<NodeIndex, RefusalReason> {
+    if pass.capacity.times_free(position) == 0 {
+        return Err(RefusalReason::Capacity);
+    }
+    let node = pass.find_node(position, nodes);
+    node.ok_or(RefusalReason::NoNode)
 }

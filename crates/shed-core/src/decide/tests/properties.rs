@@ -1,1 +1,319 @@
+//! What holds of `decide` for any cluster.
 
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use crate::decide::decide;
+use crate::fixtures::{AttemptBuilder, JobBuilder, at, attempt, job, resume_point, world};
+use crate::ids::{AttemptNumber, JobKey};
+use crate::memory::{JobMemory, Memory};
+use crate::plan::{Action, Plan};
+use crate::plan_check::plan_check;
+use crate::policy::{Order, Policy, Speculation};
+use crate::snapshot::{
+    AttemptKind, AttemptState, Conclusion, JobSnapshot, KillKind, NodeIndex, Snapshot,
+    SpeculationMode,
+};
+
+const NODES: usize = 3;
+
+fn any_attempt() -> impl Strategy<Value = AttemptBuilder> {
+    let progress = proptest::option::weighted(0.6, 0..100u32);
+    let place = (0..NODES, any::<bool>());
+    let kill = proptest::option::weighted(0.15, any_kill());
+    (0..10u8, 0..90u32, progress, place, kill, 0..4u8).prop_map(
+        |(state, launched, progress, (node, placed), kill, resumed)| {
+            let mut built = attempt(0).launched(f64::from(launched));
+            if resumed == 0 {
+                built = built.resumed_at(0.2).checkpoint(0.3);
+            }
+            built = match state {
+                0 => built.launching(),
+                1 => built.pending(),
+                2 => built.stuck(50.0),
+                3 => built.failed(80.0),
+                4 => built.succeeded(80.0),
+                _ => built.on(node),
+            };
+            if placed && state < 3 {
+                built = built.on(node);
+            }
+            if let (Some(progress), true) = (progress, state > 4) {
+                built = built.progress(f64::from(progress) / 99.0, 95.0);
+            }
+            match kill {
+                Some(kind) => built.killed(kind, 90.0),
+                None => built,
+            }
+        },
+    )
+}
+
+fn any_kill() -> impl Strategy<Value = KillKind> {
+    prop_oneof![
+        Just(KillKind::Settle),
+        Just(KillKind::Prune),
+        Just(KillKind::Evict),
+        Just(KillKind::Replace),
+        Just(KillKind::Suspend),
+    ]
+}
+
+type AnyTask = (Vec<AttemptBuilder>, u8, u32);
+
+fn any_task() -> impl Strategy<Value = AnyTask> {
+    let attempts = proptest::collection::vec(any_attempt(), 0..4);
+    (attempts, 0..12u8, 0..3u32)
+}
+
+fn any_job() -> impl Strategy<Value = JobBuilder> {
+    let tasks = proptest::collection::vec(any_task(), 0..6);
+    let runs = proptest::collection::vec(1..60u32, 0..5);
+    let size = (0..8u32, 1..6u32, 1..4i64, 100..400u32, 0..90u32);
+    let flags = (0..16u8, 0..8u8, any::<bool>(), 0..4u32);
+    (tasks, runs, size, flags).prop_map(|(tasks, runs, size, flags)| {
+        let (more, parallelism, cpus, deadline, submitted) = size;
+        let (strange, mode, resumes, max_clones) = flags;
+        let mut builder = job("any")
+            .tasks(tasks.len() as u32 + more)
+            .parallelism(parallelism * 2)
+            .cpu(cpus * 500)
+            .submitted(f64::from(submitted))
+            .deadline_in(f64::from(deadline))
+            .ended_runs(runs.into_iter().map(f64::from))
+            .max_clones(max_clones);
+        builder = match strange {
+            0 => builder.suspended(),
+            1 => builder.ending(Conclusion::DeadlineExceeded),
+            2 => builder.not_idempotent(),
+            3 => builder.with(|job| job.launch_not_before = Some(at(101.0))),
+            4 => builder.with(|job| job.deadline = None),
+            5 => builder.with(|job| job.eligible_nodes = [NodeIndex(1)].into()),
+            6 => builder.silent(),
+            _ => builder,
+        };
+        builder = match mode {
+            0 => builder.speculation(SpeculationMode::Observe),
+            1 => builder.speculation(SpeculationMode::Disabled),
+            _ => builder,
+        };
+        if resumes {
+            builder = builder.resumes();
+        }
+        add_tasks(builder, tasks)
+    })
+}
+
+fn add_tasks(mut builder: JobBuilder, tasks: Vec<AnyTask>) -> JobBuilder {
+    for (index, (attempts, fate, failures)) in (0u32..).zip(tasks) {
+        builder = builder.task_with(index, attempts, |task| {
+            for (number, attempt) in (0u32..).zip(&mut task.attempts) {
+                attempt.number = AttemptNumber(number);
+                attempt.kind = match number {
+                    0 => AttemptKind::Original,
+                    _ => AttemptKind::Clone,
+                };
+            }
+            task.failures = failures;
+            task.clone_failures = failures;
+            match fate {
+                0 => task.winner = Some(AttemptNumber(9)),
+                1 => task.retry_not_before = Some(at(102.0)),
+                2 => task.resume_point = Some(resume_point(0.5)),
+                _ => {}
+            }
+        });
+        if fate == 3 {
+            builder = builder.failed([index]);
+        }
+    }
+    builder
+}
+
+fn any_snapshot() -> impl Strategy<Value = Snapshot> {
+    let jobs = proptest::collection::vec(any_job(), 1..5);
+    (jobs, 1..6i64, 0..2000i64).prop_map(|(jobs, cpus, others)| {
+        let mut cluster = world(100.0, NODES, cpus * 1000).others(0, others);
+        for (number, builder) in jobs.into_iter().enumerate() {
+            let key = JobKey::from(format!("job-{number}").as_str());
+            cluster = cluster.job(builder.with(|job| job.key = key));
+        }
+        cluster.build()
+    })
+}
+
+fn any_policy() -> impl Strategy<Value = Policy> {
+    let mode = prop_oneof![
+        Just("paper"),
+        Just("guarded"),
+        Just("maxmin"),
+        Just("marginal")
+    ];
+    let order = prop_oneof![
+        Just(Order::LeastSlack),
+        Just(Order::EarliestDeadline),
+        Just(Order::Fifo)
+    ];
+    (mode, order, 1..11u32, 0..3u32).prop_map(|(mode, order, share, surge_max)| {
+        let text = format!("shed-plus{{mode={mode},max_clones={}}}", surge_max + 1);
+        let parsed: Speculation = text.parse().unwrap();
+        Policy {
+            order,
+            speculation: parsed,
+            capacity_share: f64::from(share) / 10.0,
+            surge_max,
+        }
+    })
+}
+
+fn any_memory() -> impl Strategy<Value = Memory> {
+    proptest::collection::vec(proptest::option::of(0..100u32), 5).prop_map(|times| {
+        let mut memory = Memory::default();
+        for (number, time) in times.into_iter().enumerate() {
+            let key = JobKey::from(format!("job-{number}").as_str());
+            let last_optimized = time.map(|time| at(f64::from(time)));
+            memory.set(key, JobMemory { last_optimized });
+        }
+        memory
+    })
+}
+
+/// What the ledger and the cluster look like once the plan is carried out.
+fn apply(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
+    let mut world = snapshot.clone();
+    for planned in &plan.actions {
+        let job = world.jobs.iter_mut().find(|job| job.key == planned.job);
+        let job = job.unwrap();
+        match &planned.action {
+            Action::Kill(kill) => {
+                let task = job.tasks.iter_mut().find(|task| task.index == kill.task);
+                let mut attempts = task.unwrap().attempts.iter_mut();
+                let victim = attempts.find(|a| a.number == kill.attempt).unwrap();
+                (victim.kill, victim.killed_at) = (Some(kill.kind), Some(world.now));
+            }
+            Action::Launch(launch) => {
+                let builder = attempt(90).launched(100.0).kind(launch.kind).launching();
+                add_attempt(job, launch.task.0, builder);
+            }
+            other => unreachable!("{other:?}"),
+        }
+    }
+    world
+}
+
+fn add_attempt(job: &mut JobSnapshot, index: u32, builder: AttemptBuilder) {
+    let built = crate::fixtures::job("x").task(index, [builder]).build();
+    let new = built.tasks.into_iter().next().unwrap();
+    match job
+        .tasks
+        .binary_search_by_key(&new.index, |task| task.index)
+    {
+        Ok(position) => {
+            let attempts = &mut job.tasks[position].attempts;
+            let number = 100 + attempts.len() as u32;
+            attempts.extend(new.attempts);
+            attempts.last_mut().unwrap().number = AttemptNumber(number);
+        }
+        Err(position) => job.tasks.insert(position, new),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn every_plan_is_sound_and_the_same_when_made_again(
+        snapshot in any_snapshot(),
+        policy in any_policy(),
+        memory in any_memory(),
+    ) {
+        let (plan, after) = decide(&snapshot, memory.clone(), &policy);
+        prop_assert_eq!(plan_check(&snapshot, &policy, &plan), vec![]);
+        let again = decide(&snapshot, memory, &policy);
+        prop_assert_eq!(&(&plan, &after), &(&again.0, &again.1));
+        for job in &plan.report.jobs {
+            for pocd in job.pocd_before.iter().chain(&job.pocd_after) {
+                prop_assert!((0.0..=1.0).contains(pocd), "{}: {}", job.key, pocd);
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_of_the_jobs_in_the_snapshot_does_not_matter(
+        mut snapshot in any_snapshot(),
+        memory in any_memory(),
+    ) {
+        // Attempts without a node are put on one in the order of the jobs: here all have one.
+        for task in snapshot.jobs.iter_mut().flat_map(|job| &mut job.tasks) {
+            for attempt in task.attempts.iter_mut().filter(|attempt| attempt.node.is_none()) {
+                attempt.node = Some(NodeIndex(0));
+            }
+        }
+        // Ties in PoCD go by position, so that only what has none is compared.
+        let policy = Policy { speculation: Speculation::HadoopNs, ..Policy::default() };
+        let mut reversed = snapshot.clone();
+        reversed.jobs.reverse();
+        let actions = |snapshot: &Snapshot| {
+            let (plan, _) = decide(snapshot, memory.clone(), &policy);
+            let mut texts: Vec<String> =
+                plan.actions.iter().map(|planned| format!("{planned:?}")).collect();
+            texts.sort();
+            texts
+        };
+        prop_assert_eq!(actions(&snapshot), actions(&reversed));
+    }
+
+    #[test]
+    fn a_plan_that_was_carried_out_is_not_made_again(
+        snapshot in any_snapshot(),
+        policy in any_policy(),
+    ) {
+        let (plan, memory) = decide(&snapshot, Memory::default(), &policy);
+        let (again, _) = decide(&apply(&snapshot, &plan), memory, &policy);
+        // The pods have no nodes yet, and the first fit may find room for others.
+        let first_attempts = |plan: &Plan| {
+            let launches = plan.actions.iter().filter_map(|planned| match &planned.action {
+                Action::Launch(launch) if launch.kind != AttemptKind::Clone => {
+                    Some((planned.job.clone(), launch.task))
+                }
+                _ => None,
+            });
+            launches.collect::<BTreeSet<_>>()
+        };
+        let is_prune = |action: &Action| matches!(action, Action::Kill(k) if k.kind == KillKind::Prune);
+        prop_assert!(first_attempts(&plan).is_disjoint(&first_attempts(&again)), "{:?}", again.actions);
+        prop_assert!(!again.actions.iter().any(|planned| is_prune(&planned.action)));
+    }
+
+    #[test]
+    fn no_unfinished_task_loses_its_last_attempt(
+        snapshot in any_snapshot(),
+        policy in any_policy(),
+    ) {
+        let (plan, _) = decide(&snapshot, Memory::default(), &policy);
+        let after = apply(&snapshot, &plan);
+        for (before, after) in snapshot.jobs.iter().zip(&after.jobs) {
+            for task in before.tasks.iter().filter(|task| task.live().next().is_some()) {
+                prop_assert!(after.task(task.index).unwrap().live().next().is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn no_task_is_launched_while_an_end_of_it_is_not_counted(
+        snapshot in any_snapshot(),
+        policy in any_policy(),
+    ) {
+        let (plan, _) = decide(&snapshot, Memory::default(), &policy);
+        for planned in &plan.actions {
+            let Action::Launch(launch) = &planned.action else { continue };
+            let job = snapshot.jobs.iter().find(|job| job.key == planned.job).unwrap();
+            let succeeded = job.task(launch.task).is_some_and(|task| {
+                let open = |state| matches!(state, AttemptState::Succeeded { .. });
+                task.attempts.iter().any(|a| open(a.state) && a.kill.is_none())
+            });
+            prop_assert!(!succeeded);
+        }
+    }
+}

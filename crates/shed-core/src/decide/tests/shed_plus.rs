@@ -1,1 +1,512 @@
+//! Shed+ on live jobs: triggers, stragglers, clones, prunes, and the report's figures.
 
+use super::{brief, check_by, plan_of, report};
+use crate::decide::decide;
+use crate::estimate::pareto::{ln_miss, ln_miss_silent};
+use crate::fixtures::{JobBuilder, World, at, attempt, job, resume_point, world};
+use crate::ids::{JobKey, NodeName};
+use crate::memory::{JobMemory, Memory};
+use crate::plan::{Action, Launch, LaunchReason, Plan, Refusal, RefusalReason};
+use crate::policy::Policy;
+use crate::snapshot::{KillKind, NodeIndex, SpeculationMode};
+
+/// At 30 s: three tasks will take 70 s, task 3 will take 280 s, and 160 s are allowed.
+fn straggling() -> JobBuilder {
+    let regular = |node| attempt(0).on(node).progress(0.4, 29.0);
+    job("a")
+        .deadline_in(160.0)
+        .task(0, [regular(0)])
+        .task(1, [regular(1)])
+        .task(2, [regular(2)])
+        .task(3, [attempt(0).on(3).progress(0.1, 29.0)])
+}
+
+/// Room for `slots` more attempts than the four of `straggling`, spread over four nodes.
+fn cluster(slots: usize) -> World {
+    let mut cluster = world(30.0, 4, 4000);
+    for slot in 0..12 - slots {
+        cluster = cluster.others(slot % 4, 1000);
+    }
+    cluster
+}
+
+fn optimized_at(seconds: f64) -> Memory {
+    let mut memory = Memory::default();
+    let last_optimized = Some(at(seconds));
+    memory.set(JobKey::from("a"), JobMemory { last_optimized });
+    memory
+}
+
+fn plan(world: World) -> Plan {
+    plan_of(&world.build(), &Memory::default(), &Policy::default()).0
+}
+
+#[track_caller]
+fn check(world: World, expected: &[&str]) {
+    check_by(&Policy::default(), world, expected);
+}
+
+/// Of the straggler nothing is launched, for that reason.
+#[track_caller]
+fn check_refused(world: World, why: RefusalReason) {
+    let plan = plan(world);
+    assert_eq!(brief(&plan), [""; 0]);
+    let task = crate::ids::TaskIndex(3);
+    assert_eq!(report(&plan, "a").refusals, [Refusal { task, why }]);
+}
+
+fn launches(plan: &Plan) -> Vec<Launch> {
+    let actions = plan.actions.iter().map(|planned| &planned.action);
+    let launches = actions.filter_map(|action| match action {
+        Action::Launch(launch) => Some(launch.clone()),
+        _ => None,
+    });
+    launches.collect()
+}
+
+#[test]
+fn a_straggler_gets_clones_and_the_others_none() {
+    check(cluster(2).job(straggling()), &["a: clone 3", "a: clone 3"]);
+    let plan = plan(cluster(2).job(straggling()));
+    let report = report(&plan, "a");
+    assert!(report.optimized);
+    assert_eq!(report.stragglers, [crate::ids::TaskIndex(3)]);
+    assert_eq!(report.clones.len(), 2);
+    assert!((report.clones[0].cost_slot_seconds - 122.5).abs() < 1e-6);
+    // The gains in the plan add up to what the report says.
+    let (before, after) = (report.pocd_before.unwrap(), report.pocd_after.unwrap());
+    let gains: f64 = report.clones.iter().map(|clone| clone.pocd_gain).sum();
+    assert!((before + gains - after).abs() < 1e-12);
+    let reasons: Vec<LaunchReason> = launches(&plan).iter().map(|l| l.reason).collect();
+    let LaunchReason::Straggler {
+        pocd_before,
+        pocd_after: between,
+    } = reasons[0]
+    else {
+        panic!("{reasons:?}");
+    };
+    assert_eq!(pocd_before, before);
+    let LaunchReason::Straggler { pocd_before, .. } = reasons[1] else {
+        panic!("{reasons:?}");
+    };
+    assert_eq!(pocd_before, between);
+}
+
+#[test]
+fn the_policy_and_the_job_bound_the_clones_of_a_task() {
+    check(cluster(12).job(straggling()), &["a: clone 3"; 5]);
+    check(
+        cluster(12).job(straggling().max_clones(2)),
+        &["a: clone 3"; 2],
+    );
+    let one = Policy {
+        speculation: "shed-plus{max_clones=1}".parse().unwrap(),
+        ..Policy::default()
+    };
+    check_by(&one, cluster(12).job(straggling()), &["a: clone 3"]);
+}
+
+#[test]
+fn the_optimizer_runs_when_progress_reaches_xi_and_then_every_theta() {
+    let policy = Policy::default();
+    let cases = [
+        (0.5, Memory::default(), false, at(30.0 + 10.85)),
+        (0.3, Memory::default(), true, at(30.0 + 10.85)),
+        (0.3, optimized_at(20.0), false, at(20.0 + 10.85)),
+        (0.3, optimized_at(19.15), true, at(30.0 + 10.85)),
+    ];
+    for (xi, memory, optimized, next) in cases {
+        let policy = Policy {
+            speculation: format!("shed-plus{{xi={xi}}}").parse().unwrap(),
+            ..policy.clone()
+        };
+        let snapshot = cluster(2).job(straggling()).build();
+        let (plan, after) = plan_of(&snapshot, &memory, &policy);
+        assert_eq!(report(&plan, "a").optimized, optimized, "{xi} {memory:?}");
+        assert_eq!(plan.actions.is_empty(), !optimized);
+        assert_eq!(plan.report.next_pass, Some(next));
+        let last = after.job(&JobKey::from("a")).last_optimized;
+        let expected = memory.job(&JobKey::from("a")).last_optimized;
+        assert_eq!(last, if optimized { Some(at(30.0)) } else { expected });
+    }
+}
+
+#[test]
+fn the_measured_launch_overhead_lengthens_theta() {
+    let snapshot = cluster(2).launch_overhead(60.0).job(straggling()).build();
+    let (plan, _) = plan_of(&snapshot, &optimized_at(20.0), &Policy::default());
+    assert_eq!(plan.report.next_pass, Some(at(20.0 + 65.0)));
+}
+
+#[test]
+fn a_job_that_spent_a_fifth_of_its_time_below_xi_is_not_waited_for() {
+    let late = |deadline| {
+        let crawling = attempt(0).on(0).progress(0.05, 29.0);
+        cluster(2).job(job("a").tasks(1).deadline_in(deadline).task(0, [crawling]))
+    };
+    assert!(!report(&plan(late(160.0)), "a").optimized);
+    assert!(report(&plan(late(150.0)), "a").optimized);
+}
+
+/// Winners took about 20 s, one attempt has been silent for 69 s.
+fn silent() -> JobBuilder {
+    job("a")
+        .silent()
+        .tasks(9)
+        .done(0..8)
+        .deadline_in(110.0)
+        .ended_runs([20.0, 20.5, 21.0, 21.5, 22.0, 23.0, 25.0, 40.0])
+        .task(8, [attempt(0).on(0)])
+}
+
+#[test]
+fn a_silent_attempt_is_judged_by_how_long_it_has_run() {
+    let cluster = world(70.0, 2, 1000).job(silent());
+    check(cluster.clone(), &["a: clone 8"]);
+    // With more time its expected end is in time.
+    check(world(70.0, 2, 1000).job(silent().deadline_in(500.0)), &[]);
+    let plan = plan(cluster);
+    let before = report(&plan, "a").pocd_before.unwrap();
+    assert!(before > 0.2 && before < 0.9, "{before}");
+}
+
+#[test]
+fn without_any_known_time_nothing_is_guessed() {
+    let unknown = silent().with(|job| job.ended_runs.clear());
+    let plan = plan(world(70.0, 2, 1000).job(unknown));
+    assert_eq!(brief(&plan), [""; 0]);
+    let report = report(&plan, "a");
+    assert!(report.optimized && report.stragglers.is_empty());
+    assert_eq!(
+        (report.pocd_before, report.estimated_completion),
+        (None, None)
+    );
+}
+
+#[test]
+fn a_clone_resumes_at_the_best_checkpoint() {
+    let with_point = straggling()
+        .resumes()
+        .with(|job| job.tasks[3].resume_point = Some(resume_point(0.08)));
+    check(cluster(1).job(with_point), &["a: clone 3 from 0.08"]);
+}
+
+#[test]
+fn a_clone_that_resumes_is_worth_more_than_one_that_starts_over() {
+    let gain = |builder: JobBuilder| {
+        let plan = plan(cluster(1).job(builder));
+        report(&plan, "a").clones[0].clone()
+    };
+    let resumed = straggling()
+        .resumes()
+        .with(|job| job.tasks[3].resume_point = Some(resume_point(0.09)));
+    let (over, resumed) = (gain(straggling()), gain(resumed));
+    assert!(resumed.pocd_gain > over.pocd_gain);
+    assert!(resumed.cost_slot_seconds < over.cost_slot_seconds);
+}
+
+#[test]
+fn an_observing_job_reports_what_it_would_do_and_does_nothing() {
+    let slow_clone = attempt(1).launched(5.0).on(2).progress(0.05, 29.0);
+    let observing = straggling()
+        .speculation(SpeculationMode::Observe)
+        .task(4, [attempt(0).on(1).progress(0.4, 29.0), slow_clone])
+        .tasks(5);
+    let plan = plan(cluster(3).job(observing));
+    assert_eq!(brief(&plan), [""; 0]);
+    let report = report(&plan, "a");
+    assert_eq!(report.clones.len(), 1);
+    assert!(report.pocd_after > report.pocd_before);
+    assert_eq!(report.refusals[0].why, RefusalReason::Observe);
+}
+
+#[test]
+fn observing_jobs_take_nothing_from_others() {
+    let observing = straggling()
+        .speculation(SpeculationMode::Observe)
+        .with(|job| {
+            job.key = JobKey::from("0");
+            job.deadline = Some(at(150.0));
+        });
+    let both = world(30.0, 4, 4000)
+        .others(0, 2000)
+        .others(1, 2000)
+        .others(2, 2000)
+        .others(3, 1000)
+        .job(observing)
+        .job(straggling());
+    check(both, &["a: clone 3"]);
+}
+
+#[test]
+fn a_job_without_speculation_still_has_a_pocd() {
+    let plan = plan(cluster(2).job(straggling().speculation(SpeculationMode::Disabled)));
+    assert_eq!(brief(&plan), [""; 0]);
+    let report = report(&plan, "a");
+    assert!(!report.optimized);
+    assert!(
+        report
+            .pocd_before
+            .is_some_and(|pocd| pocd > 0.0 && pocd < 1.0)
+    );
+    assert_eq!(report.pocd_after, report.pocd_before);
+}
+
+#[test]
+fn a_straggler_that_gets_no_clone_is_told_why() {
+    let with =
+        |change: fn(&mut crate::snapshot::JobSnapshot)| cluster(2).job(straggling().with(change));
+    check_refused(
+        cluster(2).job(straggling().not_idempotent()),
+        RefusalReason::NotIdempotent,
+    );
+    check_refused(
+        cluster(2).job(straggling().max_clones(0)),
+        RefusalReason::Maximum,
+    );
+    check_refused(
+        with(|job| job.tasks[3].clone_failures = 2),
+        RefusalReason::CloneFailures,
+    );
+    check_refused(cluster(0).job(straggling()), RefusalReason::Capacity);
+    // 70 s of work do not fit into what is left of 100 s.
+    check_refused(
+        cluster(2).job(straggling().deadline_in(101.0)),
+        RefusalReason::Hopeless,
+    );
+}
+
+#[test]
+fn a_clone_that_no_node_can_take_is_refused_for_that() {
+    let halves = world(30.0, 4, 1500).job(straggling());
+    check_refused(halves, RefusalReason::NoNode);
+}
+
+#[test]
+fn a_job_past_its_deadline_gets_no_clones() {
+    let plan = plan(cluster(2).job(straggling().deadline_in(30.0)));
+    assert_eq!(brief(&plan), [""; 0]);
+    let report = report(&plan, "a");
+    assert_eq!(report.pocd_before, Some(0.0));
+    assert_eq!(report.stragglers.len(), 4);
+    assert!(
+        report
+            .refusals
+            .iter()
+            .all(|refusal| refusal.why == RefusalReason::Hopeless)
+    );
+}
+
+#[test]
+fn clones_wait_for_no_launches_of_a_job_that_is_held_off() {
+    let held = straggling().with(|job| job.launch_not_before = Some(at(31.0)));
+    check(cluster(2).job(held), &[]);
+}
+
+#[test]
+fn a_clone_keeps_off_the_node_of_its_sibling_and_off_slow_ones() {
+    let plan = plan(cluster(12).job(straggling()));
+    let avoided: Vec<String> = launches(&plan)
+        .iter()
+        .map(|launch| launch.avoid.iter().map(NodeName::to_string).collect())
+        .collect();
+    // Node 3 has the slow original; where a clone of this plan goes is taken too.
+    let expected = [
+        "node-3",
+        "node-0node-3",
+        "node-0node-1node-3",
+        "node-0node-1node-2node-3",
+        "node-0node-1node-2node-3",
+    ];
+    assert_eq!(avoided, expected);
+}
+
+#[test]
+fn a_clone_goes_to_the_siblings_node_only_if_no_other_has_room() {
+    let only = |nodes: &[usize]| {
+        let nodes: Vec<NodeIndex> = nodes.iter().copied().map(NodeIndex).collect();
+        straggling()
+            .max_clones(1)
+            .with(|job| job.eligible_nodes = nodes.into())
+    };
+    // Node 3 has room for three, node 0 for none.
+    let world = || world(30.0, 4, 4000).others(0, 3000);
+    check(world().job(only(&[0, 3])), &["a: clone 3"]);
+    let launched = plan(world().job(only(&[0, 3])));
+    assert_eq!(launched.report.capacity.used_after.get("cpu"), 5000);
+}
+
+#[test]
+fn a_waiting_first_attempt_gets_the_room_before_any_clone() {
+    let cluster = cluster(2).job(straggling());
+    let waiting = job("b").tasks(2);
+    let expected = ["b: original 0", "b: original 1"];
+    check(cluster.job(waiting), &expected);
+}
+
+#[test]
+fn no_clone_takes_the_room_that_a_first_attempt_waits_for() {
+    // One cpu of node 0 is free; another comes free there when a killed attempt is gone.
+    let dying = attempt(1).on(0).killed(KillKind::Prune, 29.0);
+    let blocked = straggling()
+        .task(4, [attempt(0).on(0).progress(0.4, 29.0), dying])
+        .tasks(5);
+    let full = world(30.0, 4, 4000)
+        .others(1, 3000)
+        .others(2, 3000)
+        .others(3, 3000);
+    let waiting = job("b").tasks(1).cpu(2000);
+    check(full.clone().job(blocked.clone()).job(waiting), &[]);
+    check(full.job(blocked), &["a: clone 3"]);
+}
+
+#[test]
+fn the_attempt_with_the_earliest_predicted_end_is_kept_not_the_furthest() {
+    // The original is further, the clone is four times as fast.
+    let racing = job("a").tasks(1).deadline_in(100.0).task(
+        0,
+        [
+            attempt(0).on(0).progress(0.2, 29.0),
+            attempt(1).on(1).launched(20.0).progress(0.19, 29.0),
+        ],
+    );
+    check(cluster(4).job(racing), &["a: prune 0.0 for 0.1"]);
+}
+
+#[test]
+fn a_close_race_is_run_to_its_end() {
+    let racing = job("a").tasks(1).deadline_in(100.0).task(
+        0,
+        [
+            attempt(0).on(0).progress(0.5, 29.0),
+            attempt(1).on(1).progress(0.49, 29.0),
+        ],
+    );
+    check(cluster(4).job(racing), &[]);
+}
+
+#[test]
+fn a_clone_that_is_still_starting_up_stays_and_counts() {
+    let started = |since: f64| {
+        straggling().max_clones(1).with(move |job| {
+            let mut young = job.tasks[3].attempts[0].clone();
+            young.number = crate::ids::AttemptNumber(1);
+            young.kind = crate::snapshot::AttemptKind::Clone;
+            young.launched = at(since);
+            young.started = None;
+            young.progress = None;
+            job.tasks[3].attempts.push(young);
+        })
+    };
+    check_refused(cluster(4).job(started(25.0)), RefusalReason::Maximum);
+    // Silent for long, but the original would not make it alone.
+    check_refused(cluster(4).job(started(5.0)), RefusalReason::Maximum);
+    let relaxed = |since| started(since).deadline_in(400.0);
+    check(cluster(4).job(relaxed(25.0)), &[]);
+    check(cluster(4).job(relaxed(5.0)), &["a: prune 3.1 for 3.0"]);
+}
+
+#[test]
+fn a_silent_original_is_pruned_once_its_clone_is_sure_to_cover_for_it() {
+    let hung = |deadline| {
+        let clone = attempt(1).on(1).launched(10.0).progress(0.3, 29.0);
+        cluster(4).job(
+            job("a")
+                .tasks(1)
+                .deadline_in(deadline)
+                .task(0, [attempt(0).on(0), clone]),
+        )
+    };
+    check(hung(100.0), &["a: prune 0.0 for 0.1"]);
+    let late = decide(&hung(70.0).build(), Memory::default(), &Policy::default()).0;
+    assert!(!brief(&late).iter().any(|action| action.contains("prune")));
+}
+
+#[test]
+fn a_prediction_that_time_has_refuted_is_replaced() {
+    // At 29 s it predicted its end for 71 s; at 90 s it has still not ended.
+    let plan = plan(world(90.0, 4, 4000).job(straggling()));
+    assert_eq!(report(&plan, "a").stragglers.len(), 4);
+}
+
+#[test]
+fn the_pocd_is_the_formulas() {
+    let two = job("a")
+        .tasks(3)
+        .done([2])
+        .deadline_in(100.0)
+        .ended_runs([40.0])
+        .task(0, [attempt(0).on(0).progress(0.2, 29.0)])
+        .task(1, [attempt(0).on(1).pending().launched(29.0)]);
+    let plan = plan(cluster(4).launch_overhead(4.0).job(two));
+    // Task 0 takes 140 s, of which 29 s are over; the least time seen is 40 s.
+    let total = 140.0;
+    let running = ln_miss(29.0 / total, 40.0, 70.0, total / (total - 40.0));
+    // Nothing tells more about the shape: one end, which set the least time, and young ones.
+    let shape = 8.0 / (8.0 / 2.0);
+    let starting = ln_miss_silent(-3.0, 40.0, 70.0, shape);
+    let expected = (1.0 - libm::exp(running)) * (1.0 - libm::exp(starting));
+    let before = report(&plan, "a").pocd_before.unwrap();
+    assert!((before - expected).abs() < 1e-12, "{before} {expected}");
+}
+
+#[test]
+fn tasks_that_wait_for_a_later_wave_lower_the_pocd_and_delay_the_end() {
+    let of = |parallelism| {
+        let runs = [20.0, 21.0, 22.0, 30.0];
+        let waves = job("a")
+            .tasks(6)
+            .parallelism(parallelism)
+            .deadline_in(100.0);
+        let plan = plan(world(0.0, 4, 4000).job(waves.ended_runs(runs)));
+        let report = report(&plan, "a").clone();
+        (
+            report.pocd_before.unwrap(),
+            report.estimated_completion.unwrap(),
+        )
+    };
+    let (all, two, one) = (of(6), of(2), of(1));
+    assert!(all.0 > two.0 && two.0 > one.0, "{all:?} {two:?} {one:?}");
+    // Mean run 23.25 s, launch 3 s; in one, three and six waves.
+    assert_eq!(all.1, at(26.25));
+    assert_eq!(two.1, at(72.75));
+    assert_eq!(one.1, at(142.5));
+    assert_eq!(one.0, 0.0);
+}
+
+#[test]
+fn a_job_that_is_done_is_sure_and_one_with_a_failed_task_lost() {
+    let pocd = |builder: JobBuilder| {
+        let plan = plan(cluster(4).job(builder));
+        report(&plan, "a").pocd_before
+    };
+    assert_eq!(pocd(job("a").done(0..4)), Some(1.0));
+    assert_eq!(
+        pocd(job("a").done(0..3).task(3, [attempt(0).succeeded(29.0)])),
+        Some(1.0)
+    );
+    assert_eq!(pocd(job("a").done(0..3).failed([3])), Some(0.0));
+    assert_eq!(
+        pocd(job("a").with(|job| job.deadline = None).ended_runs([9.0])),
+        None
+    );
+}
+
+#[test]
+fn hostile_progress_does_no_harm() {
+    for (value, start) in [
+        (7.0, 0.0),
+        (-3.0, 0.0),
+        (f64::NAN, 0.0),
+        (0.5, 1.0),
+        (0.5, f64::NAN),
+    ] {
+        let strange = attempt(0).on(0).resumed_at(start).progress(value, 29.0);
+        let plan = plan(cluster(4).job(straggling().tasks(5).task(4, [strange])));
+        let pocd = report(&plan, "a").pocd_before;
+        assert!(
+            pocd.is_none_or(|pocd| (0.0..=1.0).contains(&pocd)),
+            "{pocd:?}"
+        );
+    }
+}
