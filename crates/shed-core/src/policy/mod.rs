@@ -98,6 +98,9 @@ pub struct ShedPlus {
     pub theta: f64,
     /// MAX: the most clones that a task may have at a time; jobs may allow less.
     pub max_clones: u32,
+    /// A task whose probability of a miss is at or below this gets no further clone; 0 for the
+    /// papers' rule, which goes on until capacity or MAX is reached.
+    pub miss_target: f64,
     /// How clones are shared out.
     pub mode: Mode,
     /// t_avg as long as none was measured.
@@ -112,6 +115,7 @@ impl Default for ShedPlus {
             xi: 0.1,
             theta: 0.05,
             max_clones: 5,
+            miss_target: 0.01,
             mode: Mode::Guarded,
             launch_overhead: Span::from_seconds(3),
             min_interval: Span::from_seconds(1),
@@ -170,7 +174,7 @@ impl std::error::Error for ParsePolicyError {}
 
 /// For the message of every error in a policy string.
 const HELP: &str = "known policies: `hadoop-ns` (no clones) and `shed-plus` with the parameters \
-    xi (0 to 1), theta (0 to 1), max_clones (0 to 20), mode (paper, guarded, maxmin, marginal), \
+    xi (0 to 1), theta (0 to 1), max_clones (0 to 20), miss_target (0 to 1), mode (paper, guarded, maxmin, marginal), \
     launch_overhead (seconds, 0 to 3600), min_interval (seconds, 0.1 to 3600), \
     as in `shed-plus{xi=0.1,mode=guarded}`";
 
@@ -237,6 +241,7 @@ impl ShedPlus {
             "theta" => self.theta = number(name, value, 0.0, 1.0)?,
             // A whole number in that range: the cast is exact.
             "max_clones" => self.max_clones = whole(name, value, 20.0)? as u32,
+            "miss_target" => self.miss_target = number(name, value, 0.0, 1.0)?,
             "mode" => {
                 let found = Mode::ALL.into_iter().find(|mode| mode.label() == value);
                 self.mode = found.ok_or_else(|| error(format!("`{value}` is no mode")))?;
@@ -278,13 +283,14 @@ impl fmt::Display for Speculation {
                     xi,
                     theta,
                     max_clones,
+                    miss_target,
                     mode,
                     launch_overhead,
                     min_interval,
                 } = plus;
                 write!(
                     f,
-                    "shed-plus{{xi={xi},theta={theta},max_clones={max_clones},mode={},\
+                    "shed-plus{{xi={xi},theta={theta},max_clones={max_clones},miss_target={miss_target},mode={},\
                      launch_overhead={},min_interval={}}}",
                     mode.label(),
                     launch_overhead.seconds(),
@@ -312,7 +318,7 @@ mod tests {
     fn what_is_written_is_read_back() {
         for text in [
             "hadoop-ns",
-            "shed-plus{xi=0.25,theta=0.01,max_clones=3,mode=marginal,launch_overhead=1.5,\
+            "shed-plus{xi=0.25,theta=0.01,max_clones=3,miss_target=0.05,mode=marginal,launch_overhead=1.5,\
              min_interval=2}",
         ] {
             let policy: Speculation = text.parse().unwrap();

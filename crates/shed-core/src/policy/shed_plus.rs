@@ -199,10 +199,12 @@ fn candidates(
             let why = RefusalReason::Hopeless;
             refusals.push(Refusal { task: index, why });
         } else {
+            let enough = clones_until_enough(&candidate, plus.miss_target);
             greedy.push(GreedyTask {
                 ln_miss_present: candidate.ln_miss,
                 ln_miss_per_clone: candidate.ln_miss_per_clone,
-                clones_alive,
+                // What counts against MAX: what is alive, and what the task does not need.
+                clones_alive: clones_alive.max(max_clones.saturating_sub(enough)),
                 may_receive_clones: true,
             });
             tasks.push(candidate);
@@ -221,6 +223,18 @@ fn candidates(
         tasks,
         greedy,
     })
+}
+
+/// How many clones bring the task's miss to the target. The papers' greedy goes on until
+/// capacity or MAX is reached, also for a task that is all but certain; on real nodes such
+/// clones take cpu from each other and from first attempts (clone storms, pitfall 6).
+fn clones_until_enough(task: &TaskCandidate, miss_target: f64) -> u32 {
+    if miss_target <= 0.0 {
+        return u32::MAX;
+    }
+    let needed = (libm::log(miss_target) - task.ln_miss) / task.ln_miss_per_clone;
+    // `as` saturates; a certain task needs none, a clone that surely misses helps none.
+    needed.ceil().max(0.0) as u32
 }
 
 /// Why a straggler may not even be considered.
@@ -344,7 +358,14 @@ fn grant(pass: &mut Pass<'_>, candidate: &mut Candidate, at: usize, mode: Specul
         }
     };
     let mut launch = task.launch.clone();
+    // Where no other node has room, the clone must be let onto the one that has.
+    let chosen = pass
+        .snapshot
+        .nodes
+        .get(node.0)
+        .map(|node| node.name.clone());
     launch.avoid = pass.avoid(&task.nodes);
+    launch.avoid.retain(|name| Some(name) != chosen.as_ref());
     task.nodes.push(node);
     task.clones += 1;
     let gain = gain_of_one_more(task.ln_miss, task.ln_miss_per_clone);
