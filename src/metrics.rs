@@ -10,6 +10,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use shed_agent::ReportError;
+use shed_core::plan::{Outcome, RefusalReason};
+use shed_core::snapshot::{AttemptKind, KillKind};
 
 /// Labels of a series of one job.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -49,6 +52,49 @@ pub struct ResourceLabel {
     /// cpu (cores), memory (bytes), pods, …
     pub resource: String,
 }
+
+const KINDS: [AttemptKind; 3] = [
+    AttemptKind::Original,
+    AttemptKind::Clone,
+    AttemptKind::Retry,
+];
+const OUTCOMES: [Outcome; 5] = [
+    Outcome::Superseded,
+    Outcome::Failed,
+    Outcome::CloneFailed,
+    Outcome::Disrupted,
+    Outcome::Late,
+];
+const KILLS: [KillKind; 6] = [
+    KillKind::Settle,
+    KillKind::Prune,
+    KillKind::Evict,
+    KillKind::Replace,
+    KillKind::Suspend,
+    KillKind::JobEnd,
+];
+const REFUSALS: [RefusalReason; 7] = [
+    RefusalReason::Capacity,
+    RefusalReason::NoNode,
+    RefusalReason::Hopeless,
+    RefusalReason::Maximum,
+    RefusalReason::CloneFailures,
+    RefusalReason::NotIdempotent,
+    RefusalReason::Observe,
+];
+const REPORT_FAULTS: [ReportError; 9] = [
+    ReportError::TooLarge,
+    ReportError::NotUtf8,
+    ReportError::NotANumber,
+    ReportError::NotFinite,
+    ReportError::OutOfRange,
+    ReportError::ZeroTotal,
+    ReportError::CheckpointTooLong,
+    ReportError::BadJson,
+    ReportError::Unreadable,
+];
+/// Outcome label of an attempt that won.
+pub const WON: &str = "won";
 
 /// A gauge of a fraction.
 pub type GaugeF64 = Gauge<f64, AtomicU64>;
@@ -155,7 +201,27 @@ impl Metrics {
         };
         registry.register("decide_seconds", "Time of one decision", decide_seconds);
         metrics.registry = registry;
+        metrics.show_zeros();
         metrics
+    }
+
+    /// A counter that first appears with 1 never shows an increase: the known series start at 0.
+    fn show_zeros(&self) {
+        for kind in KINDS.map(AttemptKind::label) {
+            let _ = self.launched.get_or_create(&Kind { kind });
+            for outcome in OUTCOMES.map(Outcome::label).into_iter().chain([WON]) {
+                let _ = self.ended.get_or_create(&Ended { kind, outcome });
+            }
+        }
+        for kind in KILLS.map(KillKind::label) {
+            let _ = self.kills.get_or_create(&Kind { kind });
+        }
+        for reason in REFUSALS.map(RefusalReason::label) {
+            let _ = self.clones_refused.get_or_create(&Why { reason });
+        }
+        for reason in REPORT_FAULTS.map(|fault| fault.label()) {
+            let _ = self.progress_refused.get_or_create(&Why { reason });
+        }
     }
 
     /// The page that Prometheus scrapes.

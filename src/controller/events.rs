@@ -9,7 +9,7 @@ use super::build;
 use super::step::Notice;
 use crate::api::DeadlineJob;
 use crate::context::Context;
-use crate::metrics::{Ended, Kind};
+use crate::metrics::{Ended, Kind, WON};
 use crate::observe::job::AttemptId;
 use crate::validate::ValidatedJob;
 
@@ -66,7 +66,7 @@ fn measure(context: &Context, notice: &Notice) {
         Notice::Won { kind, .. } => {
             let ended = Ended {
                 kind: kind.label(),
-                outcome: "won",
+                outcome: WON,
             };
             metrics.ended.get_or_create(&ended).inc();
             if *kind == AttemptKind::Clone {
