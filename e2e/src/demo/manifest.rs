@@ -53,7 +53,7 @@ impl Work {
 
     /// A pod of which only the life is played.
     fn simulated(&self) -> Value {
-        let resources = json!({"requests": {"cpu": "100m", "memory": "64Mi"}});
+        let resources = json!({"requests": requests()});
         json!({"spec": {
             "restartPolicy": "Never",
             "terminationGracePeriodSeconds": 5,
@@ -78,8 +78,7 @@ impl Work {
                 "imagePullPolicy": "IfNotPresent",
                 "args": arguments,
                 "env": env,
-                // Small requests: each node has room for its share of the tasks, and for clones.
-                "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
+                "resources": {"requests": requests(), "limits": {"memory": "256Mi"}},
                 "securityContext": {
                     "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
                     "capabilities": {"drop": ["ALL"]},
@@ -139,6 +138,12 @@ impl Work {
             "spec": self.pod_spec(arguments, &json!([])),
         }))
     }
+}
+
+/// So much that a node of two CPUs has room for its four tasks and for two clones: what requests
+/// leave free is what shed may spend, and on the local cluster three nodes share one machine.
+fn requests() -> Value {
+    json!({"cpu": "300m", "memory": "64Mi"})
 }
 
 /// A claim of many writers. With a class, the cluster makes the volume; without, it binds to [`volume`].
