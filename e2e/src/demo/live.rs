@@ -22,6 +22,11 @@ const LONGEST: Duration = Duration::from_secs(900);
 /// Counts are printed at most this often.
 const COUNT_EVERY: Duration = Duration::from_secs(2);
 
+/// PoCD is printed when it has moved by so much.
+const POCD_STEP: f64 = 0.05;
+/// Marks what was said about a kill.
+const KILL: &str = "kill ";
+
 /// What a watch brought.
 enum News {
     Pod(String, Box<Attempt>),
@@ -33,6 +38,8 @@ enum News {
 pub struct Followed {
     pub attempts: Vec<Attempt>,
     pub completed: bool,
+    /// Attempts that were deleted before they had succeeded.
+    pub kills: usize,
     /// The DeadlineJob as it was at its end; none for a batch/v1 Job.
     pub deadline_job: Option<DeadlineJob>,
 }
@@ -45,6 +52,7 @@ struct Story<'a> {
     attempts: BTreeMap<String, Attempt>,
     said: BTreeSet<String>,
     counted: (usize, Instant),
+    pocd: Option<f64>,
     latest: Option<DeadlineJob>,
 }
 
@@ -66,16 +74,23 @@ pub async fn follow(
         attempts: BTreeMap::new(),
         said: BTreeSet::new(),
         counted: (0, Instant::now()),
+        pocd: None,
         latest: None,
     };
     let completed = tokio::time::timeout(LONGEST, story.until_end(client, name))
         .await
         .with_context(|| format!("job {name} didn't end within {LONGEST:?}"))??;
     story.catch_up(client, name).await?;
+    let kills = story
+        .said
+        .iter()
+        .filter(|key| key.starts_with(KILL))
+        .count();
     let attempts = story.attempts.into_values().collect();
     Ok(Followed {
         attempts,
         completed,
+        kills,
         deadline_job: story.latest,
     })
 }
@@ -186,13 +201,13 @@ impl Story<'_> {
         }
         if attempt.succeeded() && attempt.kind == "clone" {
             self.say_once(
-                format!("win {name}"),
+                format!("win {task}"),
                 &format!("done   task {task:>2} by its clone on {place}"),
             );
         } else if attempt.deleting && !attempt.succeeded() {
             let why = self.why_killed(task, number);
             let line = format!("kill   task {task:>2}: attempt {number} on {place}{why}");
-            self.say_once(format!("kill {name}"), &line);
+            self.say_once(format!("{KILL}{name}"), &line);
         } else if let Some((_, code)) = attempt.ended.filter(|(_, code)| *code != 0) {
             let line =
                 format!("fail   task {task:>2}: attempt {number} on {place}, exit code {code}");
@@ -261,20 +276,24 @@ impl Story<'_> {
             .map_or_else(String::new, |kill| format!(" ({})", kill.label()))
     }
 
+    /// Small movements would drown what else happens.
+    fn say_pocd(&mut self, text: Option<&str>) {
+        let Some((text, value)) = text.and_then(|text| Some((text, text.parse::<f64>().ok()?)))
+        else {
+            return;
+        };
+        let is_end = (value <= 0.0 || value >= 1.0) && self.pocd != Some(value);
+        match self.pocd {
+            Some(before) if !is_end && (value - before).abs() < POCD_STEP => return,
+            Some(before) => self.say(&format!("PoCD   {before:.3} → {text}")),
+            None => self.say(&format!("PoCD   {text}")),
+        }
+        self.pocd = Some(value);
+    }
+
     fn see_job(&mut self, job: DeadlineJob) {
         if let Some(status) = &job.status {
-            let before = self
-                .latest
-                .as_ref()
-                .and_then(|old| old.status.as_ref()?.pocd.clone());
-            if let Some(pocd) = status
-                .pocd
-                .as_ref()
-                .filter(|pocd| before.as_ref() != Some(pocd))
-            {
-                let before = before.map_or_else(String::new, |before| format!("{before} → "));
-                self.say(&format!("PoCD   {before}{pocd}"));
-            }
+            self.say_pocd(status.pocd.as_deref());
             for condition in &status.conditions {
                 let told = [
                     api::DEADLINE_AT_RISK,

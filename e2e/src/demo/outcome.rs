@@ -42,7 +42,6 @@ impl Outcome {
         // shed has its own judgement of its jobs: it must agree.
         let missed = run.deadline_job.as_ref().is_some_and(says_missed);
         let met = !missed && seconds.is_some_and(|seconds| seconds <= seconds_of(deadline));
-        let is_kill = |attempt: &&Attempt| attempt.deleting && !attempt.succeeded();
         Self {
             label,
             seconds,
@@ -52,7 +51,7 @@ impl Outcome {
                 .iter()
                 .filter(|attempt| attempt.kind == "clone")
                 .count(),
-            kills: run.attempts.iter().filter(is_kill).count(),
+            kills: run.kills,
             resumed: winners(&run.attempts).map(|winner| winner.resumes_at).sum(),
             equal,
         }
@@ -168,6 +167,7 @@ mod tests {
         Followed {
             attempts,
             completed: true,
+            kills: 1,
             deadline_job: None,
         }
     }
