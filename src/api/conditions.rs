@@ -57,6 +57,8 @@ pub mod reason {
     pub const IMAGE_PULL_FAILED: &str = "ImagePullFailed";
     /// `AttemptsBlocked`: the container can't be made from its configuration.
     pub const CONTAINER_CONFIG_ERROR: &str = "ContainerConfigError";
+    /// `AttemptsBlocked`: a sidecar or init container ends again and again before the task.
+    pub const INIT_CONTAINER_CRASHES: &str = "InitContainerCrashes";
     /// `AttemptsBlocked` is false: attempts start again.
     pub const ATTEMPTS_START: &str = "AttemptsStart";
     /// `ProgressUnreachable`: no answer from running attempts.

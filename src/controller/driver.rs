@@ -22,7 +22,7 @@ use crate::clock;
 use crate::context::{Backoff, Context};
 use crate::metrics::{JobLabels, Why};
 use crate::observe::job::{self, AttemptId, JobPods, Traces};
-use crate::observe::pod::{PodFacts, Stage};
+use crate::observe::pod::{CRASHES, PodFacts, Stage};
 use crate::validate::{ValidatedJob, validate};
 
 /// Everything about one job in one pass.
@@ -200,13 +200,15 @@ fn blocked_by_kubelet(pods: &JobPods, id: AttemptId) -> Option<Blocked> {
     let Stage::Stuck { reason, message } = &pod.attempt.as_ref()?.stage else {
         return None;
     };
-    let is_image = reason.contains("Image");
+    let known = if reason == CRASHES {
+        reason::INIT_CONTAINER_CRASHES
+    } else if reason.contains("Image") {
+        reason::IMAGE_PULL_FAILED
+    } else {
+        reason::CONTAINER_CONFIG_ERROR
+    };
     Some(Blocked {
-        reason: if is_image {
-            reason::IMAGE_PULL_FAILED
-        } else {
-            reason::CONTAINER_CONFIG_ERROR
-        },
+        reason: known,
         message: format!("pod {}: {reason}: {message}", pod.name),
     })
 }

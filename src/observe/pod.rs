@@ -22,6 +22,10 @@ const STUCK_REASONS: [&str; 8] = [
     "RunContainerError",
 ];
 
+/// Reason of a container that ends again and again. For the task itself under OnFailure that is
+/// its own business; a sidecar that does so keeps the task from ever starting.
+pub const CRASHES: &str = "CrashLoopBackOff";
+
 /// Any pod of the cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PodFacts {
@@ -184,24 +188,33 @@ fn stage(pod: &Pod, seen: Instant) -> Stage {
 }
 
 fn unfinished_stage(pod: &Pod, phase: &str) -> Stage {
-    let waiting = main_statuses(pod)
-        .chain(init_statuses(pod))
-        .filter_map(|status| status.state.as_ref()?.waiting.as_ref())
-        .find(|waiting| {
-            let reason = waiting.reason.as_deref().unwrap_or_default();
-            STUCK_REASONS.contains(&reason)
-        });
-    if let Some(waiting) = waiting {
-        return Stage::Stuck {
-            reason: waiting.reason.clone().unwrap_or_default(),
-            message: waiting.message.clone().unwrap_or_default(),
-        };
+    let has_started = started(pod).is_some();
+    let main = main_statuses(pod).filter_map(|status| stuck(status, &STUCK_REASONS));
+    // Once the task runs, a sidecar in trouble costs reports but does not hold it up.
+    let before = init_statuses(pod)
+        .filter(|_| !has_started)
+        .filter_map(|status| stuck(status, &STUCK_REASONS).or_else(|| stuck(status, &[CRASHES])));
+    if let Some(stage) = main.chain(before).next() {
+        return stage;
     }
-    if phase == "Running" && started(pod).is_some() {
+    if phase == "Running" && has_started {
         Stage::Running
     } else {
         Stage::Pending
     }
+}
+
+fn stuck(status: &ContainerStatus, reasons: &[&str]) -> Option<Stage> {
+    let waiting = status.state.as_ref()?.waiting.as_ref()?;
+    let reason = waiting.reason.clone().unwrap_or_default();
+    reasons.contains(&reason.as_str()).then(|| Stage::Stuck {
+        message: format!(
+            "container {}: {}",
+            status.name,
+            waiting.message.as_deref().unwrap_or_default()
+        ),
+        reason,
+    })
 }
 
 fn init_statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {

@@ -77,7 +77,7 @@ fn an_image_that_cannot_be_pulled_is_stuck_with_the_kubelets_words() {
     };
     assert_eq!(
         (reason.as_str(), message.as_str()),
-        ("ImagePullBackOff", "no such image")
+        ("ImagePullBackOff", "container task: no such image")
     );
 }
 
@@ -90,4 +90,17 @@ fn a_pod_without_our_labels_only_counts_as_load() {
     let facts = PodFacts::from_pod(&pod, Instant(0));
     assert!(facts.attempt.is_none() && !facts.terminal);
     assert_eq!(facts.requests.get("cpu"), 1000);
+}
+
+#[test]
+fn a_sidecar_that_crashes_holds_up_a_task_that_has_not_started_and_no_other() {
+    let init = "initContainerStatuses: [{name: agent, ready: false, restartCount: 4, image: i, \
+        imageID: i, state: {waiting: {reason: CrashLoopBackOff, message: back-off}}}]";
+    let waiting = stage_of(&format!("{{phase: Pending, {init}}}"));
+    assert!(matches!(waiting, Stage::Stuck { .. }), "{waiting:?}");
+    let running = stage_of(&format!(
+        "{{phase: Running, {init}, containerStatuses: [{{name: task, ready: true, restartCount: 0, \
+         image: i, imageID: i, state: {{running: {{startedAt: '1970-01-01T00:00:01Z'}}}}}}]}}"
+    ));
+    assert_eq!(running, Stage::Running);
 }
