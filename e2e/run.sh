@@ -124,7 +124,14 @@ elif kubectl -n shed-system get deployments -l app.kubernetes.io/instance=shed -
     had_release=yes
 fi
 
+if [ -z "$operator_pid" ]; then
+    # The tests would do it too, but in silence.
+    e2e/image.sh >/dev/null
+fi
+cargo test -p shed-e2e --test e2e --no-run
 say "running the tests"
+# A failure tells where and what; the way there leads through the test runner only.
+export RUST_BACKTRACE=0
 # Without the limit libtest takes as many as there are cores; these tests mostly wait.
 cargo test -p shed-e2e --test e2e -- --test-threads "${SHED_E2E_THREADS:-6}" "$@" || {
     status=$?

@@ -122,15 +122,15 @@ where
         Company::Shared => (Some(COMPANY.read().await), None),
         Company::Alone => (None, Some(COMPANY.write().await)),
     };
-    let started = Instant::now();
     let world = match enter(&name, needs).await {
         Ok(Ok(world)) => world,
         Ok(Err(why)) => return leave_out(&name, why),
         Err(error) => {
-            record("failed", &name, started.elapsed(), "setting up");
+            record("failed", &name, Duration::ZERO, "setting up");
             panic!("setting up: {error:#}");
         }
     };
+    let started = Instant::now();
     let ran = AssertUnwindSafe(body(&world)).catch_unwind().await;
     if company == Company::Alone {
         put_right(&world).await;

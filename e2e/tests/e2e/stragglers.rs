@@ -12,7 +12,6 @@ use shed_e2e::jobs::{
     Job, SOON, assert_books_balance, condition, ended, label, node, said, shell, status,
 };
 use shed_e2e::scenario::{Company, Needs, World, scenario};
-use shed_e2e::wait;
 
 use crate::progress::tells_pocd;
 use crate::tasks::{first_unit, worker};
@@ -40,10 +39,17 @@ fn attempts_of_task_0(job: &Job<'_>) -> Vec<Pod> {
     pods
 }
 
-/// The attempt of task 0 that is left: its winner.
-fn winner_of_task_0(pods: &[Pod]) -> Result<&Pod> {
-    let finished = |pod: &&Pod| wait::phase(pod) == "Succeeded";
-    pods.iter().find(finished).context("task 0 has no winner")
+/// The pods that are left when the losers are gone: one per task, its winner.
+async fn winners(job: &Job<'_>, tasks: usize) -> Result<Vec<Pod>> {
+    let left = job
+        .wait_pods("losers to be gone", SOON, |pods| pods.len() == tasks)
+        .await?;
+    let indexes: BTreeSet<&str> = left
+        .iter()
+        .map(|pod| label(pod, api::LABEL_INDEX))
+        .collect();
+    assert_eq!(indexes.len(), tasks, "one winner each");
+    Ok(left)
 }
 
 #[tokio::test]
@@ -63,16 +69,10 @@ async fn a_straggler_is_cloned_elsewhere_and_the_loser_deleted() {
             condition(&ended, api::DEADLINE_MISSED).is_none_or(|c| c.status != "True"),
             "the deadline was missed in spite of the clone"
         );
-        let four = |pods: &[Pod]| pods.len() == 4;
-        let left = job.wait_pods("losers to be gone", SOON, four).await?;
-        let tasks: BTreeSet<&str> = left
-            .iter()
-            .map(|pod| label(pod, api::LABEL_INDEX))
-            .collect();
-        assert_eq!(tasks.len(), 4, "one winner each");
-
+        let left = winners(&job, 4).await?;
+        let of_task_0 = |pod: &&Pod| label(pod, api::LABEL_INDEX) == "0";
+        let winner = left.iter().find(of_task_0).context("no winner")?;
         let attempts = attempts_of_task_0(&job);
-        let winner = winner_of_task_0(&attempts)?;
         assert_eq!(label(winner, api::LABEL_KIND), "clone");
         let original = &attempts[0];
         assert_eq!(label(original, api::LABEL_KIND), "original");
@@ -101,14 +101,11 @@ async fn every_unit_is_done_once_along_the_chain_that_won() {
         let ended = job.wait_complete().await?;
         assert_eq!(status(&ended).attempts.clone_wins, 1);
         let pods = job.pods_ever();
-        for task in 0..4 {
-            let task = task.to_string();
-            let mut of_task: Vec<&Pod> = pods
-                .iter()
-                .filter(|pod| label(pod, api::LABEL_INDEX) == task)
-                .collect();
-            of_task.sort_by_key(|pod| label(pod, api::LABEL_ATTEMPT).to_owned());
-            let units = folder.winning_chain(&of_task)?;
+        for winner in winners(&job, 4).await? {
+            let task = label(&winner, api::LABEL_INDEX);
+            let of_task = |pod: &&Pod| label(pod, api::LABEL_INDEX) == task;
+            let attempts: Vec<&Pod> = pods.iter().filter(of_task).collect();
+            let units = folder.winning_chain(&winner, &attempts)?;
             assert_eq!(units, (1..=40).collect::<Vec<u32>>(), "task {task}");
         }
         Ok(())
@@ -135,9 +132,7 @@ impl SharedFolder {
     }
 
     /// What the winner did, and before it what earlier attempts did up to where it began.
-    fn winning_chain(&self, attempts: &[&Pod]) -> Result<Vec<u32>> {
-        let won = |pod: &&&Pod| wait::phase(pod) == "Succeeded";
-        let winner = attempts.iter().find(won).context("no winner")?;
+    fn winning_chain(&self, winner: &Pod, attempts: &[&Pod]) -> Result<Vec<u32>> {
         let mut chain = self.units(winner);
         let first = chain.first().copied().context("the winner did nothing")?;
         assert_eq!(first_unit(said(winner)), Some(first));
@@ -252,16 +247,42 @@ async fn straggle_without_clones(world: &World, change: &Value) -> Result<api::D
 }
 
 #[tokio::test]
+async fn no_clone_is_launched_that_can_not_be_scheduled() {
+    scenario(Needs::Containers, Company::Shared, async |world| {
+        let nodes = world.cluster.node_names().await?;
+        let mut template = shell(&worker(20, 0.2, 1.5, ":"));
+        // No node but the straggler's own is left for a clone.
+        template["spec"]["nodeSelector"] = json!({"kubernetes.io/hostname": nodes[0]});
+        let mut spec = with_straggler(&template, "Checkpoint");
+        spec["deadline"] = json!({"within": "20s"});
+        spec["onMiss"] = json!("Continue");
+        let job = Job::submit(world, "one-node", spec).await?;
+        let ended = job.wait_complete().await?;
+        assert_books_balance(&ended);
+        let pods = job.pods_ever();
+        let homeless: Vec<String> = pods
+            .iter()
+            .filter(|pod| node(pod).is_empty())
+            .map(ResourceExt::name_any)
+            .collect();
+        ensure!(homeless.is_empty(), "never scheduled: {homeless:?}");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_task_on_a_slow_node_is_overtaken() {
     scenario(Needs::ThisMachine, Company::Alone, async |world| {
         let nodes = world.cluster.node_names().await?;
         let slow = nodes.last().context("no node")?;
         world.cluster.slow(slow, 0.1).await?;
         // Work that costs CPU: a slow node makes no sleep longer.
-        let burn = "n=0; while [ $n -lt 30000 ]; do n=$((n + 1)); done";
+        let burn = "n=0; while [ $n -lt 150000 ]; do n=$((n + 1)); done";
         let template = shell(&worker(40, 0.0, 0.0, burn));
         let mut spec = with_straggler(&template, "Checkpoint");
         spec["completions"] = json!(nodes.len());
+        spec["deadline"] = json!({"within": "75s"});
         let job = Job::submit(world, "slow-node", spec).await?;
         let ended = job.wait_complete().await?;
         let counts = status(&ended).attempts;
