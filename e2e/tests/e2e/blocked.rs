@@ -88,6 +88,33 @@ async fn wait_event(world: &World, job: &str, reason: &str, timeout: Duration) -
 }
 
 #[tokio::test]
+async fn an_init_container_that_crashes_is_told() {
+    scenario(Needs::Containers, Company::Shared, async |world| {
+        let mut template = shell("true");
+        let mut crash = template["spec"]["containers"][0].clone();
+        crash["name"] = json!("prepare");
+        crash["command"] = json!(["sh", "-c", "exit 9"]);
+        // A sidecar is restarted for ever: its crash ends no pod.
+        crash["restartPolicy"] = json!("Always");
+        crash["startupProbe"] = json!({"exec": {"command": ["true"]}, "initialDelaySeconds": 60});
+        template["spec"]["initContainers"] = json!([crash]);
+        let job = Job::submit(world, "crashes", json!({"template": template})).await?;
+        let blocked = job
+            .wait_true(api::ATTEMPTS_BLOCKED, reason::INIT_CONTAINER_CRASHES, SOON)
+            .await?;
+        let message = &condition(&blocked, api::ATTEMPTS_BLOCKED)
+            .context("no condition")?
+            .message;
+        ensure!(
+            message.contains("prepare"),
+            "the container isn't named: {message}"
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_quota_is_told_and_waited_for() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         set_quota(world, 0).await?;
