@@ -1,6 +1,9 @@
 //! Builders of objects for tests.
 
+use shed_core::time::Span;
+
 use crate::api::DeadlineJob;
+use crate::clock;
 
 /// A valid job of 4 tasks with a deadline of 10 minutes; `change` is YAML whose keys replace
 /// those of the specification.
@@ -30,4 +33,12 @@ spec:
         value["spec"][key] = field;
     }
     serde_json::from_value(value).expect("fixture with change")
+}
+
+/// The same, created so many seconds ago: what the driver sees by its own clock.
+pub fn job_of_age(seconds: i64, change: &str) -> DeadlineJob {
+    let mut job = job(change);
+    let created = clock::now().plus(Span::from_seconds(-seconds));
+    job.metadata.creation_timestamp = Some(clock::time(created));
+    job
 }

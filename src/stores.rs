@@ -227,6 +227,51 @@ impl Stores {
     }
 }
 
+/// Without watches: tests say what is seen.
+#[cfg(test)]
+impl Stores {
+    pub fn for_tests(jobs: Vec<DeadlineJob>, pods: Vec<Pod>, nodes: &[Node]) -> Arc<Self> {
+        let (reader, mut writer) = store();
+        writer.apply_watcher_event(&Event::Init);
+        for job in jobs {
+            writer.apply_watcher_event(&Event::InitApply(job));
+        }
+        writer.apply_watcher_event(&Event::InitDone);
+        let nodes = nodes.iter().map(NodeFacts::from_node);
+        let stores = Arc::new(Self {
+            jobs: reader,
+            pods: RwLock::default(),
+            nodes: RwLock::new(Some(
+                nodes.map(|node| (Arc::clone(&node.name), node)).collect(),
+            )),
+            changed: Notify::new(),
+            pods_heard: AtomicI64::new(0),
+        });
+        stores.show(pods);
+        stores
+    }
+
+    /// Stores whose first lists have not come in.
+    pub fn unlisted() -> Arc<Self> {
+        Arc::new(Self {
+            jobs: store().0,
+            pods: RwLock::default(),
+            nodes: RwLock::default(),
+            changed: Notify::new(),
+            pods_heard: AtomicI64::new(0),
+        })
+    }
+
+    /// The watch of pods lists again.
+    pub fn show(&self, pods: Vec<Pod>) {
+        self.apply_pod_event(Event::Init);
+        for pod in pods {
+            self.apply_pod_event(Event::InitApply(pod));
+        }
+        self.apply_pod_event(Event::InitDone);
+    }
+}
+
 fn config() -> watcher::Config {
     watcher::Config::default().timeout(WATCH_SECONDS)
 }

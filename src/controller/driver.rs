@@ -486,3 +486,6 @@ async fn expire(
         Err(error) => Err(Error::Expire(error)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,8 @@ pub mod apply;
 pub mod build;
 mod driver;
 mod events;
+#[cfg(test)]
+pub(crate) mod mock;
 mod orphans;
 pub mod status;
 pub mod step;

@@ -1,0 +1,182 @@
+//! Every conversation that a reconcile has with the apiserver: the whole list of its calls.
+
+mod crash;
+mod ends;
+mod refusals;
+
+use super::*;
+use crate::controller::mock::{Apiserver, Fate, Process, launch, originals, pod_name};
+use crate::fixtures;
+use shed_core::snapshot::AttemptKind;
+
+const WAITS: [&str; 0] = [];
+
+/// A job of two tasks, whose first attempts are running.
+async fn two_running(change: &str) -> (Apiserver, Process) {
+    let api = Apiserver::new(fixtures::job_of_age(
+        60,
+        &format!("{{completions: 2, {change}}}"),
+    ));
+    let process = Process::start(&api);
+    process.plan(&api.job(), originals(2));
+    process.look(&api).await.unwrap();
+    api.run((0, 0));
+    api.run((1, 0));
+    process.look(&api).await.unwrap();
+    api.said();
+    (api, process)
+}
+
+/// A job of one task with an original and a clone, both running.
+async fn race() -> (Apiserver, Process) {
+    let api = Apiserver::new(fixtures::job_of_age(60, "completions: 1"));
+    let process = Process::start(&api);
+    for kind in [AttemptKind::Original, AttemptKind::Clone] {
+        process.plan(&api.job(), vec![launch(0, kind)]);
+        process.look(&api).await.unwrap();
+    }
+    api.run((0, 0));
+    api.run((0, 1));
+    process.look(&api).await.unwrap();
+    api.said();
+    (api, process)
+}
+
+#[tokio::test]
+async fn a_launch_is_in_the_ledger_before_any_pod_is_created() {
+    let api = Apiserver::new(fixtures::job_of_age(0, ""));
+    let process = Process::start(&api);
+    let read = api.job();
+    process.plan(&read, originals(4));
+    process.look(&api).await.unwrap();
+    let put = api.call("PUT job").body;
+    assert_eq!(
+        put["metadata"]["resourceVersion"], "7",
+        "the one it was decided on"
+    );
+    let recorded = &put["status"]["ledger"]["tasks"];
+    assert_eq!(recorded.as_array().unwrap().len(), 4);
+    assert_eq!(recorded[2]["attempts"][0]["number"], 0);
+    let pod = api.call("POST pod 2-0");
+    assert_eq!(pod.pod, pod_name(&read, (2, 0)));
+    let metadata = &pod.body["metadata"];
+    assert_eq!(metadata["finalizers"][0], api::ATTEMPT_FINALIZER);
+    let owner = &metadata["ownerReferences"][0];
+    assert_eq!(owner["uid"].as_str(), read.metadata.uid.as_deref());
+    assert_eq!(
+        (&owner["kind"], &owner["controller"]),
+        (&"DeadlineJob".into(), &true.into())
+    );
+    let said = api.said();
+    assert_eq!(said[..2], ["PUT job status", "POST pod 0-0"]);
+    assert_eq!(said.len(), 5, "{said:?}");
+    assert!(process.is_drained().await);
+}
+
+#[tokio::test]
+async fn a_conflict_creates_no_pod_and_gives_the_slice_back() {
+    let api = Apiserver::new(fixtures::job_of_age(0, ""));
+    let process = Process::start(&api);
+    let stale = api.job();
+    api.world().job.as_mut().unwrap().metadata.resource_version = Some("8".to_owned());
+    process.plan(&stale, originals(4));
+    let error = process.reconcile(stale).await.unwrap_err();
+    assert!(matches!(error, Error::Conflict), "{error}");
+    assert_eq!(api.said(), ["PUT job status"]);
+    assert!(process.is_drained().await);
+}
+
+#[tokio::test]
+async fn a_ledger_that_cannot_be_written_creates_no_pod() {
+    let api = Apiserver::new(fixtures::job_of_age(0, ""));
+    let process = Process::start(&api);
+    api.refuse("PUT job", 500, "InternalError", "etcd is away");
+    process.plan(&api.job(), originals(4));
+    let error = process.look(&api).await.unwrap_err();
+    assert!(matches!(error, Error::Record(_)), "{error}");
+    assert_eq!(api.said(), ["PUT job status"]);
+    assert!(process.is_drained().await);
+}
+
+#[tokio::test]
+async fn a_deposed_writer_cannot_roll_back_a_winner() {
+    let (api, old) = race().await;
+    let before = (api.job(), api.pods());
+    api.exit((0, 1), 0, clock::now());
+    Process::start(&api).look(&api).await.unwrap();
+    api.said();
+    // Its watches stand still, and it is about to launch.
+    old.context.stores.show(before.1);
+    old.plan(&before.0, vec![launch(0, AttemptKind::Clone)]);
+    let error = old.reconcile(before.0).await.unwrap_err();
+    assert!(matches!(error, Error::Conflict), "{error}");
+    assert_eq!(api.said(), ["PUT job status"]);
+    assert_eq!(api.job().status.as_ref().unwrap().attempts.won, 1);
+}
+
+#[tokio::test]
+async fn a_pod_that_a_slow_watch_does_not_show_is_not_created_again() {
+    let api = Apiserver::new(fixtures::job_of_age(0, "completions: 1"));
+    let process = Process::start(&api);
+    process.plan(&api.job(), originals(1));
+    let watched = api.job();
+    process.reconcile(Arc::clone(&watched)).await.unwrap();
+    assert_eq!(api.said(), ["PUT job status", "POST pod 0-0"]);
+    process.reconcile(watched).await.unwrap();
+    assert_eq!(api.said(), WAITS);
+}
+
+#[tokio::test]
+async fn a_running_job_with_unchanged_facts_makes_no_call() {
+    let (api, process) = two_running("").await;
+    for _ in 0..3 {
+        process.look(&api).await.unwrap();
+    }
+    assert_eq!(api.said(), WAITS);
+}
+
+#[tokio::test]
+async fn a_job_that_is_being_deleted_launches_nothing() {
+    let mut job = fixtures::job_of_age(0, "");
+    job.metadata.deletion_timestamp = Some(clock::time(clock::now()));
+    let api = Apiserver::new(job);
+    let process = Process::start(&api);
+    process.plan(&api.job(), originals(4));
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), WAITS);
+}
+
+#[tokio::test]
+async fn nothing_is_decided_before_the_first_lists_are_in() {
+    let api = Apiserver::new(fixtures::job_of_age(0, ""));
+    let process = Process::with_stores(&api, crate::stores::Stores::unlisted());
+    process.plan(&api.job(), originals(4));
+    process.reconcile(api.job()).await.unwrap();
+    assert_eq!(api.said(), WAITS);
+}
+
+#[tokio::test]
+async fn an_invalid_specification_fails_the_job_once_and_without_a_pod() {
+    let template = "template: {spec: {restartPolicy: Always, containers: [{name: a}]}}";
+    let api = Apiserver::new(fixtures::job_of_age(0, template));
+    let process = Process::start(&api);
+    process.plan(&api.job(), originals(4));
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), ["PUT job status", "POST event InvalidSpec"]);
+    let failed = api.condition(api::FAILED).unwrap();
+    assert_eq!(failed, ("True".to_owned(), "InvalidSpec".to_owned()));
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), WAITS);
+}
+
+#[tokio::test]
+async fn a_lost_event_is_no_reason_to_repeat_a_step() {
+    let (api, process) = two_running("").await;
+    api.script(|call| match call.words.contains(" event ") {
+        true => Fate::LostBefore,
+        false => Fate::Served,
+    });
+    process.plan(&api.job(), vec![launch(0, AttemptKind::Clone)]);
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), ["PUT job status", "POST pod 0-1"]);
+}

@@ -1,0 +1,160 @@
+//! The process dies, or a call fails, at every call of a conversation: in the end everything is
+//! as if nothing had happened. What must hold in between, the apiserver checks at every write.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use shed_core::plan::Action;
+
+use super::*;
+use crate::api::AttemptCounts;
+
+/// More passes than any conversation needs: one that does not come to rest fails.
+const PASSES_MAX: usize = 12;
+
+/// How a call fails.
+#[derive(Debug, Clone, Copy)]
+struct Fault {
+    /// Which call, from 0.
+    at: usize,
+    fate: Fate,
+    /// The process dies of it: whatever else was under way never reaches the apiserver.
+    fatal: bool,
+}
+
+/// What is left of a conversation once it is over; times and revisions aside.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    counts: AttemptCounts,
+    phase: Option<String>,
+    done: String,
+    conditions: Vec<(String, String, String)>,
+    /// Whether each pod is tracked, by name.
+    pods: BTreeMap<String, bool>,
+}
+
+fn outcome(api: &Apiserver) -> Outcome {
+    let status = api.job().status.clone().unwrap();
+    let mut conditions: Vec<_> = status
+        .conditions
+        .into_iter()
+        .map(|condition| (condition.type_, condition.status, condition.reason))
+        .collect();
+    conditions.sort();
+    let pods = api.pods().into_iter().map(|pod| {
+        let finalizers = pod.metadata.finalizers.unwrap_or_default();
+        (pod.metadata.name.unwrap(), !finalizers.is_empty())
+    });
+    Outcome {
+        counts: status.attempts,
+        phase: status.phase,
+        done: status.completed_indexes,
+        conditions,
+        pods: pods.collect(),
+    }
+}
+
+/// How far a conversation is.
+#[derive(Default)]
+struct Progress {
+    calls: AtomicUsize,
+    /// The process has died and is not replaced yet: nothing it says is heard.
+    is_dead: AtomicBool,
+}
+
+/// Lets the fault happen.
+fn inject(api: &Apiserver, fault: Option<Fault>) -> Arc<Progress> {
+    let progress = Arc::new(Progress::default());
+    let seen = Arc::clone(&progress);
+    api.script(move |_| {
+        let call = seen.calls.fetch_add(1, Ordering::Relaxed);
+        if seen.is_dead.load(Ordering::Relaxed) {
+            return Fate::LostBefore;
+        }
+        match fault {
+            Some(fault) if fault.at == call => {
+                seen.is_dead.store(fault.fatal, Ordering::Relaxed);
+                fault.fate
+            }
+            _ => Fate::Served,
+        }
+    });
+    progress
+}
+
+/// Passes until nothing is said any more; the process is replaced when it dies. The planner
+/// gives the same slice again and again, as if it had not seen what became of it.
+async fn to_rest(api: &Apiserver, mut process: Process, slice: &[Action], fault: Option<Fault>) {
+    let progress = inject(api, fault);
+    let calls = || progress.calls.load(Ordering::Relaxed);
+    let mut quiet = 0;
+    for _ in 0..PASSES_MAX {
+        let before = calls();
+        process.plan(&api.job(), slice.to_vec());
+        let result = process.look(api).await;
+        let after = calls();
+        let struck = fault.is_some_and(|fault| (before..after).contains(&fault.at));
+        if progress.is_dead.swap(false, Ordering::Relaxed) {
+            process = Process::start(api);
+        } else if !struck {
+            result.unwrap();
+        }
+        let killed = api.kill_deleted();
+        quiet = if before == after && !killed {
+            quiet + 1
+        } else {
+            0
+        };
+        if quiet == 2 {
+            return;
+        }
+    }
+    panic!("no rest after {PASSES_MAX} passes: {:?}", api.said());
+}
+
+/// Runs a conversation without a fault, then with every fault at every call.
+async fn survives<F: Future<Output = (Apiserver, Process)>>(
+    begin: impl Fn() -> F,
+    slice: &[Action],
+    calls_min: usize,
+) {
+    let (api, process) = begin().await;
+    to_rest(&api, process, slice, None).await;
+    let undisturbed = outcome(&api);
+    let calls = api.said().len();
+    assert!(calls >= calls_min, "{calls} calls");
+    for at in 0..calls {
+        for fate in [
+            Fate::LostBefore,
+            Fate::LostAfter,
+            Fate::Refused(500, "InternalError", "etcd is away"),
+        ] {
+            for fatal in [true, false] {
+                let fault = Fault { at, fate, fatal };
+                let (api, process) = begin().await;
+                to_rest(&api, process, slice, Some(fault)).await;
+                assert_eq!(outcome(&api), undisturbed, "{fault:?}: {:?}", api.said());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_launch_survives_a_crash_at_every_call() {
+    let begin = async || {
+        let api = Apiserver::new(fixtures::job_of_age(0, ""));
+        let process = Process::start(&api);
+        (api, process)
+    };
+    survives(begin, &originals(4), 5).await;
+}
+
+#[tokio::test]
+async fn a_win_survives_a_crash_at_every_call() {
+    let begin = async || {
+        let (api, process) = race().await;
+        api.exit((0, 1), 0, clock::now());
+        (api, process)
+    };
+    survives(begin, &[], 6).await;
+}

@@ -1,0 +1,222 @@
+//! Attempts end, jobs end.
+
+use super::*;
+
+fn uid_of(api: &Apiserver, id: (u32, u32)) -> String {
+    let name = pod_name(&api.job(), id);
+    let world = api.world();
+    world.pods[&name].metadata.uid.clone().unwrap()
+}
+
+#[tokio::test]
+async fn a_winner_and_the_kill_are_one_write_then_the_loser_goes_then_the_winner_is_let_go() {
+    let (api, process) = race().await;
+    api.exit((0, 1), 0, clock::now());
+    process.look(&api).await.unwrap();
+    let status = &api.call("PUT job").body["status"];
+    assert_eq!(status["ledger"]["done"], "0");
+    assert_eq!(status["ledger"]["tasks"][0]["winner"], 1);
+    assert_eq!(
+        status["ledger"]["tasks"][0]["attempts"][0]["kill"],
+        "Settle"
+    );
+    let delete = api.call("DELETE pod 0-0").body;
+    assert_eq!(delete["preconditions"]["uid"], uid_of(&api, (0, 0)));
+    let patch = api.call("PATCH pod 0-1").body;
+    assert_eq!(patch["metadata"]["uid"], uid_of(&api, (0, 1)));
+    assert_eq!(
+        api.said(),
+        ["PUT job status", "DELETE pod 0-0", "PATCH pod 0-1"]
+    );
+}
+
+#[tokio::test]
+async fn a_pod_that_is_gone_or_another_by_now_needs_no_delete_and_no_release() {
+    for (code, reason) in [(404, "NotFound"), (409, "Conflict")] {
+        let (api, process) = race().await;
+        api.exit((0, 1), 0, clock::now());
+        api.script(move |call| match call.words.contains(" pod ") {
+            true => Fate::Refused(code, reason, "not this one"),
+            false => Fate::Served,
+        });
+        process.look(&api).await.unwrap();
+        assert_eq!(api.said().len(), 3);
+    }
+}
+
+#[tokio::test]
+async fn a_delete_that_fails_is_repeated_without_another_record() {
+    let (api, process) = race().await;
+    api.exit((0, 1), 0, clock::now());
+    api.refuse("DELETE pod", 500, "InternalError", "etcd is away");
+    let error = process.look(&api).await.unwrap_err();
+    assert!(matches!(error, Error::Delete(_)), "{error}");
+    api.said();
+    api.script(|_| Fate::Served);
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), ["DELETE pod 0-0", "PATCH pod 0-1"]);
+}
+
+#[tokio::test]
+async fn a_job_is_complete_when_its_losers_are_gone_and_then_says_nothing_any_more() {
+    let (api, process) = race().await;
+    api.exit((0, 1), 0, clock::now());
+    process.look(&api).await.unwrap();
+    assert_eq!(api.condition(api::COMPLETE), None, "the loser still ends");
+    api.kill_deleted();
+    api.said();
+    process.look(&api).await.unwrap();
+    assert_eq!(
+        api.said(),
+        ["PUT job status", "POST event Completed", "PATCH pod 0-0"]
+    );
+    assert_eq!(api.condition(api::COMPLETE).unwrap().0, "True");
+    for _ in 0..2 {
+        process.look(&api).await.unwrap();
+    }
+    assert_eq!(api.said(), WAITS);
+}
+
+#[tokio::test]
+async fn a_failure_is_counted_before_its_pod_is_let_go() {
+    let (api, process) = two_running("").await;
+    api.exit((0, 0), 3, clock::now());
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), ["PUT job status", "PATCH pod 0-0"]);
+    assert_eq!(api.job().status.as_ref().unwrap().attempts.failed, 1);
+}
+
+/// Two running attempts of a job whose deadline was passed a few seconds ago.
+async fn overdue(change: &str) -> (Apiserver, Process) {
+    let (api, process) = two_running(change).await;
+    {
+        let mut world = api.world();
+        let metadata = &mut world.job.as_mut().unwrap().metadata;
+        metadata.creation_timestamp = Some(clock::time(Instant(clock::now().0 - 605_000)));
+    }
+    (api, process)
+}
+
+#[tokio::test]
+async fn the_pods_are_read_live_before_the_deadline_stops_any() {
+    let (api, process) = overdue("").await;
+    process.look(&api).await.unwrap();
+    let list = api.call("LIST pods").query;
+    let uid = api.job().metadata.uid.clone().unwrap();
+    assert!(
+        list.contains("labelSelector=shed.dev%2Fjob-uid") && list.contains(&uid),
+        "{list}"
+    );
+    let mut said = api.said();
+    said[3..].sort();
+    assert_eq!(
+        said,
+        [
+            "LIST pods",
+            "PUT job status",
+            "POST event DeadlineMissed",
+            "DELETE pod 0-0",
+            "DELETE pod 1-0"
+        ]
+    );
+    assert_eq!(
+        api.condition(api::FAILURE_TARGET).unwrap().1,
+        "DeadlineExceeded"
+    );
+}
+
+#[tokio::test]
+async fn a_finish_in_time_that_only_the_live_read_shows_is_honoured() {
+    let (api, process) = overdue("").await;
+    let in_time = Instant(clock::now().0 - 8000);
+    api.exit((0, 0), 0, in_time);
+    api.exit((1, 0), 0, in_time);
+    // The stores still show both running.
+    process.reconcile(api.job()).await.unwrap();
+    let mut said = api.said();
+    said[2..].sort();
+    assert_eq!(
+        said,
+        [
+            "LIST pods",
+            "PUT job status",
+            "PATCH pod 0-0",
+            "PATCH pod 1-0"
+        ]
+    );
+    assert_eq!(api.condition(api::SUCCESS_CRITERIA_MET).unwrap().0, "True");
+    assert_eq!(api.condition(api::DEADLINE_MISSED), None);
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), ["PUT job status", "POST event Completed"]);
+    assert_eq!(api.condition(api::COMPLETE).unwrap().0, "True");
+}
+
+#[tokio::test]
+async fn without_a_live_read_the_deadline_stops_nothing() {
+    let (api, process) = overdue("").await;
+    api.refuse("LIST", 500, "InternalError", "etcd is away");
+    let error = process.look(&api).await.unwrap_err();
+    assert!(matches!(error, Error::LiveRead(_)), "{error}");
+    assert_eq!(api.said(), ["LIST pods"]);
+}
+
+#[tokio::test]
+async fn a_miss_of_a_job_that_goes_on_is_recorded_and_nothing_dies() {
+    let (api, process) = overdue("onMiss: Continue").await;
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), ["PUT job status", "POST event DeadlineMissed"]);
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), WAITS);
+}
+
+#[tokio::test]
+async fn a_finished_job_is_deleted_by_its_uid_when_its_time_to_live_is_over() {
+    let (api, process) = two_running("ttlSecondsAfterFinished: 0").await;
+    api.exit((0, 0), 0, clock::now());
+    api.exit((1, 0), 0, clock::now());
+    process.look(&api).await.unwrap();
+    api.said();
+    let job = api.job();
+    process.look(&api).await.unwrap();
+    let delete = api.call("DELETE job").body;
+    assert_eq!(
+        delete["preconditions"]["uid"].as_str(),
+        job.metadata.uid.as_deref()
+    );
+    assert_eq!(
+        api.said(),
+        ["PUT job status", "POST event Completed", "DELETE job"]
+    );
+    assert!(api.world().job.is_none());
+    // The watch has not shown it yet: it is gone, which is what was wanted.
+    process.reconcile(job).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_finished_job_lives_until_its_time_is_over() {
+    let (api, process) = two_running("ttlSecondsAfterFinished: 60").await;
+    api.exit((0, 0), 0, clock::now());
+    api.exit((1, 0), 0, clock::now());
+    for _ in 0..3 {
+        process.look(&api).await.unwrap();
+    }
+    assert_eq!(api.condition(api::COMPLETE).unwrap().0, "True");
+    assert!(!api.said().contains(&"DELETE job".to_owned()));
+}
+
+#[tokio::test]
+async fn a_suspended_job_stops_its_attempts_and_resumes_with_new_numbers() {
+    let (api, process) = two_running("").await;
+    api.world().job.as_mut().unwrap().spec.suspend = true;
+    process.look(&api).await.unwrap();
+    let mut said = api.said();
+    said[1..].sort();
+    assert_eq!(said, ["PUT job status", "DELETE pod 0-0", "DELETE pod 1-0"]);
+    api.kill_deleted();
+    process.look(&api).await.unwrap();
+    api.said();
+    api.world().job.as_mut().unwrap().spec.suspend = false;
+    process.plan(&api.job(), vec![launch(0, AttemptKind::Retry)]);
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), ["PUT job status", "POST pod 0-1"]);
+}

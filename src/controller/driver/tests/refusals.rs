@@ -1,0 +1,208 @@
+//! The apiserver says no to a pod.
+
+use super::*;
+
+const QUOTA: &str = "pods \"p\" is forbidden: exceeded quota: small";
+
+/// One pass over four planned first attempts, every one of which gets this answer.
+async fn refused(code: u16, reason: &'static str, message: &'static str) -> (Apiserver, Process) {
+    let api = Apiserver::new(fixtures::job_of_age(0, ""));
+    let process = Process::start(&api);
+    api.refuse("POST pod", code, reason, message);
+    process.plan(&api.job(), originals(4));
+    process.look(&api).await.unwrap();
+    (api, process)
+}
+
+fn true_for(reason: &str) -> Option<(String, String)> {
+    Some(("True".to_owned(), reason.to_owned()))
+}
+
+#[tokio::test]
+async fn a_quota_costs_one_creation_and_takes_every_untried_attempt_back() {
+    let (api, process) = refused(403, "Forbidden", QUOTA).await;
+    assert_eq!(
+        api.said(),
+        [
+            "PUT job status",
+            "POST pod 0-0",
+            "PUT job status",
+            "POST event QuotaExceeded"
+        ]
+    );
+    let status = api.job().status.clone().unwrap();
+    assert_eq!((status.attempts.refused, status.active), (4, 0));
+    assert_eq!(
+        api.condition(api::ATTEMPTS_BLOCKED),
+        true_for("QuotaExceeded")
+    );
+    let backoff = process.memo(&api.job()).backoff.expect("a wait");
+    let wait = backoff.until.since(clock::now()).seconds();
+    assert!((8.0..=10.0).contains(&wait), "{wait}");
+    assert!(process.is_drained().await);
+}
+
+#[tokio::test]
+async fn the_wait_doubles_while_the_quota_lasts_and_the_condition_is_written_once() {
+    let (api, process) = refused(403, "Forbidden", QUOTA).await;
+    api.said();
+    process.plan(&api.job(), originals(4));
+    process.look(&api).await.unwrap();
+    assert_eq!(
+        api.said(),
+        ["PUT job status", "POST pod 0-1", "PUT job status"]
+    );
+    let backoff = process.memo(&api.job()).backoff.expect("a wait");
+    assert_eq!(backoff.count, 2);
+    assert!(backoff.until.since(clock::now()).seconds() > 18.0);
+}
+
+#[tokio::test]
+async fn after_the_quota_is_lifted_attempts_start_and_the_condition_turns() {
+    let (api, process) = refused(403, "Forbidden", QUOTA).await;
+    api.script(|_| Fate::Served);
+    process.plan(&api.job(), originals(1));
+    process.look(&api).await.unwrap();
+    api.run((0, 1));
+    // The wait is over before attempts run: the planner launches nothing earlier.
+    let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
+    process.context.memos.with(&uid, |memo| {
+        memo.backoff.as_mut().unwrap().until = Instant(0);
+    });
+    process.look(&api).await.unwrap();
+    assert!(process.memo(&api.job()).backoff.is_none());
+    let condition = api.condition(api::ATTEMPTS_BLOCKED).unwrap();
+    assert_eq!(condition.0, "False");
+}
+
+#[tokio::test]
+async fn each_refusal_has_its_reason() {
+    for (code, reason, message, expected) in [
+        (
+            403,
+            "Forbidden",
+            "violates PodSecurity \"restricted\"",
+            "PodForbidden",
+        ),
+        (
+            422,
+            "Invalid",
+            "spec.containers[0].image: Required",
+            "PodInvalid",
+        ),
+        (
+            400,
+            "BadRequest",
+            "admission webhook denied the request",
+            "PodInvalid",
+        ),
+    ] {
+        let (api, _process) = refused(code, reason, message).await;
+        assert_eq!(api.condition(api::ATTEMPTS_BLOCKED), true_for(expected));
+        assert_eq!(api.job().status.as_ref().unwrap().attempts.refused, 4);
+    }
+}
+
+#[tokio::test]
+async fn creations_go_out_in_batches_that_double_until_one_fails() {
+    let api = Apiserver::new(fixtures::job_of_age(0, "completions: 12"));
+    let process = Process::start(&api);
+    api.refuse("POST pod 2-0", 403, "Forbidden", QUOTA);
+    process.plan(&api.job(), originals(12));
+    process.look(&api).await.unwrap();
+    let posts = api
+        .said()
+        .iter()
+        .filter(|words| words.starts_with("POST pod"))
+        .count();
+    assert_eq!(posts, 3, "one, then two, of which one is refused");
+    let status = api.job().status.clone().unwrap();
+    assert_eq!((status.attempts.refused, status.active), (10, 2));
+}
+
+#[tokio::test]
+async fn a_passing_failure_keeps_the_record_and_the_next_pass_creates_the_pods() {
+    let api = Apiserver::new(fixtures::job_of_age(0, "completions: 2"));
+    let process = Process::start(&api);
+    api.refuse("POST pod", 500, "InternalError", "etcd is away");
+    process.plan(&api.job(), originals(2));
+    let error = process.look(&api).await.unwrap_err();
+    assert!(matches!(error, Error::Create(_)), "{error}");
+    assert_eq!(api.said(), ["PUT job status", "POST pod 0-0"]);
+    api.script(|_| Fate::Served);
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), ["POST pod 0-0", "POST pod 1-0"]);
+    assert_eq!(api.job().status.as_ref().unwrap().attempts.refused, 0);
+}
+
+/// A pod of the first attempt's name is there before; its job-uid label is this.
+async fn name_is_taken(job_uid: &str) -> (Apiserver, Process) {
+    let api = Apiserver::new(fixtures::job_of_age(0, "completions: 1"));
+    let name = pod_name(&api.job(), (0, 0));
+    let mut pod = Pod::default();
+    pod.metadata.name = Some(name.clone());
+    pod.metadata.uid = Some("before".to_owned());
+    let label = (api::LABEL_JOB_UID.to_owned(), job_uid.to_owned());
+    pod.metadata.labels = Some([label].into());
+    let process = Process::start(&api);
+    api.world().pods.insert(name, pod);
+    process.plan(&api.job(), originals(1));
+    process.reconcile(api.job()).await.unwrap();
+    (api, process)
+}
+
+#[tokio::test]
+async fn a_pod_that_exists_and_is_ours_is_taken_as_created() {
+    let own = fixtures::job("").metadata.uid.unwrap();
+    let (api, process) = name_is_taken(&own).await;
+    assert_eq!(
+        api.said(),
+        ["PUT job status", "POST pod 0-0", "GET pod 0-0"]
+    );
+    process.reconcile(api.job()).await.unwrap();
+    assert_eq!(api.said(), WAITS);
+    assert_eq!(api.job().status.as_ref().unwrap().active, 1);
+}
+
+#[tokio::test]
+async fn a_pod_of_somebody_else_in_the_way_is_said_and_left_alone() {
+    let (api, _process) = name_is_taken("another-job").await;
+    assert_eq!(
+        api.said(),
+        [
+            "PUT job status",
+            "POST pod 0-0",
+            "GET pod 0-0",
+            "PUT job status",
+            "POST event PodCreationFailed"
+        ]
+    );
+    assert_eq!(
+        api.condition(api::ATTEMPTS_BLOCKED),
+        true_for("PodCreationFailed")
+    );
+    assert_eq!(api.job().status.as_ref().unwrap().attempts.refused, 1);
+}
+
+#[tokio::test]
+async fn a_conflict_while_taking_back_keeps_the_record_for_the_next_pass() {
+    let api = Apiserver::new(fixtures::job_of_age(0, "completions: 1"));
+    let process = Process::start(&api);
+    let mut puts = 0;
+    api.script(move |call| {
+        puts += usize::from(call.words == "PUT job status");
+        match &*call.words {
+            "POST pod 0-0" => Fate::Refused(403, "Forbidden", QUOTA),
+            "PUT job status" if puts == 2 => Fate::Refused(409, "Conflict", "changed"),
+            _ => Fate::Served,
+        }
+    });
+    process.plan(&api.job(), originals(1));
+    let error = process.look(&api).await.unwrap_err();
+    assert!(matches!(error, Error::Conflict), "{error}");
+    assert_eq!(api.job().status.as_ref().unwrap().active, 1);
+    api.said();
+    process.look(&api).await.unwrap();
+    let status = api.job().status.clone().unwrap();
+    assert_eq!((status.attempts.refused, status.active), (1, 0));
+}

@@ -1,0 +1,72 @@
+//! What the kubelet does to pods: runs them, reports their ends, ends those that are deleted.
+
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::json;
+use shed_core::time::Instant;
+
+use super::{Apiserver, pod_name};
+use crate::clock;
+use crate::observe::job::AttemptId;
+
+/// Whether its containers have ended.
+pub fn has_ended(pod: &Pod) -> bool {
+    let phase = pod
+        .status
+        .as_ref()
+        .and_then(|status| status.phase.as_deref());
+    // A pod without a node has no container that could go on.
+    let is_placed = pod
+        .spec
+        .as_ref()
+        .is_some_and(|spec| spec.node_name.is_some());
+    !is_placed || matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+impl Apiserver {
+    /// The attempt's container started a second ago on `node-1`.
+    pub fn run(&self, id: AttemptId) {
+        let started = clock::time(Instant(clock::now().0 - 1000));
+        let state = json!({"running": {"startedAt": started}});
+        self.report(id, "Running", &state);
+    }
+
+    /// The attempt's container ended.
+    pub fn exit(&self, id: AttemptId, code: i32, finished: Instant) {
+        let started = clock::time(Instant(finished.0 - 10_000));
+        let state = json!({"terminated": {"exitCode": code, "startedAt": started,
+            "finishedAt": clock::time(finished)}});
+        let phase = if code == 0 { "Succeeded" } else { "Failed" };
+        self.report(id, phase, &state);
+    }
+
+    fn report(&self, id: AttemptId, phase: &str, state: &serde_json::Value) {
+        let name = pod_name(&self.job(), id);
+        let mut world = self.world();
+        let pod = world.pods.get_mut(&name).expect("the pod is there");
+        if let Some(spec) = &mut pod.spec {
+            spec.node_name = Some("node-1".to_owned());
+        }
+        let status = json!({"phase": phase, "containerStatuses": [{"name": "task",
+            "ready": false, "restartCount": 0, "image": "i", "imageID": "i", "state": state}]});
+        pod.status = serde_json::from_value(status).expect("status");
+    }
+
+    /// Ends the containers of deleted pods; whether there were any.
+    pub fn kill_deleted(&self) -> bool {
+        let doomed = |pod: &&Pod| pod.metadata.deletion_timestamp.is_some() && !has_ended(pod);
+        let pods = self.pods();
+        let ids: Vec<AttemptId> = pods.iter().filter(doomed).map(attempt_id).collect();
+        for &id in &ids {
+            self.exit(id, 143, clock::now());
+        }
+        self.world().collect_garbage();
+        !ids.is_empty()
+    }
+}
+
+/// Task and attempt by the pod's labels.
+pub fn attempt_id(pod: &Pod) -> AttemptId {
+    let facts = crate::observe::pod::PodFacts::from_pod(pod, Instant(0));
+    let attempt = facts.attempt.expect("an attempt");
+    (attempt.task, attempt.number)
+}

@@ -1,0 +1,94 @@
+//! One life of the operator's process: everything in it is lost in a crash.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::runtime::controller::Action as Wake;
+use kube::runtime::events::{Recorder, Reporter};
+use shed_core::plan::Action;
+use tokio::time::timeout;
+
+use super::Apiserver;
+use crate::api::DeadlineJob;
+use crate::board::Board;
+use crate::context::{Context, Memo, Memos};
+use crate::controller::build::AgentSettings;
+use crate::controller::{Error, driver};
+use crate::metrics::Metrics;
+use crate::progress::ProgressTable;
+use crate::stores::Stores;
+
+/// No conversation takes that long; one that does waits for something that never comes.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// One life of the operator's process.
+pub struct Process {
+    /// What it knows.
+    pub context: Arc<Context>,
+}
+
+impl Process {
+    /// A process that has just listed everything.
+    pub fn start(api: &Apiserver) -> Self {
+        let jobs = api.world().job.iter().cloned().collect();
+        Self::with_stores(api, Stores::for_tests(jobs, api.pods(), &[]))
+    }
+
+    /// A process that sees this.
+    pub fn with_stores(api: &Apiserver, stores: Arc<Stores>) -> Self {
+        let reporter = Reporter {
+            controller: "shed".to_owned(),
+            instance: None,
+        };
+        let context = Arc::new(Context {
+            recorder: Recorder::new(api.client.clone(), reporter),
+            client: api.client.clone(),
+            stores,
+            progress: Arc::new(ProgressTable::default()),
+            board: Board::default(),
+            metrics: Arc::new(Metrics::new()),
+            agent: AgentSettings {
+                image: "agent".to_owned(),
+                pull_policy: "IfNotPresent".to_owned(),
+                pull_secret: None,
+            },
+            clone_priority: None,
+            memos: Memos::default(),
+        });
+        Self { context }
+    }
+
+    /// The planner leaves a slice for the job.
+    pub fn plan(&self, job: &DeadlineJob, slice: Vec<Action>) {
+        let slices = HashMap::from([(uid(job), slice)]);
+        self.context.board.publish(slices, vec![]);
+    }
+
+    /// Reconciles the job as the watch showed it, with the pods that it showed last.
+    pub async fn reconcile(&self, watched: Arc<DeadlineJob>) -> Result<Wake, Error> {
+        let pass = driver::reconcile(watched, Arc::clone(&self.context));
+        timeout(PATIENCE, pass).await.expect("a call is missing")
+    }
+
+    /// The watches catch up, then the job is reconciled.
+    pub async fn look(&self, api: &Apiserver) -> Result<Wake, Error> {
+        self.context.stores.show(api.pods());
+        self.reconcile(api.job()).await
+    }
+
+    /// Whether no slice waits or is under way.
+    pub async fn is_drained(&self) -> bool {
+        let drained = self.context.board.drained(Duration::MAX);
+        timeout(Duration::from_millis(20), drained).await.is_ok()
+    }
+
+    /// What it remembers of the job.
+    pub fn memo(&self, job: &DeadlineJob) -> Memo {
+        self.context.memos.with(&uid(job), |memo| memo.clone())
+    }
+}
+
+fn uid(job: &DeadlineJob) -> Arc<str> {
+    job.metadata.uid.as_deref().unwrap_or_default().into()
+}
