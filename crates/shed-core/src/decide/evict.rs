@@ -116,11 +116,16 @@ impl Evictions {
                 }
             }
         }
+        // Not the position: where a job stands in the snapshot must not matter.
+        let name = |victim: &Victim| {
+            let key = pass.jobs.get(victim.id.0).map(|state| &state.job.key);
+            (key, victim.id.1, victim.id.2)
+        };
         victims.sort_by(|a, b| {
             a.0.cmp(&b.0)
                 .then(a.1.total_cmp(&b.1))
                 .then(a.2.total_cmp(&b.2))
-                .then(a.3.id.cmp(&b.3.id))
+                .then_with(|| name(&a.3).cmp(&name(&b.3)))
         });
         Self {
             victims: victims.into_iter().map(|(.., victim)| victim).collect(),
@@ -144,22 +149,61 @@ impl Evictions {
         };
         let mut total = pass.capacity.room_after_kills.total().to_vec();
         for victim in picked.iter().filter_map(|&at| self.victims.get(at)) {
-            add(&mut total, &victim.demand);
+            add(&mut total, &victim.demand, 1);
         }
         for (at, victim) in self.victims.iter().enumerate() {
             if fits(&total, demand) {
                 break;
             }
             if !picked.contains(&at) && self.may_go(pass, victim, &picked) {
-                add(&mut total, &victim.demand);
+                add(&mut total, &victim.demand, 1);
                 picked.push(at);
             }
         }
-        if !fits(&total, demand) || picked.len() > self.left {
+        if !fits(&total, demand) {
+            return None;
+        }
+        self.spare(pass, node, demand, &mut picked, total);
+        if picked.len() > self.left {
             return None;
         }
         self.evict(pass, picked);
         Some(node)
+    }
+
+    /// Takes back the clones that turn out not to be needed, those worth most first: a small
+    /// one was picked before a large one that makes room alone.
+    fn spare(
+        &self,
+        pass: &Pass<'_>,
+        node: NodeIndex,
+        demand: &Amounts,
+        picked: &mut Vec<usize>,
+        mut total: Amounts,
+    ) {
+        let room = pass.capacity.room_after_kills.node(node);
+        let mut room = room.unwrap_or_default().to_vec();
+        let on_node = |victim: &Victim| victim.node == Some(node);
+        for victim in picked.iter().filter_map(|&at| self.victims.get(at)) {
+            if on_node(victim) {
+                add(&mut room, &victim.demand, 1);
+            }
+        }
+        picked.sort_unstable_by(|a, b| b.cmp(a));
+        picked.retain(|&at| {
+            let Some(victim) = self.victims.get(at) else {
+                return false;
+            };
+            let sign = i64::from(on_node(victim));
+            add(&mut total, &victim.demand, -1);
+            add(&mut room, &victim.demand, -sign);
+            let is_needed = !fits(&total, demand) || !fits(&room, demand);
+            if is_needed {
+                add(&mut total, &victim.demand, 1);
+                add(&mut room, &victim.demand, sign);
+            }
+            is_needed
+        });
     }
 
     /// The node on which the first clones in order make room, and these clones.
@@ -183,7 +227,7 @@ impl Evictions {
                 .entry(node)
                 .or_insert_with(|| (room.to_vec(), Vec::new()));
             if self.may_go(pass, victim, picked) {
-                add(room, &victim.demand);
+                add(room, &victim.demand, 1);
                 picked.push(at);
                 if fits(room, demand) {
                     return Some((node, std::mem::take(picked)));
@@ -252,8 +296,8 @@ fn survivor(
     best.into_iter().chain(all).find(|&number| stays(number))
 }
 
-fn add(room: &mut Amounts, demand: &Amounts) {
+fn add(room: &mut Amounts, demand: &Amounts, sign: i64) {
     for (room, demand) in room.iter_mut().zip(demand) {
-        *room = room.saturating_add(*demand);
+        *room = room.saturating_add(sign * demand);
     }
 }

@@ -334,6 +334,22 @@ fn clones_stay_if_their_room_does_not_help() {
 }
 
 #[test]
+fn no_clone_goes_that_another_one_makes_superfluous() {
+    // The younger clone is small; the older one makes room for the large attempt alone.
+    let small = job("a")
+        .cpu(500)
+        .tasks(1)
+        .task(0, [attempt(0).on(0), attempt(1).on(1).launched(8.0)]);
+    let large = job("b")
+        .cpu(1500)
+        .tasks(1)
+        .task(0, [attempt(0).on(0), attempt(1).on(1).launched(5.0)]);
+    let waiting = job("c").cpu(1500).tasks(1);
+    let cluster = world(9.0, 2, 2000).job(small).job(large).job(waiting);
+    check(cluster, &["b: evict 0.1 for 0.0"]);
+}
+
+#[test]
 fn room_that_comes_free_anyway_costs_no_clone() {
     let dying = attempt(2).on(1).launched(7.0).killed(KillKind::Evict, 8.0);
     let clones = [attempt(0).on(0), attempt(1).on(1), dying];
