@@ -310,14 +310,10 @@ fn share_out(
         jobs: jobs.iter().map(|job| job.greedy.clone()).collect(),
     };
     let outcome = alloc_task(&input, rule);
-    let real = (mode == SpeculationMode::Observe).then(|| pass.capacity.clone());
     for step in &outcome.steps {
         if let Some(candidate) = jobs.get_mut(step.job) {
             grant(pass, candidate, step.task, mode);
         }
-    }
-    if let Some(real) = real {
-        pass.capacity = real;
     }
     for refused in &outcome.refused {
         let why = match refused.reason {
@@ -399,6 +395,7 @@ fn grant(pass: &mut Pass<'_>, candidate: &mut Candidate, at: usize, mode: Specul
         let (task, why) = (index, RefusalReason::Observe);
         state.refusals.push(Refusal { task, why });
     }
+    // Nothing is served after those that observe, so that the room may be taken on paper.
     pass.capacity.launch(position, Some(node));
 }
 

@@ -138,6 +138,26 @@ fn the_optimizer_runs_when_progress_reaches_xi_and_then_every_theta() {
 }
 
 #[test]
+fn a_clock_that_went_back_does_not_put_the_optimizer_off() {
+    let snapshot = cluster(2).job(straggling()).build();
+    let (plan, _) = plan_of(&snapshot, &optimized_at(500.0), &Policy::default());
+    assert_eq!(plan.report.next_pass, Some(at(30.0 + 10.85)));
+}
+
+#[test]
+fn new_attempts_keep_off_nodes_that_were_seen_slow() {
+    // Node 3 is the emptiest, and what runs there takes four times the usual time.
+    let cluster = world(30.0, 4, 4000)
+        .others(0, 2000)
+        .others(1, 2000)
+        .others(2, 2000);
+    let next = straggling().tasks(5).max_clones(0).deadline_in(600.0);
+    let launched = plan(cluster.job(next));
+    assert_eq!(brief(&launched), ["a: original 4"]);
+    assert_eq!(launches(&launched)[0].avoid, [NodeName::from("node-3")]);
+}
+
+#[test]
 fn the_measured_launch_overhead_lengthens_theta() {
     let snapshot = cluster(2).launch_overhead(60.0).job(straggling()).build();
     let (plan, _) = plan_of(&snapshot, &optimized_at(20.0), &Policy::default());
