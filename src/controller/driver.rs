@@ -181,9 +181,15 @@ fn back_off_replaced(context: &Context, pass: &Pass, step: &Step) {
     });
     let running = any_runs(&pass.pods);
     context.memos.with(&pass.job.uid, |memo| {
+        let before = memo.backoff.as_ref();
+        let is_over = before.is_none_or(|before| before.until <= pass.now);
         if let Some(blocked) = replaced.and_then(|id| blocked_by_kubelet(&pass.pods, id)) {
-            memo.backoff = Some(Backoff::next(memo.backoff.as_ref(), blocked, pass.now));
-        } else if running && memo.backoff.as_ref().is_some_and(|b| b.until <= pass.now) {
+            // What fails during a wait was launched before it; nor does a pass that is repeated
+            // after a conflict make it longer.
+            if is_over {
+                memo.backoff = Some(Backoff::next(before, blocked, pass.now));
+            }
+        } else if running && is_over {
             memo.backoff = None;
         }
     });
