@@ -327,16 +327,19 @@ fn must_create(id: AttemptId, input: Input<'_>) -> bool {
 
 /// A pod whose attempt the book does not hold (any more): counted, or never recorded.
 fn clear(step: &mut Step, id: AttemptId, pod: &PodFacts) {
-    if !step.book.knows(id.0, id.1) {
-        step.notices.push(Notice::Unrecorded {
-            pod: pod.name.clone(),
-        });
-    }
+    let writes = |step: &Step| step.deletes.len() + step.releases.len();
+    let before = writes(step);
     if !pod.terminal {
         delete(step, pod);
     }
     if pod.attempt.as_ref().is_some_and(|attempt| attempt.tracked) {
         step.releases.push(reference(pod));
+    }
+    // Said when something is done about it, not while it ends.
+    if writes(step) > before && !step.book.knows(id.0, id.1) {
+        step.notices.push(Notice::Unrecorded {
+            pod: pod.name.clone(),
+        });
     }
 }
 
