@@ -39,6 +39,12 @@ impl Apiserver {
         self.report(id, phase, &state);
     }
 
+    /// The attempt's container can't start.
+    pub fn stick(&self, id: AttemptId, reason: &str) {
+        let state = json!({"waiting": {"reason": reason, "message": "no such thing"}});
+        self.report(id, "Pending", &state);
+    }
+
     fn report(&self, id: AttemptId, phase: &str, state: &serde_json::Value) {
         let name = pod_name(&self.job(), id);
         let mut world = self.world();

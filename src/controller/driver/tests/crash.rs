@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use shed_core::plan::Action;
+use shed_core::plan::Kill;
 
 use super::*;
 use crate::api::AttemptCounts;
 
 /// More passes than any conversation needs: one that does not come to rest fails.
-const PASSES_MAX: usize = 12;
+const PASSES_MAX: usize = 20;
 
 /// How a call fails.
 #[derive(Debug, Clone, Copy)]
@@ -83,20 +83,29 @@ fn inject(api: &Apiserver, fault: Option<Fault>) -> Arc<Progress> {
 }
 
 /// Passes until nothing is said any more; the process is replaced when it dies. The planner
-/// gives the same slice again and again, as if it had not seen what became of it.
+/// gives the same slice again and again, as if it had not seen what became of it, and the
+/// watches show every other pass what they showed to the one before.
 async fn to_rest(api: &Apiserver, mut process: Process, slice: &[Action], fault: Option<Fault>) {
     let progress = inject(api, fault);
     let calls = || progress.calls.load(Ordering::Relaxed);
     let mut quiet = 0;
-    for _ in 0..PASSES_MAX {
+    let mut shown = (api.job(), api.pods());
+    for pass in 0..PASSES_MAX {
         let before = calls();
-        process.plan(&api.job(), slice.to_vec());
-        let result = process.look(api).await;
+        let is_behind = pass % 2 == 1;
+        if !is_behind {
+            shown = (api.job(), api.pods());
+        }
+        process.plan(&shown.0, slice.to_vec());
+        process.context.stores.show(shown.1.clone());
+        let result = process.reconcile(Arc::clone(&shown.0)).await;
         let after = calls();
         let struck = fault.is_some_and(|fault| (before..after).contains(&fault.at));
+        let stale = is_behind && matches!(result, Err(Error::Conflict));
         if progress.is_dead.swap(false, Ordering::Relaxed) {
             process = Process::start(api);
-        } else if !struck {
+            shown = (api.job(), api.pods());
+        } else if !struck && !stale {
             result.unwrap();
         }
         let killed = api.kill_deleted();
@@ -105,7 +114,7 @@ async fn to_rest(api: &Apiserver, mut process: Process, slice: &[Action], fault:
         } else {
             0
         };
-        if quiet == 2 {
+        if quiet == 3 {
             return;
         }
     }
@@ -157,4 +166,65 @@ async fn a_win_survives_a_crash_at_every_call() {
         (api, process)
     };
     survives(begin, &[], 6).await;
+}
+
+#[tokio::test]
+async fn a_stop_at_the_deadline_survives_a_crash_at_every_call() {
+    survives(async || ends::overdue("").await, &[], 8).await;
+}
+
+#[tokio::test]
+async fn a_failure_and_its_retry_survive_a_crash_at_every_call() {
+    let begin = async || {
+        let (api, process) = two_running("").await;
+        api.exit((0, 0), 3, clock::now());
+        (api, process)
+    };
+    survives(begin, &[launch(0, AttemptKind::Retry)], 3).await;
+}
+
+#[tokio::test]
+async fn a_suspension_survives_a_crash_at_every_call() {
+    let begin = async || {
+        let (api, process) = two_running("").await;
+        api.world().job.as_mut().unwrap().spec.suspend = true;
+        (api, process)
+    };
+    survives(begin, &[], 6).await;
+}
+
+#[tokio::test]
+async fn a_prune_survives_a_crash_at_every_call() {
+    let prune = Action::Kill(Kill {
+        task: TaskIndex(0),
+        attempt: AttemptNumber(1),
+        kind: KillKind::Prune,
+        survivor: Some(AttemptNumber(0)),
+    });
+    survives(async || race().await, &[prune], 5).await;
+}
+
+#[tokio::test]
+async fn a_refusal_survives_a_crash_at_every_call() {
+    for at in 0..4 {
+        let api = Apiserver::new(fixtures::job_of_age(0, ""));
+        let mut calls = 0;
+        api.script(move |call| {
+            calls += 1;
+            match call.words.starts_with("POST pod") {
+                _ if calls == at + 1 => Fate::LostBefore,
+                true => Fate::Refused(403, "Forbidden", "exceeded quota: small"),
+                false => Fate::Served,
+            }
+        });
+        let process = Process::start(&api);
+        process.plan(&api.job(), originals(4));
+        // Whether it fails depends on the call; what counts is what the next process does.
+        let _ = process.look(&api).await;
+        let next = Process::start(&api);
+        next.look(&api).await.unwrap();
+        let status = api.job().status.clone().unwrap_or_default();
+        assert_eq!(status.active, 0, "call {at}: {:?}", api.said());
+        assert!(api.pods().is_empty());
+    }
 }

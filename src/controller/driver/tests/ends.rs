@@ -87,7 +87,7 @@ async fn a_failure_is_counted_before_its_pod_is_let_go() {
 }
 
 /// Two running attempts of a job whose deadline was passed a few seconds ago.
-async fn overdue(change: &str) -> (Apiserver, Process) {
+pub async fn overdue(change: &str) -> (Apiserver, Process) {
     let (api, process) = two_running(change).await;
     {
         let mut world = api.world();
@@ -219,4 +219,86 @@ async fn a_suspended_job_stops_its_attempts_and_resumes_with_new_numbers() {
     process.plan(&api.job(), vec![launch(0, AttemptKind::Retry)]);
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["PUT job status", "POST pod 0-1"]);
+}
+
+/// A pod with the job's labels and a number that was never given out, running.
+fn stray(api: &Apiserver) {
+    let mut world = api.world();
+    let mut pod = world.pods.values().next().cloned().expect("a pod");
+    let name = pod.metadata.name.take().unwrap();
+    let name = format!("{}7", name.trim_end_matches('0'));
+    let labels = pod.metadata.labels.as_mut().unwrap();
+    labels.insert(api::LABEL_ATTEMPT.to_owned(), "7".to_owned());
+    pod.metadata.name = Some(name.clone());
+    pod.metadata.uid = Some("stray".to_owned());
+    world.pods.insert(name, pod);
+}
+
+#[tokio::test]
+async fn a_pod_that_nobody_recorded_is_announced_deleted_and_let_go_once() {
+    let (api, process) = two_running("").await;
+    stray(&api);
+    process.look(&api).await.unwrap();
+    assert_eq!(
+        api.said(),
+        [
+            "POST event UnrecordedAttempt",
+            "DELETE pod 0-7",
+            "PATCH pod 0-7"
+        ]
+    );
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), WAITS, "its containers are ending");
+}
+
+/// The attempt has been unable to pull its image for longer than the grace.
+fn stick(api: &Apiserver, process: &Process, id: (u32, u32)) {
+    api.stick(id, "ImagePullBackOff");
+    let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
+    process.context.memos.with(&uid, |memo| {
+        let trace = memo.traces.entry(id).or_default();
+        trace.stuck_since = Some(Instant(clock::now().0 - 6000));
+    });
+}
+
+#[tokio::test]
+async fn an_attempt_that_cannot_start_is_replaced_and_the_next_one_waits() {
+    let (api, process) = two_running("").await;
+    stick(&api, &process, (0, 0));
+    process.look(&api).await.unwrap();
+    assert_eq!(
+        api.said(),
+        [
+            "PUT job status",
+            "POST event ImagePullFailed",
+            "POST event AttemptReplaced",
+            "DELETE pod 0-0"
+        ]
+    );
+    let backoff = process.memo(&api.job()).backoff.expect("a wait");
+    assert!(backoff.until.since(clock::now()).seconds() > 8.0);
+}
+
+#[tokio::test]
+async fn a_replacement_that_was_not_recorded_does_not_double_the_wait() {
+    let (api, process) = two_running("").await;
+    stick(&api, &process, (0, 0));
+    api.refuse("PUT job", 409, "Conflict", "changed");
+    for _ in 0..3 {
+        process.look(&api).await.unwrap_err();
+    }
+    api.script(|_| Fate::Served);
+    process.look(&api).await.unwrap();
+    assert_eq!(process.memo(&api.job()).backoff.expect("a wait").count, 1);
+}
+
+#[tokio::test]
+async fn attempts_that_get_stuck_one_after_the_other_make_one_wait() {
+    let (api, process) = two_running("").await;
+    for id in [(0, 0), (1, 0)] {
+        stick(&api, &process, id);
+        process.look(&api).await.unwrap();
+    }
+    assert!(api.said().contains(&"DELETE pod 1-0".to_owned()));
+    assert_eq!(process.memo(&api.job()).backoff.expect("a wait").count, 1);
 }
