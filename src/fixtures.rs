@@ -1,5 +1,6 @@
 //! Builders of objects for tests.
 
+use k8s_openapi::api::core::v1::Node;
 use shed_core::time::Span;
 
 use crate::api::DeadlineJob;
@@ -41,4 +42,13 @@ pub fn job_of_age(seconds: i64, change: &str) -> DeadlineJob {
     let created = clock::now().plus(Span::from_seconds(-seconds));
     job.metadata.creation_timestamp = Some(clock::time(created));
     job
+}
+
+/// A ready node of that name and so many cores.
+pub fn node(name: &str, cores: u32) -> Node {
+    let yaml = format!(
+        "{{metadata: {{name: {name}}}, status: {{allocatable: {{cpu: '{cores}', memory: 8Gi, \
+         pods: '110'}}, conditions: [{{type: Ready, status: 'True'}}]}}}}"
+    );
+    serde_yaml_ng::from_str(&yaml).expect("node")
 }

@@ -197,3 +197,6 @@ fn worth_another_try(result: Result<(), kube::Error>) -> Option<kube::Error> {
 pub fn count(metrics: &Metrics, kind: &'static str) {
     metrics.writes.get_or_create(&Kind { kind }).inc();
 }
+
+#[cfg(test)]
+mod tests;

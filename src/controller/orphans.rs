@@ -80,3 +80,6 @@ async fn release(context: &Context, job_uid: &str) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,7 @@ use crate::api::DeadlineJob;
 use crate::board::JobUid;
 use crate::clock;
 use crate::context::Context;
-use crate::metrics::{JobLabels, ResourceLabel, Why};
+use crate::metrics::{JobLabels, Metrics, ResourceLabel, Why};
 
 /// Shortest time between two passes: a burst of events makes one plan.
 const PASS_PERIOD_MIN: Duration = Duration::from_millis(100);
@@ -51,7 +51,7 @@ pub async fn run(
             .observe(started.elapsed().as_secs_f64());
         memory = next_memory;
         // check (no client required)
-        let plan = keep_sound_slices(&context, &view.snapshot, &policy, plan);
+        let plan = keep_sound_slices(&context.metrics, &view.snapshot, &policy, plan);
         // publish (no client required)
         let wake = next_pass(&plan.report);
         publish(&context, &view, plan, &touched);
@@ -101,7 +101,7 @@ fn decide_safely(
 /// A slice that breaks a rule is refused, and its job falls back to one attempt per task; other
 /// jobs go on.
 fn keep_sound_slices(
-    context: &Context,
+    metrics: &Metrics,
     snapshot: &Snapshot,
     policy: &Policy,
     mut plan: Plan,
@@ -113,11 +113,7 @@ fn keep_sound_slices(
     for violation in &violations {
         let reason = violation.rule.label();
         tracing::error!(job = %violation.job, rule = reason, violation.message, "slice refused");
-        context
-            .metrics
-            .plan_refused
-            .get_or_create(&Why { reason })
-            .inc();
+        metrics.plan_refused.get_or_create(&Why { reason }).inc();
     }
     let refused = |plan: &Plan| -> Vec<_> {
         plan_check(snapshot, policy, plan)
@@ -206,3 +202,6 @@ fn in_base_units(amounts: &Resources) -> impl Iterator<Item = (String, f64)> {
         (name.to_owned(), amount as f64 * scale)
     })
 }
+
+#[cfg(test)]
+mod tests;
