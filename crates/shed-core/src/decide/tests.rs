@@ -430,11 +430,9 @@ fn a_hundred_large_jobs() -> Snapshot {
 }
 
 #[test]
-fn a_large_cluster_is_planned_at_once() {
+fn a_large_cluster_is_planned_in_one_pass() {
     let snapshot = a_hundred_large_jobs();
-    let begin = start_of_measurement();
     let (plan, _) = decide(&snapshot, Memory::default(), &Policy::default());
-    let elapsed = begin.elapsed();
     assert_eq!(plan_check(&snapshot, &Policy::default(), &plan), []);
     let launches = |kind| {
         let of_kind = |action: &Action| matches!(action, Action::Launch(l) if l.kind == kind);
@@ -446,11 +444,4 @@ fn a_large_cluster_is_planned_at_once() {
     // 80 000 slots: 50 000 are used, so that 30 000 first attempts fit.
     // One more waits beyond capacity.
     assert_eq!(launches(AttemptKind::Original), 30_001);
-    // 30 ms of processor time when optimized; tests are not, and share the machine.
-    assert!(elapsed.as_millis() < 2000, "{elapsed:?}");
-}
-
-#[expect(clippy::disallowed_types, reason = "measures the test")]
-fn start_of_measurement() -> std::time::Instant {
-    std::time::Instant::now()
 }
