@@ -42,7 +42,7 @@ fn planned(process: &Process) -> usize {
     plan.actions.len()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_next_plan_waits_until_the_slice_is_carried_out_and_reads_what_that_wrote() {
     let (api, process) = cluster(|_| {});
     let (touched, mut jobs) = mpsc::unbounded_channel();
@@ -62,7 +62,7 @@ async fn the_next_plan_waits_until_the_slice_is_carried_out_and_reads_what_that_
     planner.abort();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_published_slice_is_taken_once_and_its_job_is_touched() {
     let (api, process) = cluster(|_| {});
     let context = &process.context;

@@ -39,7 +39,7 @@ async fn looks(process: &Process, count: u32) {
     assert!(endless.is_err(), "it looks for ever");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn pods_of_a_job_that_is_gone_are_let_go_and_not_deleted() {
     let (api, process) = two_attempts(|_| None).await;
     let uid = api.pods()[0].metadata.uid.clone().unwrap();
@@ -52,21 +52,21 @@ async fn pods_of_a_job_that_is_gone_are_let_go_and_not_deleted() {
     assert!(api.said().is_empty(), "nothing is left to do");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn pods_of_a_job_that_is_being_deleted_are_let_go() {
     let (api, process) = two_attempts(being_deleted).await;
     looks(&process, 1).await;
     assert_eq!(api.said(), ["PATCH pod 0-0", "PATCH pod 1-0"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn pods_of_a_job_that_is_there_are_left_to_it() {
     let (api, process) = two_attempts(Some).await;
     looks(&process, 1).await;
     assert!(api.said().is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn pods_of_a_job_that_was_made_again_under_its_name_are_orphans() {
     let made_again = |mut job: DeadlineJob| {
         job.metadata.uid = Some("another".to_owned());
@@ -78,7 +78,7 @@ async fn pods_of_a_job_that_was_made_again_under_its_name_are_orphans() {
     assert_eq!(api.said(), ["PATCH pod 0-0", "PATCH pod 1-0"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_release_that_fails_does_not_keep_the_others_and_is_tried_again() {
     let (api, process) = two_attempts(|_| None).await;
     let mut calls = 0;
@@ -96,7 +96,7 @@ async fn a_release_that_fails_does_not_keep_the_others_and_is_tried_again() {
     assert_eq!(api.said(), ["PATCH pod 0-0"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_remembered_of_a_job_goes_with_it() {
     let (api, process) = two_attempts(Some).await;
     let gone: Arc<str> = Arc::from("gone");
