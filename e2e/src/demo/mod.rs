@@ -95,6 +95,9 @@ async fn repeated(stage: &Stage<'_>, screen: &Screen, repeat: u32) -> Result<Vec
 
 async fn clean_up(cluster: &Cluster) -> Result<()> {
     stage::lift_slowness(cluster).await?;
+    if cluster.nodes() == Nodes::Kwok {
+        kwok::release_pods(cluster.client()).await?;
+    }
     cluster.delete_namespace(NAMESPACE).await?;
     Storage::remove_volume(cluster).await
 }

@@ -13,7 +13,7 @@ use super::outcome::{self, Outcome};
 use super::screen::Screen;
 use super::storage::Storage;
 use super::text::Text;
-use super::{NAMESPACE, image};
+use super::{NAMESPACE, image, kwok};
 use crate::cluster::{Cluster, Nodes};
 use crate::command::run_quietly;
 
@@ -73,6 +73,8 @@ impl<'a> Stage<'a> {
 
     /// Only a namespace: nothing is really done.
     pub async fn simulated(cluster: &'a Cluster, screen: &'a Screen) -> Result<Self> {
+        // What an earlier demo left that was killed.
+        kwok::release_pods(cluster.client()).await?;
         cluster.fresh_namespace(NAMESPACE).await?;
         let work = Work {
             image: "simulated".to_owned(),
