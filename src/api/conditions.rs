@@ -31,6 +31,8 @@ pub mod reason {
     pub const FAILED_INDEXES: &str = "FailedIndexes";
     /// `FailureTarget`, `Failed`: the specification can't be carried out.
     pub const INVALID_SPEC: &str = "InvalidSpec";
+    /// `FailureTarget`, `Failed` turned back: the specification was mended.
+    pub const SPEC_MENDED: &str = "SpecMended";
     /// `FailureTarget` turned back: the last task had finished before the deadline after all.
     pub const FINISHED_IN_TIME: &str = "FinishedInTime";
     /// `Suspended` is true.

@@ -247,6 +247,10 @@ fn conditions(input: Input<'_>, deadline: Option<Instant>) -> Vec<Condition> {
 
 fn end_conditions(list: &mut Conditions, input: Input<'_>) {
     let Some(conclusion) = input.book.ending else {
+        // Set by a specification that could not be carried out and has been mended since.
+        for type_ in [api::FAILURE_TARGET, api::FAILED] {
+            list.clear(type_, reason::SPEC_MENDED, "the specification is valid now");
+        }
         return;
     };
     let (reason, message) = words(conclusion, input);

@@ -194,7 +194,10 @@ fn unfinished_stage(pod: &Pod, phase: &str) -> Stage {
     let before = init_statuses(pod)
         .filter(|_| !has_started)
         .filter_map(|status| stuck(status, &STUCK_REASONS).or_else(|| stuck(status, &[CRASHES])));
-    if let Some(stage) = main.chain(before).next() {
+    let crashed = init_statuses(pod)
+        .filter(|status| !has_started && is_sidecar(pod, &status.name))
+        .filter_map(crashed);
+    if let Some(stage) = main.chain(before).chain(crashed).next() {
         return stage;
     }
     if phase == "Running" && has_started {
@@ -202,6 +205,28 @@ fn unfinished_stage(pod: &Pod, phase: &str) -> Stage {
     } else {
         Stage::Pending
     }
+}
+
+fn is_sidecar(pod: &Pod, name: &str) -> bool {
+    let spec = pod.spec.as_ref();
+    spec.and_then(|spec| spec.init_containers.as_ref())
+        .into_iter()
+        .flatten()
+        .any(|container| {
+            container.name == name && container.restart_policy.as_deref() == Some("Always")
+        })
+}
+
+/// The kubelet shows a sidecar that waits to be restarted as ended, not as waiting.
+fn crashed(status: &ContainerStatus) -> Option<Stage> {
+    let end = terminated(status).filter(|_| status.restart_count > 0)?;
+    Some(Stage::Stuck {
+        reason: CRASHES.to_owned(),
+        message: format!(
+            "container {}: ended with exit code {} before the task, {} times restarted",
+            status.name, end.exit_code, status.restart_count
+        ),
+    })
 }
 
 fn stuck(status: &ContainerStatus, reasons: &[&str]) -> Option<Stage> {

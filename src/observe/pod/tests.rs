@@ -104,3 +104,23 @@ fn a_sidecar_that_crashes_holds_up_a_task_that_has_not_started_and_no_other() {
     ));
     assert_eq!(running, Stage::Running);
 }
+
+#[test]
+fn a_sidecar_that_waits_for_its_restart_is_shown_as_ended() {
+    let pod: Pod = serde_yaml_ng::from_str(
+        "{metadata: {name: x, namespace: y, labels: {shed.dev/job-uid: u, shed.dev/attempt: '0', \
+          batch.kubernetes.io/job-completion-index: '0'}}, \
+          spec: {initContainers: [{name: prepare, restartPolicy: Always}], containers: [{name: task}]}, \
+          status: {phase: Pending, initContainerStatuses: [{name: prepare, ready: false, restartCount: 2, \
+          image: i, imageID: i, state: {terminated: {exitCode: 9}}}]}}",
+    )
+    .unwrap();
+    let stage = PodFacts::from_pod(&pod, Instant(0)).attempt.unwrap().stage;
+    let Stage::Stuck { message, .. } = stage else {
+        panic!("{stage:?}");
+    };
+    assert!(
+        message.contains("prepare") && message.contains("exit code 9"),
+        "{message}"
+    );
+}
