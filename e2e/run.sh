@@ -104,7 +104,7 @@ start_on_this_machine() {
     "$("$cluster" tool helm)" template shed charts/shed --kube-version "$version" \
         --show-only templates/admissionpolicy.yaml |
         kubectl apply -f - >&2
-    cargo build --bin shed >&2
+    cargo build --locked --bin shed >&2
     SHED_E2E_OPERATOR_ADDRESS=127.0.0.1:$((18000 + RANDOM % 1000))
     export SHED_E2E_OPERATOR_ADDRESS
     "${CARGO_TARGET_DIR:-target}/debug/shed" operator --agent-image localhost/shed:dev \
@@ -128,12 +128,14 @@ if [ -z "$operator_pid" ]; then
     # The tests would do it too, but in silence.
     e2e/image.sh >/dev/null
 fi
-cargo test -p shed-e2e --test e2e --no-run
+cargo test --locked -p shed-e2e --test e2e --no-run
+# The harness's own tests; where the whole workspace is tested it is left to this script.
+cargo test --locked --quiet -p shed-e2e --lib --bins
 say "running the tests"
 # A failure tells where and what; the way there leads through the test runner only.
 export RUST_BACKTRACE=0
 # Without the limit libtest takes as many as there are cores; these tests mostly wait.
-cargo test -p shed-e2e --test e2e -- --test-threads "${SHED_E2E_THREADS:-6}" "$@" || {
+cargo test --locked -p shed-e2e --test e2e -- --test-threads "${SHED_E2E_THREADS:-6}" "$@" || {
     status=$?
     failed=yes
     exit "$status"

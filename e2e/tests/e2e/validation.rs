@@ -26,7 +26,7 @@ fn restart_always() -> Value {
 
 /// What is wrong, and words that the refusal must hold: the field, and the fix where the field
 /// alone doesn't tell it.
-fn refused() -> Vec<(Value, Vec<&'static str>)> {
+fn refused_sizes_and_deadlines() -> Vec<(Value, Vec<&'static str>)> {
     let within_and_at = json!({"within": "5m", "at": "2100-01-01T00:00:00Z"});
     vec![
         (
@@ -62,6 +62,12 @@ fn refused() -> Vec<(Value, Vec<&'static str>)> {
             json!({"deadline": {"within": "0s"}}),
             vec!["spec.deadline", "longer than 0s"],
         ),
+    ]
+}
+
+/// The same for how attempts run.
+fn refused_ways() -> Vec<(Value, Vec<&'static str>)> {
+    vec![
         (
             json!({"speculation": {"maxClonesPerTask": 21}}),
             vec![
@@ -109,7 +115,7 @@ fn refused() -> Vec<(Value, Vec<&'static str>)> {
 async fn what_is_wrong_is_refused_with_the_field_and_the_fix() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let mut wrong = Vec::new();
-        for (change, words) in refused() {
+        for (change, words) in [refused_sizes_and_deadlines(), refused_ways()].concat() {
             let manifest = manifest("refused", &with(change.clone()));
             let Err(error) = create(world, world.cluster.client(), &manifest).await else {
                 wrong.push(format!("{change}: accepted"));
