@@ -235,6 +235,10 @@ impl Cluster {
             "charts/shed".to_owned(),
             "--create-namespace".to_owned(),
         ]);
+        if self.target == Target::Local {
+            // Left by hand or by an interrupted run; in somebody's own cluster it is theirs.
+            arguments.push("--take-ownership".to_owned());
+        }
         arguments.extend(["--namespace".to_owned(), OPERATOR_NAMESPACE.to_owned()]);
         arguments.extend([
             "--kubeconfig".to_owned(),
