@@ -279,7 +279,14 @@ async fn a_task_on_a_slow_node_is_overtaken() {
         world.cluster.slow(slow, 0.1).await?;
         // Work that costs CPU: a slow node makes no sleep longer.
         let burn = "n=0; while [ $n -lt 150000 ]; do n=$((n + 1)); done";
-        let template = shell(&worker(40, 0.0, 0.0, burn));
+        let mut template = shell(&worker(40, 0.0, 0.0, burn));
+        // One first attempt per node, or the scheduler may leave the slow one out.
+        template["spec"]["topologySpreadConstraints"] = json!([{
+            "maxSkew": 1,
+            "topologyKey": "kubernetes.io/hostname",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {api::LABEL_KIND: "original"}},
+        }]);
         let mut spec = with_straggler(&template, "Checkpoint");
         spec["completions"] = json!(nodes.len());
         spec["deadline"] = json!({"within": "75s"});
