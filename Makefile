@@ -11,7 +11,7 @@ help: ## List the targets
 
 .PHONY: demo
 demo: ## From nothing to a met deadline: a cluster, the operator, a word count (REPEAT=10 repeats it)
-	cargo run --locked --quiet --package shed-e2e --bin demo -- --repeat $(REPEAT)
+	REPEAT=$(REPEAT) cargo run --locked --quiet --package shed-e2e --bin demo
 
 .PHONY: test
 test: ## Everything that CI checks: lint, unit and property tests, vectors, chart, end to end
