@@ -6,13 +6,17 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::JobKey;
+use crate::ids::{JobKey, NodeName};
 use crate::time::Instant;
 
 /// The memory of the planner; entries of jobs that are gone are dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Memory {
     jobs: BTreeMap<JobKey, JobMemory>,
+    /// When nodes were last seen slow. Need not survive a failover: the next reports from a slow
+    /// node tell again.
+    #[serde(default)]
+    slow_nodes: BTreeMap<NodeName, Instant>,
 }
 
 /// What is remembered of one job.
@@ -35,6 +39,17 @@ impl Memory {
     /// Remembers a job.
     pub fn set(&mut self, key: JobKey, job: JobMemory) {
         self.jobs.insert(key, job);
+    }
+
+    /// When the node was last seen slow, if it is remembered.
+    #[must_use]
+    pub fn slow_node(&self, name: &NodeName) -> Option<Instant> {
+        self.slow_nodes.get(name).copied()
+    }
+
+    /// Remembers which nodes were last seen slow when, instead of what was remembered before.
+    pub fn set_slow_nodes(&mut self, slow_nodes: BTreeMap<NodeName, Instant>) {
+        self.slow_nodes = slow_nodes;
     }
 
     /// How many jobs are remembered.

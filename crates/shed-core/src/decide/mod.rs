@@ -2,7 +2,7 @@
 //! of clones for them, prunes, and clones for stragglers. A pure function of its arguments: it
 //! draws no random numbers, and the same snapshot, memory and policy give the same plan.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::capacity::{Capacity, NodeQueue, times};
 use crate::ids::{AttemptNumber, NodeName, TaskIndex};
@@ -32,7 +32,7 @@ pub fn decide(snapshot: &Snapshot, memory: Memory, policy: &Policy) -> (Plan, Me
     };
     let overhead = speculation.map(|plus| plus.launch_overhead);
     let overhead = overhead.unwrap_or(ShedPlus::default().launch_overhead);
-    let mut pass = Pass::new(snapshot, policy.capacity_share, overhead.seconds());
+    let mut pass = Pass::new(snapshot, policy.capacity_share, overhead.seconds(), &memory);
     if let Some(plus) = speculation {
         shed_plus::select_jobs(&mut pass, &memory, plus);
         shed_plus::prune(&mut pass);
@@ -57,13 +57,19 @@ pub(crate) struct Pass<'a> {
     pub(crate) overhead: f64,
     /// Nodes seen slow, ascending.
     slow: Vec<NodeIndex>,
+    slow_seen: BTreeMap<NodeName, Instant>,
     kills: Vec<PlannedAction>,
     launches: Vec<PlannedAction>,
     next: Option<Instant>,
 }
 
 impl<'a> Pass<'a> {
-    fn new(snapshot: &'a Snapshot, capacity_share: f64, default_overhead: f64) -> Self {
+    fn new(
+        snapshot: &'a Snapshot,
+        capacity_share: f64,
+        default_overhead: f64,
+        memory: &Memory,
+    ) -> Self {
         let measured = snapshot.launch_overhead.map(|span| span.seconds());
         let overhead = measured.unwrap_or(default_overhead).max(0.0);
         let jobs: Vec<JobState<'a>> = snapshot
@@ -71,10 +77,12 @@ impl<'a> Pass<'a> {
             .iter()
             .map(|job| JobState::new(snapshot.now, overhead, job))
             .collect();
+        let (slow, slow_seen) = slow::slow_nodes(snapshot, &jobs, memory);
         let mut pass = Self {
             snapshot,
             capacity: Capacity::new(snapshot, capacity_share),
-            slow: slow::slow_nodes(snapshot.nodes.len(), &jobs),
+            slow,
+            slow_seen,
             jobs,
             overhead,
             kills: Vec::new(),
@@ -163,6 +171,7 @@ impl<'a> Pass<'a> {
     fn finish(self, memory: &Memory) -> (Plan, Memory) {
         let mut used_after = self.capacity.used.clone();
         let mut remembered = Memory::default();
+        remembered.set_slow_nodes(self.slow_seen);
         let mut jobs = Vec::with_capacity(self.jobs.len());
         for state in self.jobs {
             used_after.add(&times(&state.job.demand, state.launched));

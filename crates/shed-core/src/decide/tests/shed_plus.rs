@@ -9,6 +9,7 @@ use crate::memory::{JobMemory, Memory};
 use crate::plan::{Action, Launch, LaunchReason, Plan, Refusal, RefusalReason};
 use crate::policy::Policy;
 use crate::snapshot::{KillKind, NodeIndex, SpeculationMode};
+use crate::time::Span;
 
 /// At 30 s: three tasks will take 70 s, task 3 will take 280 s, and 160 s are allowed.
 fn straggling() -> JobBuilder {
@@ -535,4 +536,35 @@ fn hostile_progress_does_no_harm() {
             "{pocd:?}"
         );
     }
+}
+
+#[test]
+fn a_slow_node_is_remembered_when_nothing_runs_there_any_more() {
+    let policy = Policy::default();
+    let node = NodeName::from("node-3");
+    let (_, seen) = plan_of(
+        &cluster(12).job(straggling()).build(),
+        &Memory::default(),
+        &policy,
+    );
+    assert_eq!(seen.slow_node(&node), Some(at(30.0)));
+    let later =
+        |now: f64, memory: &Memory| plan_of(&world(now, 4, 4000).build(), memory, &policy).1;
+    let soon = later(100.0, &seen);
+    assert_eq!(soon.slow_node(&node), Some(at(30.0)));
+    assert_eq!(later(400.0, &soon).slow_node(&node), None);
+}
+
+#[test]
+fn the_slow_attempts_that_are_left_do_not_become_the_measure_of_themselves() {
+    let slow = |number| attempt(0).on(number).progress(0.1, 29.0);
+    let left = job("a")
+        .deadline_in(160.0)
+        .task(0, [slow(3)])
+        .task(1, [slow(3)])
+        .task(2, [slow(3)])
+        .with(|job| job.ended_runs = vec![Span::from_seconds(70); 5]);
+    let snapshot = cluster(12).job(left).build();
+    let (_, memory) = plan_of(&snapshot, &Memory::default(), &Policy::default());
+    assert_eq!(memory.slow_node(&NodeName::from("node-3")), Some(at(30.0)));
 }
