@@ -1,17 +1,20 @@
 //! Running the programs that the harness is made of (the cluster tool, helm, image builds).
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command as StdCommand, Stdio};
 
 use anyhow::{Context, Result, bail};
 use tokio::process::Command;
 
-/// The repository's root.
+/// The repository's root: of the checkout that cargo runs us from, which need not be the one that
+/// compiled us if checkouts share a target folder.
 #[must_use]
 pub fn repository() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here).to_path_buf()
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let package = package.filter(|folder| folder.join("cluster/cluster").is_file());
+    let package = package.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+    package.parent().unwrap_or(&package).to_path_buf()
 }
 
 /// Where builds and inputs are kept between runs: the folder that the cluster tool uses too.
