@@ -141,15 +141,21 @@ fn launch_first(pass: &mut Pass<'_>, position: usize, index: TaskIndex, node: Op
         return;
     };
     let task = job.task(index);
+    let kind = if task.is_some() {
+        AttemptKind::Retry
+    } else {
+        AttemptKind::Original
+    };
     let launch = Launch {
         task: index,
-        kind: if task.is_some() {
-            AttemptKind::Retry
-        } else {
-            AttemptKind::Original
-        },
+        kind,
         resume: task.and_then(|task| resume_point(job, task)).cloned(),
-        avoid: pass.avoid(&[]),
+        // First attempts are placed by the cluster's scheduler alone, so that a job that only
+        // observes runs as it would without shed.
+        avoid: match kind {
+            AttemptKind::Original => Vec::new(),
+            AttemptKind::Retry | AttemptKind::Clone => pass.avoid(&[]),
+        },
         surge: node.is_none(),
         reason: LaunchReason::Admitted,
     };

@@ -146,15 +146,23 @@ fn a_clock_that_went_back_does_not_put_the_optimizer_off() {
 }
 
 #[test]
-fn new_attempts_keep_off_nodes_that_were_seen_slow() {
+fn a_retry_keeps_off_nodes_that_were_seen_slow_and_a_first_attempt_is_not_steered() {
     // Node 3 is the emptiest, and what runs there takes four times the usual time.
-    let cluster = world(30.0, 4, 4000)
-        .others(0, 2000)
-        .others(1, 2000)
-        .others(2, 2000);
+    let cluster = || {
+        let world = world(30.0, 4, 4000).others(0, 2000);
+        world.others(1, 2000).others(2, 2000)
+    };
     let next = straggling().tasks(5).max_clones(0).deadline_in(600.0);
-    let launched = plan(cluster.job(next));
+    let launched = plan(cluster().job(next));
     assert_eq!(brief(&launched), ["a: original 4"]);
+    assert!(launches(&launched)[0].avoid.is_empty());
+    let again = straggling()
+        .tasks(5)
+        .max_clones(0)
+        .deadline_in(600.0)
+        .task(4, []);
+    let launched = plan(cluster().job(again));
+    assert_eq!(brief(&launched), ["a: retry 4"]);
     assert_eq!(launches(&launched)[0].avoid, [NodeName::from("node-3")]);
 }
 
