@@ -20,8 +20,11 @@ use crate::command::run_quietly;
 /// Tasks that the text is split into; all may run at once, so that there is one wave of them.
 const TASKS: i32 = 12;
 const WAVES: u32 = 1;
-/// What is left to the slow node.
+/// What is left to the slow node: a fifth of its even share of the machine …
 const SLOW_SHARE: f64 = 0.2;
+/// … but not less than a fifth of one CPU, or the runs that nobody rescues take minutes on a small
+/// machine.
+const SLOW_CPUS_MIN: f64 = 0.2;
 
 /// Everything that the runs need.
 pub struct Stage<'a> {
@@ -204,12 +207,17 @@ fn created(job: &impl Resource) -> Result<Timestamp> {
 }
 
 /// Slows the second of the nodes; which one doesn't matter.
+#[expect(clippy::cast_precision_loss, reason = "small counts")]
 async fn slow_a_node(cluster: &Cluster, screen: &Screen) -> Result<Option<String>> {
     let nodes = cluster.node_names().await?;
     let node = nodes.get(1).context("the demo needs at least two nodes")?;
     let Some(existing) = cluster.existing() else {
-        cluster.slow(node, SLOW_SHARE).await?;
-        screen.say("demo", &format!("node {node} now has a fifth of its CPU"));
+        let cpus = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
+        let even_share = cpus / nodes.len() as f64;
+        let left = (SLOW_SHARE * even_share).max(SLOW_CPUS_MIN).min(even_share);
+        cluster.slow(node, left / even_share).await?;
+        let said = format!("node {node} now has {left:.2} of its {even_share:.2} CPUs");
+        screen.say("demo", &said);
         return Ok(Some(node.clone()));
     };
     let Some(command) = &existing.slow_node else {
