@@ -80,14 +80,12 @@ pub async fn release_pods(client: Client) -> Result<()> {
 }
 
 /// The same attempt at the same task takes the same time in all three runs and in every demo.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // positive and cut
 fn draw(task: u32, attempt: u32) -> u64 {
     let share = uniform(u64::from(task) << 32 | u64::from(attempt));
     (SHORTEST_MS * share.powf(-1.0 / TAIL)).min(LONGEST_MS) as u64
 }
 
 /// A number in (0, 1] from a seed: SplitMix64.
-#[allow(clippy::cast_precision_loss)] // 53 bits fit
 fn uniform(seed: u64) -> f64 {
     let mut bits = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

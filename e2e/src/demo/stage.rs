@@ -196,7 +196,6 @@ impl<'a> Stage<'a> {
     }
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
@@ -207,7 +206,6 @@ fn created(job: &impl Resource) -> Result<Timestamp> {
 }
 
 /// Slows the second of the nodes; which one doesn't matter.
-#[expect(clippy::cast_precision_loss, reason = "small counts")]
 async fn slow_a_node(cluster: &Cluster, screen: &Screen) -> Result<Option<String>> {
     let nodes = cluster.node_names().await?;
     let node = nodes.get(1).context("the demo needs at least two nodes")?;
