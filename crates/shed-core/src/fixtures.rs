@@ -81,6 +81,16 @@ impl AttemptBuilder {
         self
     }
 
+    /// Its first report said `value` at `seconds`; after [`Self::progress`].
+    #[must_use]
+    pub fn first_report(mut self, value: f64, seconds: f64) -> Self {
+        if let Some(progress) = &mut self.0.progress {
+            progress.first = value;
+            progress.first_at = at(seconds);
+        }
+        self
+    }
+
     /// Began at this progress.
     #[must_use]
     pub fn resumed_at(mut self, progress: f64) -> Self {

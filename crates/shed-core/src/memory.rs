@@ -10,13 +10,24 @@ use crate::ids::{JobKey, NodeName};
 use crate::time::Instant;
 
 /// The memory of the planner; entries of jobs that are gone are dropped.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Memory {
     jobs: BTreeMap<JobKey, JobMemory>,
-    /// When nodes were last seen slow. Need not survive a failover: the next reports from a slow
+    /// Nodes that were seen slow. Need not survive a failover: the next reports from a slow
     /// node tell again.
     #[serde(default)]
-    slow_nodes: BTreeMap<NodeName, Instant>,
+    slow_nodes: BTreeMap<NodeName, NodeSlowness>,
+}
+
+/// How slow a node was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct NodeSlowness {
+    /// Mean ln(time of an attempt there over the median of its job).
+    pub ln_ratio: f64,
+    /// How much work that rests on, in tasks.
+    pub weight: f64,
+    /// When.
+    pub seen: Instant,
 }
 
 /// What is remembered of one job.
@@ -41,14 +52,14 @@ impl Memory {
         self.jobs.insert(key, job);
     }
 
-    /// When the node was last seen slow, if it is remembered.
+    /// How slow the node was seen, if it is remembered as slow.
     #[must_use]
-    pub fn slow_node(&self, name: &NodeName) -> Option<Instant> {
-        self.slow_nodes.get(name).copied()
+    pub fn slow_node(&self, name: &NodeName) -> Option<&NodeSlowness> {
+        self.slow_nodes.get(name)
     }
 
-    /// Remembers which nodes were last seen slow when, instead of what was remembered before.
-    pub fn set_slow_nodes(&mut self, slow_nodes: BTreeMap<NodeName, Instant>) {
+    /// Remembers these nodes as slow, instead of those that were remembered before.
+    pub fn set_slow_nodes(&mut self, slow_nodes: BTreeMap<NodeName, NodeSlowness>) {
         self.slow_nodes = slow_nodes;
     }
 

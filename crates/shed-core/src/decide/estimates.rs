@@ -7,8 +7,8 @@ use crate::estimate::progress::{BETA_MAX, beta_from_remaining, remaining_time};
 use crate::estimate::shape::{ShapePrior, fit};
 use crate::ids::AttemptNumber;
 use crate::snapshot::{
-    AttemptKind, AttemptSnapshot, AttemptState, Idempotency, JobSnapshot, NodeIndex, Resume,
-    ResumePoint, TaskSnapshot,
+    AttemptKind, AttemptSnapshot, AttemptState, Idempotency, JobSnapshot, NodeIndex, Progress,
+    Resume, ResumePoint, TaskSnapshot,
 };
 use crate::time::Instant;
 
@@ -41,6 +41,11 @@ impl AttemptEstimate {
         self.total.is_some()
     }
 
+    /// What it has done itself, as a share of a task.
+    pub(crate) fn own_progress(&self) -> f64 {
+        (self.progress - self.start_progress).max(0.0)
+    }
+
     fn new(now: Instant, overhead: f64, attempt: &AttemptSnapshot) -> Self {
         let since_launch = now.since(attempt.launched).seconds().max(0.0);
         // One that reports without a known start has started some time after its launch.
@@ -64,18 +69,18 @@ impl AttemptEstimate {
             start_progress: attempt.start_progress,
         };
         if let (Some(progress), Some(started)) = (attempt.progress, started) {
-            let until_report = progress.last_at.since(started).seconds();
+            let base = Baseline::of(&progress, started, attempt.start_progress);
+            let until_report = progress.last_at.since(base.at).seconds();
             let since_report = now.since(progress.last_at).seconds().max(0.0);
-            estimate.extrapolate(progress.last, until_report, since_report);
+            estimate.extrapolate(progress.last, base.progress, until_report, since_report);
         }
         estimate
     }
 
-    /// Spec 5.1, linear. The last report ages: its predicted end stands and comes nearer. Once
-    /// that end has passed without an end the prediction is refuted, and what was reported
-    /// last is taken as all that was done until now.
-    fn extrapolate(&mut self, last: f64, until_report: f64, since_report: f64) {
-        let begin = self.start_progress;
+    /// Spec 5.1, linear from `begin` on. The last report ages: its predicted end stands and comes
+    /// nearer. Once that end has passed without an end the prediction is refuted, and what was
+    /// reported last is taken as all that was done until now.
+    fn extrapolate(&mut self, last: f64, begin: f64, until_report: f64, since_report: f64) {
         let last = if last > 1.0 { 1.0 } else { last };
         self.progress = last;
         let Some(at_report) = remaining_time(last, begin, until_report) else {
@@ -114,6 +119,33 @@ impl AttemptEstimate {
         } else {
             ln_miss_silent(self.age, share * law.t_min, slack, law.beta)
         };
+    }
+}
+
+/// From where on an attempt's rate is taken.
+struct Baseline {
+    at: Instant,
+    progress: f64,
+}
+
+impl Baseline {
+    /// Since its first report, as in [S+] (15), as soon as that leaves at least half of what it
+    /// has done itself: where many pods start at once, the time until then is spent on starting
+    /// and says nothing about its rate. Until then since its start (spec 5.1).
+    fn of(progress: &Progress, started: Instant, start_progress: f64) -> Self {
+        let before = progress.first - start_progress;
+        let after = progress.last - progress.first;
+        if after > 0.0 && after >= before && progress.last_at > progress.first_at {
+            Self {
+                at: progress.first_at,
+                progress: progress.first,
+            }
+        } else {
+            Self {
+                at: started,
+                progress: start_progress,
+            }
+        }
     }
 }
 
@@ -241,7 +273,7 @@ pub(crate) fn resume_point<'a>(
 /// its predicted total, and everything that still runs bears on the shape as censored at its
 /// age (pitfall 4: from ended attempts alone every task looks short).
 fn learn(job: &JobSnapshot, tasks: &[TaskEstimate<'_>]) -> (Option<ParetoLaw>, Option<f64>) {
-    let ended: Vec<f64> = job.ended_runs.iter().map(|run| run.seconds()).collect();
+    let ended = ended_runs(job);
     let mut ages = Vec::new();
     let mut predicted = Vec::new();
     for attempt in tasks.iter().flat_map(|task| &task.attempts) {
@@ -263,6 +295,27 @@ fn learn(job: &JobSnapshot, tasks: &[TaskEstimate<'_>]) -> (Option<ParetoLaw>, O
     let count = (ended.len() + predicted.len()) as f64;
     let mean = ended.iter().chain(&predicted).sum::<f64>() / count;
     (Some(law), Some(mean))
+}
+
+/// Seconds that ended attempts took for a whole task: recorded winners, and successes that
+/// `settle` has yet to record. Without those a job whose healthy attempts end together would for
+/// an instant be judged by its slow ones alone.
+pub(super) fn ended_runs(job: &JobSnapshot) -> Vec<f64> {
+    let recorded = job.ended_runs.iter().map(|run| run.seconds());
+    let attempts = job.tasks.iter().filter(|task| task.winner.is_none());
+    let fresh = attempts
+        .flat_map(|task| &task.attempts)
+        .filter_map(unrecorded_run);
+    recorded.chain(fresh).collect()
+}
+
+fn unrecorded_run(attempt: &AttemptSnapshot) -> Option<f64> {
+    let AttemptState::Succeeded { finished } = attempt.state else {
+        return None;
+    };
+    let started = attempt.started.filter(|_| attempt.kill.is_none())?;
+    let seconds = finished.since(started).seconds() / (1.0 - attempt.start_progress);
+    (seconds > 0.0 && seconds.is_finite()).then_some(seconds)
 }
 
 /// How a task stands when a launch is considered.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::capacity::{Capacity, NodeQueue, times};
 use crate::ids::{AttemptNumber, NodeName, TaskIndex};
-use crate::memory::{JobMemory, Memory};
+use crate::memory::{JobMemory, Memory, NodeSlowness};
 use crate::plan::{Action, CapacityReport, Kill, Launch, Plan, PlanReport, PlannedAction};
 use crate::policy::{Policy, ShedPlus, Speculation, shed_plus};
 use crate::snapshot::{KillKind, NodeIndex, Snapshot};
@@ -55,9 +55,9 @@ pub(crate) struct Pass<'a> {
     pub(crate) jobs: Vec<JobState<'a>>,
     /// t_avg in seconds.
     pub(crate) overhead: f64,
-    /// Nodes seen slow, ascending.
+    /// Nodes believed slow, ascending.
     slow: Vec<NodeIndex>,
-    slow_seen: BTreeMap<NodeName, Instant>,
+    slow_seen: BTreeMap<NodeName, NodeSlowness>,
     kills: Vec<PlannedAction>,
     launches: Vec<PlannedAction>,
     next: Option<Instant>,

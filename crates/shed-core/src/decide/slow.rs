@@ -1,16 +1,17 @@
-//! Nodes on which attempts are slow, by what reports say now and said lately. Only a preference
-//! follows from it.
+//! Nodes on which attempts are slow: a belief about each node, from what its attempts report now
+//! and what they reported lately. Only a preference follows from it.
 
 use std::collections::BTreeMap;
 
 use crate::decide::JobState;
+use crate::decide::estimates::ended_runs;
 use crate::ids::NodeName;
-use crate::memory::Memory;
+use crate::memory::{Memory, NodeSlowness};
 use crate::snapshot::{NodeIndex, Snapshot};
-use crate::time::{Instant, Span};
+use crate::time::Span;
 
-/// On a slow node attempts take on average this many times the median of their job.
-const SLOW_RATIO: f64 = 1.5;
+/// ln of the slowness from which on a node is avoided: 1.5 times the median of the job.
+const LN_SLOW: f64 = 0.405_465_108_108_164_4;
 
 /// A median of fewer attempts says little about what is normal.
 const REPORTS_MIN: usize = 3;
@@ -19,54 +20,99 @@ const REPORTS_MIN: usize = 3;
 /// weighs for every pod.
 const SLOW_MAX: usize = 10;
 
-/// A node stays avoided for so long after it was last seen slow, unless a report from it says
-/// otherwise: once its attempts are pruned nothing runs there that could, and it looks as free
-/// as a healthy one.
-const REMEMBERED: Span = Span::from_seconds(300);
+/// How much speaks for a node being as fast as others before anything is heard of it, in tasks.
+/// A first report that claims four times the usual time is believed from 2 % of a task on.
+const PRIOR_WEIGHT: f64 = 0.05;
 
-/// The slow nodes, ascending, and when each was last seen slow.
+/// What attempts of one node say counts as one task at most: they share what slows them.
+const WEIGHT_MAX: f64 = 1.0;
+
+/// What was seen loses half its weight in that time. Once a slow node's attempts are pruned
+/// nothing runs there that could tell, and it looks as free as a healthy one.
+const HALF_LIFE: Span = Span::from_seconds(60);
+
+/// A belief with less weight is forgotten.
+const WEIGHT_MIN: f64 = 0.01;
+
+/// The slow nodes, ascending, and what is to be remembered of them.
 pub(super) fn slow_nodes(
     snapshot: &Snapshot,
     jobs: &[JobState<'_>],
     memory: &Memory,
-) -> (Vec<NodeIndex>, BTreeMap<NodeName, Instant>) {
+) -> (Vec<NodeIndex>, BTreeMap<NodeName, NodeSlowness>) {
     let mut slow = Vec::new();
-    let mut seen = BTreeMap::new();
-    for (position, ratio) in ratios(snapshot.nodes.len(), jobs).into_iter().enumerate() {
-        let Some(node) = snapshot.nodes.get(position) else {
-            continue;
+    let mut remembered = BTreeMap::new();
+    let evidence = evidence(snapshot.nodes.len(), jobs);
+    for (position, (node, seen)) in snapshot.nodes.iter().zip(evidence).enumerate() {
+        let past = memory.slow_node(&node.name);
+        let past_weight = past.map_or(0.0, |past| weight_left(past, snapshot));
+        let past_sum = past.map_or(0.0, |past| past.ln_ratio * past_weight);
+        let belief = (seen.sum + past_sum) / (seen.weight + past_weight + PRIOR_WEIGHT);
+        if belief > LN_SLOW {
+            slow.push((belief, NodeIndex(position)));
+        }
+        // The stronger of the two stands, so that a first report from a node that was seen slow
+        // for long does not clear it; a node that was fast is not remembered, so that one
+        // that turns slow is noticed as soon as any other.
+        let now = NodeSlowness {
+            ln_ratio: seen.sum / seen.weight,
+            weight: seen.weight,
+            seen: snapshot.now,
         };
-        let last = match ratio {
-            Some(ratio) => (ratio > SLOW_RATIO).then_some(snapshot.now),
-            None => memory
-                .slow_node(&node.name)
-                .filter(|&last| snapshot.now.since(last) <= REMEMBERED),
+        let kept = if seen.weight >= past_weight {
+            Some(now).filter(|now| now.ln_ratio > LN_SLOW)
+        } else {
+            past.copied().filter(|_| past_weight >= WEIGHT_MIN)
         };
-        if let Some(last) = last {
-            // What is only remembered ranks behind what is seen.
-            slow.push((ratio.unwrap_or(SLOW_RATIO), NodeIndex(position)));
-            seen.insert(node.name.clone(), last);
+        if let Some(kept) = kept {
+            remembered.insert(node.name.clone(), kept);
         }
     }
     slow.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     slow.truncate(SLOW_MAX);
     let mut slow: Vec<NodeIndex> = slow.into_iter().map(|(_, node)| node).collect();
     slow.sort_unstable();
-    (slow, seen)
+    (slow, remembered)
 }
 
-/// Mean over a node's attempts of their time over the median of their job; absent for a node
-/// that no report comes from. Winners count towards the median: the healthy nodes' attempts end
-/// first, and those that are left must not become the measure of themselves.
-fn ratios(count: usize, jobs: &[JobState<'_>]) -> Vec<Option<f64>> {
-    let mut sums = vec![(0.0, 0u32); count];
+fn weight_left(past: &NodeSlowness, snapshot: &Snapshot) -> f64 {
+    let age = snapshot.now.since(past.seen).seconds().max(0.0);
+    past.weight * libm::exp2(-age / HALF_LIFE.seconds())
+}
+
+/// What is heard from one node.
+#[derive(Clone, Copy, Default)]
+struct Evidence {
+    /// Σ weight · ln(an attempt's time over the median of its job).
+    sum: f64,
+    /// In tasks: each attempt counts as much as it has done itself.
+    weight: f64,
+}
+
+impl Evidence {
+    fn capped(self) -> Self {
+        if self.weight > WEIGHT_MAX {
+            Self {
+                sum: self.sum * (WEIGHT_MAX / self.weight),
+                weight: WEIGHT_MAX,
+            }
+        } else {
+            self
+        }
+    }
+}
+
+/// Winners count towards the median: the healthy nodes' attempts end first, and those that are
+/// left must not become the measure of themselves.
+fn evidence(nodes: usize, jobs: &[JobState<'_>]) -> Vec<Evidence> {
+    let mut all = vec![Evidence::default(); nodes];
     for state in jobs {
         let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
         let reporting: Vec<_> = attempts
-            .filter_map(|a| a.total.map(|total| (total, a.node)))
+            .filter_map(|a| a.total.map(|total| (total, a.own_progress(), a.node)))
             .collect();
-        let mut totals: Vec<f64> = reporting.iter().map(|&(total, _)| total).collect();
-        totals.extend(state.job.ended_runs.iter().map(|run| run.seconds()));
+        let mut totals: Vec<f64> = reporting.iter().map(|&(total, ..)| total).collect();
+        totals.extend(ended_runs(state.job));
         if totals.len() < REPORTS_MIN {
             continue;
         }
@@ -74,13 +120,12 @@ fn ratios(count: usize, jobs: &[JobState<'_>]) -> Vec<Option<f64>> {
         let Some(&median) = totals.get(totals.len() / 2).filter(|median| **median > 0.0) else {
             continue;
         };
-        for (total, node) in reporting {
-            if let Some(sum) = node.and_then(|node| sums.get_mut(node.0)) {
-                sum.0 += total / median;
-                sum.1 += 1;
+        for (total, weight, node) in reporting {
+            if let Some(evidence) = node.and_then(|node| all.get_mut(node.0)) {
+                evidence.sum += weight * libm::log(total / median);
+                evidence.weight += weight;
             }
         }
     }
-    let mean = |(sum, reports): (f64, u32)| (reports > 0).then(|| sum / f64::from(reports));
-    sums.into_iter().map(mean).collect()
+    all.into_iter().map(Evidence::capped).collect()
 }

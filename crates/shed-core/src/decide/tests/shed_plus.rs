@@ -9,7 +9,7 @@ use crate::memory::{JobMemory, Memory};
 use crate::plan::{Action, Launch, LaunchReason, Plan, Refusal, RefusalReason};
 use crate::policy::Policy;
 use crate::snapshot::{KillKind, NodeIndex, SpeculationMode};
-use crate::time::Span;
+use crate::time::{Instant, Span};
 
 /// At 30 s: three tasks will take 70 s, task 3 will take 280 s, and 160 s are allowed.
 fn straggling() -> JobBuilder {
@@ -546,21 +546,53 @@ fn hostile_progress_does_no_harm() {
     }
 }
 
+/// When node 3 was last seen slow, as a pass over the cluster remembers it.
+fn node_3_seen_slow(cluster: World, memory: &Memory) -> (Memory, Option<Instant>) {
+    let (_, after) = plan_of(&cluster.build(), memory, &Policy::default());
+    let seen = after
+        .slow_node(&NodeName::from("node-3"))
+        .map(|slow| slow.seen);
+    (after, seen)
+}
+
 #[test]
 fn a_slow_node_is_remembered_when_nothing_runs_there_any_more() {
-    let policy = Policy::default();
-    let node = NodeName::from("node-3");
-    let (_, seen) = plan_of(
-        &cluster(12).job(straggling()).build(),
-        &Memory::default(),
-        &policy,
-    );
-    assert_eq!(seen.slow_node(&node), Some(at(30.0)));
-    let later =
-        |now: f64, memory: &Memory| plan_of(&world(now, 4, 4000).build(), memory, &policy).1;
-    let soon = later(100.0, &seen);
-    assert_eq!(soon.slow_node(&node), Some(at(30.0)));
-    assert_eq!(later(400.0, &soon).slow_node(&node), None);
+    let (memory, seen) = node_3_seen_slow(cluster(12).job(straggling()), &Memory::default());
+    assert_eq!(seen, Some(at(30.0)));
+    let (memory, seen) = node_3_seen_slow(world(100.0, 4, 4000), &memory);
+    assert_eq!(seen, Some(at(30.0)));
+    assert_eq!(node_3_seen_slow(world(900.0, 4, 4000), &memory).1, None);
+}
+
+#[test]
+fn a_first_report_does_not_clear_a_node_that_was_seen_slow_but_much_work_does() {
+    let (memory, _) = node_3_seen_slow(cluster(12).job(straggling()), &Memory::default());
+    // Node 3 now does as well as the others.
+    let even = |progress: f64| {
+        let job = (0..4).fold(job("b").submitted(30.0).deadline_in(160.0), |job, task| {
+            let number = task as usize;
+            job.task(
+                task,
+                [attempt(0)
+                    .launched(30.0)
+                    .on(number)
+                    .progress(progress, 39.0)],
+            )
+        });
+        world(40.0, 4, 12000).job(job)
+    };
+    let avoided = |progress: f64| {
+        let again = even(progress).job(job("c").submitted(30.0).tasks(1).task(0, []));
+        let (plan, _) = plan_of(&again.build(), &memory, &Policy::default());
+        let slow = NodeName::from("node-3");
+        launches(&plan)
+            .iter()
+            .any(|launch| launch.avoid.contains(&slow))
+    };
+    assert!(avoided(0.01));
+    assert!(!avoided(0.6));
+    assert_eq!(node_3_seen_slow(even(0.01), &memory).1, Some(at(30.0)));
+    assert_eq!(node_3_seen_slow(even(0.6), &memory).1, None);
 }
 
 #[test]
@@ -572,7 +604,36 @@ fn the_slow_attempts_that_are_left_do_not_become_the_measure_of_themselves() {
         .task(1, [slow(3)])
         .task(2, [slow(3)])
         .with(|job| job.ended_runs = vec![Span::from_seconds(70); 5]);
-    let snapshot = cluster(12).job(left).build();
-    let (_, memory) = plan_of(&snapshot, &Memory::default(), &Policy::default());
-    assert_eq!(memory.slow_node(&NodeName::from("node-3")), Some(at(30.0)));
+    let (_, seen) = node_3_seen_slow(cluster(12).job(left), &Memory::default());
+    assert_eq!(seen, Some(at(30.0)));
+}
+
+#[test]
+fn a_start_among_many_does_not_count_against_an_attempts_rate() {
+    // 18 s to the first 2 %, then 4 % per second: it will be done in 12 s, not in 14.
+    let late_starter = attempt(0)
+        .on(0)
+        .progress(0.5, 30.0)
+        .first_report(0.02, 18.0);
+    let plan = plan(cluster(1).job(job("a").tasks(1).deadline_in(60.0).task(0, [late_starter])));
+    let expected = report(&plan, "a").estimated_completion;
+    assert_eq!(expected, Some(at(30.0 + 12.5)));
+}
+
+#[test]
+fn pocd_does_not_jump_while_successes_wait_to_be_recorded() {
+    let slow = || attempt(0).on(3).progress(0.1, 29.0);
+    let rest = |job: JobBuilder| {
+        let job = job.tasks(6).deadline_in(160.0);
+        job.task(4, [slow()]).task(5, [slow()])
+    };
+    let unrecorded = (0..4).fold(rest(job("a")), |job, task| {
+        job.task(task, [attempt(0).on(0).launched(0.0).succeeded(25.0)])
+    });
+    let recorded = rest(job("a")).done(0..4).ended_runs([24.0; 4]);
+    let pocd = |job: JobBuilder| {
+        let plan = plan(cluster(12).job(job));
+        report(&plan, "a").pocd_before
+    };
+    assert_eq!(pocd(unrecorded), pocd(recorded));
 }
