@@ -1,10 +1,13 @@
 //! What the runs need, and the three runs themselves.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use kube::api::PostParams;
-use kube::{Api, Resource};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{ListParams, PostParams};
+use kube::{Api, Client, Resource};
 use shed::api::DeadlineJob;
 
 use super::live::{self, Followed};
@@ -14,8 +17,9 @@ use super::screen::Screen;
 use super::storage::Storage;
 use super::text::Text;
 use super::{NAMESPACE, image, kwok};
-use crate::cluster::{Cluster, Nodes};
+use crate::cluster::{Cluster, Nodes, OPERATOR_NAMESPACE};
 use crate::command::run_quietly;
+use crate::wait;
 
 /// Tasks that the text is split into; all may run at once, so that there is one wave of them.
 const TASKS: i32 = 12;
@@ -148,6 +152,7 @@ impl<'a> Stage<'a> {
     }
 
     async fn run_plain(&self, name: &str) -> Result<(Followed, Timestamp)> {
+        until_idle(&self.cluster.client()).await?;
         let jobs: Api<Job> = Api::namespaced(self.cluster.client(), NAMESPACE);
         let job = jobs
             .create(&PostParams::default(), &self.work.job(name)?)
@@ -164,6 +169,7 @@ impl<'a> Stage<'a> {
     ) -> Result<Outcome> {
         let who = wish.mode.to_lowercase();
         let name = format!("{who}-{round}");
+        until_idle(&self.cluster.client()).await?;
         let jobs: Api<DeadlineJob> = Api::namespaced(self.cluster.client(), NAMESPACE);
         let job = jobs
             .create(
@@ -205,18 +211,48 @@ fn created(job: &impl Resource) -> Result<Timestamp> {
     Ok(created.context("the apiserver gave no creation time")?.0)
 }
 
-/// Slows the second of the nodes; which one doesn't matter.
-async fn slow_a_node(cluster: &Cluster, screen: &Screen) -> Result<Option<String>> {
+/// Waits until what ran before holds nothing any more, so that each run starts on the same cluster:
+/// a task's end is known before its pod has given its room back.
+async fn until_idle(client: &Client) -> Result<()> {
+    let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
+    let is_over = |pod: &Pod| ["Succeeded", "Failed"].contains(&wait::phase(pod));
+    let are_over = |pods: &[Pod]| pods.iter().all(is_over);
+    let patience = Duration::from_secs(60);
+    wait::for_pods(
+        &pods,
+        "",
+        "the demo's earlier pods to end",
+        patience,
+        are_over,
+    )
+    .await?;
+    Ok(())
+}
+
+/// A node that the operator doesn't run on: it is tasks that shall be slow.
+async fn node_to_slow(cluster: &Cluster) -> Result<String> {
     let nodes = cluster.node_names().await?;
-    let node = nodes.get(1).context("the demo needs at least two nodes")?;
+    let pods: Api<Pod> = Api::namespaced(cluster.client(), OPERATOR_NAMESPACE);
+    let pods = pods.list(&ListParams::default()).await?.items;
+    let operators = pods
+        .iter()
+        .filter_map(|pod| pod.spec.as_ref()?.node_name.as_ref());
+    let taken: Vec<&String> = operators.collect();
+    let mut free = nodes.into_iter().filter(|node| !taken.contains(&node));
+    free.next()
+        .context("the demo needs a node beside the operator's")
+}
+
+async fn slow_a_node(cluster: &Cluster, screen: &Screen) -> Result<Option<String>> {
+    let node = node_to_slow(cluster).await?;
     let Some(existing) = cluster.existing() else {
         let cpus = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
-        let even_share = cpus / nodes.len() as f64;
+        let even_share = cpus / cluster.node_names().await?.len() as f64;
         let left = (SLOW_SHARE * even_share).max(SLOW_CPUS_MIN).min(even_share);
-        cluster.slow(node, left / even_share).await?;
+        cluster.slow(&node, left / even_share).await?;
         let said = format!("node {node} now has {left:.2} of its {even_share:.2} CPUs");
         screen.say("demo", &said);
-        return Ok(Some(node.clone()));
+        return Ok(Some(node));
     };
     let Some(command) = &existing.slow_node else {
         let how = "SHED_SLOW_NODE='docker update --cpus 0.1 {node}'";
@@ -226,12 +262,12 @@ async fn slow_a_node(cluster: &Cluster, screen: &Screen) -> Result<Option<String
         );
         return Ok(None);
     };
-    let line = command.replace("{node}", node);
+    let line = command.replace("{node}", &node);
     run_quietly("sh", &["-c", &line])
         .await
         .context("SHED_SLOW_NODE")?;
     screen.say("demo", &format!("node {node} is slow now: {line}"));
-    Ok(Some(node.clone()))
+    Ok(Some(node))
 }
 
 /// Takes the cap off every node of ours. What the user's own command did, only the user can undo.

@@ -48,6 +48,21 @@ impl Storage {
             .create(&PostParams::default(), &manifest::claim(class)?)
             .await?;
         if class.is_none() {
+            // The volume controller may take a quarter of a minute: none of the three runs shall
+            // start with that.
+            let is_bound = |claim: &PersistentVolumeClaim| {
+                let phase = claim.status.as_ref().and_then(|s| s.phase.as_deref());
+                phase == Some("Bound")
+            };
+            let patience = Duration::from_secs(60);
+            wait::for_object(
+                &claims,
+                manifest::CLAIM,
+                "the claim to be bound",
+                patience,
+                is_bound,
+            )
+            .await?;
             for folder in ["state", "out"] {
                 empty_for_everybody(&text.volume.join(folder))?;
             }
