@@ -5,6 +5,7 @@
 //! - [`decide`](decide::decide): what the whole cluster's view decides.
 //! - [`estimate`]: how long attempts take, and the probability that a job is in time.
 //! - [`optimize`]: who gets the room that is left for clones.
+//! - [`formulas`]: the papers' formulas and scheduling rounds, each on its own.
 //! - [`plan`]: the actions and the report that explains them.
 //! - [`plan_check`]: what must hold of any plan.
 //! - [`policy`]: what the operator's user may choose; Shed+ on live jobs.
@@ -17,6 +18,7 @@ pub mod decide;
 pub mod estimate;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
+pub mod formulas;
 pub mod ids;
 pub mod index_set;
 pub mod memory;

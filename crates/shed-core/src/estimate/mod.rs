@@ -7,9 +7,11 @@
 //! from the `libm` crate, so that a result is the same to the bit on every machine.
 //!
 //! Equation and theorem numbers are those of the papers: *Shed* (ICC 2018, job-level cloning),
-//! *Shed+* (TNSM 17(3), 2020, task-level speculation) and *LASER* (ICCCN 2017).
+//! *Shed+* (TNSM 17(3), 2020, task-level speculation), *LASER* (ICCCN 2017), *DollyMP* (ICPP 2022)
+//! and *SCA/ESE* (Infocom 2015).
 
 pub mod pareto;
 pub mod pocd;
 pub mod progress;
 pub mod shape;
+pub mod speedup;
