@@ -5,16 +5,35 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// Relative tolerance of probabilities and sums of them.
+/// Relative tolerance of probabilities and sums of them, schema `shed-family/1`.
 const POCD_RTOL: f64 = 1e-9;
+/// Absolute tolerance of utilities, schema `shed-family/1`.
+const UTILITY_ATOL: f64 = 1e-9;
 /// Absolute tolerance, for values that underflow.
 const UNDERFLOW: f64 = 1e-300;
+
+/// What a file says of its numbers' precision.
+#[derive(Clone, Copy)]
+pub struct Tolerances {
+    rtol: f64,
+}
+
+impl Tolerances {
+    /// The tolerance that `file` states for `kind`.
+    pub fn of(file: &Value, kind: &str) -> Self {
+        let of_kind = file["rtol_by_kind"][kind].as_f64();
+        let rtol = of_kind.or(file["rtol"].as_f64());
+        Self {
+            rtol: rtol.expect("a file states its tolerance"),
+        }
+    }
+}
 
 pub struct Case<'a> {
     id: String,
     pub input: &'a Value,
     out: &'a Value,
-    /// Relative tolerance of logarithms and times.
+    /// Relative tolerance: that of the case, or else that of its file.
     rtol: f64,
     /// Keys of `out` that were compared.
     compared: BTreeSet<String>,
@@ -23,12 +42,12 @@ pub struct Case<'a> {
 
 impl<'a> Case<'a> {
     /// Runs `check` on the case; what differs, and what it forgot to compare, as sentences.
-    pub fn run(value: &'a Value, check: fn(&mut Case)) -> Vec<String> {
+    pub fn run(value: &'a Value, file: Tolerances, check: fn(&mut Case)) -> Vec<String> {
         let mut case = Case {
             id: format!("{} ({})", text(&value["id"]), text(&value["tag"])),
             input: &value["in"],
             out: &value["out"],
-            rtol: value["rtol"].as_f64().unwrap_or(1e-11),
+            rtol: value["rtol"].as_f64().unwrap_or(file.rtol),
             compared: BTreeSet::new(),
             failures: Vec::new(),
         };
@@ -47,6 +66,11 @@ impl<'a> Case<'a> {
     /// A number of the input.
     pub fn number(&self, key: &str) -> f64 {
         number(&self.input[key])
+    }
+
+    /// A Pareto shape of the input; `null` stands for times that do not vary.
+    pub fn shape(&self, key: &str) -> f64 {
+        self.input[key].as_f64().unwrap_or(f64::INFINITY)
     }
 
     /// A count of the input.
@@ -105,6 +129,59 @@ impl<'a> Case<'a> {
         }
     }
 
+    pub fn close_utility(&mut self, what: &str, got: f64, wanted: f64) {
+        if (got - wanted).abs() > UTILITY_ATOL {
+            self.close(what, got, wanted, 0.0);
+        }
+    }
+
+    /// Compares two lists by `close`, their lengths too.
+    pub fn close_list(
+        &mut self,
+        what: &str,
+        got: &[f64],
+        wanted: &[f64],
+        close: fn(&mut Self, &str, f64, f64),
+    ) {
+        if got.len() != wanted.len() {
+            self.fail(&format!("{what} has {} elements", got.len()));
+        }
+        for (index, (&got, &wanted)) in got.iter().zip(wanted).enumerate() {
+            close(self, &format!("{what}[{index}]"), got, wanted);
+        }
+    }
+
+    /// All outputs at once, by the rule of schema `dollymp-sca/1`: numbers with a fraction within
+    /// rtol·max(1, |a|, |b|), all else exactly.
+    pub fn expect_all(&mut self, got: &Value) {
+        for key in got.as_object().unwrap().keys() {
+            self.compared.insert(key.clone());
+        }
+        self.near("out", got, self.out);
+    }
+
+    fn near(&mut self, what: &str, got: &Value, wanted: &Value) {
+        match (got, wanted) {
+            (Value::Array(list), Value::Array(other)) if list.len() == other.len() => {
+                for (index, (got, wanted)) in list.iter().zip(other).enumerate() {
+                    self.near(&format!("{what}[{index}]"), got, wanted);
+                }
+            }
+            (Value::Object(map), Value::Object(other)) if map.keys().eq(other.keys()) => {
+                for (key, wanted) in other {
+                    self.near(&format!("{what}.{key}"), &map[key], wanted);
+                }
+            }
+            (Value::Number(_), Value::Number(real)) if real.is_f64() => {
+                let (a, b) = (number(got), number(wanted));
+                if (a - b).abs() > self.rtol * a.abs().max(b.abs()).max(1.0) {
+                    self.fail(&format!("{what} is {a:e}, not {b:e}"));
+                }
+            }
+            _ => self.same(what, got, wanted),
+        }
+    }
+
     pub fn fail(&mut self, what: &str) {
         self.failures.push(format!("{}: {what}", self.id));
     }
@@ -133,4 +210,13 @@ pub fn numbers(value: &Value, null_means: f64) -> Vec<f64> {
     list.iter()
         .map(|item| item.as_f64().unwrap_or(null_means))
         .collect()
+}
+
+/// A result as JSON: what is infinite is `null`, as in the files; what is no number is shown.
+pub fn float(value: f64) -> Value {
+    if value.is_nan() {
+        Value::from("NaN")
+    } else {
+        Value::from(value)
+    }
 }
