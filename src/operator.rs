@@ -88,11 +88,11 @@ fn policy(args: &OperatorArgs) -> anyhow::Result<Policy> {
         "--capacity-share {} is not above 0 and at most 1: choose a share of the cluster such as 0.8",
         args.capacity_share
     );
+    let order = args.order.parse().context("--order")?;
     Ok(Policy {
-        order: args.order.parse().context("--order")?,
-        speculation: args.policy.parse().context("--policy")?,
         capacity_share: args.capacity_share,
         surge_max: args.surge_max,
+        ..Policy::parse(&args.policy, order).context("--policy")?
     })
 }
 

@@ -8,7 +8,7 @@ use crate::capacity::{Capacity, NodeQueue, times};
 use crate::ids::{AttemptNumber, NodeName, TaskIndex};
 use crate::memory::{JobMemory, Memory, NodeSlowness};
 use crate::plan::{Action, CapacityReport, Kill, Launch, Plan, PlanReport, PlannedAction};
-use crate::policy::{Policy, ShedPlus, Speculation, shed_plus};
+use crate::policy::Policy;
 use crate::snapshot::{KillKind, NodeIndex, Snapshot};
 use crate::time::Instant;
 
@@ -26,30 +26,21 @@ pub(crate) use job::JobState;
 /// is not accounted for yet gets nothing in this pass.
 #[must_use]
 pub fn decide(snapshot: &Snapshot, memory: Memory, policy: &Policy) -> (Plan, Memory) {
-    let speculation = match &policy.speculation {
-        Speculation::HadoopNs => None,
-        Speculation::ShedPlus(plus) => Some(plus),
-    };
-    let overhead = speculation.map(|plus| plus.launch_overhead);
-    let overhead = overhead.unwrap_or(ShedPlus::default().launch_overhead);
-    let mut pass = Pass::new(snapshot, policy.capacity_share, overhead.seconds(), &memory);
-    if let Some(plus) = speculation {
-        shed_plus::select_jobs(&mut pass, &memory, plus);
-        shed_plus::prune(&mut pass);
-    }
+    let rule = policy.speculation.rule();
+    let mut pass = Pass::new(snapshot, &memory, policy);
+    rule.before_admission(&mut pass);
     admission::admit(&mut pass, policy);
     for state in &mut pass.jobs {
         state.predict(pass.overhead);
     }
-    if let Some(plus) = speculation {
-        shed_plus::launch_clones(&mut pass, plus);
-    }
-    pass.finish(&memory)
+    rule.after_admission(&mut pass);
+    pass.finish()
 }
 
 /// One run of `decide`.
 pub(crate) struct Pass<'a> {
     pub(crate) snapshot: &'a Snapshot,
+    pub(crate) memory: &'a Memory,
     pub(crate) capacity: Capacity,
     /// In the snapshot's order.
     pub(crate) jobs: Vec<JobState<'a>>,
@@ -64,14 +55,10 @@ pub(crate) struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(
-        snapshot: &'a Snapshot,
-        capacity_share: f64,
-        default_overhead: f64,
-        memory: &Memory,
-    ) -> Self {
-        let measured = snapshot.launch_overhead.map(|span| span.seconds());
-        let overhead = measured.unwrap_or(default_overhead).max(0.0);
+    fn new(snapshot: &'a Snapshot, memory: &'a Memory, policy: &Policy) -> Self {
+        let measured = snapshot.launch_overhead;
+        let overhead = measured.unwrap_or_else(|| policy.speculation.rule().launch_overhead());
+        let overhead = overhead.seconds().max(0.0);
         let jobs: Vec<JobState<'a>> = snapshot
             .jobs
             .iter()
@@ -80,7 +67,8 @@ impl<'a> Pass<'a> {
         let (slow, slow_seen) = slow::slow_nodes(snapshot, &jobs, memory);
         let mut pass = Self {
             snapshot,
-            capacity: Capacity::new(snapshot, capacity_share),
+            memory,
+            capacity: Capacity::new(snapshot, policy.capacity_share),
             slow,
             slow_seen,
             jobs,
@@ -168,7 +156,7 @@ impl<'a> Pass<'a> {
         queue.find(fits, avoid)
     }
 
-    fn finish(self, memory: &Memory) -> (Plan, Memory) {
+    fn finish(self) -> (Plan, Memory) {
         let mut used_after = self.capacity.used.clone();
         let mut remembered = Memory::default();
         remembered.set_slow_nodes(self.slow_seen);
@@ -178,7 +166,7 @@ impl<'a> Pass<'a> {
             let last_optimized = if state.optimized {
                 Some(self.snapshot.now)
             } else {
-                memory.job(&state.job.key).last_optimized
+                self.memory.job(&state.job.key).last_optimized
             };
             if last_optimized.is_some() {
                 remembered.set(state.job.key.clone(), JobMemory { last_optimized });

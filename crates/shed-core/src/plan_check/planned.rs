@@ -6,7 +6,7 @@ use crate::capacity::Capacity;
 use crate::ids::{AttemptNumber, JobKey, TaskIndex};
 use crate::plan::{Action, Kill, Launch, Plan};
 use crate::plan_check::{Rule, Violation, find_attempt};
-use crate::policy::{Policy, Speculation};
+use crate::policy::Policy;
 use crate::snapshot::{
     AttemptKind, AttemptSnapshot, Idempotency, JobPhase, JobSnapshot, KillKind, Snapshot,
     SpeculationMode, TaskSnapshot,
@@ -85,10 +85,7 @@ impl PlanCheck<'_> {
             Action::Kill(kill) => slice.kill_rule(kill, &mut self.violations),
             Action::Launch(launch) => {
                 self.room(at, slice, launch);
-                let max_clones = match &self.policy.speculation {
-                    Speculation::HadoopNs => 0,
-                    Speculation::ShedPlus(plus) => plus.max_clones,
-                };
+                let max_clones = self.policy.speculation.max_clones();
                 if let Some(rule) = slice.launch(launch, max_clones) {
                     let message =
                         format!("launches task {} as {}", launch.task, launch.kind.label());

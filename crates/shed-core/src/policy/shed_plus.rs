@@ -2,20 +2,18 @@
 //! keeps, which tasks are stragglers, and which of them get clones. The counting is done by
 //! [`alloc_task`]; this module says what it counts and carries it out.
 
-use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
-use crate::estimate::pareto::{LN_CERTAIN, ln_miss};
-use crate::estimate::pocd::{gain_of_one_more, ln_task_pocd, probability};
+use crate::decide::{AttemptEstimate, Pass};
 use crate::estimate::progress::optimization_interval;
-use crate::ids::TaskIndex;
-use crate::memory::Memory;
-use crate::optimize::greedy::{self, GreedyInput, GreedyJob, GreedyMode, GreedyTask, alloc_task};
-use crate::plan::{CloneReport, Launch, LaunchReason, Refusal, RefusalReason};
-use crate::policy::{Mode, ShedPlus};
-use crate::snapshot::{AttemptKind, Idempotency, KillKind, NodeIndex, SpeculationMode};
+use crate::optimize::greedy::{
+    self, GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, alloc_task,
+};
+use crate::plan::{LaunchReason, Refusal, RefusalReason};
+use crate::policy::Speculate;
+use crate::policy::clones::{Ask, CloneJob, CloneTask, MODES, Odds, clone_job, grant};
+use crate::policy::params::{Setting, word};
+use crate::policy::trigger::speculates;
+use crate::snapshot::{KillKind, SpeculationMode};
 use crate::time::Span;
-
-/// After so many failed clones a task gets no more.
-const CLONE_FAILURES_MAX: u32 = 2;
 
 /// A reporting sibling is pruned if its predicted end is later by more than this share of the
 /// time that the kept attempt still needs: predictions are noisy, and a close race is worth
@@ -33,13 +31,134 @@ const GRACE_MIN: f64 = 10.0;
 /// does O(log tasks) per clone. What is left is a matter of the next run.
 const CLONES_PER_PASS_MAX: u32 = 10_000;
 
+/// The parameters of Shed+, named as in the papers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShedPlus {
+    /// ξ: the job progress at which the optimizer first runs for a job.
+    pub xi: f64,
+    /// θ': the share of the deadline that lies between two runs for a job, eq. 17.
+    pub theta: f64,
+    /// MAX: the most clones that a task may have at a time; jobs may allow less.
+    pub max_clones: u32,
+    /// A task whose probability of a miss is at or below this gets no further clone; 0 for the
+    /// papers' rule, which goes on until capacity or MAX is reached.
+    pub miss_target: f64,
+    /// How clones are shared out.
+    pub mode: Mode,
+    /// Whether a task of which no attempt has reported is judged by its age (spec 7.1), and may
+    /// so be a straggler. Off: as printed, it is none until it reports.
+    pub silent: bool,
+    /// Whether a run leaves clones alone that are still wanted (spec 7.7g). Off: as printed, the
+    /// fastest attempt of a flagged task is kept, all others are killed, and clones that the
+    /// task needs are launched anew.
+    pub keep: bool,
+    /// t_avg as long as none was measured.
+    pub launch_overhead: Span,
+    /// Lower bound of θ.
+    pub min_interval: Span,
+}
+
+impl Default for ShedPlus {
+    fn default() -> Self {
+        Self {
+            xi: 0.1,
+            theta: 0.05,
+            max_clones: 5,
+            miss_target: 0.01,
+            mode: Mode::Guarded,
+            silent: true,
+            keep: true,
+            launch_overhead: Span::from_seconds(3),
+            min_interval: Span::from_seconds(1),
+        }
+    }
+}
+
+/// How the greedy optimizer picks who gets the next clone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// As printed in [S+]: the job with the lowest PoCD, its task with the lowest.
+    Paper,
+    /// The same without jobs that no clone can help.
+    Guarded,
+    /// The job with the lowest PoCD, its task with the largest gain.
+    MaxMin,
+    /// The task with the largest gain in log PoCD over all jobs.
+    Marginal,
+}
+
+impl Mode {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Paper, Self::Guarded, Self::MaxMin, Self::Marginal];
+
+    fn greedy(self) -> GreedyMode {
+        match self {
+            Self::Paper => GreedyMode::Paper,
+            Self::Guarded => GreedyMode::Guarded,
+            Self::MaxMin => GreedyMode::MaxMin,
+            Self::Marginal => GreedyMode::Marginal,
+        }
+    }
+
+    /// The name in the policy string.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::Guarded => "guarded",
+            Self::MaxMin => "maxmin",
+            Self::Marginal => "marginal",
+        }
+    }
+}
+
+word!(Mode);
+
+impl Speculate for ShedPlus {
+    fn name(&self) -> &'static str {
+        "shed-plus"
+    }
+
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        vec![
+            Setting::number("xi", &mut self.xi, 0.0, 1.0),
+            Setting::number("theta", &mut self.theta, 0.0, 1.0),
+            Setting::whole("max_clones", &mut self.max_clones, 0, 20),
+            Setting::number("miss_target", &mut self.miss_target, 0.0, 1.0),
+            Setting::word("mode", &mut self.mode),
+            Setting::switch("silent", &mut self.silent),
+            Setting::switch("keep", &mut self.keep),
+            Setting::seconds("launch_overhead", &mut self.launch_overhead, 0.0, 3600.0),
+            Setting::seconds("min_interval", &mut self.min_interval, 0.1, 3600.0),
+        ]
+    }
+
+    fn max_clones(&self) -> u32 {
+        self.max_clones
+    }
+
+    fn launch_overhead(&self) -> Span {
+        self.launch_overhead
+    }
+
+    fn before_admission(&self, pass: &mut Pass<'_>) {
+        select_jobs(pass, self);
+        prune(pass, self.keep);
+    }
+
+    fn after_admission(&self, pass: &mut Pass<'_>) {
+        launch_clones(pass, self);
+    }
+}
+
 /// [S+] 4.2, trigger: the job's progress has reached ξ for the first time, or θ (eq. 17) has
 /// passed since the last run for it (A7: per job). Our readings: a job that reports nothing is
 /// looked at every θ from its submission on; one that could report and has spent 2ξ of its
 /// time below ξ is on course to take twice its time, and is not waited for.
-pub(crate) fn select_jobs(pass: &mut Pass<'_>, memory: &Memory, plus: &ShedPlus) {
+fn select_jobs(pass: &mut Pass<'_>, plus: &ShedPlus) {
     let now = pass.snapshot.now;
     let overhead = pass.overhead;
+    let memory = pass.memory;
     let mut wakes = Vec::new();
     for state in &mut pass.jobs {
         let job = state.job;
@@ -78,17 +197,11 @@ pub(crate) fn select_jobs(pass: &mut Pass<'_>, memory: &Memory, plus: &ShedPlus)
     }
 }
 
-fn speculates(state: &JobState<'_>) -> bool {
-    state.may_run()
-        && !state.estimate.tasks.is_empty()
-        && state.job.rules.speculation != SpeculationMode::Disabled
-}
-
 /// Spec 5.5: at an optimization the fastest attempt of a flagged task is kept and the others
 /// are killed. Ours differs where the notes found the paper's rule to do harm: "fastest" is the
-/// earliest predicted end of those that report, siblings in a close race stay, and silent ones
-/// that are still starting up stay and count towards r.
-pub(crate) fn prune(pass: &mut Pass<'_>) {
+/// earliest predicted end of those that report, and unless `keep` is off siblings in a close race
+/// stay, and silent ones that are still starting up stay and count towards r.
+fn prune(pass: &mut Pass<'_>, keep: bool) {
     let grace = GRACE_MIN.max(GRACE_LAUNCHES * pass.overhead);
     let mut losers = Vec::new();
     for (position, state) in pass.jobs.iter().enumerate() {
@@ -104,7 +217,7 @@ pub(crate) fn prune(pass: &mut Pass<'_>) {
                 _ => false,
             };
             for attempt in task.attempts.iter().filter(|a| a.number != kept.number) {
-                if is_loser(attempt, kept, in_time, grace) {
+                if !keep || is_loser(attempt, kept, in_time, grace) {
                     let id = (task.task.index, attempt.number);
                     losers.push((position, id, kept.number));
                 }
@@ -125,110 +238,49 @@ fn is_loser(attempt: &AttemptEstimate, kept: &AttemptEstimate, in_time: bool, gr
     }
 }
 
-/// Clones for the stragglers of the jobs that are due, from what is left after admission. Jobs
-/// that only observe are served last and on paper, so that they take nothing from others.
-pub(crate) fn launch_clones(pass: &mut Pass<'_>, plus: &ShedPlus) {
-    for mode in [SpeculationMode::Enabled, SpeculationMode::Observe] {
+/// Clones for the stragglers of the jobs that are due, from what is left after admission.
+fn launch_clones(pass: &mut Pass<'_>, plus: &ShedPlus) {
+    let ask = Ask {
+        max_clones: plus.max_clones,
+        skips_hopeless: plus.mode != Mode::Paper,
+    };
+    for mode in MODES {
         let mut jobs = Vec::new();
         for position in 0..pass.jobs.len() {
-            jobs.extend(candidates(pass, position, mode, plus));
+            jobs.extend(clone_job(pass, position, mode, ask, |state, task| {
+                let late = state.stragglers.binary_search(&task.task.index).is_ok();
+                late && (plus.silent || task.kept().is_some())
+            }));
         }
         if !jobs.is_empty() {
-            share_out(pass, jobs, mode, plus.mode.greedy());
+            share_out(pass, jobs, plus);
         }
     }
 }
 
-/// A job with stragglers, as the optimizer sees it.
-struct Candidate {
-    position: usize,
-    tasks: Vec<TaskCandidate>,
-    /// In the order of `tasks`.
-    greedy: GreedyJob,
-}
-
-impl Candidate {
-    fn ln_pocd(&self) -> f64 {
-        let tasks = self.tasks.iter().map(|task| ln_task_pocd(task.ln_miss));
-        self.greedy.ln_pocd_rest + tasks.sum::<f64>()
-    }
-}
-
-struct TaskCandidate {
-    index: TaskIndex,
-    launch: Launch,
-    /// Nodes with an attempt of the task, and those that its clones of this pass go to.
-    nodes: Vec<NodeIndex>,
-    ln_miss: f64,
-    ln_miss_per_clone: f64,
-    /// Expected slot-seconds of a clone.
-    cost: f64,
-    clones: u32,
-    is_refused: bool,
-}
-
-fn candidates(
-    pass: &mut Pass<'_>,
-    position: usize,
-    mode: SpeculationMode,
-    plus: &ShedPlus,
-) -> Option<Candidate> {
-    let state = pass.jobs.get(position)?;
-    let applies = state.optimized && state.job.rules.speculation == mode;
-    if !applies || !state.may_launch(pass.snapshot.now) {
-        return None;
-    }
-    let max_clones = state.job.rules.max_clones_per_task.min(plus.max_clones);
-    let (mut tasks, mut greedy, mut refusals) = (Vec::new(), Vec::new(), Vec::new());
-    for task in &state.estimate.tasks {
-        let index = task.task.index;
-        if state.stragglers.binary_search(&index).is_err() {
-            continue;
+/// A job as the optimizer sees it.
+fn greedy_job(job: &CloneJob, plus: &ShedPlus) -> GreedyJob {
+    let task = |task: &CloneTask| {
+        let enough = clones_until_enough(task, plus.miss_target);
+        GreedyTask {
+            ln_miss_present: task.ln_miss,
+            ln_miss_per_clone: task.ln_miss_per_clone,
+            // What counts against MAX: what is alive, and what the task does not need.
+            clones_alive: task.clones_alive.max(job.max_clones.saturating_sub(enough)),
+            may_receive_clones: true,
         }
-        let attempts = task.attempts.iter();
-        let alive = attempts.filter(|a| !state.doomed.contains(&(index, a.number)));
-        let clones_alive = (alive.count() as u32).saturating_sub(1);
-        if let Some(why) = refusal(state, task, clones_alive, max_clones) {
-            refusals.push(Refusal { task: index, why });
-            continue;
-        }
-        let Some(candidate) = task_candidate(pass, position, state, task) else {
-            continue;
-        };
-        if plus.mode != Mode::Paper && candidate.ln_miss_per_clone >= LN_CERTAIN {
-            let why = RefusalReason::Hopeless;
-            refusals.push(Refusal { task: index, why });
-        } else {
-            let enough = clones_until_enough(&candidate, plus.miss_target);
-            greedy.push(GreedyTask {
-                ln_miss_present: candidate.ln_miss,
-                ln_miss_per_clone: candidate.ln_miss_per_clone,
-                // What counts against MAX: what is alive, and what the task does not need.
-                clones_alive: clones_alive.max(max_clones.saturating_sub(enough)),
-                may_receive_clones: true,
-            });
-            tasks.push(candidate);
-        }
-    }
-    let is_candidate = |index| tasks.binary_search_by_key(&index, |t| t.index).is_ok();
-    let ln_pocd_rest = state.ln_pocd_without(pass.overhead, is_candidate);
-    let greedy = GreedyJob {
-        max_clones,
-        ln_pocd_rest: ln_pocd_rest.unwrap_or(f64::NEG_INFINITY),
-        tasks: greedy,
     };
-    pass.jobs.get_mut(position)?.refusals.extend(refusals);
-    (!tasks.is_empty()).then_some(Candidate {
-        position,
-        tasks,
-        greedy,
-    })
+    GreedyJob {
+        max_clones: job.max_clones,
+        ln_pocd_rest: job.ln_pocd_rest,
+        tasks: job.tasks.iter().map(task).collect(),
+    }
 }
 
 /// How many clones bring the task's miss to the target. The papers' greedy goes on until
 /// capacity or MAX is reached, also for a task that is all but certain; on real nodes such
 /// clones take cpu from each other and from first attempts (clone storms, pitfall 6).
-fn clones_until_enough(task: &TaskCandidate, miss_target: f64) -> u32 {
+fn clones_until_enough(task: &CloneTask, miss_target: f64) -> u32 {
     if miss_target <= 0.0 {
         return u32::MAX;
     }
@@ -237,177 +289,49 @@ fn clones_until_enough(task: &TaskCandidate, miss_target: f64) -> u32 {
     needed.ceil().max(0.0) as u32
 }
 
-/// Why a straggler may not even be considered.
-fn refusal(
-    state: &JobState<'_>,
-    task: &TaskEstimate<'_>,
-    clones_alive: u32,
-    max_clones: u32,
-) -> Option<RefusalReason> {
-    if state.job.rules.idempotency == Idempotency::None {
-        Some(RefusalReason::NotIdempotent)
-    } else if state.estimate.slack.is_none_or(|slack| slack <= 0.0) {
-        // Step 1 of the algorithm: jobs past their deadline get none.
-        Some(RefusalReason::Hopeless)
-    } else if task.task.clone_failures >= CLONE_FAILURES_MAX {
-        Some(RefusalReason::CloneFailures)
-    } else if clones_alive >= max_clones {
-        Some(RefusalReason::Maximum)
-    } else {
-        None
-    }
-}
-
-fn task_candidate(
-    pass: &Pass<'_>,
-    position: usize,
-    state: &JobState<'_>,
-    task: &TaskEstimate<'_>,
-) -> Option<TaskCandidate> {
-    let (law, slack) = (state.estimate.law?, state.estimate.slack?);
-    let index = task.task.index;
-    let node_of = |attempt: &AttemptEstimate| {
-        let id = (position, index, attempt.number);
-        attempt.node.or_else(|| pass.capacity.tentative_node(id))
-    };
-    let begin = task.resume.map_or(0.0, |point| point.progress);
-    Some(TaskCandidate {
-        index,
-        launch: Launch {
-            task: index,
-            kind: AttemptKind::Clone,
-            resume: task.resume.cloned(),
-            avoid: Vec::new(),
-            surge: false,
-            reason: LaunchReason::Admitted,
-        },
-        nodes: task.attempts.iter().filter_map(node_of).collect(),
-        ln_miss: state.ln_miss_kept(task),
-        // Spec 7.2: a clone draws its remaining time from the job's law, and loses the launch
-        // overhead δ of the slack.
-        ln_miss_per_clone: ln_miss(begin, law.t_min, slack - pass.overhead, law.beta),
-        cost: (1.0 - begin) * state.estimate.mean_run.unwrap_or(law.t_min),
-        clones: 0,
-        is_refused: false,
-    })
-}
-
 /// Lets the greedy count in slots of the smallest demand, the most that could fit, and then
 /// carries its clones out one by one in its order, each checked against real room: a job of
 /// larger pods or without a node passes its turn.
-fn share_out(
-    pass: &mut Pass<'_>,
-    mut jobs: Vec<Candidate>,
-    mode: SpeculationMode,
-    rule: GreedyMode,
-) {
+fn share_out(pass: &mut Pass<'_>, mut jobs: Vec<CloneJob>, plus: &ShedPlus) {
     let free = jobs
         .iter()
         .map(|job| pass.capacity.times_free(job.position));
     let kappa = free.max().unwrap_or(0).min(CLONES_PER_PASS_MAX);
     let input = GreedyInput {
         kappa: i64::from(kappa),
-        jobs: jobs.iter().map(|job| job.greedy.clone()).collect(),
+        jobs: jobs.iter().map(|job| greedy_job(job, plus)).collect(),
     };
-    let outcome = alloc_task(&input, rule);
+    let outcome = alloc_task(&input, plus.mode.greedy());
     for step in &outcome.steps {
-        if let Some(candidate) = jobs.get_mut(step.job) {
-            grant(pass, candidate, step.task, mode);
+        if let Some(job) = jobs.get_mut(step.job) {
+            grant(pass, job, step.task, straggler);
         }
     }
+    report_refused(pass, &jobs, &outcome);
+}
+
+fn straggler(odds: Odds) -> LaunchReason {
+    LaunchReason::Straggler {
+        pocd_before: odds.before.unwrap_or(0.0),
+        pocd_after: odds.after.unwrap_or(0.0),
+    }
+}
+
+fn report_refused(pass: &mut Pass<'_>, jobs: &[CloneJob], outcome: &GreedyOutcome) {
     for refused in &outcome.refused {
         let why = match refused.reason {
             greedy::RefusalReason::Hopeless => RefusalReason::Hopeless,
             greedy::RefusalReason::Capacity => RefusalReason::Capacity,
         };
-        if let Some(candidate) = jobs.get(refused.job) {
-            let unserved = candidate
-                .tasks
-                .iter()
-                .filter(|t| t.clones == 0 && !t.is_refused);
+        if let Some(job) = jobs.get(refused.job) {
+            let unserved = job.tasks.iter().filter(|t| t.clones == 0 && !t.is_refused);
             let refusals = unserved.map(|task| Refusal {
                 task: task.index,
                 why,
             });
-            if let Some(state) = pass.jobs.get_mut(candidate.position) {
+            if let Some(state) = pass.jobs.get_mut(job.position) {
                 state.refusals.extend(refusals);
             }
         }
     }
-}
-
-/// Gives the task one clone if there is room.
-fn grant(pass: &mut Pass<'_>, candidate: &mut Candidate, at: usize, mode: SpeculationMode) {
-    let position = candidate.position;
-    let Some(task) = candidate.tasks.get_mut(at).filter(|t| !t.is_refused) else {
-        return;
-    };
-    let node = match place(pass, position, &task.nodes) {
-        Ok(node) => node,
-        Err(why) => {
-            task.is_refused = true;
-            let task = task.index;
-            if let Some(state) = pass.jobs.get_mut(position) {
-                state.refusals.push(Refusal { task, why });
-            }
-            return;
-        }
-    };
-    let mut launch = task.launch.clone();
-    // Where no other node has room, the clone must be let onto the one that has.
-    let chosen = pass
-        .snapshot
-        .nodes
-        .get(node.0)
-        .map(|node| node.name.clone());
-    launch.avoid = pass.avoid(&task.nodes);
-    launch.avoid.retain(|name| Some(name) != chosen.as_ref());
-    task.nodes.push(node);
-    task.clones += 1;
-    let gain = gain_of_one_more(task.ln_miss, task.ln_miss_per_clone);
-    task.ln_miss += task.ln_miss_per_clone;
-    let (index, cost, is_first) = (task.index, task.cost, task.clones == 1);
-    let Some(state) = pass.jobs.get_mut(position) else {
-        return;
-    };
-    let before = state.ln_pocd_after.unwrap_or(f64::NEG_INFINITY);
-    let after = if before.is_finite() {
-        before + gain
-    } else {
-        candidate.ln_pocd()
-    };
-    let (pocd_before, pocd_after) = (probability(before), probability(after));
-    state.ln_pocd_after = Some(after);
-    state.clones.push(CloneReport {
-        task: index,
-        pocd_gain: (pocd_after - pocd_before).max(0.0),
-        cost_slot_seconds: cost,
-    });
-    launch.reason = LaunchReason::Straggler {
-        pocd_before,
-        pocd_after,
-    };
-    if mode == SpeculationMode::Enabled {
-        pass.launch(position, Some(node), launch);
-        return;
-    }
-    if is_first {
-        let (task, why) = (index, RefusalReason::Observe);
-        state.refusals.push(Refusal { task, why });
-    }
-    // Nothing is served after those that observe, so that the room may be taken on paper.
-    pass.capacity.launch(position, Some(node));
-}
-
-/// Where a clone of a task with attempts on `nodes` goes.
-fn place(
-    pass: &mut Pass<'_>,
-    position: usize,
-    nodes: &[NodeIndex],
-) -> Result<NodeIndex, RefusalReason> {
-    if pass.capacity.times_free(position) == 0 {
-        return Err(RefusalReason::Capacity);
-    }
-    let node = pass.find_node(position, nodes);
-    node.ok_or(RefusalReason::NoNode)
 }

@@ -637,3 +637,44 @@ fn pocd_does_not_jump_while_successes_wait_to_be_recorded() {
     };
     assert_eq!(pocd(unrecorded), pocd(recorded));
 }
+
+/// The same with a clone of task 3 that was launched 4 s ago and has not reported.
+fn with_a_young_clone() -> JobBuilder {
+    straggling().with(|job| {
+        let young = crate::fixtures::job("x").task(3, [attempt(1).launched(26.0).on(0).pending()]);
+        let clone = young.build().tasks.remove(0).attempts.remove(0);
+        job.tasks[3].attempts.push(clone);
+    })
+}
+
+fn policy(text: &str) -> Policy {
+    text.parse().unwrap()
+}
+
+#[test]
+fn without_keep_a_run_kills_all_but_the_fastest_and_launches_clones_anew() {
+    let text = |keep| format!("shed-plus{{max_clones=1,keep={keep}}}");
+    let crowded = || cluster(3).job(with_a_young_clone());
+    check_by(&policy(&text("on")), crowded(), &[]);
+    let anew = ["a: prune 3.1 for 3.0", "a: clone 3"];
+    check_by(&policy(&text("off")), crowded(), &anew);
+}
+
+#[test]
+fn a_task_that_has_reported_nothing_is_a_straggler_only_with_silent() {
+    let silent = || {
+        let quick = straggling().deadline_in(50.0).done(0..3);
+        quick.with(|job| {
+            job.tasks.drain(..3);
+            job.tasks[0].attempts[0].progress = None;
+            job.ended_runs = [5, 8, 14].map(Span::from_seconds).to_vec();
+        })
+    };
+    let text = |silent| format!("shed-plus{{max_clones=1,silent={silent}}}");
+    check_by(
+        &policy(&text("on")),
+        cluster(3).job(silent()),
+        &["a: clone 3"],
+    );
+    check_by(&policy(&text("off")), cluster(3).job(silent()), &[]);
+}

@@ -1,0 +1,277 @@
+//! What every policy about clones shares: which tasks of a job may get one at all, what one more
+//! would bring and cost, and granting it. The rules of the job's user are kept here, so that no
+//! policy can forget one: `speculation`, `idempotency`, the bound per task, failed clones, real
+//! room, and the room that waiting first attempts count on.
+
+use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
+use crate::estimate::pareto::{LN_CERTAIN, ln_miss};
+use crate::estimate::pocd::{gain_of_one_more, ln_task_pocd, probability};
+use crate::ids::TaskIndex;
+use crate::plan::{CloneReport, Launch, LaunchReason, Refusal, RefusalReason};
+use crate::snapshot::{AttemptKind, Idempotency, NodeIndex, SpeculationMode};
+
+/// After so many failed clones a task gets no more.
+const CLONE_FAILURES_MAX: u32 = 2;
+
+/// Jobs that only observe are served last and on paper, so that they take nothing from others.
+pub(super) const MODES: [SpeculationMode; 2] = [SpeculationMode::Enabled, SpeculationMode::Observe];
+
+/// How a policy looks at the tasks that it wants clones for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ask {
+    /// The policy's bound of clones per task; jobs may allow less.
+    pub(super) max_clones: u32,
+    /// Whether tasks are left out that no clone can bring in time.
+    pub(super) skips_hopeless: bool,
+}
+
+/// A job with tasks that may get clones.
+pub(super) struct CloneJob {
+    pub(super) position: usize,
+    /// As the job's user wants it: `Enabled`, or `Observe`.
+    pub(super) mode: SpeculationMode,
+    /// Most live clones per task.
+    pub(super) max_clones: u32,
+    /// Ascending.
+    pub(super) tasks: Vec<CloneTask>,
+    /// ln of the product of the PoCDs of all other tasks.
+    pub(super) ln_pocd_rest: f64,
+}
+
+impl CloneJob {
+    fn ln_pocd(&self) -> f64 {
+        let tasks = self.tasks.iter().map(|task| ln_task_pocd(task.ln_miss));
+        self.ln_pocd_rest + tasks.sum::<f64>()
+    }
+}
+
+/// A task that may get clones.
+pub(super) struct CloneTask {
+    pub(super) index: TaskIndex,
+    launch: Launch,
+    /// Nodes with an attempt of the task, and those that its clones of this pass go to.
+    nodes: Vec<NodeIndex>,
+    /// ln P(its attempts that the plan leaves alive, and its clones of this pass, all miss).
+    pub(super) ln_miss: f64,
+    /// ln P(one further clone, launched now, misses).
+    pub(super) ln_miss_per_clone: f64,
+    /// Clones that the plan leaves alive.
+    pub(super) clones_alive: u32,
+    /// Clones of this pass.
+    pub(super) clones: u32,
+    /// Expected slot-seconds of a clone.
+    pub(super) cost: f64,
+    pub(super) is_refused: bool,
+}
+
+/// The job's PoCD before and after a clone; absent while nothing is known about it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Odds {
+    pub(super) before: Option<f64>,
+    pub(super) after: Option<f64>,
+}
+
+/// The job's tasks that the policy `wants` clones for and that may have them; the others that it
+/// wants them for are reported as refused. None unless the job is due, is in that mode and may
+/// be launched for.
+pub(super) fn clone_job(
+    pass: &mut Pass<'_>,
+    position: usize,
+    mode: SpeculationMode,
+    ask: Ask,
+    wants: impl Fn(&JobState<'_>, &TaskEstimate<'_>) -> bool,
+) -> Option<CloneJob> {
+    let state = pass.jobs.get(position)?;
+    let applies = state.optimized && state.job.rules.speculation == mode;
+    if !applies || !state.may_launch(pass.snapshot.now) {
+        return None;
+    }
+    let max_clones = state.job.rules.max_clones_per_task.min(ask.max_clones);
+    let (mut tasks, mut refusals) = (Vec::new(), Vec::new());
+    for task in state.estimate.tasks.iter().filter(|t| wants(state, t)) {
+        let index = task.task.index;
+        let clones_alive = clones_alive(state, task);
+        if let Some(why) = refusal(state, task, clones_alive, max_clones) {
+            refusals.push(Refusal { task: index, why });
+            continue;
+        }
+        let Some(candidate) = clone_task(pass, position, state, task) else {
+            continue;
+        };
+        if ask.skips_hopeless && candidate.ln_miss_per_clone >= LN_CERTAIN {
+            let why = RefusalReason::Hopeless;
+            refusals.push(Refusal { task: index, why });
+        } else {
+            tasks.push(candidate);
+        }
+    }
+    let is_candidate = |index| tasks.binary_search_by_key(&index, |t| t.index).is_ok();
+    let ln_pocd_rest = state.ln_pocd_without(pass.overhead, is_candidate);
+    let ln_pocd_rest = ln_pocd_rest.unwrap_or(f64::NEG_INFINITY);
+    pass.jobs.get_mut(position)?.refusals.extend(refusals);
+    (!tasks.is_empty()).then_some(CloneJob {
+        position,
+        mode,
+        max_clones,
+        tasks,
+        ln_pocd_rest,
+    })
+}
+
+/// Clones of the task that the plan leaves alive.
+fn clones_alive(state: &JobState<'_>, task: &TaskEstimate<'_>) -> u32 {
+    let index = task.task.index;
+    let attempts = task.attempts.iter();
+    let alive = attempts.filter(|a| !state.doomed.contains(&(index, a.number)));
+    (alive.count() as u32).saturating_sub(1)
+}
+
+/// Why a task may not even be considered.
+fn refusal(
+    state: &JobState<'_>,
+    task: &TaskEstimate<'_>,
+    clones_alive: u32,
+    max_clones: u32,
+) -> Option<RefusalReason> {
+    if state.job.rules.idempotency == Idempotency::None {
+        Some(RefusalReason::NotIdempotent)
+    } else if state.estimate.slack.is_none_or(|slack| slack <= 0.0) {
+        // [S+] Algorithm 1, step 1: jobs past their deadline get none.
+        Some(RefusalReason::Hopeless)
+    } else if task.task.clone_failures >= CLONE_FAILURES_MAX {
+        Some(RefusalReason::CloneFailures)
+    } else if clones_alive >= max_clones {
+        Some(RefusalReason::Maximum)
+    } else {
+        None
+    }
+}
+
+fn clone_task(
+    pass: &Pass<'_>,
+    position: usize,
+    state: &JobState<'_>,
+    task: &TaskEstimate<'_>,
+) -> Option<CloneTask> {
+    let (law, slack) = (state.estimate.law?, state.estimate.slack?);
+    let index = task.task.index;
+    let node_of = |attempt: &AttemptEstimate| {
+        let id = (position, index, attempt.number);
+        attempt.node.or_else(|| pass.capacity.tentative_node(id))
+    };
+    let begin = task.resume.map_or(0.0, |point| point.progress);
+    Some(CloneTask {
+        index,
+        launch: Launch {
+            task: index,
+            kind: AttemptKind::Clone,
+            resume: task.resume.cloned(),
+            avoid: Vec::new(),
+            surge: false,
+            reason: LaunchReason::Admitted,
+        },
+        nodes: task.attempts.iter().filter_map(node_of).collect(),
+        ln_miss: state.ln_miss_kept(task),
+        // Spec 7.2: a clone draws its remaining time from the job's law, and loses the launch
+        // overhead δ of the slack.
+        ln_miss_per_clone: ln_miss(begin, law.t_min, slack - pass.overhead, law.beta),
+        clones_alive: clones_alive(state, task),
+        clones: 0,
+        cost: (1.0 - begin) * state.estimate.mean_run.unwrap_or(law.t_min),
+        is_refused: false,
+    })
+}
+
+/// Gives the task at that place of the job one clone if there is room, and says whether it did.
+pub(super) fn grant(
+    pass: &mut Pass<'_>,
+    job: &mut CloneJob,
+    at: usize,
+    why: impl FnOnce(Odds) -> LaunchReason,
+) -> bool {
+    let position = job.position;
+    let Some(task) = job.tasks.get_mut(at).filter(|t| !t.is_refused) else {
+        return false;
+    };
+    let node = match place(pass, position, &task.nodes) {
+        Ok(node) => node,
+        Err(why) => {
+            task.is_refused = true;
+            let task = task.index;
+            if let Some(state) = pass.jobs.get_mut(position) {
+                state.refusals.push(Refusal { task, why });
+            }
+            return false;
+        }
+    };
+    let mut launch = task.launch.clone();
+    // Where no other node has room, the clone must be let onto the one that has.
+    let chosen = pass.snapshot.nodes.get(node.0).map(|node| &node.name);
+    launch.avoid = pass.avoid(&task.nodes);
+    launch.avoid.retain(|name| Some(name) != chosen);
+    task.nodes.push(node);
+    task.clones += 1;
+    let gain = gain_of_one_more(task.ln_miss, task.ln_miss_per_clone);
+    task.ln_miss += task.ln_miss_per_clone;
+    let (index, cost, is_first) = (task.index, task.cost, task.clones == 1);
+    let odds = job.raise(pass, gain);
+    let Some(state) = pass.jobs.get_mut(position) else {
+        return false;
+    };
+    state.clones.push(CloneReport {
+        task: index,
+        pocd_gain: match (odds.before, odds.after) {
+            (Some(before), Some(after)) => (after - before).max(0.0),
+            _ => 0.0,
+        },
+        cost_slot_seconds: cost,
+    });
+    launch.reason = why(odds);
+    if job.mode == SpeculationMode::Enabled {
+        pass.launch(position, Some(node), launch);
+        return true;
+    }
+    if is_first {
+        let (task, why) = (index, RefusalReason::Observe);
+        state.refusals.push(Refusal { task, why });
+    }
+    // Nothing is served after those that observe, so that the room may be taken on paper.
+    pass.capacity.launch(position, Some(node));
+    true
+}
+
+impl CloneJob {
+    /// Raises the job's PoCD by what one more clone, which its task knows of already, adds to
+    /// its logarithm.
+    fn raise(&self, pass: &mut Pass<'_>, gain: f64) -> Odds {
+        let state = pass.jobs.get_mut(self.position);
+        let known = state.and_then(|state| state.ln_pocd_after.as_mut());
+        let Some(ln_pocd) = known else {
+            let (before, after) = (None, None);
+            return Odds { before, after };
+        };
+        let before = *ln_pocd;
+        *ln_pocd = if before.is_finite() {
+            before + gain
+        } else {
+            self.ln_pocd()
+        };
+        Odds {
+            before: Some(probability(before)),
+            after: Some(probability(*ln_pocd)),
+        }
+    }
+}
+
+/// Where a clone of a task with attempts on `nodes` goes.
+fn place(
+    pass: &mut Pass<'_>,
+    position: usize,
+    nodes: &[NodeIndex],
+) -> Result<NodeIndex, RefusalReason> {
+    if pass.capacity.times_free(position) == 0 {
+        return Err(RefusalReason::Capacity);
+    }
+    let node = pass.find_node(position, nodes);
+    node.ok_or(RefusalReason::NoNode)
+}

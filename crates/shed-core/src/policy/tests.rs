@@ -1,0 +1,96 @@
+use super::*;
+
+#[test]
+fn a_policy_without_parameters_has_the_papers_defaults() {
+    let policy: Speculation = "shed-plus".parse().unwrap();
+    assert_eq!(policy, Speculation::ShedPlus(ShedPlus::default()));
+    assert_eq!(policy, Policy::default().speculation);
+    assert_eq!("shed-plus{}".parse(), Ok(policy));
+    assert_eq!("hadoop-ns".parse(), Ok(Speculation::HadoopNs));
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    for text in [
+        "hadoop-ns",
+        "shed-plus{xi=0.25,theta=0.01,max_clones=3,miss_target=0.05,mode=marginal,silent=off,\
+         keep=on,launch_overhead=1.5,\
+         min_interval=2}",
+    ] {
+        let policy: Speculation = text.parse().unwrap();
+        assert_eq!(policy.to_string(), text);
+    }
+}
+
+#[test]
+fn every_policy_is_read_back_by_its_name_and_with_each_order() {
+    for speculation in Speculation::all() {
+        assert_eq!(speculation.name().parse(), Ok(speculation.clone()));
+        assert_eq!(speculation.to_string().parse(), Ok(speculation.clone()));
+        for order in Order::ALL {
+            let policy = Policy {
+                order,
+                speculation: speculation.clone(),
+                ..Policy::default()
+            };
+            assert_eq!(policy.to_string().parse(), Ok(policy));
+        }
+    }
+}
+
+#[test]
+fn the_order_in_the_text_wins() {
+    let flag = Order::Fifo;
+    let order = |text: &str| Policy::parse(text, flag).unwrap().order;
+    assert_eq!(order("shed-plus{xi=0.2}"), Order::Fifo);
+    assert_eq!(
+        order("shed-plus{xi=0.2,order=edf}"),
+        Order::EarliestDeadline
+    );
+    assert_eq!(order("hadoop-ns{order=lst}"), Order::LeastSlack);
+}
+
+#[test]
+fn an_unknown_name_is_answered_with_all_names() {
+    for (text, fault) in [
+        ("sooner", "`sooner` is no policy"),
+        ("shed-plus{xi}", "`xi` is not name=value"),
+        ("shed-plus{xi=0.1", "lacks its `}`"),
+        ("shed-plus{xi=0.1,xi=0.2}", "`xi` is given twice"),
+    ] {
+        let message = text.parse::<Policy>().unwrap_err().to_string();
+        assert!(message.contains(fault), "{message}");
+        for policy in Speculation::all() {
+            assert!(message.contains(policy.name()), "{message}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_parameter_is_answered_with_those_of_the_policy() {
+    for (text, fault) in [
+        ("shed-plus{xi=2}", "xi=2 is not from 0 to 1"),
+        ("shed-plus{xi=NaN}", "xi=NaN is not from 0 to 1"),
+        ("shed-plus{max_clones=1.5}", "no whole number"),
+        ("shed-plus{mode=best}", "`best` is no mode"),
+        ("shed-plus{keep=yes}", "keep=yes is neither on nor off"),
+        ("shed-plus{kappa=1}", "no parameter `kappa`"),
+    ] {
+        let message = text.parse::<Policy>().unwrap_err().to_string();
+        assert!(message.contains(fault), "{message}");
+        assert!(message.contains("mode (paper, guarded"), "{message}");
+        assert!(message.contains("xi (0 to 1)"), "{message}");
+        assert!(message.contains("order=lst"), "{message}");
+    }
+    let message = "hadoop-ns{xi=0.1}".parse::<Policy>().unwrap_err();
+    assert!(message.to_string().contains("`hadoop-ns` has no parameter"));
+}
+
+#[test]
+fn an_order_is_read_by_its_label() {
+    for order in Order::ALL {
+        assert_eq!(order.label().parse(), Ok(order));
+    }
+    let message = "lifo".parse::<Order>().unwrap_err().to_string();
+    assert_eq!(message, "`lifo` is no order: use lst, edf or fifo");
+}
