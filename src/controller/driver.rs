@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, DeleteParams, ListParams, PostParams, Preconditions};
+use kube::api::{Api, DeleteParams, ListParams, Preconditions};
 use kube::runtime::controller::Action as Wake;
-use kube::runtime::events::EventType;
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Action, JobReport};
 use shed_core::settle::DEADLINE_GRACE;
@@ -13,28 +12,28 @@ use shed_core::snapshot::{JobSnapshot, KillKind, OnMiss};
 use shed_core::time::Instant;
 
 use super::apply::Created;
-use super::status::Blocked;
+use super::record::{any_runs, blocked_by_kubelet, record, refuse_spec};
 use super::step::{Input, Notice, Step, step};
-use super::{Error, apply, build, events, status, wake};
-use crate::api::{self, DeadlineJob, DeadlineJobStatus, reason};
+use super::{Error, apply, build, events, wake};
+use crate::api::DeadlineJob;
 use crate::book::Book;
 use crate::clock;
 use crate::context::{Backoff, Context};
-use crate::metrics::{JobLabels, Why};
+use crate::metrics::Why;
 use crate::observe::job::{self, AttemptId, JobPods, Traces};
-use crate::observe::pod::{CRASHES, PodFacts, Stage};
+use crate::observe::pod::PodFacts;
 use crate::validate::{ValidatedJob, validate};
 
 /// Everything about one job in one pass.
-struct Pass {
-    owner: Arc<DeadlineJob>,
-    job: ValidatedJob,
-    book: Book,
-    pods: JobPods,
-    traces: Traces,
-    facts: JobSnapshot,
-    report: Option<JobReport>,
-    now: Instant,
+pub(super) struct Pass {
+    pub(super) owner: Arc<DeadlineJob>,
+    pub(super) job: ValidatedJob,
+    pub(super) book: Book,
+    pub(super) pods: JobPods,
+    pub(super) traces: Traces,
+    pub(super) facts: JobSnapshot,
+    pub(super) report: Option<JobReport>,
+    pub(super) now: Instant,
 }
 
 /// Reconciles one job, with its slice of the plan if there is one.
@@ -195,148 +194,6 @@ fn back_off_replaced(context: &Context, pass: &Pass, step: &Step) {
     });
 }
 
-fn any_runs(pods: &JobPods) -> bool {
-    pods.values()
-        .filter_map(|pod| pod.attempt.as_ref())
-        .any(|attempt| attempt.stage == Stage::Running)
-}
-
-fn blocked_by_kubelet(pods: &JobPods, id: AttemptId) -> Option<Blocked> {
-    let pod = pods.get(&id)?;
-    let Stage::Stuck { reason, message } = &pod.attempt.as_ref()?.stage else {
-        return None;
-    };
-    let known = if reason == CRASHES {
-        reason::INIT_CONTAINER_CRASHES
-    } else if reason.contains("Image") {
-        reason::IMAGE_PULL_FAILED
-    } else {
-        reason::CONTAINER_CONFIG_ERROR
-    };
-    Some(Blocked {
-        reason: known,
-        message: format!("pod {}: {reason}: {message}", pod.name),
-    })
-}
-
-/// Makes the book durable before anything is done on its strength. The write carries the
-/// resourceVersion that it was decided on.
-async fn record(context: &Context, pass: &Pass, step: &Step) -> Result<Arc<DeadlineJob>, Error> {
-    let old = pass.owner.status.clone().unwrap_or_default();
-    let (backoff, pocd_written) = context.memos.with(&pass.job.uid, |memo| {
-        (memo.backoff.clone(), memo.pocd_written)
-    });
-    let stuck = super::step::stuck(&pass.facts).find_map(|id| blocked_by_kubelet(&pass.pods, id));
-    let blocked = stuck.or(backoff.map(|backoff| backoff.blocked));
-    let mut status = status::render(status::Input {
-        job: &pass.job,
-        book: &step.book,
-        old: &old,
-        report: pass.report.as_ref(),
-        blocked: blocked.as_ref(),
-        running: any_runs(&pass.pods),
-        unreachable: context.progress.unreachable(&pass.job.uid),
-        pocd_written,
-        now: pass.now,
-    });
-    if status == old {
-        return Ok(Arc::clone(&pass.owner));
-    }
-    if let Some(ledger) = &mut status.ledger {
-        ledger.revision += 1;
-    }
-    let written = write_status(context, &pass.owner, status).await?;
-    context.memos.with(&pass.job.uid, |memo| {
-        let new = written.status.as_ref();
-        if new.map(|status| &status.pocd) != Some(&old.pocd) {
-            memo.pocd_written = Some(pass.now);
-        }
-        memo.newest = Some(Arc::clone(&written));
-    });
-    announce_conditions(context, &written, &old, blocked.as_ref()).await;
-    measure_end(context, &written, &old);
-    context.stores.changed.notify_one();
-    Ok(written)
-}
-
-async fn write_status(
-    context: &Context,
-    owner: &DeadlineJob,
-    status: DeadlineJobStatus,
-) -> Result<Arc<DeadlineJob>, Error> {
-    let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
-    let name = owner.metadata.name.as_deref().unwrap_or_default();
-    let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
-    let mut job = owner.clone();
-    job.status = Some(status);
-    apply::count(&context.metrics, "job_status");
-    match api.replace_status(name, &PostParams::default(), &job).await {
-        Ok(written) => Ok(Arc::new(written)),
-        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Err(Error::Conflict),
-        Err(error) => Err(Error::Record(error)),
-    }
-}
-
-fn is_true(status: &DeadlineJobStatus, type_: &str) -> bool {
-    let mut conditions = status.conditions.iter();
-    conditions.any(|condition| condition.type_ == type_ && condition.status == "True")
-}
-
-async fn announce_conditions(
-    context: &Context,
-    written: &DeadlineJob,
-    old: &DeadlineJobStatus,
-    blocked: Option<&Blocked>,
-) {
-    let Some(new) = &written.status else { return };
-    let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
-    if let Some(blocked) = blocked.filter(|_| turned_true(api::ATTEMPTS_BLOCKED)) {
-        let note = blocked.message.clone();
-        events::publish(context, written, EventType::Warning, blocked.reason, note).await;
-    }
-    if turned_true(api::DEADLINE_AT_RISK) {
-        let pocd = new.pocd.as_deref().unwrap_or("unknown");
-        let note = format!("probability of completion before the deadline is {pocd}");
-        events::publish(
-            context,
-            written,
-            EventType::Warning,
-            api::DEADLINE_AT_RISK,
-            note,
-        )
-        .await;
-    }
-    if turned_true(api::DEADLINE_MISSED) {
-        let note = "the job was not complete at its deadline".to_owned();
-        events::publish(
-            context,
-            written,
-            EventType::Warning,
-            api::DEADLINE_MISSED,
-            note,
-        )
-        .await;
-    }
-}
-
-/// Met and missed are counted with the write that records them, so once per job.
-fn measure_end(context: &Context, written: &DeadlineJob, old: &DeadlineJobStatus) {
-    let Some(new) = &written.status else { return };
-    let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
-    if turned_true(api::DEADLINE_MISSED) {
-        context.metrics.deadlines_missed.inc();
-    }
-    if turned_true(api::COMPLETE) && !is_true(new, api::DEADLINE_MISSED) {
-        context.metrics.deadlines_met.inc();
-    }
-    if turned_true(api::COMPLETE) || turned_true(api::FAILED) {
-        context.metrics.forget_job(&JobLabels {
-            namespace: written.metadata.namespace.clone().unwrap_or_default(),
-            job: written.metadata.name.clone().unwrap_or_default(),
-        });
-    }
-}
-
 /// Kills before creations, as capacity wants it; each write may be repeated.
 async fn carry_out(
     context: &Context,
@@ -445,28 +302,6 @@ async fn take_back(
         now: clock::now(),
     };
     record(context, &pass, &refused).await.map(|_| ())
-}
-
-/// A specification that can't be carried out fails the job at once, without a pod.
-async fn refuse_spec(
-    context: &Context,
-    owner: &Arc<DeadlineJob>,
-    message: String,
-) -> Result<Wake, Error> {
-    let old = owner.status.clone().unwrap_or_default();
-    let status = status::invalid(&old, owner.metadata.generation, &message, clock::now());
-    if status != old {
-        write_status(context, owner, status).await?;
-        events::publish(
-            context,
-            owner,
-            EventType::Warning,
-            reason::INVALID_SPEC,
-            message,
-        )
-        .await;
-    }
-    Ok(Wake::await_change())
 }
 
 async fn expire(

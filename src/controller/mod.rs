@@ -8,6 +8,7 @@ mod events;
 #[cfg(test)]
 pub(crate) mod mock;
 mod orphans;
+mod record;
 pub mod status;
 pub mod step;
 mod wake;

@@ -5,6 +5,7 @@ mod ends;
 mod refusals;
 
 use super::*;
+use crate::api;
 use crate::controller::mock::{Apiserver, Fate, Process, launch, originals, pod_name};
 use crate::fixtures;
 use shed_core::snapshot::AttemptKind;

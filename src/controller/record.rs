@@ -1,0 +1,187 @@
+//! The write that makes a step durable, and what is told once it is: events of conditions that
+//! turned true, deadlines met and missed.
+
+use std::sync::Arc;
+
+use kube::api::{Api, PostParams};
+use kube::runtime::controller::Action as Wake;
+use kube::runtime::events::EventType;
+
+use super::driver::Pass;
+use super::status::Blocked;
+use super::step::Step;
+use super::{Error, apply, events, status};
+use crate::api::{self, DeadlineJob, DeadlineJobStatus, reason};
+use crate::clock;
+use crate::context::Context;
+use crate::metrics::JobLabels;
+use crate::observe::job::{AttemptId, JobPods};
+use crate::observe::pod::{CRASHES, Stage};
+
+pub(super) fn any_runs(pods: &JobPods) -> bool {
+    pods.values()
+        .filter_map(|pod| pod.attempt.as_ref())
+        .any(|attempt| attempt.stage == Stage::Running)
+}
+
+pub(super) fn blocked_by_kubelet(pods: &JobPods, id: AttemptId) -> Option<Blocked> {
+    let pod = pods.get(&id)?;
+    let Stage::Stuck { reason, message } = &pod.attempt.as_ref()?.stage else {
+        return None;
+    };
+    let known = if reason == CRASHES {
+        reason::INIT_CONTAINER_CRASHES
+    } else if reason.contains("Image") {
+        reason::IMAGE_PULL_FAILED
+    } else {
+        reason::CONTAINER_CONFIG_ERROR
+    };
+    Some(Blocked {
+        reason: known,
+        message: format!("pod {}: {reason}: {message}", pod.name),
+    })
+}
+
+/// Makes the book durable before anything is done on its strength. The write carries the
+/// resourceVersion that it was decided on.
+pub(super) async fn record(
+    context: &Context,
+    pass: &Pass,
+    step: &Step,
+) -> Result<Arc<DeadlineJob>, Error> {
+    let old = pass.owner.status.clone().unwrap_or_default();
+    let (backoff, pocd_written) = context.memos.with(&pass.job.uid, |memo| {
+        (memo.backoff.clone(), memo.pocd_written)
+    });
+    let stuck = super::step::stuck(&pass.facts).find_map(|id| blocked_by_kubelet(&pass.pods, id));
+    let blocked = stuck.or(backoff.map(|backoff| backoff.blocked));
+    let mut status = status::render(status::Input {
+        job: &pass.job,
+        book: &step.book,
+        old: &old,
+        report: pass.report.as_ref(),
+        blocked: blocked.as_ref(),
+        running: any_runs(&pass.pods),
+        unreachable: context.progress.unreachable(&pass.job.uid),
+        pocd_written,
+        now: pass.now,
+    });
+    if status == old {
+        return Ok(Arc::clone(&pass.owner));
+    }
+    if let Some(ledger) = &mut status.ledger {
+        ledger.revision += 1;
+    }
+    let written = write_status(context, &pass.owner, status).await?;
+    context.memos.with(&pass.job.uid, |memo| {
+        let new = written.status.as_ref();
+        if new.map(|status| &status.pocd) != Some(&old.pocd) {
+            memo.pocd_written = Some(pass.now);
+        }
+        memo.newest = Some(Arc::clone(&written));
+    });
+    announce_conditions(context, &written, &old, blocked.as_ref()).await;
+    measure_end(context, &written, &old);
+    context.stores.changed.notify_one();
+    Ok(written)
+}
+
+async fn write_status(
+    context: &Context,
+    owner: &DeadlineJob,
+    status: DeadlineJobStatus,
+) -> Result<Arc<DeadlineJob>, Error> {
+    let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
+    let name = owner.metadata.name.as_deref().unwrap_or_default();
+    let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
+    let mut job = owner.clone();
+    job.status = Some(status);
+    apply::count(&context.metrics, "job_status");
+    match api.replace_status(name, &PostParams::default(), &job).await {
+        Ok(written) => Ok(Arc::new(written)),
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Err(Error::Conflict),
+        Err(error) => Err(Error::Record(error)),
+    }
+}
+
+fn is_true(status: &DeadlineJobStatus, type_: &str) -> bool {
+    let mut conditions = status.conditions.iter();
+    conditions.any(|condition| condition.type_ == type_ && condition.status == "True")
+}
+
+async fn announce_conditions(
+    context: &Context,
+    written: &DeadlineJob,
+    old: &DeadlineJobStatus,
+    blocked: Option<&Blocked>,
+) {
+    let Some(new) = &written.status else { return };
+    let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
+    if let Some(blocked) = blocked.filter(|_| turned_true(api::ATTEMPTS_BLOCKED)) {
+        let note = blocked.message.clone();
+        events::publish(context, written, EventType::Warning, blocked.reason, note).await;
+    }
+    if turned_true(api::DEADLINE_AT_RISK) {
+        let pocd = new.pocd.as_deref().unwrap_or("unknown");
+        let note = format!("probability of completion before the deadline is {pocd}");
+        events::publish(
+            context,
+            written,
+            EventType::Warning,
+            api::DEADLINE_AT_RISK,
+            note,
+        )
+        .await;
+    }
+    if turned_true(api::DEADLINE_MISSED) {
+        let note = "the job was not complete at its deadline".to_owned();
+        events::publish(
+            context,
+            written,
+            EventType::Warning,
+            api::DEADLINE_MISSED,
+            note,
+        )
+        .await;
+    }
+}
+
+/// Met and missed are counted with the write that records them, so once per job.
+fn measure_end(context: &Context, written: &DeadlineJob, old: &DeadlineJobStatus) {
+    let Some(new) = &written.status else { return };
+    let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
+    if turned_true(api::DEADLINE_MISSED) {
+        context.metrics.deadlines_missed.inc();
+    }
+    if turned_true(api::COMPLETE) && !is_true(new, api::DEADLINE_MISSED) {
+        context.metrics.deadlines_met.inc();
+    }
+    if turned_true(api::COMPLETE) || turned_true(api::FAILED) {
+        context.metrics.forget_job(&JobLabels {
+            namespace: written.metadata.namespace.clone().unwrap_or_default(),
+            job: written.metadata.name.clone().unwrap_or_default(),
+        });
+    }
+}
+
+/// A specification that can't be carried out fails the job at once, without a pod.
+pub(super) async fn refuse_spec(
+    context: &Context,
+    owner: &Arc<DeadlineJob>,
+    message: String,
+) -> Result<Wake, Error> {
+    let old = owner.status.clone().unwrap_or_default();
+    let status = status::invalid(&old, owner.metadata.generation, &message, clock::now());
+    if status != old {
+        write_status(context, owner, status).await?;
+        events::publish(
+            context,
+            owner,
+            EventType::Warning,
+            reason::INVALID_SPEC,
+            message,
+        )
+        .await;
+    }
+    Ok(Wake::await_change())
+}
