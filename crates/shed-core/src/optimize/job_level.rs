@@ -1,7 +1,8 @@
 //! Shed Algorithm 1: every task of a job gets the same number of clones.
 
 use crate::estimate::pocd::ln_job_pocd_uniform;
-use crate::optimize::ranking::Ranking;
+use crate::optimize::room::Room;
+use crate::optimize::tournament::{ABSENT, Tournament};
 
 /// One job, all of whose tasks are taken to be like its slowest.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,30 +51,47 @@ pub struct JobLevelOutcome {
 /// At most κ + |J| rounds of O(log |J|). Max-min optimal among the jobs that are not hopeless.
 #[must_use]
 pub fn alloc_job(input: &JobLevelInput, mode: JobLevelMode) -> JobLevelOutcome {
-    let jobs = &input.jobs;
+    let room = Room::slots(input.kappa);
+    alloc_job_within(&input.jobs, input.max_clones, room, mode)
+}
+
+/// As [`alloc_job`], with attempts that take unlike amounts of several resources.
+#[must_use]
+pub fn alloc_job_within(
+    jobs: &[JobLevelJob],
+    max_clones: u32,
+    mut room: Room,
+    mode: JobLevelMode,
+) -> JobLevelOutcome {
     let mut clones = vec![0u32; jobs.len()];
     let mut omega = 0i64;
-    let mut waiting = Ranking::default();
-    for (index, job) in jobs.iter().enumerate() {
+    let keys = jobs.iter().map(|job| {
         let refused = mode == JobLevelMode::Guarded && job.ln_miss_attempt >= 0.0;
-        if job.tasks > 0 && input.max_clones > 0 && !refused {
-            waiting.set(index, ln_pocd(job, 0));
+        if job.tasks > 0 && max_clones > 0 && !refused {
+            ln_pocd(job, 0)
+        } else {
+            ABSENT
         }
-    }
+    });
+    let mut waiting = Tournament::new(keys, jobs.len());
     while let Some(index) = waiting.best() {
-        let job = &jobs[index];
+        let (Some(job), Some(count)) = (jobs.get(index), clones.get_mut(index)) else {
+            break;
+        };
         let needed = i64::from(job.tasks);
-        if needed.saturating_add(omega) > input.kappa {
+        if needed > room.times(index) {
             waiting.remove(index);
             continue;
         }
-        clones[index] += 1;
+        room.take(index, needed);
+        *count += 1;
         omega += needed;
-        if clones[index] >= input.max_clones {
-            waiting.remove(index);
+        let key = if *count < max_clones {
+            ln_pocd(job, *count)
         } else {
-            waiting.set(index, ln_pocd(job, clones[index]));
-        }
+            ABSENT
+        };
+        waiting.set(index, key);
     }
     let ln_pocd = jobs
         .iter()

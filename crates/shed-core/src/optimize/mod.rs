@@ -5,9 +5,12 @@
 //! elsewhere. The papers' notions: κ is the room for extra attempts, ω what was handed out,
 //! MAX the bound per task, r the clones of a task.
 
+mod board;
 pub mod capacity;
 pub mod greedy;
 pub mod job_level;
+mod job_state;
 mod ln_sum;
-mod ranking;
+pub mod room;
+mod tournament;
 pub mod utility;

@@ -10,11 +10,15 @@ pub fn alpha_fair(p: f64, alpha: f64) -> f64 {
     if alpha.is_infinite() {
         return p;
     }
-    let exponent = 1.0 - alpha;
-    if exponent.abs() < LN_BAND {
+    if is_logarithm(alpha) {
         return libm::log(p);
     }
+    let exponent = 1.0 - alpha;
     libm::pow(p, exponent) / exponent
+}
+
+pub(super) fn is_logarithm(alpha: f64) -> bool {
+    (1.0 - alpha).abs() < LN_BAND
 }
 
 #[cfg(test)]

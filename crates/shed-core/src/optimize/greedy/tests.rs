@@ -1,4 +1,5 @@
 use super::*;
+use crate::estimate::pocd::probability;
 
 /// A straggler whose attempts all miss with ln probability `ln_miss`, clones too.
 fn straggler(ln_miss: f64) -> GreedyTask {

@@ -1,0 +1,187 @@
+//! A job while clones are handed out to its tasks.
+
+use crate::estimate::pareto::LN_CERTAIN;
+use crate::estimate::pocd::{TaskMiss, probability};
+use crate::optimize::greedy::{GreedyJob, GreedyStep, GreedyTask, JobOutcome};
+use crate::optimize::ln_sum::LnSum;
+
+/// A job with the clones that it was granted so far.
+#[derive(Debug, Clone)]
+pub(super) struct JobState {
+    tasks: Vec<TaskState>,
+    /// ln PoCD of every task, then of the rest.
+    ln_pocds: LnSum,
+    ln_pocd_before: f64,
+    /// How many tasks may still get clones.
+    open: usize,
+    /// Tasks that are impossible now and that one clone would make possible.
+    pub(super) rescues_needed: i64,
+    /// Whether a task is impossible and stays so.
+    pub(super) is_hopeless: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct TaskState {
+    miss: TaskMiss,
+    /// How many further clones it may still get.
+    clones_left: u32,
+}
+
+impl JobState {
+    /// `useless_too` also lets tasks have clones that can't help, as the papers' algorithm does.
+    pub(super) fn new(job: &GreedyJob, useless_too: bool) -> Self {
+        let tasks: Vec<TaskState> = job
+            .tasks
+            .iter()
+            .map(|task| TaskState::new(task, job.max_clones, useless_too))
+            .collect();
+        let rest = if job.ln_pocd_rest.is_nan() {
+            f64::NEG_INFINITY
+        } else {
+            job.ln_pocd_rest
+        };
+        let (mut rescues_needed, mut is_hopeless) = (0, is_impossible(rest));
+        let terms = tasks.iter().map(|task| {
+            let ln_pocd = task.miss.ln_pocd();
+            if is_impossible(ln_pocd) {
+                let rescuable = task.clones_left > 0 && task.miss.clone_can_help();
+                rescues_needed += i64::from(rescuable);
+                is_hopeless |= !rescuable;
+            }
+            ln_pocd
+        });
+        let ln_pocds = LnSum::new(terms.chain([rest]), tasks.len() + 1);
+        Self {
+            open: tasks.iter().filter(|task| task.clones_left > 0).count(),
+            ln_pocd_before: ln_pocds.total(),
+            tasks,
+            ln_pocds,
+            rescues_needed,
+            is_hopeless,
+        }
+    }
+
+    pub(super) fn ln_pocd(&self) -> f64 {
+        self.ln_pocds.total()
+    }
+
+    pub(super) fn tasks(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Whether any task may still get clones.
+    pub(super) fn is_open(&self) -> bool {
+        self.open > 0
+    }
+
+    pub(super) fn may_receive(&self, task: usize) -> bool {
+        self.tasks
+            .get(task)
+            .is_some_and(|task| task.clones_left > 0)
+    }
+
+    pub(super) fn task_ln_pocd(&self, task: usize) -> f64 {
+        self.ln_pocds.term(task)
+    }
+
+    /// What one more clone of the task adds to ln PoCD; +∞ when it makes an impossible task
+    /// possible.
+    pub(super) fn gain(&self, task: usize) -> f64 {
+        let task = self.tasks.get(task);
+        task.map_or(0.0, |task| task.miss.gain_of_one_more())
+    }
+
+    /// How many clones its tasks may still get altogether.
+    pub(super) fn clones_left(&self) -> i64 {
+        let tasks = self.tasks.iter();
+        tasks.map(|task| i64::from(task.clones_left)).sum()
+    }
+
+    pub(super) fn clones(&self) -> Vec<u32> {
+        self.tasks.iter().map(|task| task.miss.clones).collect()
+    }
+
+    /// What the task's last clone added to ln PoCD; absent if it was granted none.
+    pub(super) fn last_gain(&self, task: usize) -> Option<f64> {
+        let miss = self.tasks.get(task)?.miss;
+        let clones = miss.clones.checked_sub(1)?;
+        Some(TaskMiss { clones, ..miss }.gain_of_one_more())
+    }
+
+    /// Gives the task one clone and says what that adds. `job` is the job's position in the
+    /// input, for the record.
+    pub(super) fn grant(&mut self, job: usize, task: usize) -> GreedyStep {
+        let (before, task_gain) = (self.ln_pocd(), self.gain(task));
+        self.give(task);
+        let after = self.ln_pocd();
+        let (gain_ln_pocd, gain_pocd) = if is_impossible(after) {
+            (0.0, 0.0)
+        } else if is_impossible(before) {
+            (task_gain, probability(after))
+        } else {
+            (task_gain, probability(before) * libm::expm1(task_gain))
+        };
+        GreedyStep {
+            job,
+            task,
+            gain_ln_pocd,
+            gain_pocd,
+        }
+    }
+
+    /// Gives the task one clone.
+    pub(super) fn give(&mut self, task: usize) {
+        let was_impossible = is_impossible(self.task_ln_pocd(task));
+        if let Some(state) = self.tasks.get_mut(task) {
+            self.rescues_needed -= i64::from(was_impossible && state.miss.clone_can_help());
+            state.miss.clones += 1;
+            state.clones_left -= 1;
+            self.open -= usize::from(state.clones_left == 0);
+            self.ln_pocds.set(task, state.miss.ln_pocd());
+        }
+    }
+
+    /// Takes the task's last clone back.
+    pub(super) fn revoke(&mut self, task: usize) {
+        if let Some(state) = self.tasks.get_mut(task) {
+            self.open += usize::from(state.clones_left == 0);
+            state.clones_left += 1;
+            state.miss.clones -= 1;
+            let ln_pocd = state.miss.ln_pocd();
+            let is_rescue = is_impossible(ln_pocd) && state.miss.clone_can_help();
+            self.rescues_needed += i64::from(is_rescue);
+            self.ln_pocds.set(task, ln_pocd);
+        }
+    }
+
+    pub(super) fn outcome(&self) -> JobOutcome {
+        JobOutcome {
+            clones: self.clones(),
+            ln_pocd_before: self.ln_pocd_before,
+            ln_pocd_after: self.ln_pocd(),
+        }
+    }
+}
+
+impl TaskState {
+    fn new(task: &GreedyTask, max_clones: u32, useless_too: bool) -> Self {
+        // What is no number, or above 0, is a sure miss.
+        let miss = TaskMiss {
+            ln_miss_present: task.ln_miss_present.min(LN_CERTAIN),
+            ln_miss_per_clone: task.ln_miss_per_clone.min(LN_CERTAIN),
+            clones: 0,
+        };
+        let worthwhile = useless_too || miss.clone_can_help();
+        let clones_left = if task.may_receive_clones && worthwhile {
+            max_clones.saturating_sub(task.clones_alive)
+        } else {
+            0
+        };
+        Self { miss, clones_left }
+    }
+}
+
+/// Whether a ln PoCD stands for 0.
+pub(super) fn is_impossible(ln_pocd: f64) -> bool {
+    ln_pocd.is_infinite()
+}
