@@ -5,6 +5,7 @@
 //! elsewhere. The papers' notions: κ is the room for extra attempts, ω what was handed out,
 //! MAX the bound per task, r the clones of a task.
 
+pub mod alpha_fair;
 mod board;
 pub mod capacity;
 pub mod greedy;
