@@ -9,6 +9,7 @@ pub mod alpha_fair;
 mod board;
 pub mod capacity;
 pub mod greedy;
+pub mod incremental;
 pub mod job_level;
 mod job_state;
 mod ln_sum;

@@ -1,0 +1,341 @@
+//! The greedy's outcome kept up to date: when one task or the room changes, only what the change
+//! touches is decided again.
+
+use crate::optimize::board::{TaskKey, job_key};
+use crate::optimize::greedy::{
+    GreedyInput, GreedyJob, GreedyMode, GreedyTask, JobOutcome, Refusal, RefusalReason,
+};
+use crate::optimize::job_state::JobState;
+use crate::optimize::tournament::{ABSENT, TIE, Tournament};
+
+/// [`crate::optimize::greedy::alloc_task`] as a state that changes. After every change its clones
+/// are those that `alloc_task` gives from scratch, ties included.
+///
+/// Every mode merges *queues*: the clones of a job in its own order (or, in `Marginal`, those of
+/// a task), each with a key that never falls along the queue, and takes the κ clones of the
+/// lowest keys. What was taken is a prefix of each queue, so a change of one queue moves the
+/// others only by what it takes or leaves. Near the last key that was taken, where ties decide,
+/// clones are given back up to the next gap wider than a tie (a state that the greedy passes
+/// through, as everything before a gap is taken before anything behind it), and handed out
+/// anew by the greedy's own rule.
+///
+/// A change costs O(clones moved · log S), plus O(jobs) and O(tasks of the job). It is as slow as
+/// starting from scratch where very many keys tie at the end of the room.
+#[derive(Debug, Clone)]
+pub struct Incremental {
+    input: GreedyInput,
+    mode: GreedyMode,
+    jobs: Vec<Job>,
+    /// The key of each queue's next clone, and minus that of the last one taken.
+    next: Tournament,
+    last: Tournament,
+    omega: i64,
+}
+
+/// A job with the clones that it has.
+#[derive(Debug, Clone)]
+struct Job {
+    state: JobState,
+    order: Order,
+    /// The job's first queue.
+    first: usize,
+    /// Refused for good: hopeless, or the room is too small to make it possible.
+    refused: Option<RefusalReason>,
+    /// Clones that it takes to make it possible, counted before any is given.
+    rescues: i64,
+}
+
+/// The order of a job's clones.
+#[derive(Debug, Clone)]
+enum Order {
+    /// One queue for the job: its tasks ranked by their own key, and what was taken: the task,
+    /// and the job's key before.
+    OfJob {
+        key: TaskKey,
+        tasks: Tournament,
+        taken: Vec<(usize, f64)>,
+    },
+    /// One queue per task.
+    OfTasks,
+}
+
+impl Incremental {
+    /// From scratch. O(S + κ log S).
+    #[must_use]
+    pub fn new(input: GreedyInput, mode: GreedyMode) -> Self {
+        let mut jobs = Vec::with_capacity(input.jobs.len());
+        let mut queues = 0;
+        for job in &input.jobs {
+            let job = Job::new(job, mode, queues);
+            queues += job.queues();
+            jobs.push(job);
+        }
+        let next = jobs.iter().flat_map(Job::next_keys);
+        let mut all = Self {
+            next: Tournament::new(next, queues),
+            last: Tournament::new([], queues),
+            input,
+            mode,
+            jobs,
+            omega: 0,
+        };
+        all.replan();
+        all
+    }
+
+    /// Another κ.
+    pub fn set_kappa(&mut self, kappa: i64) {
+        self.input.kappa = kappa;
+        self.replan();
+    }
+
+    /// What is known of a task has changed. A place that does not exist is ignored.
+    pub fn set_task(&mut self, job: usize, task: usize, known: GreedyTask) {
+        let inputs = self.input.jobs.get_mut(job);
+        let held = inputs.and_then(|inputs| inputs.tasks.get_mut(task));
+        let Some(held) = held else {
+            return;
+        };
+        *held = known;
+        let level = self.next.lowest();
+        if let (Some(inputs), Some(held)) = (self.input.jobs.get(job), self.jobs.get_mut(job)) {
+            self.omega -= held.granted();
+            let old = std::mem::replace(held, Job::new(inputs, self.mode, held.first));
+            if old.refused == Some(RefusalReason::Capacity) && held.rescues > 0 {
+                held.refused = held.refused.or(old.refused);
+            }
+            held.restore(&old, task, level);
+            self.omega += held.granted();
+            self.rank(job);
+        }
+        self.replan();
+    }
+
+    /// ω: the clones handed out.
+    #[must_use]
+    pub fn omega(&self) -> i64 {
+        self.omega
+    }
+
+    /// What the job has; absent if there is no such job.
+    #[must_use]
+    pub fn job(&self, job: usize) -> Option<JobOutcome> {
+        self.jobs.get(job).map(|job| job.state.outcome())
+    }
+
+    /// The refused jobs, ascending.
+    #[must_use]
+    pub fn refused(&self) -> Vec<Refusal> {
+        let is_full = self.omega >= self.input.kappa;
+        let jobs = self.jobs.iter().enumerate();
+        jobs.filter_map(|(job, held)| {
+            let waits = is_full && held.state.is_open();
+            let reason = held.refused.or(waits.then_some(RefusalReason::Capacity))?;
+            Some(Refusal { job, reason })
+        })
+        .collect()
+    }
+
+    fn replan(&mut self) {
+        self.refuse_lost_jobs();
+        while self.omega > self.input.kappa.max(0) || self.is_unsettled() {
+            let Some(queue) = self.last.best() else {
+                break;
+            };
+            self.serve(queue, -1);
+        }
+        while self.omega < self.input.kappa {
+            let Some(queue) = self.next.best() else {
+                break;
+            };
+            self.serve(queue, 1);
+        }
+    }
+
+    /// Whether the last clone that was taken and the first that was not are within twice a tie;
+    /// twice, so that rounding within a queue can't matter.
+    fn is_unsettled(&self) -> bool {
+        let (last, next) = (-self.last.lowest(), self.next.lowest());
+        if next >= ABSENT || last <= -ABSENT {
+            return false;
+        }
+        if next.is_infinite() {
+            return true;
+        }
+        next - last <= 2.0 * TIE * last.abs().max(next.abs())
+    }
+
+    /// Impossible jobs come first, in their order, and each takes what makes it possible if there
+    /// is still so much room; otherwise it gets nothing at all. As printed in the paper, they
+    /// just take.
+    fn refuse_lost_jobs(&mut self) {
+        if self.mode == GreedyMode::Paper {
+            return;
+        }
+        let mut room = self.input.kappa.max(0);
+        for job in 0..self.jobs.len() {
+            let level = self.next.lowest();
+            let (Some(inputs), Some(held)) = (self.input.jobs.get(job), self.jobs.get_mut(job))
+            else {
+                return;
+            };
+            if held.rescues == 0 || held.refused == Some(RefusalReason::Hopeless) {
+                continue;
+            }
+            let is_lost = held.rescues > room;
+            if !is_lost {
+                room -= held.rescues;
+            }
+            if is_lost == held.refused.is_some() {
+                continue;
+            }
+            self.omega -= held.granted();
+            *held = Job::new(inputs, self.mode, held.first);
+            held.refused = is_lost.then_some(RefusalReason::Capacity);
+            held.catch_up(level);
+            self.omega += held.granted();
+            self.rank(job);
+        }
+    }
+
+    /// Takes (1) or gives back (−1) one clone of a queue.
+    fn serve(&mut self, queue: usize, clones: i64) {
+        self.omega += clones;
+        let job = self.jobs.partition_point(|job| job.first <= queue) - 1;
+        if let Some(held) = self.jobs.get_mut(job) {
+            let place = queue - held.first;
+            if clones > 0 {
+                held.take(place);
+            } else {
+                held.give_back(place);
+            }
+            self.rank_queue(job, place);
+        }
+    }
+
+    fn rank(&mut self, job: usize) {
+        let places = self.jobs.get(job).map_or(0, Job::queues);
+        for place in 0..places {
+            self.rank_queue(job, place);
+        }
+    }
+
+    fn rank_queue(&mut self, job: usize, place: usize) {
+        if let Some(held) = self.jobs.get(job) {
+            self.next.set(held.first + place, held.next_key(place));
+            // −∞ can be given back too, after everything else.
+            let last = held.last_key(place).map(|key| -key.max(f64::MIN));
+            self.last.set(held.first + place, last.unwrap_or(ABSENT));
+        }
+    }
+}
+
+impl Job {
+    fn new(job: &GreedyJob, mode: GreedyMode, first: usize) -> Self {
+        let state = JobState::new(job, mode == GreedyMode::Paper);
+        let of_job = |key: TaskKey| Order::OfJob {
+            tasks: key.rank(&state),
+            key,
+            taken: Vec::new(),
+        };
+        let order = match mode {
+            GreedyMode::Paper | GreedyMode::Guarded => of_job(TaskKey::Pocd),
+            GreedyMode::MaxMin => of_job(TaskKey::Gain),
+            GreedyMode::Marginal => Order::OfTasks,
+        };
+        let is_refused = state.is_hopeless && mode != GreedyMode::Paper;
+        Self {
+            rescues: state.rescues_needed,
+            refused: is_refused.then_some(RefusalReason::Hopeless),
+            state,
+            order,
+            first,
+        }
+    }
+
+    fn queues(&self) -> usize {
+        match self.order {
+            Order::OfJob { .. } => 1,
+            Order::OfTasks => self.state.tasks(),
+        }
+    }
+
+    fn next_keys(&self) -> impl Iterator<Item = f64> + '_ {
+        (0..self.queues()).map(|place| self.next_key(place))
+    }
+
+    /// [`ABSENT`] where no more is to be had.
+    fn next_key(&self, place: usize) -> f64 {
+        if self.refused.is_some() {
+            return ABSENT;
+        }
+        match self.order {
+            Order::OfJob { .. } => job_key(&self.state),
+            Order::OfTasks => TaskKey::Gain.of(&self.state, place),
+        }
+    }
+
+    /// The key with which the queue's last clone was taken.
+    fn last_key(&self, place: usize) -> Option<f64> {
+        match &self.order {
+            Order::OfJob { taken, .. } => taken.last().map(|&(_, key)| key),
+            Order::OfTasks => self.state.last_gain(place).map(|gain| -gain),
+        }
+    }
+
+    fn granted(&self) -> i64 {
+        self.state.clones().into_iter().map(i64::from).sum()
+    }
+
+    fn take(&mut self, place: usize) {
+        let before = self.state.ln_pocd();
+        match &mut self.order {
+            Order::OfJob { key, tasks, taken } => {
+                if let Some(task) = tasks.best() {
+                    taken.push((task, before));
+                    self.state.give(task);
+                    tasks.set(task, key.of(&self.state, task));
+                }
+            }
+            Order::OfTasks => self.state.give(place),
+        }
+    }
+
+    fn give_back(&mut self, place: usize) {
+        match &mut self.order {
+            Order::OfJob { key, tasks, taken } => {
+                if let Some((task, _)) = taken.pop() {
+                    self.state.revoke(task);
+                    tasks.set(task, key.of(&self.state, task));
+                }
+            }
+            Order::OfTasks => self.state.revoke(place),
+        }
+    }
+
+    /// Takes what `old` had, as far as the change of `task` leaves it in order, and what now
+    /// comes before `level`.
+    fn restore(&mut self, old: &Job, task: usize, level: f64) {
+        if matches!(self.order, Order::OfTasks) && self.refused.is_none() {
+            for (place, clones) in old.state.clones().into_iter().enumerate() {
+                for _ in 0..if place == task { 0 } else { clones } {
+                    self.take(place);
+                }
+            }
+        }
+        self.catch_up(level);
+    }
+
+    /// Takes every clone that comes before `level`, the lowest key that others wait with.
+    fn catch_up(&mut self, level: f64) {
+        for place in 0..self.queues() {
+            while self.next_key(place) < level {
+                self.take(place);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "incremental/tests.rs"]
+mod tests;
