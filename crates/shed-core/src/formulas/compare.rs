@@ -47,20 +47,13 @@ pub fn sort_with_ties<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> f64, tie: 
     }
 }
 
-/// The position of the candidate with the largest key; of those that tie with it the one with the
-/// least `tie`. Candidates are `(key, tie)` pairs; NaN is never the largest.
-#[must_use]
-pub fn largest<K: Ord + Copy>(candidates: &[(f64, K)]) -> Option<usize> {
-    let top = candidates
-        .iter()
-        .map(|&(key, _)| key)
-        .fold(f64::NEG_INFINITY, f64::max);
-    candidates
-        .iter()
-        .enumerate()
-        .filter(|(_, (key, _))| at_most(top, *key))
-        .min_by_key(|&(_, &(_, tie))| tie)
-        .map(|(position, _)| position)
+/// The candidate with the largest key in a scan: it replaces the one before only when its key is
+/// larger by more than the tolerance, so that the first of equals wins. Candidates are `(key,
+/// value)` pairs; NaN never wins.
+pub fn first_largest<T>(candidates: impl IntoIterator<Item = (f64, T)>) -> Option<T> {
+    let numbers = candidates.into_iter().filter(|(key, _)| !key.is_nan());
+    let best = numbers.reduce(|best, next| if is_less(best.0, next.0) { next } else { best });
+    best.map(|(_, value)| value)
 }
 
 #[cfg(test)]
@@ -104,9 +97,9 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_of_ties_is_the_one_with_the_least_second_key() {
-        assert_eq!(largest(&[(0.3, 5), (0.1 + 0.2, 4), (0.1, 1)]), Some(1));
-        assert_eq!(largest(&[(f64::NAN, 0), (-1.0, 1)]), Some(1));
-        assert_eq!(largest::<u32>(&[]), None);
+    fn the_first_of_equally_large_keys_wins() {
+        assert_eq!(first_largest([(0.1, 1), (0.3, 4), (0.1 + 0.2, 5)]), Some(4));
+        assert_eq!(first_largest([(f64::NAN, 0), (-1.0, 1)]), Some(1));
+        assert_eq!(first_largest::<u32>([]), None);
     }
 }

@@ -1,0 +1,209 @@
+//! Servers and jobs of one scheduling round, with what the round has started so far.
+
+use std::collections::VecDeque;
+
+use crate::formulas::cluster::{CpuMem, Launch, Server, total_capacity};
+use crate::formulas::dag::{DagError, Job, Task};
+
+/// What a round works on: servers and jobs by ascending id, so that the order in which they were
+/// given never matters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Board {
+    servers: Vec<Server>,
+    total: CpuMem,
+    jobs: Vec<Job>,
+    left_out: Vec<Job>,
+    /// Per job the pending tasks of its ready phases, lowest (phase, task) first. A round
+    /// finishes nothing, so no phase becomes ready in it.
+    waiting: Vec<VecDeque<(usize, usize)>>,
+}
+
+impl Board {
+    /// A round's state. Jobs with an unfinished phase that fits no empty server are left out.
+    ///
+    /// # Errors
+    ///
+    /// [`DagError`] if the phases of a job are no partial order.
+    pub fn new(servers: &[Server], jobs: &[Job]) -> Result<Self, DagError> {
+        let mut servers = servers.to_vec();
+        servers.sort_by_key(|server| server.id);
+        for job in jobs {
+            job.topological_order()?;
+        }
+        let mut jobs = jobs.to_vec();
+        jobs.sort_by_key(|job| job.id);
+        let (jobs, left_out): (Vec<Job>, Vec<Job>) =
+            jobs.into_iter().partition(|job| job.is_feasible(&servers));
+        Ok(Self {
+            total: total_capacity(&servers),
+            waiting: jobs.iter().map(waiting).collect(),
+            servers,
+            jobs,
+            left_out,
+        })
+    }
+
+    /// The servers, by id.
+    #[must_use]
+    pub fn servers(&self) -> &[Server] {
+        &self.servers
+    }
+
+    /// What all servers have.
+    #[must_use]
+    pub fn total(&self) -> &CpuMem {
+        &self.total
+    }
+
+    /// The jobs of the round, by id.
+    #[must_use]
+    pub fn jobs(&self) -> &[Job] {
+        &self.jobs
+    }
+
+    /// The jobs that are left out, by id.
+    #[must_use]
+    pub fn left_out(&self) -> &[Job] {
+        &self.left_out
+    }
+
+    /// The pending tasks of the ready phases of the job at `job`, as (phase, task), ascending.
+    pub fn waiting(&self, job: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.waiting.get(job).into_iter().flatten().copied()
+    }
+
+    /// The first pending task of the first ready phase that has one.
+    #[must_use]
+    pub fn candidate(&self, job: usize) -> Option<(usize, usize)> {
+        self.waiting(job).next()
+    }
+
+    /// What one copy of a task of this phase takes.
+    #[must_use]
+    pub fn demand(&self, job: usize, phase: usize) -> CpuMem {
+        self.jobs[job].phases[phase].demand
+    }
+
+    /// The position of the first server with room for `demand`.
+    #[must_use]
+    pub fn first_fit(&self, demand: &CpuMem) -> Option<usize> {
+        let has_room = |server: &Server| demand.fits(&server.free);
+        self.servers.iter().position(has_room)
+    }
+
+    /// Dominant share of what the copies of the job at `job` take.
+    #[must_use]
+    pub fn dominant_share(&self, job: usize) -> f64 {
+        self.jobs[job].usage().share_of(&self.total).largest()
+    }
+
+    /// What clones take, all copies but one of each task, those of left-out jobs included.
+    #[must_use]
+    pub fn clones_take(&self) -> CpuMem {
+        let jobs = self.jobs.iter().chain(&self.left_out);
+        let phases = jobs.flat_map(|job| &job.phases);
+        phases.fold(CpuMem::default(), |sum, phase| {
+            let copies = phase.tasks.iter().filter_map(Task::copies);
+            let clones: usize = copies.map(|copies| copies.saturating_sub(1)).sum();
+            sum.plus(&phase.demand.times(clones as f64))
+        })
+    }
+
+    /// Starts a copy of a task on the server at `server`, also if there is no room.
+    pub(super) fn launch(&mut self, job: usize, task: (usize, usize), server: usize) -> Launch {
+        let (phase, index) = task;
+        let demand = self.demand(job, phase);
+        let host = &mut self.servers[server];
+        host.free = host.free.minus(&demand);
+        match &mut self.jobs[job].phases[phase].tasks[index] {
+            Task::Running { hosts } => hosts.push(host.id),
+            first => {
+                *first = Task::Running {
+                    hosts: vec![host.id],
+                };
+                let waiting = &mut self.waiting[job];
+                if let Some(place) = waiting.iter().position(|&waiting| waiting == task) {
+                    waiting.remove(place);
+                }
+            }
+        }
+        Launch {
+            job: self.jobs[job].id,
+            phase,
+            task: index,
+            server: host.id,
+        }
+    }
+
+    /// Takes back the start of a first copy.
+    pub(super) fn withdraw(&mut self, job: usize, task: (usize, usize), server: usize) {
+        let (phase, index) = task;
+        let demand = self.demand(job, phase);
+        let host = &mut self.servers[server];
+        host.free = host.free.plus(&demand);
+        self.jobs[job].phases[phase].tasks[index] = Task::Pending;
+        let waiting = &mut self.waiting[job];
+        let place = waiting.partition_point(|&waiting| waiting < task);
+        waiting.insert(place, task);
+    }
+}
+
+fn waiting(job: &Job) -> VecDeque<(usize, usize)> {
+    let tasks = |phase: usize| {
+        job.phases[phase]
+            .with_copies(0)
+            .map(move |task| (phase, task))
+    };
+    job.ready().flat_map(tasks).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formulas::dag::tests::{job, phase};
+
+    fn server(id: u64, cpu: f64) -> Server {
+        let capacity = CpuMem { cpu, mem: cpu };
+        Server {
+            id,
+            capacity,
+            free: capacity,
+        }
+    }
+
+    #[test]
+    fn a_withdrawn_task_waits_at_its_old_place() {
+        let jobs = [job(1, vec![phase(5.0, &[], 3), phase(5.0, &[0], 1)])];
+        let mut board = Board::new(&[server(0, 4.0)], &jobs).unwrap();
+        let before = board.clone();
+        board.launch(0, (0, 1), 0);
+        assert_eq!(board.waiting(0).collect::<Vec<_>>(), [(0, 0), (0, 2)]);
+        assert_eq!(board.servers()[0].free, CpuMem { cpu: 3.0, mem: 3.0 });
+        board.withdraw(0, (0, 1), 0);
+        assert_eq!(board, before);
+    }
+
+    #[test]
+    fn only_copies_beyond_the_first_are_clones() {
+        let jobs = [job(1, vec![phase(5.0, &[], 2)])];
+        let mut board = Board::new(&[server(0, 4.0)], &jobs).unwrap();
+        for task in [0, 1, 1] {
+            board.launch(0, (0, task), 0);
+        }
+        assert_eq!(board.clones_take(), CpuMem { cpu: 1.0, mem: 1.0 });
+        assert_eq!(board.dominant_share(0), 0.75);
+    }
+
+    #[test]
+    fn a_job_that_fits_no_server_is_left_out_and_a_cycle_is_an_error() {
+        let mut big = job(1, vec![phase(5.0, &[], 1)]);
+        big.phases[0].demand.cpu = 9.0;
+        let board = Board::new(&[server(0, 4.0)], &[big.clone()]).unwrap();
+        assert_eq!((board.jobs().len(), board.left_out().len()), (0, 1));
+        big.phases[0].parents = vec![0];
+        assert_eq!(
+            Board::new(&[server(0, 4.0)], &[big]),
+            Err(DagError::Cycle { job: 1 })
+        );
+    }
+}
