@@ -220,3 +220,8 @@ pub fn float(value: f64) -> Value {
         Value::from(value)
     }
 }
+
+/// The elements of a list.
+pub fn items(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().unwrap().iter()
+}
