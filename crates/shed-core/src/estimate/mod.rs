@@ -10,8 +10,15 @@
 //! *Shed+* (TNSM 17(3), 2020, task-level speculation), *LASER* (ICCCN 2017), *DollyMP* (ICPP 2022)
 //! and *SCA/ESE* (Infocom 2015).
 
+pub mod empirical;
+pub mod fit;
+pub mod law;
+pub mod log_normal;
 pub mod pareto;
 pub mod pocd;
 pub mod progress;
+pub mod sample;
 pub mod shape;
+pub mod special;
 pub mod speedup;
+pub mod weibull;

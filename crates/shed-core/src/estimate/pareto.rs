@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::estimate::law::AttemptLaw;
+use crate::estimate::progress::{BETA_MAX, beta_from_remaining};
+
 /// ln of a probability of 1: the attempt surely misses.
 pub const LN_CERTAIN: f64 = 0.0;
 /// ln of a probability of 0: the attempt surely is in time.
@@ -16,29 +19,69 @@ pub struct ParetoLaw {
     pub beta: f64,
 }
 
-/// What is known of an attempt that runs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub enum Evidence {
-    /// It reports: `phi` of its work is done, 0…1.
-    Progress {
-        /// The share done.
-        phi: f64,
-    },
-    /// It never reported; `age` is the time since it started to process.
-    Silent {
-        /// Time since processing started, in the law's unit.
-        age: f64,
-    },
-}
+impl AttemptLaw for ParetoLaw {
+    fn ln_survival(&self, t: f64) -> f64 {
+        ln_miss(0.0, self.t_min, t, self.beta)
+    }
 
-impl ParetoLaw {
-    /// ln of the probability that an attempt of which `evidence` is known does not end within
-    /// `slack`. Shed, Shed+ Theorem 2 for one that reports, Pareto memory for a silent one.
-    #[must_use]
-    pub fn ln_miss(&self, evidence: Evidence, slack: f64) -> f64 {
-        match evidence {
-            Evidence::Progress { phi } => ln_miss(phi, self.t_min, slack, self.beta),
-            Evidence::Silent { age } => ln_miss_silent(age, self.t_min, slack, self.beta),
+    fn ln_residual_survival(&self, age: f64, wait: f64) -> f64 {
+        ln_miss_silent(age, self.t_min, wait, self.beta)
+    }
+
+    fn ln_density(&self, t: f64) -> f64 {
+        if t >= self.t_min && self.t_min > 0.0 && self.beta > 0.0 && self.beta.is_finite() {
+            libm::log(self.beta / t) + self.ln_survival(t)
+        } else {
+            f64::NEG_INFINITY
+        }
+    }
+
+    fn mean(&self) -> f64 {
+        self.mean_residual(0.0)
+    }
+
+    fn mean_residual(&self, age: f64) -> f64 {
+        let Self { t_min, beta } = *self;
+        if beta.is_infinite() {
+            (t_min - age).max(0.0)
+        } else if beta <= 1.0 {
+            f64::INFINITY
+        } else if age >= t_min {
+            age / (beta - 1.0)
+        } else {
+            t_min * beta / (beta - 1.0) - age
+        }
+    }
+
+    fn quantile(&self, ln_tail: f64) -> f64 {
+        if ln_tail >= 0.0 {
+            self.t_min
+        } else if self.beta > 0.0 {
+            // The product in logs: 0·∞ is none.
+            libm::exp(libm::log(self.t_min) - ln_tail / self.beta)
+        } else {
+            f64::INFINITY
+        }
+    }
+
+    fn scaled(&self, share: f64) -> Self {
+        Self {
+            t_min: if share < 0.0 { 0.0 } else { share * self.t_min },
+            ..*self
+        }
+    }
+
+    fn minimum(&self) -> f64 {
+        self.t_min
+    }
+
+    /// [S+] (14) changes the shape and not the scale.
+    fn predicted(&self, phi: f64, t_rem: f64) -> Self {
+        let beta = beta_from_remaining(Some(t_rem), phi, self.t_min, BETA_MAX);
+        Self {
+            // None: all is done.
+            beta: beta.unwrap_or(BETA_MAX),
+            ..self.scaled(1.0 - phi)
         }
     }
 }
@@ -98,6 +141,7 @@ fn ln_power(base: f64, beta: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::estimate::law::Evidence;
 
     #[test]
     fn a_finished_attempt_is_in_time_even_after_the_deadline() {

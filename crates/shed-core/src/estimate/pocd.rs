@@ -3,7 +3,9 @@
 //! A task is in time unless all its attempts miss, a job is in time when all its tasks are;
 //! attempts are taken as independent (Shed (1), (2)).
 
-use crate::estimate::pareto::{Evidence, LN_CERTAIN, ParetoLaw, ln_miss};
+use crate::estimate::law::{AttemptLaw, Evidence};
+use crate::estimate::pareto::LN_CERTAIN;
+use crate::estimate::special::ln_one_minus_exp;
 
 /// ln of a task's PoCD, `ln(1 − e^ln_miss)`, given ln P(all its attempts miss).
 ///
@@ -11,13 +13,7 @@ use crate::estimate::pareto::{Evidence, LN_CERTAIN, ParetoLaw, ln_miss};
 /// success (result −0 … tiny). An argument above 0 or NaN counts as a sure miss.
 #[must_use]
 pub fn ln_task_pocd(ln_miss: f64) -> f64 {
-    if ln_miss <= -std::f64::consts::LN_2 {
-        libm::log1p(-libm::exp(ln_miss))
-    } else if ln_miss < 0.0 {
-        libm::log(-libm::expm1(ln_miss))
-    } else {
-        f64::NEG_INFINITY
-    }
+    ln_one_minus_exp(ln_miss)
 }
 
 /// ln of a job's PoCD, given for each task ln P(all its attempts miss); 0 for no tasks.
@@ -139,9 +135,9 @@ impl MixedAttempts {
     /// ln P(all attempts miss) with `slack` until the deadline, of which a clone loses
     /// `overhead` (δ) to its launch. The papers' case is `overhead` 0.
     #[must_use]
-    pub fn ln_miss(&self, law: &ParetoLaw, slack: f64, overhead: f64) -> f64 {
+    pub fn ln_miss(&self, law: &impl AttemptLaw, slack: f64, overhead: f64) -> f64 {
         let original = law.ln_miss(self.original, slack);
-        let clone = |phi| ln_miss(phi, law.t_min, slack - overhead, law.beta);
+        let clone = |phi| law.ln_miss(Evidence::Progress { phi }, slack - overhead);
         original
             + repeated(self.restarts, clone(0.0))
             + repeated(self.resumes, clone(self.phi_resume))
@@ -151,7 +147,7 @@ impl MixedAttempts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::pareto::LN_IMPOSSIBLE;
+    use crate::estimate::pareto::{LN_IMPOSSIBLE, ln_miss};
 
     #[test]
     fn the_papers_model_gives_its_known_pocd_table() {

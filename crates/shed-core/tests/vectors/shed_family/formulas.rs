@@ -1,7 +1,8 @@
 //! The cases that check one formula.
 
 use serde_json::{Value, json};
-use shed_core::estimate::pareto::{Evidence, ParetoLaw, ln_miss, ln_miss_silent, miss};
+use shed_core::estimate::law::Evidence;
+use shed_core::estimate::pareto::{ParetoLaw, ln_miss, ln_miss_silent, miss};
 use shed_core::estimate::pocd::{
     MixedAttempts, ln_job_pocd, ln_job_pocd_uniform, ln_task_pocd, probability,
 };

@@ -1,0 +1,51 @@
+//! Fits of every law to a sample with running attempts, and the choice between them.
+
+use crate::estimate::empirical::EmpiricalLaw;
+use crate::estimate::law::{Law, LawKind};
+use crate::estimate::pareto::ParetoLaw;
+use crate::estimate::progress::BETA_MAX;
+use crate::estimate::sample::Sample;
+
+mod choice;
+mod log_normal;
+mod moments;
+mod weibull;
+
+pub use choice::{Candidate, FitReport, fit};
+pub use moments::from_moments;
+
+/// The law of that kind of the largest likelihood, given that running attempts exceed their
+/// ages; `None` if none has ended.
+///
+/// The scale grows with the times and shapes don't: the fit of c times the sample is the law of
+/// c·T.
+#[must_use]
+pub fn max_likelihood(kind: LawKind, sample: &Sample) -> Option<Law> {
+    match kind {
+        LawKind::Pareto => pareto(sample).map(Law::from),
+        LawKind::LogNormal => log_normal::fit(sample).map(Law::from),
+        LawKind::Weibull => weibull::fit(sample).map(Law::from),
+        LawKind::Empirical => EmpiricalLaw::fit(sample).map(Law::from),
+    }
+}
+
+/// t_min is the least ended time and β = d/S, with d ended attempts and S = Σ ln(t/t_min) over
+/// ended and running ones beyond it; at most [`BETA_MAX`]. [`crate::estimate::shape::fit`] is the
+/// same with a prior, and without the attempt that set t_min in d, so that β is unbiased.
+fn pareto(sample: &Sample) -> Option<ParetoLaw> {
+    let t_min = sample.ended().next()?;
+    let ln_t_min = libm::log(t_min);
+    let beyond = sample.observations().iter();
+    let excess: f64 = beyond
+        .map(|seen| (libm::log(seen.time) - ln_t_min).max(0.0))
+        .sum();
+    let beta = if excess > 0.0 {
+        (sample.ended_count() as f64 / excess).min(BETA_MAX)
+    } else {
+        BETA_MAX
+    };
+    Some(ParetoLaw { t_min, beta })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+use super::*;
+use crate::estimate::law::AttemptLaw;
+use crate::estimate::log_normal::LogNormalLaw;
+use crate::estimate::weibull::WeibullLaw;
+
+fn log_normal() -> Law {
+    LogNormalLaw::new(libm::log(100.0), 0.6).unwrap().into()
+}
+
+fn weibull() -> Law {
+    WeibullLaw::new(libm::log(100.0), 2.5).unwrap().into()
+}
+
+fn pareto_law() -> Law {
+    let (t_min, beta) = (100.0, 1.8);
+    ParetoLaw { t_min, beta }.into()
+}
+
+/// The law's quantiles, a sample without luck.
+fn quantiles(law: &Law, count: u32) -> Sample {
+    Sample::default().with_pseudo_attempts(law, count)
+}
+
+/// The same seen before the slowest `share` has ended.
+fn seen_early(sample: &Sample, share: f64) -> Sample {
+    let ended: Vec<f64> = sample.ended().collect();
+    let kept = ((1.0 - share) * ended.len() as f64) as usize;
+    let running = vec![ended[kept]; ended.len() - kept];
+    Sample::new(&ended[..kept], &running)
+}
+
+/// At no time is the ln survival off by more than the tolerance, relatively.
+fn assert_like(got: &Law, wanted: &Law, tolerance: f64) {
+    for tail in [0.9, 0.5, 0.1, 0.01] {
+        let ln_tail = libm::log(tail);
+        let t = wanted.quantile(ln_tail);
+        let ratio = got.ln_survival(t) / ln_tail;
+        assert!(
+            (ratio - 1.0).abs() < tolerance,
+            "{got:?} at {tail}: {ratio}"
+        );
+    }
+}
+
+#[test]
+fn a_perfect_sample_gives_its_law_back() {
+    for law in [pareto_law(), log_normal(), weibull()] {
+        let fitted = max_likelihood(law.kind(), &quantiles(&law, 5000)).unwrap();
+        assert_like(&fitted, &law, 0.02);
+        let empirical = max_likelihood(LawKind::Empirical, &quantiles(&law, 5000)).unwrap();
+        assert_like(&empirical, &law, 0.02);
+    }
+}
+
+#[test]
+fn running_attempts_keep_the_tail_from_being_underestimated() {
+    for law in [pareto_law(), log_normal(), weibull()] {
+        let early = seen_early(&quantiles(&law, 5000), 0.4);
+        assert_like(&max_likelihood(law.kind(), &early).unwrap(), &law, 0.03);
+        let ended: Vec<f64> = early.ended().collect();
+        let naive = max_likelihood(law.kind(), &Sample::new(&ended, &[])).unwrap();
+        let far = law.quantile(libm::log(0.01));
+        assert!(naive.ln_survival(far) < 2.0 * law.ln_survival(far));
+    }
+}
+
+#[test]
+fn likelihood_is_largest_at_the_fit() {
+    for law in [log_normal(), weibull()] {
+        let early = seen_early(&quantiles(&law, 200), 0.3);
+        let fitted = max_likelihood(law.kind(), &early).unwrap();
+        let best = early.ln_likelihood(&fitted);
+        for (scale, shape) in [(1.01, 1.0), (0.99, 1.0), (1.0, 1.02), (1.0, 0.98)] {
+            let other: Law = match &fitted {
+                Law::LogNormal(f) => {
+                    let moved = LogNormalLaw::new(f.mu() + libm::log(scale), f.sigma() * shape);
+                    moved.unwrap().into()
+                }
+                Law::Weibull(f) => {
+                    let moved = WeibullLaw::new(f.ln_scale() + libm::log(scale), f.shape() * shape);
+                    moved.unwrap().into()
+                }
+                other => panic!("{other:?}"),
+            };
+            assert!(
+                early.ln_likelihood(&other) < best,
+                "{fitted:?} {scale} {shape}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_law_that_a_running_job_came_from_is_chosen() {
+    for law in [pareto_law(), log_normal(), weibull()] {
+        let report = fit(&seen_early(&quantiles(&law, 300), 0.3));
+        assert_eq!(report.best.unwrap().kind(), law.kind());
+    }
+}
+
+#[test]
+fn of_a_job_that_was_seen_whole_the_empirical_law_is_chosen() {
+    let sample = quantiles(&log_normal(), 20);
+    assert_eq!(fit(&sample).best.unwrap().kind(), LawKind::Empirical);
+    let fewer = quantiles(&log_normal(), 19);
+    assert_ne!(fit(&fewer).best.unwrap().kind(), LawKind::Empirical);
+}
+
+#[test]
+fn a_report_has_every_law_and_the_tail() {
+    let report = fit(&quantiles(&pareto_law(), 2000));
+    let kinds: Vec<_> = report.candidates.iter().map(|c| c.law.kind()).collect();
+    assert_eq!(kinds, LawKind::ALL);
+    assert!((report.tail_exponent.unwrap() / 1.8 - 1.0).abs() < 0.05);
+    for candidate in &report.candidates {
+        assert_eq!(
+            candidate.aic().is_none(),
+            candidate.law.kind() == LawKind::Empirical
+        );
+    }
+    let least = report
+        .candidates
+        .iter()
+        .filter_map(Candidate::aic)
+        .fold(f64::MAX, f64::min);
+    assert_eq!(report.candidates[0].aic(), Some(least));
+}
+
+#[test]
+fn without_an_ended_attempt_nothing_is_fitted() {
+    let report = fit(&Sample::new(&[], &[10.0, 20.0]));
+    assert!(report.candidates.is_empty() && report.best.is_none());
+    assert_eq!(report.tail_exponent, None);
+}
+
+#[test]
+fn equal_times_give_the_narrowest_laws() {
+    let sample = Sample::new(&[30.0, 30.0, 30.0], &[]);
+    for candidate in fit(&sample).candidates {
+        let law = candidate.law;
+        assert!(law.ln_survival(29.0) > -0.04, "{law:?}");
+        assert!(law.quantile(libm::log(0.5)) < 30.5, "{law:?}");
+    }
+}
+
+#[test]
+fn laws_from_moments_have_these_moments() {
+    for kind in [LawKind::Pareto, LawKind::LogNormal, LawKind::Weibull] {
+        for (mean, deviation) in [(200.0, 20.0), (200.0, 200.0), (3.0, 9.0)] {
+            let law = from_moments(kind, mean, deviation).unwrap();
+            assert!((law.mean() / mean - 1.0).abs() < 1e-9, "{law:?}");
+            assert!(
+                (variance(&law).sqrt() / deviation - 1.0).abs() < 1e-6,
+                "{law:?}"
+            );
+        }
+    }
+}
+
+/// Var T in closed form.
+fn variance(law: &Law) -> f64 {
+    let mean = law.mean();
+    match law {
+        Law::Pareto(law) => mean * mean / (law.beta * (law.beta - 2.0)),
+        Law::LogNormal(law) => mean * mean * libm::expm1(law.sigma() * law.sigma()),
+        Law::Weibull(law) => {
+            let gamma = |moment: f64| libm::tgamma(1.0 + moment / law.shape());
+            let scale = libm::exp(law.ln_scale());
+            scale * scale * (gamma(2.0) - gamma(1.0) * gamma(1.0))
+        }
+        Law::Empirical(_) => panic!("has no closed form"),
+    }
+}
+
+#[test]
+fn moments_that_no_law_has_give_none() {
+    for (mean, deviation) in [
+        (0.0, 1.0),
+        (1.0, -1.0),
+        (f64::NAN, 1.0),
+        (1.0, f64::INFINITY),
+    ] {
+        assert_eq!(from_moments(LawKind::Weibull, mean, deviation), None);
+    }
+    assert_eq!(from_moments(LawKind::Empirical, 1.0, 1.0), None);
+}

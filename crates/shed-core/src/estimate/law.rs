@@ -1,0 +1,249 @@
+//! The law of attempt times, as every policy reads it.
+
+use std::fmt;
+
+use crate::estimate::empirical::EmpiricalLaw;
+use crate::estimate::log_normal::LogNormalLaw;
+use crate::estimate::pareto::{LN_CERTAIN, LN_IMPOSSIBLE, ParetoLaw};
+use crate::estimate::weibull::WeibullLaw;
+
+/// What is known of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Evidence {
+    /// `phi` of its work is done, 0…1, and its speed from now on is drawn afresh: the papers'
+    /// model of every attempt, and that of one that is launched now.
+    Progress {
+        /// The share done.
+        phi: f64,
+    },
+    /// `phi` of its work is done, and at its rate it needs `t_rem` more on the mean.
+    Predicted {
+        /// The share done.
+        phi: f64,
+        /// Expected remaining time, in the law's unit.
+        t_rem: f64,
+    },
+    /// It never reported; `age` is the time since it started to process, negative for one that
+    /// starts only later.
+    Silent {
+        /// Time since processing started, in the law's unit.
+        age: f64,
+    },
+}
+
+/// The law of the time T that an attempt takes for a whole task, in seconds or any one unit.
+///
+/// Probabilities are natural logarithms in `[-∞, 0]`. No method returns NaN for a finite
+/// argument, and survival never rises with time. The fastest of n independent attempts survives
+/// with n times the ln survival of one.
+pub trait AttemptLaw: Sized {
+    /// ln P(T > t); 0 up to the minimum.
+    fn ln_survival(&self, t: f64) -> f64;
+
+    /// ln P(T > age + wait | T > age). A `wait` or an end of the wait at or before 0 is a sure
+    /// survival, and so is an age that the law holds for impossible: it is refuted, and nothing
+    /// speaks for a near end.
+    fn ln_residual_survival(&self, age: f64, wait: f64) -> f64;
+
+    /// ln of the density at `t`; −∞ where there is none.
+    fn ln_density(&self, t: f64) -> f64;
+
+    /// E[T]; infinite for a tail too heavy to have one.
+    fn mean(&self) -> f64;
+
+    /// E[T − age | T > age].
+    fn mean_residual(&self, age: f64) -> f64;
+
+    /// The time that is exceeded with probability e^`ln_tail`: the median for −ln 2.
+    fn quantile(&self, ln_tail: f64) -> f64;
+
+    /// The law of `share`·T: that of an attempt which has this share of a task to do; a negative
+    /// one counts as 0.
+    #[must_use]
+    fn scaled(&self, share: f64) -> Self;
+
+    /// The largest time that is surely exceeded, or 0.
+    fn minimum(&self) -> f64;
+
+    /// The law of the remaining time of an attempt that has done `phi` and at its rate needs
+    /// `t_rem` more: this law, brought to that mean. Without a finite mean, that of the share
+    /// left.
+    #[must_use]
+    fn predicted(&self, phi: f64, t_rem: f64) -> Self {
+        let mean = self.mean();
+        let share = if mean > 0.0 && mean.is_finite() && t_rem.is_finite() {
+            t_rem / mean
+        } else {
+            1.0 - phi
+        };
+        self.scaled(share)
+    }
+
+    /// ln P(an attempt of which `evidence` is known does not end within `slack`).
+    ///
+    /// The order of the cases matters: done is done, even after the deadline; then no time left
+    /// is a miss; then the law says. [S], [S+] Theorem 2 for `Progress`, [S+] (14) and its like
+    /// in other laws for `Predicted`, the law's memory for `Silent`.
+    fn ln_miss(&self, evidence: Evidence, slack: f64) -> f64 {
+        let remaining = match evidence {
+            Evidence::Progress { phi } | Evidence::Predicted { phi, .. } if phi >= 1.0 => {
+                return LN_IMPOSSIBLE;
+            }
+            _ if slack <= 0.0 => return LN_CERTAIN,
+            Evidence::Silent { age } => return self.ln_residual_survival(age, slack),
+            Evidence::Progress { phi } => self.scaled(1.0 - phi),
+            Evidence::Predicted { phi, t_rem } => self.predicted(phi, t_rem),
+        };
+        remaining.ln_survival(slack)
+    }
+}
+
+/// Which family a law belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LawKind {
+    /// [`ParetoLaw`].
+    Pareto,
+    /// [`LogNormalLaw`].
+    LogNormal,
+    /// [`WeibullLaw`].
+    Weibull,
+    /// [`EmpiricalLaw`].
+    Empirical,
+}
+
+impl LawKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Pareto,
+        Self::LogNormal,
+        Self::Weibull,
+        Self::Empirical,
+    ];
+
+    /// The name in settings and reports.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Pareto => "pareto",
+            Self::LogNormal => "log-normal",
+            Self::Weibull => "weibull",
+            Self::Empirical => "empirical",
+        }
+    }
+}
+
+impl fmt::Display for LawKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.label())
+    }
+}
+
+/// A law of any family. Cheap to clone.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Law {
+    /// Heavy tail, sharp least time: the papers' law.
+    Pareto(ParetoLaw),
+    /// ln T is normal: multiplied effects.
+    LogNormal(LogNormalLaw),
+    /// Exponential and lighter or heavier.
+    Weibull(WeibullLaw),
+    /// What was seen, with a tail beyond.
+    Empirical(EmpiricalLaw),
+}
+
+impl Law {
+    /// Its family.
+    #[must_use]
+    pub fn kind(&self) -> LawKind {
+        match self {
+            Self::Pareto(_) => LawKind::Pareto,
+            Self::LogNormal(_) => LawKind::LogNormal,
+            Self::Weibull(_) => LawKind::Weibull,
+            Self::Empirical(_) => LawKind::Empirical,
+        }
+    }
+}
+
+/// Calls a method of whichever law it is.
+macro_rules! delegate {
+    ($self:ident, $law:ident => $call:expr) => {
+        match $self {
+            Law::Pareto($law) => $call,
+            Law::LogNormal($law) => $call,
+            Law::Weibull($law) => $call,
+            Law::Empirical($law) => $call,
+        }
+    };
+}
+
+impl AttemptLaw for Law {
+    fn ln_survival(&self, t: f64) -> f64 {
+        delegate!(self, law => law.ln_survival(t))
+    }
+
+    fn ln_residual_survival(&self, age: f64, wait: f64) -> f64 {
+        delegate!(self, law => law.ln_residual_survival(age, wait))
+    }
+
+    fn ln_density(&self, t: f64) -> f64 {
+        delegate!(self, law => law.ln_density(t))
+    }
+
+    fn mean(&self) -> f64 {
+        delegate!(self, law => law.mean())
+    }
+
+    fn mean_residual(&self, age: f64) -> f64 {
+        delegate!(self, law => law.mean_residual(age))
+    }
+
+    fn quantile(&self, ln_tail: f64) -> f64 {
+        delegate!(self, law => law.quantile(ln_tail))
+    }
+
+    fn scaled(&self, share: f64) -> Self {
+        delegate!(self, law => law.scaled(share).into())
+    }
+
+    fn minimum(&self) -> f64 {
+        delegate!(self, law => law.minimum())
+    }
+
+    fn predicted(&self, phi: f64, t_rem: f64) -> Self {
+        delegate!(self, law => law.predicted(phi, t_rem).into())
+    }
+}
+
+impl From<ParetoLaw> for Law {
+    fn from(law: ParetoLaw) -> Self {
+        Self::Pareto(law)
+    }
+}
+
+impl From<LogNormalLaw> for Law {
+    fn from(law: LogNormalLaw) -> Self {
+        Self::LogNormal(law)
+    }
+}
+
+impl From<WeibullLaw> for Law {
+    fn from(law: WeibullLaw) -> Self {
+        Self::Weibull(law)
+    }
+}
+
+impl From<EmpiricalLaw> for Law {
+    fn from(law: EmpiricalLaw) -> Self {
+        Self::Empirical(law)
+    }
+}
+
+/// ln of a share of a task, finite whatever it is; what is no number counts as very much.
+pub(crate) fn ln_share(share: f64) -> f64 {
+    let finite = if share < f64::MAX {
+        share.max(f64::MIN_POSITIVE)
+    } else {
+        f64::MAX
+    };
+    libm::log(finite)
+}

@@ -1,0 +1,159 @@
+//! What was seen of attempt times: those that ended, and those that still run and are known only
+//! to take longer than their age.
+
+use crate::estimate::law::AttemptLaw;
+
+/// One attempt.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Observation {
+    /// Its whole time, or its age.
+    pub time: f64,
+    /// Whether it ended; otherwise it is censored from the right at `time`.
+    pub ended: bool,
+}
+
+/// A sample of attempt times in one unit, ascending; at equal times ended ones first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Sample {
+    observations: Vec<Observation>,
+}
+
+impl Sample {
+    /// From the times of `ended` attempts and the ages of `running` ones; what is not positive
+    /// and finite is left out.
+    #[must_use]
+    pub fn new(ended: &[f64], running: &[f64]) -> Self {
+        let of = |ended: bool| move |&time: &f64| Observation { time, ended };
+        let ended = ended.iter().map(of(true));
+        let running = running.iter().map(of(false));
+        Self::from_observations(ended.chain(running))
+    }
+
+    /// From any order; what is not positive and finite is left out.
+    #[must_use]
+    pub fn from_observations(observations: impl IntoIterator<Item = Observation>) -> Self {
+        let usable = |seen: &Observation| seen.time > 0.0 && seen.time.is_finite();
+        let mut observations: Vec<_> = observations.into_iter().filter(usable).collect();
+        observations
+            .sort_by(|a, b| (a.time.total_cmp(&b.time)).then_with(|| b.ended.cmp(&a.ended)));
+        Self { observations }
+    }
+
+    /// The same with `count` further ended attempts: the quantiles of `law` at (i − ½)/count.
+    /// They pull a fit towards `law` as much as `count` attempts seen would, in any family.
+    #[must_use]
+    pub fn with_pseudo_attempts(&self, law: &impl AttemptLaw, count: u32) -> Self {
+        let tail = |i: u32| (f64::from(i) + 0.5) / f64::from(count);
+        let pseudo = (0..count).map(|i| Observation {
+            time: law.quantile(libm::log(tail(i))),
+            ended: true,
+        });
+        Self::from_observations(self.observations.iter().copied().chain(pseudo))
+    }
+
+    /// All of them, ascending.
+    #[must_use]
+    pub fn observations(&self) -> &[Observation] {
+        &self.observations
+    }
+
+    /// The times of those that ended, ascending.
+    pub fn ended(&self) -> impl DoubleEndedIterator<Item = f64> + '_ {
+        let ended = self.observations.iter().filter(|seen| seen.ended);
+        ended.map(|seen| seen.time)
+    }
+
+    /// The ages of those that run, ascending.
+    pub fn running(&self) -> impl Iterator<Item = f64> + '_ {
+        let running = self.observations.iter().filter(|seen| !seen.ended);
+        running.map(|seen| seen.time)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.observations.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.observations.is_empty()
+    }
+
+    /// How many ended.
+    #[must_use]
+    pub fn ended_count(&self) -> usize {
+        self.ended().count()
+    }
+
+    /// ln of the likelihood of `law`: densities of those that ended, survivals of those that
+    /// run. −∞ where the law holds one for impossible.
+    #[must_use]
+    pub fn ln_likelihood(&self, law: &impl AttemptLaw) -> f64 {
+        let terms = self.observations.iter().map(|seen| {
+            if seen.ended {
+                law.ln_density(seen.time)
+            } else {
+                law.ln_survival(seen.time)
+            }
+        });
+        terms.sum()
+    }
+
+    /// The exponent of the far tail by Hill's estimator with censoring: of the `count` longest
+    /// that ended, their number over Σ ln(t/u) of all beyond u, the next shorter one that ended.
+    /// `None` with fewer ended attempts, or if none lies above u.
+    #[must_use]
+    pub fn hill(&self, count: usize) -> Option<f64> {
+        let threshold = self.ended().rev().nth(count)?;
+        let beyond = self.observations.iter().rev();
+        let beyond = beyond.take_while(|seen| seen.time > threshold);
+        let excess: f64 = beyond.map(|seen| ln_ratio(seen.time, threshold)).sum();
+        (excess > 0.0).then(|| count as f64 / excess)
+    }
+}
+
+/// ln(a/b), also where the quotient would overflow.
+fn ln_ratio(a: f64, b: f64) -> f64 {
+    libm::log(a) - libm::log(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::pareto::ParetoLaw;
+
+    #[test]
+    fn a_sample_is_in_order_and_free_of_nonsense() {
+        let sample = Sample::new(&[3.0, f64::NAN, 1.0, -1.0], &[3.0, 0.0, 2.0, f64::INFINITY]);
+        let seen: Vec<_> = sample
+            .observations()
+            .iter()
+            .map(|s| (s.time, s.ended))
+            .collect();
+        assert_eq!(seen, [(1.0, true), (2.0, false), (3.0, true), (3.0, false)]);
+        assert_eq!((sample.len(), sample.ended_count()), (4, 2));
+    }
+
+    #[test]
+    fn hill_reads_the_exponent_of_a_pareto_tail_with_and_without_censoring() {
+        let law = ParetoLaw {
+            t_min: 10.0,
+            beta: 1.7,
+        };
+        let all = Sample::default().with_pseudo_attempts(&law, 20_000);
+        assert!((all.hill(1000).unwrap() / 1.7 - 1.0).abs() < 0.01);
+        let limit = law.quantile(libm::log(0.01));
+        let ended: Vec<f64> = all.ended().filter(|&time| time < limit).collect();
+        let running = vec![limit; all.len() - ended.len()];
+        let censored = Sample::new(&ended, &running).hill(1000).unwrap();
+        assert!((censored / 1.7 - 1.0).abs() < 0.01, "{censored}");
+    }
+
+    #[test]
+    fn without_enough_or_different_times_there_is_no_tail() {
+        assert_eq!(Sample::new(&[1.0, 2.0], &[]).hill(2), None);
+        assert_eq!(Sample::new(&[2.0, 2.0, 2.0], &[]).hill(2), None);
+    }
+}
