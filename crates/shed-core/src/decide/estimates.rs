@@ -12,6 +12,9 @@ use crate::snapshot::{
 };
 use crate::time::Instant;
 
+/// A median of fewer attempts says little about what is usual.
+const REPORTS_MIN: usize = 3;
+
 /// One live attempt.
 #[derive(Debug, Clone)]
 pub(crate) struct AttemptEstimate {
@@ -100,6 +103,21 @@ impl AttemptEstimate {
         self.remaining = Some(remaining);
         self.total = Some(total);
         self.progress = (1.0 - remaining / total).clamp(last, 1.0);
+    }
+
+    /// Weighs its own total against that of its job's median attempt, times its node's usual
+    /// slowness: as geometric means, by what each rests on in tasks.
+    fn shrink(&mut self, median: f64, ln_node: f64, prior: f64) {
+        let (Some(total), Some(remaining)) = (self.total, self.remaining) else {
+            return;
+        };
+        let own = self.own_progress();
+        let surplus = libm::log(total / median) - ln_node;
+        let factor = libm::exp(-surplus * prior / (own + prior));
+        if factor.is_finite() {
+            self.total = Some(total * factor);
+            self.remaining = Some(remaining * factor);
+        }
     }
 
     /// With the law of the job: eq. 14 for an attempt that reports, Pareto memory (spec 7.1)
@@ -223,7 +241,7 @@ impl<'a> JobEstimate<'a> {
         job: &'a JobSnapshot,
         running: &[&'a TaskSnapshot],
     ) -> Self {
-        let mut tasks: Vec<TaskEstimate<'a>> = running
+        let tasks: Vec<TaskEstimate<'a>> = running
             .iter()
             .map(|&task| TaskEstimate {
                 task,
@@ -235,26 +253,55 @@ impl<'a> JobEstimate<'a> {
             })
             .collect();
         let slack = job.deadline.map(|deadline| deadline.since(now).seconds());
-        let (law, mean_run) = learn(job, &tasks);
         let mut reported = 0.0;
-        for task in &mut tasks {
+        for task in &tasks {
             let furthest = task.attempts.iter().filter(|attempt| attempt.reports());
             reported += furthest.map(|a| a.progress).fold(0.0, f64::max);
-            for attempt in &mut task.attempts {
-                match &law {
-                    Some(law) => attempt.judge(law, slack),
-                    None => attempt.remaining = None,
-                }
-            }
         }
         let total = f64::from(job.rules.completions.max(1));
         Self {
             slack,
-            law,
-            mean_run,
+            law: None,
+            mean_run: None,
             tasks,
             progress: (f64::from(job.done.len()) + reported) / total,
         }
+    }
+
+    /// Learns the job's law and judges each attempt by it. `ln_ratios` is what is believed about
+    /// nodes, `rate_prior` how much that and the job's median weigh against what an attempt has
+    /// shown itself, in tasks.
+    pub(super) fn judge(&mut self, job: &JobSnapshot, ln_ratios: &[f64], rate_prior: f64) {
+        if let Some(median) = self.median_total(job).filter(|_| rate_prior > 0.0) {
+            let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
+            for attempt in attempts {
+                let node = attempt.node.and_then(|node| ln_ratios.get(node.0));
+                attempt.shrink(median, node.copied().unwrap_or(0.0), rate_prior);
+            }
+        }
+        (self.law, self.mean_run) = learn(job, &self.tasks);
+        let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
+        for attempt in attempts {
+            match &self.law {
+                Some(law) => attempt.judge(law, self.slack),
+                None => attempt.remaining = None,
+            }
+        }
+    }
+
+    /// The usual time of a whole task, absent where too few tell. Winners count: the healthy
+    /// nodes' attempts end first, and those that are left must not become the measure of
+    /// themselves.
+    pub(super) fn median_total(&self, job: &JobSnapshot) -> Option<f64> {
+        let attempts = self.tasks.iter().flat_map(|task| &task.attempts);
+        let mut totals: Vec<f64> = attempts.filter_map(|attempt| attempt.total).collect();
+        totals.extend(ended_runs(job));
+        if totals.len() < REPORTS_MIN {
+            return None;
+        }
+        totals.sort_by(f64::total_cmp);
+        let median = totals.get(totals.len() / 2).copied();
+        median.filter(|median| *median > 0.0)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::capacity::NodeQueue;
 use crate::decide::estimates::{JobEstimate, Standing, is_active, standing};
 use crate::estimate::pocd::probability;
 use crate::ids::{AttemptNumber, TaskIndex};
-use crate::plan::{CloneReport, JobReport, Refusal};
+use crate::plan::{CloneReport, JobReport, Refusal, RefusalReason};
 use crate::snapshot::{JobPhase, JobSnapshot};
 use crate::time::{Instant, Span};
 
@@ -96,6 +96,17 @@ impl<'a> JobState<'a> {
     /// Whether launches of it are not held off.
     pub(crate) fn may_launch(&self, now: Instant) -> bool {
         self.may_run() && self.job.launch_not_before.is_none_or(|until| until <= now)
+    }
+
+    /// Whether the optimizer ran for it and saw no clone that could help. The estimates may be
+    /// wrong, above all while attempts start; as nothing was launched or killed there is nothing to
+    /// wait for, so that such a run does not put the next one off.
+    pub(crate) fn optimized_in_vain(&self) -> bool {
+        let is_hopeless = |refusal: &Refusal| refusal.why == RefusalReason::Hopeless;
+        self.optimized
+            && self.clones.is_empty()
+            && self.doomed.is_empty()
+            && self.refusals.iter().any(is_hopeless)
     }
 
     pub(super) fn report(self, now: Instant) -> JobReport {

@@ -59,18 +59,24 @@ impl<'a> Pass<'a> {
         let measured = snapshot.launch_overhead;
         let overhead = measured.unwrap_or_else(|| policy.speculation.rule().launch_overhead());
         let overhead = overhead.seconds().max(0.0);
-        let jobs: Vec<JobState<'a>> = snapshot
+        let mut jobs: Vec<JobState<'a>> = snapshot
             .jobs
             .iter()
             .map(|job| JobState::new(snapshot.now, overhead, job))
             .collect();
-        let (slow, slow_seen) = slow::slow_nodes(snapshot, &jobs, memory);
+        let beliefs = slow::beliefs(snapshot, &jobs, memory);
+        let rate_prior = policy.speculation.rule().rate_prior();
+        for state in &mut jobs {
+            state
+                .estimate
+                .judge(state.job, &beliefs.ln_ratios, rate_prior);
+        }
         let mut pass = Self {
             snapshot,
             memory,
             capacity: Capacity::new(snapshot, policy.capacity_share),
-            slow,
-            slow_seen,
+            slow: beliefs.slow,
+            slow_seen: beliefs.remembered,
             jobs,
             overhead,
             kills: Vec::new(),
@@ -133,6 +139,11 @@ impl<'a> Pass<'a> {
         self.capacity.launch(position, node);
     }
 
+    /// Whether attempts are believed to be slow there.
+    pub(crate) fn is_slow(&self, node: NodeIndex) -> bool {
+        self.slow.binary_search(&node).is_ok()
+    }
+
     /// What `Launch::avoid` says: these nodes and those seen slow.
     pub(crate) fn avoid(&self, nodes: &[NodeIndex]) -> Vec<NodeName> {
         let nodes: BTreeSet<NodeIndex> = nodes.iter().chain(&self.slow).copied().collect();
@@ -163,7 +174,7 @@ impl<'a> Pass<'a> {
         let mut jobs = Vec::with_capacity(self.jobs.len());
         for state in self.jobs {
             used_after.add(&times(&state.job.demand, state.launched));
-            let last_optimized = if state.optimized {
+            let last_optimized = if state.optimized && !state.optimized_in_vain() {
                 Some(self.snapshot.now)
             } else {
                 self.memory.job(&state.job.key).last_optimized

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use crate::decide::JobState;
-use crate::decide::estimates::ended_runs;
 use crate::ids::NodeName;
 use crate::memory::{Memory, NodeSlowness};
 use crate::snapshot::{NodeIndex, Snapshot};
@@ -12,9 +11,6 @@ use crate::time::Span;
 
 /// ln of the slowness from which on a node is avoided: 1.5 times the median of the job.
 const LN_SLOW: f64 = 0.405_465_108_108_164_4;
-
-/// A median of fewer attempts says little about what is normal.
-const REPORTS_MIN: usize = 3;
 
 /// So many are named at most, the slowest: each becomes a term that the cluster's scheduler
 /// weighs for every pod.
@@ -34,13 +30,20 @@ const HALF_LIFE: Span = Span::from_seconds(60);
 /// A belief with less weight is forgotten.
 const WEIGHT_MIN: f64 = 0.01;
 
-/// The slow nodes, ascending, and what is to be remembered of them.
-pub(super) fn slow_nodes(
-    snapshot: &Snapshot,
-    jobs: &[JobState<'_>],
-    memory: &Memory,
-) -> (Vec<NodeIndex>, BTreeMap<NodeName, NodeSlowness>) {
+/// What is believed about nodes.
+pub(super) struct Beliefs {
+    /// Per node of the snapshot: expected ln(time of an attempt there over the usual time).
+    pub(super) ln_ratios: Vec<f64>,
+    /// The slow ones, ascending.
+    pub(super) slow: Vec<NodeIndex>,
+    /// What is to be remembered of them.
+    pub(super) remembered: BTreeMap<NodeName, NodeSlowness>,
+}
+
+/// Weighs what is heard from each node against what was seen of it.
+pub(super) fn beliefs(snapshot: &Snapshot, jobs: &[JobState<'_>], memory: &Memory) -> Beliefs {
     let mut slow = Vec::new();
+    let mut ln_ratios = Vec::with_capacity(snapshot.nodes.len());
     let mut remembered = BTreeMap::new();
     let evidence = evidence(snapshot.nodes.len(), jobs);
     for (position, (node, seen)) in snapshot.nodes.iter().zip(evidence).enumerate() {
@@ -48,6 +51,7 @@ pub(super) fn slow_nodes(
         let past_weight = past.map_or(0.0, |past| weight_left(past, snapshot));
         let past_sum = past.map_or(0.0, |past| past.ln_ratio * past_weight);
         let belief = (seen.sum + past_sum) / (seen.weight + past_weight + PRIOR_WEIGHT);
+        ln_ratios.push(belief);
         if belief > LN_SLOW {
             slow.push((belief, NodeIndex(position)));
         }
@@ -72,7 +76,11 @@ pub(super) fn slow_nodes(
     slow.truncate(SLOW_MAX);
     let mut slow: Vec<NodeIndex> = slow.into_iter().map(|(_, node)| node).collect();
     slow.sort_unstable();
-    (slow, remembered)
+    Beliefs {
+        ln_ratios,
+        slow,
+        remembered,
+    }
 }
 
 fn weight_left(past: &NodeSlowness, snapshot: &Snapshot) -> f64 {
@@ -102,8 +110,6 @@ impl Evidence {
     }
 }
 
-/// Winners count towards the median: the healthy nodes' attempts end first, and those that are
-/// left must not become the measure of themselves.
 fn evidence(nodes: usize, jobs: &[JobState<'_>]) -> Vec<Evidence> {
     let mut all = vec![Evidence::default(); nodes];
     for state in jobs {
@@ -111,13 +117,7 @@ fn evidence(nodes: usize, jobs: &[JobState<'_>]) -> Vec<Evidence> {
         let reporting: Vec<_> = attempts
             .filter_map(|a| a.total.map(|total| (total, a.own_progress(), a.node)))
             .collect();
-        let mut totals: Vec<f64> = reporting.iter().map(|&(total, ..)| total).collect();
-        totals.extend(ended_runs(state.job));
-        if totals.len() < REPORTS_MIN {
-            continue;
-        }
-        totals.sort_by(f64::total_cmp);
-        let Some(&median) = totals.get(totals.len() / 2).filter(|median| **median > 0.0) else {
+        let Some(median) = state.estimate.median_total(state.job) else {
             continue;
         };
         for (total, weight, node) in reporting {

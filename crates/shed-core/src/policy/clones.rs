@@ -263,7 +263,8 @@ impl CloneJob {
     }
 }
 
-/// Where a clone of a task with attempts on `nodes` goes.
+/// Where a clone of a task with attempts on `nodes` goes: not beside one of them on a node that
+/// is believed slow, where it would be no faster.
 fn place(
     pass: &mut Pass<'_>,
     position: usize,
@@ -273,5 +274,6 @@ fn place(
         return Err(RefusalReason::Capacity);
     }
     let node = pass.find_node(position, nodes);
+    let node = node.filter(|node| !(nodes.contains(node) && pass.is_slow(*node)));
     node.ok_or(RefusalReason::NoNode)
 }

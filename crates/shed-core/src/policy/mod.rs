@@ -104,6 +104,12 @@ pub(crate) trait Speculate {
         LAUNCH_OVERHEAD
     }
 
+    /// How much speaks for an attempt being as fast as its job's median before it has shown
+    /// anything, in tasks; 0: each is judged by its own reports alone, as printed.
+    fn rate_prior(&self) -> f64 {
+        0.0
+    }
+
     /// Before first attempts are served: which jobs are due, which attempts are superfluous.
     fn before_admission(&self, _pass: &mut Pass<'_>) {}
 

@@ -2,7 +2,7 @@
 //! keeps, which tasks are stragglers, and which of them get clones. The counting is done by
 //! [`alloc_task`]; this module says what it counts and carries it out.
 
-use crate::decide::{AttemptEstimate, Pass};
+use crate::decide::{AttemptEstimate, JobState, Pass};
 use crate::estimate::progress::optimization_interval;
 use crate::optimize::greedy::{
     self, GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, alloc_task,
@@ -52,6 +52,14 @@ pub struct ShedPlus {
     /// fastest attempt of a flagged task is kept, all others are killed, and clones that the
     /// task needs are launched anew.
     pub keep: bool,
+    /// A task is also a straggler if its probability of a miss is above this (A4), though it is
+    /// expected to end in time; 1: as printed, only the expectation counts.
+    pub straggler_miss: f64,
+    /// How much speaks for an attempt being as fast as its job's median (on a node believed slow,
+    /// as that node's usual slowness) before it has shown anything, in tasks; 0: as printed, each
+    /// is judged by its own reports alone. First reports are noisy, and clones that they call for
+    /// take room from those that are needed.
+    pub rate_prior: f64,
     /// t_avg as long as none was measured.
     pub launch_overhead: Span,
     /// Lower bound of θ.
@@ -68,6 +76,8 @@ impl Default for ShedPlus {
             mode: Mode::Guarded,
             silent: true,
             keep: true,
+            straggler_miss: 0.1,
+            rate_prior: 0.05,
             launch_overhead: Span::from_seconds(3),
             min_interval: Span::from_seconds(1),
         }
@@ -128,6 +138,8 @@ impl Speculate for ShedPlus {
             Setting::word("mode", &mut self.mode),
             Setting::switch("silent", &mut self.silent),
             Setting::switch("keep", &mut self.keep),
+            Setting::number("straggler_miss", &mut self.straggler_miss, 0.0, 1.0),
+            Setting::number("rate_prior", &mut self.rate_prior, 0.0, 1.0),
             Setting::seconds("launch_overhead", &mut self.launch_overhead, 0.0, 3600.0),
             Setting::seconds("min_interval", &mut self.min_interval, 0.1, 3600.0),
         ]
@@ -141,6 +153,10 @@ impl Speculate for ShedPlus {
         self.launch_overhead
     }
 
+    fn rate_prior(&self) -> f64 {
+        self.rate_prior
+    }
+
     fn before_admission(&self, pass: &mut Pass<'_>) {
         select_jobs(pass, self);
         prune(pass, self.keep);
@@ -148,6 +164,14 @@ impl Speculate for ShedPlus {
 
     fn after_admission(&self, pass: &mut Pass<'_>) {
         launch_clones(pass, self);
+        look_again(pass, self);
+    }
+}
+
+/// Where a run saw nothing but hopeless tasks, the next comes long before θ has passed.
+fn look_again(pass: &mut Pass<'_>, plus: &ShedPlus) {
+    if pass.jobs.iter().any(JobState::optimized_in_vain) {
+        pass.wake_at(Some(pass.snapshot.now.plus(plus.min_interval)));
     }
 }
 
@@ -244,12 +268,15 @@ fn launch_clones(pass: &mut Pass<'_>, plus: &ShedPlus) {
         max_clones: plus.max_clones,
         skips_hopeless: plus.mode != Mode::Paper,
     };
+    // ln 1 = 0 is not exceeded.
+    let ln_risk = libm::log(plus.straggler_miss);
     for mode in MODES {
         let mut jobs = Vec::new();
         for position in 0..pass.jobs.len() {
             jobs.extend(clone_job(pass, position, mode, ask, |state, task| {
                 let late = state.stragglers.binary_search(&task.task.index).is_ok();
-                late && (plus.silent || task.kept().is_some())
+                let is_judged = plus.silent || task.kept().is_some();
+                is_judged && (late || state.ln_miss_kept(task) > ln_risk)
             }));
         }
         if !jobs.is_empty() {

@@ -14,7 +14,7 @@ fn what_is_written_is_read_back() {
     for text in [
         "hadoop-ns",
         "shed-plus{xi=0.25,theta=0.01,max_clones=3,miss_target=0.05,mode=marginal,silent=off,\
-         keep=on,launch_overhead=1.5,\
+         keep=on,straggler_miss=1,rate_prior=0,launch_overhead=1.5,\
          min_interval=2}",
     ] {
         let policy: Speculation = text.parse().unwrap();

@@ -22,11 +22,12 @@ fn straggling() -> JobBuilder {
         .task(3, [attempt(0).on(3).progress(0.1, 29.0)])
 }
 
-/// Room for `slots` more attempts than the four of `straggling`, spread over four nodes.
+/// Room for `slots` more attempts than the four of `straggling`, spread over four nodes, and last
+/// of all on node 3, where a clone would join the straggler.
 fn cluster(slots: usize) -> World {
     let mut cluster = world(30.0, 4, 4000);
     for slot in 0..12 - slots {
-        cluster = cluster.others(slot % 4, 1000);
+        cluster = cluster.others((slot + 3) % 4, 1000);
     }
     cluster
 }
@@ -68,7 +69,12 @@ fn launches(plan: &Plan) -> Vec<Launch> {
 #[test]
 fn a_straggler_gets_clones_and_the_others_none() {
     check(cluster(2).job(straggling()), &["a: clone 3", "a: clone 3"]);
-    let plan = plan(cluster(2).job(straggling()));
+    let unshrunk = Policy {
+        speculation: "shed-plus{rate_prior=0}".parse().unwrap(),
+        ..Policy::default()
+    };
+    let world = cluster(2).job(straggling()).build();
+    let (plan, _) = plan_of(&world, &Memory::default(), &unshrunk);
     let report = report(&plan, "a");
     assert!(report.optimized);
     assert_eq!(report.stragglers, [crate::ids::TaskIndex(3)]);
@@ -264,10 +270,10 @@ fn observing_jobs_take_nothing_from_others() {
             job.deadline = Some(at(150.0));
         });
     let both = world(30.0, 4, 4000)
-        .others(0, 2000)
+        .others(0, 1000)
         .others(1, 2000)
         .others(2, 2000)
-        .others(3, 1000)
+        .others(3, 2000)
         .job(observing)
         .job(straggling());
     check(both, &["a: clone 3"]);
@@ -358,17 +364,31 @@ fn a_clone_keeps_off_the_node_of_its_sibling_and_off_slow_ones() {
 
 #[test]
 fn a_clone_goes_to_the_siblings_node_only_if_no_other_has_room() {
-    let only = |nodes: &[usize]| {
-        let nodes: Vec<NodeIndex> = nodes.iter().copied().map(NodeIndex).collect();
-        straggling()
+    // All run on node 3, so that nothing speaks against it; node 0 has no room.
+    let regular = || attempt(0).on(3).progress(0.4, 29.0);
+    let together = || {
+        job("a")
+            .deadline_in(160.0)
             .max_clones(1)
-            .with(|job| job.eligible_nodes = nodes.into())
+            .task(0, [regular()])
+            .task(1, [regular()])
+            .task(2, [regular()])
+            .task(3, [attempt(0).on(3).progress(0.1, 29.0)])
+            .with(|job| job.eligible_nodes = [0, 3].map(NodeIndex).into())
     };
-    // Node 3 has room for three, node 0 for none.
-    let world = || world(30.0, 4, 4000).others(0, 3000);
-    check(world().job(only(&[0, 3])), &["a: clone 3"]);
-    let launched = plan(world().job(only(&[0, 3])));
+    let world = || world(30.0, 4, 5000).others(0, 5000);
+    check(world().job(together()), &["a: clone 3"]);
+    let launched = plan(world().job(together()));
     assert_eq!(launched.report.capacity.used_after.get("cpu"), 5000);
+}
+
+#[test]
+fn a_clone_does_not_join_its_sibling_on_a_slow_node() {
+    let eligible = straggling().with(|job| job.eligible_nodes = [0, 3].map(NodeIndex).into());
+    let plan = plan(world(30.0, 4, 4000).others(0, 3000).job(eligible));
+    assert_eq!(brief(&plan), [""; 0]);
+    let (task, why) = (crate::ids::TaskIndex(3), RefusalReason::NoNode);
+    assert_eq!(report(&plan, "a").refusals, [Refusal { task, why }]);
 }
 
 #[test]
@@ -606,6 +626,71 @@ fn the_slow_attempts_that_are_left_do_not_become_the_measure_of_themselves() {
         .with(|job| job.ended_runs = vec![Span::from_seconds(70); 5]);
     let (_, seen) = node_3_seen_slow(cluster(12).job(left), &Memory::default());
     assert_eq!(seen, Some(at(30.0)));
+}
+
+/// Of four tasks three have done 40 % in 9 s, and one `share`.
+fn one_behind(share: f64) -> JobBuilder {
+    let regular = |node| attempt(0).on(node).progress(0.4, 10.0);
+    job("a")
+        .deadline_in(60.0)
+        .task(0, [regular(0)])
+        .task(1, [regular(1)])
+        .task(2, [regular(2)])
+        .task(3, [attempt(0).on(3).progress(share, 10.0)])
+}
+
+#[test]
+fn little_progress_says_little_about_a_rate() {
+    let remaining = |text: &str, job: JobBuilder| {
+        let policy = Policy {
+            speculation: text.parse().unwrap(),
+            ..Policy::default()
+        };
+        let snapshot = world(10.0, 4, 4000).job(job).build();
+        let (plan, _) = plan_of(&snapshot, &Memory::default(), &policy);
+        let end = report(&plan, "a").estimated_completion.unwrap();
+        end.since(at(10.0)).seconds()
+    };
+    // 2 % of a task say that it is 20 times as slow, and so does its node's only attempt.
+    let raw = remaining("shed-plus{rate_prior=0}", one_behind(0.02));
+    assert!((raw - 441.0).abs() < 0.1, "{raw}");
+    let shrunk = remaining("shed-plus", one_behind(0.02));
+    assert!((50.0..150.0).contains(&shrunk), "{shrunk}");
+    // The more it shows, the nearer to its own rate.
+    let (raw, shrunk) = (
+        remaining("shed-plus{rate_prior=0}", one_behind(0.2)),
+        remaining("shed-plus", one_behind(0.2)),
+    );
+    assert!(shrunk > 0.9 * raw && shrunk < raw, "{shrunk} of {raw}");
+}
+
+#[test]
+fn a_task_that_may_miss_is_a_straggler_although_it_is_expected_in_time() {
+    // It needs 36 s more of the 40 that are left.
+    let tight = || one_behind(0.2).deadline_in(50.0);
+    let clones = |text: &str| {
+        let policy = Policy {
+            speculation: text.parse().unwrap(),
+            ..Policy::default()
+        };
+        let snapshot = world(10.0, 4, 4000).job(tight()).build();
+        let (plan, _) = plan_of(&snapshot, &Memory::default(), &policy);
+        assert!(report(&plan, "a").stragglers.is_empty());
+        launches(&plan).len()
+    };
+    assert!(clones("shed-plus") > 0);
+    assert_eq!(clones("shed-plus{straggler_miss=1}"), 0);
+}
+
+#[test]
+fn a_run_that_sees_only_hopeless_tasks_does_not_put_the_next_off() {
+    let hopeless = || straggling().deadline_in(50.0);
+    let snapshot = cluster(4).job(hopeless()).build();
+    let (plan, memory) = plan_of(&snapshot, &Memory::default(), &Policy::default());
+    assert_eq!(brief(&plan), [""; 0]);
+    assert!(report(&plan, "a").optimized);
+    assert_eq!(memory.job(&JobKey::from("a")).last_optimized, None);
+    assert_eq!(plan.report.next_pass, Some(at(31.0)));
 }
 
 #[test]
