@@ -1,0 +1,59 @@
+//! The file of nodes: `name, cpu, memory_mib` and optionally `pods` (110), `speed` (1) and
+//! `count` (1; more make nodes `name-0`, `name-1`, …).
+
+use std::path::Path;
+
+use shed_core::ids::NodeName;
+use shed_core::resources::Resources;
+
+use crate::settings::NodeSpec;
+use crate::trace::error::InputError;
+use crate::trace::table::Table;
+
+/// What a kubelet takes unless told otherwise.
+const PODS: f64 = 110.0;
+
+/// Reads the nodes.
+pub(super) fn read(path: &Path) -> Result<Vec<NodeSpec>, InputError> {
+    let mut table = Table::open(path)?;
+    let (name, cpu, memory) = (
+        table.column("name")?,
+        table.column("cpu")?,
+        table.column("memory_mib")?,
+    );
+    let optional = ["pods", "speed", "count"].map(|column| table.optional(column));
+    let [pods, speed, count] = optional;
+    let mut nodes: Vec<NodeSpec> = Vec::new();
+    while table.next()? {
+        let base = table.name(name)?.to_owned();
+        let milli = (table.number(cpu, 0.0, 1e6)? * 1000.0).round() as i64;
+        let bytes = (table.number(memory, 0.0, 1e9)? * 1_048_576.0).round() as i64;
+        let pods = table.maybe(pods, 1.0, 1e6)?.unwrap_or(PODS) as i64;
+        let speed = table.maybe(speed, 0.001, 1000.0)?.unwrap_or(1.0);
+        let count = table.maybe(count, 1.0, 1e6)?.unwrap_or(1.0) as u32;
+        for number in 0..count {
+            let full = match count {
+                1 => base.clone(),
+                _ => format!("{base}-{number}"),
+            };
+            if nodes.iter().any(|node| &*node.name.0 == full.as_str()) {
+                return Err(table.error(name, format!("node `{full}` is there twice")));
+            }
+            nodes.push(NodeSpec {
+                name: NodeName::from(full.as_str()),
+                allocatable: Resources::from_pairs([
+                    ("cpu", milli),
+                    ("memory", bytes),
+                    ("pods", pods),
+                ]),
+                speed,
+                changes: Vec::new(),
+            });
+        }
+    }
+    if nodes.is_empty() {
+        let message = "holds no node; at least one line below the header is expected";
+        return Err(InputError::of_file(path, message));
+    }
+    Ok(nodes)
+}

@@ -1,0 +1,89 @@
+//! The command line.
+
+mod cluster;
+mod options;
+mod output;
+mod run;
+mod values;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::engine::RunError;
+use crate::trace::error::InputError;
+use crate::workload::WorkloadError;
+pub use options::RunOptions;
+pub use output::Format;
+
+/// Replays traces of batch jobs under the scheduling policies of shed, with the operator's own
+/// decisions.
+#[derive(Debug, Parser)]
+#[command(name = "shed-sim", version, propagate_version = true)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run one trace under one policy.
+    #[command(after_help = run::EXAMPLES)]
+    Run(Box<run::RunArgs>),
+    /// Print a completion script for a shell.
+    Completion {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// A file is not what it should be.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The workload does not fit the cluster, or the flags each other.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// Flags that do not go together.
+    #[error("{0}")]
+    Usage(String),
+    /// The run went wrong.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// Something could not be written.
+    #[error("can't write {what}: {error}")]
+    Write {
+        /// What.
+        what: String,
+        /// Why.
+        error: std::io::Error,
+    },
+}
+
+impl CliError {
+    /// 2 for what the user can mend in flags and files, 1 for the rest.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Input(_) | Self::Workload(_) | Self::Usage(_) => 2,
+            Self::Run(_) | Self::Write { .. } => 1,
+        }
+    }
+}
+
+impl Args {
+    /// Carries out the sub-command.
+    ///
+    /// # Errors
+    /// Whatever keeps it from its result.
+    pub fn run(self) -> Result<(), CliError> {
+        match self.command {
+            Command::Run(args) => run::run(&args),
+            Command::Completion { shell } => {
+                let mut script = Vec::new();
+                clap_complete::generate(shell, &mut Self::command(), "shed-sim", &mut script);
+                output::write_to_stdout(&script)
+            }
+        }
+    }
+}

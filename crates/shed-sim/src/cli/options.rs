@@ -1,0 +1,185 @@
+//! Flags that describe one run: cluster, workload, attempts, policy.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use shed_core::policy::{Order, Policy, Speculation};
+use shed_core::snapshot::OnMiss;
+use shed_core::time::Span;
+
+use super::values;
+use super::{CliError, cluster};
+use crate::model::Model;
+use crate::settings::{Cluster, Delay, Passes, Reports, Resuming, Settings};
+use crate::trace::{self, Trace};
+use crate::workload::{self, Shaping};
+
+/// One run.
+#[derive(Debug, Clone, Args)]
+pub struct RunOptions {
+    /// The trace: a file of a known format, gzip or plain.
+    #[arg(long, value_name = "FILE")]
+    pub trace: PathBuf,
+    /// Who gets clones, with parameters: hadoop-ns, shed-plus{xi=0.1,mode=guarded}, …
+    #[arg(long, default_value = "shed-plus")]
+    pub policy: Speculation,
+    /// Who is served first when capacity is short: lst (least slack), edf or fifo.
+    #[arg(long, default_value = "lst")]
+    pub order: Order,
+    /// So many places that each take any one attempt.
+    #[arg(long, value_name = "N", required_unless_present = "nodes")]
+    pub slots: Option<u32>,
+    /// Nodes with resources: a CSV with columns name, cpu, memory_mib, pods, speed, count.
+    #[arg(long, value_name = "FILE", conflicts_with = "slots")]
+    pub nodes: Option<PathBuf>,
+    /// Scale arrivals so that the durations add up to this × slots × span of arrivals.
+    #[arg(long, value_name = "X", value_parser = values::above_zero)]
+    pub load: Option<f64>,
+    /// k in: deadline = arrival + k × median task time × ⌈tasks / (fair share × slots)⌉.
+    #[arg(long, value_name = "K", value_parser = values::above_zero)]
+    pub deadline_factor: Option<f64>,
+    /// The share of the slots that a job is taken to get, for its deadline.
+    #[arg(long, value_name = "F", default_value_t = 0.25, value_parser = values::share)]
+    pub fair_share: f64,
+    /// Multiply each job's k by e^u, u uniform in ±this.
+    #[arg(long, value_name = "J", default_value_t = 0.0, value_parser = values::unit)]
+    pub deadline_jitter: f64,
+    /// Drop the fractions of seconds of all durations, as other simulators do.
+    #[arg(long)]
+    pub whole_seconds: bool,
+    /// How long attempts take: trace, resample, pareto{beta=1.5}, lognormal{sigma=0.5}, recorded.
+    #[arg(long, value_name = "MODEL", default_value = "trace")]
+    pub attempt_model: Model,
+    /// From an attempt's launch to its start: seconds, or a share of the job's median (5%).
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = values::delay)]
+    pub launch_overhead: Delay,
+    /// From an attempt's start to its first report.
+    #[arg(long, value_name = "TIME", default_value = "3", value_parser = values::delay)]
+    pub first_report: Delay,
+    /// From report to report.
+    #[arg(long, value_name = "TIME", default_value = "3", value_parser = values::delay)]
+    pub report_every: Delay,
+    /// Standard deviation of the relative error of reports; it shrinks as an attempt nears its end.
+    #[arg(long, value_name = "SIGMA", default_value_t = 0.0, value_parser = values::unit)]
+    pub report_noise: f64,
+    /// Attempts report nothing.
+    #[arg(long)]
+    pub silent: bool,
+    /// Where clones and retries begin: scratch, offset (as last reported), checkpoint:SECONDS.
+    #[arg(long, value_name = "HOW", default_value = "scratch", value_parser = values::resuming)]
+    pub resume: Resuming,
+    /// From a kill until what the attempt held is free, in seconds.
+    #[arg(long, value_name = "S", default_value = "0", value_parser = values::seconds)]
+    pub kill_latency: Span,
+    /// What happens to a job at its deadline: continue or fail.
+    #[arg(long, value_name = "WHAT", default_value = "continue", value_parser = values::on_miss)]
+    pub on_miss: OnMiss,
+    /// The most clones of a task at a time.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub max_clones: u32,
+    /// Failures that a task may have before it has failed for good.
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    pub backoff_limit: u32,
+    /// λ: the share of the cluster that attempts may use.
+    #[arg(long, value_name = "L", default_value_t = 1.0, value_parser = values::share)]
+    pub capacity_share: f64,
+    /// One seed, one run.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Plan on every job after every event, as the operator does, without shortcuts.
+    #[arg(long)]
+    pub full_passes: bool,
+    /// Check every plan against the core's rules, and every shortcut against the long way.
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// A run that can start.
+pub struct Prepared {
+    /// What it depends on.
+    pub settings: Settings,
+    /// What it runs.
+    pub workload: Trace,
+    /// For utilisation.
+    pub slots: Option<u32>,
+}
+
+impl RunOptions {
+    /// Reads the files and checks that all fits together.
+    ///
+    /// # Errors
+    /// If a file is faulty or the cluster can't run the trace.
+    pub fn prepare(&self) -> Result<Prepared, CliError> {
+        self.prepare_with(trace::read(&self.trace)?)
+    }
+
+    /// The same for a trace that was read before.
+    ///
+    /// # Errors
+    /// If the cluster can't run the trace.
+    pub fn prepare_with(&self, trace: Trace) -> Result<Prepared, CliError> {
+        let cluster = self.cluster()?;
+        let slots = match cluster {
+            Cluster::Slots(slots) => Some(slots),
+            Cluster::Nodes(_) => None,
+        };
+        let workload = workload::shape(trace, &self.shaping(), &cluster)?;
+        Ok(Prepared {
+            settings: self.settings(cluster),
+            workload,
+            slots,
+        })
+    }
+
+    fn cluster(&self) -> Result<Cluster, CliError> {
+        match (&self.nodes, self.slots) {
+            (Some(path), _) => Ok(Cluster::Nodes(cluster::read(path)?)),
+            (None, Some(slots)) => Ok(Cluster::Slots(slots)),
+            (None, None) => Err(CliError::Usage("--slots or --nodes is needed".into())),
+        }
+    }
+
+    fn shaping(&self) -> Shaping {
+        Shaping {
+            whole_seconds: self.whole_seconds,
+            load: self.load,
+            deadline_factor: self.deadline_factor,
+            fair_share: self.fair_share,
+            deadline_jitter: self.deadline_jitter,
+            seed: self.seed,
+        }
+    }
+
+    fn settings(&self, cluster: Cluster) -> Settings {
+        let policy = Policy {
+            order: self.order,
+            speculation: self.policy.clone(),
+            capacity_share: self.capacity_share,
+            surge_max: 0,
+        };
+        let reports = Reports {
+            first: self.first_report,
+            every: self.report_every,
+            noise: self.report_noise,
+        };
+        Settings {
+            seed: self.seed,
+            policy,
+            cluster,
+            model: self.attempt_model,
+            launch_overhead: self.launch_overhead,
+            reports: (!self.silent).then_some(reports),
+            resuming: self.resume,
+            kill_latency: self.kill_latency,
+            on_miss: self.on_miss,
+            backoff_limit: self.backoff_limit,
+            max_clones: self.max_clones,
+            passes: if self.full_passes {
+                Passes::Full
+            } else {
+                Passes::Scoped
+            },
+            check: self.check,
+        }
+    }
+}

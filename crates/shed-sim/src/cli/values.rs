@@ -1,0 +1,74 @@
+//! Values of flags.
+
+use std::str::FromStr;
+
+use shed_core::snapshot::OnMiss;
+use shed_core::time::Span;
+
+use crate::settings::{Delay, Resuming};
+
+/// Seconds from 0 on.
+pub(super) fn seconds(text: &str) -> Result<Span, String> {
+    positive(text, 1e9).map(Span::from_seconds_f64)
+}
+
+/// Seconds such as `3` or `0.5`, or a share of the job's median task time such as `5%`.
+pub(super) fn delay(text: &str) -> Result<Delay, String> {
+    match text.strip_suffix('%') {
+        Some(percent) => positive(percent, 1000.0).map(|percent| Delay::OfMedian(percent / 100.0)),
+        None => seconds(text).map(Delay::Fixed),
+    }
+    .map_err(|_| format!("`{text}` is neither seconds (`3`) nor a share of the median (`5%`)"))
+}
+
+fn positive(text: &str, most: f64) -> Result<f64, String> {
+    let number = f64::from_str(text).ok();
+    number
+        .filter(|number| (0.0..=most).contains(number))
+        .ok_or_else(|| format!("`{text}` is not a number from 0 to {most}"))
+}
+
+/// A number above 0.
+pub(super) fn above_zero(text: &str) -> Result<f64, String> {
+    let number = f64::from_str(text).ok();
+    number
+        .filter(|number| *number > 0.0 && *number <= 1e6)
+        .ok_or_else(|| format!("`{text}` is not a number above 0 and at most 1000000"))
+}
+
+/// A number above 0 and at most 1.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let number = f64::from_str(text).ok();
+    number
+        .filter(|number| *number > 0.0 && *number <= 1.0)
+        .ok_or_else(|| format!("`{text}` is not a number above 0 and at most 1"))
+}
+
+/// A number from 0 to 1.
+pub(super) fn unit(text: &str) -> Result<f64, String> {
+    positive(text, 1.0)
+}
+
+/// Where clones and retries begin.
+pub(super) fn resuming(text: &str) -> Result<Resuming, String> {
+    match text.split_once(':') {
+        None if text == "scratch" => Ok(Resuming::Scratch),
+        None if text == "offset" => Ok(Resuming::Offset),
+        Some(("checkpoint", every)) => match seconds(every) {
+            Ok(every) if every > Span(0) => Ok(Resuming::Checkpoint(every)),
+            _ => Err(format!("`{every}` is not a number of seconds above 0")),
+        },
+        _ => Err(format!(
+            "`{text}` is none of scratch, offset, checkpoint:SECONDS"
+        )),
+    }
+}
+
+/// What happens at the deadline.
+pub(super) fn on_miss(text: &str) -> Result<OnMiss, String> {
+    match text {
+        "continue" => Ok(OnMiss::Continue),
+        "fail" => Ok(OnMiss::Fail),
+        _ => Err(format!("`{text}` is neither continue nor fail")),
+    }
+}

@@ -1,0 +1,426 @@
+//! Carrying actions out: the simulator's part of what the operator's ledger, the apiserver and
+//! the kubelet do.
+
+use shed_core::ids::{AttemptNumber, TaskIndex};
+use shed_core::plan::{Action, Kill, Launch, Outcome};
+use shed_core::snapshot::{AttemptKind, AttemptSnapshot, AttemptState, JobPhase, NodeIndex};
+use shed_core::time::Span;
+
+use super::attempt::Attempt;
+use super::group::{covered, keep_best};
+use super::{Engine, RunError, Scope};
+use crate::event::Event;
+use crate::model::Which;
+use crate::random::{Purpose, Stream};
+use crate::settings::{Resuming, Settings};
+
+impl Engine<'_> {
+    /// Carries out one action; every variant is named, so that a new one must be thought of.
+    pub(super) fn apply(&mut self, group: u32, action: &Action) {
+        self.digest(group, action);
+        match action {
+            Action::Launch(launch) => self.launch(group, launch),
+            Action::Kill(kill) => self.kill(group, kill),
+            Action::Win { task, attempt, .. } => self.win(group, *task, *attempt),
+            Action::Count {
+                task,
+                attempt,
+                outcome,
+            } => self.count(group, *task, *attempt, *outcome),
+            Action::FailTask { task } => self.fail_task(group, *task),
+            Action::End(conclusion) => self.end_group(group, *conclusion),
+            Action::Finish(_) => self.finish_group(group),
+        }
+    }
+
+    /// Folds the action into a number that two runs share only if they did the same.
+    fn digest(&mut self, group: u32, action: &Action) {
+        let (code, task, attempt) = match action {
+            Action::Launch(launch) => (1 + launch.kind as u64, launch.task, AttemptNumber(0)),
+            Action::Kill(kill) => (10 + kill.kind as u64, kill.task, kill.attempt),
+            Action::Win { task, attempt, .. } => (20, *task, *attempt),
+            Action::Count {
+                task,
+                attempt,
+                outcome,
+            } => (30 + *outcome as u64, *task, *attempt),
+            Action::FailTask { task } => (40, *task, AttemptNumber(0)),
+            Action::End(conclusion) => (50 + *conclusion as u64, TaskIndex(0), AttemptNumber(0)),
+            Action::Finish(conclusion) => (60 + *conclusion as u64, TaskIndex(0), AttemptNumber(0)),
+        };
+        let group = &self.groups[group as usize];
+        let job = (u64::from(group.job) << 32) | u64::from(group.stage);
+        let which = (u64::from(task.0) << 32) | u64::from(attempt.0);
+        for part in [self.now.0 as u64, job, code, which] {
+            self.totals.add_to_digest(part);
+        }
+    }
+
+    fn launch(&mut self, id: u32, launch: &Launch) {
+        let group = &mut self.groups[id as usize];
+        let (job, stage, median) = (group.job, group.stage, group.median);
+        let Some((entry, truth)) = group.entry(launch.task) else {
+            return;
+        };
+        let number = truth.next_number;
+        truth.next_number += 1;
+        entry.retry_not_before = None;
+        let begin = launch.resume.as_ref().map_or(0.0, |point| point.progress);
+        if let Some(point) = &launch.resume {
+            keep_best(&mut entry.resume_point, begin, &point.checkpoint);
+        }
+        let which = Which {
+            job,
+            stage,
+            task: launch.task.0,
+            attempt: number,
+        };
+        let (settings, trace_job) = (self.settings, &self.trace.jobs[job as usize]);
+        let slot = self.attempts.add(Attempt::new(
+            (id, launch.task.0, number),
+            launch.kind,
+            self.now,
+            begin,
+            settings.model.draw(settings.seed, trace_job, median, which),
+            report_error(settings, which),
+        ));
+        truth.slots.push(slot);
+        entry.attempts.push(AttemptSnapshot {
+            number: AttemptNumber(number),
+            kind: launch.kind,
+            state: AttemptState::Pending,
+            kill: None,
+            killed_at: None,
+            launched: self.now,
+            node: None,
+            started: None,
+            start_progress: begin,
+            progress: None,
+            checkpoint: None,
+        });
+        if let Some(facts) = &mut group.facts {
+            facts.launched_before = true;
+        }
+        group.held += 1;
+        if launch.kind == AttemptKind::Clone {
+            group.clones += 1;
+            self.planner.clones += 1;
+            self.totals.clones += 1;
+        } else {
+            group.waiting = group.waiting.saturating_sub(1);
+            self.note_waiting(id);
+        }
+        self.totals.attempts += 1;
+        self.stir(id);
+        if !self.place(slot, &launch.avoid) {
+            self.unplaced.push(self.attempts.name(slot));
+        }
+    }
+
+    /// Puts an attempt on a node, if one has room.
+    fn place(&mut self, slot: u32, avoid: &[shed_core::ids::NodeName]) -> bool {
+        let (id, task, number) = {
+            let attempt = self.attempts.get(slot);
+            (attempt.group, attempt.task, attempt.number)
+        };
+        let group = &mut self.groups[id as usize];
+        let Some(demand) = group.facts.as_ref().map(|facts| &facts.demand) else {
+            return true;
+        };
+        let Some(node) = self.room.place(demand, avoid) else {
+            return false;
+        };
+        let overhead = group.launch_overhead;
+        if let Some(facts) = group.attempt_mut(task, number) {
+            facts.node = Some(NodeIndex(node as usize));
+        }
+        let attempt = self.attempts.get_mut(slot);
+        attempt.node = Some(node);
+        attempt.placed = self.now;
+        if overhead > Span(0) {
+            let name = self.attempts.name(slot);
+            self.queue.put(self.now.plus(overhead), Event::Start(name));
+        } else {
+            self.start(slot);
+        }
+        true
+    }
+
+    /// Tries again for attempts that wait for a node.
+    pub(super) fn place_waiting(&mut self) {
+        let waiting = std::mem::take(&mut self.unplaced);
+        for name in waiting {
+            if self.attempts.is_current(name) && !self.place(name.slot, &[]) {
+                self.unplaced.push(name);
+            }
+        }
+    }
+
+    /// An attempt starts to process.
+    pub(super) fn start(&mut self, slot: u32) {
+        let now = self.now;
+        let name = self.attempts.name(slot);
+        let attempt = self.attempts.get_mut(slot);
+        let speed = attempt.node.map_or(1.0, |node| self.room.speed(node));
+        attempt.start(now, speed);
+        let (ends, _) = attempt.end();
+        let (id, task, number) = (attempt.group, attempt.task, attempt.number);
+        let launched = attempt.launched;
+        let group = &mut self.groups[id as usize];
+        let first_report = group.reports.map(|times| now.plus(times.first));
+        if let Some(facts) = group.attempt_mut(task, number) {
+            facts.state = AttemptState::Running;
+            facts.started = Some(now);
+        }
+        self.queue.put(ends, Event::End(name));
+        match first_report {
+            Some(at) if at < ends && self.observes() => {
+                self.queue.put(at, Event::FirstReport(name));
+            }
+            Some(_) => {}
+            None => {
+                self.planner.overhead_total += now.since(launched).0;
+                self.planner.overhead_count += 1;
+            }
+        }
+    }
+
+    /// Whether reports change anything.
+    fn observes(&self) -> bool {
+        use shed_core::policy::{Order, Speculation};
+        let policy = &self.settings.policy;
+        policy.speculation != Speculation::HadoopNs || policy.order == Order::LeastSlack
+    }
+
+    fn kill(&mut self, id: u32, kill: &Kill) {
+        let now = self.now;
+        let group = &mut self.groups[id as usize];
+        let Some(at) = group.position(kill.task) else {
+            return;
+        };
+        let Some(entry) = group.facts.as_mut().and_then(|f| f.tasks.get_mut(at)) else {
+            return;
+        };
+        let of_task = entry.attempts.iter().position(|a| a.number == kill.attempt);
+        let Some(of_task) = of_task else {
+            return;
+        };
+        let slot = group.truths[at].slots[of_task];
+        let facts = &mut entry.attempts[of_task];
+        facts.kill = Some(kill.kind);
+        facts.killed_at = Some(now);
+        self.totals.kills += 1;
+        self.attempts.forget_events(slot);
+        let name = self.attempts.name(slot);
+        let gone_at = now.plus(self.settings.kill_latency);
+        self.queue.put(gone_at, Event::Gone(name));
+        let lives = self.groups[id as usize].lives(kill.task);
+        let ended = self.groups[id as usize].has_ended(kill.task);
+        if !lives && !ended {
+            self.wait_again(id);
+        }
+    }
+
+    /// An attempt is over, in that state.
+    pub(super) fn ended(&mut self, slot: u32, state: AttemptState) {
+        self.attempts.forget_events(slot);
+        let now = self.now;
+        let attempt = self.attempts.get_mut(slot);
+        attempt.ended = true;
+        let reached = attempt.progress(now);
+        let begin = attempt.start_progress;
+        let (id, task, number) = (attempt.group, attempt.task, attempt.number);
+        let (node, is_clone) = (attempt.node, attempt.kind == AttemptKind::Clone);
+        let held = now.since(attempt.placed).0;
+        let times = self.groups[id as usize].reports;
+        let known = times.and_then(|times| self.attempts.get(slot).reported(now, times));
+        let checkpoint = known.map(|(_, reached)| self.checkpoint(slot, reached));
+        let group = &mut self.groups[id as usize];
+        group.held -= 1;
+        if is_clone {
+            group.clones -= 1;
+            self.planner.clones -= 1;
+        }
+        if let (Some(node), Some(facts)) = (node, group.facts.as_ref()) {
+            self.room.release(node, &facts.demand);
+            self.totals.machine_ms += held;
+        }
+        let text = &self.no_checkpoint;
+        let mut was_killed = false;
+        if let Some((entry, truth)) = group.entry(TaskIndex(task)) {
+            if let Some(facts) = entry.attempts.iter_mut().find(|a| a.number.0 == number) {
+                facts.state = state;
+                was_killed = facts.kill.is_some();
+            }
+            if let Some(progress) = checkpoint {
+                keep_best(&mut entry.resume_point, progress, text);
+            }
+            truth.segments.push((begin, reached));
+        }
+        let failed = !matches!(state, AttemptState::Succeeded { .. });
+        if failed
+            && !was_killed
+            && !group.lives(TaskIndex(task))
+            && !group.has_ended(TaskIndex(task))
+        {
+            self.wait_again(id);
+        }
+        self.dirty.push((id, task));
+        self.stir(id);
+        self.changed = true;
+        if !self.unplaced.is_empty() {
+            self.place_waiting();
+        }
+    }
+
+    /// Where an attempt that told of `reached` can be taken up.
+    pub(super) fn checkpoint(&self, slot: u32, reached: f64) -> f64 {
+        let attempt = self.attempts.get(slot);
+        match (self.settings.resuming, attempt.started) {
+            (Resuming::Offset, Some(_)) => reached,
+            (Resuming::Checkpoint(every), Some(started)) if every.0 > 0 => {
+                let told_at = self.groups[attempt.group as usize]
+                    .reports
+                    .and_then(|times| attempt.reported(self.now, times))
+                    .map_or(started, |(progress, _)| progress.last_at);
+                let whole = told_at.since(started).0 / every.0 * every.0;
+                attempt.progress(started.plus(Span(whole))).min(reached)
+            }
+            _ => 0.0,
+        }
+    }
+
+    fn win(&mut self, id: u32, task: TaskIndex, number: AttemptNumber) {
+        let group = &mut self.groups[id as usize];
+        let Some((facts, slot)) = group.take(task, number) else {
+            return;
+        };
+        if let Some(snapshot) = &mut group.facts {
+            snapshot.done.insert(task);
+        }
+        if let Some((entry, _)) = group.entry(task) {
+            entry.winner = Some(number);
+        }
+        if let Some(started) = facts.started {
+            let run = self.now.since(started).seconds() / (1.0 - facts.start_progress);
+            group.add_ended_run(Span::from_seconds_f64(run));
+        }
+        group.fold(task);
+        let attempt = self.attempts.get(slot);
+        self.totals.useful_ms += self.now.since(attempt.placed).0;
+        self.totals.tasks_done += 1;
+        self.totals.clone_wins += u64::from(facts.kind == AttemptKind::Clone);
+        self.attempts.remove(slot);
+    }
+
+    fn count(&mut self, id: u32, task: TaskIndex, number: AttemptNumber, outcome: Outcome) {
+        let group = &mut self.groups[id as usize];
+        let Some((_, slot)) = group.take(task, number) else {
+            return;
+        };
+        group.add_outcome(task, outcome, self.now);
+        group.fold(task);
+        self.attempts.remove(slot);
+        match outcome {
+            Outcome::Failed | Outcome::CloneFailed => self.totals.failures += 1,
+            Outcome::Disrupted => self.totals.disruptions += 1,
+            Outcome::Superseded | Outcome::Late => {}
+        }
+    }
+
+    /// A task of the group has lost its last attempt.
+    fn wait_again(&mut self, id: u32) {
+        self.groups[id as usize].waiting += 1;
+        self.planner.retries = true;
+        self.planner.ahead.clear();
+        self.note_waiting(id);
+        self.changed = true;
+    }
+
+    fn fail_task(&mut self, id: u32, task: TaskIndex) {
+        let group = &mut self.groups[id as usize];
+        if let Some(facts) = &mut group.facts {
+            facts.failed.insert(task);
+        }
+        group.waiting = group.waiting.saturating_sub(1);
+        group.fold(task);
+        self.planner.ahead.clear();
+        self.note_waiting(id);
+    }
+
+    /// Keeps the set of waiting groups in step.
+    pub(super) fn note_waiting(&mut self, id: u32) {
+        if self.planner.scope == Scope::Full {
+            return;
+        }
+        let Some(rank) = self.rank(id) else {
+            return;
+        };
+        let group = &self.groups[id as usize];
+        let active = group
+            .facts
+            .as_ref()
+            .is_some_and(|facts| facts.phase == JobPhase::Active);
+        if group.waiting > 0 && active {
+            if self.planner.waiting.insert((rank, id)) {
+                // Whoever comes before those that were planned for changes the order.
+                let last = self
+                    .planner
+                    .ahead
+                    .back()
+                    .and_then(|(last, _)| self.rank(*last));
+                if last.is_some_and(|last| rank < last) {
+                    self.planner.ahead.clear();
+                }
+            }
+        } else {
+            if !active {
+                self.planner.ahead.clear();
+            }
+            self.planner.waiting.remove(&(rank, id));
+        }
+    }
+
+    /// A winner that began in the middle is one only if others did what it skipped.
+    pub(super) fn check_coverage(&self, slot: u32) -> Result<(), RunError> {
+        let attempt = self.attempts.get(slot);
+        let begin = attempt.start_progress;
+        if begin <= 0.0 {
+            return Ok(());
+        }
+        let group = &self.groups[attempt.group as usize];
+        let Some(at) = group.position(TaskIndex(attempt.task)) else {
+            return Ok(());
+        };
+        let truth = &group.truths[at];
+        let others = truth.slots.iter().filter(|&&other| other != slot);
+        let live = others.map(|&other| {
+            let other = self.attempts.get(other);
+            (other.start_progress, other.progress(self.now))
+        });
+        let covered = covered(truth.segments.iter().copied().chain(live));
+        if begin <= covered + 1e-9 {
+            return Ok(());
+        }
+        Err(RunError::Uncovered {
+            at: self.seconds(),
+            job: self.trace.jobs[group.job as usize].id.to_string(),
+            task: attempt.task,
+            begin,
+            covered,
+        })
+    }
+}
+
+/// How wrong the attempt's reports are at its start.
+fn report_error(settings: &Settings, which: Which) -> f64 {
+    let noise = settings.reports.map_or(0.0, |reports| reports.noise);
+    if noise <= 0.0 {
+        return 0.0;
+    }
+    let task = (u64::from(which.stage) << 32) | u64::from(which.task);
+    let thing = [u64::from(which.job), task, u64::from(which.attempt)];
+    let normal = Stream::new(settings.seed, Purpose::Noise, thing).normal();
+    // Beyond ±1 a claim could go back or exceed the whole.
+    (noise * normal).clamp(-0.9, 0.9)
+}

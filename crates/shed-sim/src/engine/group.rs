@@ -1,0 +1,223 @@
+//! One stage of one job, which to the core is a job: the facts about it as the operator's ledger
+//! and stores would show them, and beside them what only the simulator knows.
+
+use std::sync::Arc;
+
+use shed_core::ids::{AttemptNumber, TaskIndex};
+use shed_core::plan::Outcome;
+use shed_core::snapshot::{AttemptSnapshot, JobSnapshot, ResumePoint, TaskSnapshot};
+use shed_core::time::{Instant, Span};
+
+use super::attempt::ReportTimes;
+
+/// As in the operator's ledger: how many execution times of winners are kept.
+const ENDED_RUNS_MAX: usize = 32;
+/// As in the operator's ledger: back-off before the first retry of a failed task; it doubles
+/// with each failure.
+const RETRY_BACKOFF: Span = Span::from_seconds(1);
+/// As in the operator's ledger: no retry waits longer than this.
+const RETRY_BACKOFF_MAX: Span = Span::from_seconds(60);
+
+/// Entries of ended tasks are dropped when there are this many, and as many as others.
+const STALE_MIN: usize = 64;
+
+/// A stage of a job that has arrived.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// Position of the job in the trace.
+    pub(super) job: u32,
+    /// Position of the stage in the job.
+    pub(super) stage: u32,
+    /// What the planner may see; absent while a pass has it and once the group is finished.
+    pub(super) facts: Option<JobSnapshot>,
+    /// In step with `facts.tasks`.
+    pub(super) truths: Vec<TaskTruth>,
+    /// How many entries say nothing any more.
+    stale: usize,
+    /// Tasks that have not ended and have no live attempt.
+    pub(super) waiting: u32,
+    /// Attempts that hold capacity.
+    pub(super) held: u32,
+    /// Clones among them.
+    pub(super) clones: u32,
+    /// When a pass must look at it though nothing happens.
+    pub(super) wake: Option<Instant>,
+    /// A pass must look at it now.
+    pub(super) stirred: bool,
+    pub(super) last_optimized: Option<Instant>,
+    pub(super) launch_overhead: Span,
+    /// Median task time of its job.
+    pub(super) median: Span,
+    /// Absent: its attempts tell nothing.
+    pub(super) reports: Option<ReportTimes>,
+}
+
+/// What only the simulator knows of a task.
+#[derive(Debug, Default, Clone)]
+pub(super) struct TaskTruth {
+    pub(super) next_number: u32,
+    /// Slots of its attempts, in step with `TaskSnapshot::attempts`.
+    pub(super) slots: Vec<u32>,
+    /// What ended attempts have done: from where to where.
+    pub(super) segments: Vec<(f64, f64)>,
+}
+
+impl Group {
+    pub(super) fn new(job: u32, stage: u32, facts: JobSnapshot) -> Self {
+        Self {
+            job,
+            stage,
+            waiting: facts.rules.completions,
+            facts: Some(facts),
+            truths: Vec::new(),
+            stale: 0,
+            held: 0,
+            clones: 0,
+            wake: None,
+            stirred: false,
+            last_optimized: None,
+            launch_overhead: Span(0),
+            median: Span(0),
+            reports: None,
+        }
+    }
+
+    /// Position of the task's entry.
+    pub(super) fn position(&self, task: TaskIndex) -> Option<usize> {
+        let tasks = &self.facts.as_ref()?.tasks;
+        tasks.binary_search_by_key(&task, |entry| entry.index).ok()
+    }
+
+    /// The task's entry and truth, made if there is none.
+    pub(super) fn entry(&mut self, task: TaskIndex) -> Option<(&mut TaskSnapshot, &mut TaskTruth)> {
+        let tasks = &mut self.facts.as_mut()?.tasks;
+        let at = tasks.partition_point(|entry| entry.index < task);
+        if tasks.get(at).is_none_or(|entry| entry.index != task) {
+            tasks.insert(at, untouched(task));
+            self.truths.insert(at, TaskTruth::default());
+        }
+        Some((&mut tasks[at], &mut self.truths[at]))
+    }
+
+    /// An attempt's facts.
+    pub(super) fn attempt_mut(&mut self, task: u32, number: u32) -> Option<&mut AttemptSnapshot> {
+        let at = self.position(TaskIndex(task))?;
+        let attempts = &mut self.facts.as_mut()?.tasks[at].attempts;
+        attempts.iter_mut().find(|a| a.number.0 == number)
+    }
+
+    /// Takes an attempt whose end is accounted for out of the facts.
+    pub(super) fn take(
+        &mut self,
+        task: TaskIndex,
+        number: AttemptNumber,
+    ) -> Option<(AttemptSnapshot, u32)> {
+        let at = self.position(task)?;
+        let attempts = &mut self.facts.as_mut()?.tasks[at].attempts;
+        let of_task = attempts.iter().position(|a| a.number == number)?;
+        let attempt = attempts.remove(of_task);
+        Some((attempt, self.truths[at].slots.remove(of_task)))
+    }
+
+    /// Records a winner's time.
+    pub(super) fn add_ended_run(&mut self, run: Span) {
+        if let Some(facts) = &mut self.facts {
+            facts.ended_runs.push(run);
+            let surplus = facts.ended_runs.len().saturating_sub(ENDED_RUNS_MAX);
+            facts.ended_runs.drain(..surplus);
+        }
+    }
+
+    /// Counts an end that was no win.
+    pub(super) fn add_outcome(&mut self, task: TaskIndex, outcome: Outcome, now: Instant) {
+        let Some((entry, _)) = self.entry(task) else {
+            return;
+        };
+        match outcome {
+            Outcome::Failed => {
+                entry.failures += 1;
+                let doublings = entry.failures.saturating_sub(1).min(16);
+                let wait = Span(RETRY_BACKOFF.0 << doublings).min(RETRY_BACKOFF_MAX);
+                entry.retry_not_before = Some(now.plus(wait));
+            }
+            Outcome::CloneFailed => entry.clone_failures += 1,
+            Outcome::Superseded | Outcome::Disrupted | Outcome::Late => {}
+        }
+    }
+
+    /// An entry may have become one that says nothing any more.
+    pub(super) fn fold(&mut self, task: TaskIndex) {
+        let Some(at) = self.position(task) else {
+            return;
+        };
+        let Some(facts) = &mut self.facts else {
+            return;
+        };
+        if !(facts.has_ended(task) && facts.tasks[at].attempts.is_empty()) {
+            return;
+        }
+        self.stale += 1;
+        if self.stale >= STALE_MIN && self.stale * 2 >= facts.tasks.len() {
+            self.stale = 0;
+            let (done, failed) = (&facts.done, &facts.failed);
+            let says_more = |entry: &TaskSnapshot| {
+                let has_ended = done.contains(entry.index) || failed.contains(entry.index);
+                !has_ended || !entry.attempts.is_empty()
+            };
+            let mut kept = facts.tasks.iter().map(says_more);
+            self.truths.retain(|_| kept.next().unwrap_or(true));
+            drop(kept);
+            facts.tasks.retain(says_more);
+        }
+    }
+}
+
+fn untouched(index: TaskIndex) -> TaskSnapshot {
+    TaskSnapshot {
+        index,
+        winner: None,
+        attempts: Vec::new(),
+        failures: 0,
+        clone_failures: 0,
+        retry_not_before: None,
+        resume_point: None,
+    }
+}
+
+/// Keeps the point that is further.
+pub(super) fn keep_best(kept: &mut Option<ResumePoint>, progress: f64, text: &Arc<str>) {
+    let further = kept.as_ref().is_none_or(|kept| progress > kept.progress);
+    if further && progress > 0.0 {
+        *kept = Some(ResumePoint {
+            progress,
+            checkpoint: Arc::clone(text),
+        });
+    }
+}
+
+/// How far segments reach without a gap from 0 on.
+pub(super) fn covered(segments: impl Iterator<Item = (f64, f64)>) -> f64 {
+    let mut segments: Vec<(f64, f64)> = segments.collect();
+    segments.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut reached = 0.0_f64;
+    for (begin, end) in segments {
+        // A report and the truth may differ by rounding.
+        if begin > reached + 1e-9 {
+            break;
+        }
+        reached = reached.max(end);
+    }
+    reached
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_ends_what_is_covered() {
+        assert_eq!(covered([(0.0, 0.3), (0.5, 0.9)].into_iter()), 0.3);
+        assert_eq!(covered([(0.2, 0.9), (0.0, 0.3)].into_iter()), 0.9);
+        assert_eq!(covered(std::iter::empty()), 0.0);
+    }
+}

@@ -1,0 +1,470 @@
+//! The simulation: event → world → settle each touched job → decide for the cluster when a pass
+//! is due → carry the plan out. `settle` and `decide` are the operator's own.
+//!
+//! Events of one instant are all taken, and what they force is settled, before the planner looks:
+//! as in the operator, a burst makes one plan.
+
+mod apply;
+mod attempt;
+mod group;
+mod passes;
+mod room;
+mod settle;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use shed_core::ids::{JobKey, Tenant};
+use shed_core::index_set::IndexSet;
+use shed_core::memory::Memory;
+use shed_core::plan::Launch;
+use shed_core::plan_check::Violation;
+use shed_core::policy::{Order, Speculation};
+use shed_core::settle::DEADLINE_GRACE;
+use shed_core::snapshot::{
+    AttemptState, Idempotency, JobPhase, JobRules, JobSnapshot, NodeIndex, Resume, Snapshot,
+    SpeculationMode,
+};
+use shed_core::time::{Instant, Span};
+
+use crate::event::{AttemptRef, Event, EventQueue};
+use crate::outcome::{JobOutcome, Outcome, Totals};
+use crate::settings::{Resuming, Settings};
+use crate::trace::{Ending, Job, Trace};
+use attempt::{Attempts, ReportTimes};
+use group::Group;
+use room::Room;
+
+/// Passes at one instant: more can only mean that a policy undoes what it did.
+const PASSES_PER_INSTANT_MAX: u32 = 100_000;
+
+/// Why a run can't go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The plan breaks a rule of the core.
+    #[error("at {at} s the plan breaks a rule: {violation}")]
+    Plan {
+        /// When, in seconds.
+        at: f64,
+        /// Which.
+        violation: Violation,
+    },
+    /// A shortcut gave something else than the long way.
+    #[error("at {at} s {what} differ from what the whole snapshot gives: {details}")]
+    Shortcut {
+        /// When, in seconds.
+        at: f64,
+        /// What differs.
+        what: &'static str,
+        /// Both sides.
+        details: String,
+    },
+    /// An attempt skipped a part of its task that no other attempt does.
+    #[error(
+        "at {at} s job {job}, task {task}: an attempt began at {begin} of its task, and others \
+         cover only {covered} of it"
+    )]
+    Uncovered {
+        /// When, in seconds.
+        at: f64,
+        /// The job.
+        job: String,
+        /// The task.
+        task: u32,
+        /// Where the attempt began.
+        begin: f64,
+        /// How far others reach.
+        covered: f64,
+    },
+    /// The policy plans for ever without letting time go on.
+    #[error("at {0} s the planner made {PASSES_PER_INSTANT_MAX} passes: it undoes what it did")]
+    Livelock(f64),
+    /// Nothing is left to happen, and yet jobs are not done.
+    #[error("{0} jobs can't be done: nothing runs and nothing is left to happen")]
+    Stalled(usize),
+}
+
+/// What a job's stages still have to do.
+struct JobProgress {
+    /// Per stage: parents that are not done.
+    missing: Vec<u32>,
+    /// Stages that are available and not done.
+    active: u32,
+    failed: bool,
+}
+
+/// A run.
+pub struct Engine<'a> {
+    settings: &'a Settings,
+    trace: &'a Trace,
+    now: Instant,
+    queue: EventQueue,
+    room: Room,
+    attempts: Attempts,
+    groups: Vec<Group>,
+    /// Groups that are not finished, in the snapshot's order.
+    live: Vec<u32>,
+    jobs: Vec<JobProgress>,
+    outcomes: Vec<JobOutcome>,
+    totals: Totals,
+    /// Tasks with facts that `settle` has not seen.
+    dirty: Vec<(u32, u32)>,
+    /// Groups that `settle` must look at as a whole.
+    dirty_groups: Vec<u32>,
+    /// Attempts that no node had room for, in the order of their launch.
+    unplaced: Vec<AttemptRef>,
+    changed: bool,
+    planner: Planner,
+    no_checkpoint: Arc<str>,
+}
+
+/// What the planner keeps from pass to pass.
+struct Planner {
+    memory: Memory,
+    scope: Scope,
+    /// Groups with waiting tasks, those to be served first first (scoped passes only).
+    waiting: BTreeSet<(Rank, u32)>,
+    /// First attempts in the order in which `decide` would launch them into free slots.
+    ahead: VecDeque<(u32, Launch)>,
+    /// When groups must be looked at.
+    wakes: BTreeSet<(Instant, u32)>,
+    stirred: Vec<u32>,
+    /// The wake event that is already in the queue.
+    wake_at: Option<Instant>,
+    /// Tasks that failed or were disrupted may wait for a retry.
+    retries: bool,
+    /// Live clones in the whole cluster.
+    clones: u32,
+    overhead_total: i64,
+    overhead_count: i64,
+    scratch: Snapshot,
+}
+
+/// What `decide` ranks waiting jobs by.
+type Rank = (i64, Instant, u32, u32);
+
+/// How a pass is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// On every job.
+    Full,
+    /// Waiting jobs by the order alone; the optimizer on jobs that are due.
+    Scoped,
+}
+
+impl Scope {
+    /// Shortcuts are for slots, orders that don't change with time, and policies that were
+    /// looked through: see `passes`.
+    fn of(settings: &Settings, room: &Room) -> Self {
+        let wanted = settings.passes == crate::settings::Passes::Scoped;
+        let by_key = matches!(settings.policy.order, Order::Fifo | Order::EarliestDeadline);
+        let known = matches!(
+            settings.policy.speculation,
+            Speculation::HadoopNs | Speculation::ShedPlus(_)
+        );
+        if wanted && by_key && known && matches!(room, Room::Slots { .. }) {
+            Self::Scoped
+        } else {
+            Self::Full
+        }
+    }
+}
+
+impl<'a> Engine<'a> {
+    /// A run over a workload that has been checked against the cluster.
+    #[must_use]
+    pub fn new(settings: &'a Settings, trace: &'a Trace) -> Self {
+        let room = Room::new(&settings.cluster);
+        let scope = Scope::of(settings, &room);
+        let mut queue = EventQueue::default();
+        if let Some(first) = trace.jobs.first() {
+            queue.put(first.arrival, Event::Arrival(0));
+        }
+        if let Room::Nodes(nodes) = &room {
+            for (at, node) in nodes.iter().enumerate() {
+                if let Some(change) = node.spec.changes.first() {
+                    queue.put(change.at, Event::Node(at as u32));
+                }
+            }
+        }
+        Self {
+            settings,
+            trace,
+            now: Instant(0),
+            queue,
+            room,
+            attempts: Attempts::default(),
+            groups: Vec::new(),
+            live: Vec::new(),
+            jobs: Vec::with_capacity(trace.jobs.len()),
+            outcomes: Vec::with_capacity(trace.jobs.len()),
+            totals: Totals::default(),
+            dirty: Vec::new(),
+            dirty_groups: Vec::new(),
+            unplaced: Vec::new(),
+            changed: false,
+            planner: Planner {
+                memory: Memory::default(),
+                scope,
+                waiting: BTreeSet::new(),
+                ahead: VecDeque::new(),
+                wakes: BTreeSet::new(),
+                stirred: Vec::new(),
+                wake_at: None,
+                retries: false,
+                clones: 0,
+                overhead_total: 0,
+                overhead_count: 0,
+                scratch: Snapshot::default(),
+            },
+            no_checkpoint: Arc::from(""),
+        }
+    }
+
+    /// Runs until nothing is left to happen.
+    ///
+    /// # Errors
+    /// If a plan breaks a rule, an attempt claims work that nobody did, or jobs can't end.
+    pub fn run(mut self) -> Result<Outcome, RunError> {
+        let mut passes = 0;
+        while let Some(at) = self.queue.next_at() {
+            if at > self.now {
+                passes = 0;
+            }
+            self.now = at;
+            while let Some(event) = self.queue.take_at(at) {
+                self.handle(event)?;
+            }
+            self.settle_dirty()?;
+            if self.queue.next_at() == Some(at) || !self.changed {
+                continue;
+            }
+            self.changed = false;
+            passes += 1;
+            if passes > PASSES_PER_INSTANT_MAX {
+                return Err(RunError::Livelock(self.seconds()));
+            }
+            self.plan()?;
+        }
+        self.finish()
+    }
+
+    fn seconds(&self) -> f64 {
+        self.now.since(Instant(0)).seconds()
+    }
+
+    fn finish(mut self) -> Result<Outcome, RunError> {
+        let open = self.outcomes.iter().filter(|job| job.ended.is_none());
+        let open = open.count();
+        if open > 0 {
+            return Err(RunError::Stalled(open));
+        }
+        self.totals.events = self.queue.taken();
+        Ok(Outcome {
+            jobs: self.outcomes,
+            totals: self.totals,
+        })
+    }
+
+    fn handle(&mut self, event: Event) -> Result<(), RunError> {
+        match event {
+            Event::Arrival(job) => self.arrive(job),
+            Event::Start(name) if self.attempts.is_current(name) => self.start(name.slot),
+            Event::FirstReport(name) if self.attempts.is_current(name) => {
+                self.first_report(name.slot);
+            }
+            Event::End(name) if self.attempts.is_current(name) => return self.end(name.slot),
+            Event::Gone(name) if self.attempts.is_current(name) => self.gone(name.slot),
+            Event::Start(_) | Event::FirstReport(_) | Event::End(_) | Event::Gone(_) => {}
+            Event::Deadline(group) => {
+                if let Some(facts) = &mut self.groups[group as usize].facts {
+                    // A simulated end is stamped to the millisecond, so that everything up to
+                    // the deadline is known at the deadline; the grace is for container times.
+                    facts.facts_as_of = self.now.plus(DEADLINE_GRACE);
+                    self.dirty_groups.push(group);
+                }
+            }
+            Event::Wake => {
+                if self.planner.wake_at.is_some_and(|at| at <= self.now) {
+                    self.planner.wake_at = None;
+                }
+                self.changed = true;
+            }
+            Event::Node(node) => self.change_node(node),
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, position: u32) {
+        let trace = self.trace;
+        let job = &trace.jobs[position as usize];
+        if let Some(next) = trace.jobs.get(position as usize + 1) {
+            self.queue.put(next.arrival, Event::Arrival(position + 1));
+        }
+        let missing: Vec<u32> = job.stages.iter().map(|s| s.parents.len() as u32).collect();
+        self.jobs.push(JobProgress {
+            missing,
+            active: 0,
+            failed: false,
+        });
+        self.outcomes.push(JobOutcome::new(job));
+        let first: Vec<usize> = (0..job.stages.len())
+            .filter(|&stage| job.stages[stage].parents.is_empty())
+            .collect();
+        for stage in first {
+            self.open_group(position, stage);
+        }
+    }
+
+    /// A stage becomes available.
+    fn open_group(&mut self, position: u32, stage: usize) {
+        let trace = self.trace;
+        let job = &trace.jobs[position as usize];
+        let key = format!("{position:07}.{stage:04}");
+        let facts = self.facts(job, stage, &key);
+        let deadline = facts.deadline;
+        let on_miss_fails = facts.rules.on_miss == shed_core::snapshot::OnMiss::Fail;
+        let id = self.groups.len() as u32;
+        let mut group = Group::new(position, stage as u32, facts);
+        group.median = job.median_duration();
+        group.launch_overhead = self.settings.launch_overhead.of(group.median);
+        group.reports = self.settings.reports.map(|reports| ReportTimes {
+            first: reports.first.of(group.median),
+            every: reports.every.of(group.median).max(Span(1)),
+        });
+        self.groups.push(group);
+        let place = self.live.partition_point(|&other| {
+            let other = &self.groups[other as usize];
+            let arrival = trace.jobs[other.job as usize].arrival;
+            (arrival, other.job, other.stage) < (job.arrival, position, stage as u32)
+        });
+        self.live.insert(place, id);
+        if let Some(deadline) = deadline.filter(|_| on_miss_fails) {
+            self.queue.put(deadline.max(self.now), Event::Deadline(id));
+        }
+        self.jobs[position as usize].active += 1;
+        self.note_waiting(id);
+        self.changed = true;
+    }
+
+    /// A stage as the core's job. All stages have the job's arrival and deadline: the operator
+    /// knows nothing of how long later stages will take.
+    fn facts(&self, job: &Job, stage: usize, key: &str) -> JobSnapshot {
+        let stage = &job.stages[stage];
+        let settings = self.settings;
+        JobSnapshot {
+            key: JobKey::from(key),
+            tenant: Tenant::from("trace"),
+            submitted: job.arrival,
+            deadline: job.deadline.map(|deadline| job.arrival.plus(deadline)),
+            rules: JobRules {
+                completions: stage.durations.len() as u32,
+                parallelism: u32::MAX,
+                idempotency: Idempotency::Safe,
+                resume: match settings.resuming {
+                    Resuming::Scratch => Resume::None,
+                    Resuming::Offset | Resuming::Checkpoint(_) => Resume::Checkpoint,
+                },
+                speculation: SpeculationMode::Enabled,
+                max_clones_per_task: settings.max_clones,
+                on_miss: settings.on_miss,
+                backoff_limit: settings.backoff_limit,
+                suspend: false,
+            },
+            phase: JobPhase::Active,
+            launched_before: false,
+            reports_progress: settings.reports.is_some(),
+            demand: self.room.demand(stage.demand),
+            eligible_nodes: (0..self.room.len()).map(NodeIndex).collect(),
+            done: IndexSet::new(),
+            failed: IndexSet::new(),
+            tasks: Vec::new(),
+            ended_runs: Vec::new(),
+            launch_not_before: None,
+            facts_as_of: self.now,
+        }
+    }
+
+    fn first_report(&mut self, slot: u32) {
+        let attempt = self.attempts.get(slot);
+        self.planner.overhead_total += self.now.since(attempt.launched).0;
+        self.planner.overhead_count += 1;
+        let group = attempt.group;
+        self.stir(group);
+        self.changed = true;
+    }
+
+    fn end(&mut self, slot: u32) -> Result<(), RunError> {
+        let (at, ending) = self.attempts.get(slot).end();
+        if at > self.now {
+            // Its node got slower after this event was put in.
+            self.queue.put(at, Event::End(self.attempts.name(slot)));
+            return Ok(());
+        }
+        if ending == Ending::Finished {
+            self.check_coverage(slot)?;
+        }
+        let state = match ending {
+            Ending::Finished => AttemptState::Succeeded { finished: self.now },
+            Ending::Failed | Ending::Evicted => AttemptState::Failed {
+                finished: self.now,
+                disrupted: ending == Ending::Evicted,
+            },
+        };
+        self.ended(slot, state);
+        Ok(())
+    }
+
+    fn gone(&mut self, slot: u32) {
+        self.ended(slot, AttemptState::Lost);
+    }
+
+    fn change_node(&mut self, position: u32) {
+        let Room::Nodes(nodes) = &mut self.room else {
+            return;
+        };
+        let node = &mut nodes[position as usize];
+        let Some(change) = node.spec.changes.get(node.next_change).copied() else {
+            return;
+        };
+        node.factor = change.factor;
+        node.next_change += 1;
+        let speed = node.spec.speed * change.factor;
+        if let Some(next) = node.spec.changes.get(node.next_change) {
+            self.queue.put(next.at, Event::Node(position));
+        }
+        for slot in self.slots_on(position) {
+            if change.factor > 0.0 {
+                let group = &self.groups[self.attempts.get(slot).group as usize];
+                let attempt = self.attempts.get_mut(slot);
+                attempt.change_speed(self.now, speed, group.reports);
+                let (at, started) = (attempt.end().0, attempt.started.is_some());
+                if started {
+                    // The old event finds that the end was moved, or comes too late.
+                    self.queue.put(at, Event::End(self.attempts.name(slot)));
+                }
+            } else {
+                let lost = AttemptState::Failed {
+                    finished: self.now,
+                    disrupted: true,
+                };
+                self.ended(slot, lost);
+            }
+        }
+        self.place_waiting();
+        self.changed = true;
+    }
+
+    /// Slots of the attempts on a node, in the order of groups, tasks and attempts.
+    fn slots_on(&self, node: u32) -> Vec<u32> {
+        let live = self.live.iter().map(|&group| &self.groups[group as usize]);
+        let slots = live.flat_map(|group| group.truths.iter().flat_map(|t| &t.slots));
+        slots
+            .copied()
+            .filter(|&slot| {
+                let attempt = self.attempts.get(slot);
+                attempt.node == Some(node) && !attempt.ended
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,374 @@
+//! The planner's passes.
+//!
+//! A full pass is what the operator does: `decide` on every job, after every event. It costs
+//! time in proportion to all that runs, and almost all of it comes to nothing. A scoped pass
+//! leaves out of the snapshot what no action can follow for:
+//!
+//! - **First attempts.** On equal slots, in an order that does not change with time, what `decide`
+//!   launches into k free slots are the first k launches that it would make into more. So it is
+//!   asked for many at once, on the foremost waiting jobs alone, and the launches are carried out
+//!   one by one as slots become free, until something changes the order.
+//! - **Jobs without anything due.** The optimizer prunes and clones only for jobs that it runs
+//!   for. A job that it has run for is due when the report said; one that it has not run for yet
+//!   is looked at when something happens to it, and when the report said. (The operator looks
+//!   at the latter at every event of any job; it may see them reach ξ a little earlier.)
+//! - **Capacity.** What jobs outside the snapshot hold is used by others.
+//!
+//! Tests compare scoped with full passes action by action.
+
+use shed_core::decide::decide;
+use shed_core::memory::{JobMemory, Memory};
+use shed_core::plan::{Action, Launch, Plan, PlannedAction};
+use shed_core::plan_check::plan_check;
+use shed_core::policy::{Order, Policy, Speculation};
+use shed_core::snapshot::{AttemptKind, AttemptState, JobSnapshot, ResumePoint, Snapshot};
+use shed_core::time::{Instant, Span};
+
+use super::room::{Room, slots_node};
+use super::{Engine, Rank, RunError, Scope};
+use crate::event::Event;
+
+/// How many launches are planned ahead at least: it shares out what a call costs.
+const AHEAD_MIN: u32 = 1024;
+
+impl Engine<'_> {
+    /// One planner pass.
+    pub(super) fn plan(&mut self) -> Result<(), RunError> {
+        match self.planner.scope {
+            Scope::Full => self.full_pass()?,
+            Scope::Scoped => {
+                self.launch_waiting()?;
+                self.due_pass()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `decide` on everything.
+    fn full_pass(&mut self) -> Result<(), RunError> {
+        let ids = std::mem::take(&mut self.live);
+        let mut snapshot = std::mem::take(&mut self.planner.scratch);
+        snapshot.nodes = self.room.nodes();
+        let observes = !matches!(self.settings.policy.speculation, Speculation::HadoopNs)
+            || self.settings.policy.order == Order::LeastSlack;
+        self.take_facts(&ids, &mut snapshot, observes);
+        let memory = std::mem::take(&mut self.planner.memory);
+        let policy = self.settings.policy.clone();
+        let (plan, memory) = self.decide(&snapshot, memory, &policy)?;
+        self.planner.memory = memory;
+        self.give_back(&ids, &mut snapshot);
+        self.planner.scratch = snapshot;
+        self.live = ids;
+        let live = self.live.clone();
+        self.carry_out(&live, &plan.actions);
+        self.wake_at(plan.report.next_pass);
+        Ok(())
+    }
+
+    fn decide(
+        &self,
+        snapshot: &Snapshot,
+        memory: Memory,
+        policy: &Policy,
+    ) -> Result<(Plan, Memory), RunError> {
+        let (plan, memory) = decide(snapshot, memory, policy);
+        if self.settings.check
+            && let Some(violation) = plan_check(snapshot, policy, &plan).into_iter().next()
+        {
+            return Err(RunError::Plan {
+                at: self.seconds(),
+                violation,
+            });
+        }
+        Ok((plan, memory))
+    }
+
+    /// Moves the facts of these groups into the snapshot.
+    fn take_facts(&mut self, ids: &[u32], snapshot: &mut Snapshot, refresh: bool) {
+        snapshot.now = self.now;
+        let count = self.planner.overhead_count;
+        snapshot.launch_overhead =
+            (count > 0).then(|| Span(self.planner.overhead_total / count.max(1)));
+        snapshot.jobs.clear();
+        for &id in ids {
+            if let Some(mut facts) = self.groups[id as usize].facts.take() {
+                if refresh {
+                    self.refresh(id, &mut facts);
+                }
+                snapshot.jobs.push(facts);
+            }
+        }
+    }
+
+    fn give_back(&mut self, ids: &[u32], snapshot: &mut Snapshot) {
+        for (&id, facts) in ids.iter().zip(snapshot.jobs.drain(..)) {
+            self.groups[id as usize].facts = Some(facts);
+        }
+    }
+
+    /// What attempts have reported up to now.
+    fn refresh(&self, id: u32, facts: &mut JobSnapshot) {
+        let group = &self.groups[id as usize];
+        let Some(times) = group.reports else {
+            return;
+        };
+        for (task, truth) in facts.tasks.iter_mut().zip(&group.truths) {
+            for (seen, &slot) in task.attempts.iter_mut().zip(&truth.slots) {
+                if seen.state != AttemptState::Running || seen.kill.is_some() {
+                    continue;
+                }
+                let attempt = self.attempts.get(slot);
+                let Some((progress, reached)) = attempt.reported(self.now, times) else {
+                    continue;
+                };
+                seen.progress = Some(progress);
+                let reached = self.checkpoint(slot, reached);
+                let further = seen
+                    .checkpoint
+                    .as_ref()
+                    .is_none_or(|c| c.progress < reached);
+                if reached > attempt.start_progress && further {
+                    seen.checkpoint = Some(ResumePoint {
+                        progress: reached,
+                        checkpoint: self.no_checkpoint.clone(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Carries a plan out; `ids` are the groups of the snapshot, in its order.
+    fn carry_out(&mut self, ids: &[u32], actions: &[PlannedAction]) {
+        for planned in actions {
+            if let Some(id) = self.find(ids, planned) {
+                self.apply(id, &planned.action);
+            }
+        }
+    }
+
+    fn find(&self, ids: &[u32], planned: &PlannedAction) -> Option<u32> {
+        let has_key = |id: &u32| {
+            let facts = self.groups[*id as usize].facts.as_ref();
+            facts.is_some_and(|facts| facts.key == planned.job)
+        };
+        // Keys begin with the job's position, so that few have to be compared.
+        ids.iter().copied().find(has_key)
+    }
+
+    /// The planner wants to look again then.
+    fn wake_at(&mut self, at: Option<Instant>) {
+        let Some(at) = at.filter(|&at| at > self.now) else {
+            return;
+        };
+        if self.planner.wake_at.is_none_or(|pending| at < pending) {
+            self.planner.wake_at = Some(at);
+            self.queue.put(at, Event::Wake);
+        }
+    }
+}
+
+/// Scoped passes.
+impl Engine<'_> {
+    /// What `decide` ranks the group by, if the order does not change with time.
+    pub(super) fn rank(&self, id: u32) -> Option<Rank> {
+        let group = &self.groups[id as usize];
+        let job = &self.trace.jobs[group.job as usize];
+        let urgency = match self.settings.policy.order {
+            Order::Fifo => 0,
+            Order::EarliestDeadline => {
+                let deadline = job.deadline.map(|deadline| job.arrival.plus(deadline));
+                deadline.map_or(i64::MAX, |deadline| deadline.0)
+            }
+            Order::LeastSlack => return None,
+        };
+        Some((urgency, job.arrival, group.job, group.stage))
+    }
+
+    /// Something happened to the group that the optimizer may want to know.
+    pub(super) fn stir(&mut self, id: u32) {
+        let speculates = matches!(self.settings.policy.speculation, Speculation::ShedPlus(_));
+        let group = &mut self.groups[id as usize];
+        let has_deadline = group.facts.as_ref().is_some_and(|f| f.deadline.is_some());
+        let is_news = group.last_optimized.is_none() && !group.stirred;
+        if self.planner.scope == Scope::Scoped && speculates && has_deadline && is_news {
+            group.stirred = true;
+            self.planner.stirred.push(id);
+        }
+    }
+
+    /// λ·m in slots, with the snap of the core.
+    fn usable_slots(&self) -> (u32, u32) {
+        match self.room {
+            Room::Slots { total, used } => {
+                let usable = f64::from(total) * self.settings.policy.capacity_share + 1e-9;
+                (usable.floor() as u32, used)
+            }
+            Room::Nodes(_) => (0, 0),
+        }
+    }
+
+    /// First attempts and retries into free slots.
+    fn launch_waiting(&mut self) -> Result<(), RunError> {
+        loop {
+            let (usable, used) = self.usable_slots();
+            if used >= usable || self.planner.waiting.is_empty() {
+                return Ok(());
+            }
+            if self.planner.ahead.is_empty() {
+                self.plan_ahead(usable - used)?;
+            }
+            let Some((id, launch)) = self.planner.ahead.pop_front() else {
+                return Ok(());
+            };
+            self.apply(id, &Action::Launch(launch));
+        }
+    }
+
+    /// Asks `decide` for the next launches, as if there were room for more than there is.
+    fn plan_ahead(&mut self, free: u32) -> Result<(), RunError> {
+        let wanted = free.max(AHEAD_MIN);
+        let (mut ids, mut waiting, mut held) = (Vec::new(), 0u32, 0u32);
+        for &(_, id) in &self.planner.waiting {
+            if waiting >= wanted {
+                break;
+            }
+            let group = &self.groups[id as usize];
+            waiting = waiting.saturating_add(group.waiting);
+            held += group.held;
+            ids.push(id);
+        }
+        let mut snapshot = std::mem::take(&mut self.planner.scratch);
+        let (wanted, held) = (i64::from(wanted), i64::from(held));
+        snapshot.nodes = vec![slots_node(wanted + held, wanted, 0)];
+        self.take_facts(&ids, &mut snapshot, false);
+        let policy = Policy {
+            speculation: Speculation::HadoopNs,
+            capacity_share: 1.0,
+            surge_max: 0,
+            order: self.settings.policy.order,
+        };
+        let (plan, _) = self.decide(&snapshot, Memory::default(), &policy)?;
+        self.give_back(&ids, &mut snapshot);
+        self.planner.scratch = snapshot;
+        let mut at = 0;
+        for planned in plan.actions {
+            let Action::Launch(launch) = planned.action else {
+                continue;
+            };
+            // Launches come job by job, so that the search goes on where it was.
+            let is_job = |id: &u32| {
+                let facts = self.groups[*id as usize].facts.as_ref();
+                facts.is_some_and(|facts| facts.key == planned.job)
+            };
+            if !ids.get(at).is_some_and(is_job) {
+                at = ids.iter().position(is_job).unwrap_or(at);
+            }
+            self.planner
+                .ahead
+                .extend(ids.get(at).map(|&id| (id, launch)));
+        }
+        if self.planner.retries {
+            self.wake_at(plan.report.next_pass);
+        }
+        Ok(())
+    }
+
+    /// The optimizer on jobs that are due, and evictions for waiting first attempts.
+    fn due_pass(&mut self) -> Result<(), RunError> {
+        let Speculation::ShedPlus(_) = self.settings.policy.speculation else {
+            return Ok(());
+        };
+        let mut ids = std::mem::take(&mut self.planner.stirred);
+        for &id in &ids {
+            self.groups[id as usize].stirred = false;
+        }
+        while let Some(&(at, id)) = self.planner.wakes.first() {
+            if at > self.now {
+                break;
+            }
+            self.planner.wakes.pop_first();
+            self.groups[id as usize].wake = None;
+            ids.push(id);
+        }
+        let evicts = self.planner.clones > 0 && !self.planner.waiting.is_empty();
+        if evicts {
+            self.add_rivals(&mut ids);
+        }
+        ids.retain(|&id| self.groups[id as usize].facts.is_some());
+        if !ids.is_empty() {
+            let order = |id: &u32| {
+                let group = &self.groups[*id as usize];
+                let job = &self.trace.jobs[group.job as usize];
+                (job.arrival, group.job, group.stage)
+            };
+            ids.sort_by_key(order);
+            ids.dedup();
+            self.pass_on(&ids)?;
+        }
+        let next = self.planner.wakes.first().map(|&(at, _)| at);
+        self.wake_at(next);
+        Ok(())
+    }
+
+    /// Waiting jobs that clones may have to make room for, and the jobs with clones.
+    fn add_rivals(&self, ids: &mut Vec<u32>) {
+        let clones = |id: &&u32| self.groups[**id as usize].clones > 0;
+        ids.extend(self.live.iter().filter(clones));
+        let mut waiting = 0;
+        for &(_, id) in &self.planner.waiting {
+            if waiting >= self.planner.clones {
+                break;
+            }
+            waiting += self.groups[id as usize].waiting;
+            ids.push(id);
+        }
+    }
+
+    fn pass_on(&mut self, ids: &[u32]) -> Result<(), RunError> {
+        let (usable, used) = self.usable_slots();
+        let mut memory = Memory::default();
+        let mut held = 0;
+        for &id in ids {
+            let group = &self.groups[id as usize];
+            held += group.held;
+            if let (Some(facts), Some(last)) = (&group.facts, group.last_optimized) {
+                let last_optimized = Some(last);
+                memory.set(facts.key.clone(), JobMemory { last_optimized });
+            }
+        }
+        let mut snapshot = std::mem::take(&mut self.planner.scratch);
+        let free = i64::from(usable) - i64::from(used);
+        let others = i64::from(used) - i64::from(held);
+        snapshot.nodes = vec![slots_node(i64::from(usable), free, others)];
+        self.take_facts(ids, &mut snapshot, true);
+        let policy = Policy {
+            capacity_share: 1.0,
+            ..self.settings.policy.clone()
+        };
+        let (plan, memory) = self.decide(&snapshot, memory, &policy)?;
+        self.give_back(ids, &mut snapshot);
+        self.planner.scratch = snapshot;
+        for &id in ids {
+            let group = &mut self.groups[id as usize];
+            if let Some(facts) = &group.facts {
+                group.last_optimized = memory.job(&facts.key).last_optimized;
+            }
+            if let Some(old) = group.wake.take() {
+                self.planner.wakes.remove(&(old, id));
+            }
+            if let Some(next) = plan.report.next_pass.filter(|_| group.facts.is_some()) {
+                group.wake = Some(next);
+                self.planner.wakes.insert((next, id));
+            }
+        }
+        let is_first = |planned: &PlannedAction| match &planned.action {
+            Action::Launch(Launch { kind, .. }) => *kind != AttemptKind::Clone,
+            _ => false,
+        };
+        if plan.actions.iter().any(is_first) {
+            self.planner.ahead.clear();
+        }
+        self.carry_out(ids, &plan.actions);
+        Ok(())
+    }
+}

@@ -1,0 +1,163 @@
+//! Nodes, what is free on them, and where an attempt goes: the part that the cluster's scheduler
+//! plays for the operator.
+
+use shed_core::ids::NodeName;
+use shed_core::resources::Resources;
+use shed_core::snapshot::Node;
+
+use crate::settings::{Cluster, NodeSpec};
+use crate::trace::Demand;
+
+/// The resource that counts attempts.
+pub(super) const PODS: &str = "pods";
+
+/// Where attempts run.
+#[derive(Debug)]
+pub(super) enum Room {
+    /// Places that each take any one attempt.
+    Slots { total: u32, used: u32 },
+    /// Nodes.
+    Nodes(Vec<NodeRoom>),
+}
+
+/// A node.
+#[derive(Debug)]
+pub(super) struct NodeRoom {
+    pub(super) spec: NodeSpec,
+    held: Resources,
+    /// The factor of the last change; 0 while the node is lost.
+    pub(super) factor: f64,
+    pub(super) next_change: usize,
+}
+
+impl NodeRoom {
+    fn free(&self) -> Resources {
+        if self.factor <= 0.0 {
+            return Resources::default();
+        }
+        let mut free = self.spec.allocatable.clone();
+        free.subtract(&self.held);
+        free
+    }
+}
+
+impl Room {
+    pub(super) fn new(cluster: &Cluster) -> Self {
+        match cluster {
+            Cluster::Slots(total) => Self::Slots {
+                total: *total,
+                used: 0,
+            },
+            Cluster::Nodes(specs) => Self::Nodes(
+                specs
+                    .iter()
+                    .map(|spec| NodeRoom {
+                        spec: spec.clone(),
+                        held: Resources::default(),
+                        factor: 1.0,
+                        next_change: 0,
+                    })
+                    .collect(),
+            ),
+        }
+    }
+
+    /// What an attempt requests here.
+    pub(super) fn demand(&self, demand: Demand) -> Resources {
+        let mut resources = Resources::from_pairs([(PODS, 1)]);
+        if let Self::Nodes(_) = self {
+            for (name, amount) in [("cpu", demand.cpu_milli), ("memory", demand.memory_bytes)] {
+                if let Some(amount) = amount.filter(|amount| *amount > 0) {
+                    resources.set(name, amount);
+                }
+            }
+        }
+        resources
+    }
+
+    /// Puts an attempt on a node, one of `avoid` only if no other has room: the node with the
+    /// most left of what it has least of, then the first. Absent if none has room.
+    pub(super) fn place(&mut self, demand: &Resources, avoid: &[NodeName]) -> Option<u32> {
+        match self {
+            Self::Slots { total, used } => (*used < *total).then(|| {
+                *used += 1;
+                0
+            }),
+            Self::Nodes(nodes) => {
+                let mut best: Option<((bool, u32), usize)> = None;
+                for (at, node) in nodes.iter().enumerate() {
+                    let times = node.free().times(demand);
+                    let key = (!avoid.contains(&node.spec.name), times);
+                    if times > 0 && best.is_none_or(|(other, _)| key > other) {
+                        best = Some((key, at));
+                    }
+                }
+                let (_, at) = best?;
+                nodes[at].held.add(demand);
+                Some(at as u32)
+            }
+        }
+    }
+
+    /// What the attempt held is free.
+    pub(super) fn release(&mut self, node: u32, demand: &Resources) {
+        match self {
+            Self::Slots { used, .. } => *used -= 1,
+            Self::Nodes(nodes) => nodes[node as usize].held.subtract(demand),
+        }
+    }
+
+    /// How fast the node is now.
+    pub(super) fn speed(&self, node: u32) -> f64 {
+        match self {
+            Self::Slots { .. } => 1.0,
+            Self::Nodes(nodes) => {
+                let node = &nodes[node as usize];
+                node.spec.speed * node.factor
+            }
+        }
+    }
+
+    /// The nodes as the planner sees them.
+    pub(super) fn nodes(&self) -> Vec<Node> {
+        match self {
+            Self::Slots { total, used } => vec![slots_node(
+                i64::from(*total),
+                i64::from(*total) - i64::from(*used),
+                0,
+            )],
+            Self::Nodes(nodes) => nodes
+                .iter()
+                .map(|node| Node {
+                    name: node.spec.name.clone(),
+                    allocatable: if node.factor > 0.0 {
+                        node.spec.allocatable.clone()
+                    } else {
+                        Resources::default()
+                    },
+                    free: node.free(),
+                    used_by_others: Resources::default(),
+                })
+                .collect(),
+        }
+    }
+
+    /// How many nodes there are.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Slots { .. } => 1,
+            Self::Nodes(nodes) => nodes.len(),
+        }
+    }
+}
+
+/// All slots as one node.
+pub(super) fn slots_node(total: i64, free: i64, used_by_others: i64) -> Node {
+    let pods = |count| Resources::from_pairs([(PODS, count)]);
+    Node {
+        name: NodeName::from("slots"),
+        allocatable: pods(total),
+        free: pods(free),
+        used_by_others: pods(used_by_others),
+    }
+}

@@ -1,0 +1,199 @@
+//! `settle` for what has changed. Its verdict on a task depends on that task and on the job's
+//! counts alone, so an active job is settled on its changed tasks only: a job of thousands of
+//! running tasks must not be read for each of its ends. With `check` the whole job is settled too,
+//! and both must agree.
+
+use shed_core::ids::TaskIndex;
+use shed_core::plan::Action;
+use shed_core::plan_check::settle_check;
+use shed_core::settle::settle;
+use shed_core::snapshot::{Conclusion, JobPhase, TaskSnapshot};
+
+use super::group::Group;
+use super::{Engine, RunError};
+
+impl Group {
+    /// Whether an attempt of the task lives.
+    pub(super) fn lives(&self, task: TaskIndex) -> bool {
+        let facts = self.facts.as_ref().and_then(|facts| facts.task(task));
+        facts.is_some_and(|task| task.live().next().is_some())
+    }
+
+    /// Whether the task has a winner or has failed for good.
+    pub(super) fn has_ended(&self, task: TaskIndex) -> bool {
+        self.facts
+            .as_ref()
+            .is_none_or(|facts| facts.has_ended(task))
+    }
+}
+
+impl Engine<'_> {
+    /// Settles every group with new facts.
+    pub(super) fn settle_dirty(&mut self) -> Result<(), RunError> {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        dirty.sort_unstable();
+        dirty.dedup();
+        let mut rest = dirty.as_slice();
+        while let Some(&(group, _)) = rest.first() {
+            let count = rest.iter().take_while(|(other, _)| *other == group).count();
+            let (mine, others) = rest.split_at(count);
+            rest = others;
+            let is_active = self.groups[group as usize]
+                .facts
+                .as_ref()
+                .is_some_and(|facts| facts.phase == JobPhase::Active);
+            if is_active && !self.dirty_groups.contains(&group) {
+                self.settle_tasks(group, mine)?;
+            } else {
+                self.dirty_groups.push(group);
+            }
+        }
+        dirty.clear();
+        self.dirty = dirty;
+        while let Some(group) = self.dirty_groups.pop() {
+            self.settle_group(group)?;
+        }
+        Ok(())
+    }
+
+    /// Settles the group on these tasks.
+    fn settle_tasks(&mut self, id: u32, dirty: &[(u32, u32)]) -> Result<(), RunError> {
+        let now = self.now;
+        let group = &mut self.groups[id as usize];
+        let positions: Vec<usize> = dirty
+            .iter()
+            .filter_map(|&(_, task)| group.position(TaskIndex(task)))
+            .collect();
+        let Some(facts) = &mut group.facts else {
+            return Ok(());
+        };
+        facts.facts_as_of = facts.facts_as_of.max(now);
+        let whole = self.settings.check.then(|| settle(now, facts));
+        let mut few = Vec::with_capacity(positions.len());
+        for &at in &positions {
+            let placeholder = placeholder(facts.tasks[at].index);
+            few.push(std::mem::replace(&mut facts.tasks[at], placeholder));
+        }
+        std::mem::swap(&mut facts.tasks, &mut few);
+        let actions = settle(now, facts);
+        std::mem::swap(&mut facts.tasks, &mut few);
+        for (&at, task) in positions.iter().zip(few) {
+            facts.tasks[at] = task;
+        }
+        if let Some(whole) = whole {
+            self.check_settled(id, &whole, &actions)?;
+        }
+        self.apply_all(id, &actions);
+        Ok(())
+    }
+
+    fn check_settled(&self, id: u32, whole: &[Action], few: &[Action]) -> Result<(), RunError> {
+        if whole != few {
+            return Err(RunError::Shortcut {
+                at: self.seconds(),
+                what: "settled actions",
+                details: format!("{few:?} against {whole:?}"),
+            });
+        }
+        self.check_rules(id, few)
+    }
+
+    fn check_rules(&self, id: u32, actions: &[Action]) -> Result<(), RunError> {
+        let facts = self.groups[id as usize].facts.as_ref();
+        let violations = facts.map(|facts| settle_check(facts, actions));
+        match violations.and_then(|all| all.into_iter().next()) {
+            None => Ok(()),
+            Some(violation) => Err(RunError::Plan {
+                at: self.seconds(),
+                violation,
+            }),
+        }
+    }
+
+    /// Settles the group as a whole until nothing follows.
+    fn settle_group(&mut self, id: u32) -> Result<(), RunError> {
+        loop {
+            let Some(facts) = &mut self.groups[id as usize].facts else {
+                return Ok(());
+            };
+            facts.facts_as_of = facts.facts_as_of.max(self.now);
+            let actions = settle(self.now, facts);
+            if actions.is_empty() {
+                return Ok(());
+            }
+            if self.settings.check {
+                self.check_rules(id, &actions)?;
+            }
+            self.apply_all(id, &actions);
+        }
+    }
+
+    fn apply_all(&mut self, id: u32, actions: &[Action]) {
+        for action in actions {
+            self.apply(id, action);
+        }
+    }
+
+    /// The stage's fate is known: what depends on it becomes available, or never will.
+    pub(super) fn end_group(&mut self, id: u32, conclusion: Conclusion) {
+        if let Some(facts) = &mut self.groups[id as usize].facts {
+            facts.phase = JobPhase::Ending(conclusion);
+        }
+        self.dirty_groups.push(id);
+        self.note_waiting(id);
+        let group = &self.groups[id as usize];
+        let (job, stage) = (group.job, group.stage as usize);
+        let progress = &mut self.jobs[job as usize];
+        progress.active -= 1;
+        progress.failed |= conclusion != Conclusion::Complete;
+        if !progress.failed {
+            for child in self.children_ready(job, stage) {
+                self.open_group(job, child);
+            }
+        }
+        let progress = &self.jobs[job as usize];
+        if progress.active == 0 {
+            let outcome = &mut self.outcomes[job as usize];
+            outcome.ended = Some(self.now);
+            outcome.complete = !progress.failed;
+        }
+    }
+
+    /// Nothing of the group is left.
+    pub(super) fn finish_group(&mut self, id: u32) {
+        let group = &mut self.groups[id as usize];
+        group.facts = None;
+        group.truths = Vec::new();
+        if let Some(wake) = group.wake.take() {
+            self.planner.wakes.remove(&(wake, id));
+        }
+        self.live.retain(|&other| other != id);
+    }
+
+    fn children_ready(&mut self, job: u32, stage: usize) -> Vec<usize> {
+        let stages = &self.trace.jobs[job as usize].stages;
+        let missing = &mut self.jobs[job as usize].missing;
+        let mut ready = Vec::new();
+        for (child, count) in missing.iter_mut().enumerate() {
+            if stages[child].parents.contains(&stage) {
+                *count -= 1;
+                if *count == 0 {
+                    ready.push(child);
+                }
+            }
+        }
+        ready
+    }
+}
+
+fn placeholder(index: TaskIndex) -> TaskSnapshot {
+    TaskSnapshot {
+        index,
+        winner: None,
+        attempts: Vec::new(),
+        failures: 0,
+        clone_failures: 0,
+        retry_not_before: None,
+        resume_point: None,
+    }
+}

@@ -1,0 +1,23 @@
+//! Simulator of shed: runs traces on simulated nodes and lets the operator's own `settle` and
+//! `decide` schedule them.
+//!
+//! - [`trace`]: files and generators → jobs.
+//! - [`workload`]: load and deadlines.
+//! - [`model`]: how long attempts take.
+//! - [`settings`]: all that a run depends on beside its workload.
+//! - [`engine`]: the simulation.
+//! - [`cli`]: the command line.
+//! - [`outcome`]: what came of it.
+//!
+//! One seed is one run, bit-identical on every machine: integer milliseconds, events ordered by
+//! (time, sequence), a portable random stream per thing, transcendental functions from `libm`.
+
+pub mod cli;
+pub mod engine;
+pub mod event;
+pub mod model;
+pub mod outcome;
+pub mod random;
+pub mod settings;
+pub mod trace;
+pub mod workload;

@@ -1,0 +1,119 @@
+//! `name{parameter=value,…}` → model.
+
+use super::Model;
+
+pub(super) fn model(text: &str) -> Result<Model, String> {
+    let text = text.trim();
+    let (name, inner) = match text.split_once('{') {
+        None => (text, ""),
+        Some((name, rest)) => {
+            let inner = rest.strip_suffix('}');
+            (
+                name,
+                inner.ok_or_else(|| format!("`{text}` lacks its `}}`"))?,
+            )
+        }
+    };
+    let mut parameters = Parameters::read(name, inner)?;
+    let model = match name {
+        "trace" => Model::Trace,
+        "resample" => Model::Resample,
+        "recorded" => Model::Recorded,
+        "pareto" => Model::Pareto {
+            beta: parameters.take("beta", 0.01, 1000.0)?.unwrap_or(1.5),
+            t_min: parameters.take("t_min", 0.001, 1e9)?,
+            max: parameters.take("max", 0.001, 1e9)?,
+        },
+        "lognormal" => Model::LogNormal {
+            sigma: parameters.take("sigma", 0.0, 5.0)?.unwrap_or(0.5),
+        },
+        _ => return Err(format!("`{name}` is no model")),
+    };
+    if let Model::Pareto {
+        t_min: Some(t_min),
+        max: Some(max),
+        ..
+    } = model
+        && max <= t_min
+    {
+        return Err(format!("max={max} is not above t_min={t_min}"));
+    }
+    parameters.none_left()?;
+    Ok(model)
+}
+
+struct Parameters<'a> {
+    model: &'a str,
+    left: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Parameters<'a> {
+    fn read(model: &'a str, text: &'a str) -> Result<Self, String> {
+        let mut left: Vec<(&str, &str)> = Vec::new();
+        for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+            let (name, value) = part
+                .split_once('=')
+                .ok_or_else(|| format!("`{part}` is not name=value"))?;
+            if left.iter().any(|(other, _)| *other == name) {
+                return Err(format!("`{name}` is given twice"));
+            }
+            left.push((name, value));
+        }
+        Ok(Self { model, left })
+    }
+
+    fn take(&mut self, name: &str, low: f64, high: f64) -> Result<Option<f64>, String> {
+        let Some(at) = self.left.iter().position(|(other, _)| *other == name) else {
+            return Ok(None);
+        };
+        let (_, value) = self.left.remove(at);
+        let number = value.parse::<f64>().ok();
+        number
+            .filter(|number| (low..=high).contains(number))
+            .map(Some)
+            .ok_or_else(|| format!("{name}={value} is not from {low} to {high}"))
+    }
+
+    fn none_left(&self) -> Result<(), String> {
+        match self.left.first() {
+            None => Ok(()),
+            Some((name, _)) => Err(format!("`{}` has no parameter `{name}`", self.model)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::Model;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for text in [
+            "trace",
+            "resample",
+            "recorded",
+            "pareto{beta=1.5}",
+            "pareto{beta=2,t_min=120,max=600}",
+            "lognormal{sigma=0.25}",
+        ] {
+            assert_eq!(text.parse::<Model>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn an_error_names_the_fault_and_lists_what_is_valid() {
+        for (text, fault) in [
+            ("weibull", "`weibull` is no model"),
+            ("pareto{beta=0}", "beta=0 is not from 0.01 to 1000"),
+            ("pareto{beta=1,beta=2}", "given twice"),
+            ("pareto{gamma=1}", "`pareto` has no parameter `gamma`"),
+            ("pareto{t_min=5,max=5}", "max=5 is not above t_min=5"),
+            ("trace{x=1}", "`trace` has no parameter `x`"),
+            ("pareto{beta", "lacks its `}`"),
+        ] {
+            let message = text.parse::<Model>().unwrap_err().to_string();
+            assert!(message.contains(fault), "{message}");
+            assert!(message.contains("`lognormal{sigma=0.5}`"), "{message}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What came of a run, and its figures.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use shed_core::time::{Instant, Span};
+
+use crate::trace::Job;
+
+/// What came of one job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobOutcome {
+    /// Its name in the trace.
+    pub id: Arc<str>,
+    /// When it arrived.
+    pub arrival: Instant,
+    /// When it had to be done.
+    pub deadline: Option<Instant>,
+    /// When its fate was known.
+    pub ended: Option<Instant>,
+    /// Whether every task was done.
+    pub complete: bool,
+}
+
+impl JobOutcome {
+    pub(crate) fn new(job: &Job) -> Self {
+        Self {
+            id: Arc::clone(&job.id),
+            arrival: job.arrival,
+            deadline: job.deadline.map(|deadline| job.arrival.plus(deadline)),
+            ended: None,
+            complete: false,
+        }
+    }
+
+    /// From arrival to completion; absent for a job that was not completed.
+    #[must_use]
+    pub fn flowtime(&self) -> Option<Span> {
+        let ended = self.ended.filter(|_| self.complete)?;
+        Some(ended.since(self.arrival))
+    }
+
+    /// Whether it was completed at or before its deadline; false without one.
+    #[must_use]
+    pub fn met(&self) -> bool {
+        match (self.ended, self.deadline) {
+            (Some(ended), Some(deadline)) => self.complete && ended <= deadline,
+            _ => false,
+        }
+    }
+}
+
+/// Sums over a run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Totals {
+    /// Events taken from the queue.
+    pub events: u64,
+    /// Attempts launched.
+    pub attempts: u64,
+    /// Clones among them.
+    pub clones: u64,
+    /// Tasks that a clone won.
+    pub clone_wins: u64,
+    /// Tasks with a winner.
+    pub tasks_done: u64,
+    /// Attempts killed.
+    pub kills: u64,
+    /// Attempts that failed by themselves.
+    pub failures: u64,
+    /// Attempts that were evicted or lost.
+    pub disruptions: u64,
+    /// Time for which attempts held a node, in milliseconds.
+    pub machine_ms: i64,
+    /// The same of winners alone.
+    pub useful_ms: i64,
+    /// A number that two runs share only if they took the same actions at the same times.
+    pub digest: u64,
+}
+
+impl Totals {
+    /// One step in the manner of FNV-1a, on eight bytes.
+    pub(crate) fn add_to_digest(&mut self, part: u64) {
+        let mixed = (self.digest ^ part).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.digest = mixed.wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+    }
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// In the order of the trace.
+    pub jobs: Vec<JobOutcome>,
+    /// Sums.
+    pub totals: Totals,
+}
+
+/// The figures of a run, as written by `--format json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Jobs of the workload.
+    pub jobs: usize,
+    /// Jobs with a deadline.
+    pub jobs_with_deadline: usize,
+    /// Jobs completed at or before their deadline.
+    pub jobs_met: usize,
+    /// Jobs of which every task was done.
+    pub jobs_completed: usize,
+    /// `jobs_met` over `jobs_with_deadline`; absent without deadlines.
+    pub pocd: Option<f64>,
+    /// Mean time from arrival to completion, of completed jobs, in seconds.
+    pub mean_flowtime_s: Option<f64>,
+    /// Median of the same.
+    pub p50_flowtime_s: Option<f64>,
+    /// 90th percentile of the same.
+    pub p90_flowtime_s: Option<f64>,
+    /// 99th percentile of the same.
+    pub p99_flowtime_s: Option<f64>,
+    /// Time for which attempts held a slot.
+    pub machine_seconds: f64,
+    /// The part of it that was not a winner's.
+    pub machine_seconds_wasted: f64,
+    /// Tasks with a winner.
+    pub tasks: u64,
+    /// Attempts launched.
+    pub attempts: u64,
+    /// Clones among them.
+    pub clones: u64,
+    /// Tasks that a clone won.
+    pub clone_wins: u64,
+    /// Attempts killed.
+    pub kills: u64,
+    /// Attempts that failed by themselves.
+    pub failures: u64,
+    /// Attempts that were evicted or lost.
+    pub disruptions: u64,
+    /// Machine time over slots × time from the first arrival to the last end; absent where
+    /// capacity has no single measure.
+    pub utilisation: Option<f64>,
+    /// Events taken from the queue.
+    pub events: u64,
+    /// The same for two runs that took the same actions at the same times, in hexadecimal.
+    pub digest: String,
+}
+
+impl Outcome {
+    /// From the first arrival to the last end.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        let first = self.jobs.iter().map(|job| job.arrival).min();
+        let last = self.jobs.iter().filter_map(|job| job.ended).max();
+        match (first, last) {
+            (Some(first), Some(last)) => last.since(first),
+            _ => Span(0),
+        }
+    }
+
+    /// The figures, with utilisation of that many slots.
+    #[must_use]
+    pub fn figures(&self, slots: Option<u32>) -> Figures {
+        let mut flowtimes: Vec<i64> = self
+            .jobs
+            .iter()
+            .filter_map(|job| job.flowtime().map(|span| span.0))
+            .collect();
+        flowtimes.sort_unstable();
+        let with_deadline = self.jobs.iter().filter(|job| job.deadline.is_some());
+        let with_deadline = with_deadline.count();
+        let met = self.jobs.iter().filter(|job| job.met()).count();
+        let totals = &self.totals;
+        let capacity = slots.map(|slots| f64::from(slots) * self.span().0 as f64);
+        Figures {
+            jobs: self.jobs.len(),
+            jobs_with_deadline: with_deadline,
+            jobs_met: met,
+            jobs_completed: flowtimes.len(),
+            pocd: (with_deadline > 0).then(|| met as f64 / with_deadline as f64),
+            mean_flowtime_s: mean(&flowtimes).map(|ms| ms / 1000.0),
+            p50_flowtime_s: percentile(&flowtimes, 50),
+            p90_flowtime_s: percentile(&flowtimes, 90),
+            p99_flowtime_s: percentile(&flowtimes, 99),
+            machine_seconds: totals.machine_ms as f64 / 1000.0,
+            machine_seconds_wasted: (totals.machine_ms - totals.useful_ms) as f64 / 1000.0,
+            tasks: totals.tasks_done,
+            attempts: totals.attempts,
+            clones: totals.clones,
+            clone_wins: totals.clone_wins,
+            kills: totals.kills,
+            failures: totals.failures,
+            disruptions: totals.disruptions,
+            utilisation: capacity
+                .filter(|capacity| *capacity > 0.0)
+                .map(|capacity| totals.machine_ms as f64 / capacity),
+            events: totals.events,
+            digest: format!("{:016x}", totals.digest),
+        }
+    }
+}
+
+fn mean(sorted_ms: &[i64]) -> Option<f64> {
+    let sum: i128 = sorted_ms.iter().map(|&ms| i128::from(ms)).sum();
+    (!sorted_ms.is_empty()).then(|| sum as f64 / sorted_ms.len() as f64)
+}
+
+/// The value at position ⌊p·n⌋ of n sorted values, in seconds.
+fn percentile(sorted_ms: &[i64], percent: usize) -> Option<f64> {
+    let at = (sorted_ms.len() * percent / 100).min(sorted_ms.len().checked_sub(1)?);
+    sorted_ms.get(at).map(|&ms| ms as f64 / 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_is_a_value_that_occurred() {
+        let times: Vec<i64> = (1..=10).map(|second| second * 1000).collect();
+        assert_eq!(percentile(&times, 50), Some(6.0));
+        assert_eq!(percentile(&times, 99), Some(10.0));
+        assert_eq!(percentile(&[], 50), None);
+        assert_eq!(mean(&times), Some(5500.0));
+    }
+}

@@ -1,0 +1,127 @@
+//! What happened, or is made up to happen: jobs of stages of tasks, as every parser and generator
+//! gives them. Times are milliseconds.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use shed_core::time::{Instant, Span};
+
+mod build;
+pub mod error;
+mod natural;
+pub(crate) mod table;
+mod tasks;
+
+use error::InputError;
+use table::Table;
+
+/// Reads a trace; the columns of its header say which format it is.
+///
+/// # Errors
+/// If the file can't be read or is no trace.
+pub fn read(path: &Path) -> Result<Trace, InputError> {
+    let table = Table::open(path)?;
+    if tasks::REQUIRED.iter().all(|column| table.has(column)) {
+        return tasks::read(path, table);
+    }
+    let message = format!(
+        "no trace has these columns: {}; the CSV for users has {}",
+        table.header().join(", "),
+        tasks::REQUIRED.join(", ")
+    );
+    Err(InputError::of_line(path, 1, message))
+}
+
+/// Jobs in the order of their arrival.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Trace {
+    /// By arrival, then by id in natural order.
+    pub jobs: Vec<Job>,
+}
+
+/// One job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// Its name in the trace.
+    pub id: Arc<str>,
+    /// When it arrives, from the start of the trace.
+    pub arrival: Instant,
+    /// Its own deadline, from its arrival.
+    pub deadline: Option<Span>,
+    /// Its weight; 1 where the trace does not say.
+    pub weight: f64,
+    /// Its stages; parents have lower positions.
+    pub stages: Vec<Stage>,
+}
+
+/// Tasks of a job that become available together and ask for the same.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Stage {
+    /// Positions of the stages that must be done before.
+    pub parents: Vec<usize>,
+    /// What an attempt asks for.
+    pub demand: Demand,
+    /// How long each task took, by the task's position.
+    pub durations: Vec<Span>,
+    /// Attempts as they happened, of tasks that had more than one or did not finish.
+    pub recorded: BTreeMap<u32, Vec<Recorded>>,
+}
+
+/// What an attempt asks for; absent where the trace does not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Demand {
+    /// Thousandths of a core.
+    pub cpu_milli: Option<i64>,
+    /// Bytes.
+    pub memory_bytes: Option<i64>,
+}
+
+/// An attempt that happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recorded {
+    /// How long it ran.
+    pub duration: Span,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// How an attempt that happened ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// By itself, its work done.
+    Finished,
+    /// By itself, its work not done.
+    Failed,
+    /// Not of its own doing: it was evicted or lost.
+    Evicted,
+}
+
+impl Job {
+    /// How many tasks it has.
+    #[must_use]
+    pub fn tasks(&self) -> usize {
+        self.stages.iter().map(|stage| stage.durations.len()).sum()
+    }
+
+    /// Times of all its tasks.
+    pub fn durations(&self) -> impl Iterator<Item = Span> + '_ {
+        self.stages
+            .iter()
+            .flat_map(|stage| stage.durations.iter().copied())
+    }
+
+    /// The median of its tasks' times: the mean of the middle two if their number is even; zero
+    /// without tasks.
+    #[must_use]
+    pub fn median_duration(&self) -> Span {
+        let mut times: Vec<i64> = self.durations().map(|span| span.0).collect();
+        times.sort_unstable();
+        let upper = times.get(times.len() / 2).copied().unwrap_or(0);
+        let lower = match times.len() {
+            count if count > 0 && count % 2 == 0 => times[count / 2 - 1],
+            _ => upper,
+        };
+        Span((lower + upper) / 2)
+    }
+}

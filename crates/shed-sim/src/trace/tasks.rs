@@ -1,0 +1,108 @@
+//! The CSV for users, and every trace with one row per task: `job_id, arrival_s, task_id,
+//! duration_s` and optionally `cpu` (cores), `memory_mib`, `deps` (with `;` between them),
+//! `stage` (then `deps` name stages, not tasks), `deadline_s` (from the arrival), `weight`.
+
+use std::path::Path;
+
+use shed_core::time::{Instant, Span};
+
+use super::build::{Builder, JobRow, TaskRow};
+use super::error::InputError;
+use super::table::{Column, Table};
+use super::{Demand, Trace};
+
+/// The columns that every such file has.
+pub(super) const REQUIRED: [&str; 4] = ["job_id", "arrival_s", "task_id", "duration_s"];
+
+/// More than a node of this world has.
+const CORES_MAX: f64 = 1e6;
+const MIB_MAX: f64 = 1e9;
+const BYTES_PER_MIB: f64 = 1_048_576.0;
+
+/// Columns of a file with one row per task.
+pub(super) struct Columns {
+    pub(super) job: Column,
+    pub(super) arrival: Column,
+    pub(super) task: Column,
+    pub(super) duration: Column,
+    cpu: Option<Column>,
+    memory: Option<Column>,
+    pub(super) deps: Option<Column>,
+    stage: Option<Column>,
+    deadline: Option<Column>,
+    weight: Option<Column>,
+}
+
+impl Columns {
+    pub(super) fn of(table: &Table) -> Result<Self, InputError> {
+        Ok(Self {
+            job: table.column("job_id")?,
+            arrival: table.column("arrival_s")?,
+            task: table.column("task_id")?,
+            duration: table.column("duration_s")?,
+            cpu: table.optional("cpu"),
+            memory: table.optional("memory_mib"),
+            deps: table.optional("deps"),
+            stage: table.optional("stage"),
+            deadline: table.optional("deadline_s"),
+            weight: table.optional("weight"),
+        })
+    }
+
+    pub(super) fn demand(&self, table: &Table) -> Result<Demand, InputError> {
+        let cores = table.maybe(self.cpu, 0.0, CORES_MAX)?;
+        let mib = table.maybe(self.memory, 0.0, MIB_MAX)?;
+        Ok(Demand {
+            cpu_milli: cores.map(|cores| (cores * 1000.0).round() as i64),
+            memory_bytes: mib.map(|mib| (mib * BYTES_PER_MIB).round() as i64),
+        })
+    }
+
+    pub(super) fn job_row(&self, table: &Table) -> Result<JobRow, InputError> {
+        let deadline = table.maybe(self.deadline, 0.0, 1e12)?;
+        // Empty where the source knows no arrivals; the workload draws them.
+        let arrival = table.maybe(Some(self.arrival), 0.0, 1e12)?;
+        Ok(JobRow {
+            arrival: Instant(Span::from_seconds_f64(arrival.unwrap_or(0.0)).0),
+            deadline: deadline.map(Span::from_seconds_f64),
+            weight: table.maybe(self.weight, 0.0, 1e12)?.unwrap_or(1.0),
+        })
+    }
+
+    pub(super) fn task_row(&self, table: &Table) -> Result<TaskRow, InputError> {
+        let deps = match self.deps {
+            Some(column) => table.text(column)?,
+            None => "",
+        };
+        let stage = match self.stage {
+            Some(column) => Some(Box::from(table.name(column)?)),
+            None => None,
+        };
+        Ok(TaskRow {
+            line: table.line(),
+            id: Box::from(table.name(self.task)?),
+            duration: table.seconds(self.duration)?,
+            demand: self.demand(table)?,
+            entity: stage,
+            deps: deps
+                .split(';')
+                .map(str::trim)
+                .filter(|dep| !dep.is_empty())
+                .map(Box::from)
+                .collect(),
+            recorded: Vec::new(),
+        })
+    }
+}
+
+/// Reads such a file.
+pub(super) fn read(path: &Path, mut table: Table) -> Result<Trace, InputError> {
+    let columns = Columns::of(&table)?;
+    let mut builder = Builder::new(path);
+    while table.next()? {
+        let job = columns.job_row(&table)?;
+        let task = columns.task_row(&table)?;
+        builder.add(table.name(columns.job)?, job, task)?;
+    }
+    builder.finish()
+}

@@ -1,0 +1,211 @@
+//! Trace → workload: whole seconds, load, deadlines, and whether the cluster can run it at all.
+//! All of it is the same for every policy.
+
+use shed_core::resources::Resources;
+use shed_core::time::{Instant, Span};
+
+use crate::random::{Purpose, Stream};
+use crate::settings::Cluster;
+use crate::trace::{Demand, Trace};
+
+/// How a trace is changed before it is run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shaping {
+    /// Durations lose their fraction of a second, as in other simulators.
+    pub whole_seconds: bool,
+    /// Arrivals are scaled so that the originals' durations add up to this × slots × span.
+    pub load: Option<f64>,
+    /// k: deadlines are arrival + k × median task time × ⌈tasks / (fair share × slots)⌉. A
+    /// deadline of the trace's own wins.
+    pub deadline_factor: Option<f64>,
+    /// f: the share of the slots that a job is taken to get.
+    pub fair_share: f64,
+    /// Each job's k is multiplied by e^u, u uniform between −this and this.
+    pub deadline_jitter: f64,
+    /// For the jitter, and for arrivals that are drawn.
+    pub seed: u64,
+}
+
+impl Default for Shaping {
+    fn default() -> Self {
+        Self {
+            whole_seconds: false,
+            load: None,
+            deadline_factor: None,
+            fair_share: 0.25,
+            deadline_jitter: 0.0,
+            seed: 0,
+        }
+    }
+}
+
+/// Why a workload can't be run.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum WorkloadError {
+    /// There is nowhere to run.
+    #[error("the cluster has no slots; at least one is expected")]
+    NoSlots,
+    /// There is nothing to run.
+    #[error("the trace holds no task")]
+    Empty,
+    /// All jobs arrive at once.
+    #[error(
+        "--load needs a span of time: all {0} jobs of the trace arrive at one instant, so that \
+         no scaling of arrivals gives a load"
+    )]
+    NoSpan(usize),
+    /// A task that no node holds.
+    #[error(
+        "job `{job}` asks for {cpu_milli} milli-cores and {memory_mib} MiB per attempt, and no \
+         node of the cluster has that much"
+    )]
+    TooLarge {
+        /// The job.
+        job: String,
+        /// What it asks for.
+        cpu_milli: i64,
+        /// What it asks for.
+        memory_mib: i64,
+    },
+}
+
+/// How many attempts the cluster runs at a time: slots, or how often the smallest demand of the
+/// trace fits its nodes.
+#[must_use]
+pub fn slots(cluster: &Cluster, demand: &Resources) -> u32 {
+    match cluster {
+        Cluster::Slots(slots) => *slots,
+        Cluster::Nodes(nodes) => nodes
+            .iter()
+            .map(|node| node.allocatable.times(demand))
+            .fold(0, u32::saturating_add),
+    }
+}
+
+/// Shapes a trace for a cluster.
+///
+/// # Errors
+/// If the cluster can't run it, or the load can't be reached.
+pub fn shape(
+    mut trace: Trace,
+    shaping: &Shaping,
+    cluster: &Cluster,
+) -> Result<Trace, WorkloadError> {
+    if trace.jobs.iter().all(|job| job.tasks() == 0) {
+        return Err(WorkloadError::Empty);
+    }
+    let slots = slots(cluster, &median_demand(&trace));
+    if slots == 0 {
+        return Err(match cluster {
+            Cluster::Slots(_) => WorkloadError::NoSlots,
+            Cluster::Nodes(nodes) if nodes.is_empty() => WorkloadError::NoSlots,
+            Cluster::Nodes(_) => too_large(&trace, cluster).unwrap_or(WorkloadError::NoSlots),
+        });
+    }
+    if let Some(error) = too_large(&trace, cluster) {
+        return Err(error);
+    }
+    if shaping.whole_seconds {
+        truncate(&mut trace);
+    }
+    if let Some(load) = shaping.load {
+        scale_arrivals(&mut trace, load, slots)?;
+    }
+    if let Some(factor) = shaping.deadline_factor {
+        set_deadlines(&mut trace, factor, shaping, slots);
+    }
+    Ok(trace)
+}
+
+fn demand_of(demand: Demand) -> Resources {
+    let mut resources = Resources::from_pairs([("pods", 1)]);
+    for (name, amount) in [("cpu", demand.cpu_milli), ("memory", demand.memory_bytes)] {
+        if let Some(amount) = amount.filter(|amount| *amount > 0) {
+            resources.set(name, amount);
+        }
+    }
+    resources
+}
+
+/// The demand of the median task, by cpu and then memory.
+fn median_demand(trace: &Trace) -> Resources {
+    let stages = trace.jobs.iter().flat_map(|job| &job.stages);
+    let mut demands: Vec<(Demand, usize)> = stages
+        .map(|stage| (stage.demand, stage.durations.len()))
+        .collect();
+    demands.sort_unstable();
+    let half = demands.iter().map(|(_, count)| count).sum::<usize>() / 2;
+    let mut passed = 0;
+    let found = demands.iter().find(|(_, count)| {
+        passed += count;
+        passed > half
+    });
+    demand_of(found.map(|(demand, _)| *demand).unwrap_or_default())
+}
+
+fn too_large(trace: &Trace, cluster: &Cluster) -> Option<WorkloadError> {
+    let Cluster::Nodes(nodes) = cluster else {
+        return None;
+    };
+    for job in &trace.jobs {
+        for stage in &job.stages {
+            let demand = demand_of(stage.demand);
+            if !nodes.iter().any(|node| node.allocatable.fits(&demand)) {
+                return Some(WorkloadError::TooLarge {
+                    job: job.id.to_string(),
+                    cpu_milli: stage.demand.cpu_milli.unwrap_or(0),
+                    memory_mib: stage.demand.memory_bytes.unwrap_or(0) >> 20,
+                });
+            }
+        }
+    }
+    None
+}
+
+fn truncate(trace: &mut Trace) {
+    let stages = trace.jobs.iter_mut().flat_map(|job| &mut job.stages);
+    for duration in stages.flat_map(|stage| &mut stage.durations) {
+        duration.0 = duration.0 / 1000 * 1000;
+    }
+}
+
+fn scale_arrivals(trace: &mut Trace, load: f64, slots: u32) -> Result<(), WorkloadError> {
+    let work: i64 = trace
+        .jobs
+        .iter()
+        .flat_map(|job| job.durations())
+        .map(|d| d.0)
+        .sum();
+    let first = trace.jobs.first().map_or(Instant(0), |job| job.arrival);
+    let last = trace.jobs.last().map_or(Instant(0), |job| job.arrival);
+    let span = last.since(first).0;
+    if span == 0 {
+        return Err(WorkloadError::NoSpan(trace.jobs.len()));
+    }
+    let wanted = work as f64 / (load * f64::from(slots));
+    let factor = wanted / span as f64;
+    for job in &mut trace.jobs {
+        let scaled = (job.arrival.since(first).0 as f64 * factor).round();
+        job.arrival = Instant(scaled as i64);
+    }
+    Ok(())
+}
+
+fn set_deadlines(trace: &mut Trace, factor: f64, shaping: &Shaping, slots: u32) {
+    let share = (shaping.fair_share * f64::from(slots)).max(1e-9);
+    for (position, job) in trace.jobs.iter_mut().enumerate() {
+        if job.deadline.is_some() {
+            continue;
+        }
+        let jitter = if shaping.deadline_jitter > 0.0 {
+            let thing = [position as u64, 0, 0];
+            let mut stream = Stream::new(shaping.seed, Purpose::DeadlineJitter, thing);
+            libm::exp(stream.between(-shaping.deadline_jitter, shaping.deadline_jitter))
+        } else {
+            1.0
+        };
+        let waves = (job.tasks() as f64 / share).ceil().max(1.0);
+        let seconds = factor * jitter * job.median_duration().seconds() * waves;
+        job.deadline = Some(Span::from_seconds_f64(seconds));
+    }
+}

@@ -1,0 +1,94 @@
+//! Workloads in a few words, and runs that check every step.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use shed_core::policy::{Order, Policy, Speculation};
+use shed_core::time::{Instant, Span};
+use shed_sim::engine::Engine;
+use shed_sim::outcome::Outcome;
+use shed_sim::settings::{Cluster, Settings};
+use shed_sim::trace::{Demand, Job, Stage, Trace};
+
+/// A job of one stage; times in milliseconds.
+pub fn job(id: usize, arrival: i64, durations: &[i64]) -> Job {
+    Job {
+        id: Arc::from(format!("job{id}")),
+        arrival: Instant(arrival),
+        deadline: None,
+        weight: 1.0,
+        stages: vec![stage(durations, &[])],
+    }
+}
+
+/// A stage behind others.
+pub fn stage(durations: &[i64], parents: &[usize]) -> Stage {
+    Stage {
+        parents: parents.to_vec(),
+        demand: Demand::default(),
+        durations: durations.iter().map(|&ms| Span(ms)).collect(),
+        recorded: BTreeMap::new(),
+    }
+}
+
+/// A policy by name and order.
+pub fn policy(speculation: &str, order: Order) -> Policy {
+    Policy {
+        speculation: speculation.parse().expect("a known policy"),
+        order,
+        ..Policy::default()
+    }
+}
+
+/// FIFO without clones.
+pub fn fifo() -> Policy {
+    Policy {
+        speculation: Speculation::HadoopNs,
+        order: Order::Fifo,
+        ..Policy::default()
+    }
+}
+
+/// A checked run on slots.
+pub fn on_slots(policy: Policy, slots: u32) -> Settings {
+    Settings {
+        check: true,
+        ..Settings::new(policy, Cluster::Slots(slots))
+    }
+}
+
+/// Runs; every rule must hold.
+pub fn run(settings: &Settings, jobs: &[Job]) -> Outcome {
+    let trace = Trace {
+        jobs: jobs.to_vec(),
+    };
+    match Engine::new(settings, &trace).run() {
+        Ok(outcome) => outcome,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Flowtimes in milliseconds, in the order of the trace.
+pub fn flowtimes(outcome: &Outcome) -> Vec<i64> {
+    let jobs = outcome.jobs.iter();
+    jobs.map(|job| job.flowtime().expect("a completed job").0)
+        .collect()
+}
+
+/// A file of the traces that are not in this repository; says so where they are absent.
+pub fn shared_trace(name: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("SHED_TRACES").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"),
+        PathBuf::from,
+    );
+    let path = folder.join(name);
+    if path.is_file() {
+        return Some(path);
+    }
+    eprintln!(
+        "left out: {} is not there (SHED_TRACES names the folder of traces)",
+        path.display()
+    );
+    None
+}

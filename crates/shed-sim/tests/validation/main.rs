@@ -1,0 +1,7 @@
+//! Whether the simulator is right: against real traces that others have simulated, against
+//! queueing theory and the papers' theorems, and against itself.
+
+mod closed_forms;
+mod common;
+mod engine;
+mod fifo;
