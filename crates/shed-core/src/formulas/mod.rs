@@ -8,20 +8,34 @@
 //!
 //! - [`compare`]: comparison of sums with a tolerance, and the ties that it leaves.
 //! - [`srquant`]: SRQuant's expected times and utility; the decision rules of SRQuant and LASER.
-//! - [`chronos`]: PoCD and machine time of Chronos' three strategies.
-//! - [`cluster`], [`dag`]: servers, demands, jobs of phases; [`board`]: the state of one round.
-//! - [`levels`]: DollyMP's measures of a job and its Algorithm 1.
-//! - [`dollymp`]: DollyMP's Algorithm 2, one round with clones.
-//! - [`ordering`]: one round of FIFO, SRPT, SVF, DRF, Tetris, Capacity and Carbyne.
+//! - [`chronos`]: PoCD and machine time of Chronos' strategies.
 //! - [`dolly`]: how many clones Dolly gives a job, and whether its budget allows them.
+//! - [`mantri`]: when a duplicate is expected to save machine time.
+//! - [`cluster`], [`dag`]: servers, demands, jobs of phases; [`board`]: the state of one round.
+//! - [`levels`]: DollyMP's measures of a job and its Algorithm 1; [`example`]: its motivation.
+//! - [`dollymp`]: DollyMP's Algorithm 2, one round with clones; [`delay`]: delay assignment.
+//! - [`ordering`]: one round of FIFO, SRPT, SVF, DRF, Tetris, Capacity and Carbyne.
+//! - [`fluid`]: whole schedules of these rounds in DollyMP's deterministic model.
+//! - [`load`]: the load below which cloning everything shortens jobs.
+//! - [`sca`]: SCA's convex programme, its rounding and one slot; [`gradient`]: the printed solver.
+//! - [`ese`]: ESE's straggler factor, copies of small jobs, and one slot.
 
 pub mod board;
 pub mod chronos;
 pub mod cluster;
 pub mod compare;
 pub mod dag;
+pub mod delay;
 pub mod dolly;
 pub mod dollymp;
+pub mod ese;
+pub mod example;
+pub mod fluid;
+pub mod gradient;
 pub mod levels;
+pub mod load;
+pub mod mantri;
 pub mod ordering;
+mod quadrature;
+pub mod sca;
 pub mod srquant;
