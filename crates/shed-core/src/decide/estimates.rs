@@ -2,8 +2,10 @@
 //! each is expected to end and how probable it is that it ends too late. Times are seconds
 //! from now.
 
-use crate::estimate::pareto::{LN_CERTAIN, ParetoLaw, ln_miss, ln_miss_silent};
-use crate::estimate::progress::{BETA_MAX, beta_from_remaining, remaining_time};
+use crate::estimate::law::{Evidence, Law};
+use crate::estimate::pareto::LN_CERTAIN;
+use crate::estimate::pocd::LiveAttempt;
+use crate::estimate::progress::remaining_time;
 use crate::estimate::shape::{ShapePrior, fit};
 use crate::ids::AttemptNumber;
 use crate::snapshot::{
@@ -120,23 +122,28 @@ impl AttemptEstimate {
         }
     }
 
-    /// With the law of the job: eq. 14 for an attempt that reports, Pareto memory (spec 7.1)
-    /// for a silent one.
-    fn judge(&mut self, law: &ParetoLaw, slack: Option<f64>) {
-        let share = 1.0 - self.start_progress;
-        if self.total.is_none() {
-            self.remaining = Some(mean_residual(self.age, share * law.t_min, law.beta));
+    /// With the law of the job: eq. 14 or its like for an attempt that reports, the law's memory
+    /// (spec 7.1) for a silent one.
+    fn judge(&mut self, law: &Law, slack: Option<f64>) {
+        let live = self.live();
+        self.remaining = Some(live.remaining(law));
+        if let Some(slack) = slack {
+            self.ln_miss = live.ln_miss(law, slack);
         }
-        let Some(slack) = slack else {
-            return;
+    }
+
+    fn live(&self) -> LiveAttempt {
+        let evidence = match (self.total, self.remaining) {
+            (Some(_), Some(t_rem)) => Evidence::Predicted {
+                phi: self.progress,
+                t_rem,
+            },
+            _ => Evidence::Silent { age: self.age },
         };
-        self.ln_miss = if self.total.is_some() {
-            let beta = beta_from_remaining(self.remaining, self.progress, law.t_min, BETA_MAX);
-            // None: all is done, and then `ln_miss` does not look at β.
-            ln_miss(self.progress, law.t_min, slack, beta.unwrap_or(BETA_MAX))
-        } else {
-            ln_miss_silent(self.age, share * law.t_min, slack, law.beta)
-        };
+        LiveAttempt {
+            begin: self.start_progress,
+            evidence,
+        }
     }
 }
 
@@ -164,17 +171,6 @@ impl Baseline {
                 progress: start_progress,
             }
         }
-    }
-}
-
-/// Mean of what is left of a Pareto time that is known to exceed `age`: a/(β−1) beyond t_min.
-fn mean_residual(age: f64, t_min: f64, beta: f64) -> f64 {
-    if beta <= 1.0 {
-        f64::INFINITY
-    } else if age >= t_min {
-        age / (beta - 1.0)
-    } else {
-        t_min * beta / (beta - 1.0) - age
     }
 }
 
@@ -225,7 +221,7 @@ pub(crate) struct JobEstimate<'a> {
     /// Seconds until the deadline.
     pub(crate) slack: Option<f64>,
     /// The law of its attempts' times; absent while not one time was seen or predicted.
-    pub(crate) law: Option<ParetoLaw>,
+    pub(crate) law: Option<Law>,
     /// Mean time of an attempt from zero, of those that ended and those predicted.
     pub(crate) mean_run: Option<f64>,
     /// Unfinished tasks with live attempts, ascending.
@@ -319,7 +315,7 @@ pub(crate) fn resume_point<'a>(
 /// The law from winners and from what runs: an attempt that reports bears on the least time by
 /// its predicted total, and everything that still runs bears on the shape as censored at its
 /// age (pitfall 4: from ended attempts alone every task looks short).
-fn learn(job: &JobSnapshot, tasks: &[TaskEstimate<'_>]) -> (Option<ParetoLaw>, Option<f64>) {
+fn learn(job: &JobSnapshot, tasks: &[TaskEstimate<'_>]) -> (Option<Law>, Option<f64>) {
     let ended = ended_runs(job);
     let mut ages = Vec::new();
     let mut predicted = Vec::new();
@@ -341,7 +337,7 @@ fn learn(job: &JobSnapshot, tasks: &[TaskEstimate<'_>]) -> (Option<ParetoLaw>, O
     let law = fit(&ended, &ages, &prior);
     let count = (ended.len() + predicted.len()) as f64;
     let mean = ended.iter().chain(&predicted).sum::<f64>() / count;
-    (Some(law), Some(mean))
+    (Some(law.into()), Some(mean))
 }
 
 /// Seconds that ended attempts took for a whole task: recorded winners, and successes that

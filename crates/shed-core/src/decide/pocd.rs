@@ -2,8 +2,9 @@
 
 use crate::decide::estimates::{TaskEstimate, resume_point};
 use crate::decide::job::JobState;
-use crate::estimate::pareto::{LN_CERTAIN, LN_IMPOSSIBLE, ParetoLaw, ln_miss};
-use crate::estimate::pocd::{ln_job_pocd_uniform, ln_task_pocd};
+use crate::estimate::law::{AttemptLaw, Law};
+use crate::estimate::pareto::LN_IMPOSSIBLE;
+use crate::estimate::pocd::{Waves, ln_task_pocd};
 use crate::estimate::progress::is_straggler;
 use crate::ids::TaskIndex;
 
@@ -53,10 +54,10 @@ impl JobState<'_> {
         if let Some(certain) = self.certain_ln_pocd() {
             return Some(certain);
         }
-        let (slack, law) = (self.estimate.slack?, self.estimate.law?);
+        let (slack, law) = (self.estimate.slack?, self.estimate.law.as_ref()?);
         let running = self.estimate.tasks.iter();
         let running: f64 = running.map(|task| ln_task_pocd(ln_miss_of(task))).sum();
-        Some(running + self.ln_pocd_of_waiting(overhead, slack, &law))
+        Some(running + self.ln_pocd_of_waiting(overhead, slack, law))
     }
 
     fn certain_ln_pocd(&self) -> Option<f64> {
@@ -73,62 +74,27 @@ impl JobState<'_> {
     }
 
     /// Tasks without an attempt start in waves: those that this plan launches at once, then as
-    /// many at a time as the job has running with them, a mean run later each. The time that a
-    /// task waits is taken off its slack. That is pessimistic when other jobs make room and
-    /// optimistic when a wave has a straggler.
-    fn ln_pocd_of_waiting(&self, overhead: f64, slack: f64, law: &ParetoLaw) -> f64 {
-        let mean_run = self.estimate.mean_run.unwrap_or(law.t_min);
-        let left = |wave: u32| slack - overhead - f64::from(wave) * mean_run;
-        let mut sum = 0.0;
+    /// many at a time as the job has running with them, a mean run later each.
+    fn waves(&self, mean_run: f64) -> Waves {
+        Waves {
+            at_once: self.admitted,
+            width: self.active.saturating_add(self.admitted),
+            period: mean_run,
+        }
+    }
+
+    fn ln_pocd_of_waiting(&self, overhead: f64, slack: f64, law: &Law) -> f64 {
+        let mean_run = self.estimate.mean_run.unwrap_or(law.minimum());
         let touched = self.ready.iter().chain(&self.held_back);
-        let mut position = 0u32;
-        for &index in touched {
-            let miss = ln_miss(
-                self.resumed_at(index),
-                law.t_min,
-                left(self.wave(position)),
-                law.beta,
-            );
-            sum += ln_task_pocd(miss);
-            position = position.saturating_add(1);
-        }
-        let end = position.saturating_add(self.untouched);
-        while position < end {
-            let wave = self.wave(position);
-            let next = self.wave_end(wave).min(end);
-            let miss = ln_miss(0.0, law.t_min, left(wave), law.beta);
-            if miss >= LN_CERTAIN {
-                return f64::NEG_INFINITY;
-            }
-            sum += ln_job_pocd_uniform(miss, 1, next - position);
-            position = next;
-        }
-        sum
+        let begins = touched.map(|&index| self.resumed_at(index));
+        self.waves(mean_run)
+            .ln_pocd(law, begins, self.untouched, slack - overhead)
     }
 
     fn resumed_at(&self, index: TaskIndex) -> f64 {
         let task = self.job.task(index);
         let point = task.and_then(|task| resume_point(self.job, task));
         point.map_or(0.0, |point| point.progress)
-    }
-
-    /// How many tasks run at a time.
-    fn width(&self) -> u32 {
-        self.active.saturating_add(self.admitted).max(1)
-    }
-
-    /// The wave of the waiting task at that position; 0 for those that this plan launches.
-    fn wave(&self, position: u32) -> u32 {
-        match position.checked_sub(self.admitted) {
-            None => 0,
-            Some(behind) => (behind / self.width()).saturating_add(1),
-        }
-    }
-
-    /// The first position behind a wave.
-    fn wave_end(&self, wave: u32) -> u32 {
-        self.admitted
-            .saturating_add(wave.saturating_mul(self.width()))
     }
 
     /// Seconds until the last task is expected to end; absent if that is unknown of any.
@@ -143,7 +109,7 @@ impl JobState<'_> {
             .saturating_add(self.untouched);
         if waiting > 0 {
             let mean_run = self.estimate.mean_run?;
-            let waves = f64::from(self.wave(waiting - 1)) + 1.0;
+            let waves = f64::from(self.waves(mean_run).of(waiting - 1)) + 1.0;
             latest = latest.max(overhead + waves * mean_run);
         }
         Some(latest)

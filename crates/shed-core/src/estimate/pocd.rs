@@ -117,6 +117,49 @@ pub fn gain_of_one_more(ln_miss: f64, ln_miss_per_clone: f64) -> f64 {
     }
 }
 
+/// A live attempt, as a PoCD counts it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LiveAttempt {
+    /// The share of the task that was done where it began, 0…1: 0 for one that started over.
+    pub begin: f64,
+    /// What is known of it since.
+    pub evidence: Evidence,
+}
+
+impl LiveAttempt {
+    /// ln P(it does not end within `slack`).
+    #[must_use]
+    pub fn ln_miss(&self, law: &impl AttemptLaw, slack: f64) -> f64 {
+        match self.evidence {
+            // Its age is that of a part.
+            Evidence::Silent { .. } => self.part(law).ln_miss(self.evidence, slack),
+            _ => law.ln_miss(self.evidence, slack),
+        }
+    }
+
+    /// Expected time to its end: by its rate, or by its age.
+    #[must_use]
+    pub fn remaining(&self, law: &impl AttemptLaw) -> f64 {
+        match self.evidence {
+            Evidence::Progress { phi } => law.scaled(1.0 - phi).mean(),
+            Evidence::Predicted { t_rem, .. } => t_rem,
+            Evidence::Silent { age } => self.part(law).mean_residual(age),
+        }
+    }
+
+    fn part<L: AttemptLaw>(&self, law: &L) -> L {
+        law.scaled(1.0 - self.begin)
+    }
+}
+
+/// ln P(an attempt that is launched now and begins at `begin` does not end within `slack`), of
+/// which it loses `overhead` (δ) to its launch: a restart at 0, a resumed one beyond. It draws its
+/// time from the law. The papers' case is `overhead` 0.
+#[must_use]
+pub fn ln_miss_of_launch(law: &impl AttemptLaw, begin: f64, slack: f64, overhead: f64) -> f64 {
+    law.ln_miss(Evidence::Progress { phi: begin }, slack - overhead)
+}
+
 /// The attempts of one task when they are not alike: one that runs, and clones that start over
 /// or resume.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -137,17 +180,85 @@ impl MixedAttempts {
     #[must_use]
     pub fn ln_miss(&self, law: &impl AttemptLaw, slack: f64, overhead: f64) -> f64 {
         let original = law.ln_miss(self.original, slack);
-        let clone = |phi| law.ln_miss(Evidence::Progress { phi }, slack - overhead);
+        let clone = |begin| ln_miss_of_launch(law, begin, slack, overhead);
         original
             + repeated(self.restarts, clone(0.0))
             + repeated(self.resumes, clone(self.phi_resume))
     }
 }
 
+/// How tasks that have no attempt yet will start: some at once, and the others in waves of as
+/// many as the job runs at a time, one period after another.
+///
+/// That is pessimistic where room comes free before a whole wave has ended, and optimistic where
+/// one of its tasks straggles.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Waves {
+    /// How many start at once.
+    pub at_once: u32,
+    /// How many run at a time; none counts as one.
+    pub width: u32,
+    /// From one wave to the next: the mean time of an attempt.
+    pub period: f64,
+}
+
+impl Waves {
+    /// The wave of the waiting task at that position; 0 for those that start at once.
+    #[must_use]
+    pub fn of(&self, position: u32) -> u32 {
+        match position.checked_sub(self.at_once) {
+            None => 0,
+            Some(behind) => (behind / self.width.max(1)).saturating_add(1),
+        }
+    }
+
+    /// The first position behind a wave.
+    fn end(&self, wave: u32) -> u32 {
+        let behind = wave.saturating_mul(self.width.max(1));
+        self.at_once.saturating_add(behind)
+    }
+
+    /// ln P(all tasks that wait are in time, each with one attempt): first those that begin at
+    /// `begins`, then `fresh` ones that begin at 0. `slack` is what the first wave has, its
+    /// launch overhead taken off; a later one has its waiting time less.
+    #[must_use]
+    pub fn ln_pocd(
+        &self,
+        law: &impl AttemptLaw,
+        begins: impl IntoIterator<Item = f64>,
+        fresh: u32,
+        slack: f64,
+    ) -> f64 {
+        let ln_miss = |begin, wave| {
+            let slack = slack - f64::from(wave) * self.period;
+            law.ln_miss(Evidence::Progress { phi: begin }, slack)
+        };
+        let mut sum = 0.0;
+        let mut position = 0u32;
+        for begin in begins {
+            sum += ln_task_pocd(ln_miss(begin, self.of(position)));
+            position = position.saturating_add(1);
+        }
+        let end = position.saturating_add(fresh);
+        while position < end {
+            let wave = self.of(position);
+            let next = self.end(wave).min(end);
+            let miss = ln_miss(0.0, wave);
+            if miss >= LN_CERTAIN {
+                return f64::NEG_INFINITY;
+            }
+            sum += ln_job_pocd_uniform(miss, 1, next - position);
+            position = next;
+        }
+        sum
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::pareto::{LN_IMPOSSIBLE, ln_miss};
+    use crate::estimate::pareto::{LN_IMPOSSIBLE, ParetoLaw, ln_miss, ln_miss_silent};
+    use crate::estimate::progress::{BETA_MAX, beta_from_remaining};
 
     #[test]
     fn the_papers_model_gives_its_known_pocd_table() {
@@ -253,6 +364,29 @@ mod tests {
         task.ln_miss_per_clone = LN_CERTAIN;
         assert!(task.is_hopeless());
         assert_eq!(task.gain_of_one_more(), 0.0);
+    }
+
+    #[test]
+    fn under_a_pareto_law_attempts_have_the_papers_numbers_to_the_bit() {
+        let (t_min, beta, slack) = (120.0, 1.7, 333.0);
+        let law = ParetoLaw { t_min, beta };
+        let of = |begin, evidence| LiveAttempt { begin, evidence };
+        let (phi, t_rem, age) = (0.37, 210.0, 171.0);
+        let reporting = of(0.0, Evidence::Predicted { phi, t_rem });
+        let fitted = beta_from_remaining(Some(t_rem), phi, t_min, BETA_MAX).unwrap();
+        assert_eq!(
+            reporting.ln_miss(&law, slack),
+            ln_miss(phi, t_min, slack, fitted)
+        );
+        let silent = of(0.3, Evidence::Silent { age });
+        let part = (1.0 - 0.3) * t_min;
+        assert_eq!(
+            silent.ln_miss(&law, slack),
+            ln_miss_silent(age, part, slack, beta)
+        );
+        assert_eq!(silent.remaining(&law), age / (beta - 1.0));
+        let launched = ln_miss_of_launch(&law, phi, slack, 9.0);
+        assert_eq!(launched, ln_miss(phi, t_min, slack - 9.0, beta));
     }
 
     #[test]

@@ -4,8 +4,9 @@
 //! room, and the room that waiting first attempts count on.
 
 use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
-use crate::estimate::pareto::{LN_CERTAIN, ln_miss};
-use crate::estimate::pocd::{gain_of_one_more, ln_task_pocd, probability};
+use crate::estimate::law::AttemptLaw;
+use crate::estimate::pareto::LN_CERTAIN;
+use crate::estimate::pocd::{gain_of_one_more, ln_miss_of_launch, ln_task_pocd, probability};
 use crate::ids::TaskIndex;
 use crate::plan::{CloneReport, Launch, LaunchReason, Refusal, RefusalReason};
 use crate::snapshot::{AttemptKind, Idempotency, NodeIndex, SpeculationMode};
@@ -153,7 +154,7 @@ fn clone_task(
     state: &JobState<'_>,
     task: &TaskEstimate<'_>,
 ) -> Option<CloneTask> {
-    let (law, slack) = (state.estimate.law?, state.estimate.slack?);
+    let (law, slack) = (state.estimate.law.as_ref()?, state.estimate.slack?);
     let index = task.task.index;
     let node_of = |attempt: &AttemptEstimate| {
         let id = (position, index, attempt.number);
@@ -174,10 +175,10 @@ fn clone_task(
         ln_miss: state.ln_miss_kept(task),
         // Spec 7.2: a clone draws its remaining time from the job's law, and loses the launch
         // overhead δ of the slack.
-        ln_miss_per_clone: ln_miss(begin, law.t_min, slack - pass.overhead, law.beta),
+        ln_miss_per_clone: ln_miss_of_launch(law, begin, slack, pass.overhead),
         clones_alive: clones_alive(state, task),
         clones: 0,
-        cost: (1.0 - begin) * state.estimate.mean_run.unwrap_or(law.t_min),
+        cost: (1.0 - begin) * state.estimate.mean_run.unwrap_or(law.minimum()),
         is_refused: false,
     })
 }
