@@ -2,8 +2,8 @@
 //!
 //! Reads every JSON file in the folder that `SHED_VECTORS` names, or else in
 //! `../shared/vectors` next to the workspace, or else the sample that is committed here. Prints
-//! the cases per kind; a case that differs, an output that is not looked at and a kind that is
-//! not known are failures.
+//! the cases per kind; a case that differs, an output that is not looked at, a kind that is not
+//! known and a kind without a case in the sample are failures.
 
 mod case;
 mod dollymp_sca;
@@ -20,22 +20,24 @@ use case::{Case, Tolerances};
 /// How a case of one kind is checked.
 type Check = fn(&mut Case);
 
-fn checks(schema: &str) -> &'static [(&'static str, Check)] {
-    match schema {
-        "shed-family/1" => &shed_family::CHECKS,
-        "dollymp-sca/1" => &dollymp_sca::CHECKS,
-        _ => &[],
-    }
-}
+/// The schemas and their kinds.
+const SCHEMAS: [(&str, &[(&str, Check)]); 2] = [
+    ("shed-family/1", &shed_family::CHECKS),
+    ("dollymp-sca/1", &dollymp_sca::CHECKS),
+];
 
 fn check_of(schema: &str, kind: &str) -> Option<Check> {
-    let known = checks(schema).iter().find(|(name, _)| *name == kind)?;
-    Some(known.1)
+    let (_, checks) = SCHEMAS.iter().find(|(name, _)| *name == schema)?;
+    let (_, check) = checks.iter().find(|(name, _)| *name == kind)?;
+    Some(*check)
+}
+
+fn sample() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/sample")
 }
 
 /// The folder to read; one that was asked for has to exist.
 fn folder() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     if let Some(asked) = std::env::var_os("SHED_VECTORS") {
         let folder = PathBuf::from(asked);
         assert!(
@@ -45,7 +47,7 @@ fn folder() -> PathBuf {
         );
         return folder;
     }
-    let shared = here.join("../../../shared/vectors");
+    let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/vectors");
     if shared.is_dir() {
         return shared;
     }
@@ -53,7 +55,7 @@ fn folder() -> PathBuf {
         "no vectors at {}: using the committed SAMPLE only",
         shared.display()
     );
-    here.join("tests/vectors/sample")
+    sample()
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -81,10 +83,32 @@ struct Tally {
 
 type Tallies = BTreeMap<(String, String), Tally>;
 
+fn read(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// The kinds of which the committed sample has no case, as sentences.
+fn missing_in_sample() -> Vec<String> {
+    let mut missing = Vec::new();
+    let sample: Vec<Value> = files(&sample()).iter().map(|path| read(path)).collect();
+    for (schema, kinds) in SCHEMAS {
+        let of_schema = || sample.iter().filter(|file| file["schema"] == schema);
+        for (kind, _) in kinds {
+            if !of_schema()
+                .flat_map(cases)
+                .any(|case| case["kind"] == *kind)
+            {
+                missing.push(format!("{schema}: the sample has no case of `{kind}`"));
+            }
+        }
+    }
+    missing
+}
+
 /// Runs every case of a file; what differs, as sentences.
 fn run_file(path: &Path, tallies: &mut Tallies) -> Vec<String> {
-    let text = std::fs::read_to_string(path).unwrap();
-    let file: Value = serde_json::from_str(&text).unwrap();
+    let file = read(path);
     let schema = file["schema"].as_str().unwrap_or("none");
     let cases = cases(&file);
     assert!(!cases.is_empty(), "{} holds no cases", path.display());
@@ -122,7 +146,7 @@ fn print(tallies: &Tallies) {
 
 fn main() -> ExitCode {
     let mut tallies = Tallies::new();
-    let mut failures = Vec::new();
+    let mut failures = missing_in_sample();
     for path in files(&folder()) {
         failures.extend(run_file(&path, &mut tallies));
     }

@@ -19,7 +19,7 @@ use shed_core::formulas::ordering::{
 };
 
 use super::state::{self, demand, free, id, ids, launch, pairs};
-use crate::case::{Case, items, number, numbers};
+use crate::case::{Case, count, items, number, numbers};
 
 /// A case whose result may be that the phases of a job are no partial order.
 fn expect(case: &mut Case, result: Result<Value, DagError>) {
@@ -117,7 +117,7 @@ pub fn alg2_round(case: &mut Case) {
     let cached = case.input["priority"]
         .as_array()
         .map(|pairs| -> BTreeMap<u64, u32> {
-            let level = |pair: &Value| (id(&pair[0]), crate::case::count(&pair[1]));
+            let level = |pair: &Value| (id(&pair[0]), count(&pair[1]));
             pairs.iter().map(level).collect()
         });
     let run = || -> Result<Value, DagError> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use shed_core::estimate::pareto::ln_miss;
-use shed_core::estimate::pocd::{ln_job_pocd, probability};
+use shed_core::estimate::pocd::{ln_job_pocd, ln_job_pocd_uniform, probability};
 use shed_core::optimize::capacity::{room_for_clones, usable_slots};
 use shed_core::optimize::greedy::{
     GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, RefusalReason,
@@ -12,7 +12,8 @@ use shed_core::optimize::job_level::{
     JobLevelInput, JobLevelJob, JobLevelMode, alloc_job as alloc_job_of,
 };
 
-use crate::case::{Case, count, number, numbers};
+use super::exact::{Curve, Total, enumerate, knapsack};
+use crate::case::{Case, count, items, number, numbers};
 
 const NEVER: f64 = f64::NEG_INFINITY;
 
@@ -79,7 +80,7 @@ type Live = Vec<(usize, TaskLevelJob)>;
 
 /// Shed+ Algorithm 1 in all modes.
 pub fn alloc_task(case: &mut Case) {
-    let jobs: Vec<TaskLevelJob> = list(&case.input["jobs"]).map(TaskLevelJob::read).collect();
+    let jobs: Vec<TaskLevelJob> = items(&case.input["jobs"]).map(TaskLevelJob::read).collect();
     let total = jobs.len();
     let (past, live): (Live, Live) = jobs
         .into_iter()
@@ -120,8 +121,18 @@ pub fn alloc_task(case: &mut Case) {
         let wanted = case.output(name);
         let outcome = alloc_task_of(&input, mode);
         compare_mode(case, name, wanted, &outcome, &live, total, &hopeless);
+        killed_have_no_pocd(case, name, wanted, &killed);
     }
     compare_with_optimum(case, &input, &hopeless, &live);
+}
+
+fn killed_have_no_pocd(case: &mut Case, name: &str, wanted: &Value, killed: &[usize]) {
+    for position in killed {
+        for key in ["pocd", "ln_pocd"] {
+            let what = format!("{name}.{key}[{position}]");
+            case.same(&what, &Value::Null, &wanted[key][position]);
+        }
+    }
 }
 
 fn compare_mode(
@@ -158,6 +169,17 @@ fn compare_mode(
         &wanted["first_steps"],
     );
 
+    compare_pocds(case, name, wanted, outcome, live, hopeless);
+}
+
+fn compare_pocds(
+    case: &mut Case,
+    name: &str,
+    wanted: &Value,
+    outcome: &GreedyOutcome,
+    live: &Live,
+    hopeless: &[usize],
+) {
     let mut sums = (0.0, 0.0, f64::INFINITY);
     for ((position, _), result) in live.iter().zip(&outcome.jobs) {
         let ln_pocd = result.ln_pocd_after;
@@ -187,27 +209,63 @@ fn compare_mode(
     case.close_pocd(&format!("{name}.min_pocd"), sums.2, least);
 }
 
-/// The brute-force optimum of Σ ln PoCD and of the least PoCD is what `Marginal` and `MaxMin`
-/// promise. The optimum of Σ PoCD needs a knapsack and is left out.
+/// `Marginal` and `MaxMin` promise the optimum of Σ ln PoCD and of the least PoCD; that of Σ PoCD
+/// comes from a knapsack over the jobs' curves, and all three from trying everything where the
+/// instance is tiny. Hopeless jobs are left out of them.
 fn compare_with_optimum(case: &mut Case, input: &GreedyInput, hopeless: &[usize], live: &Live) {
-    case.leave("exact_alpha0");
+    let is_able = |index: &usize| !hopeless.contains(&live[*index].0);
+    let able: Vec<usize> = (0..live.len()).filter(is_able).collect();
+    let jobs: Vec<&GreedyJob> = able.iter().map(|&index| &input.jobs[index]).collect();
+    let room = usize::try_from(input.kappa).unwrap_or(0);
+    let wanted = case.output("exact_alpha0");
+    if jobs.is_empty() {
+        case.same("exact_alpha0", &Value::Null, wanted);
+    } else {
+        let curves: Vec<Curve> = jobs.iter().map(|job| curve(job, room)).collect();
+        let best = knapsack(&curves, room, Total::Sum);
+        case.close_pocd("exact_alpha0", best, number(wanted));
+    }
     let brute = case.output("brute");
     if brute.is_null() {
         return;
     }
+    let optima = enumerate(&jobs, room as u64);
+    case.same("brute.count", &json!(optima.count), &brute["count"]);
     let ln_pocds = |mode| {
-        let outcome = alloc_task_of(input, mode);
-        let able = live.iter().zip(outcome.jobs);
-        able.filter(|((position, _), _)| !hopeless.contains(position))
-            .map(|(_, job)| job.ln_pocd_after)
+        let outcome = alloc_task_of(input, mode).jobs;
+        able.iter()
+            .map(|&index| outcome[index].ln_pocd_after)
             .collect::<Vec<f64>>()
     };
-    let sum: f64 = ln_pocds(GreedyMode::Marginal).iter().sum();
-    let least = ln_pocds(GreedyMode::MaxMin)
+    let marginal: f64 = ln_pocds(GreedyMode::Marginal).iter().sum();
+    let maxmin = ln_pocds(GreedyMode::MaxMin)
         .into_iter()
         .fold(f64::INFINITY, f64::min);
-    case.close_pocd("brute.alpha1", sum, number(&brute["alpha1"]));
-    case.close_pocd("brute.maxmin", probability(least), number(&brute["maxmin"]));
+    for (what, got, key) in [
+        ("brute.alpha0", optima.sum, "alpha0"),
+        ("brute.alpha1", optima.sum_ln, "alpha1"),
+        ("brute.maxmin", optima.least, "maxmin"),
+        ("marginal against brute.alpha1", marginal, "alpha1"),
+        ("maxmin against brute.maxmin", probability(maxmin), "maxmin"),
+    ] {
+        case.close_pocd(what, got, number(&brute[key]));
+    }
+}
+
+/// A job's best PoCD with 0, 1, … clones: the prefixes of its own order of gains.
+fn curve(job: &GreedyJob, room: usize) -> Curve {
+    let alone = GreedyInput {
+        kappa: room as i64,
+        jobs: vec![job.clone()],
+    };
+    let outcome = alloc_task_of(&alone, GreedyMode::Marginal);
+    let mut ln_pocd = outcome.jobs[0].ln_pocd_before;
+    let mut values = vec![probability(ln_pocd)];
+    for step in &outcome.steps {
+        ln_pocd += step.gain_ln_pocd;
+        values.push(probability(ln_pocd));
+    }
+    Curve { values, weight: 1 }
 }
 
 /// Shed Algorithm 1.
@@ -222,7 +280,7 @@ pub fn alloc_job(case: &mut Case) {
         };
         (slack <= 0.0 && phi < 1.0, job)
     };
-    let jobs: Vec<(bool, JobLevelJob)> = list(&case.input["jobs"]).map(read).collect();
+    let jobs: Vec<(bool, JobLevelJob)> = items(&case.input["jobs"]).map(read).collect();
     let (killed, live): (Vec<usize>, Vec<usize>) = (0..jobs.len()).partition(|&job| jobs[job].0);
     case.expect_exact("killed", &json!(killed));
     let live_jobs: Vec<JobLevelJob> = live.iter().map(|&position| jobs[position].1).collect();
@@ -257,18 +315,49 @@ pub fn alloc_job(case: &mut Case) {
             &json!(outcome.omega),
             &wanted["omega"],
         );
+        killed_have_no_pocd(case, name, wanted, &killed);
     }
-    // Algorithm 1 of Shed is max-min optimal; the other optima need a knapsack.
+    compare_with_job_level_optimum(case, &input);
+}
+
+/// The optima over r of all jobs that are not hopeless; Algorithm 1 of Shed promises the max-min.
+fn compare_with_job_level_optimum(case: &mut Case, input: &JobLevelInput) {
+    let able: Vec<&JobLevelJob> = input
+        .jobs
+        .iter()
+        .filter(|job| job.ln_miss_attempt < 0.0)
+        .collect();
     let exact = case.output("exact");
-    if !exact.is_null() {
-        let outcome = alloc_job_of(&input, JobLevelMode::Guarded);
-        let possible = outcome
-            .ln_pocd
-            .iter()
-            .copied()
-            .filter(|ln_pocd| ln_pocd.is_finite());
-        let least = possible.fold(f64::INFINITY, f64::min);
-        case.close_pocd("exact.maxmin", probability(least), number(&exact["maxmin"]));
+    if able.is_empty() {
+        return case.same("exact", &Value::Null, exact);
+    }
+    let room = usize::try_from(input.kappa).unwrap_or(0);
+    let best = |total: Total, value: fn(f64) -> f64| {
+        let curve = |job: &&JobLevelJob| {
+            let most = (room as u32 / job.tasks).min(input.max_clones);
+            let ln_pocd = |r: u32| ln_job_pocd_uniform(job.ln_miss_attempt, r + 1, job.tasks);
+            Curve {
+                values: (0..=most).map(|r| value(ln_pocd(r))).collect(),
+                weight: job.tasks as usize,
+            }
+        };
+        let curves: Vec<Curve> = able.iter().map(curve).collect();
+        knapsack(&curves, room, total)
+    };
+    let guarded = alloc_job_of(input, JobLevelMode::Guarded).ln_pocd;
+    let possible = guarded.into_iter().filter(|ln_pocd| ln_pocd.is_finite());
+    let least = possible.fold(f64::INFINITY, f64::min);
+    for (what, got, key) in [
+        ("exact.alpha0", best(Total::Sum, probability), "alpha0"),
+        (
+            "exact.alpha1",
+            best(Total::Sum, |ln_pocd| ln_pocd),
+            "alpha1",
+        ),
+        ("exact.maxmin", best(Total::Least, probability), "maxmin"),
+        ("guarded against exact.maxmin", probability(least), "maxmin"),
+    ] {
+        case.close_pocd(what, got, number(&exact[key]));
     }
 }
 
@@ -282,8 +371,4 @@ fn kappa(case: &mut Case, base: u64, jobs: usize) -> i64 {
 fn max_clones(case: &Case) -> u32 {
     let cap = &case.input["r_max"];
     if cap.is_null() { u32::MAX } else { count(cap) }
-}
-
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().unwrap().iter()
 }

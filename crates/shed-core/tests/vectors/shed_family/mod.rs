@@ -1,6 +1,7 @@
 //! The schema `shed-family/1`.
 
 mod allocation;
+mod exact;
 mod formulas;
 mod strategies;
 
