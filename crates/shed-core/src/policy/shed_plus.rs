@@ -52,8 +52,8 @@ pub struct ShedPlus {
     /// fastest attempt of a flagged task is kept, all others are killed, and clones that the
     /// task needs are launched anew.
     pub keep: bool,
-    /// A task is also a straggler if its probability of a miss is above this (A4), though it is
-    /// expected to end in time; 1: as printed, only the expectation counts.
+    /// A task that reports is also a straggler if its probability of a miss is above this (A4),
+    /// though it is expected to end in time; 1: as printed, only the expectation counts.
     pub straggler_miss: f64,
     /// How much speaks for an attempt being as fast as its job's median (on a node believed slow,
     /// as that node's usual slowness) before it has shown anything, in tasks; 0: as printed, each
@@ -76,8 +76,8 @@ impl Default for ShedPlus {
             mode: Mode::Guarded,
             silent: true,
             keep: true,
-            straggler_miss: 0.1,
-            rate_prior: 0.05,
+            straggler_miss: 0.15,
+            rate_prior: 0.2,
             launch_overhead: Span::from_seconds(3),
             min_interval: Span::from_seconds(1),
         }
@@ -275,8 +275,11 @@ fn launch_clones(pass: &mut Pass<'_>, plus: &ShedPlus) {
         for position in 0..pass.jobs.len() {
             jobs.extend(clone_job(pass, position, mode, ask, |state, task| {
                 let late = state.stragglers.binary_search(&task.task.index).is_ok();
-                let is_judged = plus.silent || task.kept().is_some();
-                is_judged && (late || state.ln_miss_kept(task) > ln_risk)
+                if task.kept().is_some() {
+                    late || state.ln_miss_kept(task) > ln_risk
+                } else {
+                    late && plus.silent
+                }
             }));
         }
         if !jobs.is_empty() {
