@@ -33,8 +33,10 @@ pub enum Event {
     Deadline(u32),
     /// The planner asked for a pass.
     Wake,
-    /// A node changes: fails, returns, gets slower or faster.
+    /// A node changes as its specification says: fails, returns, gets slower or faster.
     Node(u32),
+    /// A node's slowness process changes its speed.
+    Slowdown(u32),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use shed_core::snapshot::OnMiss;
 use shed_core::time::{Instant, Span};
 
 use crate::model::Model;
+use crate::model::slowdown::Slowdowns;
 
 /// One node.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,9 @@ pub struct NodeSpec {
     pub speed: f64,
     /// What becomes of it, ascending by time.
     pub changes: Vec<NodeChange>,
+    /// What makes it slow and fast, from the start on; then `changes` say when it is lost and
+    /// when it is back.
+    pub slowdowns: Option<Slowdowns>,
 }
 
 /// From an instant on a node is different.

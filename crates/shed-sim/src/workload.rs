@@ -6,14 +6,15 @@ use shed_core::time::{Instant, Span};
 
 use crate::random::{Purpose, Stream};
 use crate::settings::Cluster;
-use crate::trace::{Demand, Trace};
+use crate::trace::{Demand, Job, Trace};
 
 /// How a trace is changed before it is run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shaping {
     /// Durations lose their fraction of a second, as in other simulators.
     pub whole_seconds: bool,
-    /// Arrivals are scaled so that the originals' durations add up to this × slots × span.
+    /// Arrivals are scaled so that the originals' durations add up to this × slots × span; where
+    /// the trace knows no arrivals they are drawn.
     pub load: Option<f64>,
     /// k: deadlines are arrival + k × median task time × ⌈tasks / (fair share × slots)⌉. A
     /// deadline of the trace's own wins.
@@ -48,12 +49,6 @@ pub enum WorkloadError {
     /// There is nothing to run.
     #[error("the trace holds no task")]
     Empty,
-    /// All jobs arrive at once.
-    #[error(
-        "--load needs a span of time: all {0} jobs of the trace arrive at one instant, so that \
-         no scaling of arrivals gives a load"
-    )]
-    NoSpan(usize),
     /// A task that no node holds.
     #[error(
         "job `{job}` asks for {cpu_milli} milli-cores and {memory_mib} MiB per attempt, and no \
@@ -109,7 +104,7 @@ pub fn shape(
         truncate(&mut trace);
     }
     if let Some(load) = shaping.load {
-        scale_arrivals(&mut trace, load, slots)?;
+        scale_arrivals(&mut trace, load, slots, shaping.seed);
     }
     if let Some(factor) = shaping.deadline_factor {
         set_deadlines(&mut trace, factor, shaping, slots);
@@ -169,26 +164,30 @@ fn truncate(trace: &mut Trace) {
     }
 }
 
-fn scale_arrivals(trace: &mut Trace, load: f64, slots: u32) -> Result<(), WorkloadError> {
-    let work: i64 = trace
-        .jobs
-        .iter()
-        .flat_map(|job| job.durations())
-        .map(|d| d.0)
-        .sum();
+/// Where all jobs arrive at once there is nothing to scale (the source knows no arrivals): they
+/// are drawn, Poisson.
+fn scale_arrivals(trace: &mut Trace, load: f64, slots: u32, seed: u64) {
+    let durations = trace.jobs.iter().flat_map(Job::durations);
+    let work: i64 = durations.map(|duration| duration.0).sum();
     let first = trace.jobs.first().map_or(Instant(0), |job| job.arrival);
     let last = trace.jobs.last().map_or(Instant(0), |job| job.arrival);
     let span = last.since(first).0;
-    if span == 0 {
-        return Err(WorkloadError::NoSpan(trace.jobs.len()));
-    }
     let wanted = work as f64 / (load * f64::from(slots));
+    if span == 0 {
+        let gap = wanted / trace.jobs.len() as f64;
+        let mut stream = Stream::new(seed, Purpose::Workload, [2, 0, 0]);
+        let mut at = 0.0;
+        for job in &mut trace.jobs {
+            job.arrival = Instant(at as i64);
+            at += stream.exponential(gap);
+        }
+        return;
+    }
     let factor = wanted / span as f64;
     for job in &mut trace.jobs {
         let scaled = (job.arrival.since(first).0 as f64 * factor).round();
         job.arrival = Instant(scaled as i64);
     }
-    Ok(())
 }
 
 fn set_deadlines(trace: &mut Trace, factor: f64, shaping: &Shaping, slots: u32) {

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use shed_core::ids::NodeName;
 use shed_core::resources::Resources;
+use shed_core::time::Instant;
 
-use crate::settings::NodeSpec;
+use crate::settings::{NodeChange, NodeSpec};
 use crate::trace::error::InputError;
 use crate::trace::table::Table;
 
@@ -48,6 +49,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<NodeSpec>, InputError> {
                 ]),
                 speed,
                 changes: Vec::new(),
+                slowdowns: None,
             });
         }
     }
@@ -56,4 +58,29 @@ pub(super) fn read(path: &Path) -> Result<Vec<NodeSpec>, InputError> {
         return Err(InputError::of_file(path, message));
     }
     Ok(nodes)
+}
+
+/// Adds what becomes of nodes: a CSV with `node, at_s, factor`; a factor of 0 means that the node
+/// is lost with all that runs on it.
+pub(super) fn read_changes(path: &Path, nodes: &mut [NodeSpec]) -> Result<(), InputError> {
+    let mut table = Table::open(path)?;
+    let (name, at, factor) = (
+        table.column("node")?,
+        table.column("at_s")?,
+        table.column("factor")?,
+    );
+    while table.next()? {
+        let wanted = table.name(name)?;
+        let Some(node) = nodes.iter_mut().find(|node| &*node.name.0 == wanted) else {
+            return Err(table.error(name, format!("the cluster has no node `{wanted}`")));
+        };
+        node.changes.push(NodeChange {
+            at: Instant(table.seconds(at)?.0),
+            factor: table.number(factor, 0.0, 1000.0)?,
+        });
+    }
+    for node in nodes {
+        node.changes.sort_by_key(|change| change.at);
+    }
+    Ok(())
 }

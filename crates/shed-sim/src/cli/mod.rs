@@ -26,7 +26,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run one trace under one policy.
-    #[command(after_help = run::EXAMPLES)]
+    #[command(after_help = run::EXAMPLES, allow_negative_numbers = true)]
     Run(Box<run::RunArgs>),
     /// Print a completion script for a shell.
     Completion {

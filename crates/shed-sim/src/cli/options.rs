@@ -1,6 +1,6 @@
 //! Flags that describe one run: cluster, workload, attempts, policy.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use shed_core::policy::{Order, Policy, Speculation};
@@ -10,14 +10,17 @@ use shed_core::time::Span;
 use super::values;
 use super::{CliError, cluster};
 use crate::model::Model;
-use crate::settings::{Cluster, Delay, Passes, Reports, Resuming, Settings};
+use crate::model::slowdown::Slowdowns;
+use crate::settings::{Cluster, Delay, NodeSpec, Passes, Reports, Resuming, Settings};
+use crate::trace::setups::Setup;
 use crate::trace::{self, Trace};
 use crate::workload::{self, Shaping};
 
 /// One run.
 #[derive(Debug, Clone, Args)]
 pub struct RunOptions {
-    /// The trace: a file of a known format, gzip or plain.
+    /// The trace: a file of a known format, gzip or plain, or a made-up workload such as
+    /// setup:A{jobs=300} (the README lists them).
     #[arg(long, value_name = "FILE")]
     pub trace: PathBuf,
     /// Who gets clones, with parameters: hadoop-ns, shed-plus{xi=0.1,mode=guarded}, …
@@ -32,6 +35,16 @@ pub struct RunOptions {
     /// Nodes with resources: a CSV with columns name, cpu, memory_mib, pods, speed, count.
     #[arg(long, value_name = "FILE", conflicts_with = "slots")]
     pub nodes: Option<PathBuf>,
+    /// What becomes of nodes: a CSV with columns node, at_s, factor (of speed; 0: lost until the
+    /// next change).
+    #[arg(long, value_name = "FILE", requires = "nodes")]
+    pub node_changes: Option<PathBuf>,
+    /// Slowness of machines: a file of quantiles like azure_vm_slowdown; each node draws from it.
+    #[arg(long, value_name = "FILE", requires = "nodes")]
+    pub slowdown: Option<PathBuf>,
+    /// How long a node stays as slow as it is, on the mean, in seconds.
+    #[arg(long, value_name = "S", default_value = "600", value_parser = values::seconds)]
+    pub slowdown_period: Span,
     /// Scale arrivals so that the durations add up to this × slots × span of arrivals.
     #[arg(long, value_name = "X", value_parser = values::above_zero)]
     pub load: Option<f64>,
@@ -47,9 +60,10 @@ pub struct RunOptions {
     /// Drop the fractions of seconds of all durations, as other simulators do.
     #[arg(long)]
     pub whole_seconds: bool,
-    /// How long attempts take: trace, resample, pareto{beta=1.5}, lognormal{sigma=0.5}, recorded.
-    #[arg(long, value_name = "MODEL", default_value = "trace")]
-    pub attempt_model: Model,
+    /// How long attempts take: trace, resample, pareto{beta=1.5}, lognormal{sigma=0.5}, recorded
+    /// [default: trace; for a made-up workload its own].
+    #[arg(long, value_name = "MODEL")]
+    pub attempt_model: Option<Model>,
     /// From an attempt's launch to its start: seconds, or a share of the job's median (5%).
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = values::delay)]
     pub launch_overhead: Delay,
@@ -110,7 +124,35 @@ impl RunOptions {
     /// # Errors
     /// If a file is faulty or the cluster can't run the trace.
     pub fn prepare(&self) -> Result<Prepared, CliError> {
-        self.prepare_with(trace::read(&self.trace)?)
+        self.prepare_with(self.read_trace()?)
+    }
+
+    /// Reads the trace, or makes it up.
+    ///
+    /// # Errors
+    /// If the file is faulty.
+    pub fn read_trace(&self) -> Result<Trace, CliError> {
+        match self.setup()? {
+            Some(setup) => Ok(setup.trace(self.seed)),
+            None => Ok(trace::read(&self.trace)?),
+        }
+    }
+
+    fn setup(&self) -> Result<Option<Setup>, CliError> {
+        let name = self
+            .trace
+            .to_str()
+            .and_then(|name| name.strip_prefix("setup:"));
+        name.map(str::parse).transpose().map_err(CliError::Usage)
+    }
+
+    /// The model that attempts follow.
+    ///
+    /// # Errors
+    /// If the made-up workload is none.
+    pub fn model(&self) -> Result<Model, CliError> {
+        let own = self.setup()?.map(|setup| setup.model());
+        Ok(self.attempt_model.or(own).unwrap_or(Model::Trace))
     }
 
     /// The same for a trace that was read before.
@@ -125,18 +167,41 @@ impl RunOptions {
         };
         let workload = workload::shape(trace, &self.shaping(), &cluster)?;
         Ok(Prepared {
-            settings: self.settings(cluster),
+            settings: self.settings(cluster, self.model()?),
             workload,
             slots,
         })
     }
 
+    /// Whether the files of the cluster and the model are sound.
+    ///
+    /// # Errors
+    /// If they are not.
+    pub fn check_cluster(&self) -> Result<(), CliError> {
+        self.model()?;
+        self.cluster().map(|_| ())
+    }
+
     fn cluster(&self) -> Result<Cluster, CliError> {
         match (&self.nodes, self.slots) {
-            (Some(path), _) => Ok(Cluster::Nodes(cluster::read(path)?)),
+            (Some(path), _) => self.nodes(path).map(Cluster::Nodes),
             (None, Some(slots)) => Ok(Cluster::Slots(slots)),
             (None, None) => Err(CliError::Usage("--slots or --nodes is needed".into())),
         }
+    }
+
+    fn nodes(&self, path: &Path) -> Result<Vec<NodeSpec>, CliError> {
+        let mut nodes = cluster::read(path)?;
+        if let Some(path) = &self.node_changes {
+            cluster::read_changes(path, &mut nodes)?;
+        }
+        if let Some(path) = &self.slowdown {
+            let slowdowns = Slowdowns::read(path, self.slowdown_period)?;
+            for node in &mut nodes {
+                node.slowdowns = Some(slowdowns.clone());
+            }
+        }
+        Ok(nodes)
     }
 
     fn shaping(&self) -> Shaping {
@@ -150,7 +215,7 @@ impl RunOptions {
         }
     }
 
-    fn settings(&self, cluster: Cluster) -> Settings {
+    fn settings(&self, cluster: Cluster, model: Model) -> Settings {
         let policy = Policy {
             order: self.order,
             speculation: self.policy.clone(),
@@ -166,7 +231,7 @@ impl RunOptions {
             seed: self.seed,
             policy,
             cluster,
-            model: self.attempt_model,
+            model,
             launch_overhead: self.launch_overhead,
             reports: (!self.silent).then_some(reports),
             resuming: self.resume,

@@ -48,32 +48,31 @@ pub struct Row {
 /// Rows in a format.
 pub(super) fn render(rows: &[Row], format: Format) -> Result<Vec<u8>, CliError> {
     match format {
-        Format::Json => {
-            let mut text = Vec::new();
-            for row in rows {
-                text.extend(json(row)?.into_bytes());
-                text.push(b'\n');
-            }
-            Ok(text)
-        }
+        Format::Json => json_lines(rows),
         Format::Csv => csv(rows),
         Format::Table => Ok(table(rows).into_bytes()),
     }
 }
 
-/// One row as a JSON object on one line.
-pub(super) fn json(row: &Row) -> Result<String, CliError> {
-    serde_json::to_string(row).map_err(|error| CliError::Write {
-        what: "a result".into(),
-        error: error.into(),
-    })
-}
-
-fn csv(rows: &[Row]) -> Result<Vec<u8>, CliError> {
-    let failed = |error: std::io::Error| CliError::Write {
+fn failed(error: std::io::Error) -> CliError {
+    CliError::Write {
         what: "results".into(),
         error,
-    };
+    }
+}
+
+/// One JSON object per line.
+pub(super) fn json_lines<T: Serialize>(rows: &[T]) -> Result<Vec<u8>, CliError> {
+    let mut text = Vec::new();
+    for row in rows {
+        serde_json::to_writer(&mut text, row).map_err(|error| failed(error.into()))?;
+        text.push(b'\n');
+    }
+    Ok(text)
+}
+
+/// CSV whose columns are the fields of the rows.
+pub(super) fn csv<T: Serialize>(rows: &[T]) -> Result<Vec<u8>, CliError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for (position, row) in rows.iter().enumerate() {
         let value = serde_json::to_value(row).map_err(|error| failed(error.into()))?;
@@ -81,18 +80,16 @@ fn csv(rows: &[Row]) -> Result<Vec<u8>, CliError> {
             continue;
         };
         if position == 0 {
-            writer
-                .write_record(object.keys())
-                .map_err(|error| failed(error.into()))?;
+            let header = writer.write_record(object.keys());
+            header.map_err(|error| failed(error.into()))?;
         }
         let fields = object.values().map(|value| match value {
             serde_json::Value::Null => String::new(),
             serde_json::Value::String(text) => text.clone(),
             other => other.to_string(),
         });
-        writer
-            .write_record(fields)
-            .map_err(|error| failed(error.into()))?;
+        let record = writer.write_record(fields);
+        record.map_err(|error| failed(error.into()))?;
     }
     writer
         .into_inner()

@@ -7,6 +7,7 @@
 mod apply;
 mod attempt;
 mod group;
+mod nodes;
 mod passes;
 mod room;
 mod settle;
@@ -182,6 +183,9 @@ impl<'a> Engine<'a> {
         }
         if let Room::Nodes(nodes) = &room {
             for (at, node) in nodes.iter().enumerate() {
+                if node.spec.slowdowns.is_some() {
+                    queue.put(Instant(0), Event::Slowdown(at as u32));
+                }
                 if let Some(change) = node.spec.changes.first() {
                     queue.put(change.at, Event::Node(at as u32));
                 }
@@ -291,6 +295,7 @@ impl<'a> Engine<'a> {
                 self.changed = true;
             }
             Event::Node(node) => self.change_node(node),
+            Event::Slowdown(node) => self.draw_slowdown(node),
         }
         Ok(())
     }
@@ -396,9 +401,8 @@ impl<'a> Engine<'a> {
 
     fn end(&mut self, slot: u32) -> Result<(), RunError> {
         let (at, ending) = self.attempts.get(slot).end();
-        if at > self.now {
-            // Its node got slower after this event was put in.
-            self.queue.put(at, Event::End(self.attempts.name(slot)));
+        if at != self.now {
+            // Its node changed its speed after this event was put in, and put in another.
             return Ok(());
         }
         if ending == Ending::Finished {
@@ -417,54 +421,5 @@ impl<'a> Engine<'a> {
 
     fn gone(&mut self, slot: u32) {
         self.ended(slot, AttemptState::Lost);
-    }
-
-    fn change_node(&mut self, position: u32) {
-        let Room::Nodes(nodes) = &mut self.room else {
-            return;
-        };
-        let node = &mut nodes[position as usize];
-        let Some(change) = node.spec.changes.get(node.next_change).copied() else {
-            return;
-        };
-        node.factor = change.factor;
-        node.next_change += 1;
-        let speed = node.spec.speed * change.factor;
-        if let Some(next) = node.spec.changes.get(node.next_change) {
-            self.queue.put(next.at, Event::Node(position));
-        }
-        for slot in self.slots_on(position) {
-            if change.factor > 0.0 {
-                let group = &self.groups[self.attempts.get(slot).group as usize];
-                let attempt = self.attempts.get_mut(slot);
-                attempt.change_speed(self.now, speed, group.reports);
-                let (at, started) = (attempt.end().0, attempt.started.is_some());
-                if started {
-                    // The old event finds that the end was moved, or comes too late.
-                    self.queue.put(at, Event::End(self.attempts.name(slot)));
-                }
-            } else {
-                let lost = AttemptState::Failed {
-                    finished: self.now,
-                    disrupted: true,
-                };
-                self.ended(slot, lost);
-            }
-        }
-        self.place_waiting();
-        self.changed = true;
-    }
-
-    /// Slots of the attempts on a node, in the order of groups, tasks and attempts.
-    fn slots_on(&self, node: u32) -> Vec<u32> {
-        let live = self.live.iter().map(|&group| &self.groups[group as usize]);
-        let slots = live.flat_map(|group| group.truths.iter().flat_map(|t| &t.slots));
-        slots
-            .copied()
-            .filter(|&slot| {
-                let attempt = self.attempts.get(slot);
-                attempt.node == Some(node) && !attempt.ended
-            })
-            .collect()
     }
 }

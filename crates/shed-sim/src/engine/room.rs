@@ -28,6 +28,16 @@ pub(super) struct NodeRoom {
     /// The factor of the last change; 0 while the node is lost.
     pub(super) factor: f64,
     pub(super) next_change: usize,
+    /// The factor of its slowness process.
+    pub(super) drawn: f64,
+    pub(super) draws: u64,
+}
+
+impl NodeRoom {
+    /// How fast it is now.
+    pub(super) fn speed(&self) -> f64 {
+        self.spec.speed * self.factor * self.drawn
+    }
 }
 
 impl NodeRoom {
@@ -56,6 +66,8 @@ impl Room {
                         held: Resources::default(),
                         factor: 1.0,
                         next_change: 0,
+                        drawn: 1.0,
+                        draws: 0,
                     })
                     .collect(),
             ),
@@ -111,10 +123,7 @@ impl Room {
     pub(super) fn speed(&self, node: u32) -> f64 {
         match self {
             Self::Slots { .. } => 1.0,
-            Self::Nodes(nodes) => {
-                let node = &nodes[node as usize];
-                node.spec.speed * node.factor
-            }
+            Self::Nodes(nodes) => nodes[node as usize].speed(),
         }
     }
 

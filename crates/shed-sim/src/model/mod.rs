@@ -10,6 +10,7 @@ use crate::random::{Purpose, Stream};
 use crate::trace::{Ending, Job};
 
 mod parse;
+pub mod slowdown;
 
 /// An attempt-time model, chosen by name.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -7,23 +7,50 @@ use std::sync::Arc;
 
 use shed_core::time::{Instant, Span};
 
+mod attempts;
 mod build;
+pub mod distributions;
 pub mod error;
 mod natural;
+mod pods;
+pub mod setups;
+mod stages;
+mod swf;
+mod swim;
 pub(crate) mod table;
 mod tasks;
+mod tpch;
 
 use error::InputError;
 use table::Table;
 
-/// Reads a trace; the columns of its header say which format it is.
+type Reader = fn(&Path, Table) -> Result<Trace, InputError>;
+
+/// Formats by the columns that tell them, the more special first.
+const FORMATS: [(&[&str], Reader); 7] = [
+    (&swim::TELLING, swim::read),
+    (&distributions::TELLING, distributions::read),
+    (&attempts::TELLING, attempts::read),
+    (&tpch::TELLING, tpch::read),
+    (&pods::TELLING, pods::read),
+    (&stages::TELLING, stages::read),
+    (&tasks::REQUIRED, tasks::read),
+];
+
+/// Reads a trace. The columns of its header say which format it is; a file whose name ends with
+/// `.swf` or `.swf.gz` is in the Standard Workload Format.
 ///
 /// # Errors
 /// If the file can't be read or is no trace.
 pub fn read(path: &Path) -> Result<Trace, InputError> {
+    let name = path.to_string_lossy();
+    if name.ends_with(".swf") || name.ends_with(".swf.gz") {
+        return swf::read(path);
+    }
     let table = Table::open(path)?;
-    if tasks::REQUIRED.iter().all(|column| table.has(column)) {
-        return tasks::read(path, table);
+    let tells = |columns: &&[&str]| columns.iter().all(|column| table.has(column));
+    if let Some((_, read)) = FORMATS.iter().find(|(columns, _)| tells(columns)) {
+        return read(path, table);
     }
     let message = format!(
         "no trace has these columns: {}; the CSV for users has {}",

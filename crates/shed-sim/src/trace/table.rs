@@ -170,12 +170,24 @@ pub(crate) struct Column {
 fn csv_error(path: &Path, error: &csv::Error) -> InputError {
     let line = error.position().map(csv::Position::line);
     let message = match error.kind() {
-        csv::ErrorKind::Io(io) if io.kind() == std::io::ErrorKind::UnexpectedEof => {
-            "the gzip stream is cut off: its end is missing".to_owned()
-        }
-        csv::ErrorKind::Io(io) => format!("can't be read: {io}"),
+        csv::ErrorKind::Io(io) => return read_error(path, line, io),
         csv::ErrorKind::Utf8 { .. } => "is not UTF-8 text".to_owned(),
         _ => error.to_string(),
+    };
+    InputError {
+        line: line.filter(|line| *line > 0),
+        ..InputError::of_file(path, message)
+    }
+}
+
+/// A file that can't be read to its end.
+pub(super) fn read_error(path: &Path, line: Option<u64>, error: &std::io::Error) -> InputError {
+    let message = match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => {
+            "the gzip stream is cut off: its end is missing".to_owned()
+        }
+        std::io::ErrorKind::InvalidData => format!("is not UTF-8 text: {error}"),
+        _ => format!("can't be read: {error}"),
     };
     InputError {
         line: line.filter(|line| *line > 0),

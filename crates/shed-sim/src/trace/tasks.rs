@@ -70,26 +70,25 @@ impl Columns {
     }
 
     pub(super) fn task_row(&self, table: &Table) -> Result<TaskRow, InputError> {
+        let id = Box::from(table.name(self.task)?);
+        let duration = table.seconds(self.duration)?;
+        let demand = self.demand(table)?;
         let deps = match self.deps {
             Some(column) => table.text(column)?,
             None => "",
         };
-        let stage = match self.stage {
+        let deps = deps.split(';').map(str::trim).filter(|dep| !dep.is_empty());
+        let entity = match self.stage {
             Some(column) => Some(Box::from(table.name(column)?)),
             None => None,
         };
         Ok(TaskRow {
             line: table.line(),
-            id: Box::from(table.name(self.task)?),
-            duration: table.seconds(self.duration)?,
-            demand: self.demand(table)?,
-            entity: stage,
-            deps: deps
-                .split(';')
-                .map(str::trim)
-                .filter(|dep| !dep.is_empty())
-                .map(Box::from)
-                .collect(),
+            id,
+            duration,
+            demand,
+            entity,
+            deps: deps.map(Box::from).collect(),
             recorded: Vec::new(),
         })
     }

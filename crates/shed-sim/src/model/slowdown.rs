@@ -1,0 +1,103 @@
+//! How slow machines are, from `azure_vm_slowdown`. Real: the quantiles of (median / value) of
+//! each benchmark on each kind of machine. Drawn: which benchmark a node is like, once; how slow
+//! it is, anew after each exponential while, independently of before.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use shed_core::time::Span;
+
+use crate::random::{Purpose, Stream};
+use crate::trace::error::InputError;
+use crate::trace::table::Table;
+
+/// (Quantile, slowdown), ascending.
+type Curve = Vec<(f64, f64)>;
+
+/// A process that makes nodes slow and fast.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slowdowns {
+    curves: Arc<Vec<Curve>>,
+    /// Mean time between two changes of a node.
+    period: Span,
+}
+
+impl Slowdowns {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// If it can't be read or is none.
+    pub fn read(path: &Path, period: Span) -> Result<Self, InputError> {
+        let mut table = Table::open(path)?;
+        let names = ["suite", "test", "vm_sku", "lifespan", "region"];
+        let series = names.map(|name| table.column(name));
+        let (quantile, slowdown) = (
+            table.column("quantile")?,
+            table.column("slowdown_vs_median")?,
+        );
+        let mut curves: BTreeMap<String, Curve> = BTreeMap::new();
+        while table.next()? {
+            let mut key = String::new();
+            for column in &series {
+                let column = column.as_ref().map_err(Clone::clone)?;
+                key.push_str(table.text(*column)?);
+                key.push(',');
+            }
+            let point = (
+                table.number(quantile, 0.0, 1.0)?,
+                table.number(slowdown, 0.01, 1000.0)?,
+            );
+            curves.entry(key).or_default().push(point);
+        }
+        for curve in curves.values_mut() {
+            curve.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        if curves.is_empty() {
+            let message = "holds no quantile; at least one line below the header is expected";
+            return Err(InputError::of_file(path, message));
+        }
+        Ok(Self {
+            curves: Arc::new(curves.into_values().collect()),
+            period,
+        })
+    }
+
+    /// The speed that a node changes to at its `change`-th change, and for how long.
+    #[must_use]
+    pub fn draw(&self, seed: u64, node: u32, change: u64) -> (f64, Span) {
+        let like = Stream::new(seed, Purpose::Node, [u64::from(node), 0, 0]);
+        let curve = &self.curves[{ like }.index(self.curves.len())];
+        let mut stream = Stream::new(seed, Purpose::Node, [u64::from(node), 1, change]);
+        let speed = 1.0 / at_quantile(curve, stream.unit());
+        let seconds = stream.exponential(self.period.seconds());
+        (speed, Span::from_seconds_f64(seconds).max(Span(1)))
+    }
+}
+
+/// Linear between the points that are known, flat outside.
+fn at_quantile(curve: &[(f64, f64)], quantile: f64) -> f64 {
+    let above = curve.partition_point(|point| point.0 < quantile);
+    match (curve.get(above.wrapping_sub(1)), curve.get(above)) {
+        (Some(low), Some(high)) => {
+            let share = (quantile - low.0) / (high.0 - low.0);
+            low.1 + share * (high.1 - low.1)
+        }
+        (Some(last), None) => last.1,
+        (None, Some(first)) => first.1,
+        (None, None) => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantile_between_two_points_lies_on_their_line() {
+        let curve = [(0.0, 0.9), (0.5, 1.0), (1.0, 3.0)];
+        assert_eq!(at_quantile(&curve, 0.25), 0.95);
+        assert_eq!(at_quantile(&curve, 0.75), 2.0);
+        assert_eq!(at_quantile(&curve[1..], 0.2), 1.0);
+    }
+}

@@ -1,0 +1,206 @@
+//! Workloads made up as the papers describe their experiments: sizes, arrivals, deadlines and
+//! Pareto times. `setup:P-1{tasks=10,load=0.4}` on the command line.
+//!
+//! Arrivals are Poisson with the mean gap that the paper gives, or the one at which the tasks'
+//! mean times add up to the load. Deadlines and t_min are the papers' (seconds).
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use shed_core::time::{Instant, Span};
+
+use super::{Job, Stage, Trace};
+use crate::random::{Purpose, Stream};
+
+/// A made-up workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setup {
+    /// Sizes, with how many jobs have each.
+    mix: Vec<(usize, usize)>,
+    gap: Gap,
+    deadline: f64,
+    t_min: f64,
+    beta: f64,
+    max: Option<f64>,
+    /// Slots of the paper's cluster.
+    pub slots: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Gap {
+    Seconds(f64),
+    Load(f64),
+}
+
+/// For `--help` and messages.
+pub const HELP: &str = "`setup:NAME` with NAME one of S-1, S-2, S-3, P-1, P-4, P-6, L-1, L-2, A, \
+    and optionally {tasks=,jobs=,deadline=,load=,gap=,beta=,t_min=,max=,slots=}";
+
+impl Setup {
+    fn named(name: &str) -> Option<Self> {
+        let thirds = |jobs: usize| vec![(5, jobs / 3), (10, jobs / 3), (20, jobs / 3)];
+        let base = |mix, gap, deadline, slots| Self {
+            mix,
+            gap,
+            deadline,
+            t_min: 120.0,
+            beta: 2.0,
+            max: None,
+            slots,
+        };
+        Some(match name {
+            "S-1" => base(vec![(10, 100)], Gap::Seconds(300.0), 620.0, 120),
+            "S-2" => base(
+                vec![(5, 50), (10, 30), (20, 20)],
+                Gap::Seconds(300.0),
+                500.0,
+                120,
+            ),
+            "S-3" => base(vec![(10, 100)], Gap::Seconds(300.0), 500.0, 120),
+            "P-1" => base(thirds(99), Gap::Load(0.4), 450.0, 138),
+            "P-4" | "P-6" => base(vec![(10, 100)], Gap::Load(0.4), 400.0, 138),
+            "L-1" | "L-2" => Self {
+                beta: 1.7,
+                t_min: 60.0,
+                ..base(
+                    vec![(10, 100)],
+                    Gap::Load(0.1),
+                    if name == "L-1" { 250.0 } else { 180.0 },
+                    640,
+                )
+            },
+            // The set of the policy exploration: many stragglers, sizes mixed.
+            "A" => Self {
+                beta: 1.5,
+                ..base(thirds(150), Gap::Load(0.8), 0.0, 138)
+            },
+            _ => return None,
+        })
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> Option<()> {
+        let jobs: usize = self.mix.iter().map(|(_, jobs)| jobs).sum();
+        match name {
+            "tasks" => self.mix = vec![(value as usize, jobs)],
+            "jobs" => {
+                for (_, count) in &mut self.mix {
+                    *count = (*count as f64 * value / jobs as f64).round() as usize;
+                }
+            }
+            "deadline" => self.deadline = value,
+            "load" => self.gap = Gap::Load(value),
+            "gap" => self.gap = Gap::Seconds(value),
+            "beta" => self.beta = value,
+            "t_min" => self.t_min = value,
+            "max" => self.max = Some(value),
+            "slots" => self.slots = value as u32,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// The attempt-time model that goes with it.
+    #[must_use]
+    pub fn model(&self) -> crate::model::Model {
+        crate::model::Model::Pareto {
+            beta: self.beta,
+            t_min: Some(self.t_min),
+            max: self.max,
+        }
+    }
+
+    /// Draws it.
+    #[must_use]
+    pub fn trace(&self, seed: u64) -> Trace {
+        let mut sizes: Vec<usize> = Vec::new();
+        for &(tasks, jobs) in &self.mix {
+            sizes.extend(std::iter::repeat_n(tasks, jobs));
+        }
+        let mut stream = Stream::new(seed, Purpose::Workload, [1, 0, 0]);
+        shuffle(&mut sizes, &mut stream);
+        let mut at = 0.0;
+        let mut jobs = Vec::with_capacity(sizes.len());
+        let mean_size = sizes.iter().sum::<usize>() as f64 / sizes.len().max(1) as f64;
+        let gap = match self.gap {
+            Gap::Seconds(gap) => gap,
+            Gap::Load(load) => mean_size * self.mean_time() / (load * f64::from(self.slots)),
+        };
+        for (number, tasks) in sizes.into_iter().enumerate() {
+            let durations = (0..tasks).map(|_| self.time(&mut stream)).collect();
+            jobs.push(Job {
+                id: Arc::from(format!("j{number}")),
+                arrival: Instant(Span::from_seconds_f64(at).0),
+                deadline: (self.deadline > 0.0).then(|| Span::from_seconds_f64(self.deadline)),
+                weight: 1.0,
+                stages: vec![Stage {
+                    durations,
+                    ..Stage::default()
+                }],
+            });
+            at += stream.exponential(gap);
+        }
+        Trace { jobs }
+    }
+
+    fn mean_time(&self) -> f64 {
+        let (t, b) = (self.t_min, self.beta);
+        match self.max {
+            // E[T | T ≤ max]: the integral of t·density over [t_min, max].
+            Some(max) if max > t => {
+                let tail = libm::pow(t / max, b);
+                let whole = if (b - 1.0).abs() < 1e-9 {
+                    t * libm::log(max / t)
+                } else {
+                    b * t / (b - 1.0) * (1.0 - libm::pow(t / max, b - 1.0))
+                };
+                whole / (1.0 - tail)
+            }
+            _ if b > 1.0 => b * t / (b - 1.0),
+            // Without a mean there is no load; the median serves.
+            _ => t * libm::pow(2.0, 1.0 / b),
+        }
+    }
+
+    fn time(&self, stream: &mut Stream) -> Span {
+        Span::from_seconds_f64(match self.max.filter(|max| *max > self.t_min) {
+            Some(max) => stream.truncated_pareto(self.t_min, self.beta, max),
+            None => stream.pareto(self.t_min, self.beta),
+        })
+    }
+}
+
+fn shuffle(sizes: &mut [usize], stream: &mut Stream) {
+    for last in (1..sizes.len()).rev() {
+        sizes.swap(last, stream.index(last + 1));
+    }
+}
+
+impl FromStr for Setup {
+    type Err = String;
+
+    /// Reads what stands behind `setup:`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, inner) = match text.split_once('{') {
+            None => (text, ""),
+            Some((name, rest)) => {
+                let inner = rest.strip_suffix('}');
+                (
+                    name,
+                    inner.ok_or_else(|| format!("`{text}` lacks its `}}`; {HELP}"))?,
+                )
+            }
+        };
+        let unknown = || format!("`{name}` is no set-up; {HELP}");
+        let mut setup = Self::named(name).ok_or_else(unknown)?;
+        for part in inner.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+            let pair = part.split_once('=');
+            let number = pair.and_then(|(_, value)| value.trim().parse::<f64>().ok());
+            let number = number.filter(|number| *number > 0.0 && *number <= 1e6);
+            let set = pair
+                .zip(number)
+                .and_then(|((name, _), n)| setup.set(name.trim(), n));
+            set.ok_or_else(|| format!("`{part}` is not parameter=number above 0; {HELP}"))?;
+        }
+        Ok(setup)
+    }
+}

@@ -1,0 +1,32 @@
+//! `tpch_decima`: measured Spark task times of TPC-H queries, each query run with several numbers
+//! of executors. One number of executors makes one set of whole jobs. No arrivals: they are drawn.
+
+use std::path::Path;
+
+use super::Trace;
+use super::build::Builder;
+use super::error::InputError;
+use super::table::Table;
+use super::tasks::Columns;
+
+/// What tells this format from one row per task.
+pub(super) const TELLING: [&str; 2] = ["executors", "wave"];
+
+/// Of 10, 50 and 100 the one in the middle.
+const EXECUTORS: &str = "50";
+
+pub(super) fn read(path: &Path, mut table: Table) -> Result<Trace, InputError> {
+    let columns = Columns::of(&table)?;
+    let (executors, wave) = (table.column("executors")?, table.column("wave")?);
+    let mut builder = Builder::new(path);
+    while table.next()? {
+        if table.text(executors)? != EXECUTORS {
+            continue;
+        }
+        let (job, mut task) = (columns.job_row(&table)?, columns.task_row(&table)?);
+        // Numbered within its wave.
+        task.id = format!("{}.{}", task.id, table.name(wave)?).into();
+        builder.add(table.name(columns.job)?, job, task)?;
+    }
+    builder.finish()
+}
