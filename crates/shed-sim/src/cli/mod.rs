@@ -1,9 +1,13 @@
 //! The command line.
 
 mod cluster;
+mod compare;
+mod lists;
 mod options;
 mod output;
 mod run;
+mod stats;
+mod sweep;
 mod values;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -28,6 +32,12 @@ enum Command {
     /// Run one trace under one policy.
     #[command(after_help = run::EXAMPLES, allow_negative_numbers = true)]
     Run(Box<run::RunArgs>),
+    /// Run every combination of lists of values, on all cores; a sweep that was stopped goes on.
+    #[command(after_help = sweep::EXAMPLES, allow_negative_numbers = true)]
+    Sweep(Box<sweep::SweepArgs>),
+    /// Compare policies on the same seeds.
+    #[command(after_help = compare::EXAMPLES, allow_negative_numbers = true)]
+    Compare(Box<compare::CompareArgs>),
     /// Print a completion script for a shell.
     Completion {
         /// The shell.
@@ -79,6 +89,8 @@ impl Args {
     pub fn run(self) -> Result<(), CliError> {
         match self.command {
             Command::Run(args) => run::run(&args),
+            Command::Sweep(args) => sweep::run(&args),
+            Command::Compare(args) => compare::run(&args),
             Command::Completion { shell } => {
                 let mut script = Vec::new();
                 clap_complete::generate(shell, &mut Self::command(), "shed-sim", &mut script);

@@ -1,0 +1,201 @@
+//! `sweep`: every combination of lists of flags, on all cores. Each result is one line of the
+//! output file, written at once and whole; what is there already is not run again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::{Deserialize, Serialize};
+
+use super::lists::{Cell, Lists};
+use super::output::Row;
+use super::{CliError, run};
+use crate::trace::error::InputError;
+use crate::trace::{self, Trace};
+
+pub(super) const EXAMPLES: &str = "\
+Every flag of `run` takes a list with commas, and --seed ranges such as 0..20.
+
+Examples:
+  Four loads, two policies, twenty seeds on all cores; run it again after a stop and it goes on:
+    shed-sim sweep --out results.jsonl --trace jobs.csv --slots 200 --deadline-factor 1.5 \\
+        --policy hadoop-ns,shed-plus{xi=0.1,mode=guarded} --load 0.4,0.6,0.8,0.95 --seed 0..20";
+
+#[derive(Debug, Args)]
+pub(super) struct SweepArgs {
+    /// Where results go, one JSON object per line; what is there already is not run again.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// How many runs at a time [default: as many as there are cores].
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    #[command(flatten)]
+    lists: Lists,
+}
+
+/// A line of the output.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct CellRow {
+    /// The flags of the run.
+    pub(super) cell: String,
+    #[serde(flatten)]
+    pub(super) row: Row,
+}
+
+pub(super) fn run(args: &SweepArgs) -> Result<(), CliError> {
+    let cells = args.lists.cells()?;
+    let done: BTreeSet<String> = read_done(&args.out)?
+        .into_iter()
+        .map(|line| line.cell)
+        .collect();
+    let total = cells.len();
+    let open: Vec<Cell> = cells
+        .into_iter()
+        .filter(|cell| !done.contains(&cell.name))
+        .collect();
+    let traces = read_traces(&open)?;
+    // Everything that can be wrong with flags and files is known before the first line is written.
+    let file = OpenOptions::new().create(true).append(true).open(&args.out);
+    let file = Arc::new(Mutex::new(
+        file.map_err(|error| write_error(&args.out, error))?,
+    ));
+    stop_between_lines(&file, &args.out)?;
+    let ran = open.len();
+    let keep = |line: &CellRow| {
+        let mut text = json(line)?;
+        text.push('\n');
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.flush());
+        written.map_err(|error| write_error(&args.out, error))
+    };
+    run_all(&open, &traces, args.threads, keep)?;
+    eprintln!(
+        "{ran} of {total} runs made, {} were there; results: {}",
+        total - ran,
+        args.out.display()
+    );
+    Ok(())
+}
+
+fn json(line: &CellRow) -> Result<String, CliError> {
+    serde_json::to_string(line).map_err(|error| CliError::Write {
+        what: "a result".into(),
+        error: error.into(),
+    })
+}
+
+fn write_error(path: &Path, error: std::io::Error) -> CliError {
+    CliError::Write {
+        what: path.display().to_string(),
+        error,
+    }
+}
+
+/// Ctrl-C waits for the line that is being written and keeps all that are there.
+fn stop_between_lines(file: &Arc<Mutex<File>>, path: &Path) -> Result<(), CliError> {
+    let (file, path) = (Arc::clone(file), path.to_path_buf());
+    let handler = move || {
+        let _whole_lines = file.lock().unwrap_or_else(PoisonError::into_inner);
+        eprintln!(
+            "\nstopped; finished runs are in {}, and the same command goes on from there",
+            path.display()
+        );
+        std::process::exit(130);
+    };
+    ctrlc::set_handler(handler)
+        .map_err(|error| CliError::Usage(format!("can't take care of Ctrl-C: {error}")))
+}
+
+/// Lines of an earlier sweep. A last line that was cut off is dropped from the file.
+pub(super) fn read_done(path: &Path) -> Result<Vec<CellRow>, CliError> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(InputError::of_file(path, error.to_string()).into()),
+    };
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    let mut lines = Vec::new();
+    for (at, line) in text[..whole].lines().enumerate() {
+        let parsed = serde_json::from_str::<CellRow>(line);
+        lines.push(parsed.map_err(|error| {
+            let message = format!("is no result of a sweep: {error}");
+            InputError::of_line(path, at as u64 + 1, message)
+        })?);
+    }
+    if whole < text.len() {
+        let file = OpenOptions::new().write(true).open(path);
+        let cut = file.and_then(|file| file.set_len(whole as u64));
+        cut.map_err(|error| write_error(path, error))?;
+    }
+    Ok(lines)
+}
+
+/// Traces by path, each read once.
+pub(super) type Traces = BTreeMap<PathBuf, Trace>;
+
+pub(super) fn read_traces(cells: &[Cell]) -> Result<Traces, CliError> {
+    let mut traces = Traces::new();
+    for cell in cells {
+        let path = &cell.options.trace;
+        if !path.to_string_lossy().starts_with("setup:") && !traces.contains_key(path) {
+            traces.insert(path.clone(), trace::read(path)?);
+        }
+    }
+    for cell in cells {
+        cell.options.check_cluster()?;
+    }
+    Ok(traces)
+}
+
+/// Runs all cells on all cores; results are handed over as they come.
+pub(super) fn run_all(
+    cells: &[Cell],
+    traces: &Traces,
+    threads: Option<usize>,
+    keep: impl Fn(&CellRow) -> Result<(), CliError> + Sync,
+) -> Result<(), CliError> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = threads.unwrap_or(cores).clamp(1, cells.len().max(1));
+    let bar = ProgressBar::new(cells.len() as u64);
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len}  {elapsed} passed, {eta} to go");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.tick();
+    let next = AtomicUsize::new(0);
+    let failed: Mutex<Option<CliError>> = Mutex::new(None);
+    let work = || {
+        while let Some(cell) = cells.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let result = run_cell(cell, traces).and_then(|line| keep(&line));
+            if let Err(error) = result {
+                // Nobody takes another cell; what is finished stays.
+                next.store(cells.len(), Ordering::Relaxed);
+                *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
+            bar.inc(1);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(work);
+        }
+    });
+    bar.finish_and_clear();
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failed.map_or(Ok(()), Err)
+}
+
+fn run_cell(cell: &Cell, traces: &Traces) -> Result<CellRow, CliError> {
+    let options = &cell.options;
+    let prepared = match traces.get(&options.trace) {
+        Some(trace) => options.prepare_with(trace.clone())?,
+        None => options.prepare()?,
+    };
+    Ok(CellRow {
+        cell: cell.name.clone(),
+        row: run::execute(options, &prepared)?,
+    })
+}
