@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use shed_core::policy::{Order, Policy, Speculation};
+use shed_core::policy::{Order, Policy};
 use shed_core::snapshot::OnMiss;
 use shed_core::time::Span;
 
@@ -24,9 +24,10 @@ pub struct RunOptions {
     #[arg(long, value_name = "FILE")]
     pub trace: PathBuf,
     /// Who gets clones, with parameters: hadoop-ns, shed-plus{xi=0.1,mode=guarded}, …
-    #[arg(long, default_value = "shed-plus")]
-    pub policy: Speculation,
-    /// Who is served first when capacity is short: lst (least slack), edf or fifo.
+    #[arg(long, default_value = "shed-plus", value_parser = values::policy)]
+    pub policy: String,
+    /// Who is served first when capacity is short: lst (least slack), edf or fifo; a policy's own
+    /// `order` parameter goes before.
     #[arg(long, default_value = "lst")]
     pub order: Order,
     /// So many places that each take any one attempt.
@@ -146,6 +147,14 @@ impl RunOptions {
         name.map(str::parse).transpose().map_err(CliError::Usage)
     }
 
+    /// The policy, in the order that it names or else that of `--order`.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn policy(&self) -> Result<Policy, CliError> {
+        Policy::parse(&self.policy, self.order).map_err(|error| CliError::Usage(error.to_string()))
+    }
+
     /// The model that attempts follow.
     ///
     /// # Errors
@@ -167,7 +176,7 @@ impl RunOptions {
         };
         let workload = workload::shape(trace, &self.shaping(), &cluster)?;
         Ok(Prepared {
-            settings: self.settings(cluster, self.model()?),
+            settings: self.settings(self.policy()?, cluster, self.model()?),
             workload,
             slots,
         })
@@ -215,13 +224,7 @@ impl RunOptions {
         }
     }
 
-    fn settings(&self, cluster: Cluster, model: Model) -> Settings {
-        let policy = Policy {
-            order: self.order,
-            speculation: self.policy.clone(),
-            capacity_share: self.capacity_share,
-            surge_max: 0,
-        };
+    fn settings(&self, policy: Policy, cluster: Cluster, model: Model) -> Settings {
         let reports = Reports {
             first: self.first_report,
             every: self.report_every,
@@ -229,7 +232,11 @@ impl RunOptions {
         };
         Settings {
             seed: self.seed,
-            policy,
+            policy: Policy {
+                capacity_share: self.capacity_share,
+                surge_max: 0,
+                ..policy
+            },
             cluster,
             model,
             launch_overhead: self.launch_overhead,

@@ -38,10 +38,11 @@ pub(super) fn execute(options: &RunOptions, prepared: &Prepared) -> Result<Row, 
     let started = Instant::now();
     let outcome = Engine::new(&prepared.settings, &prepared.workload).run()?;
     let wall_s = started.elapsed().as_secs_f64();
+    let policy = &prepared.settings.policy;
     Ok(Row {
         trace: options.trace.display().to_string(),
-        policy: options.policy.to_string(),
-        order: options.order.to_string(),
+        policy: policy.speculation.to_string(),
+        order: policy.order.to_string(),
         slots: prepared.slots,
         load: options.load,
         deadline_factor: options.deadline_factor,

@@ -2,10 +2,19 @@
 
 use std::str::FromStr;
 
+use shed_core::policy::Policy;
 use shed_core::snapshot::OnMiss;
 use shed_core::time::Span;
 
 use crate::settings::{Delay, Resuming};
+
+/// A policy with its parameters, as text; which order it has depends on another flag.
+pub(super) fn policy(text: &str) -> Result<String, String> {
+    let parsed = text.parse::<Policy>();
+    parsed
+        .map(|_| text.to_owned())
+        .map_err(|error| error.to_string())
+}
 
 /// Seconds from 0 on.
 pub(super) fn seconds(text: &str) -> Result<Span, String> {
