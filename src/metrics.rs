@@ -73,7 +73,7 @@ const KILLS: [KillKind; 6] = [
     KillKind::Suspend,
     KillKind::JobEnd,
 ];
-const REFUSALS: [RefusalReason; 7] = [
+const REFUSALS: [RefusalReason; 8] = [
     RefusalReason::Capacity,
     RefusalReason::NoNode,
     RefusalReason::Hopeless,
@@ -81,6 +81,7 @@ const REFUSALS: [RefusalReason; 7] = [
     RefusalReason::CloneFailures,
     RefusalReason::NotIdempotent,
     RefusalReason::Observe,
+    RefusalReason::Budget,
 ];
 const REPORT_FAULTS: [ReportError; 9] = [
     ReportError::TooLarge,

@@ -2,7 +2,7 @@
 
 use kube::Resource;
 use kube::runtime::events::{Event, EventType};
-use shed_core::plan::LaunchReason;
+use shed_core::plan::{Launch, LaunchReason};
 use shed_core::snapshot::{AttemptKind, Conclusion, KillKind};
 
 use super::build;
@@ -87,6 +87,11 @@ fn measure(context: &Context, notice: &Notice) {
     }
 }
 
+/// Where the attempt begins, in percent.
+fn begin(launch: &Launch) -> f64 {
+    launch.resume.as_ref().map_or(0.0, |point| point.progress) * 100.0
+}
+
 /// What users are told; first attempts and counted ends are in the status and the metrics, and
 /// an event for each of them would cost a write per task.
 fn words(
@@ -101,12 +106,20 @@ fn words(
                 pocd_before,
                 pocd_after,
             } => {
-                let from = launch.resume.as_ref().map_or(0.0, |point| point.progress);
                 let note = format!(
                     "clone {} of straggling task {}, from {:.0} %: PoCD {pocd_before:.3} → {pocd_after:.3}",
                     pod(*id),
                     id.0,
-                    from * 100.0
+                    begin(launch)
+                );
+                (normal, "CloneLaunched", note)
+            }
+            LaunchReason::Rule { finding, .. } => {
+                let note = format!(
+                    "clone {} of task {}, from {:.0} %: {finding}",
+                    pod(*id),
+                    id.0,
+                    begin(launch)
                 );
                 (normal, "CloneLaunched", note)
             }

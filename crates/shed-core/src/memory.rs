@@ -6,13 +6,16 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{JobKey, NodeName};
+use crate::ids::{JobKey, NodeName, TaskIndex};
 use crate::time::Instant;
 
 /// The memory of the planner; entries of jobs that are gone are dropped.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Memory {
     jobs: BTreeMap<JobKey, JobMemory>,
+    /// What policies other than Shed+ remember of jobs. Each field says what its loss costs.
+    #[serde(default)]
+    speculation: BTreeMap<JobKey, SpeculationMemory>,
     /// Nodes that were seen slow. Need not survive a failover: the next reports from a slow
     /// node tell again.
     #[serde(default)]
@@ -40,7 +43,41 @@ pub struct JobMemory {
     pub last_optimized: Option<Instant>,
 }
 
+/// What a policy that acts once per job, or in rounds, remembers of one job.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SpeculationMemory {
+    /// Attempts per task, the first included, that the policy has decided on for the job, once it
+    /// has: at submission (Dolly, Chronos Clone, SCA, ESE) or at τ_est (the other Chronos
+    /// strategies, LASER). Should survive a failover: what is lost is decided anew by what is
+    /// known then, and may differ for the tasks that are still to come.
+    #[serde(default)]
+    pub copies: Option<u32>,
+    /// Tasks that were judged late at τ_est, ascending: they get their attempts as there is room.
+    /// Need not survive a failover: what is lost costs those clones that had no room yet.
+    #[serde(default)]
+    pub judged: Vec<TaskIndex>,
+    /// Whether the slower attempts were killed at τ_kill, which a job has once. What is lost
+    /// costs a second look at τ_kill, that kills whatever was launched since.
+    #[serde(default)]
+    pub pruned: bool,
+    /// When the policy last launched a clone for the job (Hadoop-S waits 15 s after it). Need not
+    /// survive a failover: what is lost costs one round too early.
+    #[serde(default)]
+    pub last_launch: Option<Instant>,
+}
+
 impl Memory {
+    /// What a policy remembers of a job.
+    #[must_use]
+    pub fn speculation(&self, key: &JobKey) -> SpeculationMemory {
+        self.speculation.get(key).cloned().unwrap_or_default()
+    }
+
+    /// Remembers it.
+    pub fn set_speculation(&mut self, key: JobKey, memory: SpeculationMemory) {
+        self.speculation.insert(key, memory);
+    }
+
     /// What is remembered of a job.
     #[must_use]
     pub fn job(&self, key: &JobKey) -> JobMemory {

@@ -1,5 +1,7 @@
 //! What a decision says: actions with a typed reason each, and a report that explains them.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
@@ -102,6 +104,72 @@ pub enum LaunchReason {
         /// Its PoCD with this clone.
         pocd_after: f64,
     },
+    /// A policy other than Shed+ finds that the task should have one more attempt.
+    Rule {
+        /// What it found.
+        finding: Finding,
+        /// The job's PoCD before this clone; absent while nothing is known about it.
+        pocd_before: Option<f64>,
+        /// Its PoCD with this clone.
+        pocd_after: Option<f64>,
+    },
+}
+
+/// What the rule of a policy found, with its figures.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Finding {
+    /// Hadoop's speculator, LATE, Hopper: the task is expected to end so many seconds later than
+    /// a new attempt would.
+    EndsLater {
+        /// By how many.
+        seconds: f64,
+    },
+    /// Mantri: with that probability one attempt more makes the task cost less machine time.
+    Saves {
+        /// The probability.
+        probability: f64,
+    },
+    /// ESE: what remains of the task is that many times the mean time of an attempt.
+    Overdue {
+        /// How many times.
+        times: f64,
+    },
+    /// The task is to have so many attempts: Dolly, Chronos, SRQuant, LASER, Shed, SCA, DollyMP.
+    Copies {
+        /// How many, the first included.
+        copies: u32,
+    },
+    /// The task is late, and one more attempt brings the probability that it misses from here.
+    Late {
+        /// That probability before this clone.
+        miss: f64,
+    },
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EndsLater { seconds } => {
+                write!(f, "it would end {seconds:.1} s later than a new attempt")
+            }
+            Self::Saves { probability } => {
+                write!(
+                    f,
+                    "one more saves machine time with probability {probability:.3}"
+                )
+            }
+            Self::Overdue { times } => {
+                write!(
+                    f,
+                    "it still needs {times:.2} times the mean time of an attempt"
+                )
+            }
+            Self::Copies { copies } => write!(f, "it is to have {copies} attempts"),
+            Self::Late { miss } => {
+                write!(f, "it is late and misses with probability {miss:.3}")
+            }
+        }
+    }
 }
 
 /// End an attempt.
@@ -174,6 +242,8 @@ pub struct JobReport {
     pub stragglers: Vec<TaskIndex>,
     /// Clones given, in the order of the optimizer.
     pub clones: Vec<CloneReport>,
+    /// Attempts killed, and what that gains and costs.
+    pub kills: Vec<KillReport>,
     /// Tasks that should have got a clone and did not.
     pub refusals: Vec<Refusal>,
     /// First attempts and retries that wait for capacity or parallelism.
@@ -189,6 +259,24 @@ pub struct CloneReport {
     pub pocd_gain: f64,
     /// Expected work of the clone in slot-seconds: (1 − φ_new) · mean execution time.
     pub cost_slot_seconds: f64,
+}
+
+/// One kill's gain and cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KillReport {
+    /// The task.
+    pub task: TaskIndex,
+    /// The attempt.
+    pub attempt: AttemptNumber,
+    /// By which rule.
+    pub kind: KillKind,
+    /// The sibling that lives on.
+    pub survivor: AttemptNumber,
+    /// Slot-seconds that it frees until the task is expected to end without it; absent while that
+    /// is unknown.
+    pub freed_slot_seconds: Option<f64>,
+    /// What the probability that the task misses rises by; absent without a deadline or times.
+    pub miss_added: Option<f64>,
 }
 
 /// A clone that was not launched.
@@ -217,6 +305,8 @@ pub enum RefusalReason {
     NotIdempotent,
     /// `speculation.mode: Observe`.
     Observe,
+    /// The policy's own bound of clones in use is reached.
+    Budget,
 }
 
 impl RefusalReason {
@@ -231,6 +321,7 @@ impl RefusalReason {
             Self::CloneFailures => "clone_failures",
             Self::NotIdempotent => "not_idempotent",
             Self::Observe => "observe",
+            Self::Budget => "budget",
         }
     }
 }

@@ -14,6 +14,7 @@ fn report(pocd: f64) -> JobReport {
         optimized: false,
         stragglers: vec![TaskIndex(1)],
         clones: vec![],
+        kills: vec![],
         refusals: vec![],
         waiting: 0,
     }

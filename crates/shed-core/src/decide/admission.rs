@@ -160,6 +160,9 @@ fn launch_first(pass: &mut Pass<'_>, position: usize, index: TaskIndex, node: Op
         reason: LaunchReason::Admitted,
     };
     pass.launch(position, node, launch);
+    if let (Some(state), Some(node)) = (pass.jobs.get_mut(position), node) {
+        state.started.push((index, node));
+    }
 }
 
 /// The tasks that nothing was ever launched for, ascending, in one walk over the indexes.

@@ -6,8 +6,9 @@ use crate::capacity::NodeQueue;
 use crate::decide::estimates::{JobEstimate, Standing, is_active, standing};
 use crate::estimate::pocd::probability;
 use crate::ids::{AttemptNumber, TaskIndex};
-use crate::plan::{CloneReport, JobReport, Refusal, RefusalReason};
-use crate::snapshot::{JobPhase, JobSnapshot};
+use crate::memory::SpeculationMemory;
+use crate::plan::{CloneReport, JobReport, KillReport, Refusal, RefusalReason};
+use crate::snapshot::{AttemptKind, JobPhase, JobSnapshot, NodeIndex};
 use crate::time::{Instant, Span};
 
 /// One job.
@@ -27,6 +28,10 @@ pub(crate) struct JobState<'a> {
     /// Those that would start if there were room or parallelism.
     pub(super) waiting: u32,
     pub(super) queue: Option<NodeQueue>,
+    /// Tasks whose first attempt or retry the plan launches, and where there is room for it.
+    pub(crate) started: Vec<(TaskIndex, NodeIndex)>,
+    /// What the policy remembers of it, and will.
+    pub(crate) remembered: SpeculationMemory,
     /// Launches of the plan, clones included.
     pub(super) launched: usize,
     /// Live attempts that the plan kills.
@@ -41,6 +46,7 @@ pub(crate) struct JobState<'a> {
     pub(crate) ln_pocd_before: Option<f64>,
     pub(crate) ln_pocd_after: Option<f64>,
     pub(crate) clones: Vec<CloneReport>,
+    pub(super) kills: Vec<KillReport>,
     pub(crate) refusals: Vec<Refusal>,
     /// Seconds until its last task is expected to end.
     pub(super) completion: Option<f64>,
@@ -75,6 +81,8 @@ impl<'a> JobState<'a> {
             admitted: 0,
             waiting: 0,
             queue: None,
+            started: Vec::new(),
+            remembered: SpeculationMemory::default(),
             launched: 0,
             doomed: BTreeSet::new(),
             survivors: BTreeSet::new(),
@@ -83,6 +91,7 @@ impl<'a> JobState<'a> {
             ln_pocd_before: None,
             ln_pocd_after: None,
             clones: Vec::new(),
+            kills: Vec::new(),
             refusals: Vec::new(),
             completion: None,
         }
@@ -109,6 +118,18 @@ impl<'a> JobState<'a> {
             && self.refusals.iter().any(is_hopeless)
     }
 
+    /// Clones that run and that the plan leaves alive.
+    pub(crate) fn clones_alive(&self) -> usize {
+        let attempts = self.estimate.tasks.iter().flat_map(|task| {
+            let index = task.task.index;
+            task.attempts.iter().map(move |a| (index, a))
+        });
+        let alive = attempts.filter(|(index, attempt)| {
+            attempt.kind == AttemptKind::Clone && !self.doomed.contains(&(*index, attempt.number))
+        });
+        alive.count()
+    }
+
     pub(super) fn report(self, now: Instant) -> JobReport {
         let seconds = self.completion.filter(|seconds| seconds.is_finite());
         JobReport {
@@ -119,6 +140,7 @@ impl<'a> JobState<'a> {
             optimized: self.optimized,
             stragglers: self.stragglers,
             clones: self.clones,
+            kills: self.kills,
             refusals: self.refusals,
             waiting: self.waiting,
         }

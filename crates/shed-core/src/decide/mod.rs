@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::capacity::{Capacity, NodeQueue, times};
 use crate::ids::{AttemptNumber, NodeName, TaskIndex};
-use crate::memory::{JobMemory, Memory, NodeSlowness};
+use crate::memory::{JobMemory, Memory, NodeSlowness, SpeculationMemory};
 use crate::plan::{Action, CapacityReport, Kill, Launch, Plan, PlanReport, PlannedAction};
 use crate::policy::Policy;
 use crate::snapshot::{KillKind, NodeIndex, Snapshot};
@@ -70,6 +70,7 @@ impl<'a> Pass<'a> {
             state
                 .estimate
                 .judge(state.job, &beliefs.ln_ratios, rate_prior);
+            state.remembered = memory.speculation(&state.job.key);
         }
         let mut pass = Self {
             snapshot,
@@ -111,6 +112,8 @@ impl<'a> Pass<'a> {
         let Some(state) = self.jobs.get_mut(position) else {
             return;
         };
+        let report = state.weigh_kill((task, attempt), kind, survivor);
+        state.kills.push(report);
         state.doomed.insert((task, attempt));
         state.survivors.insert((task, survivor));
         self.kills.push(PlannedAction {
@@ -153,6 +156,14 @@ impl<'a> Pass<'a> {
         known.map(|node| node.name.clone()).collect()
     }
 
+    /// The positions of the jobs by submission, then by key: where a job stands in the snapshot
+    /// does not matter.
+    pub(crate) fn by_submission(&self) -> Vec<usize> {
+        let mut positions: Vec<usize> = (0..self.jobs.len()).collect();
+        positions.sort_by_key(|&at| self.jobs.get(at).map(|s| (s.job.submitted, &s.job.key)));
+        positions
+    }
+
     /// A node with room for an attempt of the job that no waiting first attempt counts on;
     /// one of `avoid` only if no other has any.
     pub(crate) fn find_node(&mut self, position: usize, avoid: &[NodeIndex]) -> Option<NodeIndex> {
@@ -181,6 +192,9 @@ impl<'a> Pass<'a> {
             };
             if last_optimized.is_some() {
                 remembered.set(state.job.key.clone(), JobMemory { last_optimized });
+            }
+            if state.remembered != SpeculationMemory::default() {
+                remembered.set_speculation(state.job.key.clone(), state.remembered.clone());
             }
             jobs.push(state.report(self.snapshot.now));
         }

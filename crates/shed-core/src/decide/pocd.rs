@@ -1,12 +1,14 @@
 //! A job's PoCD and expected completion, waiting tasks included.
 
-use crate::decide::estimates::{TaskEstimate, resume_point};
+use crate::decide::estimates::{AttemptEstimate, TaskEstimate, resume_point};
 use crate::decide::job::JobState;
 use crate::estimate::law::{AttemptLaw, Law};
 use crate::estimate::pareto::LN_IMPOSSIBLE;
-use crate::estimate::pocd::{Waves, ln_task_pocd};
+use crate::estimate::pocd::{Waves, ln_task_pocd, probability};
 use crate::estimate::progress::is_straggler;
-use crate::ids::TaskIndex;
+use crate::ids::{AttemptNumber, TaskIndex};
+use crate::plan::KillReport;
+use crate::snapshot::KillKind;
 
 impl JobState<'_> {
     /// Works out stragglers, PoCD and completion as they are without clones of this plan. The
@@ -30,6 +32,36 @@ impl JobState<'_> {
     pub(crate) fn ln_miss_kept(&self, task: &TaskEstimate<'_>) -> f64 {
         let index = task.task.index;
         task.ln_miss(|attempt| !self.doomed.contains(&(index, attempt.number)))
+    }
+
+    /// What killing the attempt gains and costs, the kills that are planned already being done.
+    pub(super) fn weigh_kill(
+        &self,
+        (index, number): (TaskIndex, AttemptNumber),
+        kind: KillKind,
+        survivor: AttemptNumber,
+    ) -> KillReport {
+        let tasks = &self.estimate.tasks;
+        let at = tasks.binary_search_by_key(&index, |task| task.task.index);
+        let task = at.ok().and_then(|at| tasks.get(at));
+        let stays = |a: &AttemptEstimate| !self.doomed.contains(&(index, a.number));
+        let known = self.estimate.law.is_some() && self.estimate.slack.is_some();
+        let miss_added = task.filter(|_| known).map(|task| {
+            let before = task.ln_miss(stays);
+            let after = task.ln_miss(|a| a.number != number && stays(a));
+            (probability(after) - probability(before)).max(0.0)
+        });
+        let left = task.into_iter().flat_map(|task| &task.attempts);
+        let left = left.filter(|a| a.number != number && stays(a));
+        let ends = left.filter_map(|a| a.remaining).min_by(f64::total_cmp);
+        KillReport {
+            task: index,
+            attempt: number,
+            kind,
+            survivor,
+            freed_slot_seconds: ends.filter(|end| end.is_finite()),
+            miss_added,
+        }
     }
 
     /// ln of the job's PoCD with the attempts that the plan leaves alive, as if the tasks that

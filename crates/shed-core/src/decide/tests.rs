@@ -9,6 +9,7 @@ use crate::snapshot::{AttemptKind, Conclusion, KillKind, NodeIndex, Snapshot};
 
 mod properties;
 mod shed_plus;
+mod speculators;
 
 /// The plan for a cluster, which breaks no rule and is the same when made again.
 fn plan_of(snapshot: &Snapshot, memory: &Memory, policy: &Policy) -> (Plan, Memory) {

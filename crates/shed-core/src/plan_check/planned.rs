@@ -222,7 +222,9 @@ impl<'a> Slice<'a> {
         if job.rules.idempotency == Idempotency::None && (touched || again) {
             return Some(Rule::NeverTwo);
         }
-        let survivors = task.map_or(0, |task| self.survivors(task));
+        // A clone may be launched together with its task's first attempt.
+        let survivors = task.map_or(0, |task| self.survivors(task))
+            + u32::from(self.started.contains(&launch.task));
         if launch.kind == AttemptKind::Clone {
             let clones = self.clones.entry(launch.task).or_insert(0);
             *clones += 1;

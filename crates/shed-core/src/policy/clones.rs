@@ -8,8 +8,8 @@ use crate::estimate::law::AttemptLaw;
 use crate::estimate::pareto::LN_CERTAIN;
 use crate::estimate::pocd::{gain_of_one_more, ln_miss_of_launch, ln_task_pocd, probability};
 use crate::ids::TaskIndex;
-use crate::plan::{CloneReport, Launch, LaunchReason, Refusal, RefusalReason};
-use crate::snapshot::{AttemptKind, Idempotency, NodeIndex, SpeculationMode};
+use crate::plan::{CloneReport, Finding, Launch, LaunchReason, Refusal, RefusalReason};
+use crate::snapshot::{AttemptKind, Idempotency, NodeIndex, ResumePoint, SpeculationMode};
 
 /// After so many failed clones a task gets no more.
 const CLONE_FAILURES_MAX: u32 = 2;
@@ -22,8 +22,54 @@ pub(super) const MODES: [SpeculationMode; 2] = [SpeculationMode::Enabled, Specul
 pub(super) struct Ask {
     /// The policy's bound of clones per task; jobs may allow less.
     pub(super) max_clones: u32,
-    /// Whether tasks are left out that no clone can bring in time.
-    pub(super) skips_hopeless: bool,
+    /// How far the deadline matters.
+    pub(super) heeds: Heeds,
+    /// Where clones begin.
+    pub(super) begins: Begins,
+    /// Whether clones go only where no node is believed slow.
+    pub(super) fast_nodes_only: bool,
+}
+
+/// How far a policy looks at the deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heeds {
+    /// Not at all.
+    Nothing,
+    /// Jobs past it get no clones.
+    Deadline,
+    /// Nor do tasks that no clone can bring in time.
+    Chance,
+}
+
+/// Where the clones of a policy begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begins {
+    /// Where the job's user lets attempts begin: at the best checkpoint or from zero.
+    AsTheJobResumes,
+    /// From zero, as in the policies that know no checkpoints.
+    FromZero,
+}
+
+impl Ask {
+    /// Of a policy that knows neither deadlines nor checkpoints.
+    pub(super) fn blind(max_clones: u32) -> Self {
+        Self {
+            max_clones,
+            heeds: Heeds::Nothing,
+            begins: Begins::FromZero,
+            fast_nodes_only: false,
+        }
+    }
+
+    /// Of a policy that knows both.
+    pub(super) fn aware(max_clones: u32) -> Self {
+        Self {
+            max_clones,
+            heeds: Heeds::Chance,
+            begins: Begins::AsTheJobResumes,
+            fast_nodes_only: false,
+        }
+    }
 }
 
 /// A job with tasks that may get clones.
@@ -33,6 +79,7 @@ pub(super) struct CloneJob {
     pub(super) mode: SpeculationMode,
     /// Most live clones per task.
     pub(super) max_clones: u32,
+    fast_nodes_only: bool,
     /// Ascending.
     pub(super) tasks: Vec<CloneTask>,
     /// ln of the product of the PoCDs of all other tasks.
@@ -60,6 +107,8 @@ pub(super) struct CloneTask {
     pub(super) clones_alive: u32,
     /// Clones of this pass.
     pub(super) clones: u32,
+    /// Seconds until the task is expected to end as it is; absent while unknown.
+    pub(super) remaining: Option<f64>,
     /// Expected slot-seconds of a clone.
     pub(super) cost: f64,
     pub(super) is_refused: bool,
@@ -70,6 +119,39 @@ pub(super) struct CloneTask {
 pub(super) struct Odds {
     pub(super) before: Option<f64>,
     pub(super) after: Option<f64>,
+}
+
+impl CloneTask {
+    /// Attempts that live after the plan.
+    pub(super) fn copies(&self) -> u32 {
+        1 + self.clones_alive + self.clones
+    }
+}
+
+/// The reason of a clone that a policy other than Shed+ launches.
+pub(super) fn by_rule(finding: Finding, odds: Odds) -> LaunchReason {
+    LaunchReason::Rule {
+        finding,
+        pocd_before: odds.before,
+        pocd_after: odds.after,
+    }
+}
+
+/// The jobs of that mode with tasks that the policy wants clones for, by submission: where a job
+/// stands in the snapshot does not matter.
+pub(super) fn clone_jobs(
+    pass: &mut Pass<'_>,
+    mode: SpeculationMode,
+    ask: Ask,
+    wants: impl Fn(usize, &JobState<'_>, &TaskEstimate<'_>) -> bool,
+) -> Vec<CloneJob> {
+    let positions = pass.by_submission();
+    let of = |position| {
+        clone_job(pass, position, mode, ask, |state, task| {
+            wants(position, state, task)
+        })
+    };
+    positions.into_iter().filter_map(of).collect()
 }
 
 /// The job's tasks that the policy `wants` clones for and that may have them; the others that it
@@ -87,33 +169,60 @@ pub(super) fn clone_job(
     if !applies || !state.may_launch(pass.snapshot.now) {
         return None;
     }
-    let max_clones = state.job.rules.max_clones_per_task.min(ask.max_clones);
     let (mut tasks, mut refusals) = (Vec::new(), Vec::new());
     for task in state.estimate.tasks.iter().filter(|t| wants(state, t)) {
-        let index = task.task.index;
-        let clones_alive = clones_alive(state, task);
-        if let Some(why) = refusal(state, task, clones_alive, max_clones) {
-            refusals.push(Refusal { task: index, why });
-            continue;
-        }
-        let Some(candidate) = clone_task(pass, position, state, task) else {
-            continue;
-        };
-        if ask.skips_hopeless && candidate.ln_miss_per_clone >= LN_CERTAIN {
-            let why = RefusalReason::Hopeless;
-            refusals.push(Refusal { task: index, why });
-        } else {
-            tasks.push(candidate);
+        match clone_task(pass, position, state, task, ask) {
+            Ok(candidate) => tasks.extend(candidate),
+            Err(why) => refusals.push(Refusal {
+                task: task.task.index,
+                why,
+            }),
         }
     }
     let is_candidate = |index| tasks.binary_search_by_key(&index, |t| t.index).is_ok();
     let ln_pocd_rest = state.ln_pocd_without(pass.overhead, is_candidate);
     let ln_pocd_rest = ln_pocd_rest.unwrap_or(f64::NEG_INFINITY);
+    let max_clones = state.job.rules.max_clones_per_task.min(ask.max_clones);
     pass.jobs.get_mut(position)?.refusals.extend(refusals);
     (!tasks.is_empty()).then_some(CloneJob {
         position,
         mode,
         max_clones,
+        fast_nodes_only: ask.fast_nodes_only,
+        tasks,
+        ln_pocd_rest,
+    })
+}
+
+/// The same for the tasks whose first attempts this plan launches: clones at submission.
+/// The rest of the PoCD has these tasks among it, as they are without clones.
+pub(super) fn clone_job_of_started(
+    pass: &mut Pass<'_>,
+    position: usize,
+    mode: SpeculationMode,
+    ask: Ask,
+) -> Option<CloneJob> {
+    let state = pass.jobs.get(position)?;
+    let applies = state.optimized && state.job.rules.speculation == mode;
+    if !applies || !state.may_launch(pass.snapshot.now) {
+        return None;
+    }
+    let (mut tasks, mut refusals) = (Vec::new(), Vec::new());
+    for &(index, node) in &state.started {
+        match started_task(pass, state, index, node, ask) {
+            Ok(candidate) => tasks.push(candidate),
+            Err(why) => refusals.push(Refusal { task: index, why }),
+        }
+    }
+    tasks.sort_by_key(|task| task.index);
+    let ln_pocd_rest = state.ln_pocd_after.unwrap_or(f64::NEG_INFINITY);
+    let max_clones = state.job.rules.max_clones_per_task.min(ask.max_clones);
+    pass.jobs.get_mut(position)?.refusals.extend(refusals);
+    (!tasks.is_empty()).then_some(CloneJob {
+        position,
+        mode,
+        max_clones,
+        fast_nodes_only: ask.fast_nodes_only,
         tasks,
         ln_pocd_rest,
     })
@@ -127,19 +236,21 @@ fn clones_alive(state: &JobState<'_>, task: &TaskEstimate<'_>) -> u32 {
     (alive.count() as u32).saturating_sub(1)
 }
 
-/// Why a task may not even be considered.
+/// Why a task with so many failed and live clones may not even be considered.
 fn refusal(
     state: &JobState<'_>,
-    task: &TaskEstimate<'_>,
+    clone_failures: u32,
     clones_alive: u32,
-    max_clones: u32,
+    ask: Ask,
 ) -> Option<RefusalReason> {
+    let max_clones = state.job.rules.max_clones_per_task.min(ask.max_clones);
+    let heeds_deadline = ask.heeds != Heeds::Nothing;
     if state.job.rules.idempotency == Idempotency::None {
         Some(RefusalReason::NotIdempotent)
-    } else if state.estimate.slack.is_none_or(|slack| slack <= 0.0) {
+    } else if heeds_deadline && state.estimate.slack.is_none_or(|slack| slack <= 0.0) {
         // [S+] Algorithm 1, step 1: jobs past their deadline get none.
         Some(RefusalReason::Hopeless)
-    } else if task.task.clone_failures >= CLONE_FAILURES_MAX {
+    } else if clone_failures >= CLONE_FAILURES_MAX {
         Some(RefusalReason::CloneFailures)
     } else if clones_alive >= max_clones {
         Some(RefusalReason::Maximum)
@@ -148,37 +259,111 @@ fn refusal(
     }
 }
 
+/// What an attempt launched now would be worth.
+struct Prospect {
+    ln_miss: f64,
+    cost: f64,
+}
+
+/// Spec 7.2: a new attempt draws its remaining time from the job's law, and loses the launch
+/// overhead δ of the slack. Without a law or deadline it counts as a miss; None if the policy
+/// needs both.
+fn prospect(pass: &Pass<'_>, state: &JobState<'_>, begin: f64, ask: Ask) -> Option<Prospect> {
+    let known = state.estimate.law.as_ref().zip(state.estimate.slack);
+    let mean = state.estimate.mean_run;
+    match known {
+        Some((law, slack)) => Some(Prospect {
+            ln_miss: ln_miss_of_launch(law, begin, slack, pass.overhead),
+            cost: (1.0 - begin) * mean.unwrap_or(law.minimum()),
+        }),
+        None if ask.heeds == Heeds::Nothing => Some(Prospect {
+            ln_miss: LN_CERTAIN,
+            cost: (1.0 - begin) * mean.unwrap_or(0.0),
+        }),
+        None => None,
+    }
+}
+
+fn clone_of(index: TaskIndex, resume: Option<&ResumePoint>) -> Launch {
+    Launch {
+        task: index,
+        kind: AttemptKind::Clone,
+        resume: resume.cloned(),
+        avoid: Vec::new(),
+        surge: false,
+        reason: LaunchReason::Admitted,
+    }
+}
+
+/// None while too little is known about the job.
 fn clone_task(
     pass: &Pass<'_>,
     position: usize,
     state: &JobState<'_>,
     task: &TaskEstimate<'_>,
-) -> Option<CloneTask> {
-    let (law, slack) = (state.estimate.law.as_ref()?, state.estimate.slack?);
+    ask: Ask,
+) -> Result<Option<CloneTask>, RefusalReason> {
     let index = task.task.index;
+    let clones_alive = clones_alive(state, task);
+    if let Some(why) = refusal(state, task.task.clone_failures, clones_alive, ask) {
+        return Err(why);
+    }
     let node_of = |attempt: &AttemptEstimate| {
         let id = (position, index, attempt.number);
         attempt.node.or_else(|| pass.capacity.tentative_node(id))
     };
-    let begin = task.resume.map_or(0.0, |point| point.progress);
-    Some(CloneTask {
+    let resume = match ask.begins {
+        Begins::AsTheJobResumes => task.resume,
+        Begins::FromZero => None,
+    };
+    let begin = resume.map_or(0.0, |point| point.progress);
+    let Some(prospect) = prospect(pass, state, begin, ask) else {
+        return Ok(None);
+    };
+    if ask.heeds == Heeds::Chance && prospect.ln_miss >= LN_CERTAIN {
+        return Err(RefusalReason::Hopeless);
+    }
+    Ok(Some(CloneTask {
         index,
-        launch: Launch {
-            task: index,
-            kind: AttemptKind::Clone,
-            resume: task.resume.cloned(),
-            avoid: Vec::new(),
-            surge: false,
-            reason: LaunchReason::Admitted,
-        },
+        launch: clone_of(index, resume),
         nodes: task.attempts.iter().filter_map(node_of).collect(),
         ln_miss: state.ln_miss_kept(task),
-        // Spec 7.2: a clone draws its remaining time from the job's law, and loses the launch
-        // overhead δ of the slack.
-        ln_miss_per_clone: ln_miss_of_launch(law, begin, slack, pass.overhead),
-        clones_alive: clones_alive(state, task),
+        ln_miss_per_clone: prospect.ln_miss,
+        clones_alive,
         clones: 0,
-        cost: (1.0 - begin) * state.estimate.mean_run.unwrap_or(law.minimum()),
+        remaining: task.remaining(),
+        cost: prospect.cost,
+        is_refused: false,
+    }))
+}
+
+fn started_task(
+    pass: &Pass<'_>,
+    state: &JobState<'_>,
+    index: TaskIndex,
+    node: NodeIndex,
+    ask: Ask,
+) -> Result<CloneTask, RefusalReason> {
+    let failures = state.job.task(index).map_or(0, |task| task.clone_failures);
+    if let Some(why) = refusal(state, failures, 0, ask) {
+        return Err(why);
+    }
+    let blind = Ask {
+        heeds: Heeds::Nothing,
+        ..ask
+    };
+    let prospect = prospect(pass, state, 0.0, blind);
+    let (ln_miss, cost) = prospect.map_or((LN_CERTAIN, 0.0), |p| (p.ln_miss, p.cost));
+    Ok(CloneTask {
+        index,
+        launch: clone_of(index, None),
+        nodes: vec![node],
+        ln_miss,
+        ln_miss_per_clone: ln_miss,
+        clones_alive: 0,
+        clones: 0,
+        remaining: None,
+        cost,
         is_refused: false,
     })
 }
@@ -194,7 +379,7 @@ pub(super) fn grant(
     let Some(task) = job.tasks.get_mut(at).filter(|t| !t.is_refused) else {
         return false;
     };
-    let node = match place(pass, position, &task.nodes) {
+    let node = match place(pass, position, &task.nodes, job.fast_nodes_only) {
         Ok(node) => node,
         Err(why) => {
             task.is_refused = true;
@@ -242,6 +427,19 @@ pub(super) fn grant(
 }
 
 impl CloneJob {
+    /// Reports the tasks that got nothing and were not refused yet.
+    pub(super) fn refuse_rest(&mut self, pass: &mut Pass<'_>, why: RefusalReason) {
+        let Some(state) = pass.jobs.get_mut(self.position) else {
+            return;
+        };
+        let tasks = self.tasks.iter_mut();
+        for task in tasks.filter(|task| task.clones == 0 && !task.is_refused) {
+            task.is_refused = true;
+            let task = task.index;
+            state.refusals.push(Refusal { task, why });
+        }
+    }
+
     /// Raises the job's PoCD by what one more clone, which its task knows of already, adds to
     /// its logarithm.
     fn raise(&self, pass: &mut Pass<'_>, gain: f64) -> Odds {
@@ -270,11 +468,14 @@ fn place(
     pass: &mut Pass<'_>,
     position: usize,
     nodes: &[NodeIndex],
+    fast_nodes_only: bool,
 ) -> Result<NodeIndex, RefusalReason> {
     if pass.capacity.times_free(position) == 0 {
         return Err(RefusalReason::Capacity);
     }
     let node = pass.find_node(position, nodes);
-    let node = node.filter(|node| !(nodes.contains(node) && pass.is_slow(*node)));
-    node.ok_or(RefusalReason::NoNode)
+    // Beside a live attempt on a slow node a clone would share what slows it.
+    let spoilt = |node| pass.is_slow(node) && (fast_nodes_only || nodes.contains(&node));
+    node.filter(|&node| !spoilt(node))
+        .ok_or(RefusalReason::NoNode)
 }

@@ -12,14 +12,24 @@ use crate::decide::Pass;
 use crate::time::Span;
 
 mod clones;
+mod dolly;
 mod hadoop_ns;
+mod hadoop_s;
+mod keep;
+mod late;
 mod order;
 mod params;
+mod redundancy;
+mod s_resume_event;
 mod shed_plus;
 mod trigger;
 
+pub use dolly::Dolly;
+pub use hadoop_s::HadoopS;
+pub use late::Late;
 pub use order::Order;
 pub use params::ParsePolicyError;
+pub use s_resume_event::SResumeEvent;
 pub use shed_plus::{Mode, ShedPlus};
 
 use params::{Parsed, Setting};
@@ -154,6 +164,14 @@ macro_rules! registry {
 registry! {
     /// Stragglers, by the Shed+ optimizer.
     ShedPlus(ShedPlus),
+    /// The task that would end latest, round by round, as Hadoop 2 and 3 do.
+    HadoopS(HadoopS),
+    /// The slow task that needs longest.
+    Late(Late),
+    /// All tasks of small jobs, from their submission on.
+    Dolly(Dolly),
+    /// Every late task, until it is all but sure to be in time.
+    SResumeEvent(SResumeEvent),
 }
 
 impl Default for Speculation {

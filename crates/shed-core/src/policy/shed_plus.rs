@@ -7,25 +7,18 @@ use crate::estimate::progress::optimization_interval;
 use crate::optimize::greedy::{
     self, GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, alloc_task,
 };
-use crate::plan::{LaunchReason, Refusal, RefusalReason};
+use crate::plan::{LaunchReason, RefusalReason};
 use crate::policy::Speculate;
-use crate::policy::clones::{Ask, CloneJob, CloneTask, MODES, Odds, clone_job, grant};
+use crate::policy::clones::{Ask, CloneJob, CloneTask, Heeds, MODES, Odds, clone_job, grant};
+use crate::policy::keep::{self, start_up};
 use crate::policy::params::{Setting, word};
 use crate::policy::trigger::speculates;
-use crate::snapshot::{KillKind, SpeculationMode};
 use crate::time::Span;
 
 /// A reporting sibling is pruned if its predicted end is later by more than this share of the
 /// time that the kept attempt still needs: predictions are noisy, and a close race is worth
 /// both lanes.
 const PRUNE_MARGIN: f64 = 0.1;
-
-/// A silent attempt is left alone for so many launch overheads: it needs one to start and about
-/// another to report. Killing it earlier would launch it anew at every run (pitfall 3).
-const GRACE_LAUNCHES: f64 = 3.0;
-
-/// At least this many seconds, as overheads are measured on the mean and images are pulled.
-const GRACE_MIN: f64 = 10.0;
 
 /// Clones that one pass may hand out: it bounds the work of the optimizer, of which the greedy
 /// does O(log tasks) per clone. What is left is a matter of the next run.
@@ -226,31 +219,14 @@ fn select_jobs(pass: &mut Pass<'_>, plus: &ShedPlus) {
 /// earliest predicted end of those that report, and unless `keep` is off siblings in a close race
 /// stay, and silent ones that are still starting up stay and count towards r.
 fn prune(pass: &mut Pass<'_>, keep: bool) {
-    let grace = GRACE_MIN.max(GRACE_LAUNCHES * pass.overhead);
-    let mut losers = Vec::new();
-    for (position, state) in pass.jobs.iter().enumerate() {
-        if !state.optimized || state.job.rules.speculation != SpeculationMode::Enabled {
-            continue;
-        }
-        for task in state.estimate.tasks.iter().filter(|t| t.attempts.len() > 1) {
-            let Some(kept) = task.kept() else {
-                continue;
-            };
-            let in_time = match (kept.remaining, state.estimate.slack) {
-                (Some(remaining), Some(slack)) => remaining <= slack,
-                _ => false,
-            };
-            for attempt in task.attempts.iter().filter(|a| a.number != kept.number) {
-                if !keep || is_loser(attempt, kept, in_time, grace) {
-                    let id = (task.task.index, attempt.number);
-                    losers.push((position, id, kept.number));
-                }
-            }
-        }
-    }
-    for (position, id, kept) in losers {
-        pass.kill(position, id, KillKind::Prune, kept);
-    }
+    let grace = start_up(pass);
+    keep::prune(pass, |rivals| {
+        let in_time = match (rivals.kept.remaining, rivals.state.estimate.slack) {
+            (Some(remaining), Some(slack)) => remaining <= slack,
+            _ => false,
+        };
+        !keep || is_loser(rivals.other, rivals.kept, in_time, grace)
+    });
 }
 
 /// Whether `kept` makes the attempt superfluous. One that has said nothing for long is given
@@ -265,8 +241,11 @@ fn is_loser(attempt: &AttemptEstimate, kept: &AttemptEstimate, in_time: bool, gr
 /// Clones for the stragglers of the jobs that are due, from what is left after admission.
 fn launch_clones(pass: &mut Pass<'_>, plus: &ShedPlus) {
     let ask = Ask {
-        max_clones: plus.max_clones,
-        skips_hopeless: plus.mode != Mode::Paper,
+        heeds: match plus.mode {
+            Mode::Paper => Heeds::Deadline,
+            Mode::Guarded | Mode::MaxMin | Mode::Marginal => Heeds::Chance,
+        },
+        ..Ask::aware(plus.max_clones)
     };
     // ln 1 = 0 is not exceeded.
     let ln_risk = libm::log(plus.straggler_miss);
@@ -337,7 +316,7 @@ fn share_out(pass: &mut Pass<'_>, mut jobs: Vec<CloneJob>, plus: &ShedPlus) {
             grant(pass, job, step.task, straggler);
         }
     }
-    report_refused(pass, &jobs, &outcome);
+    report_refused(pass, &mut jobs, &outcome);
 }
 
 fn straggler(odds: Odds) -> LaunchReason {
@@ -347,21 +326,14 @@ fn straggler(odds: Odds) -> LaunchReason {
     }
 }
 
-fn report_refused(pass: &mut Pass<'_>, jobs: &[CloneJob], outcome: &GreedyOutcome) {
+fn report_refused(pass: &mut Pass<'_>, jobs: &mut [CloneJob], outcome: &GreedyOutcome) {
     for refused in &outcome.refused {
         let why = match refused.reason {
             greedy::RefusalReason::Hopeless => RefusalReason::Hopeless,
             greedy::RefusalReason::Capacity => RefusalReason::Capacity,
         };
-        if let Some(job) = jobs.get(refused.job) {
-            let unserved = job.tasks.iter().filter(|t| t.clones == 0 && !t.is_refused);
-            let refusals = unserved.map(|task| Refusal {
-                task: task.index,
-                why,
-            });
-            if let Some(state) = pass.jobs.get_mut(job.position) {
-                state.refusals.extend(refusals);
-            }
+        if let Some(job) = jobs.get_mut(refused.job) {
+            job.refuse_rest(pass, why);
         }
     }
 }

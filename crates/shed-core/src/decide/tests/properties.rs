@@ -10,7 +10,7 @@ use crate::ids::{AttemptNumber, JobKey};
 use crate::memory::{JobMemory, Memory};
 use crate::plan::{Action, Plan};
 use crate::plan_check::plan_check;
-use crate::policy::{Order, Policy, Speculation};
+use crate::policy::{Mode, Order, Policy, ShedPlus, Speculation};
 use crate::snapshot::{
     AttemptKind, AttemptState, Conclusion, JobSnapshot, KillKind, NodeIndex, Snapshot,
     SpeculationMode,
@@ -143,24 +143,29 @@ fn any_snapshot() -> impl Strategy<Value = Snapshot> {
     })
 }
 
+/// Shed+ in each mode, and every policy as it is by default.
+fn any_speculation() -> impl Strategy<Value = Speculation> {
+    let mode = proptest::sample::select(Mode::ALL.to_vec());
+    let plus = (mode, 1..4u32, any::<bool>(), any::<bool>());
+    let plus = plus.prop_map(|(mode, max_clones, silent, keep)| {
+        Speculation::ShedPlus(ShedPlus {
+            mode,
+            max_clones,
+            silent,
+            keep,
+            ..ShedPlus::default()
+        })
+    });
+    prop_oneof![plus, proptest::sample::select(Speculation::all())]
+}
+
 fn any_policy() -> impl Strategy<Value = Policy> {
-    let mode = prop_oneof![
-        Just("paper"),
-        Just("guarded"),
-        Just("maxmin"),
-        Just("marginal")
-    ];
-    let order = prop_oneof![
-        Just(Order::LeastSlack),
-        Just(Order::EarliestDeadline),
-        Just(Order::Fifo)
-    ];
-    (mode, order, 1..11u32, 0..3u32).prop_map(|(mode, order, share, surge_max)| {
-        let text = format!("shed-plus{{mode={mode},max_clones={}}}", surge_max + 1);
-        let parsed: Speculation = text.parse().unwrap();
+    let order = proptest::sample::select(Order::ALL.to_vec());
+    let numbers = (1..11u32, 0..3u32);
+    (any_speculation(), order, numbers).prop_map(|(speculation, order, (share, surge_max))| {
         Policy {
             order,
-            speculation: parsed,
+            speculation,
             capacity_share: f64::from(share) / 10.0,
             surge_max,
         }

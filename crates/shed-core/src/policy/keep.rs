@@ -1,0 +1,73 @@
+//! Which attempts of a task are kept and which are killed, shared by the policies that prune.
+
+use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
+use crate::ids::AttemptNumber;
+use crate::snapshot::{KillKind, SpeculationMode};
+
+/// A silent attempt is left alone for so many launch overheads: it needs one to start and about
+/// another to report. Killing it earlier would launch it anew at every run (pitfall 3).
+const GRACE_LAUNCHES: f64 = 3.0;
+
+/// At least this many seconds, as overheads are measured on the mean and images are pulled.
+const GRACE_MIN: f64 = 10.0;
+
+/// For how long after its launch an attempt is still starting up, in seconds.
+pub(super) fn start_up(pass: &Pass<'_>) -> f64 {
+    GRACE_MIN.max(GRACE_LAUNCHES * pass.overhead)
+}
+
+/// An attempt and the one of its task that is to be kept: of those that report, the one with the
+/// earliest predicted end (pitfall 2).
+pub(super) struct Rivals<'a> {
+    pub(super) state: &'a JobState<'a>,
+    pub(super) task: &'a TaskEstimate<'a>,
+    pub(super) kept: &'a AttemptEstimate,
+    pub(super) other: &'a AttemptEstimate,
+}
+
+/// Kills the attempts that lose against the kept one of their task, in the jobs that are due and
+/// want clones launched. A task of which no attempt reports loses none.
+pub(super) fn prune(pass: &mut Pass<'_>, loses: impl Fn(&Rivals<'_>) -> bool) {
+    let mut losers = Vec::new();
+    for (position, state) in pass.jobs.iter().enumerate() {
+        if !state.optimized || state.job.rules.speculation != SpeculationMode::Enabled {
+            continue;
+        }
+        for task in state.estimate.tasks.iter().filter(|t| t.attempts.len() > 1) {
+            let Some(kept) = task.kept() else {
+                continue;
+            };
+            for other in task.attempts.iter().filter(|a| a.number != kept.number) {
+                let rivals = Rivals {
+                    state,
+                    task,
+                    kept,
+                    other,
+                };
+                if loses(&rivals) {
+                    let id = (task.task.index, other.number);
+                    losers.push((position, id, kept.number));
+                }
+            }
+        }
+    }
+    kill(pass, losers);
+}
+
+type Loser = (usize, (crate::ids::TaskIndex, AttemptNumber), AttemptNumber);
+
+fn kill(pass: &mut Pass<'_>, losers: Vec<Loser>) {
+    for (position, id, kept) in losers {
+        pass.kill(position, id, KillKind::Prune, kept);
+    }
+}
+
+/// Whether the attempt reports, or is past the time in which it should have begun to.
+pub(super) fn is_seen(attempt: &AttemptEstimate, grace: f64) -> bool {
+    attempt.reports() || attempt.since_launch > grace
+}
+
+/// Whether the attempt is starting up.
+pub(super) fn is_young(attempt: &AttemptEstimate, grace: f64) -> bool {
+    !is_seen(attempt, grace)
+}
