@@ -2,11 +2,12 @@
 //! a task was flagged as a straggler if it has a clone, a prune is due while two attempts
 //! report, a retry is due while none lives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{JobKey, NodeName, TaskIndex};
+use crate::snapshot::Snapshot;
 use crate::time::Instant;
 
 /// The memory of the planner; entries of jobs that are gone are dropped.
@@ -56,10 +57,10 @@ pub struct SpeculationMemory {
     /// Need not survive a failover: what is lost costs those clones that had no room yet.
     #[serde(default)]
     pub judged: Vec<TaskIndex>,
-    /// Whether the slower attempts were killed at τ_kill, which a job has once. What is lost
-    /// costs a second look at τ_kill, that kills whatever was launched since.
+    /// When the slower attempts were last killed: at τ_kill, which a job has once, or every few
+    /// minutes (Mantri). What is lost costs one more look, that kills what was launched since.
     #[serde(default)]
-    pub pruned: bool,
+    pub pruned: Option<Instant>,
     /// When the policy last launched a clone for the job (Hadoop-S waits 15 s after it). Need not
     /// survive a failover: what is lost costs one round too early.
     #[serde(default)]
@@ -98,6 +99,12 @@ impl Memory {
     /// Remembers these nodes as slow, instead of those that were remembered before.
     pub fn set_slow_nodes(&mut self, slow_nodes: BTreeMap<NodeName, NodeSlowness>) {
         self.slow_nodes = slow_nodes;
+    }
+
+    /// Whether a job is remembered that is not in the snapshot any more.
+    pub(crate) fn has_departed(&self, snapshot: &Snapshot) -> bool {
+        let present: BTreeSet<&JobKey> = snapshot.jobs.iter().map(|job| &job.key).collect();
+        self.jobs.keys().any(|key| !present.contains(key))
     }
 
     /// How many jobs are remembered.

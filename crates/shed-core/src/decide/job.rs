@@ -130,6 +130,12 @@ impl<'a> JobState<'a> {
         alive.count()
     }
 
+    /// Tasks that have not ended, those that wait included.
+    pub(crate) fn unfinished(&self) -> u32 {
+        let ended = self.job.done.len().saturating_add(self.job.failed.len());
+        self.job.rules.completions.saturating_sub(ended)
+    }
+
     pub(super) fn report(self, now: Instant) -> JobReport {
         let seconds = self.completion.filter(|seconds| seconds.is_finite());
         JobReport {

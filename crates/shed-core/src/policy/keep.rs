@@ -1,8 +1,8 @@
 //! Which attempts of a task are kept and which are killed, shared by the policies that prune.
 
 use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
-use crate::ids::AttemptNumber;
-use crate::snapshot::{KillKind, SpeculationMode};
+use crate::ids::{AttemptNumber, TaskIndex};
+use crate::snapshot::{AttemptKind, KillKind, SpeculationMode};
 
 /// A silent attempt is left alone for so many launch overheads: it needs one to start and about
 /// another to report. Killing it earlier would launch it anew at every run (pitfall 3).
@@ -54,11 +54,49 @@ pub(super) fn prune(pass: &mut Pass<'_>, loses: impl Fn(&Rivals<'_>) -> bool) {
     kill(pass, losers);
 }
 
-type Loser = (usize, (crate::ids::TaskIndex, AttemptNumber), AttemptNumber);
+/// Kills what is no clone in the tasks that `picks` says, as soon as a clone of the task reports:
+/// the clone with the earliest predicted end takes over.
+pub(super) fn prune_for_clones(
+    pass: &mut Pass<'_>,
+    picks: impl Fn(&JobState<'_>, &TaskEstimate<'_>) -> bool,
+) {
+    let is_clone = |attempt: &&AttemptEstimate| attempt.kind == AttemptKind::Clone;
+    let mut losers = Vec::new();
+    for (position, state) in pass.jobs.iter().enumerate() {
+        if !state.optimized || state.job.rules.speculation != SpeculationMode::Enabled {
+            continue;
+        }
+        for task in state
+            .estimate
+            .tasks
+            .iter()
+            .filter(|task| picks(state, task))
+        {
+            let clones = task.attempts.iter().filter(is_clone);
+            let reporting = clones.filter(|clone| clone.reports());
+            let end = |clone: &AttemptEstimate| clone.remaining.unwrap_or(f64::INFINITY);
+            let Some(kept) = reporting.min_by(|a, b| end(a).total_cmp(&end(b))) else {
+                continue;
+            };
+            for other in task.attempts.iter().filter(|attempt| !is_clone(attempt)) {
+                losers.push((position, (task.task.index, other.number), kept.number));
+            }
+        }
+    }
+    kill(pass, losers);
+}
 
+/// Position of the job, task and attempt, and the attempt that is kept.
+type Loser = (usize, (TaskIndex, AttemptNumber), AttemptNumber);
+
+/// What is doomed already is left out: a policy may prune by two rules in one pass.
 fn kill(pass: &mut Pass<'_>, losers: Vec<Loser>) {
     for (position, id, kept) in losers {
-        pass.kill(position, id, KillKind::Prune, kept);
+        let state = pass.jobs.get(position);
+        let is_doomed = |id| state.is_some_and(|state| state.doomed.contains(id));
+        if !is_doomed(&id) && !is_doomed(&(id.0, kept)) {
+            pass.kill(position, id, KillKind::Prune, kept);
+        }
     }
 }
 

@@ -11,26 +11,46 @@ use std::str::FromStr;
 use crate::decide::Pass;
 use crate::time::Span;
 
+mod chronos_clone;
+mod chronos_s_restart;
+mod chronos_s_resume;
 mod clones;
 mod dolly;
+mod given;
 mod hadoop_ns;
 mod hadoop_s;
+mod hopper;
+mod judgement;
 mod keep;
+pub mod laser;
 mod late;
+mod mantri;
 mod order;
 mod params;
 mod redundancy;
 mod s_resume_event;
+mod shed;
 mod shed_plus;
+mod srquant;
 mod trigger;
 
+pub use chronos_clone::ChronosClone;
+pub use chronos_s_restart::ChronosSRestart;
+pub use chronos_s_resume::ChronosSResume;
 pub use dolly::Dolly;
+pub use given::GivenLaw;
 pub use hadoop_s::HadoopS;
+pub use hopper::Hopper;
+pub use judgement::{Instants, Terms};
+pub use laser::Laser;
 pub use late::Late;
+pub use mantri::Mantri;
 pub use order::Order;
 pub use params::ParsePolicyError;
 pub use s_resume_event::SResumeEvent;
+pub use shed::Shed;
 pub use shed_plus::{Mode, ShedPlus};
+pub use srquant::SrQuant;
 
 use params::{Parsed, Setting};
 
@@ -162,14 +182,30 @@ macro_rules! registry {
 }
 
 registry! {
-    /// Stragglers, by the Shed+ optimizer.
-    ShedPlus(ShedPlus),
     /// The task that would end latest, round by round, as Hadoop 2 and 3 do.
     HadoopS(HadoopS),
     /// The slow task that needs longest.
     Late(Late),
+    /// Tasks of which one more attempt saves machine time.
+    Mantri(Mantri),
     /// All tasks of small jobs, from their submission on.
     Dolly(Dolly),
+    /// Late tasks within the job's share of slots.
+    Hopper(Hopper),
+    /// All tasks, from their submission on, as many as the utility says.
+    ChronosClone(ChronosClone),
+    /// Stragglers at τ_est, from zero, beside the original.
+    ChronosSRestart(ChronosSRestart),
+    /// Stragglers at τ_est, resumed, instead of the original.
+    ChronosSResume(ChronosSResume),
+    /// The same, as \[L\] has it.
+    SrQuant(SrQuant),
+    /// The same, by predictions.
+    Laser(Laser),
+    /// All tasks of a job alike, the lowest PoCD first, at each arrival.
+    Shed(Shed),
+    /// Stragglers, by the Shed+ optimizer.
+    ShedPlus(ShedPlus),
     /// Every late task, until it is all but sure to be in time.
     SResumeEvent(SResumeEvent),
 }

@@ -41,22 +41,26 @@ pub(crate) trait Word {
     fn choose(&mut self, word: &str) -> bool;
 }
 
-/// Makes an enum whose `ALL` and `label` are given a [`Word`].
+/// Makes an enum a [`Word`], given the word of each of its values.
 macro_rules! word {
-    ($name:ty) => {
+    ($name:ty, [$($value:path => $word:literal),* $(,)?]) => {
         impl $crate::policy::params::Word for $name {
             fn words(&self) -> Vec<&'static str> {
-                Self::ALL.iter().map(|one| one.label()).collect()
+                vec![$($word),*]
             }
 
             fn word(&self) -> &'static str {
-                self.label()
+                match self {
+                    $($value => $word,)*
+                }
             }
 
             fn choose(&mut self, word: &str) -> bool {
-                let found = Self::ALL.into_iter().find(|one| one.label() == word);
-                *self = found.unwrap_or(*self);
-                found.is_some()
+                match word {
+                    $($word => *self = $value,)*
+                    _ => return false,
+                }
+                true
             }
         }
     };

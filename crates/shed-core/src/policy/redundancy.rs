@@ -2,7 +2,7 @@
 //! from its start: the task gets its clones with its first attempt, or while that is still
 //! starting up, if there was no room before.
 
-use crate::decide::{JobState, Pass};
+use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
 use crate::plan::{Finding, RefusalReason};
 use crate::policy::clones::{
     Ask, CloneJob, MODES, by_rule, clone_job_of_started, clone_jobs, grant,
@@ -17,27 +17,50 @@ pub(super) fn launch_copies(
     ask: Ask,
     copies: impl Fn(&JobState<'_>) -> Option<u32>,
 ) {
+    let grace = start_up(pass);
+    launch(pass, ask, copies, |task| {
+        task.attempts.iter().all(|attempt| is_young(attempt, grace))
+    });
+}
+
+/// The same for tasks of any age.
+pub(super) fn launch_copies_anytime(
+    pass: &mut Pass<'_>,
+    ask: Ask,
+    copies: impl Fn(&JobState<'_>) -> Option<u32>,
+) {
+    launch(pass, ask, copies, |_| true);
+}
+
+fn launch(
+    pass: &mut Pass<'_>,
+    ask: Ask,
+    copies: impl Fn(&JobState<'_>) -> Option<u32>,
+    may: impl Fn(&TaskEstimate<'_>) -> bool,
+) {
     let copies: Vec<u32> = pass.jobs.iter().map(|s| copies(s).unwrap_or(1)).collect();
     let copies = |position: usize| copies.get(position).copied().unwrap_or(1);
     for mode in MODES {
-        for mut job in young_jobs(pass, mode, ask, copies) {
+        for mut job in lacking(pass, mode, ask, copies, &may) {
             let copies = copies(job.position);
             level_up(pass, &mut job, copies);
         }
     }
 }
 
-/// Tasks that start with this plan or are starting up, of the jobs that want clones.
-fn young_jobs(
+/// Tasks that start with this plan, and those that `may` have clones, of the jobs that want some.
+fn lacking(
     pass: &mut Pass<'_>,
     mode: SpeculationMode,
     ask: Ask,
     copies: impl Fn(usize) -> u32,
+    may: impl Fn(&TaskEstimate<'_>) -> bool,
 ) -> Vec<CloneJob> {
-    let grace = start_up(pass);
-    let mut jobs = clone_jobs(pass, mode, ask, |position, _, task| {
-        copies(position) as usize > task.attempts.len()
-            && task.attempts.iter().all(|attempt| is_young(attempt, grace))
+    let mut jobs = clone_jobs(pass, mode, ask, |position, state, task| {
+        let index = task.task.index;
+        let stays = |a: &&AttemptEstimate| !state.doomed.contains(&(index, a.number));
+        let alive = task.attempts.iter().filter(stays).count();
+        copies(position) as usize > alive && may(task)
     });
     for position in 0..pass.jobs.len() {
         if copies(position) > 1 {

@@ -102,20 +102,17 @@ impl Mode {
             Self::Marginal => GreedyMode::Marginal,
         }
     }
-
-    /// The name in the policy string.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Paper => "paper",
-            Self::Guarded => "guarded",
-            Self::MaxMin => "maxmin",
-            Self::Marginal => "marginal",
-        }
-    }
 }
 
-word!(Mode);
+word!(
+    Mode,
+    [
+        Mode::Paper => "paper",
+        Mode::Guarded => "guarded",
+        Mode::MaxMin => "maxmin",
+        Mode::Marginal => "marginal",
+    ]
+);
 
 impl Speculate for ShedPlus {
     fn name(&self) -> &'static str {
