@@ -352,11 +352,7 @@ fn a_clone_keeps_off_the_node_of_its_sibling_and_off_slow_ones() {
         .map(|launch| launch.avoid.iter().map(NodeName::to_string).collect())
         .collect();
     // Node 3 has the slow original; where a clone of this plan goes is taken too.
-    let expected = [
-        "node-3",
-        "node-0node-3",
-        "node-0node-1node-3",
-    ];
+    let expected = ["node-3", "node-0node-3", "node-0node-1node-3"];
     assert_eq!(avoided, expected);
 }
 
