@@ -242,6 +242,8 @@ fn launch_clones(pass: &mut Pass<'_>, plus: &ShedPlus) {
             Mode::Paper => Heeds::Deadline,
             Mode::Guarded | Mode::MaxMin | Mode::Marginal => Heeds::Chance,
         },
+        // On a slow node a clone would be late too, and take cpu from those that already are.
+        fast_nodes_only: plus.mode != Mode::Paper,
         ..Ask::aware(plus.max_clones)
     };
     // ln 1 = 0 is not exceeded.
