@@ -36,6 +36,8 @@ pub mod levels;
 pub mod load;
 pub mod mantri;
 pub mod ordering;
+#[cfg(test)]
+mod properties;
 mod quadrature;
 pub mod sca;
 pub mod srquant;
