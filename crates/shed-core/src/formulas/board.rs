@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crate::formulas::cluster::{CpuMem, Launch, Server, total_capacity};
 use crate::formulas::dag::{DagError, Job, Task};
+use crate::formulas::room::RoomIndex;
 
 /// What a round works on: servers and jobs by ascending id, so that the order in which they were
 /// given never matters.
@@ -16,6 +17,9 @@ pub struct Board {
     /// Per job the pending tasks of its ready phases, lowest (phase, task) first. A round
     /// finishes nothing, so no phase becomes ready in it.
     waiting: Vec<VecDeque<(usize, usize)>>,
+    /// Per job what its running copies take.
+    usage: Vec<CpuMem>,
+    room: RoomIndex,
 }
 
 impl Board {
@@ -37,6 +41,8 @@ impl Board {
         Ok(Self {
             total: total_capacity(&servers),
             waiting: jobs.iter().map(waiting).collect(),
+            usage: jobs.iter().map(Job::usage).collect(),
+            room: RoomIndex::new(servers.iter().map(|server| server.free)),
             servers,
             jobs,
             left_out,
@@ -87,14 +93,13 @@ impl Board {
     /// The position of the first server with room for `demand`.
     #[must_use]
     pub fn first_fit(&self, demand: &CpuMem) -> Option<usize> {
-        let has_room = |server: &Server| demand.fits(&server.free);
-        self.servers.iter().position(has_room)
+        self.room.first_fit(demand)
     }
 
     /// Dominant share of what the copies of the job at `job` take.
     #[must_use]
     pub fn dominant_share(&self, job: usize) -> f64 {
-        self.jobs[job].usage().share_of(&self.total).largest()
+        self.usage[job].share_of(&self.total).largest()
     }
 
     /// What clones take, all copies but one of each task, those of left-out jobs included.
@@ -113,14 +118,11 @@ impl Board {
     pub(super) fn launch(&mut self, job: usize, task: (usize, usize), server: usize) -> Launch {
         let (phase, index) = task;
         let demand = self.demand(job, phase);
-        let host = &mut self.servers[server];
-        host.free = host.free.minus(&demand);
+        let host = self.take(job, server, &demand);
         match &mut self.jobs[job].phases[phase].tasks[index] {
-            Task::Running { hosts } => hosts.push(host.id),
+            Task::Running { hosts } => hosts.push(host),
             first => {
-                *first = Task::Running {
-                    hosts: vec![host.id],
-                };
+                *first = Task::Running { hosts: vec![host] };
                 let waiting = &mut self.waiting[job];
                 if let Some(place) = waiting.iter().position(|&waiting| waiting == task) {
                     waiting.remove(place);
@@ -131,16 +133,24 @@ impl Board {
             job: self.jobs[job].id,
             phase,
             task: index,
-            server: host.id,
+            server: host,
         }
+    }
+
+    /// Counts `demand` as the job's on a server; the server's id.
+    fn take(&mut self, job: usize, server: usize, demand: &CpuMem) -> u64 {
+        let host = &mut self.servers[server];
+        host.free = host.free.minus(demand);
+        self.room.set(server, host.free);
+        self.usage[job] = self.usage[job].plus(demand);
+        host.id
     }
 
     /// Takes back the start of a first copy.
     pub(super) fn withdraw(&mut self, job: usize, task: (usize, usize), server: usize) {
         let (phase, index) = task;
         let demand = self.demand(job, phase);
-        let host = &mut self.servers[server];
-        host.free = host.free.plus(&demand);
+        self.take(job, server, &demand.times(-1.0));
         self.jobs[job].phases[phase].tasks[index] = Task::Pending;
         let waiting = &mut self.waiting[job];
         let place = waiting.partition_point(|&waiting| waiting < task);

@@ -39,5 +39,6 @@ pub mod ordering;
 #[cfg(test)]
 mod properties;
 mod quadrature;
+mod room;
 pub mod sca;
 pub mod srquant;

@@ -52,7 +52,7 @@ fn by_key(board: &Board, key: impl Fn(&Job) -> f64) -> Vec<usize> {
 /// FIFO, SRPT and SVF: job by job in `order`, all ready phases by position, first fit.
 ///
 /// With `backfill` a phase that fits nowhere is left and the next one goes on; without, the first
-/// task that fits nowhere ends the round. O(tasks · servers).
+/// task that fits nowhere ends the round. O(tasks · log servers) as a rule.
 pub fn in_order(board: &mut Board, order: &[usize], backfill: bool) -> Vec<Launch> {
     let mut launched = Vec::new();
     for &job in order {
