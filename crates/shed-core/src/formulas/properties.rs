@@ -20,7 +20,8 @@ use crate::formulas::ordering::{
     TetrisScore, by_arrival, by_remaining_time, by_volume, capacity, carbyne, drf, in_order, tetris,
 };
 use crate::formulas::sca::{
-    CloneJob, P2, RunningTask, SlotJob, objective, round_copies, sca_round, solve_relaxed,
+    Assignment, CloneJob, P2, RunningTask, SlotJob, objective, round_copies, sca_round,
+    solve_relaxed,
 };
 
 fn amounts() -> impl Strategy<Value = CpuMem> {
@@ -237,9 +238,10 @@ proptest! {
 
     #[test]
     fn sorting_with_ties_does_not_depend_on_the_order_of_the_input(
-        keys in prop::collection::vec((0u32..40).prop_map(|key| 1.0 + f64::from(key) * 0.4e-9), 0..20),
+        keys in prop::collection::vec(0u32..40, 0..20),
     ) {
-        let mut items: Vec<(f64, usize)> = keys.into_iter().zip(0..).collect();
+        let near = keys.into_iter().map(|key| 1.0 + f64::from(key) * 0.4e-9);
+        let mut items: Vec<(f64, usize)> = near.zip(0..).collect();
         let mut reversed: Vec<(f64, usize)> = items.iter().rev().copied().collect();
         sort_with_ties(&mut items, |item| item.0, |item| item.1);
         sort_with_ties(&mut reversed, |item| item.0, |item| item.1);
@@ -330,7 +332,8 @@ proptest! {
             (&sca.assigned, 0, sca.machines_left),
             (&ese.assigned, ese.backups.len() as u64, ese.machines_left),
         ] {
-            let started = assigned.iter().map(|start| u64::from(start.tasks) * u64::from(start.copies));
+            let machines_of = |start: &Assignment| u64::from(start.tasks * start.copies);
+            let started = assigned.iter().map(machines_of);
             prop_assert_eq!(started.sum::<u64>() + backups + left, machines);
             for start in assigned {
                 let job = jobs.iter().find(|job| job.job.id == start.job).unwrap();
