@@ -11,7 +11,7 @@ use shed_core::estimate::progress::{
 };
 use shed_core::estimate::shape::{ShapePrior, fit};
 use shed_core::optimize::greedy::{
-    GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, RefusalReason, alloc_task,
+    GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, RefusalReason, alloc_task, gains,
 };
 use shed_core::optimize::job_level::{JobLevelInput, JobLevelJob, JobLevelMode, alloc_job};
 
@@ -175,9 +175,10 @@ proptest! {
     ) {
         let outcome = alloc_task(&input, mode);
         for (index, job) in outcome.jobs.iter().enumerate() {
-            let steps = outcome.steps.iter().filter(|step| step.job == index);
-            let gains = steps.fold((0.0, 0.0), |(ln, plain), step| {
-                (ln + step.gain_ln_pocd, plain + step.gain_pocd)
+            let steps = outcome.steps.iter().zip(gains(&input.jobs, &outcome.steps));
+            let of_job = steps.filter(|(step, _)| step.job == index);
+            let gains = of_job.fold((0.0, 0.0), |(ln, plain), (_, gain)| {
+                (ln + gain.ln_pocd, plain + gain.pocd)
             });
             if job.ln_pocd_before.is_finite() {
                 prop_assert!((gains.0 - (job.ln_pocd_after - job.ln_pocd_before)).abs() < 1e-9);

@@ -148,14 +148,24 @@ impl Rule {
     }
 }
 
+/// One clone that was weighed.
+#[derive(Debug, Clone, Copy)]
+struct Rung {
+    task: usize,
+    /// What it adds to ln PoCD, as [`JobState::grant`] says it.
+    gain: f64,
+    /// ln PoCD with it.
+    after: f64,
+}
+
 /// The clones of one job in the order of their gains, weighed ahead of being granted.
 struct Curve {
     job: usize,
     /// With all clones that were weighed.
     state: JobState,
     tasks: Tournament,
-    /// Weighed and not granted: each clone, and ln PoCD with it.
-    ahead: VecDeque<(GreedyStep, f64)>,
+    /// Weighed and not granted.
+    ahead: VecDeque<Rung>,
     /// Granted, per task, and ln PoCD with them.
     clones: Vec<u32>,
     ln_pocd: f64,
@@ -208,25 +218,33 @@ impl Curve {
     fn weigh(&mut self, at: usize) -> Option<(f64, f64)> {
         while self.ahead.len() <= at {
             let task = self.tasks.best()?;
-            let step = self.state.grant(self.job, task);
-            self.ahead.push_back((step, self.state.ln_pocd()));
+            let gain = self.state.grant(task);
+            self.ahead.push_back(Rung {
+                task,
+                gain: gain.ln_pocd,
+                after: self.state.ln_pocd(),
+            });
             self.tasks.set(task, TaskKey::Gain.of(&self.state, task));
         }
-        let (step, after) = self.ahead.get(at)?;
-        Some((step.gain_ln_pocd, *after))
+        let rung = self.ahead.get(at)?;
+        Some((rung.gain, rung.after))
     }
 
-    fn grant_bundle(&mut self) -> Vec<GreedyStep> {
+    /// Grants the next bundle, as steps.
+    fn grant_bundle(&mut self) -> impl Iterator<Item = GreedyStep> + '_ {
         let bundle = usize::try_from(self.bundle).unwrap_or(0);
-        let granted: Vec<(GreedyStep, f64)> =
-            self.ahead.drain(..bundle.min(self.ahead.len())).collect();
-        for (step, after) in &granted {
-            if let Some(clones) = self.clones.get_mut(step.task) {
+        let (job, clones, ln_pocd) = (self.job, &mut self.clones, &mut self.ln_pocd);
+        let granted = self.ahead.drain(..bundle.min(self.ahead.len()));
+        granted.map(move |rung| {
+            if let Some(clones) = clones.get_mut(rung.task) {
                 *clones += 1;
             }
-            self.ln_pocd = *after;
-        }
-        granted.into_iter().map(|(step, _)| step).collect()
+            *ln_pocd = rung.after;
+            GreedyStep {
+                job,
+                task: rung.task,
+            }
+        })
     }
 
     /// How many clones the job may still get.

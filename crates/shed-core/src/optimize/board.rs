@@ -8,11 +8,14 @@ use crate::optimize::tournament::{ABSENT, Tournament};
 /// The candidates of all jobs.
 pub(super) enum Board {
     /// Jobs by PoCD, and the tasks of each by their own key. A job's tasks are ranked when it is
-    /// first served: most never are when room is short.
+    /// first served: most never are when room is short. `next` has each ranked job's best task,
+    /// found while its ranking is in the caches: to look for it when the job's turn comes would
+    /// wait for memory at every level.
     WorstJob {
         key: TaskKey,
         jobs: Tournament,
         tasks: Vec<Option<Tournament>>,
+        next: Vec<Option<usize>>,
     },
     /// All tasks by gain for its price. `first[j]` is the place of job j's first task in the
     /// ranking, which counts tasks through all jobs.
@@ -65,6 +68,7 @@ impl Board {
             key,
             jobs: Tournament::new(keys, states.len()),
             tasks: vec![None; states.len()],
+            next: vec![None; states.len()],
         }
     }
 
@@ -93,11 +97,20 @@ impl Board {
     /// The job and the task to serve next.
     pub(super) fn next(&mut self, states: &[JobState]) -> Option<(usize, usize)> {
         match self {
-            Self::WorstJob { key, jobs, tasks } => {
+            Self::WorstJob {
+                key,
+                jobs,
+                tasks,
+                next,
+            } => {
                 let job = jobs.best()?;
-                let (state, ranked) = (states.get(job)?, tasks.get_mut(job)?);
-                let ranked = ranked.get_or_insert_with(|| key.rank(state));
-                Some((job, ranked.best()?))
+                if let Some(task) = next.get(job)? {
+                    return Some((job, *task));
+                }
+                let ranked = key.rank(states.get(job)?);
+                let task = ranked.best()?;
+                *tasks.get_mut(job)? = Some(ranked);
+                Some((job, task))
             }
             Self::BestTask { tasks, first, .. } => task_at(first, tasks.best()?),
         }
@@ -106,9 +119,15 @@ impl Board {
     /// Ranks `task` and its job by their present state.
     pub(super) fn update(&mut self, job: usize, task: usize, state: &JobState) {
         match self {
-            Self::WorstJob { key, jobs, tasks } => {
-                if let Some(Some(tasks)) = tasks.get_mut(job) {
+            Self::WorstJob {
+                key,
+                jobs,
+                tasks,
+                next,
+            } => {
+                if let (Some(Some(tasks)), Some(next)) = (tasks.get_mut(job), next.get_mut(job)) {
                     tasks.set(task, key.of(state, task));
+                    *next = tasks.best();
                 }
                 jobs.set(job, job_key(state));
             }

@@ -57,17 +57,28 @@ pub enum GreedyMode {
 }
 
 /// One clone handed out.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GreedyStep {
     /// Position of the job in the input.
     pub job: usize,
     /// Position of the task in its job.
     pub task: usize,
-    /// What it adds to the job's ln PoCD. +∞ when it makes an impossible job possible, 0 when
-    /// the job stays impossible.
-    pub gain_ln_pocd: f64,
-    /// What it adds to the job's PoCD.
-    pub gain_pocd: f64,
+}
+
+/// What one clone adds to its job.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepGain {
+    /// To ln PoCD. +∞ when it makes an impossible job possible, 0 when the job stays impossible.
+    pub ln_pocd: f64,
+    /// To the PoCD.
+    pub pocd: f64,
+}
+
+impl StepGain {
+    pub(super) const NONE: Self = Self {
+        ln_pocd: 0.0,
+        pocd: 0.0,
+    };
 }
 
 /// What a job got.
@@ -158,7 +169,8 @@ pub fn alloc_task_within(jobs: &[GreedyJob], mut room: Room, mode: GreedyMode) -
             });
             continue;
         }
-        steps.push(state.grant(job, task));
+        state.give(task);
+        steps.push(GreedyStep { job, task });
         room.take(job, 1);
         board.update(job, task, state);
     }
@@ -173,6 +185,18 @@ pub fn alloc_task_within(jobs: &[GreedyJob], mut room: Room, mode: GreedyMode) -
         steps,
         refused,
     }
+}
+
+/// What each of `steps` adds, given that those before it are taken: what a choice is explained
+/// with. The choice itself needs none of it. A step whose job or task does not exist adds nothing.
+#[must_use]
+pub fn gains(jobs: &[GreedyJob], steps: &[GreedyStep]) -> Vec<StepGain> {
+    let mut states: Vec<JobState> = jobs.iter().map(|job| JobState::new(job, true)).collect();
+    let gain = |step: &GreedyStep| {
+        let state = states.get_mut(step.job);
+        state.map_or(StepGain::NONE, |state| state.grant(step.task))
+    };
+    steps.iter().map(gain).collect()
 }
 
 /// The refusals of the jobs that no clone can bring in time.

@@ -2,7 +2,7 @@
 
 use crate::estimate::pareto::LN_CERTAIN;
 use crate::estimate::pocd::{TaskMiss, probability};
-use crate::optimize::greedy::{GreedyJob, GreedyStep, GreedyTask, JobOutcome};
+use crate::optimize::greedy::{GreedyJob, GreedyTask, JobOutcome, StepGain};
 use crate::optimize::ln_sum::LnSum;
 
 /// A job with the clones that it was granted so far.
@@ -20,9 +20,12 @@ pub(super) struct JobState {
     pub(super) is_hopeless: bool,
 }
 
+/// A task in 24 bytes: with 32 as the two structs in it would have, fewer fit the caches.
 #[derive(Debug, Clone, Copy)]
 struct TaskState {
-    miss: TaskMiss,
+    ln_miss_present: f64,
+    ln_miss_per_clone: f64,
+    clones: u32,
     /// How many further clones it may still get.
     clones_left: u32,
 }
@@ -42,9 +45,9 @@ impl JobState {
         };
         let (mut rescues_needed, mut is_hopeless) = (0, is_impossible(rest));
         let terms = tasks.iter().map(|task| {
-            let ln_pocd = task.miss.ln_pocd();
+            let ln_pocd = task.miss().ln_pocd();
             if is_impossible(ln_pocd) {
-                let rescuable = task.clones_left > 0 && task.miss.clone_can_help();
+                let rescuable = task.clones_left > 0 && task.miss().clone_can_help();
                 rescues_needed += i64::from(rescuable);
                 is_hopeless |= !rescuable;
             }
@@ -88,7 +91,7 @@ impl JobState {
     /// possible.
     pub(super) fn gain(&self, task: usize) -> f64 {
         let task = self.tasks.get(task);
-        task.map_or(0.0, |task| task.miss.gain_of_one_more())
+        task.map_or(0.0, |task| task.miss().gain_of_one_more())
     }
 
     /// How many clones its tasks may still get altogether.
@@ -98,34 +101,31 @@ impl JobState {
     }
 
     pub(super) fn clones(&self) -> Vec<u32> {
-        self.tasks.iter().map(|task| task.miss.clones).collect()
+        self.tasks.iter().map(|task| task.clones).collect()
     }
 
     /// What the task's last clone added to ln PoCD; absent if it was granted none.
     pub(super) fn last_gain(&self, task: usize) -> Option<f64> {
-        let miss = self.tasks.get(task)?.miss;
+        let miss = self.tasks.get(task)?.miss();
         let clones = miss.clones.checked_sub(1)?;
         Some(TaskMiss { clones, ..miss }.gain_of_one_more())
     }
 
-    /// Gives the task one clone and says what that adds. `job` is the job's position in the
-    /// input, for the record.
-    pub(super) fn grant(&mut self, job: usize, task: usize) -> GreedyStep {
+    /// Gives the task one clone and says what that adds to the job.
+    pub(super) fn grant(&mut self, task: usize) -> StepGain {
         let (before, task_gain) = (self.ln_pocd(), self.gain(task));
         self.give(task);
         let after = self.ln_pocd();
-        let (gain_ln_pocd, gain_pocd) = if is_impossible(after) {
-            (0.0, 0.0)
-        } else if is_impossible(before) {
-            (task_gain, probability(after))
-        } else {
-            (task_gain, probability(before) * libm::expm1(task_gain))
-        };
-        GreedyStep {
-            job,
-            task,
-            gain_ln_pocd,
-            gain_pocd,
+        if is_impossible(after) {
+            return StepGain::NONE;
+        }
+        StepGain {
+            ln_pocd: task_gain,
+            pocd: if is_impossible(before) {
+                probability(after)
+            } else {
+                probability(before) * libm::expm1(task_gain)
+            },
         }
     }
 
@@ -133,11 +133,11 @@ impl JobState {
     pub(super) fn give(&mut self, task: usize) {
         let was_impossible = is_impossible(self.task_ln_pocd(task));
         if let Some(state) = self.tasks.get_mut(task) {
-            self.rescues_needed -= i64::from(was_impossible && state.miss.clone_can_help());
-            state.miss.clones += 1;
+            self.rescues_needed -= i64::from(was_impossible && state.miss().clone_can_help());
+            state.clones += 1;
             state.clones_left -= 1;
             self.open -= usize::from(state.clones_left == 0);
-            self.ln_pocds.set(task, state.miss.ln_pocd());
+            self.ln_pocds.set(task, state.miss().ln_pocd());
         }
     }
 
@@ -146,9 +146,9 @@ impl JobState {
         if let Some(state) = self.tasks.get_mut(task) {
             self.open += usize::from(state.clones_left == 0);
             state.clones_left += 1;
-            state.miss.clones -= 1;
-            let ln_pocd = state.miss.ln_pocd();
-            let is_rescue = is_impossible(ln_pocd) && state.miss.clone_can_help();
+            state.clones -= 1;
+            let ln_pocd = state.miss().ln_pocd();
+            let is_rescue = is_impossible(ln_pocd) && state.miss().clone_can_help();
             self.rescues_needed += i64::from(is_rescue);
             self.ln_pocds.set(task, ln_pocd);
         }
@@ -166,18 +166,24 @@ impl JobState {
 impl TaskState {
     fn new(task: &GreedyTask, max_clones: u32, useless_too: bool) -> Self {
         // What is no number, or above 0, is a sure miss.
-        let miss = TaskMiss {
+        let mut state = Self {
             ln_miss_present: task.ln_miss_present.min(LN_CERTAIN),
             ln_miss_per_clone: task.ln_miss_per_clone.min(LN_CERTAIN),
             clones: 0,
+            clones_left: 0,
         };
-        let worthwhile = useless_too || miss.clone_can_help();
-        let clones_left = if task.may_receive_clones && worthwhile {
-            max_clones.saturating_sub(task.clones_alive)
-        } else {
-            0
-        };
-        Self { miss, clones_left }
+        if task.may_receive_clones && (useless_too || state.miss().clone_can_help()) {
+            state.clones_left = max_clones.saturating_sub(task.clones_alive);
+        }
+        state
+    }
+
+    fn miss(&self) -> TaskMiss {
+        TaskMiss {
+            ln_miss_present: self.ln_miss_present,
+            ln_miss_per_clone: self.ln_miss_per_clone,
+            clones: self.clones,
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! MAX the bound per task, r the clones of a task.
 
 pub mod alpha_fair;
+mod block_tree;
 mod board;
 pub mod capacity;
 pub mod greedy;

@@ -1,5 +1,7 @@
 //! The best of many candidates whose keys change, with ties that go to the lowest index.
 
+use crate::optimize::block_tree::{BlockTree, Combine};
+
 /// Keys closer than this (relative) are a tie: two sums of the same logarithms in another order
 /// must not decide who gets a clone (spec 4.3).
 pub(super) const TIE: f64 = 1e-11;
@@ -7,53 +9,36 @@ pub(super) const TIE: f64 = 1e-11;
 /// The key of a place without a candidate. No candidate has it, and no key is NaN.
 pub(super) const ABSENT: f64 = f64::INFINITY;
 
-/// A heap that keeps its candidates in the order of their indexes: node 1 is the root, node `n`
-/// has the children `2n` and `2n + 1` and holds the smaller of their keys, the leaves come last.
+/// A heap that keeps its candidates in the order of their indexes.
 ///
 /// A change costs O(log n) and so does the best, whatever the number of equal keys. A binary heap
 /// would have to dig through all that tie to find the lowest index.
 #[derive(Debug, Clone)]
 pub(super) struct Tournament {
-    nodes: Vec<f64>,
-    leaves: usize,
+    /// A node holds the lowest key below it.
+    keys: BlockTree,
+}
+
+struct Lowest;
+
+impl Combine for Lowest {
+    const NOTHING: f64 = ABSENT;
+
+    fn combine(one: f64, other: f64) -> f64 {
+        if other < one { other } else { one }
+    }
 }
 
 impl Tournament {
     /// A place for each key; [`ABSENT`] leaves it empty. O(n).
     pub(super) fn new(keys: impl IntoIterator<Item = f64>, places: usize) -> Self {
-        let leaves = places.next_power_of_two();
-        let mut nodes = Vec::with_capacity(2 * leaves);
-        nodes.resize(leaves, ABSENT);
-        nodes.extend(keys.into_iter().take(leaves));
-        nodes.resize(2 * leaves, ABSENT);
-        let (mut inner, mut below) = nodes.split_at_mut(leaves);
-        // One level after the other, from the leaves' parents to the root.
-        while inner.len() > 1 {
-            let (above, level) = inner.split_at_mut(inner.len() / 2);
-            for (parent, children) in level.iter_mut().zip(below.chunks_exact(2)) {
-                *parent = children.iter().copied().fold(ABSENT, lower);
-            }
-            (inner, below) = (above, level);
-        }
-        Self { nodes, leaves }
+        let keys = BlockTree::new::<Lowest>(keys, places);
+        Self { keys }
     }
 
     /// Gives the candidate at `index` this key; [`ABSENT`] takes it out.
     pub(super) fn set(&mut self, index: usize, key: f64) {
-        let mut node = self.leaves + index;
-        let Some(leaf) = self.nodes.get_mut(node) else {
-            return;
-        };
-        *leaf = key;
-        while node > 1 {
-            let lowest = lower(self.key(node), self.key(node ^ 1));
-            node /= 2;
-            match self.nodes.get_mut(node) {
-                Some(held) if held.to_bits() != lowest.to_bits() => *held = lowest,
-                // What did not change here changes nothing above.
-                _ => return,
-            }
-        }
+        self.keys.set::<Lowest>(index, key);
     }
 
     /// Takes the candidate at `index` out, if it is in.
@@ -63,13 +48,13 @@ impl Tournament {
 
     /// The lowest key, [`ABSENT`] when there is no candidate.
     pub(super) fn lowest(&self) -> f64 {
-        self.key(1)
+        self.keys.total::<Lowest>()
     }
 
     /// The candidates, ascending.
     pub(super) fn indexes(&self) -> impl Iterator<Item = usize> + '_ {
-        let keys = self.nodes.iter().skip(self.leaves).enumerate();
-        keys.filter(|&(_, &key)| key < ABSENT)
+        let keys = self.keys.values().enumerate();
+        keys.filter(|&(_, key)| key < ABSENT)
             .map(|(index, _)| index)
     }
 
@@ -86,54 +71,43 @@ impl Tournament {
             return None;
         }
         let mut bound = lowest;
-        let mut winner = self.first_within_tie(bound);
+        let mut winner = self.first_within_tie(bound)?;
         while self.key(winner) > bound {
             bound = self.key(winner);
-            winner = self.first_within_tie(bound);
+            winner = self.first_within_tie(bound)?;
         }
         while is_smaller(lowest, self.key(winner)) {
-            winner = self.next_smaller(winner)?;
+            let held = self.key(winner);
+            winner = self.keys.next(winner, |key| is_smaller(key, held))?;
         }
-        Some(winner - self.leaves)
+        Some(winner)
     }
 
-    fn key(&self, node: usize) -> f64 {
-        self.nodes.get(node).copied().unwrap_or(ABSENT)
+    fn key(&self, index: usize) -> f64 {
+        self.keys.value::<Lowest>(index)
     }
 
-    /// The first leaf whose key is not larger than `bound` by more than the tie; there is one.
-    fn first_within_tie(&self, bound: f64) -> usize {
-        self.descend(1, |key| !is_smaller(bound, key))
-    }
-
-    /// The first leaf after the leaf `node` whose key is smaller by more than the tie.
-    fn next_smaller(&self, mut node: usize) -> Option<usize> {
-        let held = self.key(node);
-        let is_wanted = |key| is_smaller(key, held);
-        while node > 1 {
-            if node.is_multiple_of(2) && is_wanted(self.key(node + 1)) {
-                return Some(self.descend(node + 1, is_wanted));
-            }
-            node /= 2;
-        }
-        None
-    }
-
-    /// The first leaf below `node` that is wanted, when one is; a key that is wanted is no
-    /// larger than one that is not.
-    fn descend(&self, mut node: usize, is_wanted: impl Fn(f64) -> bool) -> usize {
-        while node < self.leaves {
-            node *= 2;
-            if !is_wanted(self.key(node)) {
-                node += 1;
-            }
-        }
-        node
+    /// The first candidate whose key is not larger than `bound` by more than the tie.
+    fn first_within_tie(&self, bound: f64) -> Option<usize> {
+        let limit = largest_tie(bound);
+        self.keys.first(|key| key <= limit)
     }
 }
 
-fn lower(one: f64, other: f64) -> f64 {
-    if other < one { other } else { one }
+/// The largest key that is not larger than `bound` by more than the tie: to compare with it is
+/// less work than to work out the tie for every key.
+fn largest_tie(bound: f64) -> f64 {
+    if bound.is_infinite() {
+        return bound;
+    }
+    let mut limit = bound + TIE * bound.abs();
+    while is_smaller(bound, limit) {
+        limit = limit.next_down();
+    }
+    while !is_smaller(bound, limit.next_up()) {
+        limit = limit.next_up();
+    }
+    limit
 }
 
 /// Whether `key` is smaller than `other` by more than the tie; equal infinities are ties.
@@ -228,6 +202,16 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_tie_is_within_it_and_the_next_double_is_not() {
+        for bound in [-3.0, -0.1, -1e-300, -5e-324, 0.0, 1e-9, 7.0] {
+            let limit = largest_tie(bound);
+            assert!(limit >= bound && !is_smaller(bound, limit), "{bound}");
+            assert!(is_smaller(bound, limit.next_up()), "{bound}");
+        }
+        assert_eq!(largest_tie(f64::NEG_INFINITY), f64::NEG_INFINITY);
+    }
+
+    #[test]
     fn a_moved_candidate_leaves_its_old_place() {
         let mut tournament = of(&[-2.0, -1.0]);
         tournament.set(0, -0.5);
@@ -235,7 +219,7 @@ mod tests {
         tournament.remove(1);
         tournament.remove(0);
         assert_eq!(tournament.best(), None);
-        tournament.set(7, -1.0);
+        tournament.set(8, -1.0);
         assert_eq!(tournament.best(), None);
     }
 }

@@ -46,9 +46,11 @@ fn the_task_with_the_lowest_pocd_is_not_the_one_that_gains_most() {
 fn the_steps_gains_add_up_to_the_change_of_the_pocd() {
     let jobs = [job(&[straggler(-0.4), straggler(-1.1)])];
     let outcome = run(4, GreedyMode::Guarded, &jobs);
-    let (ln_gain, gain) = outcome.steps.iter().fold((0.0, 0.0), |(ln, plain), step| {
-        (ln + step.gain_ln_pocd, plain + step.gain_pocd)
-    });
+    let (ln_gain, gain) = gains(&jobs, &outcome.steps)
+        .iter()
+        .fold((0.0, 0.0), |(ln, plain), gain| {
+            (ln + gain.ln_pocd, plain + gain.pocd)
+        });
     let JobOutcome {
         ln_pocd_before,
         ln_pocd_after,
@@ -130,9 +132,10 @@ fn a_doomed_original_is_rescued_by_a_clone_that_resumes() {
     ] {
         let outcome = run(1, mode, &jobs);
         assert_eq!(clones(&outcome), [[0, 1]]);
-        assert_eq!(outcome.steps[0].gain_ln_pocd, f64::INFINITY);
+        let gain = gains(&jobs, &outcome.steps)[0];
+        assert_eq!(gain.ln_pocd, f64::INFINITY);
         let after = probability(outcome.jobs[0].ln_pocd_after);
-        assert!((outcome.steps[0].gain_pocd - after).abs() < 1e-15 && after > 0.0);
+        assert!((gain.pocd - after).abs() < 1e-15 && after > 0.0);
     }
 }
 
@@ -189,4 +192,11 @@ fn no_room_no_jobs_and_no_bound_are_all_harmless() {
     let outcome = run(5, GreedyMode::Paper, &[none, job(&[])]);
     assert_eq!(outcome.omega, 0);
     assert!(outcome.refused.is_empty());
+}
+
+#[test]
+fn a_step_that_is_none_adds_nothing() {
+    let jobs = [job(&[straggler(-0.5)])];
+    let nowhere = [(1, 0), (0, 1)].map(|(job, task)| GreedyStep { job, task });
+    assert_eq!(gains(&jobs, &nowhere), [StepGain::NONE; 2]);
 }

@@ -6,7 +6,7 @@ use shed_core::estimate::pocd::{ln_job_pocd, ln_job_pocd_uniform, probability};
 use shed_core::optimize::capacity::{room_for_clones, usable_slots};
 use shed_core::optimize::greedy::{
     GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, RefusalReason,
-    alloc_task as alloc_task_of,
+    alloc_task as alloc_task_of, gains,
 };
 use shed_core::optimize::job_level::{
     JobLevelInput, JobLevelJob, JobLevelMode, alloc_job as alloc_job_of,
@@ -261,8 +261,8 @@ fn curve(job: &GreedyJob, room: usize) -> Curve {
     let outcome = alloc_task_of(&alone, GreedyMode::Marginal);
     let mut ln_pocd = outcome.jobs[0].ln_pocd_before;
     let mut values = vec![probability(ln_pocd)];
-    for step in &outcome.steps {
-        ln_pocd += step.gain_ln_pocd;
+    for gain in gains(&alone.jobs, &outcome.steps) {
+        ln_pocd += gain.ln_pocd;
         values.push(probability(ln_pocd));
     }
     Curve { values, weight: 1 }

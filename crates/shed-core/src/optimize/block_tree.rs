@@ -1,0 +1,203 @@
+//! A tree of blocks: the layout that a tournament and a sum of many terms share.
+
+/// Children of a node.
+const WIDTH: usize = 8;
+
+/// The children of one node, on one cache line: what a change touches decides its cost.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+struct Block([f64; WIDTH]);
+
+/// What a node holds of its children.
+pub(super) trait Combine {
+    /// What stands where there is no value; it changes no combination.
+    const NOTHING: f64;
+
+    fn combine(one: f64, other: f64) -> f64;
+}
+
+/// Values in the order of their indexes under a tree of combinations, every leaf at the same
+/// depth. Slot `s` of all blocks in a row has the block `s + 1` as children, and so the block
+/// `b` is below the slot `b − 1`; block 0 is the top. A change costs O(log n).
+#[derive(Debug, Clone)]
+pub(super) struct BlockTree {
+    blocks: Vec<Block>,
+    /// The slot of the first value.
+    first_leaf: usize,
+}
+
+impl BlockTree {
+    /// A place for each of `places` values; those that `values` does not give hold nothing. O(n).
+    pub(super) fn new<C: Combine>(values: impl IntoIterator<Item = f64>, places: usize) -> Self {
+        // Above the leaves: full levels of 1, 8, 64, … blocks until one has enough slots.
+        let (mut above, mut level) = (0, 1);
+        while level * WIDTH < places {
+            above += level;
+            level *= WIDTH;
+        }
+        let leaves = places.div_ceil(WIDTH).max(1);
+        let mut tree = Self {
+            blocks: vec![Block([C::NOTHING; WIDTH]); above + leaves],
+            first_leaf: above * WIDTH,
+        };
+        let slots = tree.blocks.iter_mut().skip(above);
+        let slots = slots.flat_map(|block| &mut block.0).take(places);
+        for (slot, value) in slots.zip(values) {
+            *slot = value;
+        }
+        for block in (1..tree.blocks.len()).rev() {
+            let combined = tree.combined::<C>(block);
+            tree.write(block - 1, combined);
+        }
+        tree
+    }
+
+    /// The combination of all values.
+    pub(super) fn total<C: Combine>(&self) -> f64 {
+        self.combined::<C>(0)
+    }
+
+    /// The value at a place, or nothing.
+    pub(super) fn value<C: Combine>(&self, index: usize) -> f64 {
+        self.slot(self.first_leaf + index).unwrap_or(C::NOTHING)
+    }
+
+    /// All places with what they hold, as far as there are blocks.
+    pub(super) fn values(&self) -> impl Iterator<Item = f64> + '_ {
+        let leaves = self.blocks.iter().skip(self.first_leaf / WIDTH);
+        leaves.flat_map(|block| block.0)
+    }
+
+    pub(super) fn set<C: Combine>(&mut self, index: usize, value: f64) {
+        let mut slot = self.first_leaf + index;
+        let mut value = value;
+        while self.write(slot, value) && slot >= WIDTH {
+            let block = slot / WIDTH;
+            value = self.combined::<C>(block);
+            slot = block - 1;
+        }
+    }
+
+    /// The first place that is wanted. A node must be wanted if anything below it is.
+    pub(super) fn first(&self, is_wanted: impl Fn(f64) -> bool) -> Option<usize> {
+        self.descend(0, 0, is_wanted)
+    }
+
+    /// The first place after `index` that is wanted.
+    pub(super) fn next(&self, index: usize, is_wanted: impl Fn(f64) -> bool) -> Option<usize> {
+        let mut slot = self.first_leaf + index;
+        loop {
+            let (block, behind) = (slot / WIDTH, slot % WIDTH + 1);
+            if let Some(found) = self.descend(block, behind, &is_wanted) {
+                return Some(found);
+            }
+            slot = block.checked_sub(1)?;
+        }
+    }
+
+    /// The first wanted place below the slots of a block from `from` on.
+    fn descend(&self, block: usize, from: usize, is_wanted: impl Fn(f64) -> bool) -> Option<usize> {
+        let (mut block, mut from) = (block, from);
+        loop {
+            let slots = self.blocks.get(block)?.0;
+            let mut wanted = slots.iter().skip(from);
+            let slot = block * WIDTH + from + wanted.position(|&value| is_wanted(value))?;
+            if slot >= self.first_leaf {
+                return Some(slot - self.first_leaf);
+            }
+            (block, from) = (slot + 1, 0);
+        }
+    }
+
+    fn slot(&self, slot: usize) -> Option<f64> {
+        let block = self.blocks.get(slot / WIDTH)?;
+        block.0.get(slot % WIDTH).copied()
+    }
+
+    /// Writes a slot; says whether that changed it.
+    fn write(&mut self, slot: usize, value: f64) -> bool {
+        let block = self.blocks.get_mut(slot / WIDTH);
+        match block.and_then(|block| block.0.get_mut(slot % WIDTH)) {
+            Some(held) if held.to_bits() != value.to_bits() => {
+                *held = value;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn combined<C: Combine>(&self, block: usize) -> f64 {
+        let Some(Block([a, b, c, d, e, f, g, h])) = self.blocks.get(block).copied() else {
+            return C::NOTHING;
+        };
+        // In pairs, so that they need not wait for each other.
+        let one = C::combine(C::combine(a, b), C::combine(c, d));
+        let other = C::combine(C::combine(e, f), C::combine(g, h));
+        C::combine(one, other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Sum;
+
+    impl Combine for Sum {
+        const NOTHING: f64 = 0.0;
+
+        fn combine(one: f64, other: f64) -> f64 {
+            one + other
+        }
+    }
+
+    /// Powers of two, so that a sum shows which values it has.
+    fn powers(count: usize) -> Vec<f64> {
+        (0..count)
+            .map(|power| 2f64.powi(power as i32 % 20))
+            .collect()
+    }
+
+    #[test]
+    fn trees_of_all_depths_combine_every_value_once() {
+        for count in [0, 1, 7, 8, 9, 49, 64, 65, 513] {
+            let mut values = powers(count);
+            let mut tree = BlockTree::new::<Sum>(values.iter().copied(), count);
+            assert_eq!(tree.total::<Sum>(), values.iter().sum::<f64>(), "{count}");
+            for index in 0..count {
+                values[index] += 0.5;
+                tree.set::<Sum>(index, values[index]);
+                assert_eq!(tree.total::<Sum>(), values.iter().sum::<f64>(), "{count}");
+                assert_eq!(tree.value::<Sum>(index), values[index]);
+            }
+            let held: Vec<f64> = tree.values().take(count).collect();
+            assert_eq!(held, values);
+        }
+    }
+
+    #[test]
+    fn missing_values_are_nothing_and_surplus_ones_are_ignored() {
+        let few = BlockTree::new::<Sum>([1.0, 2.0], 9);
+        assert_eq!(few.total::<Sum>(), 3.0);
+        assert_eq!((few.value::<Sum>(8), few.value::<Sum>(99)), (0.0, 0.0));
+        let mut many = BlockTree::new::<Sum>([1.0, 2.0, 4.0], 2);
+        assert_eq!(many.total::<Sum>(), 3.0);
+        many.set::<Sum>(99, 8.0);
+        assert_eq!(many.total::<Sum>(), 3.0);
+    }
+
+    #[test]
+    fn the_first_and_the_next_wanted_are_found_across_blocks() {
+        let wanted = [3, 4, 63, 64, 200, 511];
+        let values = (0..512).map(|index| f64::from(u8::from(wanted.contains(&index))));
+        let tree = BlockTree::new::<Sum>(values, 512);
+        let is_wanted = |value| value > 0.0;
+        let mut found = tree.first(is_wanted);
+        for index in wanted {
+            assert_eq!(found, Some(index));
+            found = tree.next(index, is_wanted);
+        }
+        assert_eq!(found, None);
+        assert_eq!(tree.first(|value| value > 99.0), None);
+    }
+}
