@@ -32,6 +32,17 @@ lint: ## Format, clippy, purity of the core, each crate alone, drift of generate
 	.ci/purity
 	e2e/generate.sh --check
 
+.PHONY: bench
+bench: ## Time and allocations of the optimizers, and how far each is from the optimum
+	cargo bench --locked --package shed-core --bench optimizers --bench dollymp
+	cargo test --locked --package shed-core --test optimality_gap -- --nocapture --test-threads 1
+
+.PHONY: mutants
+mutants: ## Mutation testing of optimizers and estimation: hours; needs cargo-mutants
+	cargo mutants --package shed-core --jobs 1 --timeout 60 \
+	  --file 'crates/shed-core/src/optimize/**' --file 'crates/shed-core/src/estimate/**' \
+	  -- --lib --test optimizer_properties --test estimation_properties --test vectors
+
 .PHONY: generate
 generate: ## Write the CRD, the chart's copy of it and manifests/ anew
 	e2e/generate.sh

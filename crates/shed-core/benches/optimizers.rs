@@ -1,0 +1,241 @@
+//! What the optimizers cost. Every line says the size, the time and the allocations of one call;
+//! Criterion's own statistics follow. Times are CPU time of the one thread, so that other work on
+//! the machine shows only in what it does to the caches.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use cpu_time::ThreadTime;
+use criterion::{Criterion, criterion_group, criterion_main};
+use shed_core::optimize::alpha_fair::{Stride, alloc_alpha_fair};
+use shed_core::optimize::greedy::{GreedyInput, GreedyMode, alloc_task, alloc_task_within};
+use shed_core::optimize::incremental::Incremental;
+use shed_core::optimize::job_level::{JobLevelInput, JobLevelJob, JobLevelMode, alloc_job};
+use shed_core::optimize::room::Room;
+use shed_core::resources::Resources;
+
+#[path = "../tests/optimizer/instances.rs"]
+mod instances;
+mod measure;
+#[path = "../tests/optimizer/reference.rs"]
+mod reference;
+
+use instances::{Random, straggler, stragglers};
+use measure::{load, ms, time};
+
+/// The papers' claims are about 1 000 jobs.
+const JOBS: usize = 1_000;
+const TASKS: usize = 100;
+
+const MODES: [(&str, GreedyMode); 4] = [
+    ("paper", GreedyMode::Paper),
+    ("guarded", GreedyMode::Guarded),
+    ("maxmin", GreedyMode::MaxMin),
+    ("marginal", GreedyMode::Marginal),
+];
+
+/// 30 slots per 100 stragglers.
+fn input(jobs: usize) -> GreedyInput {
+    let kappa = (jobs * TASKS * 3 / 10) as i64;
+    stragglers(&mut Random(1), jobs, TASKS, kappa)
+}
+
+fn size_of(input: &GreedyInput) -> usize {
+    input.jobs.iter().map(|job| job.tasks.len()).sum()
+}
+
+/// Prints size, time and allocations of a call; gives its least time.
+fn report<R>(
+    name: &str,
+    input: &GreedyInput,
+    runs: usize,
+    mut call: impl FnMut() -> R,
+) -> Duration {
+    let tasks = size_of(input);
+    let (least, median) = time(runs, &mut call);
+    let used = allocation_counter::measure(|| {
+        black_box(call());
+    });
+    println!(
+        "{name:<28} {:>6} jobs {tasks:>8} tasks κ {:>7}: min {:>9.3} ms, median {:>9.3} ms of {runs}; \
+         {:>7} allocations, {:>6.1} MB at most, {:>5.1} B per task; {}",
+        input.jobs.len(),
+        input.kappa,
+        ms(least),
+        ms(median),
+        used.count_total,
+        used.bytes_max as f64 / 1e6,
+        used.bytes_max as f64 / tasks as f64,
+        load(),
+    );
+    least
+}
+
+fn from_scratch(criterion: &mut Criterion) {
+    for (jobs, runs) in [(JOBS, 50), (10 * JOBS, 15)] {
+        let input = input(jobs);
+        for (name, mode) in MODES {
+            report(&format!("task level, {name}"), &input, runs, || {
+                alloc_task(&input, mode)
+            });
+        }
+    }
+    let mut input = input(JOBS);
+    for (name, mode) in [MODES[1], MODES[3]] {
+        let kappa = std::mem::replace(&mut input.kappa, 1);
+        report(&format!("set up alone, {name}"), &input, 50, || {
+            alloc_task(&input, mode)
+        });
+        input.kappa = kappa;
+    }
+    for (name, mode) in MODES {
+        criterion.bench_function(&format!("task level, {name}, {JOBS} x {TASKS}"), |bench| {
+            bench.iter_custom(|calls| {
+                let begin = ThreadTime::now();
+                for _ in 0..calls {
+                    black_box(alloc_task(&input, mode));
+                }
+                begin.elapsed()
+            });
+        });
+    }
+}
+
+/// That the time divided by (S + κ)·log S does not grow shows the complexity.
+fn growth(_: &mut Criterion) {
+    for jobs in [10, 100, JOBS, 10 * JOBS] {
+        let input = input(jobs);
+        let work = (size_of(&input) as f64 + input.kappa as f64) * (size_of(&input) as f64).log2();
+        for (name, mode) in [MODES[1], MODES[3]] {
+            let (least, _) = time(15, || alloc_task(&input, mode));
+            let unit = least.as_secs_f64() * 1e9 / work;
+            println!(
+                "growth, {name:<9} S {:>8} κ {:>7}: {unit:.2} ns per (S + κ)·log2 S",
+                size_of(&input),
+                input.kappa
+            );
+        }
+    }
+}
+
+fn incremental(criterion: &mut Criterion) {
+    let input = input(JOBS);
+    for (name, mode) in MODES {
+        let label = format!("state from scratch, {name}");
+        report(&label, &input, 10, || Incremental::new(input.clone(), mode));
+        let mut state = Incremental::new(input.clone(), mode);
+        let mut random = Random(2);
+        let mut change = || {
+            let (job, task) = (random.below(JOBS), random.below(TASKS));
+            state.set_task(job, task, straggler(&mut random));
+            state.omega()
+        };
+        let used = allocation_counter::measure(|| {
+            black_box(change());
+        });
+        let mut times: Vec<Duration> = (0..1000).map(|_| time(1, &mut change).0).collect();
+        times.sort_unstable();
+        println!(
+            "one changed task, {name:<10} {JOBS:>6} jobs {:>8} tasks κ {:>7}: min {:>7.1} µs, \
+             median {:>7.1} µs, p99 {:>7.1} µs of 1000; {} allocations, {} B; {}",
+            JOBS * TASKS,
+            input.kappa,
+            ms(times[0]) * 1e3,
+            ms(times[500]) * 1e3,
+            ms(times[990]) * 1e3,
+            used.count_total,
+            used.bytes_total,
+            load(),
+        );
+        criterion.bench_function(&format!("one changed task, {name}"), |bench| {
+            bench.iter_custom(|calls| {
+                let begin = ThreadTime::now();
+                for _ in 0..calls {
+                    black_box(change());
+                }
+                begin.elapsed()
+            });
+        });
+    }
+}
+
+/// The naive greedy scans everything and sums everything anew for each clone, so that it is
+/// compared at a size that it can do.
+fn ratio_to_naive(_: &mut Criterion) {
+    let input = stragglers(&mut Random(3), 100, 20, 600);
+    for (name, mode) in MODES {
+        let fast = report(&format!("task level, {name}"), &input, 50, || {
+            alloc_task(&input, mode)
+        });
+        let naive = report(&format!("naive, {name}"), &input, 3, || {
+            reference::steps(&input, mode)
+        });
+        println!(
+            "  naive / fast: {:.0}",
+            naive.as_secs_f64() / fast.as_secs_f64()
+        );
+    }
+    let jobs = job_level(200, &mut Random(5));
+    let mode = JobLevelMode::Guarded;
+    let (fast, _) = time(50, || alloc_job(&jobs, mode));
+    let (naive, _) = time(3, || reference::job_level(&jobs, mode));
+    println!(
+        "job level, 200 jobs, naive / fast: {:.0}",
+        naive.as_secs_f64() / fast.as_secs_f64()
+    );
+}
+
+/// Room for three clones of each task of every second job.
+fn job_level(jobs: usize, random: &mut Random) -> JobLevelInput {
+    let job = |_| JobLevelJob {
+        tasks: TASKS as u32,
+        ln_miss_attempt: -random.between(0.1, 4.0),
+    };
+    JobLevelInput {
+        kappa: (jobs * TASKS * 3 / 2) as i64,
+        max_clones: 5,
+        jobs: (0..jobs).map(job).collect(),
+    }
+}
+
+fn further(_: &mut Criterion) {
+    let input = input(JOBS);
+    for alpha in [0.0, 0.5, 2.0] {
+        report(&format!("bundles, α {alpha}"), &input, 10, || {
+            let room = Room::slots(input.kappa);
+            alloc_alpha_fair(&input.jobs, room, alpha, Stride::Bundle)
+        });
+    }
+    // As much of each resource as κ jobs of the mean demand take.
+    let names = ["cpu", "memory", "example.com/gpu"];
+    let vector = |random: &mut Random| {
+        Resources::from_pairs(names.map(|name| (name, random.below(7) as i64 + 1)))
+    };
+    let free = Resources::from_pairs(names.map(|name| (name, 4 * input.kappa)));
+    let mut random = Random(4);
+    let demands: Vec<Resources> = (0..JOBS).map(|_| vector(&mut random)).collect();
+    let demands: Vec<&Resources> = demands.iter().collect();
+    for (name, mode) in MODES {
+        report(&format!("three resources, {name}"), &input, 20, || {
+            alloc_task_within(&input.jobs, Room::vector(&free, &demands), mode)
+        });
+    }
+    let jobs = job_level(JOBS, &mut random);
+    report("job level", &input, 50, || {
+        alloc_job(&jobs, JobLevelMode::Guarded)
+    });
+}
+
+fn settings() -> Criterion {
+    Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(200))
+        .measurement_time(Duration::from_secs(1))
+}
+
+criterion_group! {
+    name = benches;
+    config = settings();
+    targets = from_scratch, growth, incremental, ratio_to_naive, further
+}
+criterion_main!(benches);
