@@ -7,6 +7,7 @@ use crate::plan_check::plan_check;
 use crate::policy::{Order, Policy, Speculation};
 use crate::snapshot::{AttemptKind, Conclusion, KillKind, NodeIndex, Snapshot};
 
+mod fuzz;
 mod properties;
 mod shed_plus;
 mod speculators;

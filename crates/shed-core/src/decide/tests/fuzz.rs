@@ -1,0 +1,332 @@
+//! `decide` on whatever valid facts bytes can spell: strange, extreme, contradictory ones. And
+//! what must not depend on the unit of time.
+
+use bolero::check;
+use proptest::prelude::*;
+
+use crate::decide::decide;
+use crate::decide::tests::brief;
+use crate::fixtures::{AttemptBuilder, JobBuilder, at, attempt, job, resume_point, world};
+use crate::ids::{AttemptNumber, JobKey, NodeName};
+use crate::memory::{JobMemory, Memory, NodeSlowness};
+use crate::plan::Plan;
+use crate::plan_check::plan_check;
+use crate::policy::{Mode, Order, Policy, ShedPlus, Speculation};
+use crate::snapshot::{AttemptKind, AttemptState, Conclusion, KillKind, Snapshot, SpeculationMode};
+use crate::time::{Instant, Span};
+
+/// Reads facts from bytes; after the last one come zeros.
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn byte(&mut self) -> u8 {
+        match self.0.split_first() {
+            Some((&first, rest)) => {
+                self.0 = rest;
+                first
+            }
+            None => 0,
+        }
+    }
+
+    fn below(&mut self, bound: u8) -> u8 {
+        self.byte() % bound
+    }
+
+    fn is(&mut self, one_in: u8) -> bool {
+        self.below(one_in) == 1
+    }
+
+    /// In [0, 1]; often at its ends or next to them.
+    fn share(&mut self) -> f64 {
+        match self.byte() {
+            0 => 0.0,
+            1 => 1.0,
+            2 => 5e-324,
+            3 => 1e-12,
+            4 => 1.0 - f64::EPSILON,
+            other => f64::from(other) / 256.0 + f64::from(self.byte()) / 65536.0,
+        }
+    }
+
+    /// Seconds: around the 100 s that the clock shows, or very far from it.
+    fn seconds(&mut self) -> f64 {
+        match self.below(32) {
+            0 => 0.0,
+            1 => 0.001,
+            2 => 99.999,
+            3 => 1e6,
+            4 => 1e12,
+            _ => f64::from(self.byte()) + f64::from(self.byte()) / 256.0,
+        }
+    }
+
+    fn attempt(&mut self, number: u32, nodes: u8) -> AttemptBuilder {
+        let mut built = attempt(number).launched(self.seconds());
+        if self.is(4) {
+            let begin = self.share().min(1.0 - f64::EPSILON);
+            built = built.resumed_at(begin).checkpoint(self.share());
+        }
+        built = match self.below(12) {
+            0 => built.launching(),
+            1 => built.pending(),
+            2 => built.stuck(self.seconds()),
+            3 => built.failed(self.seconds()),
+            4 => built.succeeded(self.seconds()),
+            5 => built.lost(),
+            6 => built.disrupted(self.seconds()),
+            _ => {
+                let running = built.on(usize::from(self.below(nodes)));
+                if self.is(3) {
+                    running
+                } else {
+                    let (value, first) = (self.share(), self.share());
+                    let (last_at, first_at) = (self.seconds(), self.seconds());
+                    let reported = running.progress(value, last_at.max(first_at));
+                    reported.first_report(value.min(first), first_at.min(last_at))
+                }
+            }
+        };
+        if self.is(8) {
+            let kinds = [
+                KillKind::Settle,
+                KillKind::Prune,
+                KillKind::Evict,
+                KillKind::Replace,
+            ];
+            let kind = kinds[usize::from(self.below(4))];
+            built = built.killed(kind, self.seconds());
+        }
+        built
+    }
+
+    fn job(&mut self, name: &str, nodes: u8) -> JobBuilder {
+        let tasks = u32::from(self.below(6));
+        let mut builder = job(name)
+            .tasks(tasks + u32::from(self.below(20)))
+            .parallelism(u32::from(self.below(12)))
+            .cpu(i64::from(self.byte()) * 40)
+            .submitted(self.seconds())
+            .deadline_in(self.seconds())
+            .max_clones(u32::from(self.below(8)))
+            .backoff_limit(u32::from(self.below(3)));
+        let runs = self.below(6);
+        builder = builder.ended_runs((0..runs).map(|_| self.seconds()).collect::<Vec<_>>());
+        builder = match self.below(16) {
+            0 => builder.suspended(),
+            1 => builder.ending(Conclusion::FailedIndexes),
+            2 => builder.not_idempotent(),
+            3 => builder.with(|job| job.launch_not_before = Some(at(101.0))),
+            4 => builder.with(|job| job.deadline = None),
+            5 => builder.with(|job| job.eligible_nodes = [].into()),
+            6 => builder.silent(),
+            7 => builder.speculation(SpeculationMode::Observe),
+            8 => builder.speculation(SpeculationMode::Disabled),
+            9 => builder.with(|job| job.demand = crate::resources::Resources::default()),
+            10 => builder.never_launched(),
+            _ => builder.resumes(),
+        };
+        for index in 0..tasks {
+            builder = self.task(builder, index, nodes);
+        }
+        builder
+    }
+
+    fn task(&mut self, builder: JobBuilder, index: u32, nodes: u8) -> JobBuilder {
+        let count = u32::from(self.below(5));
+        let attempts: Vec<AttemptBuilder> = (0..count)
+            .map(|number| self.attempt(number, nodes))
+            .collect();
+        let (failures, fate, resume) = (u32::from(self.below(4)), self.below(10), self.share());
+        let builder = builder.task_with(index, attempts, |task| {
+            for attempt in &mut task.attempts {
+                attempt.kind = match attempt.number {
+                    AttemptNumber(0) => AttemptKind::Original,
+                    AttemptNumber(3) => AttemptKind::Retry,
+                    _ => AttemptKind::Clone,
+                };
+            }
+            (task.failures, task.clone_failures) = (failures, failures);
+            match fate {
+                0 => task.winner = Some(AttemptNumber(9)),
+                1 => task.retry_not_before = Some(at(102.0)),
+                2 => task.resume_point = Some(resume_point(resume)),
+                _ => {}
+            }
+        });
+        match fate {
+            3 => builder.failed([index]),
+            4 => builder.done([index]),
+            _ => builder,
+        }
+    }
+
+    fn snapshot(&mut self) -> Snapshot {
+        let nodes = self.below(4) + 1;
+        let milli_cpu = i64::from(self.byte()) * 50;
+        let mut cluster = world(100.0, usize::from(nodes), milli_cpu);
+        if self.is(2) {
+            cluster = cluster.others(0, i64::from(self.byte()) * 50);
+        }
+        if self.is(2) {
+            cluster = cluster.launch_overhead(self.seconds());
+        }
+        for number in 0..self.below(5) {
+            cluster = cluster.job(self.job(&format!("job-{number}"), nodes));
+        }
+        cluster.build()
+    }
+
+    fn policy(&mut self) -> Policy {
+        let all = Speculation::all();
+        let mut speculation = all[usize::from(self.byte()) % all.len()].clone();
+        if let Speculation::ShedPlus(plus) = &mut speculation {
+            let modes = [Mode::Paper, Mode::Guarded, Mode::MaxMin, Mode::Marginal];
+            plus.mode = modes[usize::from(self.below(4))];
+            (plus.xi, plus.theta) = (self.share(), self.share());
+            plus.max_clones = u32::from(self.below(21));
+            (plus.silent, plus.keep) = (self.is(2), self.is(2));
+            plus.miss_target = self.share();
+            plus.min_interval = Span::from_seconds_f64(self.seconds().clamp(0.1, 3600.0));
+        }
+        let orders = [Order::LeastSlack, Order::EarliestDeadline, Order::Fifo];
+        Policy {
+            order: orders[usize::from(self.below(3))],
+            speculation,
+            capacity_share: self.share().max(1e-3),
+            surge_max: u32::from(self.below(3)),
+        }
+    }
+
+    fn memory(&mut self) -> Memory {
+        let mut memory = Memory::default();
+        for number in 0..self.below(5) {
+            let last_optimized = Some(at(self.seconds()));
+            let key = JobKey::from(format!("job-{number}").as_str());
+            memory.set(key, JobMemory { last_optimized });
+        }
+        let slow = (0..self.below(4)).map(|node| {
+            let slowness = NodeSlowness {
+                ln_ratio: 8.0 * self.share(),
+                weight: self.share(),
+                seen: at(self.seconds()),
+            };
+            (NodeName::from(format!("node-{node}").as_str()), slowness)
+        });
+        memory.set_slow_nodes(slow.collect());
+        memory
+    }
+}
+
+/// Probabilities are such, gains and costs are finite and nothing is negative.
+fn has_sound_numbers(plan: &Plan) -> bool {
+    plan.report.jobs.iter().all(|job| {
+        let mut pocds = job.pocd_before.iter().chain(&job.pocd_after);
+        let sound = |amount: f64| amount.is_finite() && amount >= 0.0;
+        let mut clones = job.clones.iter();
+        pocds.all(|pocd| (0.0..=1.0).contains(pocd))
+            && clones.all(|clone| sound(clone.pocd_gain) && sound(clone.cost_slot_seconds))
+    })
+}
+
+#[test]
+fn no_bytes_make_decide_panic_or_break_a_rule() {
+    check!()
+        .with_iterations(4_000)
+        .with_max_len(700)
+        .for_each(|bytes: &[u8]| {
+            let mut bytes = Bytes(bytes);
+            let (policy, memory) = (bytes.policy(), bytes.memory());
+            let snapshot = bytes.snapshot();
+            let (plan, _) = decide(&snapshot, memory, &policy);
+            assert_eq!(plan_check(&snapshot, &policy, &plan), []);
+            assert!(has_sound_numbers(&plan), "{:?}", plan.report);
+        });
+}
+
+/// Every time of the snapshot, `factor` times as large.
+fn stretched(snapshot: &Snapshot, factor: i64) -> Snapshot {
+    let mut world = snapshot.clone();
+    let instant = |time: &mut Instant| time.0 *= factor;
+    let span = |time: &mut Span| time.0 *= factor;
+    instant(&mut world.now);
+    world.launch_overhead.iter_mut().for_each(span);
+    for job in &mut world.jobs {
+        instant(&mut job.submitted);
+        instant(&mut job.facts_as_of);
+        let optional = [&mut job.deadline, &mut job.launch_not_before];
+        optional.into_iter().flatten().for_each(instant);
+        job.ended_runs.iter_mut().for_each(span);
+        for task in &mut job.tasks {
+            task.retry_not_before.iter_mut().for_each(instant);
+            for attempt in &mut task.attempts {
+                instant(&mut attempt.launched);
+                let optional = [&mut attempt.killed_at, &mut attempt.started];
+                optional.into_iter().flatten().for_each(instant);
+                if let Some(progress) = &mut attempt.progress {
+                    instant(&mut progress.first_at);
+                    instant(&mut progress.last_at);
+                }
+                match &mut attempt.state {
+                    AttemptState::Stuck { since } => instant(since),
+                    AttemptState::Succeeded { finished } => instant(finished),
+                    AttemptState::Failed { finished, .. } => instant(finished),
+                    AttemptState::Launching
+                    | AttemptState::Pending
+                    | AttemptState::Running
+                    | AttemptState::Lost => {}
+                }
+            }
+        }
+    }
+    world
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    /// Every time and every parameter that is a time. Two constants are excepted: how long a
+    /// slow node is remembered (so none is here), and the least grace of a silent attempt (so
+    /// that three launch overheads are more here).
+    #[test]
+    fn the_unit_of_time_does_not_matter(
+        bytes in prop::collection::vec(any::<u8>(), 0..500),
+        overhead in 4i64..40,
+        power in 1u32..4,
+        last in 0i64..100,
+    ) {
+        let factor = 2i64.pow(power);
+        let mut bytes = Bytes(&bytes);
+        let mut snapshot = bytes.snapshot();
+        snapshot.launch_overhead = Some(Span::from_seconds(overhead));
+        let plus = ShedPlus {
+            mode: [Mode::Paper, Mode::Guarded, Mode::MaxMin, Mode::Marginal]
+                [usize::from(bytes.below(4))],
+            keep: bytes.is(2),
+            ..ShedPlus::default()
+        };
+        let plan = |snapshot: &Snapshot, factor: i64| {
+            let mut plus = plus.clone();
+            plus.min_interval.0 *= factor;
+            plus.launch_overhead.0 *= factor;
+            let policy = Policy {
+                speculation: Speculation::ShedPlus(plus),
+                ..Policy::default()
+            };
+            let mut memory = Memory::default();
+            let last_optimized = Some(Instant(Span::from_seconds(last).0 * factor));
+            memory.set(JobKey::from("job-0"), JobMemory { last_optimized });
+            decide(snapshot, memory, &policy).0
+        };
+        let (one, other) = (plan(&snapshot, 1), plan(&stretched(&snapshot, factor), factor));
+        prop_assert_eq!(brief(&one), brief(&other));
+        for (one, other) in one.report.jobs.iter().zip(&other.report.jobs) {
+            // Logarithms of times, of which the law is fitted, do not scale to the last bit.
+            let pocds = one.pocd_after.zip(other.pocd_after);
+            prop_assert!(pocds.is_none_or(|(one, other)| (one - other).abs() < 1e-9));
+            prop_assert_eq!(one.pocd_after.is_some(), other.pocd_after.is_some());
+            prop_assert_eq!(&one.stragglers, &other.stragglers);
+            prop_assert_eq!(&one.refusals, &other.refusals);
+        }
+    }
+}
