@@ -263,9 +263,9 @@ fn flags_that_make_no_sense_are_refused() {
     let with = |more: &[&'static str]| [&base[..], more].concat();
     run_fails(&with(&["--slots", "0"]), "", &["no slots"]);
     run_fails(
-        &with(&["--slots", "1", "--policy", "late"]),
+        &with(&["--slots", "1", "--policy", "no-such"]),
         "",
-        &["`late`", "hadoop-ns"],
+        &["`no-such`", "hadoop-ns"],
     );
     run_fails(
         &with(&["--slots", "1", "--policy", "shed-plus{xi=7}"]),
@@ -281,7 +281,7 @@ fn flags_that_make_no_sense_are_refused() {
     run_fails(
         &with(&["--slots", "1", "--order", "lifo"]),
         "",
-        &["lst, edf or fifo"],
+        &["`lifo`", "lst, edf"],
     );
     run_fails(&with(&[]), "", &["--slots"]);
     let nodes = path(&small).to_owned();
