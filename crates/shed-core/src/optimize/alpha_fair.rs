@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use crate::optimize::board::TaskKey;
 use crate::optimize::greedy::{
     GreedyJob, GreedyMode, GreedyOutcome, GreedyStep, JobOutcome, Refusal, RefusalReason,
     alloc_task_within, hopeless_jobs,
 };
 use crate::optimize::job_state::{JobState, is_impossible};
+use crate::optimize::keys::TaskKey;
 use crate::optimize::room::Room;
 use crate::optimize::tournament::{ABSENT, Tournament};
 use crate::optimize::utility::is_logarithm;

@@ -1,9 +1,11 @@
 //! Shed+ Algorithm 1, steps 3 and 4: which tasks of which jobs get how many clones, one clone at
 //! a time. It only counts: it knows nothing of nodes, and kills nothing.
 
-use crate::optimize::board::Board;
+use crate::optimize::best_task;
 use crate::optimize::job_state::JobState;
+use crate::optimize::keys::TaskKey;
 use crate::optimize::room::Room;
+use crate::optimize::worst_job;
 
 /// One task of a job, as far as the optimizer has to know it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -142,42 +144,24 @@ pub fn alloc_task(input: &GreedyInput, mode: GreedyMode) -> GreedyOutcome {
 /// equal demands.
 #[must_use]
 pub fn alloc_task_within(jobs: &[GreedyJob], mut room: Room, mode: GreedyMode) -> GreedyOutcome {
-    let useless_too = mode == GreedyMode::Paper;
-    let states = jobs.iter().map(|job| JobState::new(job, useless_too));
+    let is_guarded = mode != GreedyMode::Paper;
+    let states = jobs.iter().map(|job| JobState::new(job, !is_guarded));
     let mut states: Vec<JobState> = states.collect();
-    let mut refused = match mode {
-        GreedyMode::Paper => Vec::new(),
-        _ => hopeless_jobs(&states),
+    let mut refused = if is_guarded {
+        hopeless_jobs(&states)
+    } else {
+        Vec::new()
     };
-    let mut board = Board::new(&states, &room, mode);
-    let mut steps = Vec::new();
-    while !room.is_exhausted() {
-        let Some((job, task)) = board.next(&states) else {
-            break;
-        };
-        let Some(state) = states.get_mut(job) else {
-            break;
-        };
-        let fits = room.times(job);
-        // Without room to rescue it its PoCD would stay 0: the clones would be wasted.
-        let is_wasted = mode != GreedyMode::Paper && state.rescues_needed > fits;
-        if fits == 0 || is_wasted {
-            board.drop_job(job, state);
-            refused.push(Refusal {
-                job,
-                reason: RefusalReason::Capacity,
-            });
-            continue;
-        }
-        state.give(task);
-        steps.push(GreedyStep { job, task });
-        room.take(job, 1);
-        board.update(job, task, state);
-    }
-    refused.extend(board.waiting_jobs().into_iter().map(|job| Refusal {
-        job,
-        reason: RefusalReason::Capacity,
-    }));
+    let task_key = match mode {
+        GreedyMode::Paper | GreedyMode::Guarded => Some(TaskKey::Pocd),
+        GreedyMode::MaxMin => Some(TaskKey::Gain),
+        GreedyMode::Marginal => None,
+    };
+    let (all, full) = (&mut states, &mut refused);
+    let steps = match task_key {
+        Some(key) => worst_job::hand_out(all, key, is_guarded, &mut room, full),
+        None => best_task::hand_out(all, &mut room, full),
+    };
     refused.sort_unstable_by_key(|refusal| refusal.job);
     GreedyOutcome {
         omega: steps.len() as i64,

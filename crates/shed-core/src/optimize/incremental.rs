@@ -1,11 +1,11 @@
 //! The greedy's outcome kept up to date: when one task or the room changes, only what the change
 //! touches is decided again.
 
-use crate::optimize::board::{TaskKey, job_key};
 use crate::optimize::greedy::{
     GreedyInput, GreedyJob, GreedyMode, GreedyTask, JobOutcome, Refusal, RefusalReason,
 };
 use crate::optimize::job_state::JobState;
+use crate::optimize::keys::{TaskKey, job_key};
 use crate::optimize::tournament::{ABSENT, TIE, Tournament};
 
 /// [`crate::optimize::greedy::alloc_task`] as a state that changes. After every change its clones

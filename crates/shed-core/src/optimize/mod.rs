@@ -6,14 +6,16 @@
 //! MAX the bound per task, r the clones of a task.
 
 pub mod alpha_fair;
+mod best_task;
 mod block_tree;
-mod board;
 pub mod capacity;
 pub mod greedy;
 pub mod incremental;
 pub mod job_level;
 mod job_state;
+mod keys;
 mod ln_sum;
 pub mod room;
 mod tournament;
 pub mod utility;
+mod worst_job;

@@ -1,0 +1,119 @@
+//! Clones go to the task that gains most for its price, across all jobs.
+
+use crate::optimize::greedy::{GreedyStep, Refusal, RefusalReason};
+use crate::optimize::job_state::JobState;
+use crate::optimize::keys::TaskKey;
+use crate::optimize::room::Room;
+use crate::optimize::tournament::{ABSENT, Tournament};
+
+/// Hands out clones while anything fits and helps; jobs that are hopeless get none.
+pub(super) fn hand_out(
+    states: &mut [JobState],
+    room: &mut Room,
+    refused: &mut Vec<Refusal>,
+) -> Vec<GreedyStep> {
+    let mut board = Board::new(states, room);
+    let mut steps = Vec::new();
+    let mut refuse = |job| {
+        let reason = RefusalReason::Capacity;
+        refused.push(Refusal { job, reason });
+    };
+    while !room.is_exhausted() {
+        let Some((job, task)) = board.next() else {
+            break;
+        };
+        let Some(state) = states.get_mut(job) else {
+            break;
+        };
+        // Without room to rescue it its PoCD would stay 0: the clones would be wasted.
+        if room.times(job) < state.rescues_needed.max(1) {
+            board.drop_job(job, state);
+            refuse(job);
+            continue;
+        }
+        state.give(task);
+        steps.push(GreedyStep { job, task });
+        room.take(job, 1);
+        board.update(job, task, state);
+    }
+    board.waiting_jobs().into_iter().for_each(refuse);
+    steps
+}
+
+/// All tasks by gain. `first[j]` is the place of job j's first task in the ranking, which counts
+/// tasks through all jobs.
+struct Board {
+    tasks: Tournament,
+    first: Vec<usize>,
+    prices: Vec<f64>,
+}
+
+impl Board {
+    fn new(states: &[JobState], room: &Room) -> Self {
+        let (mut first, mut total) = (Vec::with_capacity(states.len()), 0);
+        for state in states {
+            first.push(total);
+            total += state.tasks();
+        }
+        let prices: Vec<f64> = (0..states.len()).map(|job| room.price(job)).collect();
+        let keys = states.iter().zip(&prices).flat_map(|(state, &price)| {
+            (0..state.tasks()).map(move |task| {
+                if state.is_hopeless {
+                    ABSENT
+                } else {
+                    priced(TaskKey::Gain.of(state, task), price)
+                }
+            })
+        });
+        Self {
+            tasks: Tournament::new(keys, total),
+            first,
+            prices,
+        }
+    }
+
+    /// The job and the task to serve next.
+    fn next(&self) -> Option<(usize, usize)> {
+        self.at(self.tasks.best()?)
+    }
+
+    /// Ranks `task` by its present state.
+    fn update(&mut self, job: usize, task: usize, state: &JobState) {
+        if let (Some(first), Some(&price)) = (self.first.get(job), self.prices.get(job)) {
+            let key = priced(TaskKey::Gain.of(state, task), price);
+            self.tasks.set(first + task, key);
+        }
+    }
+
+    fn drop_job(&mut self, job: usize, state: &JobState) {
+        let first = self.first.get(job).copied().unwrap_or(0);
+        for task in 0..state.tasks() {
+            self.tasks.remove(first + task);
+        }
+    }
+
+    /// The jobs that still have candidates, ascending.
+    fn waiting_jobs(&self) -> Vec<usize> {
+        let places = self.tasks.indexes().filter_map(|place| self.at(place));
+        let mut jobs: Vec<usize> = places.map(|(job, _)| job).collect();
+        jobs.dedup();
+        jobs
+    }
+
+    /// The job and the task at a place that counts tasks through all jobs.
+    fn at(&self, place: usize) -> Option<(usize, usize)> {
+        let job = self.first.partition_point(|&start| start <= place) - 1;
+        Some((job, place - self.first.get(job)?))
+    }
+}
+
+/// A gain's key for what it costs. What costs nothing and helps comes first.
+fn priced(key: f64, price: f64) -> f64 {
+    if key == 0.0 || key == ABSENT {
+        key
+    } else if price > 0.0 {
+        key / price
+    } else {
+        f64::NEG_INFINITY
+    }
+}
