@@ -29,8 +29,8 @@ pub struct OperatorArgs {
     /// Which policy launches clones, with its parameters, as in `shed-plus{xi=0.1,order=edf}`.
     #[arg(long, env = "SHED_POLICY", default_value = "shed-plus")]
     pub policy: String,
-    /// Order of first attempts when capacity is short: lst, edf or fifo. An `order=` within the
-    /// policy wins.
+    /// Order of first attempts when capacity is short: lst, edf, fifo, capacity, drf, tetris,
+    /// carbyne, srpt, svf or dollymp. An `order=` within the policy wins.
     #[arg(long, env = "SHED_ORDER", default_value = "lst")]
     pub order: String,
     /// Share of the cluster that attempts may use (the papers' λ), above 0 and at most 1.

@@ -319,6 +319,36 @@ impl Capacity {
         demand.map_or(0, |demand| times_in(&self.usable_amounts, demand))
     }
 
+    /// The largest share of what is usable that one attempt of the job takes (its dominant share);
+    /// infinite if it asks for what nobody has.
+    pub(crate) fn dominant_share(&self, position: usize) -> f64 {
+        let shares = self.shares(position, &self.usable_amounts);
+        shares.map(|(share, _)| share).fold(0.0, f64::max)
+    }
+
+    /// How well the job's demand fits what is free: the inner product of both, as shares of what
+    /// is usable (Tetris, DollyMP).
+    pub(crate) fn alignment(&self, position: usize) -> f64 {
+        let shares = self.shares(position, self.room.total());
+        let products = shares.map(|(demand, free)| demand * free);
+        products.filter(|product| product.is_finite()).sum()
+    }
+
+    /// The job's demand and `amounts`, each as a share of what is usable.
+    fn shares<'a>(
+        &'a self,
+        position: usize,
+        amounts: &'a [i64],
+    ) -> impl Iterator<Item = (f64, f64)> + 'a {
+        let demand = self.demands.get(position).into_iter().flatten();
+        let all = demand.zip(amounts).zip(&self.usable_amounts);
+        let asked = all.filter(|((demand, _), _)| **demand > 0);
+        asked.map(|((&demand, &amount), &usable)| {
+            let of = |part: i64| part as f64 / usable.max(0) as f64;
+            (of(demand), if amount > 0 { of(amount) } else { 0.0 })
+        })
+    }
+
     /// How often the demand fits now without taking what is reserved for waiting attempts.
     pub(crate) fn times_free(&self, position: usize) -> u32 {
         let rooms = [&self.room, &self.room_after_kills];

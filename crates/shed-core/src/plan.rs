@@ -248,6 +248,8 @@ pub struct JobReport {
     pub refusals: Vec<Refusal>,
     /// First attempts and retries that wait for capacity or parallelism.
     pub waiting: u32,
+    /// Expected slot-seconds of an attempt from zero; absent while unknown.
+    pub attempt_slot_seconds: Option<f64>,
 }
 
 /// One clone's marginal gain and cost.

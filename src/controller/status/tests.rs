@@ -17,6 +17,7 @@ fn report(pocd: f64) -> JobReport {
         kills: vec![],
         refusals: vec![],
         waiting: 0,
+        attempt_slot_seconds: None,
     }
 }
 

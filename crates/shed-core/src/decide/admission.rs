@@ -1,11 +1,15 @@
 //! First attempts and retries: who is launched when capacity is short, which clones make way,
 //! and who waits beyond capacity so that the cluster may grow.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter::Chain;
+use std::vec::IntoIter;
+
 use crate::decide::Pass;
 use crate::decide::estimates::resume_point;
 use crate::decide::evict::{Evictions, Reserve};
-use crate::decide::job::JobState;
-use crate::ids::TaskIndex;
+use crate::decide::order::{Number, ranks, shares, times};
+use crate::ids::{TaskIndex, Tenant};
 use crate::plan::{Launch, LaunchReason};
 use crate::policy::{Order, Policy};
 use crate::snapshot::{AttemptKind, JobSnapshot, NodeIndex};
@@ -20,107 +24,160 @@ pub(super) fn admit(pass: &mut Pass<'_>, policy: &Policy) {
         surge_left = surge_left.saturating_sub(1);
         Reserve::new(position).one(pass, &mut evictions);
     }
-    for position in ranked(pass, policy.order) {
-        admit_job(pass, position, &mut evictions, &mut surge_left);
-    }
-}
-
-/// Positions of the jobs that may launch, the first to be served first.
-fn ranked(pass: &Pass<'_>, order: Order) -> Vec<usize> {
-    let now = pass.snapshot.now;
-    let mut ranks = Vec::new();
-    for (position, state) in pass.jobs.iter().enumerate() {
-        if state.may_launch(now) {
-            let (is_hopeless, urgency) = match order {
-                Order::Fifo => (false, 0),
-                Order::EarliestDeadline => (false, state.job.deadline.map_or(i64::MAX, |d| d.0)),
-                Order::LeastSlack => urgency(pass, position, state),
-            };
-            let key = (is_hopeless, urgency, state.job.submitted, &state.job.key);
-            ranks.push((key, position));
+    match policy.order {
+        Order::Drf | Order::Carbyne | Order::Capacity => {
+            serve_by_share(pass, policy.order, &mut evictions, &mut surge_left);
         }
+        order => serve_ranked(pass, order, &mut evictions, &mut surge_left),
     }
-    ranks.sort();
-    ranks.into_iter().map(|(_, position)| position).collect()
 }
 
-/// Whether the job can't make it, and its slack in milliseconds: the time to its deadline less
-/// the work that is left on as many nodes as it could get. Without any known time the work is
-/// taken as none, so that such jobs are served by deadline.
-fn urgency(pass: &Pass<'_>, position: usize, state: &JobState<'_>) -> (bool, i64) {
-    let Some(slack) = state.estimate.slack else {
-        return (false, i64::MAX);
-    };
-    let waiting = state.ready.len() as f64 + f64::from(state.untouched);
-    let mean_run = state.estimate.mean_run.unwrap_or(0.0);
-    let running = state.estimate.tasks.iter();
-    let (mut work, mut longest) = (waiting * mean_run, 0.0_f64);
-    for remaining in running.filter_map(|task| task.remaining()) {
-        if remaining.is_finite() {
-            work += remaining;
-            longest = longest.max(remaining);
-        }
-    }
-    if waiting > 0.0 {
-        longest = longest.max(mean_run);
-    }
-    let room = pass.capacity.times_usable(position);
-    let width = state.job.rules.parallelism.min(room).max(1);
-    let slack = slack - longest.max(work / f64::from(width));
-    (slack < 0.0, (slack * 1000.0) as i64)
-}
-
-fn admit_job(
+/// Serves the jobs one after another, each as far as it gets.
+fn serve_ranked(
     pass: &mut Pass<'_>,
-    position: usize,
+    order: Order,
     evictions: &mut Evictions,
     surge_left: &mut usize,
 ) {
-    let Some(state) = pass.jobs.get(position) else {
-        return;
-    };
-    let job = state.job;
-    let ready = state.ready.clone();
-    let total = (ready.len() as u32).saturating_add(state.untouched);
-    let slots = job
-        .rules
-        .parallelism
-        .saturating_sub(state.active)
-        .min(total);
-    let mut candidates = ready.into_iter().chain(Untouched::new(job));
-    let mut launched = 0;
-    while launched < slots {
-        let Some(node) = room_for_one(pass, position) else {
-            break;
-        };
-        let Some(index) = candidates.next() else {
-            break;
-        };
-        launch_first(pass, position, index, Some(node));
-        launched += 1;
+    let mut ranks = ranks(pass, order);
+    ranks.sort();
+    for (_, position) in ranks {
+        if let Some(mut turn) = Turn::new(pass, position) {
+            while turn.step(pass, evictions, surge_left) {}
+            turn.finish(pass);
+        }
     }
-    let mut reserve = Reserve::new(position);
-    let mut reserved = 0;
-    while launched + reserved < slots {
-        if reserve.one(pass, evictions) {
-            reserved += 1;
+}
+
+/// Serves attempt by attempt: always a job whose share is least, which its attempts raise.
+fn serve_by_share(
+    pass: &mut Pass<'_>,
+    order: Order,
+    evictions: &mut Evictions,
+    surge_left: &mut usize,
+) {
+    let shares = shares(pass, order);
+    let mut planned: BTreeMap<Tenant, f64> = BTreeMap::new();
+    let mut turns: Vec<Option<Turn<'_>>> = Vec::new();
+    turns.resize_with(pass.jobs.len(), || None);
+    let mut queue = BTreeSet::new();
+    for (rank, position) in ranks(pass, order) {
+        queue.insert((rank, position));
+        if let Some(slot) = turns.get_mut(position) {
+            *slot = Turn::new(pass, position);
+        }
+    }
+    while let Some((rank, position)) = queue.pop_first() {
+        let Some(turn) = turns.get_mut(position).and_then(Option::as_mut) else {
             continue;
+        };
+        let dominant = pass.capacity.dominant_share(position);
+        let by_plan = match order {
+            Order::Capacity => planned.get(&turn.job.tenant).copied().unwrap_or(0.0),
+            _ => times(turn.taken(), dominant),
+        };
+        let before = shares.get(position).copied().unwrap_or(0.0);
+        let (.., submitted, key) = rank;
+        let current = (false, 0, Number(before + by_plan), submitted, key);
+        if current > rank {
+            // Its share has risen since it was queued: it takes its new place.
+            queue.insert((current, position));
+        } else if turn.step(pass, evictions, surge_left) {
+            *planned.entry(turn.job.tenant.clone()).or_insert(0.0) += dominant;
+            queue.insert((current, position));
+        }
+    }
+    for turn in turns.into_iter().flatten() {
+        turn.finish(pass);
+    }
+}
+
+/// A job while its first attempts and retries are served.
+struct Turn<'a> {
+    job: &'a JobSnapshot,
+    position: usize,
+    candidates: Chain<IntoIter<TaskIndex>, Untouched<'a>>,
+    /// Tasks that wait for an attempt.
+    total: u32,
+    /// How many of them parallelism lets start.
+    slots: u32,
+    launched: u32,
+    reserved: u32,
+    /// Whether there was room when it was looked for last.
+    has_room: bool,
+    reserve: Reserve,
+}
+
+impl<'a> Turn<'a> {
+    fn new(pass: &Pass<'a>, position: usize) -> Option<Self> {
+        let state = pass.jobs.get(position)?;
+        let job = state.job;
+        let ready = state.ready.clone();
+        let total = (ready.len() as u32).saturating_add(state.untouched);
+        let slots = job.rules.parallelism.saturating_sub(state.active);
+        Some(Self {
+            job,
+            position,
+            candidates: ready.into_iter().chain(Untouched::new(job)),
+            total,
+            slots: slots.min(total),
+            launched: 0,
+            reserved: 0,
+            has_room: true,
+            reserve: Reserve::new(position),
+        })
+    }
+
+    /// Attempts that it was served with.
+    fn taken(&self) -> usize {
+        self.launched.saturating_add(self.reserved) as usize
+    }
+
+    /// Launches one attempt, or reserves for one; false if it can get no more.
+    fn step(
+        &mut self,
+        pass: &mut Pass<'_>,
+        evictions: &mut Evictions,
+        surge_left: &mut usize,
+    ) -> bool {
+        let position = self.position;
+        if self.launched + self.reserved >= self.slots {
+            return false;
+        }
+        if self.has_room {
+            if let Some(node) = room_for_one(pass, position) {
+                return self.launch(pass, Some(node));
+            }
+            self.has_room = false;
+        }
+        if self.reserve.one(pass, evictions) {
+            self.reserved += 1;
+            return true;
         }
         // Only a pod that no node can take makes an autoscaler act; one that λ alone keeps
         // out would be run at once.
         if *surge_left == 0 || pass.find_node(position, &[]).is_some() {
-            break;
+            return false;
         }
-        let Some(index) = candidates.next() else {
-            break;
-        };
-        launch_first(pass, position, index, None);
-        launched += 1;
-        *surge_left -= 1;
+        let launched = self.launch(pass, None);
+        *surge_left -= usize::from(launched);
+        launched
     }
-    if let Some(state) = pass.jobs.get_mut(position) {
-        state.admitted = launched;
-        state.waiting = total - launched;
+
+    fn launch(&mut self, pass: &mut Pass<'_>, node: Option<NodeIndex>) -> bool {
+        let Some(index) = self.candidates.next() else {
+            return false;
+        };
+        launch_first(pass, self.position, index, node);
+        self.launched += 1;
+        true
+    }
+
+    fn finish(self, pass: &mut Pass<'_>) {
+        if let Some(state) = pass.jobs.get_mut(self.position) {
+            state.admitted = self.launched;
+            state.waiting = self.total - self.launched;
+        }
     }
 }
 

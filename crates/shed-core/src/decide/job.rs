@@ -149,6 +149,7 @@ impl<'a> JobState<'a> {
             kills: self.kills,
             refusals: self.refusals,
             waiting: self.waiting,
+            attempt_slot_seconds: self.estimate.mean_run.filter(|run| run.is_finite()),
         }
     }
 }

@@ -16,6 +16,8 @@ mod admission;
 mod estimates;
 mod evict;
 mod job;
+mod measures;
+mod order;
 mod pocd;
 mod slow;
 

@@ -7,7 +7,9 @@ use crate::plan_check::plan_check;
 use crate::policy::{Order, Policy, Speculation};
 use crate::snapshot::{AttemptKind, Conclusion, KillKind, NodeIndex, Snapshot};
 
+mod cloners;
 mod fuzz;
+mod orders;
 mod properties;
 mod shed_plus;
 mod speculators;

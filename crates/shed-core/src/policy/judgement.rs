@@ -4,6 +4,7 @@
 use crate::decide::{JobState, Pass, TaskEstimate};
 use crate::estimate::pareto::ParetoLaw;
 use crate::formulas::srquant::{Price, SrQuantJob};
+use crate::ids::TaskIndex;
 use crate::policy::clones::{Ask, MODES, clone_jobs};
 use crate::policy::given::GivenLaw;
 use crate::policy::keep;
@@ -145,7 +146,7 @@ pub(super) fn judge(
             && let Some(extra) = extra(state, mean_progress(state))
         {
             state.remembered.copies = Some(extra.saturating_add(1));
-            state.remembered.judged.clone_from(&state.stragglers);
+            state.remembered.judged = judged(state);
         }
     }
     for mode in MODES {
@@ -159,6 +160,16 @@ pub(super) fn judge(
             level_up(pass, &mut job, copies.unwrap_or(1));
         }
     }
+}
+
+/// The stragglers that no clone has taken over yet.
+fn judged(state: &JobState<'_>) -> Vec<TaskIndex> {
+    let tasks = state.estimate.tasks.iter();
+    let open = tasks
+        .filter(|task| !clone_reports(task))
+        .map(|task| task.task.index);
+    open.filter(|index| state.stragglers.binary_search(index).is_ok())
+        .collect()
 }
 
 /// Of the stragglers; 0 without any.

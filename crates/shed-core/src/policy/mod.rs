@@ -1,9 +1,32 @@
 //! The policy of an operator: in which order first attempts are served and who gets clones.
 //!
 //! Written as text such as `shed-plus{xi=0.1,theta=0.05,max_clones=5,order=edf}`. Each policy is
-//! a file with its parameters, their defaults from its paper, and its rule; what all of them
-//! share is here: [`params`] reads and writes the text, [`clones`] weighs and grants clones,
-//! [`trigger`] says when a job is looked at.
+//! a file with its parameters, their defaults from its paper, and its rule. What all of them
+//! share: `params` reads and writes the text, `trigger` says when a job is looked at, `keep`
+//! which attempts die, `clones` weighs and grants clones by the rules of the job's user,
+//! `redundancy` clones tasks from their start, `judgement` has Chronos' two instants.
+//!
+//! | policy | clones of | until | source |
+//! |---|---|---|---|
+//! | `hadoop-ns` | nothing | – | \[S+\] Theorem 1, r = 0 |
+//! | `hadoop-s` | per round the task that would end latest | one ends | Hadoop 2 and 3, spec 8 |
+//! | `late` | slow tasks, the one that needs longest first | one ends | LATE, spec 8 |
+//! | `mantri` | tasks where one more attempt saves machine time | every few minutes | Mantri, \[D\] §10 |
+//! | `dolly` | all tasks of small jobs, from their start | one ends | Dolly, \[D\] §10 |
+//! | `hopper` | late-ending tasks within the job's share | one ends | Hopper, spec 8 |
+//! | `chronos-clone` | all tasks, from their start | τ_kill | Chronos, spec 8 |
+//! | `chronos-s-restart` | stragglers at τ_est, from zero | τ_kill | Chronos, spec 8 |
+//! | `chronos-s-resume`, `srquant` | stragglers at τ_est, resumed, for the original | τ_kill | \[L\] Algorithm 1 |
+//! | `laser` | the same, by predictions | τ_kill | \[L\] Algorithm 2 |
+//! | `shed` | all tasks of a job alike, at each arrival | next arrival | \[S\] Algorithm 1 |
+//! | `shed-plus` | stragglers, every θ | next run | \[S+\] Algorithm 1 |
+//! | `s-resume-event` | late tasks, at once | all attempts are seen | policy notes |
+//! | `sca` | all tasks of new jobs while there is room | one ends | SCA/ESE P2 |
+//! | `ese` | tasks far beyond the mean; small new jobs | one ends | SCA/ESE Algorithm 2 |
+//! | `dollymp` | all tasks, by level, with what is left | one ends | \[D\] Algorithm 2 |
+//!
+//! For all of them first attempts go before clones, a clone makes way for a waiting first attempt,
+//! and the first attempt to end wins: these are rules of the product, not of the papers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,6 +39,8 @@ mod chronos_s_restart;
 mod chronos_s_resume;
 mod clones;
 mod dolly;
+mod dollymp;
+mod ese;
 mod given;
 mod hadoop_ns;
 mod hadoop_s;
@@ -29,6 +54,7 @@ mod order;
 mod params;
 mod redundancy;
 mod s_resume_event;
+mod sca;
 mod shed;
 mod shed_plus;
 mod srquant;
@@ -38,6 +64,8 @@ pub use chronos_clone::ChronosClone;
 pub use chronos_s_restart::ChronosSRestart;
 pub use chronos_s_resume::ChronosSResume;
 pub use dolly::Dolly;
+pub use dollymp::DollyMp;
+pub use ese::Ese;
 pub use given::GivenLaw;
 pub use hadoop_s::HadoopS;
 pub use hopper::Hopper;
@@ -48,8 +76,9 @@ pub use mantri::Mantri;
 pub use order::Order;
 pub use params::ParsePolicyError;
 pub use s_resume_event::SResumeEvent;
+pub use sca::Sca;
 pub use shed::Shed;
-pub use shed_plus::{Mode, ShedPlus};
+pub use shed_plus::{Mode, ShedPlus, Utility};
 pub use srquant::SrQuant;
 
 use params::{Parsed, Setting};
@@ -202,6 +231,12 @@ registry! {
     SrQuant(SrQuant),
     /// The same, by predictions.
     Laser(Laser),
+    /// All tasks of new jobs while there is room for all, by a convex programme.
+    Sca(Sca),
+    /// Tasks that need long beyond the mean, and all tasks of small new jobs.
+    Ese(Ese),
+    /// All tasks with what first attempts leave, small jobs first.
+    DollyMp(DollyMp),
     /// All tasks of a job alike, the lowest PoCD first, at each arrival.
     Shed(Shed),
     /// Stragglers, by the Shed+ optimizer.

@@ -15,13 +15,41 @@ pub enum Order {
     EarliestDeadline,
     /// First submitted first.
     Fifo,
+    /// The queue with the least used share first, in it first submitted first: one queue per
+    /// tenant, all with equal shares and no upper bound.
+    Capacity,
+    /// Dominant resource fairness: the job with the least dominant share first.
+    Drf,
+    /// Jobs that fit what is free and have little work left first.
+    Tetris,
+    /// DRF, and what jobs give back because of the slack of a phase to the shortest. Jobs here
+    /// have one phase, which has none: nothing is given back, and the order is that of DRF.
+    Carbyne,
+    /// Least remaining time first: the mean time of a task.
+    Srpt,
+    /// Least volume first: remaining tasks times their mean time times their dominant share.
+    Svf,
+    /// DollyMP: lowest level of Algorithm 1 first (ρ = 1.5, slots of 5 s), within it the best fit.
+    DollyMp,
 }
 
 impl Order {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::LeastSlack, Self::EarliestDeadline, Self::Fifo];
+    pub const ALL: [Self; 10] = [
+        Self::LeastSlack,
+        Self::EarliestDeadline,
+        Self::Fifo,
+        Self::Capacity,
+        Self::Drf,
+        Self::Tetris,
+        Self::Carbyne,
+        Self::Srpt,
+        Self::Svf,
+        Self::DollyMp,
+    ];
 
-    pub(super) const HELP: &'static str = "lst, edf or fifo";
+    pub(super) const HELP: &'static str =
+        "lst, edf, fifo, capacity, drf, tetris, carbyne, srpt, svf or dollymp";
 
     /// The name in settings.
     #[must_use]
@@ -30,6 +58,13 @@ impl Order {
             Self::LeastSlack => "lst",
             Self::EarliestDeadline => "edf",
             Self::Fifo => "fifo",
+            Self::Capacity => "capacity",
+            Self::Drf => "drf",
+            Self::Tetris => "tetris",
+            Self::Carbyne => "carbyne",
+            Self::Srpt => "srpt",
+            Self::Svf => "svf",
+            Self::DollyMp => "dollymp",
         }
     }
 }

@@ -4,9 +4,11 @@
 
 use crate::decide::{AttemptEstimate, JobState, Pass};
 use crate::estimate::progress::optimization_interval;
+use crate::optimize::alpha_fair::{Stride, alloc_alpha_fair};
 use crate::optimize::greedy::{
     self, GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, alloc_task,
 };
+use crate::optimize::room::Room;
 use crate::plan::{LaunchReason, RefusalReason};
 use crate::policy::Speculate;
 use crate::policy::clones::{Ask, CloneJob, CloneTask, Heeds, MODES, Odds, clone_job, grant};
@@ -38,6 +40,8 @@ pub struct ShedPlus {
     pub miss_target: f64,
     /// How clones are shared out.
     pub mode: Mode,
+    /// Which sum over the jobs is maximised, instead of what `mode` says.
+    pub utility: Utility,
     /// Whether a task of which no attempt has reported is judged by its age (spec 7.1), and may
     /// so be a straggler. Off: as printed, it is none until it reports.
     pub silent: bool,
@@ -67,6 +71,7 @@ impl Default for ShedPlus {
             max_clones: 5,
             miss_target: 0.01,
             mode: Mode::Guarded,
+            utility: Utility::ByMode,
             silent: true,
             keep: true,
             straggler_miss: 0.15,
@@ -114,6 +119,40 @@ word!(
     ]
 );
 
+/// The α-fair utility of [S+] (10): jobs that are hopeless are left out of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Utility {
+    /// What the mode says.
+    ByMode,
+    /// α = 0: the sum of PoCDs, the share of jobs in time.
+    Sum,
+    /// α = 1: the sum of their logarithms.
+    Proportional,
+    /// α = ∞: the lowest.
+    MaxMin,
+}
+
+word!(
+    Utility,
+    [
+        Utility::ByMode => "by_mode",
+        Utility::Sum => "sum",
+        Utility::Proportional => "proportional",
+        Utility::MaxMin => "maxmin",
+    ]
+);
+
+impl Utility {
+    fn alpha(self) -> Option<f64> {
+        match self {
+            Self::ByMode => None,
+            Self::Sum => Some(0.0),
+            Self::Proportional => Some(1.0),
+            Self::MaxMin => Some(f64::INFINITY),
+        }
+    }
+}
+
 impl Speculate for ShedPlus {
     fn name(&self) -> &'static str {
         "shed-plus"
@@ -126,6 +165,7 @@ impl Speculate for ShedPlus {
             Setting::whole("max_clones", &mut self.max_clones, 0, 20),
             Setting::number("miss_target", &mut self.miss_target, 0.0, 1.0),
             Setting::word("mode", &mut self.mode),
+            Setting::word("utility", &mut self.utility),
             Setting::switch("silent", &mut self.silent),
             Setting::switch("keep", &mut self.keep),
             Setting::number("straggler_miss", &mut self.straggler_miss, 0.0, 1.0),
@@ -238,9 +278,9 @@ fn is_loser(attempt: &AttemptEstimate, kept: &AttemptEstimate, in_time: bool, gr
 /// Clones for the stragglers of the jobs that are due, from what is left after admission.
 fn launch_clones(pass: &mut Pass<'_>, plus: &ShedPlus) {
     let ask = Ask {
-        heeds: match plus.mode {
-            Mode::Paper => Heeds::Deadline,
-            Mode::Guarded | Mode::MaxMin | Mode::Marginal => Heeds::Chance,
+        heeds: match (plus.mode, plus.utility) {
+            (Mode::Paper, Utility::ByMode) => Heeds::Deadline,
+            _ => Heeds::Chance,
         },
         // On a slow node a clone would be late too, and take cpu from those that already are.
         fast_nodes_only: plus.mode != Mode::Paper,
@@ -309,7 +349,13 @@ fn share_out(pass: &mut Pass<'_>, mut jobs: Vec<CloneJob>, plus: &ShedPlus) {
         kappa: i64::from(kappa),
         jobs: jobs.iter().map(|job| greedy_job(job, plus)).collect(),
     };
-    let outcome = alloc_task(&input, plus.mode.greedy());
+    let outcome = match plus.utility.alpha() {
+        None => alloc_task(&input, plus.mode.greedy()),
+        Some(alpha) => {
+            let room = Room::slots(input.kappa);
+            alloc_alpha_fair(&input.jobs, room, alpha, Stride::default())
+        }
+    };
     for step in &outcome.steps {
         if let Some(job) = jobs.get_mut(step.job) {
             grant(pass, job, step.task, straggler);

@@ -189,7 +189,8 @@ impl Engine<'_> {
     fn observes(&self) -> bool {
         use shed_core::policy::{Order, Speculation};
         let policy = &self.settings.policy;
-        policy.speculation != Speculation::HadoopNs || policy.order == Order::LeastSlack
+        let by_key = matches!(policy.order, Order::Fifo | Order::EarliestDeadline);
+        policy.speculation != Speculation::HadoopNs || !by_key
     }
 
     fn kill(&mut self, id: u32, kill: &Kill) {

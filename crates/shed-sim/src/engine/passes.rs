@@ -50,7 +50,7 @@ impl Engine<'_> {
         let mut snapshot = std::mem::take(&mut self.planner.scratch);
         snapshot.nodes = self.room.nodes();
         let observes = !matches!(self.settings.policy.speculation, Speculation::HadoopNs)
-            || self.settings.policy.order == Order::LeastSlack;
+            || self.rank_changes();
         self.take_facts(&ids, &mut snapshot, observes);
         let memory = std::mem::take(&mut self.planner.memory);
         let policy = self.settings.policy.clone();
@@ -63,6 +63,12 @@ impl Engine<'_> {
         self.carry_out(&live, &plan.actions);
         self.wake_at(plan.report.next_pass);
         Ok(())
+    }
+
+    /// Whether what `decide` ranks jobs by changes with time and progress.
+    fn rank_changes(&self) -> bool {
+        let order = self.settings.policy.order;
+        !matches!(order, Order::Fifo | Order::EarliestDeadline)
     }
 
     fn decide(
@@ -179,7 +185,7 @@ impl Engine<'_> {
                 let deadline = job.deadline.map(|deadline| job.arrival.plus(deadline));
                 deadline.map_or(i64::MAX, |deadline| deadline.0)
             }
-            Order::LeastSlack => return None,
+            _ => return None,
         };
         Some((urgency, job.arrival, group.job, group.stage))
     }

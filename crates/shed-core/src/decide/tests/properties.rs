@@ -10,7 +10,7 @@ use crate::ids::{AttemptNumber, JobKey};
 use crate::memory::{JobMemory, Memory};
 use crate::plan::{Action, Plan};
 use crate::plan_check::plan_check;
-use crate::policy::{Mode, Order, Policy, ShedPlus, Speculation};
+use crate::policy::{Mode, Order, Policy, ShedPlus, Speculation, Utility};
 use crate::snapshot::{
     AttemptKind, AttemptState, Conclusion, JobSnapshot, KillKind, NodeIndex, Snapshot,
     SpeculationMode,
@@ -146,10 +146,17 @@ fn any_snapshot() -> impl Strategy<Value = Snapshot> {
 /// Shed+ in each mode, and every policy as it is by default.
 fn any_speculation() -> impl Strategy<Value = Speculation> {
     let mode = proptest::sample::select(Mode::ALL.to_vec());
-    let plus = (mode, 1..4u32, any::<bool>(), any::<bool>());
-    let plus = plus.prop_map(|(mode, max_clones, silent, keep)| {
+    let utility = proptest::sample::select(vec![
+        Utility::ByMode,
+        Utility::Sum,
+        Utility::Proportional,
+        Utility::MaxMin,
+    ]);
+    let plus = (mode, utility, 1..4u32, any::<bool>(), any::<bool>());
+    let plus = plus.prop_map(|(mode, utility, max_clones, silent, keep)| {
         Speculation::ShedPlus(ShedPlus {
             mode,
+            utility,
             max_clones,
             silent,
             keep,

@@ -10,7 +10,7 @@ use crate::snapshot::{KillKind, SpeculationMode};
 
 /// At 30 s, due at 160 s: tasks 0 to 4 have ended after 60 s each, tasks 5 and 6 will take 70 s,
 /// task 7 needs 252 s more.
-fn uneven() -> JobBuilder {
+pub(super) fn uneven() -> JobBuilder {
     let regular = |node| attempt(0).on(node).progress(0.4, 29.0);
     job("a")
         .tasks(8)
@@ -22,25 +22,25 @@ fn uneven() -> JobBuilder {
         .task(7, [slow()])
 }
 
-fn slow() -> AttemptBuilder {
+pub(super) fn slow() -> AttemptBuilder {
     attempt(0).on(2).progress(0.1, 29.0)
 }
 
-fn cluster() -> World {
+pub(super) fn cluster() -> World {
     world(30.0, 4, 4000)
 }
 
-fn decide_by(text: &str, world: World, memory: &Memory) -> (Plan, Memory) {
+pub(super) fn decide_by(text: &str, world: World, memory: &Memory) -> (Plan, Memory) {
     plan_of(&world.build(), memory, &text.parse::<Policy>().unwrap())
 }
 
 #[track_caller]
-fn check(text: &str, world: World, expected: &[&str]) {
+pub(super) fn check(text: &str, world: World, expected: &[&str]) {
     let (plan, _) = decide_by(text, world, &Memory::default());
     assert_eq!(brief(&plan), expected, "{text}");
 }
 
-fn findings(plan: &Plan) -> Vec<Finding> {
+pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
     let launches = plan
         .actions
         .iter()
@@ -56,7 +56,7 @@ fn findings(plan: &Plan) -> Vec<Finding> {
         .collect()
 }
 
-fn remembering(change: impl FnOnce(&mut SpeculationMemory)) -> Memory {
+pub(super) fn remembering(change: impl FnOnce(&mut SpeculationMemory)) -> Memory {
     let mut memory = Memory::default();
     let mut of_job = SpeculationMemory::default();
     change(&mut of_job);

@@ -1,0 +1,148 @@
+//! DollyMP ([D] Algorithm 2) about clones: what is left when no first attempt fits any more goes to
+//! second copies of tasks, then to third ones, always by the jobs' levels (Algorithm 1) and within
+//! a level by how well a job fits what is free. It knows no deadline, and its clones start from
+//! zero; the first to end wins. With `order=dollymp` first attempts go by the same levels.
+//!
+//! The paper matches tasks with servers one by one; launches here name no node, so that the fit is
+//! that with the cluster as a whole.
+
+use crate::decide::{JobState, Pass};
+use crate::plan::{Finding, RefusalReason};
+use crate::policy::Speculate;
+use crate::policy::clones::{
+    Ask, CloneJob, MODES, by_rule, clone_job_of_started, clone_jobs, grant,
+};
+use crate::policy::params::Setting;
+use crate::policy::trigger::in_every_pass;
+use crate::snapshot::SpeculationMode;
+use crate::time::Span;
+
+/// The parameters of DollyMP.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DollyMp {
+    /// K: the most clones of a task, its first attempt not counted.
+    pub max_clones: u32,
+    /// ρ: the weight of the standard deviation in a job's effective time.
+    pub rho: f64,
+    /// The unit of times in levels.
+    pub slot: Span,
+    /// The share of the cluster that clones may hold, each counted with its dominant share; 1: as
+    /// in the algorithm, which has no such bound.
+    pub clone_budget: f64,
+}
+
+impl Default for DollyMp {
+    fn default() -> Self {
+        Self {
+            max_clones: 2,
+            rho: 1.5,
+            slot: Span::from_seconds(5),
+            clone_budget: 1.0,
+        }
+    }
+}
+
+/// Room may come free without any event of a job.
+const LOOK: Span = Span::from_seconds(3);
+
+impl Speculate for DollyMp {
+    fn name(&self) -> &'static str {
+        "dollymp"
+    }
+
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        vec![
+            Setting::whole("max_clones", &mut self.max_clones, 0, 20),
+            Setting::number("rho", &mut self.rho, 0.0, 100.0),
+            Setting::seconds("slot", &mut self.slot, 0.001, 86400.0),
+            Setting::number("clone_budget", &mut self.clone_budget, 0.0, 1.0),
+        ]
+    }
+
+    fn max_clones(&self) -> u32 {
+        self.max_clones
+    }
+
+    fn before_admission(&self, pass: &mut Pass<'_>) {
+        in_every_pass(pass, LOOK);
+    }
+
+    fn after_admission(&self, pass: &mut Pass<'_>) {
+        let levels = pass.levels(self.rho, self.slot.seconds());
+        let mut held: f64 = 0.0;
+        for (position, state) in pass.jobs.iter().enumerate() {
+            let clones = state.clones_alive();
+            if clones > 0 {
+                held += clones as f64 * pass.capacity.dominant_share(position);
+            }
+        }
+        for mode in MODES {
+            let mut jobs = self.ranked(pass, mode, &levels);
+            for copies in 1..=self.max_clones {
+                for job in &mut jobs {
+                    held = self.clone_level(pass, job, copies, held);
+                }
+            }
+            for job in &mut jobs {
+                job.refuse_rest(pass, RefusalReason::Capacity);
+            }
+        }
+    }
+}
+
+impl DollyMp {
+    /// The jobs with tasks that may have a clone, the one to be served first first.
+    fn ranked(&self, pass: &mut Pass<'_>, mode: SpeculationMode, levels: &[u32]) -> Vec<CloneJob> {
+        let ask = Ask::blind(self.max_clones);
+        let mut jobs = clone_jobs(pass, mode, ask, |_, _, task| {
+            task.attempts.len() <= self.max_clones as usize
+        });
+        for position in pass.by_submission() {
+            jobs.extend(clone_job_of_started(pass, position, mode, ask));
+        }
+        let rank = |job: &CloneJob| {
+            let level = levels.get(job.position).copied().unwrap_or(u32::MAX);
+            (level, pass.capacity.alignment(job.position))
+        };
+        let name = |job: &CloneJob| {
+            let state = pass.jobs.get(job.position);
+            state.map(|JobState { job, .. }| (job.submitted, &job.key))
+        };
+        jobs.sort_by(|a, b| {
+            let ((level_a, fit_a), (level_b, fit_b)) = (rank(a), rank(b));
+            let by_level = level_a.cmp(&level_b);
+            let by_fit = by_level.then(fit_b.total_cmp(&fit_a));
+            by_fit.then_with(|| name(a).cmp(&name(b)))
+        });
+        jobs
+    }
+
+    /// One more copy for each task of the job with so many; what clones hold afterwards.
+    fn clone_level(
+        &self,
+        pass: &mut Pass<'_>,
+        job: &mut CloneJob,
+        copies: u32,
+        mut held: f64,
+    ) -> f64 {
+        let share = pass.capacity.dominant_share(job.position);
+        for at in 0..job.tasks.len() {
+            let has_so_many = job
+                .tasks
+                .get(at)
+                .is_some_and(|task| task.copies() == copies);
+            if !has_so_many || copies > job.max_clones {
+                continue;
+            }
+            if held + share > self.clone_budget {
+                job.refuse_rest(pass, RefusalReason::Budget);
+                break;
+            }
+            let finding = Finding::Copies { copies: copies + 1 };
+            if grant(pass, job, at, |odds| by_rule(finding, odds)) {
+                held += share;
+            }
+        }
+        held
+    }
+}

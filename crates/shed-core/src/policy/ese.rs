@@ -1,0 +1,155 @@
+//! ESE, enhanced speculative execution ([S] of DollyMP's specification, section 9): a task with one
+//! attempt that still needs more than σ mean times gets one more, the longest first; the tasks of
+//! small new jobs get, from their start, as many as a job's utility says. It knows no deadline, and
+//! its clones start from zero.
+//!
+//! The paper serves stragglers before first attempts; here first attempts always go first.
+
+use crate::decide::{JobState, Pass, TaskEstimate};
+use crate::estimate::speedup::fastest_mean;
+use crate::formulas::ese::{best_whole_copies, straggler_factor};
+use crate::formulas::sca::CloneJob;
+use crate::plan::Finding;
+use crate::policy::Speculate;
+use crate::policy::clones::{Ask, MODES, by_rule, clone_jobs, grant};
+use crate::policy::given::GivenLaw;
+use crate::policy::params::Setting;
+use crate::policy::redundancy::launch_copies;
+use crate::policy::sca::{new_jobs, slots_for};
+use crate::policy::trigger::in_every_pass;
+use crate::snapshot::SpeculationMode;
+use crate::time::Span;
+
+/// The parameters of ESE; the paper calls η and ξ tuned and gives no values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ese {
+    /// σ: how many mean times a straggler still needs; 0: σ* of each job's law, which saves most
+    /// machine time.
+    pub sigma: f64,
+    /// γ: the price of a machine second against a second of flow time.
+    pub gamma: f64,
+    /// η: a small job has fewer tasks than this times its equal share of the free slots …
+    pub eta: f64,
+    /// ξ: … and tasks that take less than this.
+    pub xi: Span,
+    /// r − 1: the most clones of a small job's task.
+    pub max_clones: u32,
+    /// From look to look.
+    pub interval: Span,
+    /// The law, if it is given.
+    pub law: GivenLaw,
+}
+
+impl Default for Ese {
+    fn default() -> Self {
+        Self {
+            sigma: 0.0,
+            gamma: 0.05,
+            eta: 1.0,
+            xi: Span::from_seconds(300),
+            max_clones: 7,
+            interval: Span::from_seconds(3),
+            law: GivenLaw::default(),
+        }
+    }
+}
+
+impl Speculate for Ese {
+    fn name(&self) -> &'static str {
+        "ese"
+    }
+
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        let mut settings = vec![
+            Setting::number("sigma", &mut self.sigma, 0.0, 1000.0),
+            Setting::number("gamma", &mut self.gamma, 0.0, 1000.0),
+            Setting::number("eta", &mut self.eta, 0.0, 1000.0),
+            Setting::seconds("xi", &mut self.xi, 0.0, 1e6),
+            Setting::whole("max_clones", &mut self.max_clones, 0, 20),
+            Setting::seconds("interval", &mut self.interval, 0.1, 3600.0),
+        ];
+        settings.extend(self.law.settings());
+        settings
+    }
+
+    fn max_clones(&self) -> u32 {
+        self.max_clones
+    }
+
+    fn before_admission(&self, pass: &mut Pass<'_>) {
+        in_every_pass(pass, self.interval);
+    }
+
+    fn after_admission(&self, pass: &mut Pass<'_>) {
+        for mode in MODES {
+            self.duplicate(pass, mode);
+        }
+        self.decide_for_new_jobs(pass);
+        let ask = Ask::blind(self.max_clones);
+        launch_copies(pass, ask, |state| state.remembered.copies);
+    }
+}
+
+impl Ese {
+    /// How many mean times the task still needs, if that is more than σ.
+    fn overdue(&self, state: &JobState<'_>, task: &TaskEstimate<'_>) -> Option<f64> {
+        let law = self.law.of(state)?;
+        let mean = fastest_mean(&law, 1.0);
+        let sigma = if self.sigma > 0.0 {
+            self.sigma
+        } else {
+            straggler_factor(law.beta)?
+        };
+        let times = task.kept()?.remaining? / mean;
+        (task.attempts.len() == 1 && times > sigma).then_some(times)
+    }
+
+    fn duplicate(&self, pass: &mut Pass<'_>, mode: SpeculationMode) {
+        let ask = Ask::blind(self.max_clones.min(1));
+        let mut jobs = clone_jobs(pass, mode, ask, |_, state, task| {
+            self.overdue(state, task).is_some()
+        });
+        let mut ranked = Vec::new();
+        for (at, job) in jobs.iter().enumerate() {
+            let mean = pass
+                .jobs
+                .get(job.position)
+                .and_then(|state| self.law.of(state));
+            let mean = mean.map_or(f64::INFINITY, |law| fastest_mean(&law, 1.0));
+            for (task, candidate) in job.tasks.iter().enumerate() {
+                let remaining = candidate.remaining.unwrap_or(0.0);
+                ranked.push((remaining, remaining / mean, at, task));
+            }
+        }
+        // Stable: of equals the earliest job's lowest index is first.
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+        for (_, times, at, task) in ranked {
+            if let Some(job) = jobs.get_mut(at) {
+                let finding = Finding::Overdue { times };
+                grant(pass, job, task, |odds| by_rule(finding, odds));
+            }
+        }
+    }
+
+    fn decide_for_new_jobs(&self, pass: &mut Pass<'_>) {
+        let new = new_jobs(pass, &self.law);
+        let slots = slots_for(pass, new.iter().map(|(at, _)| *at));
+        let share = slots as f64 / new.len().max(1) as f64;
+        for (at, law) in new {
+            let Some(state) = pass.jobs.get_mut(at) else {
+                continue;
+            };
+            let tasks = state.unfinished();
+            let fits = u32::try_from(slots / u64::from(tasks.max(1))).unwrap_or(u32::MAX);
+            let is_small =
+                f64::from(tasks) < self.eta * share && fastest_mean(&law, 1.0) < self.xi.seconds();
+            let most = self.max_clones.saturating_add(1).min(fits);
+            let copies = if is_small && most > 1 {
+                best_whole_copies(&CloneJob { id: 0, tasks, law }, self.gamma, most)
+            } else {
+                1
+            };
+            state.remembered.copies = Some(copies);
+        }
+    }
+}

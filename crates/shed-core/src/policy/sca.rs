@@ -1,0 +1,135 @@
+//! SCA, smart cloning ([S] of DollyMP's specification, section 8): when more slots are free than the
+//! new jobs have tasks, the convex programme P2 says how many copies each of their tasks gets from
+//! its start; else each gets one. It knows no deadline, and its clones start from zero.
+//!
+//! A job's law must be known for that: at its submission only if it is given. A job whose law
+//! becomes known while its attempts start up is decided about then.
+
+use crate::decide::{JobState, Pass};
+use crate::estimate::pareto::ParetoLaw;
+use crate::formulas::sca::{CloneJob, P2, round_copies, solve_relaxed};
+use crate::policy::Speculate;
+use crate::policy::clones::Ask;
+use crate::policy::given::GivenLaw;
+use crate::policy::keep::{is_young, start_up};
+use crate::policy::params::Setting;
+use crate::policy::redundancy::launch_copies;
+use crate::policy::trigger::in_every_pass;
+use crate::time::Span;
+
+/// The parameters of SCA.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sca {
+    /// γ: the price of a machine second against a second of flow time.
+    pub gamma: f64,
+    /// r − 1: the most clones of a task.
+    pub max_clones: u32,
+    /// The law, if it is given.
+    pub law: GivenLaw,
+}
+
+impl Default for Sca {
+    fn default() -> Self {
+        Self {
+            gamma: 0.05,
+            max_clones: 7,
+            law: GivenLaw::default(),
+        }
+    }
+}
+
+/// Clones that found no room are tried again that soon.
+const LOOK: Span = Span::from_seconds(3);
+
+impl Speculate for Sca {
+    fn name(&self) -> &'static str {
+        "sca"
+    }
+
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        let mut settings = vec![
+            Setting::number("gamma", &mut self.gamma, 0.0, 1000.0),
+            Setting::whole("max_clones", &mut self.max_clones, 0, 20),
+        ];
+        settings.extend(self.law.settings());
+        settings
+    }
+
+    fn max_clones(&self) -> u32 {
+        self.max_clones
+    }
+
+    fn before_admission(&self, pass: &mut Pass<'_>) {
+        in_every_pass(pass, LOOK);
+    }
+
+    fn after_admission(&self, pass: &mut Pass<'_>) {
+        self.decide_for_new_jobs(pass);
+        let ask = Ask::blind(self.max_clones);
+        launch_copies(pass, ask, |state| state.remembered.copies);
+    }
+}
+
+/// A job of which nothing but attempts that start up was ever seen, and that is not decided about:
+/// its position and law.
+pub(super) fn new_jobs(pass: &Pass<'_>, law: &GivenLaw) -> Vec<(usize, ParetoLaw)> {
+    let grace = start_up(pass);
+    let is_new = |state: &JobState<'_>| {
+        let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
+        let runs = !state.started.is_empty() || !state.estimate.tasks.is_empty();
+        let young = attempts.into_iter().all(|attempt| is_young(attempt, grace));
+        state.remembered.copies.is_none() && state.job.done.is_empty() && runs && young
+    };
+    let positions = pass.by_submission().into_iter();
+    let states = positions.filter_map(|at| Some((at, pass.jobs.get(at)?)));
+    states
+        .filter(|(_, state)| state.optimized && is_new(state))
+        .filter_map(|(at, state)| Some((at, law.of(state)?)))
+        .collect()
+}
+
+/// The slots that the new jobs may share: those that are free, and those of their first attempts.
+pub(super) fn slots_for(pass: &Pass<'_>, positions: impl Iterator<Item = usize>) -> u64 {
+    let (mut free, mut taken) = (0u64, 0u64);
+    for position in positions {
+        free = free.max(u64::from(pass.capacity.times_free(position)));
+        if let Some(state) = pass.jobs.get(position) {
+            taken += (state.started.len() + state.estimate.tasks.len()) as u64;
+        }
+    }
+    free.saturating_add(taken)
+}
+
+impl Sca {
+    fn decide_for_new_jobs(&self, pass: &mut Pass<'_>) {
+        let new = new_jobs(pass, &self.law);
+        if new.is_empty() {
+            return;
+        }
+        let p2 = P2 {
+            gamma: self.gamma,
+            machines: slots_for(pass, new.iter().map(|(at, _)| *at)),
+            copies_max: self.max_clones.saturating_add(1),
+        };
+        let jobs: Vec<CloneJob> = new
+            .iter()
+            .zip(0..)
+            .filter_map(|(&(at, law), id)| {
+                let tasks = pass.jobs.get(at)?.unfinished();
+                Some(CloneJob { id, tasks, law })
+            })
+            .collect();
+        let tasks: u64 = jobs.iter().map(|job| u64::from(job.tasks)).sum();
+        // Strictly more slots than tasks, as printed.
+        let relaxed = (tasks < p2.machines).then(|| solve_relaxed(&jobs, &p2));
+        let copies = match relaxed {
+            Some(Ok(relaxed)) => round_copies(&jobs, &p2, &relaxed),
+            _ => vec![1; new.len()],
+        };
+        for ((at, _), copies) in new.into_iter().zip(copies) {
+            if let Some(state) = pass.jobs.get_mut(at) {
+                state.remembered.copies = Some(copies);
+            }
+        }
+    }
+}
