@@ -7,7 +7,9 @@
 //! - [`optimize`]: who gets the room that is left for clones.
 //! - [`formulas`]: the papers' formulas and scheduling rounds, each on its own.
 //! - [`plan`]: the actions and the report that explains them.
+//! - [`explain`]: a plan's words and numbers for one job.
 //! - [`plan_check`]: what must hold of any plan.
+//! - [`validate`]: what no snapshot may hold.
 //! - [`policy`]: what the operator's user may choose; Shed+ on live jobs.
 //!
 //! No Kubernetes, no async, no clock, no files, no environment, no logging, no hash order, and
@@ -16,6 +18,7 @@
 pub mod capacity;
 pub mod decide;
 pub mod estimate;
+pub mod explain;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 pub mod formulas;
@@ -30,3 +33,4 @@ pub mod resources;
 pub mod settle;
 pub mod snapshot;
 pub mod time;
+pub mod validate;
