@@ -28,7 +28,7 @@ pub struct Memory {
 pub struct NodeSlowness {
     /// Mean ln(time of an attempt there over the median of its job).
     pub ln_ratio: f64,
-    /// How much work that rests on, in tasks.
+    /// How many attempts that rests on.
     pub weight: f64,
     /// When.
     pub seen: Instant,

@@ -108,12 +108,13 @@ impl AttemptEstimate {
     }
 
     /// Weighs its own total against that of its job's median attempt, times its node's usual
-    /// slowness: as geometric means, by what each rests on in tasks.
+    /// slowness: as geometric means, by what each rests on in tasks. Time that has passed tells
+    /// as much as work that was done: little work in much time is the mark of a straggler.
     fn shrink(&mut self, median: f64, ln_node: f64, prior: f64) {
         let (Some(total), Some(remaining)) = (self.total, self.remaining) else {
             return;
         };
-        let own = self.own_progress();
+        let own = self.own_progress().max(self.age / median);
         let surplus = libm::log(total / median) - ln_node;
         let factor = libm::exp(-surplus * prior / (own + prior));
         if factor.is_finite() {

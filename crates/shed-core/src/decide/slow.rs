@@ -16,19 +16,26 @@ const LN_SLOW: f64 = 0.405_465_108_108_164_4;
 /// weighs for every pod.
 const SLOW_MAX: usize = 10;
 
-/// How much speaks for a node being as fast as others before anything is heard of it, in tasks.
-/// A first report that claims four times the usual time is believed from 2 % of a task on.
-const PRIOR_WEIGHT: f64 = 0.05;
+/// How much speaks for a node being as fast as others before anything is heard of it, in
+/// witnesses. A task can be slow by itself: one witness never convicts its node, two that take
+/// twice the usual time do.
+const PRIOR_WEIGHT: f64 = 2.5;
 
-/// What attempts of one node say counts as one task at most: they share what slows them.
-const WEIGHT_MAX: f64 = 1.0;
+/// An attempt that has done so much of a task itself is a whole witness.
+const WITNESS: f64 = 0.1;
+
+/// More than four times the usual time says no more about a node than four times.
+const LN_RATIO_MAX: f64 = 1.386_294_361_119_890_6;
+
+/// More witnesses than so many say no more: they share what slows them.
+const WEIGHT_MAX: f64 = 4.0;
 
 /// What was seen loses half its weight in that time. Once a slow node's attempts are pruned
 /// nothing runs there that could tell, and it looks as free as a healthy one.
-const HALF_LIFE: Span = Span::from_seconds(60);
+const HALF_LIFE: Span = Span::from_seconds(120);
 
 /// A belief with less weight is forgotten.
-const WEIGHT_MIN: f64 = 0.01;
+const WEIGHT_MIN: f64 = 0.1;
 
 /// What is believed about nodes.
 pub(super) struct Beliefs {
@@ -47,17 +54,22 @@ pub(super) fn beliefs(snapshot: &Snapshot, jobs: &[JobState<'_>], memory: &Memor
     let mut remembered = BTreeMap::new();
     let evidence = evidence(snapshot.nodes.len(), jobs);
     for (position, (node, seen)) in snapshot.nodes.iter().zip(evidence).enumerate() {
+        // The stronger of the two stands, so that a first report from a node that was seen slow
+        // for long does not clear it; both together would count the same attempts twice.
         let past = memory.slow_node(&node.name);
         let past_weight = past.map_or(0.0, |past| weight_left(past, snapshot));
-        let past_sum = past.map_or(0.0, |past| past.ln_ratio * past_weight);
-        let belief = (seen.sum + past_sum) / (seen.weight + past_weight + PRIOR_WEIGHT);
+        let (ln_ratio, weight) = match past {
+            Some(past) if past_weight > seen.weight => (past.ln_ratio, past_weight),
+            _ if seen.weight > 0.0 => (seen.sum / seen.weight, seen.weight),
+            _ => (0.0, 0.0),
+        };
+        let belief = ln_ratio * weight / (weight + PRIOR_WEIGHT);
         ln_ratios.push(belief);
         if belief > LN_SLOW {
             slow.push((belief, NodeIndex(position)));
         }
-        // The stronger of the two stands, so that a first report from a node that was seen slow
-        // for long does not clear it; a node that was fast is not remembered, so that one
-        // that turns slow is noticed as soon as any other.
+        // A node that was fast is not remembered, so that one that turns slow is noticed as soon
+        // as any other.
         let now = NodeSlowness {
             ln_ratio: seen.sum / seen.weight,
             weight: seen.weight,
@@ -93,7 +105,7 @@ fn weight_left(past: &NodeSlowness, snapshot: &Snapshot) -> f64 {
 struct Evidence {
     /// Σ weight · ln(an attempt's time over the median of its job).
     sum: f64,
-    /// In tasks: each attempt counts as much as it has done itself.
+    /// In witnesses.
     weight: f64,
 }
 
@@ -120,9 +132,11 @@ fn evidence(nodes: usize, jobs: &[JobState<'_>]) -> Vec<Evidence> {
         let Some(median) = state.estimate.median_total(state.job) else {
             continue;
         };
-        for (total, weight, node) in reporting {
+        for (total, progress, node) in reporting {
+            let weight = (progress / WITNESS).min(1.0);
             if let Some(evidence) = node.and_then(|node| all.get_mut(node.0)) {
-                evidence.sum += weight * libm::log(total / median);
+                let ln_ratio = libm::log(total / median).clamp(-LN_RATIO_MAX, LN_RATIO_MAX);
+                evidence.sum += weight * ln_ratio;
                 evidence.weight += weight;
             }
         }

@@ -22,6 +22,12 @@ fn straggling() -> JobBuilder {
         .task(3, [attempt(0).on(3).progress(0.1, 29.0)])
 }
 
+/// The same with a second slow task on node 3: two witnesses convict it.
+fn slow_node() -> JobBuilder {
+    let slow = attempt(0).on(3).progress(0.1, 29.0);
+    straggling().tasks(5).task(4, [slow])
+}
+
 /// Room for `slots` more attempts than the four of `straggling`, spread over four nodes, and last
 /// of all on node 3, where a clone would join the straggler.
 fn cluster(slots: usize) -> World {
@@ -158,17 +164,17 @@ fn a_retry_keeps_off_nodes_that_were_seen_slow_and_a_first_attempt_is_not_steere
         let world = world(30.0, 4, 4000).others(0, 2000);
         world.others(1, 2000).others(2, 2000)
     };
-    let next = straggling().tasks(5).max_clones(0).deadline_in(600.0);
+    let next = slow_node().tasks(6).max_clones(0).deadline_in(600.0);
     let launched = plan(cluster().job(next));
-    assert_eq!(brief(&launched), ["a: original 4"]);
+    assert_eq!(brief(&launched), ["a: original 5"]);
     assert!(launches(&launched)[0].avoid.is_empty());
-    let again = straggling()
-        .tasks(5)
+    let again = slow_node()
+        .tasks(6)
         .max_clones(0)
         .deadline_in(600.0)
-        .task(4, []);
+        .task(5, []);
     let launched = plan(cluster().job(again));
-    assert_eq!(brief(&launched), ["a: retry 4"]);
+    assert_eq!(brief(&launched), ["a: retry 5"]);
     assert_eq!(launches(&launched)[0].avoid, [NodeName::from("node-3")]);
 }
 
@@ -377,12 +383,16 @@ fn a_clone_goes_to_the_siblings_node_only_if_no_other_has_room() {
 }
 
 #[test]
-fn a_clone_does_not_join_its_sibling_on_a_slow_node() {
-    let eligible = straggling().with(|job| job.eligible_nodes = [0, 3].map(NodeIndex).into());
-    let plan = plan(world(30.0, 4, 4000).others(0, 3000).job(eligible));
+fn no_clone_goes_to_a_node_believed_slow() {
+    let eligible = slow_node().with(|job| job.eligible_nodes = [0, 3].map(NodeIndex).into());
+    // One slot is left, and it is there.
+    let plan = plan(world(30.0, 4, 5000).others(0, 4000).job(eligible));
     assert_eq!(brief(&plan), [""; 0]);
-    let (task, why) = (crate::ids::TaskIndex(3), RefusalReason::NoNode);
-    assert_eq!(report(&plan, "a").refusals, [Refusal { task, why }]);
+    let first = Refusal {
+        task: crate::ids::TaskIndex(3),
+        why: RefusalReason::NoNode,
+    };
+    assert_eq!(report(&plan, "a").refusals[0], first);
 }
 
 #[test]
@@ -580,11 +590,11 @@ fn a_slow_node_is_remembered_when_nothing_runs_there_any_more() {
 
 #[test]
 fn a_first_report_does_not_clear_a_node_that_was_seen_slow_but_much_work_does() {
-    let (memory, _) = node_3_seen_slow(cluster(12).job(straggling()), &Memory::default());
+    let (memory, _) = node_3_seen_slow(cluster(12).job(slow_node()), &Memory::default());
     // Node 3 now does as well as the others.
     let even = |progress: f64| {
-        let job = (0..4).fold(job("b").submitted(30.0).deadline_in(160.0), |job, task| {
-            let number = task as usize;
+        let job = (0..8).fold(job("b").submitted(30.0).deadline_in(160.0), |job, task| {
+            let number = task as usize % 4;
             job.task(
                 task,
                 [attempt(0)
@@ -645,23 +655,26 @@ fn little_progress_says_little_about_a_rate() {
         let end = report(&plan, "a").estimated_completion.unwrap();
         end.since(at(10.0)).seconds()
     };
-    // 2 % of a task say that it is 20 times as slow, and so does its node's only attempt.
+    // After two fifths of a usual task's time 2 % say that it is 20 times as slow.
     let raw = remaining("shed-plus{rate_prior=0}", one_behind(0.02));
     assert!((raw - 441.0).abs() < 0.1, "{raw}");
     let shrunk = remaining("shed-plus", one_behind(0.02));
-    assert!((50.0..150.0).contains(&shrunk), "{shrunk}");
-    // The more it shows, the nearer to its own rate.
+    assert!(
+        shrunk > 0.2 * raw && shrunk < 0.7 * raw,
+        "{shrunk} of {raw}"
+    );
+    // The nearer to what is usual, the less it is moved.
     let (raw, shrunk) = (
         remaining("shed-plus{rate_prior=0}", one_behind(0.2)),
         remaining("shed-plus", one_behind(0.2)),
     );
-    assert!(shrunk > 0.9 * raw && shrunk < raw, "{shrunk} of {raw}");
+    assert!(shrunk > 0.7 * raw && shrunk < raw, "{shrunk} of {raw}");
 }
 
 #[test]
 fn a_task_that_may_miss_is_a_straggler_although_it_is_expected_in_time() {
-    // It needs 36 s more of the 40 that are left.
-    let tight = || one_behind(0.2).deadline_in(50.0);
+    // It is expected to need 29 s more of the 31 that are left.
+    let tight = || one_behind(0.2).deadline_in(41.0);
     let clones = |text: &str| {
         let policy = Policy {
             speculation: text.parse().unwrap(),
