@@ -91,10 +91,17 @@ bring_up() {
     eval "$("$cluster" env)"
 }
 
-# On fake nodes no container runs, the operator's neither.
+# On fake nodes no container runs, the operator's neither. An answer that names no node is none:
+# a cluster that is just coming up must not pass for one without real nodes.
 has_fake_nodes_only() {
-    local mark='{range .items[*]}{.metadata.annotations.kwok\.x-k8s\.io/node}{"\n"}{end}'
-    ! kubectl get nodes -o jsonpath="$mark" | grep -qx ''
+    local mark='{range .items[*]}node {.metadata.annotations.kwok\.x-k8s\.io/node}{"\n"}{end}'
+    local nodes='' try
+    for try in {1..30}; do
+        nodes=$(kubectl get nodes -o jsonpath="$mark") && [ -n "$nodes" ] && break
+        [ "$try" -lt 30 ] || { say "the cluster names no node"; exit 1; }
+        sleep 1 # poll
+    done
+    ! grep -qx 'node ' <<<"$nodes"
 }
 
 start_on_this_machine() {
