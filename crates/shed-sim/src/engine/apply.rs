@@ -85,6 +85,10 @@ impl Engine<'_> {
             report_error(settings, which),
         ));
         truth.slots.push(slot);
+        if entry.attempts.is_empty() {
+            // Most tasks have one attempt; the default would make room for four.
+            entry.attempts.reserve_exact(1);
+        }
         entry.attempts.push(AttemptSnapshot {
             number: AttemptNumber(number),
             kind: launch.kind,
@@ -98,20 +102,27 @@ impl Engine<'_> {
             progress: None,
             checkpoint: None,
         });
+        let is_first = group.held == 0;
         if let Some(facts) = &mut group.facts {
             facts.launched_before = true;
         }
         group.held += 1;
+        self.attempts.get_mut(slot).position = group.position(launch.task).unwrap_or(0);
         if launch.kind == AttemptKind::Clone {
             group.clones += 1;
             self.planner.clones += 1;
+            self.planner.rivals = true;
             self.totals.clones += 1;
         } else {
             group.waiting = group.waiting.saturating_sub(1);
-            self.note_waiting(id);
+            if group.waiting == 0 {
+                self.note_waiting(id);
+            }
         }
         self.totals.attempts += 1;
-        self.stir(id);
+        if is_first {
+            self.stir(id);
+        }
         if !self.place(slot, &launch.avoid) {
             self.unplaced.push(self.attempts.name(slot));
         }
@@ -165,8 +176,9 @@ impl Engine<'_> {
         attempt.start(now, speed);
         let (ends, _) = attempt.end();
         let (id, task, number) = (attempt.group, attempt.task, attempt.number);
-        let launched = attempt.launched;
+        let (launched, position) = (attempt.launched, attempt.position);
         let group = &mut self.groups[id as usize];
+        group.look_at(position);
         let first_report = group.reports.map(|times| now.plus(times.first));
         if let Some(facts) = group.attempt_mut(task, number) {
             facts.state = AttemptState::Running;
@@ -233,10 +245,14 @@ impl Engine<'_> {
         let (id, task, number) = (attempt.group, attempt.task, attempt.number);
         let (node, is_clone) = (attempt.node, attempt.kind == AttemptKind::Clone);
         let held = now.since(attempt.placed).0;
-        let times = self.groups[id as usize].reports;
+        let position = attempt.position;
+        let resumes = self.settings.resuming != Resuming::Scratch;
+        let times = self.groups[id as usize].reports.filter(|_| resumes);
         let known = times.and_then(|times| self.attempts.get(slot).reported(now, times));
         let checkpoint = known.map(|(_, reached)| self.checkpoint(slot, reached));
         let group = &mut self.groups[id as usize];
+        group.look_at(position);
+        self.planner.rivals |= group.clones > 0;
         group.held -= 1;
         if is_clone {
             group.clones -= 1;
@@ -256,7 +272,9 @@ impl Engine<'_> {
             if let Some(progress) = checkpoint {
                 keep_best(&mut entry.resume_point, progress, text);
             }
-            truth.segments.push((begin, reached));
+            if resumes {
+                truth.segments.push((begin, reached));
+            }
         }
         let failed = !matches!(state, AttemptState::Succeeded { .. });
         if failed
@@ -267,7 +285,6 @@ impl Engine<'_> {
             self.wait_again(id);
         }
         self.dirty.push((id, task));
-        self.stir(id);
         self.changed = true;
         if !self.unplaced.is_empty() {
             self.place_waiting();
@@ -333,6 +350,7 @@ impl Engine<'_> {
     fn wait_again(&mut self, id: u32) {
         self.groups[id as usize].waiting += 1;
         self.planner.retries = true;
+        self.planner.rivals = true;
         self.planner.ahead.clear();
         self.note_waiting(id);
         self.changed = true;
@@ -364,6 +382,7 @@ impl Engine<'_> {
             .is_some_and(|facts| facts.phase == JobPhase::Active);
         if group.waiting > 0 && active {
             if self.planner.waiting.insert((rank, id)) {
+                self.planner.rivals = true;
                 // Whoever comes before those that were planned for changes the order.
                 let last = self
                     .planner

@@ -14,6 +14,8 @@ pub(super) struct Attempt {
     pub(super) group: u32,
     pub(super) task: u32,
     pub(super) number: u32,
+    /// Where its task's entry was when it was launched.
+    pub(super) position: usize,
     pub(super) kind: AttemptKind,
     pub(super) node: Option<u32>,
     pub(super) launched: Instant,
@@ -60,6 +62,7 @@ impl Attempt {
             group,
             task,
             number,
+            position: 0,
             kind,
             node: None,
             launched,

@@ -1,6 +1,7 @@
 //! One stage of one job, which to the core is a job: the facts about it as the operator's ledger
 //! and stores would show them, and beside them what only the simulator knows.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use shed_core::ids::{AttemptNumber, TaskIndex};
@@ -32,6 +33,8 @@ pub(super) struct Group {
     pub(super) facts: Option<JobSnapshot>,
     /// In step with `facts.tasks`.
     pub(super) truths: Vec<TaskTruth>,
+    /// Where the last task was found: an event looks for its task several times.
+    hint: Cell<usize>,
     /// How many entries say nothing any more.
     stale: usize,
     /// Tasks that have not ended and have no live attempt.
@@ -70,6 +73,7 @@ impl Group {
             waiting: facts.rules.completions,
             facts: Some(facts),
             truths: Vec::new(),
+            hint: Cell::new(0),
             stale: 0,
             held: 0,
             clones: 0,
@@ -85,17 +89,38 @@ impl Group {
     /// Position of the task's entry.
     pub(super) fn position(&self, task: TaskIndex) -> Option<usize> {
         let tasks = &self.facts.as_ref()?.tasks;
-        tasks.binary_search_by_key(&task, |entry| entry.index).ok()
+        let hint = self.hint.get();
+        if tasks.get(hint).is_some_and(|entry| entry.index == task) {
+            return Some(hint);
+        }
+        let found = tasks
+            .binary_search_by_key(&task, |entry| entry.index)
+            .ok()?;
+        self.hint.set(found);
+        Some(found)
+    }
+
+    /// Where the task's entry was when it was last looked for; wrong guesses cost nothing but
+    /// time.
+    pub(super) fn look_at(&self, position: usize) {
+        self.hint.set(position);
     }
 
     /// The task's entry and truth, made if there is none.
     pub(super) fn entry(&mut self, task: TaskIndex) -> Option<(&mut TaskSnapshot, &mut TaskTruth)> {
+        let found = self.position(task);
         let tasks = &mut self.facts.as_mut()?.tasks;
-        let at = tasks.partition_point(|entry| entry.index < task);
-        if tasks.get(at).is_none_or(|entry| entry.index != task) {
+        let at = found.unwrap_or_else(|| {
+            // Tasks are launched in ascending order, mostly.
+            let at = match tasks.last() {
+                Some(last) if last.index > task => tasks.partition_point(|e| e.index < task),
+                _ => tasks.len(),
+            };
             tasks.insert(at, untouched(task));
             self.truths.insert(at, TaskTruth::default());
-        }
+            self.hint.set(at);
+            at
+        });
         Some((&mut tasks[at], &mut self.truths[at]))
     }
 
@@ -172,7 +197,8 @@ impl Group {
     }
 }
 
-fn untouched(index: TaskIndex) -> TaskSnapshot {
+/// An entry that says nothing yet.
+pub(super) fn untouched(index: TaskIndex) -> TaskSnapshot {
     TaskSnapshot {
         index,
         winner: None,

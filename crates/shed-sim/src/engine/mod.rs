@@ -24,7 +24,7 @@ use shed_core::policy::{Order, Speculation};
 use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{
     AttemptState, Idempotency, JobPhase, JobRules, JobSnapshot, NodeIndex, Resume, Snapshot,
-    SpeculationMode,
+    SpeculationMode, TaskSnapshot,
 };
 use shed_core::time::{Instant, Span};
 
@@ -110,6 +110,8 @@ pub struct Engine<'a> {
     totals: Totals,
     /// Tasks with facts that `settle` has not seen.
     dirty: Vec<(u32, u32)>,
+    /// Where tasks lie while they are settled; kept for its room.
+    few: Vec<TaskSnapshot>,
     /// Groups that `settle` must look at as a whole.
     dirty_groups: Vec<u32>,
     /// Attempts that no node had room for, in the order of their launch.
@@ -136,6 +138,8 @@ struct Planner {
     retries: bool,
     /// Live clones in the whole cluster.
     clones: u32,
+    /// Something happened since evictions for waiting first attempts were last looked at.
+    rivals: bool,
     overhead_total: i64,
     overhead_count: i64,
     scratch: Snapshot,
@@ -204,6 +208,7 @@ impl<'a> Engine<'a> {
             outcomes: Vec::with_capacity(trace.jobs.len()),
             totals: Totals::default(),
             dirty: Vec::new(),
+            few: Vec::new(),
             dirty_groups: Vec::new(),
             unplaced: Vec::new(),
             changed: false,
@@ -217,6 +222,7 @@ impl<'a> Engine<'a> {
                 wake_at: None,
                 retries: false,
                 clones: 0,
+                rivals: false,
                 overhead_total: 0,
                 overhead_count: 0,
                 scratch: Snapshot::default(),
@@ -394,8 +400,8 @@ impl<'a> Engine<'a> {
         let attempt = self.attempts.get(slot);
         self.planner.overhead_total += self.now.since(attempt.launched).0;
         self.planner.overhead_count += 1;
-        let group = attempt.group;
-        self.stir(group);
+        let has_clones = self.groups[attempt.group as usize].clones > 0;
+        self.planner.rivals |= has_clones;
         self.changed = true;
     }
 

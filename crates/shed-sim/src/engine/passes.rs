@@ -9,12 +9,13 @@
 //!   asked for many at once, on the foremost waiting jobs alone, and the launches are carried out
 //!   one by one as slots become free, until something changes the order.
 //! - **Jobs without anything due.** The optimizer prunes and clones only for jobs that it runs
-//!   for. A job that it has run for is due when the report said; one that it has not run for yet
-//!   is looked at when something happens to it, and when the report said. (The operator looks
-//!   at the latter at every event of any job; it may see them reach ξ a little earlier.)
+//!   for, and each pass says when it wants to look at its jobs again: that is when they are looked
+//!   at. While a job's progress is below ξ the policy asks for a look every θ. (The operator also
+//!   looks at every event of any job, and may see a job reach ξ up to θ earlier.) A job past its
+//!   deadline without clones gets nothing any more, and is not looked at.
 //! - **Capacity.** What jobs outside the snapshot hold is used by others.
 //!
-//! Tests compare scoped with full passes action by action.
+//! Tests compare scoped with full passes: action by action without clones, by their results with.
 
 use shed_core::decide::decide;
 use shed_core::memory::{JobMemory, Memory};
@@ -190,12 +191,12 @@ impl Engine<'_> {
         Some((urgency, job.arrival, group.job, group.stage))
     }
 
-    /// Something happened to the group that the optimizer may want to know.
+    /// The group has its first attempt: the optimizer says when it wants to look at it.
     pub(super) fn stir(&mut self, id: u32) {
         let speculates = matches!(self.settings.policy.speculation, Speculation::ShedPlus(_));
         let group = &mut self.groups[id as usize];
         let has_deadline = group.facts.as_ref().is_some_and(|f| f.deadline.is_some());
-        let is_news = group.last_optimized.is_none() && !group.stirred;
+        let is_news = group.wake.is_none() && !group.stirred;
         if self.planner.scope == Scope::Scoped && speculates && has_deadline && is_news {
             group.stirred = true;
             self.planner.stirred.push(id);
@@ -296,8 +297,14 @@ impl Engine<'_> {
             self.groups[id as usize].wake = None;
             ids.push(id);
         }
-        let evicts = self.planner.clones > 0 && !self.planner.waiting.is_empty();
-        if evicts {
+        let now = self.now;
+        ids.retain(|&id| {
+            let group = &self.groups[id as usize];
+            let deadline = group.facts.as_ref().and_then(|facts| facts.deadline);
+            group.clones > 0 || deadline.is_some_and(|deadline| deadline >= now)
+        });
+        let is_news = std::mem::take(&mut self.planner.rivals);
+        if is_news && self.planner.clones > 0 && !self.planner.waiting.is_empty() {
             self.add_rivals(&mut ids);
         }
         ids.retain(|&id| self.groups[id as usize].facts.is_some());

@@ -7,16 +7,16 @@ use shed_core::ids::TaskIndex;
 use shed_core::plan::Action;
 use shed_core::plan_check::settle_check;
 use shed_core::settle::settle;
-use shed_core::snapshot::{Conclusion, JobPhase, TaskSnapshot};
+use shed_core::snapshot::{Conclusion, JobPhase};
 
-use super::group::Group;
+use super::group::{Group, untouched};
 use super::{Engine, RunError};
 
 impl Group {
     /// Whether an attempt of the task lives.
     pub(super) fn lives(&self, task: TaskIndex) -> bool {
-        let facts = self.facts.as_ref().and_then(|facts| facts.task(task));
-        facts.is_some_and(|task| task.live().next().is_some())
+        let entry = self.position(task).zip(self.facts.as_ref());
+        entry.is_some_and(|(at, facts)| facts.tasks[at].live().next().is_some())
     }
 
     /// Whether the task has a winner or has failed for good.
@@ -69,17 +69,18 @@ impl Engine<'_> {
         };
         facts.facts_as_of = facts.facts_as_of.max(now);
         let whole = self.settings.check.then(|| settle(now, facts));
-        let mut few = Vec::with_capacity(positions.len());
+        let mut few = std::mem::take(&mut self.few);
         for &at in &positions {
-            let placeholder = placeholder(facts.tasks[at].index);
-            few.push(std::mem::replace(&mut facts.tasks[at], placeholder));
+            let empty = untouched(facts.tasks[at].index);
+            few.push(std::mem::replace(&mut facts.tasks[at], empty));
         }
         std::mem::swap(&mut facts.tasks, &mut few);
         let actions = settle(now, facts);
         std::mem::swap(&mut facts.tasks, &mut few);
-        for (&at, task) in positions.iter().zip(few) {
+        for (&at, task) in positions.iter().zip(few.drain(..)) {
             facts.tasks[at] = task;
         }
+        self.few = few;
         if let Some(whole) = whole {
             self.check_settled(id, &whole, &actions)?;
         }
@@ -183,17 +184,5 @@ impl Engine<'_> {
             }
         }
         ready
-    }
-}
-
-fn placeholder(index: TaskIndex) -> TaskSnapshot {
-    TaskSnapshot {
-        index,
-        winner: None,
-        attempts: Vec::new(),
-        failures: 0,
-        clone_failures: 0,
-        retry_not_before: None,
-        resume_point: None,
     }
 }
