@@ -1,0 +1,92 @@
+//! Events per second of the simulator, beside simcore (the published engine of DSLab) on the same
+//! event pattern in the same run: FIFO on slots, one event per arrival and one per end of a task.
+//! simcore's part has the plainest scheduler that does this; ours has the operator's `decide`.
+//!
+//! `cargo run --release --manifest-path crates/shed-sim/bench/Cargo.toml [TRACE [SLOTS]]`; without
+//! a trace, jobs are made up.
+
+mod simcore_fifo;
+
+use std::path::Path;
+use std::time::Instant;
+
+use shed_core::policy::{Order, Policy};
+use shed_sim::engine::Engine;
+use shed_sim::model::Model;
+use shed_sim::settings::{Cluster, Delay, Reports, Settings};
+use shed_sim::trace::{self, Trace};
+use shed_sim::workload::{Shaping, shape};
+
+/// Of so many runs the fastest counts: the machine may do other things too.
+const RUNS: usize = 5;
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let trace = match args.next() {
+        Some(path) => trace::read(Path::new(&path)).unwrap_or_else(|error| panic!("{error}")),
+        None => made_up(),
+    };
+    let slots = args.next().map_or(Ok(12_000), |text| text.parse());
+    let slots: u32 = slots.unwrap_or_else(|error| panic!("slots: {error}"));
+    let tasks: usize = trace.jobs.iter().map(trace::Job::tasks).sum();
+    println!("{} jobs, {tasks} tasks, {slots} slots", trace.jobs.len());
+
+    let theirs = best("simcore, FIFO", || simcore_fifo::run(&trace, slots));
+    let ours = best("shed-sim, hadoop-ns fifo", || {
+        run(&trace, slots, "hadoop-ns", None)
+    });
+    println!("ratio to simcore: {:.2}", ours / theirs);
+    best("shed-sim, shed-plus fifo", || {
+        run(&trace, slots, "shed-plus", Some(1.5))
+    });
+}
+
+/// Events per second of the fastest run.
+fn best(what: &str, run: impl Fn() -> (u64, f64)) -> f64 {
+    let mut best = (0, f64::INFINITY);
+    for _ in 0..RUNS {
+        let this = run();
+        if this.1 < best.1 {
+            best = this;
+        }
+    }
+    let rate = best.0 as f64 / best.1;
+    println!(
+        "{what}: {} events in {:.3} s, {rate:.0} events/s",
+        best.0, best.1
+    );
+    rate
+}
+
+fn run(trace: &Trace, slots: u32, policy: &str, factor: Option<f64>) -> (u64, f64) {
+    let cluster = Cluster::Slots(slots);
+    let shaping = Shaping {
+        deadline_factor: factor,
+        ..Shaping::default()
+    };
+    let workload = shape(trace.clone(), &shaping, &cluster);
+    let workload = workload.unwrap_or_else(|error| panic!("{error}"));
+    let policy = Policy::parse(policy, Order::Fifo).unwrap_or_else(|error| panic!("{error}"));
+    let mut settings = Settings::new(policy, cluster);
+    if factor.is_some() {
+        let share = Delay::OfMedian(0.05);
+        settings.model = Model::Resample;
+        settings.launch_overhead = share;
+        settings.reports = Some(Reports {
+            first: share,
+            every: share,
+            noise: 0.0,
+        });
+    }
+    let started = Instant::now();
+    let outcome = Engine::new(&settings, &workload).run();
+    let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
+    (outcome.totals.events, started.elapsed().as_secs_f64())
+}
+
+/// About as large as the trace that the goal is set for.
+fn made_up() -> Trace {
+    let text = "A{jobs=19500,load=0.8,slots=12000}";
+    let setup: trace::setups::Setup = text.parse().unwrap_or_else(|error| panic!("{error}"));
+    setup.trace(1)
+}
