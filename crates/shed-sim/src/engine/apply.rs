@@ -8,6 +8,7 @@ use shed_core::time::Span;
 
 use super::attempt::Attempt;
 use super::group::{covered, keep_best};
+use super::room::Room;
 use super::{Engine, RunError, Scope};
 use crate::event::Event;
 use crate::model::Which;
@@ -142,7 +143,8 @@ impl Engine<'_> {
             return false;
         };
         let overhead = group.launch_overhead;
-        if let Some(facts) = group.attempt_mut(task, number) {
+        // Slots are no machines: nobody may learn that one of them is slow.
+        if let (Room::Nodes(_), Some(facts)) = (&self.room, group.attempt_mut(task, number)) {
             facts.node = Some(NodeIndex(node as usize));
         }
         let attempt = self.attempts.get_mut(slot);
@@ -174,6 +176,7 @@ impl Engine<'_> {
         let attempt = self.attempts.get_mut(slot);
         let speed = attempt.node.map_or(1.0, |node| self.room.speed(node));
         attempt.start(now, speed);
+        self.changed |= self.planner.scope == Scope::Full;
         let (ends, _) = attempt.end();
         let (id, task, number) = (attempt.group, attempt.task, attempt.number);
         let (launched, position) = (attempt.launched, attempt.position);

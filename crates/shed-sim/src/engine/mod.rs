@@ -236,27 +236,30 @@ impl<'a> Engine<'a> {
     /// # Errors
     /// If a plan breaks a rule, an attempt claims work that nobody did, or jobs can't end.
     pub fn run(mut self) -> Result<Outcome, RunError> {
-        let mut passes = 0;
         while let Some(at) = self.queue.next_at() {
-            if at > self.now {
-                passes = 0;
-            }
             self.now = at;
-            while let Some(event) = self.queue.take_at(at) {
+            self.instant()?;
+        }
+        self.finish()
+    }
+
+    /// All that happens now: events, what they force, and passes until nothing changes any more.
+    fn instant(&mut self) -> Result<(), RunError> {
+        for _ in 0..PASSES_PER_INSTANT_MAX {
+            while let Some(event) = self.queue.take_at(self.now) {
                 self.handle(event)?;
             }
             self.settle_dirty()?;
-            if self.queue.next_at() == Some(at) || !self.changed {
+            // What was settled may have freed something at once.
+            if self.queue.next_at() == Some(self.now) {
                 continue;
             }
-            self.changed = false;
-            passes += 1;
-            if passes > PASSES_PER_INSTANT_MAX {
-                return Err(RunError::Livelock(self.seconds()));
+            if !std::mem::take(&mut self.changed) {
+                return Ok(());
             }
             self.plan()?;
         }
-        self.finish()
+        Err(RunError::Livelock(self.seconds()))
     }
 
     fn seconds(&self) -> f64 {

@@ -62,6 +62,8 @@ impl Engine<'_> {
         self.live = ids;
         let live = self.live.clone();
         self.carry_out(&live, &plan.actions);
+        // New attempts are news to a policy that clones: the operator sees their pods.
+        self.changed |= !plan.actions.is_empty() && policy.speculation != Speculation::HadoopNs;
         self.wake_at(plan.report.next_pass);
         Ok(())
     }
@@ -246,7 +248,7 @@ impl Engine<'_> {
         }
         let mut snapshot = std::mem::take(&mut self.planner.scratch);
         let (wanted, held) = (i64::from(wanted), i64::from(held));
-        snapshot.nodes = vec![slots_node(wanted + held, wanted, 0)];
+        snapshot.nodes = vec![slots_node(wanted + held, 0)];
         self.take_facts(&ids, &mut snapshot, false);
         let policy = Policy {
             speculation: Speculation::HadoopNs,
@@ -350,9 +352,8 @@ impl Engine<'_> {
             }
         }
         let mut snapshot = std::mem::take(&mut self.planner.scratch);
-        let free = i64::from(usable) - i64::from(used);
         let others = i64::from(used) - i64::from(held);
-        snapshot.nodes = vec![slots_node(i64::from(usable), free, others)];
+        snapshot.nodes = vec![slots_node(i64::from(usable), others)];
         self.take_facts(ids, &mut snapshot, true);
         let policy = Policy {
             capacity_share: 1.0,

@@ -130,11 +130,7 @@ impl Room {
     /// The nodes as the planner sees them.
     pub(super) fn nodes(&self) -> Vec<Node> {
         match self {
-            Self::Slots { total, used } => vec![slots_node(
-                i64::from(*total),
-                i64::from(*total) - i64::from(*used),
-                0,
-            )],
+            Self::Slots { total, .. } => vec![slots_node(i64::from(*total), 0)],
             Self::Nodes(nodes) => nodes
                 .iter()
                 .map(|node| Node {
@@ -160,13 +156,14 @@ impl Room {
     }
 }
 
-/// All slots as one node.
-pub(super) fn slots_node(total: i64, free: i64, used_by_others: i64) -> Node {
+/// All slots as one node. Attempts are not said to be on it, and the core takes room for each that
+/// it sees.
+pub(super) fn slots_node(total: i64, used_by_others: i64) -> Node {
     let pods = |count| Resources::from_pairs([(PODS, count)]);
     Node {
         name: NodeName::from("slots"),
         allocatable: pods(total),
-        free: pods(free),
+        free: pods(total - used_by_others),
         used_by_others: pods(used_by_others),
     }
 }
