@@ -92,8 +92,10 @@ pub struct Reports {
 pub enum Passes {
     /// Every job, after every event: as the operator.
     Full,
-    /// Only those that an action can follow for; see `engine::passes` for when that is exact.
-    Scoped,
+    /// The same actions, by shortcuts where there are exact ones.
+    Exact,
+    /// Shortcuts also where results differ: see `engine::passes`.
+    Fast,
 }
 
 /// Settings of a run.
@@ -150,7 +152,7 @@ impl Settings {
             on_miss: OnMiss::Continue,
             backoff_limit: 6,
             max_clones: 5,
-            passes: Passes::Scoped,
+            passes: Passes::Exact,
             check: false,
         }
     }

@@ -13,7 +13,7 @@ use std::time::Instant;
 use shed_core::policy::{Order, Policy};
 use shed_sim::engine::Engine;
 use shed_sim::model::Model;
-use shed_sim::settings::{Cluster, Delay, Reports, Settings};
+use shed_sim::settings::{Cluster, Delay, Passes, Reports, Settings};
 use shed_sim::trace::{self, Trace};
 use shed_sim::workload::{Shaping, shape};
 
@@ -36,7 +36,7 @@ fn main() {
         run(&trace, slots, "hadoop-ns", None)
     });
     println!("ratio to simcore: {:.2}", ours / theirs);
-    best("shed-sim, shed-plus fifo", || {
+    best("shed-sim, shed-plus fifo, --fast", || {
         run(&trace, slots, "shed-plus", Some(1.5))
     });
 }
@@ -68,6 +68,7 @@ fn run(trace: &Trace, slots: u32, policy: &str, factor: Option<f64>) -> (u64, f6
     let workload = workload.unwrap_or_else(|error| panic!("{error}"));
     let policy = Policy::parse(policy, Order::Fifo).unwrap_or_else(|error| panic!("{error}"));
     let mut settings = Settings::new(policy, cluster);
+    settings.passes = Passes::Fast;
     if factor.is_some() {
         let share = Delay::OfMedian(0.05);
         settings.model = Model::Resample;

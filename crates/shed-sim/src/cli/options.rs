@@ -104,6 +104,10 @@ pub struct RunOptions {
     /// Plan on every job after every event, as the operator does, without shortcuts.
     #[arg(long)]
     pub full_passes: bool,
+    /// Under shed-plus with fifo or edf on slots: look at a job only when the policy asked to.
+    /// Much faster; a job may be seen to reach ξ later, and fewer deadlines are met.
+    #[arg(long, conflicts_with = "full_passes")]
+    pub fast: bool,
     /// Check every plan against the core's rules, and every shortcut against the long way.
     #[arg(long)]
     pub check: bool,
@@ -246,10 +250,10 @@ impl RunOptions {
             on_miss: self.on_miss,
             backoff_limit: self.backoff_limit,
             max_clones: self.max_clones,
-            passes: if self.full_passes {
-                Passes::Full
-            } else {
-                Passes::Scoped
+            passes: match (self.full_passes, self.fast) {
+                (true, _) => Passes::Full,
+                (false, true) => Passes::Fast,
+                (false, false) => Passes::Exact,
             },
             check: self.check,
         }

@@ -30,7 +30,7 @@ use shed_core::time::{Instant, Span};
 
 use crate::event::{AttemptRef, Event, EventQueue};
 use crate::outcome::{JobOutcome, Outcome, Totals};
-use crate::settings::{Resuming, Settings};
+use crate::settings::{Passes, Resuming, Settings};
 use crate::trace::{Ending, Job, Trace};
 use attempt::{Attempts, ReportTimes};
 use group::Group;
@@ -161,13 +161,13 @@ impl Scope {
     /// Shortcuts are for slots, orders that don't change with time, and policies that were
     /// looked through: see `passes`.
     fn of(settings: &Settings, room: &Room) -> Self {
-        let wanted = settings.passes == crate::settings::Passes::Scoped;
         let by_key = matches!(settings.policy.order, Order::Fifo | Order::EarliestDeadline);
-        let known = matches!(
-            settings.policy.speculation,
-            Speculation::HadoopNs | Speculation::ShedPlus(_)
-        );
-        if wanted && by_key && known && matches!(room, Room::Slots { .. }) {
+        let known = match settings.policy.speculation {
+            Speculation::HadoopNs => settings.passes != Passes::Full,
+            Speculation::ShedPlus(_) => settings.passes == Passes::Fast,
+            _ => false,
+        };
+        if by_key && known && matches!(room, Room::Slots { .. }) {
             Self::Scoped
         } else {
             Self::Full

@@ -7,15 +7,14 @@
 //! - **First attempts.** On equal slots, in an order that does not change with time, what `decide`
 //!   launches into k free slots are the first k launches that it would make into more. So it is
 //!   asked for many at once, on the foremost waiting jobs alone, and the launches are carried out
-//!   one by one as slots become free, until something changes the order.
-//! - **Jobs without anything due.** The optimizer prunes and clones only for jobs that it runs
-//!   for, and each pass says when it wants to look at its jobs again: that is when they are looked
-//!   at. While a job's progress is below ξ the policy asks for a look every θ. (The operator also
-//!   looks at every event of any job, and may see a job reach ξ up to θ earlier.) A job past its
-//!   deadline without clones gets nothing any more, and is not looked at.
+//!   one by one as slots become free, until something changes the order. This is exact, and tests
+//!   compare it with full passes action by action.
+//! - **Jobs without anything due** (`Passes::Fast` alone). The optimizer prunes and clones only for
+//!   jobs that it runs for, and each pass says when it wants to look at its jobs again: that is
+//!   when they are looked at. A job past its deadline without clones gets nothing any more, and
+//!   is not looked at. This is not exact: the operator looks at all jobs at every event of any,
+//!   and sees a job reach ξ up to θ earlier.
 //! - **Capacity.** What jobs outside the snapshot hold is used by others.
-//!
-//! Tests compare scoped with full passes: action by action without clones, by their results with.
 
 use shed_core::decide::decide;
 use shed_core::memory::{JobMemory, Memory};

@@ -143,6 +143,21 @@ fn shed_plus_keeps_every_rule_and_its_clones_win() {
 }
 
 #[test]
+fn fast_passes_keep_every_rule_too() {
+    let settings = Settings {
+        passes: Passes::Fast,
+        ..speculating(Order::Fifo, Resuming::Offset)
+    };
+    for (seed, load) in [(8, 0.5), (9, 1.2)] {
+        let jobs = mixed(seed, 50, 12, load);
+        let outcome = run(&settings, &jobs);
+        let tasks: usize = jobs.iter().map(Job::tasks).sum();
+        assert_eq!(outcome.totals.tasks_done, tasks as u64);
+        assert!(outcome.totals.clones > 0, "{:?}", outcome.totals);
+    }
+}
+
+#[test]
 fn one_seed_is_one_run_and_another_is_another() {
     let settings = speculating(Order::Fifo, Resuming::Offset);
     let jobs = mixed(7, 40, 12, 0.8);
