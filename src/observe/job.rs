@@ -92,6 +92,7 @@ pub fn facts(job: &ValidatedJob, book: &Book, view: &View<'_>) -> JobSnapshot {
     JobSnapshot {
         key: JobKey(Arc::clone(&job.uid)),
         tenant: Tenant(Arc::clone(&job.namespace)),
+        class: None,
         submitted,
         deadline: job.deadline.instant(job.created, book.first_pass),
         rules: job.rules.clone(),

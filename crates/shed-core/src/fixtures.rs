@@ -215,6 +215,7 @@ pub fn job(key: &str) -> JobBuilder {
     JobBuilder(JobSnapshot {
         key: JobKey::from(key),
         tenant: Tenant::from("default"),
+        class: None,
         submitted: at(0.0),
         deadline: Some(at(60.0)),
         rules,

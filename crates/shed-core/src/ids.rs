@@ -40,6 +40,11 @@ name_type! {
     Tenant
 }
 
+name_type! {
+    /// What jobs that recur have in common: runs of one pipeline, of one query.
+    JobClass
+}
+
 macro_rules! number_type {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex, Tenant};
+use crate::ids::{AttemptNumber, JobClass, JobKey, NodeName, TaskIndex, Tenant};
 use crate::index_set::IndexSet;
 use crate::resources::Resources;
 use crate::time::{Instant, Span};
@@ -132,6 +132,9 @@ pub struct JobSnapshot {
     pub key: JobKey,
     /// Whose it is.
     pub tenant: Tenant,
+    /// Which recurring jobs it is one of, if it says so: those that ran before tell about its
+    /// times.
+    pub class: Option<JobClass>,
     /// When it was submitted, or first ran if its clock starts then.
     pub submitted: Instant,
     /// When it must be complete; absent while a clock that starts with the first unsuspended

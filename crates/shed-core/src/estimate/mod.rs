@@ -12,6 +12,7 @@
 
 pub mod empirical;
 pub mod fit;
+pub mod history;
 pub mod law;
 pub mod log_normal;
 pub mod pareto;

@@ -369,6 +369,7 @@ impl<'a> Engine<'a> {
         JobSnapshot {
             key: JobKey::from(key),
             tenant: Tenant::from("trace"),
+            class: None,
             submitted: job.arrival,
             deadline: job.deadline.map(|deadline| job.arrival.plus(deadline)),
             rules: JobRules {

@@ -1,0 +1,391 @@
+//! What jobs that ran before say about one that has shown little yet.
+//!
+//! Jobs that recur share a class. A job's estimates are shrunk toward its class, and the class
+//! toward the whole cluster, each time as if [`PSEUDO_ATTEMPTS`] attempts had been seen of what
+//! it is shrunk toward: with a few attempts of its own the job is believed, and with none the
+//! class. What jobs of a class share is the law of an attempt's time *over the least time of its
+//! job*, as inputs grow and shrink from run to run; the least time itself is taken from them only
+//! as long as the job has none.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::fit::{fit, max_likelihood};
+use crate::estimate::law::{Law, LawKind};
+use crate::estimate::pareto::ParetoLaw;
+use crate::estimate::sample::{Observation, Sample};
+use crate::estimate::shape::ShapePrior;
+use crate::ids::{JobClass, JobKey};
+use crate::time::{Instant, Span};
+
+/// How many attempts a belief is worth against what is seen, at every level.
+pub const PSEUDO_ATTEMPTS: u32 = 8;
+
+/// Attempts that are remembered of one job, its quantiles: a large job does not drown others.
+const PER_JOB_MAX: usize = 32;
+
+/// Jobs that are remembered of one class, the newest …
+const PER_CLASS_MAX: usize = 16;
+/// … and of the cluster.
+const PER_CLUSTER_MAX: usize = 32;
+
+/// Classes that are remembered; that which learned longest ago is forgotten first.
+const CLASSES_MAX: usize = 256;
+
+/// What was last seen of one job's attempts. In whole milliseconds, so that it is the same after
+/// it was written and read.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct JobTimes {
+    /// Times of those that had ended, ascending.
+    ended: Vec<Span>,
+    /// Ages of those that still ran, ascending.
+    running: Vec<Span>,
+}
+
+impl JobTimes {
+    /// From times in seconds: at most [`PER_JOB_MAX`], evenly spaced from least to largest.
+    #[must_use]
+    pub fn new(sample: &Sample) -> Self {
+        let all = sample.observations();
+        let kept = all.len().min(PER_JOB_MAX);
+        // The middle of each of `kept` equal parts.
+        let positions = (0..kept).map(|part| (2 * part + 1) * all.len() / (2 * kept));
+        let mut times = Self::default();
+        for seen in positions.filter_map(|position| all.get(position)) {
+            let span = Span::from_seconds_f64(seen.time);
+            if seen.ended {
+                times.ended.push(span);
+            } else {
+                times.running.push(span);
+            }
+        }
+        times
+    }
+
+    /// The least time that one took, in seconds.
+    fn least(&self) -> Option<f64> {
+        let ended = self.ended.iter().map(|span| span.seconds());
+        ended.into_iter().find(|&seconds| seconds > 0.0)
+    }
+
+    /// Its times over the least of them; none if none had ended.
+    fn ratios(&self) -> impl Iterator<Item = Observation> + '_ {
+        let of = |ended: bool| move |span: &Span| (span.seconds(), ended);
+        let all = self.ended.iter().map(of(true));
+        let all = all.chain(self.running.iter().map(of(false)));
+        self.least().into_iter().flat_map(move |least| {
+            all.clone().map(move |(seconds, ended)| Observation {
+                time: seconds / least,
+                ended,
+            })
+        })
+    }
+}
+
+/// What the jobs of one class have shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ClassHistory {
+    /// Oldest first.
+    jobs: Vec<JobTimes>,
+    /// When it last learned.
+    updated: Instant,
+}
+
+impl ClassHistory {
+    /// Learns from a job that is gone. One of which no attempt has ended has no least time and
+    /// teaches nothing.
+    fn record(&mut self, job: &JobTimes, jobs_max: usize, now: Instant) {
+        if job.least().is_some() {
+            self.jobs.push(job.clone());
+            let surplus = self.jobs.len().saturating_sub(jobs_max);
+            self.jobs.drain(..surplus);
+            self.updated = now;
+        }
+    }
+
+    fn ratios(&self) -> Sample {
+        Sample::from_observations(self.jobs.iter().flat_map(JobTimes::ratios))
+    }
+
+    /// The usual least time of its jobs in seconds, once one was seen.
+    #[must_use]
+    pub fn least(&self) -> Option<f64> {
+        let logs: Vec<f64> = self
+            .jobs
+            .iter()
+            .filter_map(|job| job.least().map(libm::log))
+            .collect();
+        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+        (!logs.is_empty()).then(|| libm::exp(mean))
+    }
+
+    /// The Pareto shape of its jobs, shrunk toward `beta`: the mean of the posterior under a
+    /// Gamma prior, conjugate with running attempts as censored. A job's least time says nothing
+    /// about the shape.
+    fn shape(&self, beta: f64) -> f64 {
+        let ratios = self.ratios();
+        let informative = ratios.ended().filter(|&ratio| ratio > 1.0).count() as f64;
+        let logs = ratios.observations().iter().map(|r| libm::log(r.time));
+        let excess: f64 = logs.map(|log| log.max(0.0)).sum();
+        let weight = f64::from(PSEUDO_ATTEMPTS);
+        (informative + weight) / (excess + weight / beta)
+    }
+
+    /// The law of its ratios, shrunk toward `law`.
+    fn ratio_law(&self, law: &Law) -> Law {
+        let sample = self.ratios();
+        let best = fit(&sample).best;
+        let kind = best.map_or_else(|| law.kind(), |best| best.kind());
+        shrunk(kind, &sample, law)
+    }
+}
+
+/// The law of that kind of a sample to which `law` adds its quantiles, [`PSEUDO_ATTEMPTS`] of
+/// them; `law` itself if that has no law of the kind.
+#[must_use]
+pub fn shrunk(kind: LawKind, sample: &Sample, law: &Law) -> Law {
+    let sample = sample.with_pseudo_attempts(law, PSEUDO_ATTEMPTS);
+    max_likelihood(kind, &sample).unwrap_or_else(|| law.clone())
+}
+
+/// The histories of all classes. Jobs without a class neither teach nor learn.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct History {
+    /// Jobs of all classes alike.
+    cluster: Arc<ClassHistory>,
+    classes: BTreeMap<JobClass, Arc<ClassHistory>>,
+    /// What was last seen of jobs that may still be there.
+    open: BTreeMap<JobKey, (JobClass, JobTimes)>,
+}
+
+impl History {
+    /// This history after a look at the jobs that are there: those that are gone since the last
+    /// look have taught their class and the cluster what was last seen of them.
+    #[must_use]
+    pub fn after(
+        &self,
+        now: Instant,
+        jobs: impl IntoIterator<Item = (JobKey, JobClass, JobTimes)>,
+    ) -> Self {
+        let jobs = jobs.into_iter();
+        let mut next = Self {
+            cluster: Arc::clone(&self.cluster),
+            classes: self.classes.clone(),
+            open: jobs
+                .map(|(key, class, seen)| (key, (class, seen)))
+                .collect(),
+        };
+        for (key, (class, seen)) in &self.open {
+            if !next.open.contains_key(key) {
+                let history = next.classes.entry(class.clone()).or_default();
+                Arc::make_mut(history).record(seen, PER_CLASS_MAX, now);
+                Arc::make_mut(&mut next.cluster).record(seen, PER_CLUSTER_MAX, now);
+            }
+        }
+        while next.classes.len() > CLASSES_MAX {
+            let oldest = next.classes.iter().min_by_key(|(_, class)| class.updated);
+            let Some(oldest) = oldest.map(|(name, _)| name.clone()) else {
+                break;
+            };
+            next.classes.remove(&oldest);
+        }
+        next
+    }
+
+    /// What is remembered of a class.
+    #[must_use]
+    pub fn class(&self, class: &JobClass) -> Option<&ClassHistory> {
+        self.classes.get(class).map(Arc::as_ref)
+    }
+
+    /// What is believed of a job's Pareto law before it has shown anything: that of its class,
+    /// shrunk toward the cluster's, shrunk toward the model's.
+    #[must_use]
+    pub fn shape_prior(&self, class: Option<&JobClass>) -> ShapePrior {
+        let model = ShapePrior::with_t_min(1.0);
+        let Some(class) = class else {
+            return model;
+        };
+        let cluster = self.cluster.shape(model.beta);
+        let class = self.class(class);
+        ShapePrior {
+            beta: class.map_or(cluster, |class| class.shape(cluster)),
+            t_min: class.and_then(ClassHistory::least).unwrap_or(model.t_min),
+            ..model
+        }
+    }
+
+    /// The usual least time of the jobs of that class in seconds, once one was seen.
+    #[must_use]
+    pub fn least(&self, class: Option<&JobClass>) -> Option<f64> {
+        self.class(class?)?.least()
+    }
+
+    /// What is believed of a job's times over its least time before it has shown anything.
+    #[must_use]
+    pub fn ratio_law(&self, class: Option<&JobClass>) -> Law {
+        let (t_min, beta) = (1.0, ShapePrior::with_t_min(1.0).beta);
+        let model = ParetoLaw { t_min, beta }.into();
+        let Some(class) = class else {
+            return model;
+        };
+        let cluster = self.cluster.ratio_law(&model);
+        let class = self.class(class);
+        class.map_or_else(|| cluster.clone(), |class| class.ratio_law(&cluster))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::law::AttemptLaw;
+    use crate::estimate::log_normal::LogNormalLaw;
+
+    fn now(seconds: f64) -> Instant {
+        Instant::default().plus(Span::from_seconds_f64(seconds))
+    }
+
+    fn of_class(key: &str, class: &str, sample: &Sample) -> (JobKey, JobClass, JobTimes) {
+        (
+            JobKey::from(key),
+            JobClass::from(class),
+            JobTimes::new(sample),
+        )
+    }
+
+    /// The quantiles of a Pareto law, a job without luck.
+    fn job(t_min: f64, beta: f64, tasks: u32) -> Sample {
+        Sample::default().with_pseudo_attempts(&ParetoLaw { t_min, beta }, tasks)
+    }
+
+    /// A history of one class whose jobs came and went one after another.
+    fn history(class: &str, jobs: &[Sample]) -> History {
+        let mut history = History::default();
+        for (position, sample) in (0..).zip(jobs) {
+            let key = format!("{class}-{position}");
+            history = history.after(now(0.0), [of_class(&key, class, sample)]);
+        }
+        history.after(now(0.0), [])
+    }
+
+    #[test]
+    fn without_a_class_the_models_law_is_believed() {
+        let taught = history("etl", &[job(10.0, 1.2, 64)]);
+        assert_eq!(taught.shape_prior(None), ShapePrior::with_t_min(1.0));
+        let unknown = JobClass::from("other");
+        assert_eq!(taught.least(Some(&unknown)), None);
+        let model = ParetoLaw {
+            t_min: 1.0,
+            beta: 2.0,
+        };
+        assert_eq!(taught.ratio_law(None), model.into());
+    }
+
+    #[test]
+    fn a_class_is_believed_the_more_the_more_jobs_it_had() {
+        let etl = JobClass::from("etl");
+        let beta = |jobs: &[Sample]| history("etl", jobs).shape_prior(Some(&etl)).beta;
+        let one = job(10.0, 5.0, 8);
+        let few = beta(std::slice::from_ref(&one));
+        let many = beta(&[one.clone(), one.clone(), one]);
+        assert!(2.0 < few && few < many && many < 6.0, "{few} {many}");
+        let large = beta(&[job(10.0, 5.0, 64), job(30.0, 5.0, 64), job(5.0, 5.0, 64)]);
+        assert!((large / 5.0 - 1.0).abs() < 0.1, "{large}");
+    }
+
+    #[test]
+    fn an_unknown_class_is_believed_to_be_like_the_cluster() {
+        let taught = history("etl", &[job(10.0, 5.0, 64), job(30.0, 5.0, 64)]);
+        let (etl, other) = (JobClass::from("etl"), JobClass::from("other"));
+        let beta = |class| taught.shape_prior(Some(class)).beta;
+        assert!(
+            beta(&other) > 3.0 && beta(&other) < beta(&etl),
+            "{}",
+            beta(&other)
+        );
+    }
+
+    #[test]
+    fn least_times_are_those_of_the_classs_jobs() {
+        let etl = JobClass::from("etl");
+        let times = [
+            Sample::new(&[10.0, 20.0], &[]),
+            Sample::new(&[40.0], &[900.0]),
+        ];
+        let least = history("etl", &times).least(Some(&etl)).unwrap();
+        assert!((least - 20.0).abs() < 1e-9, "{least}");
+        let nothing = history("etl", &[Sample::new(&[], &[5.0])]);
+        assert_eq!(nothing.least(Some(&etl)), None);
+    }
+
+    #[test]
+    fn the_law_of_a_class_is_that_of_its_jobs_whatever_their_sizes() {
+        let law: Law = LogNormalLaw::new(0.0, 0.4).unwrap().into();
+        let job = |scale: f64| Sample::default().with_pseudo_attempts(&law.scaled(scale), 60);
+        let taught = history("etl", &[job(10.0), job(100.0), job(1000.0)]);
+        let got = taught.ratio_law(Some(&JobClass::from("etl")));
+        let spread = |law: &Law| law.quantile(libm::log(0.1)) / law.quantile(libm::log(0.5));
+        assert!(
+            (spread(&got) / spread(&law) - 1.0).abs() < 0.05,
+            "{}",
+            spread(&got)
+        );
+    }
+
+    #[test]
+    fn a_job_teaches_once_when_it_is_gone() {
+        let seen = || [of_class("a", "etl", &job(10.0, 3.0, 20))];
+        let etl = JobClass::from("etl");
+        let open = History::default()
+            .after(now(0.0), seen())
+            .after(now(1.0), seen());
+        assert_eq!(open.class(&etl), None);
+        let gone = open.after(now(2.0), []);
+        assert!(gone.class(&etl).is_some());
+        assert_eq!(gone.after(now(3.0), []), gone);
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut history = History::default();
+        for position in 0..300 {
+            let class = format!("class-{position}");
+            let seen = of_class("a", &class, &job(10.0, 3.0, 500));
+            let at = now(f64::from(position));
+            history = history.after(at, [seen]).after(at, []);
+        }
+        assert_eq!(history.classes.len(), CLASSES_MAX);
+        assert_eq!(history.class(&JobClass::from("class-43")), None);
+        assert!(history.class(&JobClass::from("class-44")).is_some());
+        assert_eq!(history.cluster.jobs.len(), PER_CLUSTER_MAX);
+        let newest = history.cluster.jobs.last().unwrap();
+        assert_eq!(newest.ended.len(), PER_JOB_MAX);
+    }
+
+    #[test]
+    fn a_history_is_read_back_as_it_was_written() {
+        let taught = history("etl", &[job(10.0, 5.0, 64)]);
+        let text = serde_json::to_string(&taught).unwrap();
+        assert_eq!(serde_json::from_str::<History>(&text).unwrap(), taught);
+    }
+
+    #[test]
+    fn a_shrunk_law_lies_between_what_was_seen_and_what_was_believed() {
+        let believed: Law = LogNormalLaw::new(0.0, 1.0).unwrap().into();
+        let seen: Law = LogNormalLaw::new(0.0, 0.1).unwrap().into();
+        let spread = |count| {
+            let sample = Sample::default().with_pseudo_attempts(&seen, count);
+            match shrunk(LawKind::LogNormal, &sample, &believed) {
+                Law::LogNormal(law) => law.sigma(),
+                other => panic!("{other:?}"),
+            }
+        };
+        let (none, some, many) = (spread(0), spread(8), spread(800));
+        assert!(
+            none > some && some > many && many > 0.1 && many < 0.15,
+            "{none} {some} {many}"
+        );
+    }
+}
