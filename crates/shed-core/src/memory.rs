@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::estimate::history::History;
 use crate::ids::{JobKey, NodeName, TaskIndex};
 use crate::snapshot::Snapshot;
 use crate::time::Instant;
@@ -21,6 +22,10 @@ pub struct Memory {
     /// node tell again.
     #[serde(default)]
     slow_nodes: BTreeMap<NodeName, NodeSlowness>,
+    /// What jobs of each class have shown. Should survive a failover: what is lost is learned
+    /// again only as jobs of the class come and go, and until then jobs are judged alone.
+    #[serde(default)]
+    history: History,
 }
 
 /// How slow a node was seen.
@@ -105,6 +110,17 @@ impl Memory {
     pub(crate) fn has_departed(&self, snapshot: &Snapshot) -> bool {
         let present: BTreeSet<&JobKey> = snapshot.jobs.iter().map(|job| &job.key).collect();
         self.jobs.keys().any(|key| !present.contains(key))
+    }
+
+    /// What jobs before have shown.
+    #[must_use]
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Remembers it, instead of what was remembered before.
+    pub fn set_history(&mut self, history: History) {
+        self.history = history;
     }
 
     /// How many jobs are remembered.

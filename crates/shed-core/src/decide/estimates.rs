@@ -2,11 +2,11 @@
 //! each is expected to end and how probable it is that it ends too late. Times are seconds
 //! from now.
 
+use crate::decide::learn::Learner;
 use crate::estimate::law::{Evidence, Law};
 use crate::estimate::pareto::LN_CERTAIN;
 use crate::estimate::pocd::LiveAttempt;
 use crate::estimate::progress::remaining_time;
-use crate::estimate::shape::{ShapePrior, fit};
 use crate::ids::AttemptNumber;
 use crate::snapshot::{
     AttemptKind, AttemptSnapshot, AttemptState, Idempotency, JobSnapshot, NodeIndex, Progress,
@@ -40,6 +40,11 @@ pub(crate) struct AttemptEstimate {
 }
 
 impl AttemptEstimate {
+    /// Its age for a whole task: that of a resumed one is that of a part.
+    pub(super) fn whole_age(&self) -> f64 {
+        self.age / (1.0 - self.start_progress)
+    }
+
     /// Only what the attempt itself has reported counts (pitfall 11): an attempt that was
     /// launched at a checkpoint is not "as far as" the checkpoint before it says so.
     pub(crate) fn reports(&self) -> bool {
@@ -268,7 +273,13 @@ impl<'a> JobEstimate<'a> {
     /// Learns the job's law and judges each attempt by it. `ln_ratios` is what is believed about
     /// nodes, `rate_prior` how much that and the job's median weigh against what an attempt has
     /// shown itself, in tasks.
-    pub(super) fn judge(&mut self, job: &JobSnapshot, ln_ratios: &[f64], rate_prior: f64) {
+    pub(super) fn judge(
+        &mut self,
+        job: &JobSnapshot,
+        learner: &Learner<'_>,
+        ln_ratios: &[f64],
+        rate_prior: f64,
+    ) {
         if let Some(median) = self.median_total(job).filter(|_| rate_prior > 0.0) {
             let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
             for attempt in attempts {
@@ -276,7 +287,9 @@ impl<'a> JobEstimate<'a> {
                 attempt.shrink(median, node.copied().unwrap_or(0.0), rate_prior);
             }
         }
-        (self.law, self.mean_run) = learn(job, &self.tasks);
+        if let Some(learned) = learner.learn(job, &self.tasks) {
+            (self.law, self.mean_run) = (Some(learned.law), Some(learned.mean_run));
+        }
         let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
         for attempt in attempts {
             match &self.law {
@@ -311,34 +324,6 @@ pub(crate) fn resume_point<'a>(
         Resume::None => None,
         Resume::Checkpoint => task.best_resume_point(),
     }
-}
-
-/// The law from winners and from what runs: an attempt that reports bears on the least time by
-/// its predicted total, and everything that still runs bears on the shape as censored at its
-/// age (pitfall 4: from ended attempts alone every task looks short).
-fn learn(job: &JobSnapshot, tasks: &[TaskEstimate<'_>]) -> (Option<Law>, Option<f64>) {
-    let ended = ended_runs(job);
-    let mut ages = Vec::new();
-    let mut predicted = Vec::new();
-    for attempt in tasks.iter().flat_map(|task| &task.attempts) {
-        // A resumed attempt's age is that of a part; scaled up like an ended one.
-        ages.push(attempt.age / (1.0 - attempt.start_progress));
-        predicted.extend(attempt.total);
-    }
-    let smallest = predicted.iter().copied().min_by(f64::total_cmp);
-    let usable = ended.iter().any(|time| *time > 0.0) || smallest.is_some();
-    if !usable {
-        return (None, None);
-    }
-    let prior = ShapePrior {
-        smallest_predicted_total: smallest,
-        // Never used: a time was observed or predicted.
-        ..ShapePrior::with_t_min(1.0)
-    };
-    let law = fit(&ended, &ages, &prior);
-    let count = (ended.len() + predicted.len()) as f64;
-    let mean = ended.iter().chain(&predicted).sum::<f64>() / count;
-    (Some(law.into()), Some(mean))
 }
 
 /// Seconds that ended attempts took for a whole task: recorded winners, and successes that

@@ -16,6 +16,7 @@ mod admission;
 mod estimates;
 mod evict;
 mod job;
+mod learn;
 mod measures;
 mod order;
 mod pocd;
@@ -23,6 +24,7 @@ mod slow;
 
 pub(crate) use estimates::{AttemptEstimate, TaskEstimate};
 pub(crate) use job::JobState;
+use learn::{Learner, lesson};
 
 /// Decides. Jobs that `settle` has not finished with are left to it: a task with an end that
 /// is not accounted for yet gets nothing in this pass.
@@ -68,10 +70,11 @@ impl<'a> Pass<'a> {
             .collect();
         let beliefs = slow::beliefs(snapshot, &jobs, memory);
         let rate_prior = policy.speculation.rule().rate_prior();
+        let learner = Learner::new(snapshot, memory.history(), policy.law);
         for state in &mut jobs {
             state
                 .estimate
-                .judge(state.job, &beliefs.ln_ratios, rate_prior);
+                .judge(state.job, &learner, &beliefs.ln_ratios, rate_prior);
             state.remembered = memory.speculation(&state.job.key);
         }
         let mut pass = Self {
@@ -184,6 +187,9 @@ impl<'a> Pass<'a> {
         let mut used_after = self.capacity.used.clone();
         let mut remembered = Memory::default();
         remembered.set_slow_nodes(self.slow_seen);
+        let lessons = self.jobs.iter();
+        let lessons = lessons.filter_map(|state| lesson(state.job, &state.estimate.tasks));
+        remembered.set_history(self.memory.history().after(self.snapshot.now, lessons));
         let mut jobs = Vec::with_capacity(self.jobs.len());
         for state in self.jobs {
             used_after.add(&times(&state.job.demand, state.launched));

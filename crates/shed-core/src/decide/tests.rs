@@ -9,6 +9,7 @@ use crate::snapshot::{AttemptKind, Conclusion, KillKind, NodeIndex, Snapshot};
 
 mod cloners;
 mod fuzz;
+mod laws;
 mod orders;
 mod properties;
 mod shed_plus;

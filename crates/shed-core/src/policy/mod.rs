@@ -1,6 +1,7 @@
 //! The policy of an operator: in which order first attempts are served and who gets clones.
 //!
-//! Written as text such as `shed-plus{xi=0.1,theta=0.05,max_clones=5,order=edf}`. Each policy is
+//! Written as text such as `shed-plus{xi=0.1,theta=0.05,max_clones=5,order=edf,law=best}`; order
+//! and law of attempt times ([`LawChoice`]) combine with every policy. Each policy is
 //! a file with its parameters, their defaults from its paper, and its rule. What all of them
 //! share: `params` reads and writes the text, `trigger` says when a job is looked at, `keep`
 //! which attempts die, `clones` weighs and grants clones by the rules of the job's user,
@@ -32,6 +33,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::decide::Pass;
+use crate::estimate::fit::LawChoice;
 use crate::time::Span;
 
 mod chronos_clone;
@@ -93,6 +95,8 @@ pub struct Policy {
     pub order: Order,
     /// Who gets clones.
     pub speculation: Speculation,
+    /// The law of attempt times that every policy reads.
+    pub law: LawChoice,
     /// λ: the share of the cluster that attempts may use, above 0 and at most 1.
     pub capacity_share: f64,
     /// First attempts that may wait as pods beyond capacity, so that autoscalers see demand.
@@ -104,6 +108,7 @@ impl Default for Policy {
         Self {
             order: Order::default(),
             speculation: Speculation::default(),
+            law: LawChoice::default(),
             capacity_share: 1.0,
             surge_max: 1,
         }
@@ -122,8 +127,13 @@ impl Policy {
             Some(text) => text.parse()?,
             None => order,
         };
+        let law = match parsed.take("law") {
+            Some(text) => read_law(text)?,
+            None => LawChoice::default(),
+        };
         Ok(Self {
             order,
+            law,
             speculation: Speculation::from_parsed(&parsed)?,
             ..Self::default()
         })
@@ -138,11 +148,23 @@ impl FromStr for Policy {
     }
 }
 
-/// Speculation and order; what is left has settings of its own.
+fn read_law(text: &str) -> Result<LawChoice, ParsePolicyError> {
+    let mut all = LawChoice::ALL.into_iter();
+    let fault = || {
+        let labels = LawChoice::ALL.map(LawChoice::label).join(", ");
+        ParsePolicyError(format!("`{text}` is no law: use one of {labels}"))
+    };
+    all.find(|law| law.label() == text).ok_or_else(fault)
+}
+
+/// Speculation, order and any other law than the usual; what is left has settings of its own.
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = self.speculation.parts();
         parts.push(format!("order={}", self.order));
+        if self.law != LawChoice::default() {
+            parts.push(format!("law={}", self.law.label()));
+        }
         params::write(f, self.speculation.name(), parts)
     }
 }

@@ -39,6 +39,25 @@ fn every_policy_is_read_back_by_its_name_and_with_each_order() {
 }
 
 #[test]
+fn a_law_combines_with_every_policy_and_an_unknown_one_is_answered_with_all() {
+    let law = |text: &str| Policy::parse(text, Order::default()).map(|policy| policy.law);
+    assert_eq!(law("hadoop-ns{law=best}"), Ok(LawChoice::Best));
+    assert_eq!(law("shed-plus{xi=0.2}"), Ok(LawChoice::default()));
+    for choice in LawChoice::ALL {
+        let policy = Policy {
+            law: choice,
+            ..Policy::default()
+        };
+        assert_eq!(policy.to_string().parse(), Ok(policy));
+    }
+    let message = law("shed-plus{law=gauss}").unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "`gauss` is no law: use one of pareto, log-normal, weibull, empirical, best"
+    );
+}
+
+#[test]
 fn the_order_in_the_text_wins() {
     let flag = Order::Fifo;
     let order = |text: &str| Policy::parse(text, flag).unwrap().order;

@@ -254,6 +254,7 @@ impl Engine<'_> {
             capacity_share: 1.0,
             surge_max: 0,
             order: self.settings.policy.order,
+            law: self.settings.policy.law,
         };
         let (plan, _) = self.decide(&snapshot, Memory::default(), &policy)?;
         self.give_back(&ids, &mut snapshot);

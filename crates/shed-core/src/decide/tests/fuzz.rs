@@ -195,6 +195,7 @@ impl Bytes<'_> {
             speculation,
             capacity_share: self.share().max(1e-3),
             surge_max: u32::from(self.below(3)),
+            ..Policy::default()
         }
     }
 

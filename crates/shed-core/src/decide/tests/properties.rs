@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use crate::decide::decide;
+use crate::estimate::fit::LawChoice;
 use crate::fixtures::{AttemptBuilder, JobBuilder, at, attempt, job, resume_point, world};
 use crate::ids::{AttemptNumber, JobKey};
 use crate::memory::{JobMemory, Memory};
@@ -168,14 +169,15 @@ fn any_speculation() -> impl Strategy<Value = Speculation> {
 
 fn any_policy() -> impl Strategy<Value = Policy> {
     let order = proptest::sample::select(Order::ALL.to_vec());
+    let law = proptest::sample::select(LawChoice::ALL.to_vec());
     let numbers = (1..11u32, 0..3u32);
-    (any_speculation(), order, numbers).prop_map(|(speculation, order, (share, surge_max))| {
-        Policy {
-            order,
-            speculation,
-            capacity_share: f64::from(share) / 10.0,
-            surge_max,
-        }
+    let all = (any_speculation(), order, law, numbers);
+    all.prop_map(|(speculation, order, law, (share, surge_max))| Policy {
+        order,
+        speculation,
+        law,
+        capacity_share: f64::from(share) / 10.0,
+        surge_max,
     })
 }
 

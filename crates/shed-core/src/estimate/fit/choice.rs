@@ -12,6 +12,42 @@ const EMPIRICAL_RUNNING_MAX: f64 = 0.1;
 /// The share of the ended attempts that counts as the far tail in a report.
 const TAIL_SHARE: f64 = 0.05;
 
+/// Which law is read of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LawChoice {
+    /// That of this kind, whatever fits.
+    Always(LawKind),
+    /// That which fits best, by [`fit`].
+    Best,
+}
+
+impl Default for LawChoice {
+    /// The papers' law.
+    fn default() -> Self {
+        Self::Always(LawKind::Pareto)
+    }
+}
+
+impl LawChoice {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Always(LawKind::Pareto),
+        Self::Always(LawKind::LogNormal),
+        Self::Always(LawKind::Weibull),
+        Self::Always(LawKind::Empirical),
+        Self::Best,
+    ];
+
+    /// The name in settings.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Always(kind) => kind.label(),
+            Self::Best => "best",
+        }
+    }
+}
+
 /// One law, fitted to a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {

@@ -11,7 +11,7 @@ mod log_normal;
 mod moments;
 mod weibull;
 
-pub use choice::{Candidate, FitReport, fit};
+pub use choice::{Candidate, FitReport, LawChoice, fit};
 pub use moments::from_moments;
 
 /// The law of that kind of the largest likelihood, given that running attempts exceed their
