@@ -45,7 +45,7 @@ pub struct JobTimes {
 }
 
 impl JobTimes {
-    /// From times in seconds: at most [`PER_JOB_MAX`], evenly spaced from least to largest.
+    /// From times in seconds: at most `PER_JOB_MAX`, evenly spaced from least to largest.
     #[must_use]
     pub fn new(sample: &Sample) -> Self {
         let all = sample.observations();

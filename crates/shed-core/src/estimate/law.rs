@@ -48,7 +48,7 @@ pub trait AttemptLaw: Sized {
     /// ln of the density at `t`; −∞ where there is none.
     fn ln_density(&self, t: f64) -> f64;
 
-    /// E[T]; infinite for a tail too heavy to have one.
+    /// E\[T\]; infinite for a tail too heavy to have one.
     fn mean(&self) -> f64;
 
     /// E[T − age | T > age].
@@ -82,7 +82,7 @@ pub trait AttemptLaw: Sized {
     /// ln P(an attempt of which `evidence` is known does not end within `slack`).
     ///
     /// The order of the cases matters: done is done, even after the deadline; then no time left
-    /// is a miss; then the law says. [S], [S+] Theorem 2 for `Progress`, [S+] (14) and its like
+    /// is a miss; then the law says. \[S\], \[S+\] Theorem 2 for `Progress`, \[S+\] (14) and its like
     /// in other laws for `Predicted`, the law's memory for `Silent`.
     fn ln_miss(&self, evidence: Evidence, slack: f64) -> f64 {
         let remaining = match evidence {

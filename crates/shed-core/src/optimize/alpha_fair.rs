@@ -1,4 +1,4 @@
-//! The α-fair family ([S], [S+] (10)): clones go where they raise Σ U_α(PoCD) most.
+//! The α-fair family (\[S\], \[S+\] (10)): clones go where they raise Σ U_α(PoCD) most.
 
 use std::collections::VecDeque;
 

@@ -20,7 +20,7 @@ pub struct Dolly {
     /// ε: the accepted probability that a task of the job straggles after cloning.
     pub epsilon: f64,
     /// p: the probability that an attempt straggles; 0: the share of the recent winners in the
-    /// cluster that took more than 1.5 times the median of their job. [S] and [S+] give 1 − PoCD of
+    /// cluster that took more than 1.5 times the median of their job. \[S\] and \[S+\] give 1 − PoCD of
     /// Hadoop, a job's miss, in its place.
     pub p: f64,
     /// τ: the utilisation from which on nothing is cloned.

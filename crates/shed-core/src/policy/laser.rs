@@ -1,6 +1,6 @@
-//! LASER ([L] Algorithm 2): as SRQuant, but r is chosen by predictions of the job's time and of its
+//! LASER (\[L\] Algorithm 2): as SRQuant, but r is chosen by predictions of the job's time and of its
 //! machine time for each r. The rule takes any [`Predictor`]; `decide` runs it with
-//! [`LawPredictor`], which predicts from the job's law what [L] learns with neural networks.
+//! [`LawPredictor`], which predicts from the job's law what \[L\] learns with neural networks.
 
 use crate::decide::{JobState, Pass, TaskEstimate};
 use crate::estimate::pareto::ParetoLaw;
