@@ -7,7 +7,7 @@ use crate::decide::JobState;
 use crate::ids::NodeName;
 use crate::memory::{Memory, NodeSlowness};
 use crate::snapshot::{NodeIndex, Snapshot};
-use crate::time::Span;
+use crate::time::{Instant, Span};
 
 /// ln of the slowness from which on a node is avoided: 1.5 times the median of the job.
 const LN_SLOW: f64 = 0.405_465_108_108_164_4;
@@ -18,7 +18,7 @@ const SLOW_MAX: usize = 10;
 
 /// How much speaks for a node being as fast as others before anything is heard of it, in
 /// witnesses. A task can be slow by itself: one witness never convicts its node, two that take
-/// twice the usual time do.
+/// two and a half times the usual time do.
 const PRIOR_WEIGHT: f64 = 2.5;
 
 /// An attempt that has done so much of a task itself is a whole witness.
@@ -58,30 +58,19 @@ pub(super) fn beliefs(snapshot: &Snapshot, jobs: &[JobState<'_>], memory: &Memor
         // for long does not clear it; both together would count the same attempts twice.
         let past = memory.slow_node(&node.name);
         let past_weight = past.map_or(0.0, |past| weight_left(past, snapshot));
-        let (ln_ratio, weight) = match past {
-            Some(past) if past_weight > seen.weight => (past.ln_ratio, past_weight),
-            _ if seen.weight > 0.0 => (seen.sum / seen.weight, seen.weight),
-            _ => (0.0, 0.0),
+        let (stands, weight) = match past {
+            Some(past) if past_weight > seen.weight.max(WEIGHT_MIN) => (*past, past_weight),
+            _ => (seen.slowness(snapshot.now), seen.weight),
         };
-        let belief = ln_ratio * weight / (weight + PRIOR_WEIGHT);
+        let belief = stands.ln_ratio * weight / (weight + PRIOR_WEIGHT);
         ln_ratios.push(belief);
         if belief > LN_SLOW {
             slow.push((belief, NodeIndex(position)));
         }
         // A node that was fast is not remembered, so that one that turns slow is noticed as soon
         // as any other.
-        let now = NodeSlowness {
-            ln_ratio: seen.sum / seen.weight,
-            weight: seen.weight,
-            seen: snapshot.now,
-        };
-        let kept = if seen.weight >= past_weight {
-            Some(now).filter(|now| now.ln_ratio > LN_SLOW)
-        } else {
-            past.copied().filter(|_| past_weight >= WEIGHT_MIN)
-        };
-        if let Some(kept) = kept {
-            remembered.insert(node.name.clone(), kept);
+        if stands.ln_ratio > LN_SLOW {
+            remembered.insert(node.name.clone(), stands);
         }
     }
     slow.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -110,6 +99,19 @@ struct Evidence {
 }
 
 impl Evidence {
+    fn slowness(self, now: Instant) -> NodeSlowness {
+        let ln_ratio = if self.weight > 0.0 {
+            self.sum / self.weight
+        } else {
+            0.0
+        };
+        NodeSlowness {
+            ln_ratio,
+            weight: self.weight,
+            seen: now,
+        }
+    }
+
     fn capped(self) -> Self {
         if self.weight > WEIGHT_MAX {
             Self {

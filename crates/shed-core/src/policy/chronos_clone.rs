@@ -5,7 +5,7 @@ use crate::decide::{JobState, Pass};
 use crate::formulas::chronos::{clone_ln_pocd, clone_machine_time};
 use crate::policy::Speculate;
 use crate::policy::clones::Ask;
-use crate::policy::judgement::{Instants, Terms, best_extra};
+use crate::policy::judgement::{Instants, Terms, best_extra, settings};
 use crate::policy::params::Setting;
 use crate::policy::redundancy::launch_copies;
 
@@ -24,9 +24,7 @@ impl Speculate for ChronosClone {
     }
 
     fn settings(&mut self) -> Vec<Setting<'_>> {
-        let mut settings = self.terms.settings();
-        settings.extend(self.instants.settings());
-        settings
+        settings(&mut self.terms, &mut self.instants)
     }
 
     fn max_clones(&self) -> u32 {

@@ -8,7 +8,7 @@ use crate::formulas::chronos::restart_ln_pocd;
 use crate::formulas::srquant::SrQuantJob;
 use crate::policy::Speculate;
 use crate::policy::clones::{Ask, Begins};
-use crate::policy::judgement::{Instants, Terms, best_extra, judge};
+use crate::policy::judgement::{Instants, Terms, best_extra, judge, settings};
 use crate::policy::params::Setting;
 
 /// The parameters of Chronos S-Restart.
@@ -26,9 +26,7 @@ impl Speculate for ChronosSRestart {
     }
 
     fn settings(&mut self) -> Vec<Setting<'_>> {
-        let mut settings = self.terms.settings();
-        settings.extend(self.instants.settings());
-        settings
+        settings(&mut self.terms, &mut self.instants)
     }
 
     fn max_clones(&self) -> u32 {

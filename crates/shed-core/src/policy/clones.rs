@@ -164,11 +164,7 @@ pub(super) fn clone_job(
     ask: Ask,
     wants: impl Fn(&JobState<'_>, &TaskEstimate<'_>) -> bool,
 ) -> Option<CloneJob> {
-    let state = pass.jobs.get(position)?;
-    let applies = state.optimized && state.job.rules.speculation == mode;
-    if !applies || !state.may_launch(pass.snapshot.now) {
-        return None;
-    }
+    let state = open_job(pass, position, mode)?;
     let (mut tasks, mut refusals) = (Vec::new(), Vec::new());
     for task in state.estimate.tasks.iter().filter(|t| wants(state, t)) {
         match clone_task(pass, position, state, task, ask) {
@@ -182,16 +178,41 @@ pub(super) fn clone_job(
     let is_candidate = |index| tasks.binary_search_by_key(&index, |t| t.index).is_ok();
     let ln_pocd_rest = state.ln_pocd_without(pass.overhead, is_candidate);
     let ln_pocd_rest = ln_pocd_rest.unwrap_or(f64::NEG_INFINITY);
-    let max_clones = state.job.rules.max_clones_per_task.min(ask.max_clones);
     pass.jobs.get_mut(position)?.refusals.extend(refusals);
-    (!tasks.is_empty()).then_some(CloneJob {
-        position,
-        mode,
-        max_clones,
-        fast_nodes_only: ask.fast_nodes_only,
-        tasks,
-        ln_pocd_rest,
-    })
+    CloneJob::of(pass, position, mode, ask, tasks, ln_pocd_rest)
+}
+
+/// The job, if clones of it may be weighed in this pass and mode.
+fn open_job<'p, 'a>(
+    pass: &'p Pass<'a>,
+    position: usize,
+    mode: SpeculationMode,
+) -> Option<&'p JobState<'a>> {
+    let state = pass.jobs.get(position)?;
+    let applies = state.optimized && state.job.rules.speculation == mode;
+    (applies && state.may_launch(pass.snapshot.now)).then_some(state)
+}
+
+impl CloneJob {
+    /// None without a task to clone.
+    fn of(
+        pass: &Pass<'_>,
+        position: usize,
+        mode: SpeculationMode,
+        ask: Ask,
+        tasks: Vec<CloneTask>,
+        ln_pocd_rest: f64,
+    ) -> Option<Self> {
+        let rules = &pass.jobs.get(position)?.job.rules;
+        (!tasks.is_empty()).then_some(Self {
+            position,
+            mode,
+            max_clones: rules.max_clones_per_task.min(ask.max_clones),
+            fast_nodes_only: ask.fast_nodes_only,
+            tasks,
+            ln_pocd_rest,
+        })
+    }
 }
 
 /// The same for the tasks whose first attempts this plan launches: clones at submission.
@@ -202,11 +223,7 @@ pub(super) fn clone_job_of_started(
     mode: SpeculationMode,
     ask: Ask,
 ) -> Option<CloneJob> {
-    let state = pass.jobs.get(position)?;
-    let applies = state.optimized && state.job.rules.speculation == mode;
-    if !applies || !state.may_launch(pass.snapshot.now) {
-        return None;
-    }
+    let state = open_job(pass, position, mode)?;
     let (mut tasks, mut refusals) = (Vec::new(), Vec::new());
     for &(index, node) in &state.started {
         match started_task(pass, state, index, node, ask) {
@@ -216,16 +233,8 @@ pub(super) fn clone_job_of_started(
     }
     tasks.sort_by_key(|task| task.index);
     let ln_pocd_rest = state.ln_pocd_after.unwrap_or(f64::NEG_INFINITY);
-    let max_clones = state.job.rules.max_clones_per_task.min(ask.max_clones);
     pass.jobs.get_mut(position)?.refusals.extend(refusals);
-    (!tasks.is_empty()).then_some(CloneJob {
-        position,
-        mode,
-        max_clones,
-        fast_nodes_only: ask.fast_nodes_only,
-        tasks,
-        ln_pocd_rest,
-    })
+    CloneJob::of(pass, position, mode, ask, tasks, ln_pocd_rest)
 }
 
 /// Clones of the task that the plan leaves alive.

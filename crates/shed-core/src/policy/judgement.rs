@@ -42,8 +42,15 @@ impl Default for Instants {
     }
 }
 
+/// The parameters that all who judge at these instants have.
+pub(super) fn settings<'a>(terms: &'a mut Terms, instants: &'a mut Instants) -> Vec<Setting<'a>> {
+    let mut settings = terms.settings();
+    settings.extend(instants.settings());
+    settings
+}
+
 impl Instants {
-    pub(super) fn settings(&mut self) -> [Setting<'_>; 4] {
+    fn settings(&mut self) -> [Setting<'_>; 4] {
         [
             Setting::number("tau_est", &mut self.tau_est, 0.0, 1.0),
             Setting::number("tau_kill", &mut self.tau_kill, 0.0, 1.0),

@@ -8,7 +8,7 @@ use crate::estimate::speedup::fastest_mean;
 use crate::formulas::srquant::{Prediction, laser_best_extra};
 use crate::policy::Speculate;
 use crate::policy::clones::Ask;
-use crate::policy::judgement::{Instants, Terms, judge, stop_originals};
+use crate::policy::judgement::{Instants, Terms, judge, settings, stop_originals};
 use crate::policy::params::Setting;
 
 /// A job at τ_est, as a predictor sees it. Times in seconds from the job's submission.
@@ -108,9 +108,7 @@ impl Speculate for Laser {
     }
 
     fn settings(&mut self) -> Vec<Setting<'_>> {
-        let mut settings = self.terms.settings();
-        settings.extend(self.instants.settings());
-        settings
+        settings(&mut self.terms, &mut self.instants)
     }
 
     fn max_clones(&self) -> u32 {

@@ -7,24 +7,7 @@
 //! which attempts die, `clones` weighs and grants clones by the rules of the job's user,
 //! `redundancy` clones tasks from their start, `judgement` has Chronos' two instants.
 //!
-//! | policy | clones of | until | source |
-//! |---|---|---|---|
-//! | `hadoop-ns` | nothing | – | \[S+\] Theorem 1, r = 0 |
-//! | `hadoop-s` | per round the task that would end latest | one ends | Hadoop 2 and 3, spec 8 |
-//! | `late` | slow tasks, the one that needs longest first | one ends | LATE, spec 8 |
-//! | `mantri` | tasks where one more attempt saves machine time | every few minutes | Mantri, \[D\] §10 |
-//! | `dolly` | all tasks of small jobs, from their start | one ends | Dolly, \[D\] §10 |
-//! | `hopper` | late-ending tasks within the job's share | one ends | Hopper, spec 8 |
-//! | `chronos-clone` | all tasks, from their start | τ_kill | Chronos, spec 8 |
-//! | `chronos-s-restart` | stragglers at τ_est, from zero | τ_kill | Chronos, spec 8 |
-//! | `chronos-s-resume`, `srquant` | stragglers at τ_est, resumed, for the original | τ_kill | \[L\] Algorithm 1 |
-//! | `laser` | the same, by predictions | τ_kill | \[L\] Algorithm 2 |
-//! | `shed` | all tasks of a job alike, at each arrival | next arrival | \[S\] Algorithm 1 |
-//! | `shed-plus` | stragglers, every θ | next run | \[S+\] Algorithm 1 |
-//! | `s-resume-event` | late tasks, at once | all attempts are seen | policy notes |
-//! | `sca` | all tasks of new jobs while there is room | one ends | SCA/ESE P2 |
-//! | `ese` | tasks far beyond the mean; small new jobs | one ends | SCA/ESE Algorithm 2 |
-//! | `dollymp` | all tasks, by level, with what is left | one ends | \[D\] Algorithm 2 |
+//! The crate's documentation has them in a table.
 //!
 //! For all of them first attempts go before clones, a clone makes way for a waiting first attempt,
 //! and the first attempt to end wins: these are rules of the product, not of the papers.

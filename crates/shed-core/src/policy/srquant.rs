@@ -5,7 +5,7 @@ use crate::decide::{JobState, Pass};
 use crate::formulas::srquant::SlowMean;
 use crate::policy::Speculate;
 use crate::policy::clones::Ask;
-use crate::policy::judgement::{Instants, Terms, best_extra, judge, stop_originals};
+use crate::policy::judgement::{Instants, Terms, best_extra, judge, settings, stop_originals};
 use crate::policy::params::{Setting, word};
 
 /// The parameters of SRQuant.
@@ -27,8 +27,7 @@ impl Speculate for SrQuant {
     }
 
     fn settings(&mut self) -> Vec<Setting<'_>> {
-        let mut settings = self.terms.settings();
-        settings.extend(self.instants.settings());
+        let mut settings = settings(&mut self.terms, &mut self.instants);
         settings.push(Setting::word("mean", &mut self.mean));
         settings
     }
