@@ -40,6 +40,8 @@ pub(crate) struct JobState<'a> {
     pub(crate) survivors: BTreeSet<(TaskIndex, AttemptNumber)>,
     /// Whether the optimizer runs for it in this pass.
     pub(crate) optimized: bool,
+    /// From when on the wait for the optimizer's next run counts, if not from now.
+    pub(crate) waits_since: Option<Instant>,
     /// Tasks whose expected end is after the deadline.
     pub(crate) stragglers: Vec<TaskIndex>,
     /// ln PoCD without the plan's prunes and clones, and with them.
@@ -87,6 +89,7 @@ impl<'a> JobState<'a> {
             doomed: BTreeSet::new(),
             survivors: BTreeSet::new(),
             optimized: false,
+            waits_since: None,
             stragglers: Vec::new(),
             ln_pocd_before: None,
             ln_pocd_after: None,
@@ -112,10 +115,12 @@ impl<'a> JobState<'a> {
     /// wait for, so that such a run does not put the next one off.
     pub(crate) fn optimized_in_vain(&self) -> bool {
         let is_hopeless = |refusal: &Refusal| refusal.why == RefusalReason::Hopeless;
-        self.optimized
-            && self.clones.is_empty()
-            && self.doomed.is_empty()
-            && self.refusals.iter().any(is_hopeless)
+        self.optimized_idly() && self.refusals.iter().any(is_hopeless)
+    }
+
+    /// Whether the optimizer ran for it and changed nothing.
+    pub(crate) fn optimized_idly(&self) -> bool {
+        self.optimized && self.clones.is_empty() && self.doomed.is_empty()
     }
 
     /// Clones that run and that the plan leaves alive.

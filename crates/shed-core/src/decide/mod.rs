@@ -194,7 +194,7 @@ impl<'a> Pass<'a> {
         for state in self.jobs {
             used_after.add(&times(&state.job.demand, state.launched));
             let last_optimized = if state.optimized && !state.optimized_in_vain() {
-                Some(self.snapshot.now)
+                Some(state.waits_since.unwrap_or(self.snapshot.now))
             } else {
                 self.memory.job(&state.job.key).last_optimized
             };

@@ -2,7 +2,7 @@
 //! keeps, which tasks are stragglers, and which of them get clones. The counting is done by
 //! [`alloc_task`]; this module says what it counts and carries it out.
 
-use crate::decide::{AttemptEstimate, JobState, Pass};
+use crate::decide::{AttemptEstimate, Pass};
 use crate::estimate::progress::optimization_interval;
 use crate::optimize::alpha_fair::{Stride, alloc_alpha_fair};
 use crate::optimize::greedy::{
@@ -38,6 +38,10 @@ pub struct ShedPlus {
     /// A task whose probability of a miss is at or below this gets no further clone; 0 for the
     /// papers' rule, which goes on until capacity or MAX is reached.
     pub miss_target: f64,
+    /// A job whose PoCD all the clones that it could get would not bring above this gets none,
+    /// like one that is hopeless; 0: as printed. Where many pods start at once the first reports
+    /// make every task look late, and a clone of each makes it so.
+    pub min_pocd: f64,
     /// How clones are shared out.
     pub mode: Mode,
     /// Which sum over the jobs is maximised, instead of what `mode` says.
@@ -70,6 +74,7 @@ impl Default for ShedPlus {
             theta: 0.05,
             max_clones: 5,
             miss_target: 0.01,
+            min_pocd: 0.01,
             mode: Mode::Guarded,
             utility: Utility::ByMode,
             silent: true,
@@ -164,6 +169,7 @@ impl Speculate for ShedPlus {
             Setting::number("theta", &mut self.theta, 0.0, 1.0),
             Setting::whole("max_clones", &mut self.max_clones, 0, 20),
             Setting::number("miss_target", &mut self.miss_target, 0.0, 1.0),
+            Setting::number("min_pocd", &mut self.min_pocd, 0.0, 1.0),
             Setting::word("mode", &mut self.mode),
             Setting::word("utility", &mut self.utility),
             Setting::switch("silent", &mut self.silent),
@@ -198,11 +204,37 @@ impl Speculate for ShedPlus {
     }
 }
 
-/// Where a run saw nothing but hopeless tasks, the next comes long before θ has passed.
+/// Where a run saw nothing but hopeless tasks, the next comes long before θ has passed. θ waits
+/// t_avg for what the run launched to show itself (eq. 17): one that changed nothing need not, so
+/// that tasks which were silent then are not left alone for long. Not in [S+].
 fn look_again(pass: &mut Pass<'_>, plus: &ShedPlus) {
-    if pass.jobs.iter().any(JobState::optimized_in_vain) {
-        pass.wake_at(Some(pass.snapshot.now.plus(plus.min_interval)));
+    if plus.mode == Mode::Paper {
+        return;
     }
+    let (now, overhead) = (pass.snapshot.now, pass.overhead);
+    let mut soonest: Option<Span> = None;
+    for state in &mut pass.jobs {
+        let Some(deadline) = state.job.deadline.filter(|_| state.optimized_idly()) else {
+            continue;
+        };
+        let wait = if state.optimized_in_vain() {
+            plus.min_interval
+        } else {
+            let limit = deadline.since(state.job.submitted).seconds();
+            let theta = interval(limit, overhead, plus);
+            let wait = interval(limit - overhead, 0.0, plus);
+            state.waits_since = Some(now.plus(Span(wait.0 - theta.0)));
+            wait
+        };
+        soonest = Some(soonest.map_or(wait, |soonest| soonest.min(wait)));
+    }
+    pass.wake_at(soonest.map(|wait| now.plus(wait)));
+}
+
+/// θ.
+fn interval(limit: f64, overhead: f64, plus: &ShedPlus) -> Span {
+    let theta = optimization_interval(limit, overhead, plus.theta);
+    Span::from_seconds_f64(theta).max(plus.min_interval)
 }
 
 /// [S+] 4.2, trigger: the job's progress has reached ξ for the first time, or θ (eq. 17) has
@@ -220,8 +252,7 @@ fn select_jobs(pass: &mut Pass<'_>, plus: &ShedPlus) {
             continue;
         };
         let limit = deadline.since(job.submitted).seconds();
-        let theta = optimization_interval(limit, overhead, plus.theta);
-        let theta = Span::from_seconds_f64(theta).max(plus.min_interval);
+        let theta = interval(limit, overhead, plus);
         let last = memory
             .job(&job.key)
             .last_optimized
@@ -345,23 +376,44 @@ fn share_out(pass: &mut Pass<'_>, mut jobs: Vec<CloneJob>, plus: &ShedPlus) {
         .iter()
         .map(|job| pass.capacity.times_free(job.position));
     let kappa = free.max().unwrap_or(0).min(CLONES_PER_PASS_MAX);
-    let input = GreedyInput {
+    let mut input = GreedyInput {
         kappa: i64::from(kappa),
         jobs: jobs.iter().map(|job| greedy_job(job, plus)).collect(),
     };
-    let outcome = match plus.utility.alpha() {
-        None => alloc_task(&input, plus.mode.greedy()),
-        Some(alpha) => {
-            let room = Room::slots(input.kappa);
-            alloc_alpha_fair(&input.jobs, room, alpha, Stride::default())
-        }
-    };
+    let mut outcome = optimum(&input, plus);
+    if plus.mode != Mode::Paper && give_up_lost(&mut input, &outcome, plus.min_pocd) {
+        outcome = optimum(&input, plus);
+    }
     for step in &outcome.steps {
         if let Some(job) = jobs.get_mut(step.job) {
             grant(pass, job, step.task, straggler);
         }
     }
     report_refused(pass, &mut jobs, &outcome);
+}
+
+fn optimum(input: &GreedyInput, plus: &ShedPlus) -> GreedyOutcome {
+    match plus.utility.alpha() {
+        None => alloc_task(input, plus.mode.greedy()),
+        Some(alpha) => {
+            let room = Room::slots(input.kappa);
+            alloc_alpha_fair(&input.jobs, room, alpha, Stride::default())
+        }
+    }
+}
+
+/// Makes hopeless what its clones don't bring above `min_pocd`, and says whether there is any: its
+/// clones are then worth more elsewhere.
+fn give_up_lost(input: &mut GreedyInput, outcome: &GreedyOutcome, min_pocd: f64) -> bool {
+    let ln_min = libm::log(min_pocd);
+    let mut is_any = false;
+    for (job, result) in input.jobs.iter_mut().zip(&outcome.jobs) {
+        if result.ln_pocd_after < ln_min && result.clones.iter().any(|&clones| clones > 0) {
+            job.ln_pocd_rest = f64::NEG_INFINITY;
+            is_any = true;
+        }
+    }
+    is_any
 }
 
 fn straggler(odds: Odds) -> LaunchReason {

@@ -770,3 +770,38 @@ fn a_task_that_has_reported_nothing_is_a_straggler_only_with_silent() {
     );
     check_by(&policy(&text("off")), cluster(3).job(silent()), &[]);
 }
+
+#[test]
+fn a_job_that_its_clones_do_not_bring_above_min_pocd_gets_none() {
+    let text = |min_pocd| format!("shed-plus{{max_clones=1,min_pocd={min_pocd}}}");
+    let job = || cluster(3).job(straggling().deadline_in(80.0));
+    let plan = plan_of(&job().build(), &Memory::default(), &policy(&text(0.0))).0;
+    assert_eq!(brief(&plan), ["a: clone 3"]);
+    let reached = report(&plan, "a").pocd_after.unwrap();
+    check_by(&policy(&text(reached * 0.99)), job(), &["a: clone 3"]);
+    let lost = policy(&text(reached * 1.01));
+    let (plan, memory) = plan_of(&job().build(), &Memory::default(), &lost);
+    assert_eq!(brief(&plan), [""; 0]);
+    assert_eq!(report(&plan, "a").refusals[0].why, RefusalReason::Hopeless);
+    // It is looked at again soon.
+    assert_eq!(memory.job(&JobKey::from("a")).last_optimized, None);
+}
+
+#[test]
+fn a_run_that_changes_nothing_waits_for_no_launch() {
+    let next = |text: &str| {
+        let full = cluster(0).job(straggling()).build();
+        let (plan, memory) = plan_of(&full, &Memory::default(), &policy(text));
+        assert_eq!(brief(&plan), [""; 0]);
+        let next = plan.report.next_pass;
+        // The pass then is the next run.
+        let mut later = full.clone();
+        later.now = next.unwrap();
+        let (plan, _) = plan_of(&later, &memory, &policy(text));
+        assert!(report(&plan, "a").optimized);
+        next
+    };
+    // (160 s - 3 s) · 0.05, and 3 s more as printed.
+    assert_eq!(next("shed-plus"), Some(at(37.85)));
+    assert_eq!(next("shed-plus{mode=paper}"), Some(at(40.85)));
+}
