@@ -237,7 +237,7 @@ check "up refuses to change the number of nodes" not "$cluster" up --count 5
 
 check "slow n1 0.1" "$cluster" slow n1 0.1
 check "n1 is at least three times as slow as n2" slowed_enough
-check "a pod with a CPU limit starts on the slowed node" bash -c '
+check "a pod with a CPU limit within the cap starts on the slowed node" bash -c '
     kubectl apply -f - <<EOF && kubectl wait --for=jsonpath={.status.phase}=Succeeded pod/limited --timeout=60s
 apiVersion: v1
 kind: Pod
@@ -246,7 +246,7 @@ spec:
   nodeName: n1
   restartPolicy: Never
   containers:
-  - {name: main, image: localhost/busybox:test, imagePullPolicy: IfNotPresent, command: ["true"], resources: {limits: {cpu: 500m, memory: 32Mi}}}
+  - {name: main, image: localhost/busybox:test, imagePullPolicy: IfNotPresent, command: ["true"], resources: {limits: {cpu: 50m, memory: 32Mi}}}
 EOF'
 check "status shows the slowed node" bash -c '"$0" status | grep -q "n1 .*slowed to 0.0"' "$cluster"
 check "slow n1 1 lifts the cap" bash -c '"$0" slow n1 1 && ! "$0" status | grep -q slowed' "$cluster"

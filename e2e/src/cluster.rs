@@ -199,7 +199,7 @@ impl Cluster {
     }
 
     /// Builds the operator's image, brings it in, and installs or upgrades the chart with these
-    /// values on top; returns when the operator is available and runs this image. Where nodes are
+    /// values (JSON) on top; returns when the operator is available and runs this image. Where nodes are
     /// simulated no image runs: see [`crate::host_operator::HostOperator`].
     ///
     /// # Errors
@@ -254,7 +254,7 @@ impl Cluster {
             arguments.extend(["--set-string".to_owned(), format!("{key}={value}")]);
         }
         for (key, value) in values {
-            arguments.extend(["--set".to_owned(), format!("{key}={value}")]);
+            arguments.extend(["--set-json".to_owned(), format!("{key}={value}")]);
         }
         run_quietly("env", &arguments)
             .await

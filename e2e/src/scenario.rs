@@ -166,7 +166,7 @@ async fn enter(name: &str, needs: Needs) -> Result<Result<World, &'static str>> 
     }
     if operator.is_ours() {
         let installed = INSTALLED.get_or_init(|| async {
-            let small = [("resources.requests.cpu", "20m")];
+            let small = [("resources.requests.cpu", r#""20m""#)];
             let done = cluster.install_operator(&small).await;
             done.map_err(|error| format!("{error:#}"))
         });

@@ -11,17 +11,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // counts says how often each word occurs.
 type counts map[string]int64
 
-var (
-	word = regexp.MustCompile(`\p{L}[\p{L}\p{M}\p{N}]*`)
-	// The text is source code: PodSpec counts as pod and spec, HTTPServer as
-	// httpserver (where an acronym ends can't be seen without a dictionary).
-	part = regexp.MustCompile(`\p{Lu}+[^\p{Lu}]*|[^\p{Lu}]+`)
-)
+// The text is source code: PodSpec counts as pod and spec, HTTPServer as
+// httpserver (where an acronym ends can't be seen without a dictionary).
+var part = regexp.MustCompile(`\p{Lu}+[^\p{Lu}]*|[^\p{Lu}]+`)
 
 // endings are rules of an English stemmer: watches, watching and watched all
 // count as watch. Of each group the first rule that fits applies. Plain regular
@@ -40,22 +38,25 @@ var endings = [][]struct {
 		{regexp.MustCompile(`(\p{L}{3})ing$`), "${1}"},
 		{regexp.MustCompile(`(\p{L}{3})ed$`), "${1}"},
 	},
-	{
-		{regexp.MustCompile(`(\p{L}{3})ation$`), "${1}ate"},
-		{regexp.MustCompile(`(\p{L}{3})ly$`), "${1}"},
-	},
 }
 
 // add counts the words of one line.
 func (c counts) add(line []byte) {
-	for _, w := range word.FindAll(line, -1) {
+	for _, w := range bytes.FieldsFunc(line, separates) {
 		for _, p := range part.FindAll(w, -1) {
 			c[stem(strings.ToLower(string(p)))]++
 		}
 	}
 }
 
+func separates(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsMark(r)
+}
+
 func stem(word string) string {
+	if len(word) < 4 {
+		return word // too short for any ending
+	}
 	for _, group := range endings {
 		for _, rule := range group {
 			if rule.ending.MatchString(word) {

@@ -53,7 +53,7 @@ func (c *config) writeNode(i int, node string) error {
 		{c.nodePath(node, "kubelet.yaml"), kubeletText, map[string]any{
 			"IP": c.nodeIP(i), "CA": c.pki("ca.crt"),
 			"Cert": c.pki(node + "-serving.crt"), "Key": c.pki(node + "-serving.key"),
-			"Socket": c.socket(node), "Cgroup": c.nodeCgroup(node), "EnforceLimits": isV2(),
+			"Socket": c.socket(node), "Cgroup": c.nodeCgroup(node),
 			"DNS": c.serviceIP(10), "ResolvConf": c.path("resolv.conf"), "MaxPods": c.MaxPods,
 			"PodLogs": c.nodePath(node, "pod-logs"), "Plugins": c.nodePath(node, "plugins"),
 		}},

@@ -78,7 +78,7 @@ impl Work {
                 "imagePullPolicy": "IfNotPresent",
                 "args": arguments,
                 "env": env,
-                "resources": {"requests": requests(), "limits": {"memory": "256Mi"}},
+                "resources": {"requests": requests(), "limits": limits()},
                 "securityContext": {
                     "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
                     "capabilities": {"drop": ["ALL"]},
@@ -140,10 +140,15 @@ impl Work {
     }
 }
 
-/// So much that a node of two CPUs has room for its four tasks and for two clones: what requests
-/// leave free is what shed may spend, and on the local cluster three nodes share one machine.
+/// So much that a machine of two CPUs has room for twelve tasks and six clones.
 fn requests() -> Value {
-    json!({"cpu": "300m", "memory": "64Mi"})
+    json!({"cpu": "100m", "memory": "64Mi"})
+}
+
+/// So little CPU that the tasks and the clones of the slow ones run side by side on two CPUs: a clone
+/// then takes nothing from the healthy tasks.
+fn limits() -> Value {
+    json!({"cpu": "130m", "memory": "256Mi"})
 }
 
 /// A claim of many writers. With a class, the cluster makes the volume; without, it binds to [`volume`].

@@ -26,9 +26,9 @@ const TASKS: i32 = 12;
 const WAVES: u32 = 1;
 /// What is left to the slow node: a fifth of its even share of the machine …
 const SLOW_SHARE: f64 = 0.2;
-/// … but not less than a fifth of one CPU, or the runs that nobody rescues take minutes on a small
-/// machine.
-const SLOW_CPUS_MIN: f64 = 0.2;
+/// … but no less than one task may use (the kernel wants it so), and on a large machine little more.
+const SLOW_CPUS_MIN: f64 = 0.13;
+const SLOW_CPUS_MAX: f64 = 0.14;
 
 /// Everything that the runs need.
 pub struct Stage<'a> {
@@ -60,7 +60,12 @@ impl<'a> Stage<'a> {
         say("building and loading the images, installing the chart");
         let archive = image::build(cluster, &text).await?;
         cluster.load_image(&archive, "wordcount").await?;
-        cluster.install_operator(&[]).await?;
+        let capacity = capacity(cluster).await?;
+        let values: Vec<_> = capacity
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        cluster.install_operator(&values).await?;
         cluster.fresh_namespace(NAMESPACE).await?;
         let work = Work {
             image: cluster.image_name("wordcount"),
@@ -202,6 +207,19 @@ impl<'a> Stage<'a> {
     }
 }
 
+/// Each node of the local cluster says that it has the whole machine: of what they advertise together
+/// an even share is really there.
+async fn capacity(cluster: &Cluster) -> Result<Vec<(&'static str, String)>> {
+    if cluster.existing().is_some() {
+        return Ok(Vec::new());
+    }
+    let nodes = cluster.node_names().await?.len();
+    Ok(vec![(
+        "capacityShare",
+        format!("{:.3}", 1.0 / nodes as f64),
+    )])
+}
+
 fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
@@ -248,7 +266,7 @@ async fn slow_a_node(cluster: &Cluster, screen: &Screen) -> Result<Option<String
     let Some(existing) = cluster.existing() else {
         let cpus = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
         let even_share = cpus / cluster.node_names().await?.len() as f64;
-        let left = (SLOW_SHARE * even_share).max(SLOW_CPUS_MIN).min(even_share);
+        let left = (SLOW_SHARE * even_share).clamp(SLOW_CPUS_MIN, SLOW_CPUS_MAX);
         cluster.slow(&node, left / even_share).await?;
         let said = format!("node {node} now has {left:.2} of its {even_share:.2} CPUs");
         screen.say("demo", &said);
