@@ -774,7 +774,7 @@ fn a_task_that_has_reported_nothing_is_a_straggler_only_with_silent() {
 #[test]
 fn a_job_that_its_clones_do_not_bring_above_min_pocd_gets_none() {
     let text = |min_pocd| format!("shed-plus{{max_clones=1,min_pocd={min_pocd}}}");
-    let job = || cluster(3).job(straggling().deadline_in(80.0));
+    let job = || cluster(3).job(straggling().deadline_in(140.0));
     let plan = plan_of(&job().build(), &Memory::default(), &policy(&text(0.0))).0;
     assert_eq!(brief(&plan), ["a: clone 3"]);
     let reached = report(&plan, "a").pocd_after.unwrap();
