@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Namespace, Node};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt};
+use shed::api::DeadlineJob;
 
 use crate::FIELD_MANAGER;
 use crate::command::{repository, run, run_quietly};
@@ -335,8 +337,27 @@ impl Cluster {
         {
             bail!("namespace {name} exists and isn't ours: it will not be touched");
         }
+        self.delete_work(name).await?;
         namespaces.delete(name, &DeleteParams::default()).await?;
         wait::for_absence(&namespaces, name, Duration::from_secs(120)).await
+    }
+
+    /// Deletes what may have finalizers or run: a namespace that still holds some when it is deleted
+    /// is looked at again only seconds later.
+    async fn delete_work(&self, namespace: &str) -> Result<()> {
+        let (all, background) = (ListParams::default(), DeleteParams::background());
+        let jobs: Api<DeadlineJob> = Api::namespaced(self.client(), namespace);
+        let plain: Api<Job> = Api::namespaced(self.client(), namespace);
+        let pods: Api<Pod> = Api::namespaced(self.client(), namespace);
+        match jobs.delete_collection(&background, &all).await {
+            Err(kube::Error::Api(status)) if status.is_not_found() => {} // the chart isn't installed
+            done => drop(done?),
+        }
+        plain.delete_collection(&background, &all).await?;
+        pods.delete_collection(&background, &all).await?;
+        let patience = Duration::from_secs(60);
+        wait::for_pods(&pods, "", "pods to go", patience, <[Pod]>::is_empty).await?;
+        Ok(())
     }
 }
 
