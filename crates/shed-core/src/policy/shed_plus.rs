@@ -2,7 +2,7 @@
 //! keeps, which tasks are stragglers, and which of them get clones. The counting is done by
 //! [`alloc_task`]; this module says what it counts and carries it out.
 
-use crate::decide::{AttemptEstimate, Pass};
+use crate::decide::{AttemptEstimate, JobState, Pass};
 use crate::estimate::progress::optimization_interval;
 use crate::optimize::alpha_fair::{Stride, alloc_alpha_fair};
 use crate::optimize::greedy::{
@@ -15,7 +15,7 @@ use crate::policy::clones::{Ask, CloneJob, CloneTask, Heeds, MODES, Odds, clone_
 use crate::policy::keep::{self, start_up};
 use crate::policy::params::{Setting, word};
 use crate::policy::trigger::speculates;
-use crate::time::Span;
+use crate::time::{Instant, Span};
 
 /// A reporting sibling is pruned if its predicted end is later by more than this share of the
 /// time that the kept attempt still needs: predictions are noisy, and a close race is worth
@@ -74,7 +74,7 @@ impl Default for ShedPlus {
             theta: 0.05,
             max_clones: 5,
             miss_target: 0.01,
-            min_pocd: 0.01,
+            min_pocd: 0.005,
             mode: Mode::Guarded,
             utility: Utility::ByMode,
             silent: true,
@@ -240,7 +240,8 @@ fn interval(limit: f64, overhead: f64, plus: &ShedPlus) -> Span {
 /// [S+] 4.2, trigger: the job's progress has reached ξ for the first time, or θ (eq. 17) has
 /// passed since the last run for it (A7: per job). Our readings: a job that reports nothing is
 /// looked at every θ from its submission on; one that could report and has spent 2ξ of its
-/// time below ξ is on course to take twice its time, and is not waited for.
+/// time below ξ is on course to take twice its time, and is not waited for; a task that turns out
+/// late as soon as it reports does not wait for θ.
 fn select_jobs(pass: &mut Pass<'_>, plus: &ShedPlus) {
     let now = pass.snapshot.now;
     let overhead = pass.overhead;
@@ -264,6 +265,9 @@ fn select_jobs(pass: &mut Pass<'_>, plus: &ShedPlus) {
                 job.submitted.plus(patience).max(job.submitted.plus(theta))
             }
             None => job.submitted.plus(theta),
+            Some(last) if has_new_straggler(state, last) && plus.mode != Mode::Paper => {
+                last.plus(plus.min_interval)
+            }
             Some(last) => last.plus(theta),
         };
         state.optimized = due <= now;
@@ -280,6 +284,20 @@ fn select_jobs(pass: &mut Pass<'_>, plus: &ShedPlus) {
     for wake in wakes {
         pass.wake_at(Some(wake));
     }
+}
+
+/// Whether a task with one attempt has since said for the first time how fast it is, and is late:
+/// the last run knew it only as silent. Each task brings a run forward once. Not in [S+].
+fn has_new_straggler(state: &JobState<'_>, last: Instant) -> bool {
+    state.estimate.tasks.iter().any(|task| {
+        let [attempt] = task.task.attempts.as_slice() else {
+            return false;
+        };
+        let first = attempt.progress.map(|progress| progress.first_at);
+        let remaining = task.kept().and_then(|kept| kept.remaining);
+        let is_late = remaining.zip(state.estimate.slack);
+        first.is_some_and(|first| first > last) && is_late.is_some_and(|(end, slack)| end > slack)
+    })
 }
 
 /// Spec 5.5: at an optimization the fastest attempt of a flagged task is kept and the others

@@ -805,3 +805,24 @@ fn a_run_that_changes_nothing_waits_for_no_launch() {
     assert_eq!(next("shed-plus"), Some(at(37.85)));
     assert_eq!(next("shed-plus{mode=paper}"), Some(at(40.85)));
 }
+
+#[test]
+fn a_task_that_is_late_at_its_first_report_brings_the_run_forward() {
+    let reported_at = |first| {
+        attempt(0)
+            .on(3)
+            .progress(0.1, 29.0)
+            .first_report(0.095, first)
+    };
+    let optimized = |first, text: &str| {
+        let job = straggling()
+            .with(|job| job.tasks.truncate(3))
+            .task(3, [reported_at(first)]);
+        let world = cluster(3).job(job).build();
+        let (plan, _) = plan_of(&world, &optimized_at(27.0), &policy(text));
+        report(&plan, "a").optimized
+    };
+    assert!(optimized(28.0, "shed-plus"));
+    assert!(!optimized(26.0, "shed-plus"));
+    assert!(!optimized(28.0, "shed-plus{mode=paper}"));
+}
