@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::ids::TaskIndex;
 
 /// A sorted set of task indexes; ranges are inclusive, disjoint and never adjacent.
@@ -131,6 +133,20 @@ impl FromStr for IndexSet {
     }
 }
 
+/// As its text.
+impl Serialize for IndexSet {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for IndexSet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,7 +168,10 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         for text in ["", "0", "0-3,5,7-9", "4-7"] {
-            assert_eq!(text.parse::<IndexSet>().unwrap().to_string(), text);
+            let set: IndexSet = text.parse().unwrap();
+            assert_eq!(set.to_string(), text);
+            let json = serde_json::to_string(&set).unwrap();
+            assert_eq!(serde_json::from_str::<IndexSet>(&json).unwrap(), set);
         }
     }
 

@@ -87,6 +87,7 @@ pub mod estimate;
 pub mod explain;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
+mod float;
 pub mod formulas;
 pub mod ids;
 pub mod index_set;

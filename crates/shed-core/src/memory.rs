@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::history::History;
+use crate::float;
 use crate::ids::{JobKey, NodeName, TaskIndex};
 use crate::snapshot::Snapshot;
 use crate::time::Instant;
@@ -32,8 +33,10 @@ pub struct Memory {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct NodeSlowness {
     /// Mean ln(time of an attempt there over the median of its job).
+    #[serde(with = "float")]
     pub ln_ratio: f64,
     /// How many attempts that rests on.
+    #[serde(with = "float")]
     pub weight: f64,
     /// When.
     pub seen: Instant,

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::float;
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
 use crate::resources::Resources;
 use crate::snapshot::{AttemptKind, Conclusion, KillKind, ResumePoint};
@@ -11,7 +12,7 @@ use crate::time::Instant;
 
 /// One thing to do for a job. Executors match every variant: a new one must not compile
 /// until each of them carries it out.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Action {
     /// Start an attempt.
     Launch(Launch),
@@ -76,7 +77,7 @@ impl Outcome {
 }
 
 /// Start an attempt of a task.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
     /// The task.
     pub task: TaskIndex,
@@ -100,8 +101,10 @@ pub enum LaunchReason {
     /// The task is a straggler and the optimizer finds the clone worthwhile.
     Straggler {
         /// The job's PoCD before this clone.
+        #[serde(with = "float")]
         pocd_before: f64,
         /// Its PoCD with this clone.
+        #[serde(with = "float")]
         pocd_after: f64,
     },
     /// A policy other than Shed+ finds that the task should have one more attempt.
@@ -109,8 +112,10 @@ pub enum LaunchReason {
         /// What it found.
         finding: Finding,
         /// The job's PoCD before this clone; absent while nothing is known about it.
+        #[serde(with = "float::option")]
         pocd_before: Option<f64>,
         /// Its PoCD with this clone.
+        #[serde(with = "float::option")]
         pocd_after: Option<f64>,
     },
 }
@@ -122,16 +127,19 @@ pub enum Finding {
     /// a new attempt would.
     EndsLater {
         /// By how many.
+        #[serde(with = "float")]
         seconds: f64,
     },
     /// Mantri: with that probability one attempt more makes the task cost less machine time.
     Saves {
         /// The probability.
+        #[serde(with = "float")]
         probability: f64,
     },
     /// ESE: what remains of the task is that many times the mean time of an attempt.
     Overdue {
         /// How many times.
+        #[serde(with = "float")]
         times: f64,
     },
     /// The task is to have so many attempts: Dolly, Chronos, SRQuant, LASER, Shed, SCA, DollyMP.
@@ -142,6 +150,7 @@ pub enum Finding {
     /// The task is late, and one more attempt brings the probability that it misses from here.
     Late {
         /// That probability before this clone.
+        #[serde(with = "float")]
         miss: f64,
     },
 }
@@ -173,7 +182,7 @@ impl fmt::Display for Finding {
 }
 
 /// End an attempt.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Kill {
     /// The task.
     pub task: TaskIndex,
@@ -186,7 +195,7 @@ pub struct Kill {
 }
 
 /// An action and the job that it belongs to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlannedAction {
     /// The job.
     pub job: JobKey,
@@ -195,7 +204,7 @@ pub struct PlannedAction {
 }
 
 /// What one planner pass decided.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Kills before launches; first attempts before clones.
     pub actions: Vec<PlannedAction>,
@@ -204,7 +213,7 @@ pub struct Plan {
 }
 
 /// Why the plan is as it is.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanReport {
     /// Capacity as the pass saw it.
     pub capacity: CapacityReport,
@@ -215,7 +224,7 @@ pub struct PlanReport {
 }
 
 /// Capacity in one pass.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CapacityReport {
     /// Per resource min(λ·A, A − requests of other pods).
     pub usable: Resources,
@@ -226,13 +235,15 @@ pub struct CapacityReport {
 }
 
 /// What the pass found out about a job.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobReport {
     /// The job.
     pub key: JobKey,
     /// PoCD with the attempts that live now; absent while nothing is known about the tasks.
+    #[serde(with = "float::option")]
     pub pocd_before: Option<f64>,
     /// PoCD with the clones that the plan launches (or, in `Observe`, would launch).
+    #[serde(with = "float::option")]
     pub pocd_after: Option<f64>,
     /// When its last task is expected to end, waves included.
     pub estimated_completion: Option<Instant>,
@@ -249,22 +260,25 @@ pub struct JobReport {
     /// First attempts and retries that wait for capacity or parallelism.
     pub waiting: u32,
     /// Expected slot-seconds of an attempt from zero; absent while unknown.
+    #[serde(with = "float::option")]
     pub attempt_slot_seconds: Option<f64>,
 }
 
 /// One clone's marginal gain and cost.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CloneReport {
     /// The task.
     pub task: TaskIndex,
     /// What the job's PoCD rises by.
+    #[serde(with = "float")]
     pub pocd_gain: f64,
     /// Expected work of the clone in slot-seconds: (1 − φ_new) · mean execution time.
+    #[serde(with = "float")]
     pub cost_slot_seconds: f64,
 }
 
 /// One kill's gain and cost.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct KillReport {
     /// The task.
     pub task: TaskIndex,
@@ -276,13 +290,15 @@ pub struct KillReport {
     pub survivor: AttemptNumber,
     /// Slot-seconds that it frees until the task is expected to end without it; absent while that
     /// is unknown.
+    #[serde(with = "float::option")]
     pub freed_slot_seconds: Option<f64>,
     /// What the probability that the task misses rises by; absent without a deadline or times.
+    #[serde(with = "float::option")]
     pub miss_added: Option<f64>,
 }
 
 /// A clone that was not launched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// The task.
     pub task: TaskIndex,
@@ -291,7 +307,7 @@ pub struct Refusal {
 }
 
 /// Why a straggler gets no clone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RefusalReason {
     /// No usable capacity is left.
     Capacity,

@@ -6,13 +6,16 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::float;
 use crate::ids::{AttemptNumber, JobClass, JobKey, NodeName, TaskIndex, Tenant};
 use crate::index_set::IndexSet;
 use crate::resources::Resources;
 use crate::time::{Instant, Span};
 
+mod ranges;
+
 /// The cluster as one planner pass sees it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// When the facts were gathered.
     pub now: Instant,
@@ -26,11 +29,12 @@ pub struct Snapshot {
 }
 
 /// Position of a node in [`Snapshot::nodes`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct NodeIndex(pub usize);
 
 /// A node that may take attempts.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Node {
     /// Its name.
     pub name: NodeName,
@@ -81,7 +85,7 @@ pub enum Idempotency {
 }
 
 /// The part of a job's specification that decisions depend on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobRules {
     /// How many tasks the job has; indexes are `0..completions`.
     pub completions: u32,
@@ -117,7 +121,7 @@ pub enum Conclusion {
 }
 
 /// How far a job is towards its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JobPhase {
     /// Attempts may be launched (unless the rules suspend it).
     Active,
@@ -126,7 +130,7 @@ pub enum JobPhase {
 }
 
 /// One job.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobSnapshot {
     /// Its identity.
     pub key: JobKey,
@@ -151,6 +155,7 @@ pub struct JobSnapshot {
     /// What one attempt requests (with `pods: 1`).
     pub demand: Resources,
     /// Nodes that its attempts may use, ascending.
+    #[serde(with = "ranges")]
     pub eligible_nodes: Arc<[NodeIndex]>,
     /// Tasks with a winner.
     pub done: IndexSet,
@@ -169,7 +174,7 @@ pub struct JobSnapshot {
 }
 
 /// One task with attempts or a history.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskSnapshot {
     /// Which task.
     pub index: TaskIndex,
@@ -191,6 +196,7 @@ pub struct TaskSnapshot {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResumePoint {
     /// Progress at the checkpoint, in [0, 1].
+    #[serde(with = "float")]
     pub progress: f64,
     /// What the task itself wrote; opaque, at most 256 bytes.
     pub checkpoint: Arc<str>,
@@ -220,7 +226,7 @@ impl AttemptKind {
 }
 
 /// One attempt whose end is not accounted for yet.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptSnapshot {
     /// Its number within the task.
     pub number: AttemptNumber,
@@ -241,6 +247,7 @@ pub struct AttemptSnapshot {
     /// When its main container started processing.
     pub started: Option<Instant>,
     /// Where it began, in [0, 1): its resume point's progress or 0.
+    #[serde(with = "float")]
     pub start_progress: f64,
     /// What it reported; absent means unknown, never zero.
     pub progress: Option<Progress>,
@@ -269,20 +276,22 @@ impl AttemptSnapshot {
 }
 
 /// The reports of one attempt; values never go back.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// When the first report came (the papers' t_FP).
     pub first_at: Instant,
     /// Its value.
+    #[serde(with = "float")]
     pub first: f64,
     /// When the newest value came.
     pub last_at: Instant,
     /// The newest value, in [0, 1].
+    #[serde(with = "float")]
     pub last: f64,
 }
 
 /// What is known about an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AttemptState {
     /// Recorded; its pod is not seen yet.
     Launching,
