@@ -1,0 +1,29 @@
+//! Recordings of the planner: every snapshot that it saw and every plan that it made, so that a
+//! decision can be made again, bit by bit, and others can be tried on the same facts.
+//!
+//! A recording is a folder of files `shed-recording-00000000.jsonl.gz`, ascending. Each is JSON lines,
+//! compressed, and can be read by itself: the oldest are removed as new ones come.
+//!
+//! | line | what |
+//! |---|---|
+//! | `{"header":…}` | The first line of each file: schema, version, policy, and what the planner remembered. |
+//! | `{"pass":…}` | One run of `decide`: what changed since the pass before, and the plan. |
+//! | `{"ended":…}` | An attempt that was counted, with its times. |
+//! | `{"gap":…}` | Lines that could not be written. What the planner remembers is stated anew. |
+//!
+//! [`Writer`] writes a recording; [`Recorder`] does so on a thread of its own and never makes its
+//! caller wait; [`Reader`] reads one.
+
+mod delta;
+mod files;
+mod reader;
+mod recorder;
+pub mod schema;
+mod writer;
+
+pub use reader::{Item, ReadError, Reader};
+pub use recorder::{Fault, Recorder};
+pub use writer::{Pass, WriteError, Writer};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! The lines of a recording.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use shed_core::decide::decide;
+use shed_core::ids::{AttemptNumber, JobKey, TaskIndex};
+use shed_core::memory::Memory;
+use shed_core::plan::{Outcome, Plan};
+use shed_core::policy::{Order, ParsePolicyError, Policy, Speculation};
+use shed_core::snapshot::{AttemptKind, AttemptState, JobSnapshot, Node, Snapshot, TaskSnapshot};
+use shed_core::time::{Instant, Span};
+
+/// The version of what is written here. Raised with every change that an older reader would
+/// misread.
+pub const SCHEMA: u32 = 1;
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Line {
+    /// The first of a file.
+    Header(Header),
+    /// One run of `decide`.
+    Pass(PassLine),
+    /// An attempt was counted.
+    Ended(Ended),
+    /// Lines are missing here.
+    Gap(Gap),
+}
+
+/// What a file begins with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// [`SCHEMA`] of its writer.
+    pub schema: u32,
+    /// The version of shed that wrote it.
+    pub shed: String,
+    /// Under which policy.
+    pub policy: PolicyText,
+    /// When the process began that wrote it: passes of one run follow each other.
+    pub run: Instant,
+    /// The number of the first pass, counted over the run from 0, lost ones included.
+    pub first_pass: u64,
+    /// Passes that were lost just before.
+    pub lost: u64,
+    /// What the planner remembered before the first pass.
+    pub memory: Memory,
+}
+
+/// A policy as text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PolicyText {
+    /// Who gets clones, with order and law: `shed-plus{…,order=lst}`.
+    pub policy: String,
+    /// λ.
+    pub capacity_share: f64,
+    /// First attempts that may wait as pods beyond capacity.
+    pub surge_max: u32,
+}
+
+impl PolicyText {
+    /// The text of a policy.
+    #[must_use]
+    pub fn of(policy: &Policy) -> Self {
+        // All fields are named: a new one must find its place here.
+        let Policy {
+            order: _,
+            speculation: _,
+            law: _,
+            capacity_share,
+            surge_max,
+        } = *policy;
+        Self {
+            policy: policy.to_string(),
+            capacity_share,
+            surge_max,
+        }
+    }
+
+    /// The policy of the text.
+    ///
+    /// # Errors
+    /// If the text is none.
+    pub fn policy(&self) -> Result<Policy, ParsePolicyError> {
+        let policy = Policy::parse(&self.policy, Order::default())?;
+        Ok(Policy {
+            capacity_share: self.capacity_share,
+            surge_max: self.surge_max,
+            ..policy
+        })
+    }
+}
+
+/// One run of `decide`, told by what changed since the pass before in the file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PassLine {
+    /// Counted over the run from 0.
+    pub number: u64,
+    /// When the facts were gathered.
+    pub now: Instant,
+    /// As in the snapshot.
+    pub launch_overhead: Option<Span>,
+    /// How many nodes there are.
+    pub node_count: usize,
+    /// Nodes that are new or changed, by position.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<(usize, Node)>,
+    /// All jobs, in the snapshot's order.
+    pub jobs: Vec<JobLine>,
+    /// Names of jobs that the file has not named yet.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub names: BTreeMap<JobKey, String>,
+    /// By which of its ways the planner came to the plan.
+    pub decided: Decided,
+    /// The plan, before any slice of it was refused.
+    pub plan: Plan,
+}
+
+/// What changed in a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobLine {
+    /// Which.
+    pub key: JobKey,
+    /// The job without its tasks, if it is new or anything but its tasks changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<Box<JobSnapshot>>,
+    /// Tasks that are new or changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskSnapshot>,
+    /// Tasks that are not listed any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gone: Vec<TaskIndex>,
+}
+
+/// By which of its ways the planner came to a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decided {
+    /// Under its policy.
+    Policy,
+    /// That panicked, so without clones.
+    WithoutClones,
+    /// That panicked too: the plan is empty.
+    Not,
+}
+
+impl Decided {
+    /// Decides again in the same way.
+    #[must_use]
+    pub fn again(self, snapshot: &Snapshot, memory: Memory, policy: &Policy) -> (Plan, Memory) {
+        match self {
+            Self::Policy => decide(snapshot, memory, policy),
+            Self::WithoutClones => {
+                let plain = Policy {
+                    speculation: Speculation::HadoopNs,
+                    ..policy.clone()
+                };
+                decide(snapshot, memory, &plain)
+            }
+            Self::Not => (Plan::default(), memory),
+        }
+    }
+}
+
+/// Lines are missing here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gap {
+    /// How many passes.
+    pub passes: u64,
+    /// What the planner remembered before the next pass.
+    pub memory: Memory,
+}
+
+/// An attempt that was counted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    /// Its job.
+    pub job: JobKey,
+    /// Its task.
+    pub task: TaskIndex,
+    /// Which of the task's.
+    pub attempt: AttemptNumber,
+    /// As what it was launched.
+    pub kind: AttemptKind,
+    /// Its bucket; absent: it won.
+    pub outcome: Option<Outcome>,
+    /// When its launch was recorded.
+    pub launched: Instant,
+    /// When it began to process.
+    pub started: Option<Instant>,
+    /// When its container ended, if anybody saw that.
+    pub finished: Option<Instant>,
+    /// Where it began.
+    pub start_progress: f64,
+    /// What it last reported, and when.
+    pub reported: Option<(f64, Instant)>,
+}
+
+impl Ended {
+    /// What the facts that its end was settled on say of an attempt.
+    #[must_use]
+    pub fn of(
+        job: &JobSnapshot,
+        task: TaskIndex,
+        attempt: AttemptNumber,
+        outcome: Option<Outcome>,
+    ) -> Option<Self> {
+        let facts = job.task(task)?;
+        let facts = facts.attempts.iter().find(|a| a.number == attempt)?;
+        let finished = match facts.state {
+            AttemptState::Succeeded { finished } | AttemptState::Failed { finished, .. } => {
+                Some(finished)
+            }
+            _ => None,
+        };
+        Some(Self {
+            job: job.key.clone(),
+            task,
+            attempt,
+            kind: facts.kind,
+            outcome,
+            launched: facts.launched,
+            started: facts.started,
+            finished,
+            start_progress: facts.start_progress,
+            reported: facts.progress.map(|seen| (seen.last, seen.last_at)),
+        })
+    }
+}
