@@ -8,6 +8,7 @@
 //! - [`engine`]: the simulation.
 //! - [`cli`]: the command line.
 //! - [`outcome`]: what came of it.
+//! - [`replay`]: recordings decided again.
 //!
 //! One seed is one run, bit-identical on every machine: integer milliseconds, events ordered by
 //! (time, sequence), a portable random stream per thing, transcendental functions from `libm`.
@@ -18,6 +19,7 @@ pub mod event;
 pub mod model;
 pub mod outcome;
 pub mod random;
+pub mod replay;
 pub mod settings;
 pub mod trace;
 pub mod workload;

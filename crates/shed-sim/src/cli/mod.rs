@@ -5,6 +5,8 @@ mod compare;
 mod lists;
 mod options;
 mod output;
+mod record;
+mod replay;
 mod run;
 mod stats;
 mod sweep;
@@ -38,6 +40,9 @@ enum Command {
     /// Compare policies on the same seeds.
     #[command(after_help = compare::EXAMPLES, allow_negative_numbers = true)]
     Compare(Box<compare::CompareArgs>),
+    /// Decide again on what a recording's passes saw.
+    #[command(after_help = replay::EXAMPLES)]
+    Replay(replay::ReplayArgs),
     /// Print a completion script for a shell.
     Completion {
         /// The shell.
@@ -60,6 +65,9 @@ pub enum CliError {
     /// The run went wrong.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// A recorded pass is decided otherwise.
+    #[error("the recording is not decided again alike, first at {0}")]
+    Differs(String),
     /// Something could not be written.
     #[error("can't write {what}: {error}")]
     Write {
@@ -76,7 +84,7 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Input(_) | Self::Workload(_) | Self::Usage(_) => 2,
-            Self::Run(_) | Self::Write { .. } => 1,
+            Self::Run(_) | Self::Differs(_) | Self::Write { .. } => 1,
         }
     }
 }
@@ -91,6 +99,7 @@ impl Args {
             Command::Run(args) => run::run(&args),
             Command::Sweep(args) => sweep::run(&args),
             Command::Compare(args) => compare::run(&args),
+            Command::Replay(args) => replay::run(&args),
             Command::Completion { shell } => {
                 let mut script = Vec::new();
                 clap_complete::generate(shell, &mut Self::command(), "shed-sim", &mut script);

@@ -13,15 +13,15 @@ use crate::model::Model;
 use crate::model::slowdown::Slowdowns;
 use crate::settings::{Cluster, Delay, NodeSpec, Passes, Reports, Resuming, Settings};
 use crate::trace::setups::Setup;
-use crate::trace::{self, Trace};
+use crate::trace::{self, Trace, recording};
 use crate::workload::{self, Shaping};
 
 /// One run.
 #[derive(Debug, Clone, Args)]
 pub struct RunOptions {
-    /// The trace: a file of a known format, gzip or plain, or a made-up workload such as
-    /// setup:A{jobs=300} (the README lists them).
-    #[arg(long, value_name = "FILE")]
+    /// The trace: a file of a known format, gzip or plain, the folder of a recording, or a made-up
+    /// workload such as setup:A{jobs=300} (the README lists them).
+    #[arg(long, value_name = "FILE", visible_alias = "recording")]
     pub trace: PathBuf,
     /// Who gets clones, with parameters: hadoop-ns, shed-plus{xi=0.1,mode=guarded}, …
     #[arg(long, default_value = "shed-plus", value_parser = values::policy)]
@@ -62,7 +62,7 @@ pub struct RunOptions {
     #[arg(long)]
     pub whole_seconds: bool,
     /// How long attempts take: trace, resample, pareto{beta=1.5}, lognormal{sigma=0.5}, recorded
-    /// [default: trace; for a made-up workload its own].
+    /// [default: trace; for a recording resample, for a made-up workload its own].
     #[arg(long, value_name = "MODEL")]
     pub attempt_model: Option<Model>,
     /// From an attempt's launch to its start: seconds, or a share of the job's median (5%).
@@ -164,8 +164,12 @@ impl RunOptions {
     /// # Errors
     /// If the made-up workload is none.
     pub fn model(&self) -> Result<Model, CliError> {
-        let own = self.setup()?.map(|setup| setup.model());
-        Ok(self.attempt_model.or(own).unwrap_or(Model::Trace))
+        let own = match self.setup()? {
+            Some(setup) => setup.model(),
+            None if recording::is_one(&self.trace) => Model::Resample,
+            None => Model::Trace,
+        };
+        Ok(self.attempt_model.unwrap_or(own))
     }
 
     /// The same for a trace that was read before.

@@ -1,13 +1,16 @@
 //! `run`: one trace, one policy, one seed.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
 
 use super::output::{self, Format, Row};
+use super::record::Recording;
 use super::{CliError, RunOptions};
 use crate::cli::options::Prepared;
-use crate::engine::Engine;
+use crate::engine::{Engine, Watch};
+use crate::settings::Passes;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -15,6 +18,8 @@ Examples:
     shed-sim run --trace google2011_hawk_a.csv.gz --slots 12000 --policy hadoop-ns --order fifo --whole-seconds
   Shed+ at a load of 0.8 with deadlines of 1.5 times the job's fair time, clones as drawn from siblings:
     shed-sim run --trace jobs.csv --slots 200 --load 0.8 --deadline-factor 1.5 --attempt-model resample
+  One's own cluster, as the operator recorded it, under another policy:
+    shed-sim run --recording recording/ --slots 40 --policy dollymp
   The same on named nodes, as JSON:
     shed-sim run --trace jobs.csv --nodes nodes.csv --load 0.8 --deadline-factor 1.5 --format json";
 
@@ -22,21 +27,46 @@ Examples:
 pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) options: RunOptions,
+    /// Write what the planner sees and decides to a folder, as the operator does, for `replay`;
+    /// implies --full-passes.
+    #[arg(long, value_name = "DIR", conflicts_with = "fast")]
+    record: Option<PathBuf>,
     /// How the result is written.
     #[arg(long, value_enum, default_value = "table")]
     pub(super) format: Format,
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
-    let prepared = args.options.prepare()?;
-    let row = execute(&args.options, &prepared)?;
+    let mut prepared = args.options.prepare()?;
+    let row = match &args.record {
+        Some(folder) => {
+            prepared.settings.passes = Passes::Full;
+            let mut recording = Recording::new(folder, &prepared.settings.policy);
+            let row = execute_watched(&args.options, &prepared, Some(&mut recording))?;
+            recording.finish()?;
+            row
+        }
+        None => execute(&args.options, &prepared)?,
+    };
     output::write_to_stdout(&output::render(&[row], args.format)?)
 }
 
 /// Runs what was prepared.
 pub(super) fn execute(options: &RunOptions, prepared: &Prepared) -> Result<Row, CliError> {
+    execute_watched(options, prepared, None)
+}
+
+fn execute_watched(
+    options: &RunOptions,
+    prepared: &Prepared,
+    watch: Option<&mut dyn Watch>,
+) -> Result<Row, CliError> {
     let started = Instant::now();
-    let outcome = Engine::new(&prepared.settings, &prepared.workload).run()?;
+    let engine = Engine::new(&prepared.settings, &prepared.workload);
+    let outcome = match watch {
+        Some(watch) => engine.watched(watch).run()?,
+        None => engine.run()?,
+    };
     let wall_s = started.elapsed().as_secs_f64();
     let policy = &prepared.settings.policy;
     Ok(Row {

@@ -19,6 +19,7 @@ impl Engine<'_> {
     /// Carries out one action; every variant is named, so that a new one must be thought of.
     pub(super) fn apply(&mut self, group: u32, action: &Action) {
         self.digest(group, action);
+        self.tell_settled(group, action);
         match action {
             Action::Launch(launch) => self.launch(group, launch),
             Action::Kill(kill) => self.kill(group, kill),

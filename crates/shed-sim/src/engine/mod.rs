@@ -11,6 +11,7 @@ mod nodes;
 mod passes;
 mod room;
 mod settle;
+mod watch;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use crate::trace::{Ending, Job, Trace};
 use attempt::{Attempts, ReportTimes};
 use group::Group;
 use room::Room;
+pub use watch::Watch;
 
 /// Passes at one instant: more can only mean that a policy undoes what it did.
 const PASSES_PER_INSTANT_MAX: u32 = 100_000;
@@ -119,6 +121,7 @@ pub struct Engine<'a> {
     changed: bool,
     planner: Planner,
     no_checkpoint: Arc<str>,
+    watch: Option<&'a mut dyn Watch>,
 }
 
 /// What the planner keeps from pass to pass.
@@ -228,6 +231,7 @@ impl<'a> Engine<'a> {
                 scratch: Snapshot::default(),
             },
             no_checkpoint: Arc::from(""),
+            watch: None,
         }
     }
 

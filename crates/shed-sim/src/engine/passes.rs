@@ -54,7 +54,11 @@ impl Engine<'_> {
         self.take_facts(&ids, &mut snapshot, observes);
         let memory = std::mem::take(&mut self.planner.memory);
         let policy = self.settings.policy.clone();
+        let before = self.watch.is_some().then(|| memory.clone());
         let (plan, memory) = self.decide(&snapshot, memory, &policy)?;
+        if let (Some(watch), Some(before)) = (&mut self.watch, before) {
+            watch.pass(&snapshot, before, &plan);
+        }
         self.planner.memory = memory;
         self.give_back(&ids, &mut snapshot);
         self.planner.scratch = snapshot;

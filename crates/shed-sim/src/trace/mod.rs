@@ -13,6 +13,7 @@ pub mod distributions;
 pub mod error;
 mod natural;
 mod pods;
+pub mod recording;
 pub mod setups;
 mod stages;
 mod swf;
@@ -37,12 +38,15 @@ const FORMATS: [(&[&str], Reader); 7] = [
     (&tasks::REQUIRED, tasks::read),
 ];
 
-/// Reads a trace. The columns of its header say which format it is; a file whose name ends with
+/// Reads a trace. A folder is a recording ([`recording`]). The columns of its header say which format it is; a file whose name ends with
 /// `.swf` or `.swf.gz` is in the Standard Workload Format.
 ///
 /// # Errors
 /// If the file can't be read or is no trace.
 pub fn read(path: &Path) -> Result<Trace, InputError> {
+    if recording::is_one(path) {
+        return recording::read(path);
+    }
     let name = path.to_string_lossy();
     if name.ends_with(".swf") || name.ends_with(".swf.gz") {
         return swf::read(path);

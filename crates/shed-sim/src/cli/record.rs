@@ -1,0 +1,84 @@
+//! `run --record`: a simulated run written as the operator writes its own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use shed_core::memory::Memory;
+use shed_core::plan::{Action, Plan};
+use shed_core::policy::Policy;
+use shed_core::snapshot::{JobSnapshot, Snapshot};
+use shed_core::time::Instant;
+use shed_record::schema::{Decided, Ended};
+use shed_record::{Pass, WriteError, Writer};
+
+use super::CliError;
+use crate::engine::Watch;
+
+/// Writes what it sees; the first fault ends that.
+pub(super) struct Recording {
+    writer: Writer,
+    fault: Option<WriteError>,
+}
+
+impl Recording {
+    /// Without bound: a simulated run ends.
+    pub(super) fn new(folder: &Path, policy: &Policy) -> Self {
+        Self {
+            writer: Writer::new(folder, u64::MAX, policy, Instant(0)),
+            fault: None,
+        }
+    }
+
+    /// # Errors
+    /// If something could not be written.
+    pub(super) fn finish(mut self) -> Result<(), CliError> {
+        let finished = match self.fault.take() {
+            Some(fault) => Err(fault),
+            None => self.writer.finish(),
+        };
+        finished.map_err(|fault| CliError::Write {
+            what: format!("the recording {}", fault.path.display()),
+            error: fault.error,
+        })
+    }
+
+    fn note(&mut self, written: Result<(), WriteError>) {
+        self.fault = self.fault.take().or(written.err());
+    }
+}
+
+impl Watch for Recording {
+    fn pass(&mut self, snapshot: &Snapshot, memory: Memory, plan: &Plan) {
+        if self.fault.is_some() {
+            return;
+        }
+        let written = self.writer.pass(Pass {
+            snapshot: snapshot.clone(),
+            memory,
+            plan: plan.clone(),
+            decided: Decided::Policy,
+            names: BTreeMap::new(),
+        });
+        self.note(written);
+    }
+
+    fn settled(&mut self, job: &JobSnapshot, action: &Action) {
+        let (task, attempt, outcome) = match action {
+            Action::Win { task, attempt, .. } => (*task, *attempt, None),
+            Action::Count {
+                task,
+                attempt,
+                outcome,
+            } => (*task, *attempt, Some(*outcome)),
+            Action::Launch(_)
+            | Action::Kill(_)
+            | Action::FailTask { .. }
+            | Action::End(_)
+            | Action::Finish(_) => return,
+        };
+        if let Some(ended) = Ended::of(job, task, attempt, outcome) {
+            let written = self.writer.ended(ended);
+            self.note(written);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Looking on: what the planner sees and decides, and how attempts end.
+
+use shed_core::memory::Memory;
+use shed_core::plan::{Action, Plan};
+use shed_core::snapshot::{JobSnapshot, Snapshot};
+
+use super::Engine;
+
+/// Looks on at a run with full passes.
+pub trait Watch {
+    /// `decide` gave `plan` for `snapshot` and what was remembered before.
+    fn pass(&mut self, snapshot: &Snapshot, memory: Memory, plan: &Plan);
+    /// `settle` gave `action` for the job, which is not carried out yet.
+    fn settled(&mut self, job: &JobSnapshot, action: &Action);
+}
+
+impl<'a> Engine<'a> {
+    /// The same run, watched. Passes are told only if they are full.
+    #[must_use]
+    pub fn watched(mut self, watch: &'a mut dyn Watch) -> Self {
+        self.watch = Some(watch);
+        self
+    }
+
+    pub(super) fn tell_settled(&mut self, group: u32, action: &Action) {
+        let Some(watch) = &mut self.watch else {
+            return;
+        };
+        if let Some(facts) = &self.groups[group as usize].facts {
+            watch.settled(facts, action);
+        }
+    }
+}
