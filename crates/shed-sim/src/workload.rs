@@ -51,16 +51,16 @@ pub enum WorkloadError {
     Empty,
     /// A task that no node holds.
     #[error(
-        "job `{job}` asks for {cpu_milli} milli-cores and {memory_mib} MiB per attempt, and no \
-         node of the cluster has that much"
+        "job `{job}` asks for {} milli-cores and {} MiB per attempt, and no node of the cluster \
+         has that much",
+        .demand.cpu_milli.unwrap_or(0),
+        .demand.memory_bytes.unwrap_or(0) >> 20
     )]
     TooLarge {
         /// The job.
         job: String,
         /// What it asks for.
-        cpu_milli: i64,
-        /// What it asks for.
-        memory_mib: i64,
+        demand: Demand,
     },
 }
 
@@ -86,20 +86,7 @@ pub fn shape(
     shaping: &Shaping,
     cluster: &Cluster,
 ) -> Result<Trace, WorkloadError> {
-    if trace.jobs.iter().all(|job| job.tasks() == 0) {
-        return Err(WorkloadError::Empty);
-    }
-    let slots = slots(cluster, &median_demand(&trace));
-    if slots == 0 {
-        return Err(match cluster {
-            Cluster::Slots(_) => WorkloadError::NoSlots,
-            Cluster::Nodes(nodes) if nodes.is_empty() => WorkloadError::NoSlots,
-            Cluster::Nodes(_) => too_large(&trace, cluster).unwrap_or(WorkloadError::NoSlots),
-        });
-    }
-    if let Some(error) = too_large(&trace, cluster) {
-        return Err(error);
-    }
+    let slots = check(&trace, cluster)?;
     if shaping.whole_seconds {
         truncate(&mut trace);
     }
@@ -110,6 +97,23 @@ pub fn shape(
         set_deadlines(&mut trace, factor, shaping, slots);
     }
     Ok(trace)
+}
+
+/// Whether the cluster can run the trace; how many attempts it runs at a time.
+///
+/// # Errors
+/// If it can't.
+pub fn check(trace: &Trace, cluster: &Cluster) -> Result<u32, WorkloadError> {
+    if trace.jobs.iter().all(|job| job.tasks() == 0) {
+        return Err(WorkloadError::Empty);
+    }
+    if let Some(error) = too_large(trace, cluster) {
+        return Err(error);
+    }
+    match slots(cluster, &median_demand(trace)) {
+        0 => Err(WorkloadError::NoSlots),
+        slots => Ok(slots),
+    }
 }
 
 fn demand_of(demand: Demand) -> Resources {
@@ -148,8 +152,7 @@ fn too_large(trace: &Trace, cluster: &Cluster) -> Option<WorkloadError> {
             if !nodes.iter().any(|node| node.allocatable.fits(&demand)) {
                 return Some(WorkloadError::TooLarge {
                     job: job.id.to_string(),
-                    cpu_milli: stage.demand.cpu_milli.unwrap_or(0),
-                    memory_mib: stage.demand.memory_bytes.unwrap_or(0) >> 20,
+                    demand: stage.demand,
                 });
             }
         }

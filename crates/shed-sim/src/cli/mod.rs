@@ -2,6 +2,7 @@
 
 mod cluster;
 mod compare;
+mod fault;
 mod lists;
 mod options;
 mod output;
@@ -16,7 +17,6 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::engine::RunError;
 use crate::trace::error::InputError;
-use crate::workload::WorkloadError;
 pub use options::RunOptions;
 pub use output::Format;
 
@@ -56,10 +56,7 @@ pub enum CliError {
     /// A file is not what it should be.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The workload does not fit the cluster, or the flags each other.
-    #[error(transparent)]
-    Workload(#[from] WorkloadError),
-    /// Flags that do not go together.
+    /// Flags that do not go together, or with the workload.
     #[error("{0}")]
     Usage(String),
     /// The run went wrong.
@@ -83,7 +80,7 @@ impl CliError {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Input(_) | Self::Workload(_) | Self::Usage(_) => 2,
+            Self::Input(_) | Self::Usage(_) => 2,
             Self::Run(_) | Self::Differs(_) | Self::Write { .. } => 1,
         }
     }

@@ -8,7 +8,7 @@ use shed_core::snapshot::OnMiss;
 use shed_core::time::Span;
 
 use super::values;
-use super::{CliError, cluster};
+use super::{CliError, cluster, fault};
 use crate::model::Model;
 use crate::model::slowdown::Slowdowns;
 use crate::settings::{Cluster, Delay, NodeSpec, Passes, Reports, Resuming, Settings};
@@ -113,6 +113,22 @@ pub struct RunOptions {
     pub check: bool,
 }
 
+/// Reads a trace, or makes it up if its name is that of a set-up.
+///
+/// # Errors
+/// If the file is faulty.
+pub(super) fn read_trace(path: &Path, seed: u64) -> Result<Trace, CliError> {
+    match setup(path)? {
+        Some(setup) => Ok(setup.trace(seed)),
+        None => Ok(trace::read(path)?),
+    }
+}
+
+fn setup(path: &Path) -> Result<Option<Setup>, CliError> {
+    let name = path.to_str().and_then(|name| name.strip_prefix("setup:"));
+    name.map(str::parse).transpose().map_err(CliError::Usage)
+}
+
 /// A run that can start.
 pub struct Prepared {
     /// What it depends on.
@@ -137,18 +153,7 @@ impl RunOptions {
     /// # Errors
     /// If the file is faulty.
     pub fn read_trace(&self) -> Result<Trace, CliError> {
-        match self.setup()? {
-            Some(setup) => Ok(setup.trace(self.seed)),
-            None => Ok(trace::read(&self.trace)?),
-        }
-    }
-
-    fn setup(&self) -> Result<Option<Setup>, CliError> {
-        let name = self
-            .trace
-            .to_str()
-            .and_then(|name| name.strip_prefix("setup:"));
-        name.map(str::parse).transpose().map_err(CliError::Usage)
+        read_trace(&self.trace, self.seed)
     }
 
     /// The policy, in the order that it names or else that of `--order`.
@@ -164,7 +169,7 @@ impl RunOptions {
     /// # Errors
     /// If the made-up workload is none.
     pub fn model(&self) -> Result<Model, CliError> {
-        let own = match self.setup()? {
+        let own = match setup(&self.trace)? {
             Some(setup) => setup.model(),
             None if recording::is_one(&self.trace) => Model::Resample,
             None => Model::Trace,
@@ -182,7 +187,8 @@ impl RunOptions {
             Cluster::Slots(slots) => Some(slots),
             Cluster::Nodes(_) => None,
         };
-        let workload = workload::shape(trace, &self.shaping(), &cluster)?;
+        let shaped = workload::shape(trace, &self.shaping(), &cluster);
+        let workload = shaped.map_err(|error| fault::of_workload(error, &self.trace, &cluster))?;
         Ok(Prepared {
             settings: self.settings(self.policy()?, cluster, self.model()?),
             workload,
@@ -190,13 +196,18 @@ impl RunOptions {
         })
     }
 
-    /// Whether the files of the cluster and the model are sound.
+    /// Whether the files of the cluster and the model are sound, and the cluster can run the
+    /// trace, if that was read before.
     ///
     /// # Errors
-    /// If they are not.
-    pub fn check_cluster(&self) -> Result<(), CliError> {
+    /// If not.
+    pub fn check(&self, trace: Option<&Trace>) -> Result<(), CliError> {
         self.model()?;
-        self.cluster().map(|_| ())
+        let cluster = self.cluster()?;
+        match trace.map(|trace| workload::check(trace, &cluster)) {
+            Some(Err(error)) => Err(fault::of_workload(error, &self.trace, &cluster)),
+            Some(Ok(_)) | None => Ok(()),
+        }
     }
 
     fn cluster(&self) -> Result<Cluster, CliError> {

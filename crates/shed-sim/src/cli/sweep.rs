@@ -146,8 +146,12 @@ pub(super) fn read_traces(cells: &[Cell]) -> Result<Traces, CliError> {
             traces.insert(path.clone(), trace::read(path)?);
         }
     }
+    let mut checked = BTreeSet::new();
     for cell in cells {
-        cell.options.check_cluster()?;
+        let options = &cell.options;
+        let what = (&options.trace, &options.nodes, options.slots);
+        let trace = traces.get(&options.trace).filter(|_| checked.insert(what));
+        options.check(trace)?;
     }
     Ok(traces)
 }

@@ -19,7 +19,7 @@ mod stages;
 mod swf;
 mod swim;
 pub(crate) mod table;
-mod tasks;
+pub(crate) mod tasks;
 mod tpch;
 
 use error::InputError;

@@ -20,8 +20,8 @@ const MIB_MAX: f64 = 1e9;
 const BYTES_PER_MIB: f64 = 1_048_576.0;
 
 /// Columns of a file with one row per task.
-pub(super) struct Columns {
-    pub(super) job: Column,
+pub(crate) struct Columns {
+    pub(crate) job: Column,
     pub(super) arrival: Column,
     pub(super) task: Column,
     pub(super) duration: Column,
@@ -34,7 +34,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn of(table: &Table) -> Result<Self, InputError> {
+    pub(crate) fn of(table: &Table) -> Result<Self, InputError> {
         Ok(Self {
             job: table.column("job_id")?,
             arrival: table.column("arrival_s")?,
@@ -49,7 +49,7 @@ impl Columns {
         })
     }
 
-    pub(super) fn demand(&self, table: &Table) -> Result<Demand, InputError> {
+    pub(crate) fn demand(&self, table: &Table) -> Result<Demand, InputError> {
         let cores = table.maybe(self.cpu, 0.0, CORES_MAX)?;
         let mib = table.maybe(self.memory, 0.0, MIB_MAX)?;
         Ok(Demand {
