@@ -3,6 +3,7 @@
 mod cluster;
 mod compare;
 mod fault;
+mod fit;
 mod lists;
 mod options;
 mod output;
@@ -43,6 +44,9 @@ enum Command {
     /// Decide again on what a recording's passes saw.
     #[command(after_help = replay::EXAMPLES)]
     Replay(replay::ReplayArgs),
+    /// Say which law a trace's task times follow.
+    #[command(after_help = fit::EXAMPLES)]
+    Fit(fit::FitArgs),
     /// Print a completion script for a shell.
     Completion {
         /// The shell.
@@ -97,6 +101,7 @@ impl Args {
             Command::Sweep(args) => sweep::run(&args),
             Command::Compare(args) => compare::run(&args),
             Command::Replay(args) => replay::run(&args),
+            Command::Fit(args) => fit::run(&args),
             Command::Completion { shell } => {
                 let mut script = Vec::new();
                 clap_complete::generate(shell, &mut Self::command(), "shed-sim", &mut script);
