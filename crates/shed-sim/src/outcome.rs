@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use shed_core::plan::Outcome as Bucket;
+use shed_core::snapshot::{AttemptKind, KillKind};
 use shed_core::time::{Instant, Span};
 
 use crate::trace::Job;
@@ -50,6 +52,37 @@ impl JobOutcome {
     }
 }
 
+/// What became of one attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttemptOutcome {
+    /// Position of its job in the trace.
+    pub job: u32,
+    /// Position of its stage in the job.
+    pub stage: u32,
+    /// Position of its task in the stage.
+    pub task: u32,
+    /// Its number among the task's attempts.
+    pub number: u32,
+    /// Why it was launched.
+    pub kind: AttemptKind,
+    /// Position of its node; absent on slots, and if it never got one.
+    pub node: Option<u32>,
+    /// When it was launched.
+    pub launched: Instant,
+    /// When it took its place, which it holds until its end; absent if it never got one.
+    pub placed: Option<Instant>,
+    /// When it started to process; absent if it never did.
+    pub started: Option<Instant>,
+    /// When it was gone.
+    pub ended: Instant,
+    /// The share of its task that was done when it began.
+    pub begin: f64,
+    /// Why it was killed; absent if it was not.
+    pub kill: Option<KillKind>,
+    /// How its end counts; absent for the winner.
+    pub bucket: Option<Bucket>,
+}
+
 /// Sums over a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Totals {
@@ -90,6 +123,8 @@ impl Totals {
 pub struct Outcome {
     /// In the order of the trace.
     pub jobs: Vec<JobOutcome>,
+    /// In the order of their ends; empty unless they were asked for.
+    pub attempts: Vec<AttemptOutcome>,
     /// Sums.
     pub totals: Totals,
 }

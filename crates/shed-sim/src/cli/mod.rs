@@ -2,7 +2,9 @@
 
 mod cluster;
 mod compare;
+mod details;
 mod fault;
+mod files;
 mod fit;
 mod lists;
 mod options;

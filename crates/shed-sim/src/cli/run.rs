@@ -5,11 +5,13 @@ use std::time::Instant;
 
 use clap::Args;
 
+use super::details::DetailArgs;
 use super::output::{self, Format, Row};
 use super::record::Recording;
 use super::{CliError, RunOptions};
 use crate::cli::options::Prepared;
 use crate::engine::{Engine, Watch};
+use crate::outcome::Outcome;
 use crate::settings::Passes;
 
 pub(super) const EXAMPLES: &str = "\
@@ -21,7 +23,9 @@ Examples:
   One's own cluster, as the operator recorded it, under another policy:
     shed-sim run --recording recording/ --slots 40 --policy dollymp
   The same on named nodes, as JSON:
-    shed-sim run --trace jobs.csv --nodes nodes.csv --load 0.8 --deadline-factor 1.5 --format json";
+    shed-sim run --trace jobs.csv --nodes nodes.csv --load 0.8 --deadline-factor 1.5 --format json
+  With a row per job and per attempt, for `report`:
+    shed-sim run --trace jobs.csv --slots 200 --deadline-factor 1.5 --jobs jobs.jsonl --attempts attempts.csv.gz";
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -34,42 +38,52 @@ pub(super) struct RunArgs {
     /// How the result is written.
     #[arg(long, value_enum, default_value = "table")]
     pub(super) format: Format,
+    #[command(flatten)]
+    details: DetailArgs,
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
     let mut prepared = args.options.prepare()?;
-    let row = match &args.record {
+    let files = args.details.create()?;
+    let keeps_attempts = args.details.attempts.is_some();
+    let (row, outcome) = match &args.record {
         Some(folder) => {
             prepared.settings.passes = Passes::Full;
             let mut recording = Recording::new(folder, &prepared.settings.policy);
-            let row = execute_watched(&args.options, &prepared, Some(&mut recording))?;
+            let watch: Option<&mut dyn Watch> = Some(&mut recording);
+            let came = simulate(&args.options, &prepared, watch, keeps_attempts)?;
             recording.finish()?;
-            row
+            came
         }
-        None => execute(&args.options, &prepared)?,
+        None => simulate(&args.options, &prepared, None, keeps_attempts)?,
     };
+    files.write(&row, &prepared.settings.cluster, &outcome)?;
     output::write_to_stdout(&output::render(&[row], args.format)?)
 }
 
 /// Runs what was prepared.
 pub(super) fn execute(options: &RunOptions, prepared: &Prepared) -> Result<Row, CliError> {
-    execute_watched(options, prepared, None)
+    simulate(options, prepared, None, false).map(|(row, _)| row)
 }
 
-fn execute_watched(
+fn simulate(
     options: &RunOptions,
     prepared: &Prepared,
     watch: Option<&mut dyn Watch>,
-) -> Result<Row, CliError> {
+    keeps_attempts: bool,
+) -> Result<(Row, Outcome), CliError> {
     let started = Instant::now();
-    let engine = Engine::new(&prepared.settings, &prepared.workload);
+    let mut engine = Engine::new(&prepared.settings, &prepared.workload);
+    if keeps_attempts {
+        engine = engine.with_attempts();
+    }
     let outcome = match watch {
         Some(watch) => engine.watched(watch).run()?,
         None => engine.run()?,
     };
     let wall_s = started.elapsed().as_secs_f64();
     let policy = &prepared.settings.policy;
-    Ok(Row {
+    let row = Row {
         trace: options.trace.display().to_string(),
         policy: policy.speculation.to_string(),
         order: policy.order.to_string(),
@@ -80,5 +94,6 @@ fn execute_watched(
         seed: options.seed,
         figures: outcome.figures(prepared.slots),
         wall_s,
-    })
+    };
+    Ok((row, outcome))
 }

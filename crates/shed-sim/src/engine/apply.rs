@@ -328,6 +328,7 @@ impl Engine<'_> {
             group.add_ended_run(Span::from_seconds_f64(run));
         }
         group.fold(task);
+        self.record(id, slot, &facts, None);
         let attempt = self.attempts.get(slot);
         self.totals.useful_ms += self.now.since(attempt.placed).0;
         self.totals.tasks_done += 1;
@@ -337,11 +338,12 @@ impl Engine<'_> {
 
     fn count(&mut self, id: u32, task: TaskIndex, number: AttemptNumber, outcome: Outcome) {
         let group = &mut self.groups[id as usize];
-        let Some((_, slot)) = group.take(task, number) else {
+        let Some((facts, slot)) = group.take(task, number) else {
             return;
         };
         group.add_outcome(task, outcome, self.now);
         group.fold(task);
+        self.record(id, slot, &facts, Some(outcome));
         self.attempts.remove(slot);
         match outcome {
             Outcome::Failed | Outcome::CloneFailed => self.totals.failures += 1,

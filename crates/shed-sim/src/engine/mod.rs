@@ -9,6 +9,7 @@ mod attempt;
 mod group;
 mod nodes;
 mod passes;
+mod record;
 mod room;
 mod settle;
 mod watch;
@@ -30,7 +31,7 @@ use shed_core::snapshot::{
 use shed_core::time::{Instant, Span};
 
 use crate::event::{AttemptRef, Event, EventQueue};
-use crate::outcome::{JobOutcome, Outcome, Totals};
+use crate::outcome::{AttemptOutcome, JobOutcome, Outcome, Totals};
 use crate::settings::{Passes, Resuming, Settings};
 use crate::trace::{Ending, Job, Trace};
 use attempt::{Attempts, ReportTimes};
@@ -109,6 +110,8 @@ pub struct Engine<'a> {
     live: Vec<u32>,
     jobs: Vec<JobProgress>,
     outcomes: Vec<JobOutcome>,
+    /// Attempts that are over; absent unless they were asked for.
+    ended: Option<Vec<AttemptOutcome>>,
     totals: Totals,
     /// Tasks with facts that `settle` has not seen.
     dirty: Vec<(u32, u32)>,
@@ -209,6 +212,7 @@ impl<'a> Engine<'a> {
             live: Vec::new(),
             jobs: Vec::with_capacity(trace.jobs.len()),
             outcomes: Vec::with_capacity(trace.jobs.len()),
+            ended: None,
             totals: Totals::default(),
             dirty: Vec::new(),
             few: Vec::new(),
@@ -279,6 +283,7 @@ impl<'a> Engine<'a> {
         self.totals.events = self.queue.taken();
         Ok(Outcome {
             jobs: self.outcomes,
+            attempts: self.ended.unwrap_or_default(),
             totals: self.totals,
         })
     }

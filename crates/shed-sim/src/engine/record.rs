@@ -1,0 +1,49 @@
+//! Attempts as they were, for those who want to see them one by one.
+
+use shed_core::plan::Outcome as Bucket;
+use shed_core::snapshot::AttemptSnapshot;
+
+use super::Engine;
+use super::room::Room;
+use crate::outcome::AttemptOutcome;
+
+impl Engine<'_> {
+    /// Keeps what became of every attempt: about a hundred bytes each.
+    #[must_use]
+    pub fn with_attempts(self) -> Self {
+        Self {
+            ended: Some(Vec::new()),
+            ..self
+        }
+    }
+
+    /// An attempt is over and accounted for.
+    pub(super) fn record(
+        &mut self,
+        group: u32,
+        slot: u32,
+        facts: &AttemptSnapshot,
+        bucket: Option<Bucket>,
+    ) {
+        let Some(ended) = &mut self.ended else {
+            return;
+        };
+        let (attempt, group) = (self.attempts.get(slot), &self.groups[group as usize]);
+        let has_names = matches!(self.room, Room::Nodes(_));
+        ended.push(AttemptOutcome {
+            job: group.job,
+            stage: group.stage,
+            task: attempt.task,
+            number: attempt.number,
+            kind: attempt.kind,
+            node: attempt.node.filter(|_| has_names),
+            launched: attempt.launched,
+            placed: attempt.node.map(|_| attempt.placed),
+            started: attempt.started,
+            ended: self.now,
+            begin: attempt.start_progress,
+            kill: facts.kill,
+            bucket,
+        });
+    }
+}
