@@ -2,7 +2,9 @@
 //! Pareto times. `setup:P-1{tasks=10,load=0.4}` on the command line.
 //!
 //! Arrivals are Poisson with the mean gap that the paper gives, or the one at which the tasks'
-//! mean times add up to the load. Deadlines and t_min are the papers' (seconds).
+//! mean times add up to the load. Deadlines and t_min are the papers' (seconds). Where a paper
+//! varies a quantity or does not give it, the value here is one to start from and a parameter
+//! changes it: the deadline in P-2 and P-5, the load in P-3 and P-5, the load of L-1 and L-2.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -33,7 +35,7 @@ enum Gap {
 }
 
 /// For `--help` and messages.
-pub const HELP: &str = "`setup:NAME` with NAME one of S-1, S-2, S-3, P-1, P-4, P-6, L-1, L-2, A, \
+pub const HELP: &str = "`setup:NAME` with NAME one of S-1, S-2, S-3, P-1 to P-6, L-1, L-2, A, \
     and optionally {tasks=,jobs=,deadline=,load=,gap=,beta=,t_min=,max=,slots=}";
 
 impl Setup {
@@ -58,6 +60,12 @@ impl Setup {
             ),
             "S-3" => base(vec![(10, 100)], Gap::Seconds(300.0), 500.0, 120),
             "P-1" => base(thirds(99), Gap::Load(0.4), 450.0, 138),
+            // Deadlines up to the median time without Shed+, about 450 s with these times.
+            "P-2" => base(thirds(99), Gap::Load(0.4), 400.0, 138),
+            // One deadline, the load varied.
+            "P-3" => base(thirds(99), Gap::Load(0.4), 450.0, 138),
+            // "Higher rate": more than twice that of P-1.
+            "P-5" => base(vec![(20, 100)], Gap::Load(0.9), 560.0, 120),
             "P-4" | "P-6" => base(vec![(10, 100)], Gap::Load(0.4), 400.0, 138),
             "L-1" | "L-2" => Self {
                 beta: 1.7,
@@ -202,5 +210,83 @@ impl FromStr for Setup {
             set.ok_or_else(|| format!("`{part}` is not parameter=number above 0; {HELP}"))?;
         }
         Ok(setup)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setup(text: &str) -> Setup {
+        text.parse().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn every_set_up_of_the_papers_is_there_and_has_its_jobs() {
+        for (name, jobs, sizes, slots) in [
+            ("S-1", 100, &[10][..], 120),
+            ("S-2", 100, &[5, 10, 20], 120),
+            ("S-3", 100, &[10], 120),
+            ("P-1", 99, &[5, 10, 20], 138),
+            ("P-2", 99, &[5, 10, 20], 138),
+            ("P-3", 99, &[5, 10, 20], 138),
+            ("P-4", 100, &[10], 138),
+            ("P-5", 100, &[20], 120),
+            ("P-6", 100, &[10], 138),
+            ("L-1", 100, &[10], 640),
+            ("L-2", 100, &[10], 640),
+        ] {
+            let setup = setup(name);
+            let trace = setup.trace(7);
+            assert_eq!((trace.jobs.len(), setup.slots), (jobs, slots), "{name}");
+            let mut found: Vec<usize> = trace.jobs.iter().map(Job::tasks).collect();
+            found.sort_unstable();
+            found.dedup();
+            assert_eq!(found, sizes, "{name}");
+            assert!(
+                trace.jobs.iter().all(|job| job.deadline.is_some()),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_mean_gap_is_the_one_that_gives_the_load() {
+        // N·E[T]/(load·m) with E[T] = 240 s: 21.7, 43.5 and 87.0 s.
+        for (tasks, gap) in [(5, 21.7), (10, 43.5), (20, 87.0)] {
+            let setup = setup(&format!("P-3{{tasks={tasks},jobs=20000,load=0.4}}"));
+            let trace = setup.trace(1);
+            let last = trace.jobs.last().map(|job| job.arrival.0 as f64 / 1000.0);
+            let mean = last.unwrap_or(0.0) / (trace.jobs.len() - 1) as f64;
+            // The mean of 20 000 exponential gaps has a relative error of 0.7 %.
+            assert!((mean / gap - 1.0).abs() < 0.03, "{tasks} tasks: {mean} s");
+        }
+    }
+
+    #[test]
+    fn what_a_paper_varies_can_be_set() {
+        let trace = setup("P-2{deadline=350}").trace(1);
+        let deadline = Some(Span::from_seconds(350));
+        assert!(trace.jobs.iter().all(|job| job.deadline == deadline));
+        let near = |load: &str| setup(&format!("P-5{{load={load}}}")).trace(1);
+        let end = |trace: Trace| trace.jobs.last().map(|job| job.arrival);
+        assert!(end(near("0.9")) < end(near("0.45")));
+    }
+
+    #[test]
+    fn a_name_or_parameter_that_is_none_is_refused_with_those_that_are() {
+        for (text, fault) in [
+            ("P-7", "`P-7` is no set-up"),
+            (
+                "P-2{deadline=0}",
+                "`deadline=0` is not parameter=number above 0",
+            ),
+            ("P-2{speed=2}", "`speed=2` is not"),
+            ("P-2{load", "lacks its `}`"),
+        ] {
+            let message = text.parse::<Setup>().unwrap_err();
+            assert!(message.contains(fault), "{message}");
+            assert!(message.contains("P-1 to P-6"), "{message}");
+        }
     }
 }
