@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::lists::Lists;
+use super::lists::{self, Lists};
 use super::output::{self, Format};
 use super::sweep::{CellRow, read_traces, run_all};
 use super::{CliError, stats};
@@ -58,6 +58,16 @@ impl Metric {
         }
     }
 
+    /// The value of `--metric`.
+    fn label(self) -> &'static str {
+        match self {
+            Self::Pocd => "pocd",
+            Self::MeanFlowtime => "mean-flowtime",
+            Self::P99Flowtime => "p99-flowtime",
+            Self::MachineSeconds => "machine-seconds",
+        }
+    }
+
     /// Times this, more is better.
     fn sign(self) -> f64 {
         match self {
@@ -67,9 +77,14 @@ impl Metric {
     }
 }
 
+/// Flags in which the runs of a cell differ.
+const COMPARED: [&str; 3] = ["--policy", "--order", "--seed"];
+
 /// One policy in one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Compared {
+    /// What is compared: the value of `--metric`.
+    metric: &'static str,
     /// The flags that the cell's runs share.
     cell: String,
     /// The policy and its order.
@@ -115,27 +130,15 @@ fn compare(rows: &[CellRow], metric: Metric) -> Result<Vec<Compared>, CliError> 
             return Err(CliError::Usage(message.into()));
         };
         let policy = format!("{} {}", row.policy, row.order);
-        let policies = cells.entry(shared_flags(&line.cell)).or_default();
+        let policies = cells
+            .entry(lists::without(&line.cell, &COMPARED))
+            .or_default();
         policies.entry(policy).or_default().insert(row.seed, value);
     }
     Ok(cells
         .iter()
         .flat_map(|(cell, policies)| compare_cell(cell, policies, metric))
         .collect())
-}
-
-/// The flags without policy, order and seed.
-fn shared_flags(cell: &str) -> String {
-    let mut kept: Vec<&str> = Vec::new();
-    let mut words = cell.split(' ');
-    while let Some(word) = words.next() {
-        if ["--policy", "--order", "--seed"].contains(&word) {
-            words.next();
-        } else {
-            kept.push(word);
-        }
-    }
-    kept.join(" ")
 }
 
 fn compare_cell(
@@ -168,6 +171,7 @@ fn compare_cell(
         .map(|(policy, values)| {
             let differences = paired(values);
             Compared {
+                metric: metric.label(),
                 cell: cell.to_owned(),
                 policy: (*policy).clone(),
                 seeds: values.len(),

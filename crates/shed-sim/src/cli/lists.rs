@@ -103,6 +103,20 @@ impl Lists {
     }
 }
 
+/// The flags of a cell's name but for these, each of which has a value.
+pub(super) fn without(cell: &str, flags: &[&str]) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut words = cell.split(' ');
+    while let Some(word) = words.next() {
+        if flags.contains(&word) {
+            words.next();
+        } else {
+            kept.push(word);
+        }
+    }
+    kept.join(" ")
+}
+
 /// clap's message without its hints on usage.
 fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
@@ -148,6 +162,13 @@ mod tests {
     fn commas_in_braces_belong_to_the_value() {
         let parts = split("policy", "hadoop-ns,shed-plus{xi=0.1,theta=0.2},x");
         assert_eq!(parts, ["hadoop-ns", "shed-plus{xi=0.1,theta=0.2}", "x"]);
+    }
+
+    #[test]
+    fn a_cell_is_named_by_the_flags_that_its_runs_share() {
+        let cell = "--check --trace t.csv --policy a{x=1} --load 0.8 --slots 4 --seed 3";
+        let shared = without(cell, &["--policy", "--seed", "--load"]);
+        assert_eq!(shared, "--check --trace t.csv --slots 4");
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod options;
 mod output;
 mod record;
 mod replay;
+mod report;
 mod run;
 mod stats;
 mod sweep;
@@ -22,6 +23,11 @@ use crate::engine::RunError;
 use crate::trace::error::InputError;
 pub use options::RunOptions;
 pub use output::Format;
+
+const COMPLETION_EXAMPLES: &str = "\
+Example:
+  For this shell alone; a file in the shell's folder of completions makes it stay:
+    source <(shed-sim completion bash)";
 
 /// Replays traces of batch jobs under the scheduling policies of shed, with the operator's own
 /// decisions.
@@ -46,10 +52,14 @@ enum Command {
     /// Decide again on what a recording's passes saw.
     #[command(after_help = replay::EXAMPLES)]
     Replay(replay::ReplayArgs),
+    /// Make one HTML file of tables and figures.
+    #[command(after_help = report::EXAMPLES)]
+    Report(report::ReportArgs),
     /// Say which law a trace's task times follow.
     #[command(after_help = fit::EXAMPLES)]
     Fit(fit::FitArgs),
     /// Print a completion script for a shell.
+    #[command(after_help = COMPLETION_EXAMPLES)]
     Completion {
         /// The shell.
         shell: clap_complete::Shell,
@@ -103,6 +113,7 @@ impl Args {
             Command::Sweep(args) => sweep::run(&args),
             Command::Compare(args) => compare::run(&args),
             Command::Replay(args) => replay::run(&args),
+            Command::Report(args) => report::run(&args),
             Command::Fit(args) => fit::run(&args),
             Command::Completion { shell } => {
                 let mut script = Vec::new();

@@ -1,0 +1,95 @@
+//! Short names for policies: what tells those of one report from each other, and no more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A policy with all its parameters, and the order of first attempts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PolicyKey {
+    pub(super) policy: String,
+    pub(super) order: String,
+}
+
+/// Short names, and which colour and marker goes with each.
+#[derive(Debug, Default)]
+pub(super) struct Names(BTreeMap<PolicyKey, String>);
+
+impl Names {
+    /// Of all policies of a report.
+    pub(super) fn of(policies: &BTreeSet<PolicyKey>) -> Self {
+        let orders: BTreeSet<&str> = policies.iter().map(|key| &*key.order).collect();
+        let name = |key: &PolicyKey| {
+            let (base, own) = parts(&key.policy);
+            let namesakes = policies.iter().map(|other| parts(&other.policy));
+            let namesakes: Vec<_> = namesakes.filter(|(other, _)| *other == base).collect();
+            let differs = |parameter: &&str| {
+                let everywhere = |(_, others): &(&str, Vec<&str>)| others.contains(parameter);
+                !namesakes.iter().all(everywhere)
+            };
+            let telling: Vec<&str> = own.iter().copied().filter(|p| differs(p)).collect();
+            let mut name = base.to_owned();
+            if !telling.is_empty() {
+                name.push_str(&format!(" {}", telling.join(" ")));
+            }
+            if orders.len() > 1 {
+                name.push_str(&format!(" ({})", key.order));
+            }
+            name
+        };
+        Self(
+            policies
+                .iter()
+                .map(|key| (key.clone(), name(key)))
+                .collect(),
+        )
+    }
+
+    /// The short name.
+    pub(super) fn name<'a>(&'a self, key: &'a PolicyKey) -> &'a str {
+        self.0.get(key).map_or(&key.policy, String::as_str)
+    }
+
+    /// The same number for the same policy in every figure.
+    pub(super) fn rank(&self, key: &PolicyKey) -> usize {
+        self.0.keys().position(|other| other == key).unwrap_or(0)
+    }
+
+    /// All of them: key and short name.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&PolicyKey, &str)> {
+        self.0.iter().map(|(key, name)| (key, name.as_str()))
+    }
+}
+
+/// `name{a=1,b=2}` → name and parameters.
+fn parts(policy: &str) -> (&str, Vec<&str>) {
+    match policy.split_once('{') {
+        None => (policy, Vec::new()),
+        Some((name, rest)) => {
+            let inner = rest.strip_suffix('}').unwrap_or(rest);
+            (name, inner.split(',').collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_what_differs_and_no_more() {
+        let key = |policy: &str, order: &str| PolicyKey {
+            policy: policy.into(),
+            order: order.into(),
+        };
+        let policies = BTreeSet::from([
+            key("hadoop-ns", "lst"),
+            key("shed-plus{xi=0.1,mode=paper}", "lst"),
+            key("shed-plus{xi=0.2,mode=paper}", "lst"),
+        ]);
+        let names = Names::of(&policies);
+        let short: Vec<&str> = names.all().map(|(_, name)| name).collect();
+        assert_eq!(short, ["hadoop-ns", "shed-plus xi=0.1", "shed-plus xi=0.2"]);
+        let policies = BTreeSet::from([key("a{x=1}", "lst"), key("a{x=1}", "edf")]);
+        let names = Names::of(&policies);
+        assert_eq!(names.name(&key("a{x=1}", "edf")), "a (edf)");
+    }
+}
