@@ -5,4 +5,5 @@ mod closed_forms;
 mod common;
 mod engine;
 mod fifo;
+mod fit;
 mod traces;

@@ -1,0 +1,9 @@
+//! The command line as a user meets it.
+
+mod common;
+mod faults;
+mod fit;
+mod help;
+mod report;
+mod run;
+mod sweep;

@@ -1,0 +1,139 @@
+//! Sweeps that go on after a stop.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{Folder, TINY, path, shed_sim};
+
+fn sweep(folder: &Folder, out: &Path, seeds: &str) -> Output {
+    let trace = folder.file("tiny.csv", TINY.as_bytes());
+    shed_sim(&[
+        "sweep",
+        "--out",
+        path(out),
+        "--trace",
+        path(&trace),
+        "--slots",
+        "2",
+        "--policy",
+        "hadoop-ns,shed-plus{xi=0.1,mode=guarded}",
+        "--load",
+        "0.5,0.9",
+        "--deadline-factor",
+        "2",
+        "--attempt-model",
+        "pareto{beta=1.5}",
+        "--seed",
+        seeds,
+    ])
+}
+
+#[test]
+fn a_sweep_runs_every_combination_once_and_goes_on_after_a_stop() {
+    let folder = Folder::new("sweep");
+    let out = folder.0.join("out.jsonl");
+    let output = sweep(&folder, &out, "0..3");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let first = std::fs::read_to_string(&out).unwrap();
+    assert_eq!(first.lines().count(), 2 * 2 * 3);
+    // A stop in the middle of a line: the line is made again, the others are kept.
+    let kept: Vec<&str> = first.lines().take(5).collect();
+    std::fs::write(&out, format!("{}\n{{\"cell\":\"--tr", kept.join("\n"))).unwrap();
+    assert!(sweep(&folder, &out, "0..3").status.success());
+    let again = std::fs::read_to_string(&out).unwrap();
+    assert_eq!(again.lines().count(), 12);
+    assert!(again.starts_with(&kept.join("\n")));
+    let results = |text: &str| -> std::collections::BTreeMap<String, String> {
+        let rows = text.lines().map(|line| {
+            let row: serde_json::Value = serde_json::from_str(line).unwrap();
+            (row["cell"].to_string(), row["digest"].to_string())
+        });
+        rows.collect()
+    };
+    assert_eq!(results(&first), results(&again));
+    // A file that is something else is not written to.
+    let foreign = folder.file("foreign.jsonl", b"{\"a\":1}\n");
+    let output = sweep(&folder, &foreign, "0");
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(message.contains("foreign.jsonl:1"), "{message}");
+    assert_eq!(std::fs::read(&foreign).unwrap(), b"{\"a\":1}\n");
+}
+
+/// Enough cells to last longer than it takes to stop them.
+const CELLS: usize = 60;
+
+fn long_sweep(out: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_shed-sim"));
+    command.args([
+        "sweep",
+        "--out",
+        path(out),
+        "--trace",
+        "setup:A{jobs=15}",
+        "--slots",
+        "138",
+    ]);
+    command.args([
+        "--deadline-factor",
+        "1.5",
+        "--policy",
+        "hadoop-ns",
+        "--load",
+        "0.8,0.9",
+    ]);
+    command.args(["--seed", &format!("0..{}", CELLS / 2)]);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+#[test]
+fn ctrl_c_keeps_whole_lines_and_the_same_command_goes_on() {
+    let folder = Folder::new("interrupt");
+    let out = folder.0.join("out.jsonl");
+    let child = long_sweep(&out).spawn().expect("the binary starts");
+    let begun = Instant::now();
+    let lines = || std::fs::read_to_string(&out).unwrap_or_default();
+    while lines().lines().count() < 2 {
+        assert!(begun.elapsed() < Duration::from_secs(120), "no result came");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let interrupt = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(interrupt.expect("kill is there").success());
+    let stopped = child.wait_with_output().expect("it ends");
+    let message = String::from_utf8_lossy(&stopped.stderr).into_owned();
+    assert_eq!(stopped.status.code(), Some(130), "{message}");
+    assert!(message.contains("goes on from there"), "{message}");
+
+    let kept = lines();
+    let count = kept.lines().count();
+    assert!(kept.ends_with('\n'), "the last line is whole");
+    assert!(
+        (2..CELLS).contains(&count),
+        "{count} of {CELLS} were finished"
+    );
+
+    let again = long_sweep(&out).output().expect("the binary starts");
+    let message = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(again.status.success(), "{message}");
+    let made = format!("{} of {CELLS} runs made, {count} were there", CELLS - count);
+    assert!(message.contains(&made), "{message}");
+    let all = lines();
+    assert!(all.starts_with(&kept), "finished runs stay as they are");
+    let cells: BTreeSet<String> = all
+        .lines()
+        .map(|line| {
+            let row: serde_json::Value = serde_json::from_str(line).unwrap();
+            row["cell"].to_string()
+        })
+        .collect();
+    assert_eq!((all.lines().count(), cells.len()), (CELLS, CELLS));
+}
