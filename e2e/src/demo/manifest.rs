@@ -148,7 +148,7 @@ fn requests() -> Value {
 /// So little CPU that the tasks and the clones of the slow ones run side by side on two CPUs: a clone
 /// then takes nothing from the healthy tasks.
 fn limits() -> Value {
-    json!({"cpu": "130m", "memory": "256Mi"})
+    json!({"cpu": "120m", "memory": "256Mi"})
 }
 
 /// A claim of many writers. With a class, the cluster makes the volume; without, it binds to [`volume`].

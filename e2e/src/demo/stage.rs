@@ -27,8 +27,8 @@ const WAVES: u32 = 1;
 /// What is left to the slow node: a fifth of its even share of the machine …
 const SLOW_SHARE: f64 = 0.2;
 /// … but no less than one task may use (the kernel wants it so), and on a large machine little more.
-const SLOW_CPUS_MIN: f64 = 0.13;
-const SLOW_CPUS_MAX: f64 = 0.14;
+const SLOW_CPUS_MIN: f64 = 0.12;
+const SLOW_CPUS_MAX: f64 = 0.13;
 
 /// Everything that the runs need.
 pub struct Stage<'a> {
