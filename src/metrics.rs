@@ -73,7 +73,7 @@ const KILLS: [KillKind; 6] = [
     KillKind::Suspend,
     KillKind::JobEnd,
 ];
-const REFUSALS: [RefusalReason; 8] = [
+const REFUSALS: [RefusalReason; 9] = [
     RefusalReason::Capacity,
     RefusalReason::NoNode,
     RefusalReason::Hopeless,
@@ -82,6 +82,7 @@ const REFUSALS: [RefusalReason; 8] = [
     RefusalReason::NotIdempotent,
     RefusalReason::Observe,
     RefusalReason::Budget,
+    RefusalReason::Work,
 ];
 const REPORT_FAULTS: [ReportError; 9] = [
     ReportError::TooLarge,
@@ -133,6 +134,10 @@ pub struct Metrics {
     pub plan_refused: Family<Why, Counter>,
     /// Decisions that panicked.
     pub decide_panics: Counter,
+    /// Jobs whose facts were refused; they get no clones while they are.
+    pub jobs_refused: Counter,
+    /// Jobs that a pass which ran out of work left as they were.
+    pub jobs_cut_short: Counter,
     /// Progress reports that were refused.
     pub progress_refused: Family<Why, Counter>,
     /// Questions for progress that got no usable answer.
@@ -190,6 +195,11 @@ impl Metrics {
                 "decide_panics",
                 "Decisions that panicked; no clones in that pass"
             ),
+            jobs_refused: register!(
+                "jobs_refused",
+                "Jobs whose facts were refused; no clones for them"
+            ),
+            jobs_cut_short: register!("jobs_cut_short", "Jobs for which a pass had no work left"),
             progress_refused: register!("progress_refused", "Progress reports that were refused"),
             progress_unanswered: register!(
                 "progress_unanswered",

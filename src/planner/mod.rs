@@ -4,16 +4,15 @@
 mod observe;
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use kube::runtime::reflector::ObjectRef;
-use shed_core::decide::decide;
+use shed_core::guard::{Guarded, RefusedJobs, decide_guarded};
 use shed_core::memory::Memory;
 use shed_core::plan::{Action, Plan, PlanReport};
 use shed_core::plan_check::plan_check;
-use shed_core::policy::{Policy, Speculation};
+use shed_core::policy::Policy;
 use shed_core::resources::Resources;
 use shed_core::snapshot::{AttemptKind, Snapshot};
 use tokio::sync::mpsc;
@@ -39,19 +38,21 @@ pub async fn run(
 ) {
     context.stores.ready().await;
     let mut memory = Memory::default();
+    let mut refused = RefusedJobs::default();
     loop {
         // observe (no client required)
         let view = observe::view(&context);
         // decide (no client required)
         let started = std::time::Instant::now();
-        let (plan, next_memory) = decide_safely(&context, &view.snapshot, memory, &policy);
+        let decided = decide_guarded(&view.snapshot, memory, &policy);
         context
             .metrics
             .decide_seconds
             .observe(started.elapsed().as_secs_f64());
-        memory = next_memory;
+        tell(&context.metrics, &decided, &mut refused);
+        memory = decided.memory;
         // check (no client required)
-        let plan = keep_sound_slices(&context.metrics, &view.snapshot, &policy, plan);
+        let plan = keep_sound_slices(&context.metrics, &decided.snapshot, &policy, decided.plan);
         // publish (no client required)
         let wake = next_pass(&plan.report);
         publish(&context, &view, plan, &touched);
@@ -71,31 +72,21 @@ fn next_pass(report: &PlanReport) -> Duration {
     due.min(PASS_PERIOD_MAX)
 }
 
-/// Decides; should that panic, decides without clones, so that every task still gets its attempt.
-fn decide_safely(
-    context: &Context,
-    snapshot: &Snapshot,
-    memory: Memory,
-    policy: &Policy,
-) -> (Plan, Memory) {
-    let kept = memory.clone();
-    let plain = Policy {
-        speculation: Speculation::HadoopNs,
-        ..policy.clone()
-    };
-    for policy in [policy, &plain] {
-        let memory = memory.clone();
-        // Nothing that a panic could leave half done is shared: the snapshot is read only.
-        let decided = catch_unwind(AssertUnwindSafe(|| decide(snapshot, memory, policy)));
-        match decided {
-            Ok(decided) => return decided,
-            Err(_) => {
-                tracing::error!(?policy, "a decision panicked");
-                context.metrics.decide_panics.inc();
-            }
-        }
+/// Counts and logs what went wrong in a pass; the jobs concerned get one attempt per task.
+fn tell(metrics: &Metrics, decided: &Guarded<'_>, refused: &mut RefusedJobs) {
+    for fault in refused.news(&decided.faults) {
+        tracing::warn!(%fault, "facts refused");
+        metrics.jobs_refused.inc();
     }
-    (Plan::default(), kept)
+    if decided.panics > 0 {
+        tracing::error!(times = decided.panics, "a decision panicked");
+        metrics.decide_panics.inc_by(u64::from(decided.panics));
+    }
+    let reports = decided.plan.report.jobs.iter();
+    for job in reports.filter(|report| report.is_cut_short) {
+        tracing::warn!(job = %job.key, "the pass ran out of work");
+        metrics.jobs_cut_short.inc();
+    }
 }
 
 /// A slice that breaks a rule is refused, and its job falls back to one attempt per task; other

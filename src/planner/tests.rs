@@ -1,6 +1,9 @@
-use shed_core::fixtures::{attempt, job, world};
+use shed_core::decide::decide;
+use shed_core::fixtures::{JobBuilder, attempt, job, world};
+use shed_core::guard::decide_guarded_by;
 use shed_core::ids::{JobKey, TaskIndex};
 use shed_core::plan::{Launch, LaunchReason, PlannedAction};
+use shed_core::policy::Speculation;
 use shed_core::time::Span;
 use tokio::time::{sleep, timeout};
 
@@ -67,7 +70,7 @@ async fn a_published_slice_is_taken_once_and_its_job_is_touched() {
     let (api, process) = cluster(|_| {});
     let context = &process.context;
     let view = observe::view(context);
-    let (plan, _) = decide_safely(context, &view.snapshot, Memory::default(), &policy());
+    let plan = decide_guarded(&view.snapshot, Memory::default(), &policy()).plan;
     let (touched, mut jobs) = mpsc::unbounded_channel();
     publish(context, &view, plan, &touched);
     assert_eq!(jobs.try_recv().unwrap().name, "count");
@@ -173,4 +176,77 @@ fn a_sound_plan_passes_unchanged() {
         launch("b", 0, AttemptKind::Clone),
     ];
     assert_eq!(kept(actions.clone()), (actions, 0));
+}
+
+/// At 30 s task 2 of three is late by far.
+fn straggling(key: &str) -> JobBuilder {
+    let regular = |node| attempt(0).on(node).progress(0.4, 29.0);
+    job(key)
+        .tasks(4)
+        .deadline_in(160.0)
+        .task(0, [regular(0)])
+        .task(1, [regular(1)])
+        .task(2, [attempt(0).on(0).progress(0.1, 29.0)])
+}
+
+fn launched(plan: &Plan) -> Vec<String> {
+    let launches = plan
+        .actions
+        .iter()
+        .filter_map(|planned| match &planned.action {
+            Action::Launch(launch) => {
+                let kind = launch.kind.label();
+                Some(format!("{}: {kind} {}", planned.job, launch.task))
+            }
+            _ => None,
+        });
+    let mut launches: Vec<String> = launches.collect();
+    launches.dedup();
+    launches
+}
+
+#[test]
+fn a_policy_that_panics_is_counted_and_each_task_gets_one_attempt() {
+    let snapshot = world(30.0, 2, 8000).job(straggling("a")).build();
+    let decided = decide_guarded_by(&snapshot, Memory::default(), &policy(), |s, m, policy| {
+        assert_eq!(policy.speculation, Speculation::HadoopNs, "on purpose");
+        decide(s, m, policy)
+    });
+    let metrics = Metrics::new();
+    tell(&metrics, &decided, &mut RefusedJobs::default());
+    assert_eq!(metrics.decide_panics.get(), 1);
+    let plan = keep_sound_slices(&metrics, &decided.snapshot, &policy(), decided.plan);
+    assert_eq!(launched(&plan), ["a: original 3"]);
+}
+
+#[test]
+fn a_job_with_wrong_facts_is_counted_once_and_gets_one_attempt_per_task() {
+    let wrong = straggling("a").with(|job| job.tasks[0].attempts[0].start_progress = f64::NAN);
+    let snapshot = world(30.0, 2, 16000)
+        .job(wrong)
+        .job(straggling("b"))
+        .build();
+    let (metrics, mut refused) = (Metrics::new(), RefusedJobs::default());
+    for _ in 0..2 {
+        let decided = decide_guarded(&snapshot, Memory::default(), &policy());
+        tell(&metrics, &decided, &mut refused);
+        let plan = keep_sound_slices(&metrics, &decided.snapshot, &policy(), decided.plan);
+        let expected = ["a: original 3", "b: original 3", "b: clone 2"];
+        assert_eq!(launched(&plan), expected);
+    }
+    assert_eq!(metrics.jobs_refused.get(), 1);
+}
+
+#[test]
+fn a_pass_that_runs_out_of_work_is_counted_and_keeps_its_first_attempts() {
+    let snapshot = world(30.0, 2, 8000).job(straggling("a")).build();
+    let short = Policy {
+        work_max: 2,
+        ..policy()
+    };
+    let decided = decide_guarded(&snapshot, Memory::default(), &short);
+    let metrics = Metrics::new();
+    tell(&metrics, &decided, &mut RefusedJobs::default());
+    assert_eq!(metrics.jobs_cut_short.get(), 1);
+    assert_eq!(launched(&decided.plan), ["a: original 3"]);
 }

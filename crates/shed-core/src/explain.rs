@@ -79,10 +79,10 @@ impl Explanation<'_> {
             }
             None => writeln!(f, ", expected completion unknown")?,
         }
-        let looked = if report.optimized {
-            "was looked at"
-        } else {
-            "was not due"
+        let looked = match (report.is_cut_short, report.optimized) {
+            (true, _) => "the pass ran out of work",
+            (false, true) => "was looked at",
+            (false, false) => "was not due",
         };
         write!(f, "the policy about clones: {looked}")?;
         if report.stragglers.is_empty() {
@@ -187,6 +187,7 @@ fn refusal_words(why: RefusalReason) -> &'static str {
         RefusalReason::NotIdempotent => "two copies of it would do harm",
         RefusalReason::Observe => "the job only observes",
         RefusalReason::Budget => "the policy's own bound of clones is reached",
+        RefusalReason::Work => "the pass ran out of work",
     }
 }
 

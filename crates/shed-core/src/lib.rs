@@ -35,7 +35,8 @@
 //!    clone, which attempt is pruned. What it remembers from pass to pass is a [`memory::Memory`].
 //! 4. [`plan`] is the answer: actions, each with its reason, and a report with figures; [`explain`] puts it
 //!    into words for one job.
-//! 5. [`validate`] is what no snapshot may hold, [`plan_check`] what must hold of any plan.
+//! 5. [`validate`] is what no snapshot may hold, [`plan_check`] what must hold of any plan, and [`guard`]
+//!    what executors do when a snapshot or a policy is broken.
 //!
 //! # From reports to a probability
 //!
@@ -89,6 +90,7 @@ pub mod explain;
 pub mod fixtures;
 mod float;
 pub mod formulas;
+pub mod guard;
 pub mod ids;
 pub mod index_set;
 pub mod memory;

@@ -249,6 +249,9 @@ pub struct JobReport {
     pub estimated_completion: Option<Instant>,
     /// Whether the optimizer ran for it in this pass.
     pub optimized: bool,
+    /// Whether the pass ran out of work (`Policy::work_max`) before the policy was through with the
+    /// job: clones beyond those given here were not decided on.
+    pub is_cut_short: bool,
     /// Tasks whose estimated completion is after the deadline.
     pub stragglers: Vec<TaskIndex>,
     /// Clones given, in the order of the optimizer.
@@ -325,6 +328,8 @@ pub enum RefusalReason {
     Observe,
     /// The policy's own bound of clones in use is reached.
     Budget,
+    /// The pass's bound of work is reached.
+    Work,
 }
 
 impl RefusalReason {
@@ -340,6 +345,7 @@ impl RefusalReason {
             Self::NotIdempotent => "not_idempotent",
             Self::Observe => "observe",
             Self::Budget => "budget",
+            Self::Work => "work",
         }
     }
 }

@@ -1,13 +1,24 @@
-//! What no snapshot may hold. `decide` can't fail and draws no error from such values, but what it
-//! decides on them means nothing: an executor leaves the jobs named here to one attempt per task.
+//! What no snapshot may hold, and what is left of one that holds it. `decide` can't fail and draws
+//! no error from such values, but what it decides on them means nothing: [`sound`] takes them out
+//! and leaves the jobs concerned to one attempt per task.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
-use crate::ids::{JobKey, NodeName};
+use crate::ids::{AttemptNumber, JobKey, TaskIndex};
 use crate::resources::Resources;
-use crate::snapshot::{AttemptSnapshot, JobSnapshot, Snapshot, TaskSnapshot};
-use crate::time::Span;
+use crate::snapshot::{AttemptSnapshot, AttemptState, JobSnapshot, NodeIndex, Snapshot};
+use crate::time::{Instant, Span};
+
+mod repair;
+
+/// What is further from zero is no time but an overflow: 73 million years.
+const TIME_MAX: i64 = i64::MAX / 4;
+
+/// A start may be stamped by so much before the launch: nodes have clocks of their own, which tell
+/// whole seconds.
+const CLOCK_SKEW_MAX: Span = Span::from_seconds(60);
 
 /// One value that may not be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,146 +40,39 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Everything that is wrong with the snapshot; nothing, if it may be decided on.
+/// The snapshot as it may be decided on, and what was wrong with it. A job with faults stays in it,
+/// so that its attempts are launched and what they hold is counted, but without the wrong values
+/// and without speculation: one attempt per task. Of two jobs with one key the first stays.
+#[must_use]
+pub fn sound(snapshot: &Snapshot) -> (Cow<'_, Snapshot>, Vec<Fault>) {
+    let faults = validate(snapshot);
+    if faults.is_empty() {
+        return (Cow::Borrowed(snapshot), faults);
+    }
+    (Cow::Owned(repair::repaired(snapshot, &faults)), faults)
+}
+
+/// Everything that is wrong with the snapshot; nothing, if it may be decided on. Costs about as
+/// much as reading it once.
 #[must_use]
 pub fn validate(snapshot: &Snapshot) -> Vec<Fault> {
-    let mut faults = Vec::new();
-    let mut cluster = |field: String, problem| {
-        let job = None;
-        faults.push(Fault {
-            job,
-            field,
-            problem,
-        });
+    let mut check = Check {
+        snapshot,
+        job: None,
+        at: Place::Whole,
+        eligible: None,
+        faults: Vec::new(),
     };
-    if snapshot.launch_overhead.is_some_and(|span| span < Span(0)) {
-        cluster("launch_overhead".into(), "is negative");
-    }
-    let mut names: BTreeSet<&NodeName> = BTreeSet::new();
-    for (at, node) in snapshot.nodes.iter().enumerate() {
-        if !names.insert(&node.name) {
-            cluster(format!("nodes[{at}].name"), "is given twice");
-        }
-        if is_negative(&node.allocatable) {
-            cluster(format!("nodes[{at}].allocatable"), "is negative");
-        }
-    }
-    let mut keys: BTreeSet<&JobKey> = BTreeSet::new();
+    check.cluster();
+    check.keys();
     for job in &snapshot.jobs {
-        let mut check = JobCheck {
-            job,
-            faults: &mut faults,
-        };
-        if !keys.insert(&job.key) {
-            check.fault("key", "is given twice");
-        }
-        check.rules(snapshot);
-        check.tasks();
+        check.job(job);
     }
-    faults
+    check.faults
 }
 
 fn is_negative(amounts: &Resources) -> bool {
     amounts.iter().any(|(_, amount)| amount < 0)
-}
-
-struct JobCheck<'a> {
-    job: &'a JobSnapshot,
-    faults: &'a mut Vec<Fault>,
-}
-
-impl JobCheck<'_> {
-    fn fault(&mut self, field: impl Into<String>, problem: &'static str) {
-        self.faults.push(Fault {
-            job: Some(self.job.key.clone()),
-            field: field.into(),
-            problem,
-        });
-    }
-
-    fn rules(&mut self, snapshot: &Snapshot) {
-        let job = self.job;
-        if job.rules.completions == 0 {
-            self.fault("rules.completions", "is zero");
-        }
-        if is_negative(&job.demand) {
-            self.fault("demand", "is negative");
-        }
-        let eligible = &job.eligible_nodes;
-        if !eligible.is_sorted_by(|a, b| a < b) {
-            self.fault("eligible_nodes", "are not ascending");
-        }
-        let nodes = || eligible.iter().map(|node| snapshot.nodes.get(node.0));
-        if nodes().any(|node| node.is_none()) {
-            self.fault("eligible_nodes", "are not all in the cluster");
-        }
-        let holds = |room: &Resources| {
-            let mut demand = job.demand.iter();
-            demand.all(|(name, amount)| amount <= room.get(name))
-        };
-        let mut known = nodes().flatten().peekable();
-        if known.peek().is_some() && !known.any(|node| holds(&node.allocatable)) {
-            self.fault("demand", "is more than any eligible node has");
-        }
-        if job.ended_runs.iter().any(|run| *run < Span(0)) {
-            self.fault("ended_runs", "has a negative time");
-        }
-    }
-
-    fn tasks(&mut self) {
-        let tasks = &self.job.tasks;
-        if !tasks.is_sorted_by(|a, b| a.index < b.index) {
-            self.fault("tasks", "are not ascending by index");
-        }
-        for task in tasks {
-            self.task(task);
-        }
-    }
-
-    fn task(&mut self, task: &TaskSnapshot) {
-        let name = format!("tasks[{}]", task.index);
-        if task.index.0 >= self.job.rules.completions {
-            self.fault(format!("{name}.index"), "is not below completions");
-        }
-        if !task.attempts.is_sorted_by(|a, b| a.number < b.number) {
-            self.fault(format!("{name}.attempts"), "are not ascending by number");
-        }
-        let point = task.resume_point.as_ref();
-        if point.is_some_and(|point| !is_share(point.progress)) {
-            self.fault(format!("{name}.resume_point.progress"), "is not in [0, 1]");
-        }
-        for attempt in &task.attempts {
-            self.attempt(&format!("{name}.attempts[{}]", attempt.number), attempt);
-        }
-    }
-
-    fn attempt(&mut self, name: &str, attempt: &AttemptSnapshot) {
-        let begin = attempt.start_progress;
-        if !(0.0..1.0).contains(&begin) {
-            self.fault(format!("{name}.start_progress"), "is not in [0, 1)");
-        }
-        if attempt
-            .started
-            .is_some_and(|started| started < attempt.launched)
-        {
-            self.fault(format!("{name}.started"), "is before its launch");
-        }
-        let point = attempt.checkpoint.as_ref();
-        if point.is_some_and(|point| !is_share(point.progress)) {
-            self.fault(format!("{name}.checkpoint.progress"), "is not in [0, 1]");
-        }
-        let Some(progress) = attempt.progress else {
-            return;
-        };
-        for (field, value) in [("first", progress.first), ("last", progress.last)] {
-            if !is_share(value) {
-                self.fault(format!("{name}.progress.{field}"), "is not in [0, 1]");
-            }
-        }
-        if progress.last_at < progress.first_at || progress.last < progress.first {
-            self.fault(format!("{name}.progress"), "goes back");
-        }
-    }
 }
 
 /// Also false for what is no number.
@@ -176,87 +80,221 @@ fn is_share(value: f64) -> bool {
     (0.0..=1.0).contains(&value)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fixtures::{JobBuilder, attempt, job, world};
-    use crate::ids::TaskIndex;
-    use crate::snapshot::NodeIndex;
+fn is_finite(at: Instant) -> bool {
+    (-TIME_MAX..=TIME_MAX).contains(&at.0)
+}
 
-    fn sound() -> JobBuilder {
-        let reporting = attempt(0).on(0).progress(0.4, 20.0);
-        job("a").task(0, [reporting, attempt(1).on(1)])
+fn is_time(span: Span) -> bool {
+    (0..=TIME_MAX).contains(&span.0)
+}
+
+/// Whether the first of these names that is given twice; each is named once.
+fn twice<'a>(names: impl Iterator<Item = &'a str>) -> Vec<usize> {
+    let names: Vec<&str> = names.collect();
+    if names.is_sorted_by(|a, b| a < b) {
+        return Vec::new();
     }
+    let mut sorted: Vec<(&str, usize)> = names.into_iter().zip(0..).collect();
+    sorted.sort_unstable();
+    let neighbours = sorted.iter().zip(sorted.iter().skip(1));
+    let mut again: Vec<usize> = neighbours
+        .filter(|(one, next)| one.0 == next.0)
+        .map(|(_, next)| next.1)
+        .collect();
+    again.sort_unstable();
+    again
+}
 
-    #[track_caller]
-    fn check(builder: JobBuilder, expected: &[&str]) {
-        let snapshot = world(30.0, 2, 4000).job(builder).build();
-        let faults: Vec<String> = validate(&snapshot).iter().map(Fault::to_string).collect();
-        assert_eq!(faults, expected);
-    }
+/// The part of a job that is looked at; put into words only if something is wrong with it.
+#[derive(Clone, Copy)]
+enum Place {
+    Whole,
+    Task(TaskIndex),
+    Attempt(TaskIndex, AttemptNumber),
+}
 
-    #[test]
-    fn a_sound_snapshot_has_no_faults() {
-        check(sound(), &[]);
-    }
+struct Check<'a> {
+    snapshot: &'a Snapshot,
+    job: Option<&'a JobSnapshot>,
+    at: Place,
+    /// The list of nodes that was looked through last: jobs share theirs.
+    eligible: Option<&'a Arc<[NodeIndex]>>,
+    faults: Vec<Fault>,
+}
 
-    #[test]
-    fn a_fault_names_its_job_and_field() {
-        check(job("a").tasks(0), &["a: rules.completions is zero"]);
-        check(
-            job("a").cpu(5000),
-            &["a: demand is more than any eligible node has"],
-        );
-        check(job("a").cpu(-1), &["a: demand is negative"]);
-        check(
-            job("a").ended_runs([-1.0]),
-            &["a: ended_runs has a negative time"],
-        );
-        let strange = sound().with(|job| job.eligible_nodes = [NodeIndex(1), NodeIndex(1)].into());
-        check(strange, &["a: eligible_nodes are not ascending"]);
-        let beyond = sound().with(|job| job.eligible_nodes = [NodeIndex(0), NodeIndex(2)].into());
-        check(beyond, &["a: eligible_nodes are not all in the cluster"]);
-        let twice = sound().with(|job| job.tasks.push(job.tasks[0].clone()));
-        check(twice, &["a: tasks are not ascending by index"]);
-        let far = sound().with(|job| job.tasks[0].index = TaskIndex(4));
-        check(far, &["a: tasks[4].index is not below completions"]);
-    }
-
-    #[test]
-    fn what_attempts_report_must_be_shares_that_do_not_go_back() {
-        for value in [f64::NAN, f64::INFINITY, -0.1, 1.1] {
-            let odd = sound().with(|job| {
-                let progress = job.tasks[0].attempts[0].progress.as_mut();
-                progress.unwrap().last = value;
-            });
-            let snapshot = world(30.0, 2, 4000).job(odd).build();
-            let faults: Vec<String> = validate(&snapshot).iter().map(Fault::to_string).collect();
-            let named = "a: tasks[0].attempts[0].progress.last is not in [0, 1]";
-            assert_eq!(faults[0], named);
-        }
-        let back = sound().with(|job| {
-            let progress = job.tasks[0].attempts[0].progress.as_mut();
-            progress.unwrap().last = 0.0;
+impl<'a> Check<'a> {
+    fn fault(&mut self, field: &str, problem: &'static str) {
+        let field = match self.at {
+            Place::Whole => field.to_owned(),
+            Place::Task(task) => format!("tasks[{task}].{field}"),
+            Place::Attempt(task, attempt) => format!("tasks[{task}].attempts[{attempt}].{field}"),
+        };
+        self.faults.push(Fault {
+            job: self.job.map(|job| job.key.clone()),
+            field,
+            problem,
         });
-        check(back, &["a: tasks[0].attempts[0].progress goes back"]);
-        let whole = sound().with(|job| job.tasks[0].attempts[1].start_progress = 1.0);
-        check(
-            whole,
-            &["a: tasks[0].attempts[1].start_progress is not in [0, 1)"],
-        );
     }
 
-    #[test]
-    fn names_are_given_once() {
-        let mut snapshot = world(30.0, 2, 4000).job(sound()).job(sound()).build();
-        snapshot.nodes[1].name = snapshot.nodes[0].name.clone();
-        snapshot.launch_overhead = Some(Span(-1));
-        let faults: Vec<String> = validate(&snapshot).iter().map(Fault::to_string).collect();
-        let expected = [
-            "launch_overhead is negative",
-            "nodes[1].name is given twice",
-            "a: key is given twice",
-        ];
-        assert_eq!(faults, expected);
+    fn cluster(&mut self) {
+        let snapshot = self.snapshot;
+        if !is_finite(snapshot.now) {
+            self.fault("now", "is infinite");
+        }
+        if snapshot.launch_overhead.is_some_and(|span| !is_time(span)) {
+            self.fault("launch_overhead", "is negative or infinite");
+        }
+        for at in twice(snapshot.nodes.iter().map(|node| &*node.name.0)) {
+            self.fault(&format!("nodes[{at}].name"), "is given twice");
+        }
+        for (at, node) in snapshot.nodes.iter().enumerate() {
+            if is_negative(&node.allocatable) {
+                self.fault(&format!("nodes[{at}].allocatable"), "is negative");
+            }
+        }
+    }
+
+    fn keys(&mut self) {
+        let snapshot = self.snapshot;
+        for at in twice(snapshot.jobs.iter().map(|job| &*job.key.0)) {
+            self.job = snapshot.jobs.get(at);
+            self.fault("key", "is given twice");
+        }
+    }
+
+    fn job(&mut self, job: &'a JobSnapshot) {
+        (self.job, self.at) = (Some(job), Place::Whole);
+        self.rules(job);
+        self.nodes(job);
+        if !job.tasks.is_sorted_by(|a, b| a.index < b.index) {
+            self.fault("tasks", "are not ascending by index");
+        }
+        for task in &job.tasks {
+            self.at = Place::Task(task.index);
+            if task.index.0 >= job.rules.completions {
+                self.fault("index", "is not below completions");
+            }
+            if !task.attempts.is_sorted_by(|a, b| a.number < b.number) {
+                self.fault("attempts", "are not ascending by number");
+            }
+            let point = task.resume_point.as_ref();
+            if point.is_some_and(|point| !is_share(point.progress)) {
+                self.fault("resume_point.progress", "is not in [0, 1]");
+            }
+            self.instant("retry_not_before", task.retry_not_before);
+            for attempt in &task.attempts {
+                self.at = Place::Attempt(task.index, attempt.number);
+                self.attempt(attempt);
+            }
+        }
+    }
+
+    fn instant(&mut self, field: &str, at: Option<Instant>) {
+        if at.is_some_and(|at| !is_finite(at)) {
+            self.fault(field, "is infinite");
+        }
+    }
+
+    fn rules(&mut self, job: &JobSnapshot) {
+        if job.rules.completions == 0 {
+            self.fault("rules.completions", "is zero");
+        }
+        self.instant("submitted", Some(job.submitted));
+        self.instant("deadline", job.deadline);
+        self.instant("launch_not_before", job.launch_not_before);
+        if !job.ended_runs.iter().all(|&run| is_time(run)) {
+            self.fault("ended_runs", "has a negative or infinite time");
+        }
+    }
+
+    fn nodes(&mut self, job: &'a JobSnapshot) {
+        if is_negative(&job.demand) {
+            self.fault("demand", "is negative");
+        }
+        let snapshot = self.snapshot;
+        let eligible = &job.eligible_nodes;
+        if !self
+            .eligible
+            .is_some_and(|seen| Arc::ptr_eq(seen, eligible))
+        {
+            let sorted = eligible.is_sorted_by(|a, b| a < b);
+            let mut nodes = eligible.iter();
+            let known = nodes.all(|node| node.0 < snapshot.nodes.len());
+            if !sorted {
+                self.fault("eligible_nodes", "are not ascending");
+            }
+            if !known {
+                self.fault("eligible_nodes", "are not all in the cluster");
+            }
+            self.eligible = Some(eligible).filter(|_| sorted && known);
+        }
+        let holds = |room: &Resources| {
+            let mut demand = job.demand.iter();
+            demand.all(|(name, amount)| amount <= room.get(name))
+        };
+        let nodes = eligible
+            .iter()
+            .filter_map(|node| snapshot.nodes.get(node.0));
+        let mut nodes = nodes.peekable();
+        if nodes.peek().is_some() && !nodes.any(|node| holds(&node.allocatable)) {
+            self.fault("demand", "is more than any eligible node has");
+        }
+    }
+
+    fn attempt(&mut self, attempt: &AttemptSnapshot) {
+        if !(0.0..1.0).contains(&attempt.start_progress) {
+            self.fault("start_progress", "is not in [0, 1)");
+        }
+        if attempt
+            .node
+            .is_some_and(|node| node.0 >= self.snapshot.nodes.len())
+        {
+            self.fault("node", "is not in the cluster");
+        }
+        self.instant("launched", Some(attempt.launched));
+        self.instant("killed_at", attempt.killed_at);
+        self.instant("started", attempt.started);
+        self.instant("state", instant_of(attempt.state));
+        let launched = attempt.launched;
+        let is_early = |started: Instant| launched.since(started) > CLOCK_SKEW_MAX;
+        if attempt.started.is_some_and(is_early) {
+            self.fault("started", "is before its launch");
+        }
+        let point = attempt.checkpoint.as_ref();
+        if point.is_some_and(|point| !is_share(point.progress)) {
+            self.fault("checkpoint.progress", "is not in [0, 1]");
+        }
+        let Some(progress) = attempt.progress else {
+            return;
+        };
+        for (field, value) in [
+            ("progress.first", progress.first),
+            ("progress.last", progress.last),
+        ] {
+            if !is_share(value) {
+                self.fault(field, "is not in [0, 1]");
+            }
+        }
+        self.instant("progress.first_at", Some(progress.first_at));
+        self.instant("progress.last_at", Some(progress.last_at));
+        if progress.last_at < progress.first_at || progress.last < progress.first {
+            self.fault("progress", "goes back");
+        }
     }
 }
+
+fn instant_of(state: AttemptState) -> Option<Instant> {
+    match state {
+        AttemptState::Stuck { since } => Some(since),
+        AttemptState::Succeeded { finished } | AttemptState::Failed { finished, .. } => {
+            Some(finished)
+        }
+        AttemptState::Launching
+        | AttemptState::Pending
+        | AttemptState::Running
+        | AttemptState::Lost => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

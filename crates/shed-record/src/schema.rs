@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use shed_core::decide::decide;
+use shed_core::guard::policies;
 use shed_core::ids::{AttemptNumber, JobKey, TaskIndex};
 use shed_core::memory::Memory;
 use shed_core::plan::{Outcome, Plan};
-use shed_core::policy::{Order, ParsePolicyError, Policy, Speculation};
+use shed_core::policy::{Order, ParsePolicyError, Policy};
 use shed_core::snapshot::{AttemptKind, AttemptState, JobSnapshot, Node, Snapshot, TaskSnapshot};
 use shed_core::time::{Instant, Span};
+use shed_core::validate::sound;
 
 /// The version of what is written here. Raised with every change that an older reader would
 /// misread.
@@ -57,6 +59,8 @@ pub struct PolicyText {
     pub capacity_share: f64,
     /// First attempts that may wait as pods beyond capacity.
     pub surge_max: u32,
+    /// Steps of a policy about clones in one pass.
+    pub work_max: u64,
 }
 
 impl PolicyText {
@@ -70,11 +74,13 @@ impl PolicyText {
             law: _,
             capacity_share,
             surge_max,
+            work_max,
         } = *policy;
         Self {
             policy: policy.to_string(),
             capacity_share,
             surge_max,
+            work_max,
         }
     }
 
@@ -87,6 +93,7 @@ impl PolicyText {
         Ok(Policy {
             capacity_share: self.capacity_share,
             surge_max: self.surge_max,
+            work_max: self.work_max,
             ..policy
         })
     }
@@ -141,25 +148,35 @@ pub enum Decided {
     Policy,
     /// That panicked, so without clones.
     WithoutClones,
-    /// That panicked too: the plan is empty.
+    /// That panicked too, so by submission.
+    BySubmission,
+    /// All three panicked: the plan is empty.
     Not,
 }
 
 impl Decided {
-    /// Decides again in the same way.
+    /// After so many of the guard's [`policies`] panicked.
+    #[must_use]
+    pub fn after(panics: u32) -> Self {
+        match panics {
+            0 => Self::Policy,
+            1 => Self::WithoutClones,
+            2 => Self::BySubmission,
+            _ => Self::Not,
+        }
+    }
+
+    /// Decides again in the same way, and as then without the facts that are wrong.
     #[must_use]
     pub fn again(self, snapshot: &Snapshot, memory: Memory, policy: &Policy) -> (Plan, Memory) {
-        match self {
-            Self::Policy => decide(snapshot, memory, policy),
-            Self::WithoutClones => {
-                let plain = Policy {
-                    speculation: Speculation::HadoopNs,
-                    ..policy.clone()
-                };
-                decide(snapshot, memory, &plain)
-            }
-            Self::Not => (Plan::default(), memory),
-        }
+        let [policy, plain, plainest] = policies(policy);
+        let policy = match self {
+            Self::Policy => policy,
+            Self::WithoutClones => plain,
+            Self::BySubmission => plainest,
+            Self::Not => return (Plan::default(), memory),
+        };
+        decide(&sound(snapshot).0, memory, &policy)
     }
 }
 

@@ -157,6 +157,7 @@ fn every_policy_is_read_back_from_its_text() {
                 speculation: speculation.clone(),
                 capacity_share: 0.7,
                 surge_max: 3,
+                work_max: 77,
             };
             assert_eq!(PolicyText::of(&policy).policy(), Ok(policy));
         }

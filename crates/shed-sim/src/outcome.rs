@@ -102,6 +102,12 @@ pub struct Totals {
     pub failures: u64,
     /// Attempts that were evicted or lost.
     pub disruptions: u64,
+    /// Stages with facts that the core refuses: they get no clones.
+    pub refused: u64,
+    /// Policies that panicked: a pass without clones each.
+    pub panics: u64,
+    /// Stages that a pass which ran out of work left as they were, summed over passes.
+    pub cut_short: u64,
     /// Time for which attempts held a node, in milliseconds.
     pub machine_ms: i64,
     /// The same of winners alone.
@@ -168,6 +174,16 @@ pub struct Figures {
     pub failures: u64,
     /// Attempts that were evicted or lost.
     pub disruptions: u64,
+    /// Stages with facts that the core refuses, such as a demand that no node can hold: they get
+    /// no clones.
+    #[serde(default)]
+    pub refused: u64,
+    /// Policies that panicked: a pass without clones each.
+    #[serde(default)]
+    pub panics: u64,
+    /// Stages that a pass which ran out of work left as they were, summed over passes.
+    #[serde(default)]
+    pub cut_short: u64,
     /// Machine time over slots × time from the first arrival to the last end; absent where
     /// capacity has no single measure.
     pub utilisation: Option<f64>,
@@ -222,6 +238,9 @@ impl Outcome {
             kills: totals.kills,
             failures: totals.failures,
             disruptions: totals.disruptions,
+            refused: totals.refused,
+            panics: totals.panics,
+            cut_short: totals.cut_short,
             utilisation: capacity
                 .filter(|capacity| *capacity > 0.0)
                 .map(|capacity| totals.machine_ms as f64 / capacity),

@@ -11,6 +11,7 @@ fn report(pocd: f64) -> JobReport {
         pocd_before: Some(pocd),
         pocd_after: Some(pocd),
         estimated_completion: Some(Instant(300_000)),
+        is_cut_short: false,
         optimized: false,
         stragglers: vec![TaskIndex(1)],
         clones: vec![],

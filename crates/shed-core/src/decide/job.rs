@@ -42,6 +42,8 @@ pub(crate) struct JobState<'a> {
     pub(crate) optimized: bool,
     /// From when on the wait for the optimizer's next run counts, if not from now.
     pub(crate) waits_since: Option<Instant>,
+    /// Whether the pass ran out of work before the policy was through with it.
+    pub(crate) is_cut_short: bool,
     /// Tasks whose expected end is after the deadline.
     pub(crate) stragglers: Vec<TaskIndex>,
     /// ln PoCD without the plan's prunes and clones, and with them.
@@ -90,6 +92,7 @@ impl<'a> JobState<'a> {
             survivors: BTreeSet::new(),
             optimized: false,
             waits_since: None,
+            is_cut_short: false,
             stragglers: Vec::new(),
             ln_pocd_before: None,
             ln_pocd_after: None,
@@ -123,6 +126,11 @@ impl<'a> JobState<'a> {
         self.optimized && self.clones.is_empty() && self.doomed.is_empty()
     }
 
+    /// Whether the optimizer's run for it counts as one.
+    pub(super) fn has_run(&self) -> bool {
+        self.optimized && !self.optimized_in_vain() && !self.is_cut_short
+    }
+
     /// Clones that run and that the plan leaves alive.
     pub(crate) fn clones_alive(&self) -> usize {
         let attempts = self.estimate.tasks.iter().flat_map(|task| {
@@ -149,6 +157,7 @@ impl<'a> JobState<'a> {
             pocd_after: self.ln_pocd_after.map(probability),
             estimated_completion: seconds.map(|s| now.plus(Span::from_seconds_f64(s))),
             optimized: self.optimized,
+            is_cut_short: self.is_cut_short,
             stragglers: self.stragglers,
             clones: self.clones,
             kills: self.kills,

@@ -10,7 +10,7 @@ use crate::memory::{JobMemory, Memory, NodeSlowness, SpeculationMemory};
 use crate::plan::{Action, CapacityReport, Kill, Launch, Plan, PlanReport, PlannedAction};
 use crate::policy::Policy;
 use crate::snapshot::{KillKind, NodeIndex, Snapshot};
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 
 mod admission;
 mod estimates;
@@ -21,10 +21,15 @@ mod measures;
 mod order;
 mod pocd;
 mod slow;
+mod work;
 
 pub(crate) use estimates::{AttemptEstimate, TaskEstimate};
 pub(crate) use job::JobState;
 use learn::{Learner, lesson};
+use work::Work;
+
+/// Jobs that were cut short are looked at again after so long.
+const CUT_SHORT_LOOK: Span = Span::from_seconds(1);
 
 /// Decides. Jobs that `settle` has not finished with are left to it: a task with an end that
 /// is not accounted for yet gets nothing in this pass.
@@ -38,6 +43,9 @@ pub fn decide(snapshot: &Snapshot, memory: Memory, policy: &Policy) -> (Plan, Me
         state.predict(pass.overhead);
     }
     rule.after_admission(&mut pass);
+    if pass.jobs.iter().any(|state| state.is_cut_short) {
+        pass.wake_at(Some(snapshot.now.plus(CUT_SHORT_LOOK)));
+    }
     pass.finish()
 }
 
@@ -53,6 +61,7 @@ pub(crate) struct Pass<'a> {
     /// Nodes believed slow, ascending.
     slow: Vec<NodeIndex>,
     slow_seen: BTreeMap<NodeName, NodeSlowness>,
+    work: Work,
     kills: Vec<PlannedAction>,
     launches: Vec<PlannedAction>,
     next: Option<Instant>,
@@ -85,6 +94,7 @@ impl<'a> Pass<'a> {
             slow_seen: beliefs.remembered,
             jobs,
             overhead,
+            work: Work::new(policy.work_max),
             kills: Vec::new(),
             launches: Vec::new(),
             next: None,
@@ -193,7 +203,7 @@ impl<'a> Pass<'a> {
         let mut jobs = Vec::with_capacity(self.jobs.len());
         for state in self.jobs {
             used_after.add(&times(&state.job.demand, state.launched));
-            let last_optimized = if state.optimized && !state.optimized_in_vain() {
+            let last_optimized = if state.has_run() {
                 Some(state.waits_since.unwrap_or(self.snapshot.now))
             } else {
                 self.memory.job(&state.job.key).last_optimized

@@ -8,6 +8,7 @@ use crate::policy::{Order, Policy, Speculation};
 use crate::snapshot::{AttemptKind, Conclusion, KillKind, NodeIndex, Snapshot};
 
 mod cloners;
+mod corrupt;
 mod fuzz;
 mod laws;
 mod orders;

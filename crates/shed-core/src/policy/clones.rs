@@ -164,7 +164,11 @@ pub(super) fn clone_job(
     ask: Ask,
     wants: impl Fn(&JobState<'_>, &TaskEstimate<'_>) -> bool,
 ) -> Option<CloneJob> {
-    let state = open_job(pass, position, mode)?;
+    let weighed = open_job(pass, position, mode)?.estimate.tasks.len();
+    if !pass.afford(position, weighed as u64) {
+        return None;
+    }
+    let state = pass.jobs.get(position)?;
     let (mut tasks, mut refusals) = (Vec::new(), Vec::new());
     for task in state.estimate.tasks.iter().filter(|t| wants(state, t)) {
         match clone_task(pass, position, state, task, ask) {
@@ -223,7 +227,11 @@ pub(super) fn clone_job_of_started(
     mode: SpeculationMode,
     ask: Ask,
 ) -> Option<CloneJob> {
-    let state = open_job(pass, position, mode)?;
+    let weighed = open_job(pass, position, mode)?.started.len();
+    if !pass.afford(position, weighed as u64) {
+        return None;
+    }
+    let state = pass.jobs.get(position)?;
     let (mut tasks, mut refusals) = (Vec::new(), Vec::new());
     for &(index, node) in &state.started {
         match started_task(pass, state, index, node, ask) {
@@ -479,6 +487,9 @@ fn place(
     nodes: &[NodeIndex],
     fast_nodes_only: bool,
 ) -> Result<NodeIndex, RefusalReason> {
+    if !pass.afford(position, 1) {
+        return Err(RefusalReason::Work);
+    }
     if pass.capacity.times_free(position) == 0 {
         return Err(RefusalReason::Capacity);
     }

@@ -136,7 +136,7 @@ impl Ese {
         let slots = slots_for(pass, new.iter().map(|(at, _)| *at));
         let share = slots as f64 / new.len().max(1) as f64;
         for (at, law) in new {
-            let Some(state) = pass.jobs.get_mut(at) else {
+            let Some(state) = pass.jobs.get(at) else {
                 continue;
             };
             let tasks = state.unfinished();
@@ -144,12 +144,18 @@ impl Ese {
             let is_small =
                 f64::from(tasks) < self.eta * share && fastest_mean(&law, 1.0) < self.xi.seconds();
             let most = self.max_clones.saturating_add(1).min(fits);
-            let copies = if is_small && most > 1 {
+            let searches = is_small && most > 1;
+            if searches && !pass.afford(at, u64::from(tasks) * u64::from(most)) {
+                continue;
+            }
+            let copies = if searches {
                 best_whole_copies(&CloneJob { id: 0, tasks, law }, self.gamma, most)
             } else {
                 1
             };
-            state.remembered.copies = Some(copies);
+            if let Some(state) = pass.jobs.get_mut(at) {
+                state.remembered.copies = Some(copies);
+            }
         }
     }
 }

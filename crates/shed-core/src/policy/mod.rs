@@ -71,6 +71,10 @@ use params::{Parsed, Setting};
 /// t_avg as long as none was measured, for policies that have no parameter of their own for it.
 const LAUNCH_OVERHEAD: Span = Span::from_seconds(3);
 
+/// Ten times what a cluster of 10 000 jobs with 100 stragglers each asks for; on one core some
+/// seconds at most.
+const WORK_MAX: u64 = 10_000_000;
+
 /// Everything that the operator's user may choose about decisions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
@@ -84,6 +88,9 @@ pub struct Policy {
     pub capacity_share: f64,
     /// First attempts that may wait as pods beyond capacity, so that autoscalers see demand.
     pub surge_max: u32,
+    /// Steps that a policy about clones may take in one pass: tasks weighed and clones handed out.
+    /// A job that does not fit into what is left is cut short.
+    pub work_max: u64,
 }
 
 impl Default for Policy {
@@ -94,6 +101,7 @@ impl Default for Policy {
             law: LawChoice::default(),
             capacity_share: 1.0,
             surge_max: 1,
+            work_max: WORK_MAX,
         }
     }
 }

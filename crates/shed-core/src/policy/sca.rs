@@ -41,6 +41,10 @@ impl Default for Sca {
 /// Clones that found no room are tried again that soon.
 const LOOK: Span = Span::from_seconds(3);
 
+/// Steps of work per task of the convex programme: its sums over all tasks are formed some
+/// thousand times, and are cheap.
+const SOLVE_STEPS: u64 = 100;
+
 impl Speculate for Sca {
     fn name(&self) -> &'static str {
         "sca"
@@ -121,7 +125,15 @@ impl Sca {
             .collect();
         let tasks: u64 = jobs.iter().map(|job| u64::from(job.tasks)).sum();
         // Strictly more slots than tasks, as printed.
-        let relaxed = (tasks < p2.machines).then(|| solve_relaxed(&jobs, &p2));
+        let solves = tasks < p2.machines;
+        let steps = tasks.saturating_mul(SOLVE_STEPS);
+        let steps = steps.saturating_add((jobs.len() as u64).pow(2));
+        let positions: Vec<usize> = new.iter().map(|(at, _)| *at).collect();
+        // All or nothing: half a convex programme is none.
+        if solves && !pass.afford_all(&positions, steps) {
+            return;
+        }
+        let relaxed = solves.then(|| solve_relaxed(&jobs, &p2));
         let copies = match relaxed {
             Some(Ok(relaxed)) => round_copies(&jobs, &p2, &relaxed),
             _ => vec![1; new.len()],

@@ -339,7 +339,7 @@ fn launch_clones(pass: &mut Pass<'_>, plus: &ShedPlus) {
     let ln_risk = libm::log(plus.straggler_miss);
     for mode in MODES {
         let mut jobs = Vec::new();
-        for position in 0..pass.jobs.len() {
+        for position in pass.by_submission() {
             jobs.extend(clone_job(pass, position, mode, ask, |state, task| {
                 let late = state.stragglers.binary_search(&task.task.index).is_ok();
                 if task.kept().is_some() {
@@ -393,9 +393,10 @@ fn share_out(pass: &mut Pass<'_>, mut jobs: Vec<CloneJob>, plus: &ShedPlus) {
     let free = jobs
         .iter()
         .map(|job| pass.capacity.times_free(job.position));
-    let kappa = free.max().unwrap_or(0).min(CLONES_PER_PASS_MAX);
+    let kappa = u64::from(free.max().unwrap_or(0).min(CLONES_PER_PASS_MAX));
+    let affordable = kappa.min(pass.steps_left());
     let mut input = GreedyInput {
-        kappa: i64::from(kappa),
+        kappa: i64::try_from(affordable).unwrap_or(i64::MAX),
         jobs: jobs.iter().map(|job| greedy_job(job, plus)).collect(),
     };
     let mut outcome = optimum(&input, plus);
@@ -407,7 +408,8 @@ fn share_out(pass: &mut Pass<'_>, mut jobs: Vec<CloneJob>, plus: &ShedPlus) {
             grant(pass, job, step.task, straggler);
         }
     }
-    report_refused(pass, &mut jobs, &outcome);
+    let ran_out = affordable < kappa;
+    report_refused(pass, &mut jobs, &outcome, ran_out);
 }
 
 fn optimum(input: &GreedyInput, plus: &ShedPlus) -> GreedyOutcome {
@@ -441,7 +443,13 @@ fn straggler(odds: Odds) -> LaunchReason {
     }
 }
 
-fn report_refused(pass: &mut Pass<'_>, jobs: &mut [CloneJob], outcome: &GreedyOutcome) {
+/// `ran_out`: work was shorter than capacity.
+fn report_refused(
+    pass: &mut Pass<'_>,
+    jobs: &mut [CloneJob],
+    outcome: &GreedyOutcome,
+    ran_out: bool,
+) {
     for refused in &outcome.refused {
         let why = match refused.reason {
             greedy::RefusalReason::Hopeless => RefusalReason::Hopeless,
@@ -452,3 +460,7 @@ fn report_refused(pass: &mut Pass<'_>, jobs: &mut [CloneJob], outcome: &GreedyOu
         }
     }
 }
+            greedy::RefusalReason::Capacity if ran_out => RefusalReason::Work,
+            if why == RefusalReason::Work {
+                pass.cut_short(&[job.position]);
+            }

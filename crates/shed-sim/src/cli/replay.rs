@@ -72,6 +72,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<(), CliError> {
     let found = replay(&args.recording, |recorded| Policy {
         capacity_share: args.lambda.unwrap_or(recorded.capacity_share),
         surge_max: recorded.surge_max,
+        work_max: recorded.work_max,
         ..chosen.clone().unwrap_or_else(|| recorded.clone())
     });
     let found = found.map_err(crate::trace::error::InputError::from)?;

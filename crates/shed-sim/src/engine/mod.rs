@@ -17,12 +17,13 @@ mod watch;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use shed_core::decide::decide;
 use shed_core::ids::{JobKey, Tenant};
 use shed_core::index_set::IndexSet;
 use shed_core::memory::Memory;
-use shed_core::plan::Launch;
+use shed_core::plan::{Launch, Plan};
 use shed_core::plan_check::Violation;
-use shed_core::policy::{Order, Speculation};
+use shed_core::policy::{Order, Policy, Speculation};
 use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{
     AttemptState, Idempotency, JobPhase, JobRules, JobSnapshot, NodeIndex, Resume, Snapshot,
@@ -149,7 +150,13 @@ struct Planner {
     overhead_total: i64,
     overhead_count: i64,
     scratch: Snapshot,
+    decide: Decide,
+    /// Jobs with facts that the core refuses.
+    refused: BTreeSet<Option<JobKey>>,
 }
+
+/// What plans: the core's `decide`.
+pub type Decide = fn(&Snapshot, Memory, &Policy) -> (Plan, Memory);
 
 /// What `decide` ranks waiting jobs by.
 type Rank = (i64, Instant, u32, u32);
@@ -233,10 +240,19 @@ impl<'a> Engine<'a> {
                 overhead_total: 0,
                 overhead_count: 0,
                 scratch: Snapshot::default(),
+                decide,
+                refused: BTreeSet::new(),
             },
             no_checkpoint: Arc::from(""),
             watch: None,
         }
+    }
+
+    /// The same with another `decide`, for a policy that the core does not have.
+    #[must_use]
+    pub fn deciding_by(mut self, decide: Decide) -> Self {
+        self.planner.decide = decide;
+        self
     }
 
     /// Runs until nothing is left to happen.
@@ -281,6 +297,7 @@ impl<'a> Engine<'a> {
             return Err(RunError::Stalled(open));
         }
         self.totals.events = self.queue.taken();
+        self.totals.refused = self.planner.refused.len() as u64;
         Ok(Outcome {
             jobs: self.outcomes,
             attempts: self.ended.unwrap_or_default(),

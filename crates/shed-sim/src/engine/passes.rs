@@ -16,7 +16,7 @@
 //!   and sees a job reach ξ up to θ earlier.
 //! - **Capacity.** What jobs outside the snapshot hold is used by others.
 
-use shed_core::decide::decide;
+use shed_core::guard::decide_guarded_by;
 use shed_core::memory::{JobMemory, Memory};
 use shed_core::plan::{Action, Launch, Plan, PlannedAction};
 use shed_core::plan_check::plan_check;
@@ -78,14 +78,22 @@ impl Engine<'_> {
     }
 
     fn decide(
-        &self,
+        &mut self,
         snapshot: &Snapshot,
         memory: Memory,
         policy: &Policy,
     ) -> Result<(Plan, Memory), RunError> {
-        let (plan, memory) = decide(snapshot, memory, policy);
+        let decided = decide_guarded_by(snapshot, memory, policy, self.planner.decide);
+        let (plan, memory) = (decided.plan, decided.memory);
+        let faults = decided.faults.into_iter();
+        self.planner.refused.extend(faults.map(|fault| fault.job));
+        self.totals.panics += u64::from(decided.panics);
+        let cut_short = plan.report.jobs.iter().filter(|job| job.is_cut_short);
+        self.totals.cut_short += cut_short.count() as u64;
         if self.settings.check
-            && let Some(violation) = plan_check(snapshot, policy, &plan).into_iter().next()
+            && let Some(violation) = plan_check(&decided.snapshot, policy, &plan)
+                .into_iter()
+                .next()
         {
             return Err(RunError::Plan {
                 at: self.seconds(),
@@ -259,6 +267,7 @@ impl Engine<'_> {
             surge_max: 0,
             order: self.settings.policy.order,
             law: self.settings.policy.law,
+            work_max: self.settings.policy.work_max,
         };
         let (plan, _) = self.decide(&snapshot, Memory::default(), &policy)?;
         self.give_back(&ids, &mut snapshot);

@@ -10,7 +10,7 @@ use shed_sim::settings::{Delay, Passes, Resuming, Settings};
 use shed_sim::trace::{Ending, Job, Recorded};
 
 /// Jobs of up to 12 tasks of very different times, about `load` for that many slots.
-fn mixed(seed: u64, jobs: usize, slots: u32, load: f64) -> Vec<Job> {
+pub fn mixed(seed: u64, jobs: usize, slots: u32, load: f64) -> Vec<Job> {
     let mut stream = Stream::new(seed, Purpose::Workload, [0; 3]);
     let (mut at, mut all) = (0.0, Vec::new());
     for id in 0..jobs {
@@ -112,7 +112,8 @@ fn scoped_passes_take_the_very_actions_of_full_ones() {
     }
 }
 
-fn speculating(order: Order, resuming: Resuming) -> Settings {
+/// Shed+ on twelve slots whose attempts take time to start and to go.
+pub fn speculating(order: Order, resuming: Resuming) -> Settings {
     Settings {
         model: Model::Resample,
         launch_overhead: Delay::Fixed(Span(1000)),

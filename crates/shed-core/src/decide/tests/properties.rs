@@ -132,7 +132,7 @@ fn add_tasks(mut builder: JobBuilder, tasks: Vec<AnyTask>) -> JobBuilder {
     builder
 }
 
-fn any_snapshot() -> impl Strategy<Value = Snapshot> {
+pub(super) fn any_snapshot() -> impl Strategy<Value = Snapshot> {
     let jobs = proptest::collection::vec(any_job(), 1..5);
     (jobs, 1..6i64, 0..2000i64).prop_map(|(jobs, cpus, others)| {
         let mut cluster = world(100.0, NODES, cpus * 1000).others(0, others);
@@ -147,12 +147,8 @@ fn any_snapshot() -> impl Strategy<Value = Snapshot> {
 /// Shed+ in each mode, and every policy as it is by default.
 fn any_speculation() -> impl Strategy<Value = Speculation> {
     let mode = proptest::sample::select(Mode::ALL.to_vec());
-    let utility = proptest::sample::select(vec![
-        Utility::ByMode,
-        Utility::Sum,
-        Utility::Proportional,
-        Utility::MaxMin,
-    ]);
+    let utility = proptest::sample::select(Utility::ALL.to_vec());
+    let utility = (utility, 0.0..100.0);
     let plus = (mode, utility, 1..4u32, any::<bool>(), any::<bool>());
     let plus = plus.prop_map(|(mode, utility, max_clones, silent, keep)| {
         Speculation::ShedPlus(ShedPlus {
@@ -167,7 +163,7 @@ fn any_speculation() -> impl Strategy<Value = Speculation> {
     prop_oneof![plus, proptest::sample::select(Speculation::all())]
 }
 
-fn any_policy() -> impl Strategy<Value = Policy> {
+pub(super) fn any_policy() -> impl Strategy<Value = Policy> {
     let order = proptest::sample::select(Order::ALL.to_vec());
     let law = proptest::sample::select(LawChoice::ALL.to_vec());
     let numbers = (1..11u32, 0..3u32);
@@ -179,6 +175,7 @@ fn any_policy() -> impl Strategy<Value = Policy> {
         capacity_share: f64::from(share) / 10.0,
         surge_max,
     })
+        ..Policy::default()
 }
 
 fn any_memory() -> impl Strategy<Value = Memory> {
@@ -234,6 +231,10 @@ fn add_attempt(job: &mut JobSnapshot, index: u32, builder: AttemptBuilder) {
 }
 
 proptest! {
+fn is_clone(action: &Action) -> bool {
+    matches!(action, Action::Launch(launch) if launch.kind == AttemptKind::Clone)
+}
+
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
@@ -331,3 +332,30 @@ proptest! {
         }
     }
 }
+
+    #[test]
+    fn a_pass_that_runs_out_of_work_returns_what_it_has(
+        snapshot in any_snapshot(),
+        policy in any_policy(),
+        work_max in 0..40u64,
+    ) {
+        let short = Policy { work_max, ..policy.clone() };
+        let (all, _) = decide(&snapshot, Memory::default(), &policy);
+        let (some, after) = decide(&snapshot, Memory::default(), &short);
+        prop_assert_eq!(plan_check(&snapshot, &short, &some), vec![]);
+        let plain = |plan: &Plan| {
+            let mut actions = plan.actions.clone();
+            actions.retain(|planned| !is_clone(&planned.action));
+            actions
+        };
+        prop_assert_eq!(plain(&all), plain(&some));
+        let cut_short = some.report.jobs.iter().filter(|job| job.is_cut_short);
+        for job in cut_short.clone() {
+            prop_assert_eq!(after.job(&job.key).last_optimized, None);
+        }
+        if cut_short.count() == 0 {
+            prop_assert_eq!(&all, &some);
+        }
+        let clones = some.actions.iter().filter(|planned| is_clone(&planned.action)).count();
+        prop_assert!(clones as u64 <= work_max);
+    }

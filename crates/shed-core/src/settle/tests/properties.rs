@@ -7,9 +7,7 @@ use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{Action, Outcome};
 use crate::plan_check::settle_check;
 use crate::settle::{is_killed_before, is_late, settle};
-use crate::snapshot::{
-    AttemptState, Conclusion, JobPhase, JobSnapshot, KillKind, TaskSnapshot,
-};
+use crate::snapshot::{AttemptState, Conclusion, JobPhase, JobSnapshot, KillKind, TaskSnapshot};
 
 /// What the executor makes of the actions, as far as the next pass depends on it.
 fn apply(job: &mut JobSnapshot, actions: &[Action]) {

@@ -1,0 +1,111 @@
+//! What both executors do around [`decide`]: wrong facts are taken out before it, a panic is caught
+//! after it. Whatever happens, each task still gets its one attempt.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::decide::decide;
+use crate::ids::JobKey;
+use crate::memory::Memory;
+use crate::plan::Plan;
+use crate::policy::{Order, Policy, Speculation};
+use crate::snapshot::Snapshot;
+use crate::validate::{Fault, sound};
+
+/// What one pass came to.
+#[derive(Debug)]
+pub struct Guarded<'a> {
+    /// What was decided on, and what the plan must be checked against: the facts without those
+    /// that are wrong.
+    pub snapshot: Cow<'a, Snapshot>,
+    /// The plan.
+    pub plan: Plan,
+    /// What to remember.
+    pub memory: Memory,
+    /// What was wrong with the facts. The jobs named here get one attempt per task.
+    pub faults: Vec<Fault>,
+    /// How many of [`policies`] panicked; if all three, the plan is empty.
+    pub panics: u32,
+}
+
+/// Validates, decides, and falls back.
+#[must_use]
+pub fn decide_guarded<'a>(snapshot: &'a Snapshot, memory: Memory, policy: &Policy) -> Guarded<'a> {
+    decide_guarded_by(snapshot, memory, policy, decide)
+}
+
+/// The same around another function, for executors that keep something from pass to pass and for
+/// tests of what becomes of a panic.
+#[must_use]
+pub fn decide_guarded_by<'a>(
+    snapshot: &'a Snapshot,
+    memory: Memory,
+    policy: &Policy,
+    mut decide: impl FnMut(&Snapshot, Memory, &Policy) -> (Plan, Memory),
+) -> Guarded<'a> {
+    let (snapshot, faults) = sound(snapshot);
+    let mut panics = 0;
+    for policy in &policies(policy) {
+        let memory = memory.clone();
+        // Nothing that a panic could leave half done is used afterwards: facts are read only, and
+        // the memory is a copy.
+        let decided = catch_unwind(AssertUnwindSafe(|| decide(&snapshot, memory, policy)));
+        if let Ok((plan, memory)) = decided {
+            return Guarded {
+                snapshot,
+                plan,
+                memory,
+                faults,
+                panics,
+            };
+        }
+        panics += 1;
+    }
+    Guarded {
+        snapshot,
+        plan: Plan::default(),
+        memory,
+        faults,
+        panics,
+    }
+}
+
+/// What is tried one after another as long as each panics: the policy, the same without clones, and
+/// that with first attempts by submission.
+#[must_use]
+pub fn policies(policy: &Policy) -> [Policy; 3] {
+    let plain = Policy {
+        speculation: Speculation::HadoopNs,
+        ..policy.clone()
+    };
+    let plainest = Policy {
+        order: Order::Fifo,
+        ..plain.clone()
+    };
+    [policy.clone(), plain, plainest]
+}
+
+/// The jobs whose facts were wrong in the last pass, so that an executor counts and logs each of
+/// them once and not at every pass.
+#[derive(Debug, Clone, Default)]
+pub struct RefusedJobs(BTreeSet<Option<JobKey>>);
+
+impl RefusedJobs {
+    /// Of each job that was not refused in the last pass the first fault; the cluster's own faults
+    /// count as those of one more job.
+    pub fn news<'f>(&mut self, faults: &'f [Fault]) -> Vec<&'f Fault> {
+        let mut refused = BTreeSet::new();
+        let mut news = Vec::new();
+        for fault in faults {
+            if refused.insert(fault.job.clone()) && !self.0.contains(&fault.job) {
+                news.push(fault);
+            }
+        }
+        self.0 = refused;
+        news
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+use std::cell::Cell;
+
+use super::*;
+use crate::fixtures::{JobBuilder, attempt, job, world};
+use crate::plan::Action;
+use crate::plan_check::plan_check;
+
+/// At 30 s three tasks are on their way, and task 2 will be late by far.
+fn straggling(key: &str) -> JobBuilder {
+    let regular = |node| attempt(0).on(node).progress(0.4, 29.0);
+    job(key)
+        .tasks(5)
+        .deadline_in(160.0)
+        .task(0, [regular(0)])
+        .task(1, [regular(1)])
+        .task(2, [attempt(0).on(0).progress(0.1, 29.0)])
+}
+
+fn cluster() -> Snapshot {
+    let jobs = [straggling("a"), straggling("b")];
+    let [a, b] = jobs;
+    world(30.0, 2, 16000).job(a).job(b).build()
+}
+
+fn policy() -> Policy {
+    "shed-plus{xi=0,order=edf}".parse().unwrap()
+}
+
+/// `a: original 3`, `b: clone 2`.
+fn launches(guarded: &Guarded<'_>) -> Vec<String> {
+    let violations = plan_check(&guarded.snapshot, &policy(), &guarded.plan);
+    assert_eq!(violations, []);
+    let launches = guarded
+        .plan
+        .actions
+        .iter()
+        .map(|planned| match &planned.action {
+            Action::Launch(launch) => {
+                format!("{}: {} {}", planned.job, launch.kind.label(), launch.task)
+            }
+            other => panic!("{other:?}"),
+        });
+    let mut launches: Vec<String> = launches.collect();
+    // Clones go round the jobs.
+    let mut seen = BTreeSet::new();
+    launches.retain(|launch| seen.insert(launch.clone()));
+    launches
+}
+
+const FIRST_ATTEMPTS: [&str; 4] = [
+    "a: original 3",
+    "a: original 4",
+    "b: original 3",
+    "b: original 4",
+];
+
+#[test]
+fn a_sound_pass_is_that_of_decide() {
+    let snapshot = cluster();
+    let guarded = decide_guarded(&snapshot, Memory::default(), &policy());
+    let (plan, memory) = decide(&snapshot, Memory::default(), &policy());
+    assert_eq!((&guarded.plan, &guarded.memory), (&plan, &memory));
+    assert_eq!((guarded.panics, guarded.faults.len()), (0, 0));
+    let launches = launches(&guarded);
+    assert_eq!(launches[..4], FIRST_ATTEMPTS);
+    assert_eq!(launches[4..], ["a: clone 2", "b: clone 2"]);
+}
+
+#[test]
+fn when_the_policy_panics_each_task_gets_one_attempt() {
+    let snapshot = cluster();
+    let guarded = decide_guarded_by(&snapshot, Memory::default(), &policy(), |s, m, policy| {
+        assert_eq!(policy.speculation, Speculation::HadoopNs, "on purpose");
+        assert_eq!(policy.order, Order::EarliestDeadline);
+        decide(s, m, policy)
+    });
+    assert_eq!(guarded.panics, 1);
+    assert_eq!(launches(&guarded), FIRST_ATTEMPTS);
+}
+
+#[test]
+fn when_the_order_panics_first_attempts_go_by_submission() {
+    let snapshot = cluster();
+    let guarded = decide_guarded_by(&snapshot, Memory::default(), &policy(), |s, m, policy| {
+        assert_eq!(policy.order, Order::Fifo, "on purpose");
+        decide(s, m, policy)
+    });
+    assert_eq!(guarded.panics, 2);
+    assert_eq!(launches(&guarded), FIRST_ATTEMPTS);
+}
+
+#[test]
+fn when_all_panics_nothing_is_done_and_nothing_forgotten() {
+    let snapshot = cluster();
+    let (_, memory) = decide(&snapshot, Memory::default(), &policy());
+    let tries = Cell::new(0);
+    let guarded = decide_guarded_by(&snapshot, memory.clone(), &policy(), |_, _, _| {
+        tries.set(tries.get() + 1);
+        panic!("on purpose")
+    });
+    assert_eq!((guarded.panics, tries.get()), (3, 3));
+    assert_eq!(guarded.plan, Plan::default());
+    assert_eq!(guarded.memory, memory);
+}
+
+#[test]
+fn a_job_with_wrong_facts_gets_one_attempt_per_task_and_others_get_clones() {
+    let wrong = straggling("a").with(|job| job.tasks[0].attempts[0].start_progress = f64::NAN);
+    let snapshot = world(30.0, 2, 16000)
+        .job(wrong)
+        .job(straggling("b"))
+        .build();
+    let guarded = decide_guarded(&snapshot, Memory::default(), &policy());
+    let launches = launches(&guarded);
+    assert_eq!(launches[..4], FIRST_ATTEMPTS);
+    assert_eq!(launches[4..], ["b: clone 2"]);
+    let faults: Vec<String> = guarded.faults.iter().map(Fault::to_string).collect();
+    let expected = ["a: tasks[0].attempts[0].start_progress is not in [0, 1)"];
+    assert_eq!(faults, expected);
+}
+
+#[test]
+fn a_refused_job_is_news_once_until_it_was_sound_again() {
+    let fault = |job: &str, field: &str| Fault {
+        job: Some(JobKey::from(job)),
+        field: field.to_owned(),
+        problem: "is wrong",
+    };
+    let of_a = [fault("a", "x"), fault("a", "y")];
+    let of_both = [fault("a", "y"), fault("b", "z")];
+    let mut refused = RefusedJobs::default();
+    assert_eq!(refused.news(&of_a), [&of_a[0]]);
+    assert_eq!(refused.news(&of_both), [&of_both[1]]);
+    assert_eq!(refused.news(&of_both), [] as [&Fault; 0]);
+    assert_eq!(refused.news(&[]), [] as [&Fault; 0]);
+    assert_eq!(refused.news(&of_a), [&of_a[0]]);
+}
