@@ -26,6 +26,10 @@ const PRUNE_MARGIN: f64 = 0.1;
 /// does O(log tasks) per clone. What is left is a matter of the next run.
 const CLONES_PER_PASS_MAX: u32 = 10_000;
 
+/// The largest α that is taken for a number: from here on the family is max-min fairness to within
+/// what a probability is known to, and `utility=maxmin` says so.
+const ALPHA_MAX: f64 = 100.0;
+
 /// The parameters of Shed+, named as in the papers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShedPlus {
@@ -46,6 +50,9 @@ pub struct ShedPlus {
     pub mode: Mode,
     /// Which sum over the jobs is maximised, instead of what `mode` says.
     pub utility: Utility,
+    /// α of `utility=alpha`, from 0 (the sum) on; 1 is proportional, and the larger it is, the more
+    /// the lowest PoCD counts. Other utilities leave it alone.
+    pub alpha: f64,
     /// Whether a task of which no attempt has reported is judged by its age (spec 7.1), and may
     /// so be a straggler. Off: as printed, it is none until it reports.
     pub silent: bool,
@@ -77,6 +84,7 @@ impl Default for ShedPlus {
             min_pocd: 0.005,
             mode: Mode::Guarded,
             utility: Utility::ByMode,
+            alpha: 2.0,
             silent: true,
             keep: true,
             straggler_miss: 0.15,
@@ -135,6 +143,8 @@ pub enum Utility {
     Proportional,
     /// α = ∞: the lowest.
     MaxMin,
+    /// Any other α: [`ShedPlus::alpha`].
+    Alpha,
 }
 
 word!(
@@ -144,16 +154,30 @@ word!(
         Utility::Sum => "sum",
         Utility::Proportional => "proportional",
         Utility::MaxMin => "maxmin",
+        Utility::Alpha => "alpha",
     ]
 );
 
 impl Utility {
-    fn alpha(self) -> Option<f64> {
-        match self {
-            Self::ByMode => None,
-            Self::Sum => Some(0.0),
-            Self::Proportional => Some(1.0),
-            Self::MaxMin => Some(f64::INFINITY),
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::ByMode,
+        Self::Sum,
+        Self::Proportional,
+        Self::MaxMin,
+        Self::Alpha,
+    ];
+}
+
+impl ShedPlus {
+    /// α of the utility; none where the mode decides.
+    fn alpha_of_utility(&self) -> Option<f64> {
+        match self.utility {
+            Utility::ByMode => None,
+            Utility::Sum => Some(0.0),
+            Utility::Proportional => Some(1.0),
+            Utility::MaxMin => Some(f64::INFINITY),
+            Utility::Alpha => Some(self.alpha),
         }
     }
 }
@@ -172,6 +196,7 @@ impl Speculate for ShedPlus {
             Setting::number("min_pocd", &mut self.min_pocd, 0.0, 1.0),
             Setting::word("mode", &mut self.mode),
             Setting::word("utility", &mut self.utility),
+            Setting::number("alpha", &mut self.alpha, 0.0, ALPHA_MAX),
             Setting::switch("silent", &mut self.silent),
             Setting::switch("keep", &mut self.keep),
             Setting::number("straggler_miss", &mut self.straggler_miss, 0.0, 1.0),
@@ -413,7 +438,7 @@ fn share_out(pass: &mut Pass<'_>, mut jobs: Vec<CloneJob>, plus: &ShedPlus) {
 }
 
 fn optimum(input: &GreedyInput, plus: &ShedPlus) -> GreedyOutcome {
-    match plus.utility.alpha() {
+    match plus.alpha_of_utility() {
         None => alloc_task(input, plus.mode.greedy()),
         Some(alpha) => {
             let room = Room::slots(input.kappa);
@@ -453,14 +478,14 @@ fn report_refused(
     for refused in &outcome.refused {
         let why = match refused.reason {
             greedy::RefusalReason::Hopeless => RefusalReason::Hopeless,
+            greedy::RefusalReason::Capacity if ran_out => RefusalReason::Work,
             greedy::RefusalReason::Capacity => RefusalReason::Capacity,
         };
         if let Some(job) = jobs.get_mut(refused.job) {
+            if why == RefusalReason::Work {
+                pass.cut_short(&[job.position]);
+            }
             job.refuse_rest(pass, why);
         }
     }
 }
-            greedy::RefusalReason::Capacity if ran_out => RefusalReason::Work,
-            if why == RefusalReason::Work {
-                pass.cut_short(&[job.position]);
-            }

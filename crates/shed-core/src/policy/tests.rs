@@ -13,7 +13,7 @@ fn a_policy_without_parameters_has_the_papers_defaults() {
 fn what_is_written_is_read_back() {
     for text in [
         "hadoop-ns",
-        "shed-plus{xi=0.25,theta=0.01,max_clones=3,miss_target=0.05,min_pocd=0.02,mode=marginal,utility=sum,silent=off,\
+        "shed-plus{xi=0.25,theta=0.01,max_clones=3,miss_target=0.05,min_pocd=0.02,mode=marginal,utility=alpha,alpha=0.5,silent=off,\
          keep=on,straggler_miss=1,rate_prior=0,launch_overhead=1.5,\
          min_interval=2}",
     ] {
@@ -92,6 +92,9 @@ fn a_wrong_parameter_is_answered_with_those_of_the_policy() {
         ("shed-plus{xi=NaN}", "xi=NaN is not from 0 to 1"),
         ("shed-plus{max_clones=1.5}", "no whole number"),
         ("shed-plus{mode=best}", "`best` is no mode"),
+        ("shed-plus{alpha=-0.5}", "alpha=-0.5 is not from 0 to 100"),
+        ("shed-plus{alpha=inf}", "alpha=inf is not from 0 to 100"),
+        ("shed-plus{alpha=NaN}", "alpha=NaN is not from 0 to 100"),
         ("shed-plus{keep=yes}", "keep=yes is neither on nor off"),
         ("shed-plus{kappa=1}", "no parameter `kappa`"),
     ] {

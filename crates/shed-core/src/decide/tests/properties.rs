@@ -150,10 +150,11 @@ fn any_speculation() -> impl Strategy<Value = Speculation> {
     let utility = proptest::sample::select(Utility::ALL.to_vec());
     let utility = (utility, 0.0..100.0);
     let plus = (mode, utility, 1..4u32, any::<bool>(), any::<bool>());
-    let plus = plus.prop_map(|(mode, utility, max_clones, silent, keep)| {
+    let plus = plus.prop_map(|(mode, (utility, alpha), max_clones, silent, keep)| {
         Speculation::ShedPlus(ShedPlus {
             mode,
             utility,
+            alpha,
             max_clones,
             silent,
             keep,
@@ -174,8 +175,8 @@ pub(super) fn any_policy() -> impl Strategy<Value = Policy> {
         law,
         capacity_share: f64::from(share) / 10.0,
         surge_max,
-    })
         ..Policy::default()
+    })
 }
 
 fn any_memory() -> impl Strategy<Value = Memory> {
@@ -230,11 +231,11 @@ fn add_attempt(job: &mut JobSnapshot, index: u32, builder: AttemptBuilder) {
     }
 }
 
-proptest! {
 fn is_clone(action: &Action) -> bool {
     matches!(action, Action::Launch(launch) if launch.kind == AttemptKind::Clone)
 }
 
+proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
@@ -331,7 +332,6 @@ fn is_clone(action: &Action) -> bool {
             prop_assert!(!succeeded);
         }
     }
-}
 
     #[test]
     fn a_pass_that_runs_out_of_work_returns_what_it_has(
@@ -359,3 +359,4 @@ fn is_clone(action: &Action) -> bool {
         let clones = some.actions.iter().filter(|planned| is_clone(&planned.action)).count();
         prop_assert!(clones as u64 <= work_max);
     }
+}

@@ -2,6 +2,7 @@
 
 mod prunes;
 mod slow;
+mod utility;
 
 use super::{brief, check_by, plan_of, report};
 use crate::estimate::pareto::{ln_miss, ln_miss_silent};
