@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use shed_core::snapshot::{Idempotency, JobRules, OnMiss, Resume, SpeculationMode};
 use shed_core::time::{Instant, Span};
 
@@ -20,6 +21,8 @@ pub struct ValidatedJob {
     pub namespace: Arc<str>,
     /// Name.
     pub name: Arc<str>,
+    /// What it recurs as: namespace and label, as one namespace must not teach another.
+    pub class: Option<Arc<str>>,
     /// Generation that was validated.
     pub generation: i64,
     /// When it was created.
@@ -153,6 +156,7 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
             .ok_or(missing("namespace"))?
             .into(),
         name: metadata.name.as_deref().ok_or(missing("name"))?.into(),
+        class: class(metadata),
         generation: metadata.generation.unwrap_or(0),
         created: metadata
             .creation_timestamp
@@ -167,6 +171,13 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
             .map(|seconds| Span::from_seconds(i64::from(seconds))),
         template: Arc::new(spec.template.clone()),
     })
+}
+
+/// What characters a label may have, and how many, is the apiserver's to check.
+fn class(metadata: &ObjectMeta) -> Option<Arc<str>> {
+    let label = metadata.labels.as_ref()?.get(api::LABEL_CLASS)?;
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    (!label.is_empty()).then(|| format!("{namespace}/{label}").into())
 }
 
 fn deadline(deadline: &api::Deadline) -> Result<DeadlineRule, InvalidSpec> {
@@ -373,5 +384,20 @@ mod tests {
                 refusal(change)
             );
         }
+    }
+
+    #[test]
+    fn a_class_is_that_of_the_label_within_the_namespace() {
+        let class = |label: Option<&str>| {
+            let mut job = job("");
+            let labels = label.map(|label| (api::LABEL_CLASS.to_owned(), label.to_owned()));
+            job.metadata.labels = Some(labels.into_iter().collect());
+            validate(&job).unwrap().class
+        };
+        let namespace = job("").metadata.namespace.unwrap();
+        let expected = format!("{namespace}/nightly");
+        assert_eq!(class(Some("nightly")).as_deref(), Some(expected.as_str()));
+        assert_eq!(class(Some("")), None);
+        assert_eq!(class(None), None);
     }
 }

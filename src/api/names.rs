@@ -12,6 +12,9 @@ pub const LABEL_JOB_NAME: &str = "shed.dev/job-name";
 pub const LABEL_ATTEMPT: &str = "shed.dev/attempt";
 /// Label: `original`, `clone` or `retry`.
 pub const LABEL_KIND: &str = "shed.dev/attempt-kind";
+/// Label of a job: what it recurs as. Its attempt times are judged by those of the namespace's jobs
+/// with the same value that ran before.
+pub const LABEL_CLASS: &str = "shed.dev/class";
 /// Label and annotation of batch/v1: the task's index.
 pub const LABEL_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 /// Label of batch/v1: the job's name.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use shed_core::ids::{AttemptNumber, JobKey, TaskIndex, Tenant};
+use shed_core::ids::{AttemptNumber, JobClass, JobKey, TaskIndex, Tenant};
 use shed_core::resources::Resources;
 use shed_core::snapshot::{
     AttemptSnapshot, AttemptState, JobPhase, JobSnapshot, NodeIndex, Progress, ResumePoint,
@@ -92,7 +92,7 @@ pub fn facts(job: &ValidatedJob, book: &Book, view: &View<'_>) -> JobSnapshot {
     JobSnapshot {
         key: JobKey(Arc::clone(&job.uid)),
         tenant: Tenant(Arc::clone(&job.namespace)),
-        class: None,
+        class: job.class.clone().map(JobClass),
         submitted,
         deadline: job.deadline.instant(job.created, book.first_pass),
         rules: job.rules.clone(),

@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use shed_core::decide::decide;
-use shed_core::ids::{JobKey, Tenant};
+use shed_core::ids::{JobClass, JobKey, Tenant};
 use shed_core::index_set::IndexSet;
 use shed_core::memory::Memory;
 use shed_core::plan::{Launch, Plan};
@@ -390,12 +390,13 @@ impl<'a> Engine<'a> {
     /// A stage as the core's job. All stages have the job's arrival and deadline: the operator
     /// knows nothing of how long later stages will take.
     fn facts(&self, job: &Job, stage: usize, key: &str) -> JobSnapshot {
+        let class = class(job, stage);
         let stage = &job.stages[stage];
         let settings = self.settings;
         JobSnapshot {
             key: JobKey::from(key),
             tenant: Tenant::from("trace"),
-            class: None,
+            class,
             submitted: job.arrival,
             deadline: job.deadline.map(|deadline| job.arrival.plus(deadline)),
             rules: JobRules {
@@ -458,4 +459,14 @@ impl<'a> Engine<'a> {
     fn gone(&mut self, slot: u32) {
         self.ended(slot, AttemptState::Lost);
     }
+}
+
+/// What the stage recurs as: stages of one job have little in common.
+fn class(job: &Job, stage: usize) -> Option<JobClass> {
+    let class = job.class.as_ref()?;
+    Some(if job.stages.len() > 1 {
+        JobClass::from(format!("{class}/{stage}").as_str())
+    } else {
+        JobClass(Arc::clone(class))
+    })
 }

@@ -9,7 +9,7 @@ use shed_core::time::{Instant, Span};
 
 use super::error::InputError;
 use super::natural::natural;
-use super::{Demand, Job, Recorded, Stage, Trace};
+use super::{Demand, Job, Recorded, Stage, Trace, class_of_id};
 
 /// One task as a row gives it.
 #[derive(Debug, Clone)]
@@ -26,11 +26,12 @@ pub(super) struct TaskRow {
 }
 
 /// What a row says of its job.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct JobRow {
     pub(super) arrival: Instant,
     pub(super) deadline: Option<Span>,
     pub(super) weight: f64,
+    pub(super) class: Option<Arc<str>>,
 }
 
 struct JobRows {
@@ -70,7 +71,7 @@ impl Builder {
             self.jobs.push(JobRows {
                 id: Arc::from(job),
                 line: task.line,
-                row,
+                row: row.clone(),
                 tasks: Vec::new(),
             });
             self.jobs.len() - 1
@@ -78,7 +79,7 @@ impl Builder {
         let rows = &mut self.jobs[at];
         if rows.row != row {
             let message = format!(
-                "job `{job}` has another arrival, deadline or weight in line {}",
+                "job `{job}` has another arrival, deadline, weight or class in line {}",
                 rows.line
             );
             return Err(InputError::of_line(&self.path, task.line, message));
@@ -123,7 +124,9 @@ fn job(path: &Path, mut rows: JobRows) -> Result<Job, InputError> {
     } else {
         unlinked(&rows)
     };
+    let class = rows.row.class.or_else(|| class_of_id(&rows.id));
     Ok(Job {
+        class,
         id: rows.id,
         arrival: rows.row.arrival,
         deadline: rows.row.deadline,

@@ -82,6 +82,8 @@ pub struct Job {
     pub deadline: Option<Span>,
     /// Its weight; 1 where the trace does not say.
     pub weight: f64,
+    /// What it recurs as: the trace's column `class`, or its id without the number of the run.
+    pub class: Option<Arc<str>>,
     /// Its stages; parents have lower positions.
     pub stages: Vec<Stage>,
 }
@@ -128,6 +130,13 @@ pub enum Ending {
     Evicted,
 }
 
+/// What a job called `NAME-RUN` or `NAME_RUN`, the run being a number, recurs as.
+fn class_of_id(id: &str) -> Option<Arc<str>> {
+    let (name, run) = id.rsplit_once(['-', '_'])?;
+    let is_run = !run.is_empty() && run.bytes().all(|byte| byte.is_ascii_digit());
+    (is_run && !name.is_empty()).then(|| Arc::from(name))
+}
+
 impl Job {
     /// How many tasks it has.
     #[must_use]
@@ -154,5 +163,20 @@ impl Job {
             _ => upper,
         };
         Span((lower + upper) / 2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_a_run_is_no_part_of_the_class() {
+        let class = |id| class_of_id(id).map(|class| class.to_string());
+        assert_eq!(class("bdb-2a_1391737661").as_deref(), Some("bdb-2a"));
+        assert_eq!(class("genome-2ch-001").as_deref(), Some("genome-2ch"));
+        for id in ["g17", "query-q1", "17", "-17", "nightly-", ""] {
+            assert_eq!(class(id), None, "{id}");
+        }
     }
 }

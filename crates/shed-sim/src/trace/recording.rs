@@ -88,6 +88,7 @@ struct SeenJob {
     submitted: Instant,
     deadline: Option<Instant>,
     tasks: u32,
+    class: Option<Arc<str>>,
     demand: Demand,
     /// By task and number.
     attempts: BTreeMap<(u32, u32), Attempt>,
@@ -107,6 +108,7 @@ impl Seen {
                 submitted: job.submitted,
                 deadline: None,
                 tasks: job.rules.completions,
+                class: job.class.as_ref().map(|class| Arc::clone(&class.0)),
                 demand: demand(job),
                 attempts: BTreeMap::new(),
             });
@@ -184,6 +186,7 @@ impl SeenJob {
         let median = *times.get(times.len() / 2)?;
         let durations = known.iter().map(|time| time.unwrap_or(median));
         Some(Job {
+            class: self.class.clone(),
             id,
             arrival: Instant(0).plus(self.submitted.since(first)),
             // A deadline that lay in the past is met by nobody.

@@ -140,6 +140,7 @@ impl Setup {
                 arrival: Instant(Span::from_seconds_f64(at).0),
                 deadline: (self.deadline > 0.0).then(|| Span::from_seconds_f64(self.deadline)),
                 weight: 1.0,
+                class: None,
                 stages: vec![Stage {
                     durations,
                     ..Stage::default()

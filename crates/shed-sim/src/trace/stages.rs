@@ -62,6 +62,7 @@ pub(super) fn from_jobs(
             arrival,
             deadline: None,
             weight: 1.0,
+            class: None,
             stages,
         })
         .collect();

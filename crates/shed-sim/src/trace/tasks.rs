@@ -1,8 +1,10 @@
 //! The CSV for users, and every trace with one row per task: `job_id, arrival_s, task_id,
 //! duration_s` and optionally `cpu` (cores), `memory_mib`, `deps` (with `;` between them),
-//! `stage` (then `deps` name stages, not tasks), `deadline_s` (from the arrival), `weight`.
+//! `stage` (then `deps` name stages, not tasks), `deadline_s` (from the arrival), `weight`, `class`
+//! (what jobs that recur have in common).
 
 use std::path::Path;
+use std::sync::Arc;
 
 use shed_core::time::{Instant, Span};
 
@@ -17,6 +19,8 @@ pub(super) const REQUIRED: [&str; 4] = ["job_id", "arrival_s", "task_id", "durat
 /// More than a node of this world has.
 const CORES_MAX: f64 = 1e6;
 const MIB_MAX: f64 = 1e9;
+/// As a label of Kubernetes, which is where the operator has it from.
+const CLASS_LEN_MAX: usize = 63;
 const BYTES_PER_MIB: f64 = 1_048_576.0;
 
 /// Columns of a file with one row per task.
@@ -31,6 +35,7 @@ pub(crate) struct Columns {
     stage: Option<Column>,
     deadline: Option<Column>,
     weight: Option<Column>,
+    class: Option<Column>,
 }
 
 impl Columns {
@@ -46,6 +51,7 @@ impl Columns {
             stage: table.optional("stage"),
             deadline: table.optional("deadline_s"),
             weight: table.optional("weight"),
+            class: table.optional("class"),
         })
     }
 
@@ -66,7 +72,20 @@ impl Columns {
             arrival: Instant(Span::from_seconds_f64(arrival.unwrap_or(0.0)).0),
             deadline: deadline.map(Span::from_seconds_f64),
             weight: table.maybe(self.weight, 0.0, 1e12)?.unwrap_or(1.0),
+            class: self.class(table)?,
         })
+    }
+
+    fn class(&self, table: &Table) -> Result<Option<Arc<str>>, InputError> {
+        let Some(column) = self.class else {
+            return Ok(None);
+        };
+        let class = table.text(column)?.trim();
+        if class.len() > CLASS_LEN_MAX {
+            let message = format!("a class has at most {CLASS_LEN_MAX} bytes");
+            return Err(table.error(column, message));
+        }
+        Ok((!class.is_empty()).then(|| Arc::from(class)))
     }
 
     pub(super) fn task_row(&self, table: &Table) -> Result<TaskRow, InputError> {

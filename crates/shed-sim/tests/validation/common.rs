@@ -18,6 +18,7 @@ pub fn job(id: usize, arrival: i64, durations: &[i64]) -> Job {
         arrival: Instant(arrival),
         deadline: None,
         weight: 1.0,
+        class: None,
         stages: vec![stage(durations, &[])],
     }
 }
