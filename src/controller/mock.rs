@@ -369,6 +369,7 @@ pub fn launch(task: u32, kind: AttemptKind) -> Action {
         kind,
         resume: None,
         avoid: vec![],
+        node: None,
         surge: false,
         reason: LaunchReason::Admitted,
     })

@@ -130,6 +130,7 @@ fn launch(job: &str, task: u32, kind: AttemptKind) -> PlannedAction {
             kind,
             resume: None,
             avoid: vec![],
+            node: None,
             surge: false,
             reason: LaunchReason::Admitted,
         }),

@@ -54,6 +54,12 @@ pub(crate) fn times(demand: &Resources, count: usize) -> Resources {
     Resources::from_pairs(pairs)
 }
 
+/// The resources that some job asks for, in the order of [`Amounts`].
+pub(crate) fn names(snapshot: &Snapshot) -> BTreeSet<&str> {
+    let demands = snapshot.jobs.iter().flat_map(|job| job.demand.iter());
+    demands.map(|(name, _)| name).collect()
+}
+
 /// Amounts of the resources that some job asks for, in one fixed order: a pass compares them
 /// once per launch and node, where walks through maps would be felt.
 pub(crate) type Amounts = Vec<i64>;
@@ -216,11 +222,7 @@ impl Capacity {
     /// attempt or retry that fits nowhere is a surge one and holds nothing, since no node can
     /// be running it before another has made room.
     pub(crate) fn new(snapshot: &Snapshot, capacity_share: f64) -> Self {
-        let names: BTreeSet<&str> = snapshot
-            .jobs
-            .iter()
-            .flat_map(|job| job.demand.iter().map(|(name, _)| name))
-            .collect();
+        let names = names(snapshot);
         let amounts = |of: &Resources| names.iter().map(|name| of.get(name)).collect::<Amounts>();
         let usable = usable(snapshot, capacity_share);
         let used = used(snapshot);

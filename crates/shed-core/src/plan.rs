@@ -87,6 +87,10 @@ pub struct Launch {
     pub resume: Option<ResumePoint>,
     /// Nodes to stay away from if possible: those with a live attempt of the task, slow ones.
     pub avoid: Vec<NodeName>,
+    /// The node to go to, where the order of first attempts chooses one. The simulator does so; the
+    /// operator leaves the choice to the cluster's scheduler, which knows more about the node than
+    /// the facts here.
+    pub node: Option<NodeName>,
     /// Launched beyond usable capacity so that cluster autoscalers see demand.
     pub surge: bool,
     /// Why.

@@ -33,6 +33,8 @@ pub enum Rule {
     Order,
     /// A launch takes use above usable capacity.
     Capacity,
+    /// A launch names a node that is none of its job's or has no room.
+    Placement,
     /// More first attempts wait beyond capacity than the policy allows, or a clone does.
     Surge,
     /// More tasks run at a time than the job allows.
@@ -64,6 +66,7 @@ impl Rule {
             Self::JobEnd => "job_end",
             Self::Order => "order",
             Self::Capacity => "capacity",
+            Self::Placement => "placement",
             Self::Surge => "surge",
             Self::Parallelism => "parallelism",
             Self::LaunchKind => "launch_kind",

@@ -97,6 +97,7 @@ fn launch(task: u32, kind: AttemptKind) -> Action {
         kind,
         resume: None,
         avoid: vec![],
+        node: None,
         surge: false,
         reason: LaunchReason::Admitted,
     })

@@ -14,6 +14,8 @@ use crate::plan::{Launch, LaunchReason};
 use crate::policy::{Order, Policy};
 use crate::snapshot::{AttemptKind, JobSnapshot, NodeIndex};
 
+mod by_node;
+
 /// Launches what fits, in the policy's order, and makes room for what does not. A job that
 /// does not fit holds up nobody behind it.
 pub(super) fn admit(pass: &mut Pass<'_>, policy: &Policy) {
@@ -27,6 +29,9 @@ pub(super) fn admit(pass: &mut Pass<'_>, policy: &Policy) {
     match policy.order {
         Order::Drf | Order::Carbyne | Order::Capacity => {
             serve_by_share(pass, policy.order, &mut evictions, &mut surge_left);
+        }
+        Order::Tetris | Order::DollyMp => {
+            by_node::serve_by_node(pass, policy.order, &mut evictions, &mut surge_left);
         }
         order => serve_ranked(pass, order, &mut evictions, &mut surge_left),
     }
@@ -146,7 +151,7 @@ impl<'a> Turn<'a> {
         }
         if self.has_room {
             if let Some(node) = room_for_one(pass, position) {
-                return self.launch(pass, Some(node));
+                return self.launch(pass, Some(node), false);
             }
             self.has_room = false;
         }
@@ -159,16 +164,17 @@ impl<'a> Turn<'a> {
         if *surge_left == 0 || pass.find_node(position, &[]).is_some() {
             return false;
         }
-        let launched = self.launch(pass, None);
+        let launched = self.launch(pass, None, false);
         *surge_left -= usize::from(launched);
         launched
     }
 
-    fn launch(&mut self, pass: &mut Pass<'_>, node: Option<NodeIndex>) -> bool {
+    /// `node` has room for it; `is_chosen`: it shall go there.
+    fn launch(&mut self, pass: &mut Pass<'_>, node: Option<NodeIndex>, is_chosen: bool) -> bool {
         let Some(index) = self.candidates.next() else {
             return false;
         };
-        launch_first(pass, self.position, index, node);
+        launch_first(pass, self.position, index, node, is_chosen);
         self.launched += 1;
         true
     }
@@ -182,18 +188,27 @@ impl<'a> Turn<'a> {
 }
 
 fn room_for_one(pass: &mut Pass<'_>, position: usize) -> Option<NodeIndex> {
-    let demand = pass.capacity.demands.get(position)?;
-    let fits =
-        pass.capacity.room.fits_total(demand) && pass.capacity.room_after_kills.fits_total(demand);
-    if fits {
+    if has_room_in_total(pass, position) {
         pass.find_node(position, &[])
     } else {
         None
     }
 }
 
+fn has_room_in_total(pass: &Pass<'_>, position: usize) -> bool {
+    let rooms = [&pass.capacity.room, &pass.capacity.room_after_kills];
+    let demand = pass.capacity.demands.get(position);
+    demand.is_some_and(|demand| rooms.iter().all(|room| room.fits_total(demand)))
+}
+
 /// Launches a task's first attempt or retry, beyond capacity if there is no node for it.
-fn launch_first(pass: &mut Pass<'_>, position: usize, index: TaskIndex, node: Option<NodeIndex>) {
+fn launch_first(
+    pass: &mut Pass<'_>,
+    position: usize,
+    index: TaskIndex,
+    node: Option<NodeIndex>,
+    is_chosen: bool,
+) {
     let Some(job) = pass.jobs.get(position).map(|state| state.job) else {
         return;
     };
@@ -203,19 +218,26 @@ fn launch_first(pass: &mut Pass<'_>, position: usize, index: TaskIndex, node: Op
     } else {
         AttemptKind::Original
     };
-    let launch = Launch {
+    let chosen = node.filter(|_| is_chosen);
+    let chosen = chosen.and_then(|node| pass.snapshot.nodes.get(node.0));
+    let chosen = chosen.map(|node| node.name.clone());
+    let mut launch = Launch {
         task: index,
         kind,
         resume: task.and_then(|task| resume_point(job, task)).cloned(),
-        // First attempts are placed by the cluster's scheduler alone, so that a job that only
+        // Unless the order chooses nodes, first attempts are placed by the cluster's scheduler alone, so that a job that only
         // observes runs as it would without shed.
         avoid: match kind {
             AttemptKind::Original => Vec::new(),
             AttemptKind::Retry | AttemptKind::Clone => pass.avoid(&[]),
         },
+        node: chosen,
         surge: node.is_none(),
         reason: LaunchReason::Admitted,
     };
+    launch
+        .avoid
+        .retain(|name| launch.node.as_ref() != Some(name));
     pass.launch(position, node, launch);
     if let (Some(state), Some(node)) = (pass.jobs.get_mut(position), node) {
         state.started.push((index, node));

@@ -193,6 +193,18 @@ impl<'a> Pass<'a> {
         queue.find(fits, avoid)
     }
 
+    /// Whether the node is one of the job's and has room for an attempt that no waiting first
+    /// attempt counts on.
+    pub(crate) fn may_take(&self, position: usize, node: NodeIndex) -> bool {
+        let state = self.jobs.get(position);
+        let demand = self.capacity.demands.get(position);
+        state.zip(demand).is_some_and(|(state, demand)| {
+            let rooms = [&self.capacity.room, &self.capacity.room_after_kills];
+            rooms.iter().all(|room| room.fits_node(node, demand))
+                && state.job.eligible_nodes.binary_search(&node).is_ok()
+        })
+    }
+
     fn finish(self) -> (Plan, Memory) {
         let mut used_after = self.capacity.used.clone();
         let mut remembered = Memory::default();

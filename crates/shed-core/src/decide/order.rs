@@ -1,6 +1,6 @@
-//! Who is served first when capacity is short: what each [`Order`] ranks jobs by. Launches name no
-//! node, as the cluster's scheduler places pods: where a paper matches tasks with servers one by
-//! one, its rule is applied to the cluster as a whole.
+//! Who is served first when capacity is short: what each [`Order`] ranks jobs by. The orders whose
+//! papers match tasks with nodes one by one (Tetris, DollyMP) rank by the cluster as a whole only
+//! what finds no node: see `admission::by_node`.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::policy::Order;
 use crate::time::Instant;
 
 /// ρ, the weight of the standard deviation in DollyMP's effective time.
-const DOLLYMP_RHO: f64 = 1.5;
+pub(super) const DOLLYMP_RHO: f64 = 1.5;
 
 /// DollyMP's slot, in seconds.
-const SLOT: f64 = 5.0;
+pub(super) const SLOT: f64 = 5.0;
 
 /// What is smaller is served first. Of equals, the earlier submission, then the smaller key.
 pub(super) type Rank<'a> = (bool, i64, Number, Instant, &'a JobKey);

@@ -12,6 +12,7 @@ mod corrupt;
 mod fuzz;
 mod laws;
 mod orders;
+mod placement;
 mod properties;
 mod shed_plus;
 mod speculators;

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::capacity::Capacity;
-use crate::ids::{AttemptNumber, JobKey, TaskIndex};
+use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
 use crate::plan::{Action, Kill, Launch, Plan};
 use crate::plan_check::{Rule, Violation, find_attempt};
 use crate::policy::Policy;
 use crate::snapshot::{
-    AttemptKind, AttemptSnapshot, Idempotency, JobPhase, JobSnapshot, KillKind, Snapshot,
-    SpeculationMode, TaskSnapshot,
+    AttemptKind, AttemptSnapshot, Idempotency, JobPhase, JobSnapshot, KillKind, Node, NodeIndex,
+    Snapshot, SpeculationMode, TaskSnapshot,
 };
 use crate::time::Instant;
 
@@ -26,6 +26,8 @@ pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Viol
         policy,
         surging: capacity.surging.len(),
         capacity,
+        nodes: &snapshot.nodes,
+        positions: None,
         violations: Vec::new(),
         step: 0,
     };
@@ -51,6 +53,9 @@ pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Viol
 struct PlanCheck<'a> {
     policy: &'a Policy,
     capacity: Capacity,
+    nodes: &'a [Node],
+    /// Of the nodes by name, once a launch names one.
+    positions: Option<BTreeMap<&'a NodeName, NodeIndex>>,
     surging: usize,
     violations: Vec<Violation>,
     /// 0 kills, 1 first attempts and retries, 2 clones.
@@ -120,7 +125,33 @@ impl PlanCheck<'_> {
             self.violations
                 .push(slice.violation(Rule::Capacity, message));
         }
-        self.capacity.launch(at, None);
+        let node = self.node(at, slice, launch);
+        self.capacity.launch(at, node);
+    }
+}
+
+impl PlanCheck<'_> {
+    /// The node that the launch names.
+    fn node(&mut self, at: usize, slice: &Slice<'_>, launch: &Launch) -> Option<NodeIndex> {
+        let name = launch.node.as_ref()?;
+        let nodes = self.nodes;
+        let positions = self.positions.get_or_insert_with(|| {
+            let nodes = nodes.iter().zip((0..).map(NodeIndex));
+            nodes.map(|(node, at)| (&node.name, at)).collect()
+        });
+        let node = positions.get(name).copied();
+        let eligible = &slice.job.eligible_nodes;
+        let node = node.filter(|node| eligible.binary_search(node).is_ok());
+        let demand = self.capacity.demands.get(at);
+        let fits = |&node: &NodeIndex| {
+            demand.is_some_and(|demand| self.capacity.room.fits_node(node, demand))
+        };
+        if !node.as_ref().is_some_and(fits) {
+            let message = format!("task {} has no room on {name}", launch.task);
+            self.violations
+                .push(slice.violation(Rule::Placement, message));
+        }
+        node
     }
 }
 

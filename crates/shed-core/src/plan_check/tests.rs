@@ -1,9 +1,9 @@
 use crate::fixtures::{JobBuilder, at, attempt, job, world};
-use crate::ids::{AttemptNumber, JobKey, TaskIndex};
+use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
 use crate::plan::{Action, Kill, Launch, LaunchReason, Plan, PlannedAction};
 use crate::plan_check::{Rule, plan_check};
 use crate::policy::{Policy, Speculation};
-use crate::snapshot::{AttemptKind, Conclusion, KillKind, Snapshot, SpeculationMode};
+use crate::snapshot::{AttemptKind, Conclusion, KillKind, NodeIndex, Snapshot, SpeculationMode};
 
 /// What the check says about these actions of job `a` on two nodes of two cpus.
 #[track_caller]
@@ -42,6 +42,7 @@ fn launch(task: u32, kind: AttemptKind) -> Action {
         kind,
         resume: None,
         avoid: Vec::new(),
+        node: None,
         surge: false,
         reason: LaunchReason::Admitted,
     })
@@ -288,4 +289,32 @@ fn a_violation_names_the_job_whose_slice_to_refuse() {
     let violations = plan_check(&snapshot, &Policy::default(), &plan);
     let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
     assert_eq!(texts, ["a: launch_kind: launches task 1 as clone"]);
+}
+
+fn on(node: &str, action: Action) -> Action {
+    match action {
+        Action::Launch(launch) => Action::Launch(Launch {
+            node: Some(NodeName::from(node)),
+            ..launch
+        }),
+        other => other,
+    }
+}
+
+#[test]
+fn a_launch_on_a_node_that_is_unknown_foreign_or_full_is_caught() {
+    let rule = &[Rule::Placement];
+    let two = |node| [on(node, original(1)), on(node, original(2))];
+    check(pair(), [on("node-0", original(1))], &[]);
+    check(pair(), [on("node-7", original(1))], rule);
+    let own = || job("a").with(|job| job.eligible_nodes = [NodeIndex(1)].into());
+    check(own(), [on("node-1", original(1))], &[]);
+    check(own(), [on("node-0", original(1))], rule);
+    // One cpu of each node is taken.
+    check(pair(), two("node-1"), rule);
+    check(
+        pair(),
+        [on("node-0", original(1)), on("node-1", original(2))],
+        &[],
+    );
 }

@@ -307,6 +307,7 @@ fn clone_of(index: TaskIndex, resume: Option<&ResumePoint>) -> Launch {
         kind: AttemptKind::Clone,
         resume: resume.cloned(),
         avoid: Vec::new(),
+        node: None,
         surge: false,
         reason: LaunchReason::Admitted,
     }

@@ -3,8 +3,8 @@
 //! a level by how well a job fits what is free. It knows no deadline, and its clones start from
 //! zero; the first to end wins. With `order=dollymp` first attempts go by the same levels.
 //!
-//! The paper matches tasks with servers one by one; launches here name no node, so that the fit is
-//! that with the cluster as a whole.
+//! The paper matches tasks with servers one by one. So does `order=dollymp`; clones name no node, and
+//! their fit is that with the cluster as a whole.
 
 use crate::decide::{JobState, Pass};
 use crate::plan::{Finding, RefusalReason};

@@ -20,7 +20,7 @@ pub enum Order {
     Capacity,
     /// Dominant resource fairness: the job with the least dominant share first.
     Drf,
-    /// Jobs that fit what is free and have little work left first.
+    /// Node by node, jobs that fit what is free there and have little work left first.
     Tetris,
     /// DRF, and what jobs give back because of the slack of a phase to the shortest. Jobs here
     /// have one phase, which has none: nothing is given back, and the order is that of DRF.
@@ -29,7 +29,8 @@ pub enum Order {
     Srpt,
     /// Least volume first: remaining tasks times their mean time times their dominant share.
     Svf,
-    /// DollyMP: lowest level of Algorithm 1 first (ρ = 1.5, slots of 5 s), within it the best fit.
+    /// DollyMP Algorithm 2: node by node, lowest level of Algorithm 1 first (ρ = 1.5, slots of 5 s),
+    /// within it the best fit.
     DollyMp,
 }
 

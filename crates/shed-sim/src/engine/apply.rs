@@ -1,7 +1,7 @@
 //! Carrying actions out: the simulator's part of what the operator's ledger, the apiserver and
 //! the kubelet do.
 
-use shed_core::ids::{AttemptNumber, TaskIndex};
+use shed_core::ids::{AttemptNumber, NodeName, TaskIndex};
 use shed_core::plan::{Action, Kill, Launch, Outcome};
 use shed_core::snapshot::{AttemptKind, AttemptSnapshot, AttemptState, JobPhase, NodeIndex};
 use shed_core::time::Span;
@@ -125,13 +125,13 @@ impl Engine<'_> {
         if is_first {
             self.stir(id);
         }
-        if !self.place(slot, &launch.avoid) {
+        if !self.place(slot, launch.node.as_ref(), &launch.avoid) {
             self.unplaced.push(self.attempts.name(slot));
         }
     }
 
-    /// Puts an attempt on a node, if one has room.
-    fn place(&mut self, slot: u32, avoid: &[shed_core::ids::NodeName]) -> bool {
+    /// Puts an attempt on a node, if one has room: on the chosen one if that has.
+    fn place(&mut self, slot: u32, chosen: Option<&NodeName>, avoid: &[NodeName]) -> bool {
         let (id, task, number) = {
             let attempt = self.attempts.get(slot);
             (attempt.group, attempt.task, attempt.number)
@@ -140,7 +140,8 @@ impl Engine<'_> {
         let Some(demand) = group.facts.as_ref().map(|facts| &facts.demand) else {
             return true;
         };
-        let Some(node) = self.room.place(demand, avoid) else {
+        let chosen = chosen.and_then(|name| self.room.place_on(demand, name));
+        let Some(node) = chosen.or_else(|| self.room.place(demand, avoid)) else {
             return false;
         };
         let overhead = group.launch_overhead;
@@ -164,7 +165,7 @@ impl Engine<'_> {
     pub(super) fn place_waiting(&mut self) {
         let waiting = std::mem::take(&mut self.unplaced);
         for name in waiting {
-            if self.attempts.is_current(name) && !self.place(name.slot, &[]) {
+            if self.attempts.is_current(name) && !self.place(name.slot, None, &[]) {
                 self.unplaced.push(name);
             }
         }

@@ -111,6 +111,18 @@ impl Room {
         }
     }
 
+    /// Puts an attempt on that node, if it has room. Slots have no names.
+    pub(super) fn place_on(&mut self, demand: &Resources, name: &NodeName) -> Option<u32> {
+        let Self::Nodes(nodes) = self else {
+            return None;
+        };
+        let at = nodes.iter().position(|node| node.spec.name == *name)?;
+        (nodes[at].free().times(demand) > 0).then(|| {
+            nodes[at].held.add(demand);
+            at as u32
+        })
+    }
+
     /// What the attempt held is free.
     pub(super) fn release(&mut self, node: u32, demand: &Resources) {
         match self {
