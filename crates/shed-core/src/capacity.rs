@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::resources::Resources;
-use crate::snapshot::{AttemptKind, JobPhase, JobSnapshot, NodeIndex, Snapshot};
+use crate::snapshot::{AttemptKind, AttemptSnapshot, JobPhase, JobSnapshot, NodeIndex, Snapshot};
 
 /// What attempts may use altogether: per resource min(λ·A, A − requests of other pods), A
 /// being what the nodes have that some active job may use.
@@ -266,17 +266,23 @@ impl Capacity {
         }
     }
 
+    /// In the order of submission: where a job stands in the snapshot does not matter.
     fn charge_unplaced(&mut self, snapshot: &Snapshot) {
-        for (position, job) in snapshot.jobs.iter().enumerate() {
+        let is_unplaced = |a: &AttemptSnapshot| a.node.is_none() && a.holds_capacity();
+        let has_unplaced = |job: &JobSnapshot| {
+            let mut attempts = job.tasks.iter().flat_map(|task| &task.attempts);
+            attempts.any(is_unplaced)
+        };
+        let jobs = snapshot.jobs.iter().enumerate();
+        let mut jobs: Vec<(usize, &JobSnapshot)> = jobs.filter(|job| has_unplaced(job.1)).collect();
+        jobs.sort_by_key(|(_, job)| (job.submitted, &job.key));
+        for (position, job) in jobs {
             let Some(demand) = self.demands.get(position) else {
                 continue;
             };
             let mut queue: Option<NodeQueue> = None;
             for task in &job.tasks {
-                for attempt in &task.attempts {
-                    if attempt.node.is_some() || !attempt.holds_capacity() {
-                        continue;
-                    }
+                for attempt in task.attempts.iter().filter(|a| is_unplaced(a)) {
                     let queue =
                         queue.get_or_insert_with(|| NodeQueue::new(job, demand, &self.room, &[]));
                     let node = queue.find(|node| self.room.fits_node(node, demand), &[]);
@@ -292,6 +298,7 @@ impl Capacity {
                 }
             }
         }
+        self.placed.sort_unstable_by_key(|placed| placed.0);
     }
 
     fn return_killed(&mut self, snapshot: &Snapshot) {

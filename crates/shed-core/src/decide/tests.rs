@@ -11,6 +11,7 @@ mod cloners;
 mod corrupt;
 mod fuzz;
 mod laws;
+mod order_of_facts;
 mod orders;
 mod placement;
 mod properties;

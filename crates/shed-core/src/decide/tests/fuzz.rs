@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use crate::decide::decide;
 use crate::decide::tests::brief;
+use crate::estimate::fit::LawChoice;
 use crate::fixtures::{AttemptBuilder, JobBuilder, at, attempt, job, resume_point, world};
 use crate::ids::{AttemptNumber, JobKey, NodeName};
 use crate::memory::{JobMemory, Memory, NodeSlowness};
@@ -189,9 +190,9 @@ impl Bytes<'_> {
             plus.miss_target = self.share();
             plus.min_interval = Span::from_seconds_f64(self.seconds().clamp(0.1, 3600.0));
         }
-        let orders = [Order::LeastSlack, Order::EarliestDeadline, Order::Fifo];
         Policy {
-            order: orders[usize::from(self.below(3))],
+            order: Order::ALL[usize::from(self.below(10))],
+            law: LawChoice::ALL[usize::from(self.below(5))],
             speculation,
             capacity_share: self.share().max(1e-3),
             surge_max: u32::from(self.below(3)),
@@ -225,8 +226,12 @@ fn has_sound_numbers(plan: &Plan) -> bool {
         let mut pocds = job.pocd_before.iter().chain(&job.pocd_after);
         let sound = |amount: f64| amount.is_finite() && amount >= 0.0;
         let mut clones = job.clones.iter();
+        let kills = job.kills.iter();
+        let kills = kills.flat_map(|kill| [kill.freed_slot_seconds, kill.miss_added]);
+        let mut amounts = kills.flatten().chain(job.attempt_slot_seconds);
         pocds.all(|pocd| (0.0..=1.0).contains(pocd))
             && clones.all(|clone| sound(clone.pocd_gain) && sound(clone.cost_slot_seconds))
+            && amounts.all(f64::is_finite)
     })
 }
 

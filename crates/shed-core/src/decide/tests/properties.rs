@@ -17,7 +17,7 @@ use crate::snapshot::{
     SpeculationMode,
 };
 
-const NODES: usize = 3;
+pub(super) const NODES: usize = 3;
 
 fn any_attempt() -> impl Strategy<Value = AttemptBuilder> {
     let progress = proptest::option::weighted(0.6, 0..100u32);
@@ -179,7 +179,7 @@ pub(super) fn any_policy() -> impl Strategy<Value = Policy> {
     })
 }
 
-fn any_memory() -> impl Strategy<Value = Memory> {
+pub(super) fn any_memory() -> impl Strategy<Value = Memory> {
     proptest::collection::vec(proptest::option::of(0..100u32), 5).prop_map(|times| {
         let mut memory = Memory::default();
         for (number, time) in times.into_iter().enumerate() {
@@ -253,31 +253,6 @@ proptest! {
                 prop_assert!((0.0..=1.0).contains(pocd), "{}: {}", job.key, pocd);
             }
         }
-    }
-
-    #[test]
-    fn the_order_of_the_jobs_in_the_snapshot_does_not_matter(
-        mut snapshot in any_snapshot(),
-        memory in any_memory(),
-    ) {
-        // Attempts without a node are put on one in the order of the jobs: here all have one.
-        for task in snapshot.jobs.iter_mut().flat_map(|job| &mut job.tasks) {
-            for attempt in task.attempts.iter_mut().filter(|attempt| attempt.node.is_none()) {
-                attempt.node = Some(NodeIndex(0));
-            }
-        }
-        // Ties in PoCD go by position, so that only what has none is compared.
-        let policy = Policy { speculation: Speculation::HadoopNs, ..Policy::default() };
-        let mut reversed = snapshot.clone();
-        reversed.jobs.reverse();
-        let actions = |snapshot: &Snapshot| {
-            let (plan, _) = decide(snapshot, memory.clone(), &policy);
-            let mut texts: Vec<String> =
-                plan.actions.iter().map(|planned| format!("{planned:?}")).collect();
-            texts.sort();
-            texts
-        };
-        prop_assert_eq!(actions(&snapshot), actions(&reversed));
     }
 
     #[test]
