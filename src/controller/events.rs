@@ -92,87 +92,88 @@ fn begin(launch: &Launch) -> f64 {
     launch.resume.as_ref().map_or(0.0, |point| point.progress) * 100.0
 }
 
+/// Type, reason and note of an event.
+type Words = (EventType, &'static str, String);
+
 /// What users are told; first attempts and counted ends are in the status and the metrics, and
 /// an event for each of them would cost a write per task.
-fn words(
-    notice: &Notice,
-    pod: impl Fn(AttemptId) -> String,
-) -> Option<(EventType, &'static str, String)> {
-    let normal = EventType::Normal;
-    Some(match notice {
-        Notice::Launched { id, launch } => match launch.reason {
-            LaunchReason::Admitted => return None,
-            LaunchReason::Straggler {
-                pocd_before,
-                pocd_after,
-            } => {
-                let note = format!(
-                    "clone {} of straggling task {}, from {:.0} %: PoCD {pocd_before:.3} → {pocd_after:.3}",
-                    pod(*id),
-                    id.0,
-                    begin(launch)
-                );
-                (normal, "CloneLaunched", note)
-            }
-            LaunchReason::Rule { finding, .. } => {
-                let note = format!(
-                    "clone {} of task {}, from {:.0} %: {finding}",
-                    pod(*id),
-                    id.0,
-                    begin(launch)
-                );
-                (normal, "CloneLaunched", note)
-            }
-        },
-        Notice::Killed { id, kind } => match kind {
-            KillKind::Settle | KillKind::JobEnd | KillKind::Suspend => return None,
-            KillKind::Prune => (
-                normal,
-                "AttemptPruned",
-                format!("{}: a faster attempt of task {} is kept", pod(*id), id.0),
-            ),
-            KillKind::Evict => (
-                normal,
-                "CloneEvicted",
-                format!("{}: a first attempt needs the room", pod(*id)),
-            ),
-            KillKind::Replace => (
-                EventType::Warning,
-                "AttemptReplaced",
-                format!("{} could not start; it is launched again later", pod(*id)),
-            ),
-        },
-        Notice::Won { .. } | Notice::Counted { .. } => return None,
-        Notice::TaskFailed { task } => (
+fn words(notice: &Notice, pod: impl Fn(AttemptId) -> String) -> Option<Words> {
+    match notice {
+        Notice::Launched { id, launch } => launch_words(*id, launch, &pod(*id)),
+        Notice::Killed { id, kind } => kill_words(*id, *kind, &pod(*id)),
+        Notice::Won { .. } | Notice::Counted { .. } | Notice::Ending(_) => None,
+        Notice::TaskFailed { task } => Some((
             EventType::Warning,
             "TaskFailed",
             format!("task {task} failed more often than spec.backoffLimitPerIndex allows"),
-        ),
-        Notice::Ending(_) => return None,
-        Notice::Finished(conclusion) => match conclusion {
-            Conclusion::Complete => (normal, "Completed", "every task has a winner".to_owned()),
-            Conclusion::DeadlineExceeded => (
-                EventType::Warning,
-                "DeadlineExceeded",
-                "not complete at the deadline".to_owned(),
-            ),
-            Conclusion::DeadlineInPast => (
-                EventType::Warning,
-                "DeadlineInPast",
-                "the deadline had passed when the job was submitted".to_owned(),
-            ),
-            Conclusion::FailedIndexes => (
-                EventType::Warning,
-                "FailedIndexes",
-                "some tasks failed for good".to_owned(),
-            ),
-        },
-        Notice::Unrecorded { pod } => (
+        )),
+        Notice::Finished(conclusion) => Some(end_words(*conclusion)),
+        Notice::Unrecorded { pod } => Some((
             EventType::Warning,
             "UnrecordedAttempt",
             format!(
                 "pod {pod} carries this job's labels and a number that was never given out; it is deleted"
             ),
+        )),
+    }
+}
+
+fn launch_words(id: AttemptId, launch: &Launch, pod: &str) -> Option<Words> {
+    let (task, from) = (id.0, begin(launch));
+    let note = match launch.reason {
+        LaunchReason::Admitted => return None,
+        LaunchReason::Straggler {
+            pocd_before,
+            pocd_after,
+        } => format!(
+            "clone {pod} of straggling task {task}, from {from:.0} %: PoCD {pocd_before:.3} → {pocd_after:.3}"
         ),
-    })
+        LaunchReason::Rule { finding, .. } => {
+            format!("clone {pod} of task {task}, from {from:.0} %: {finding}")
+        }
+    };
+    Some((EventType::Normal, "CloneLaunched", note))
+}
+
+fn kill_words(id: AttemptId, kind: KillKind, pod: &str) -> Option<Words> {
+    match kind {
+        KillKind::Settle | KillKind::JobEnd | KillKind::Suspend => None,
+        KillKind::Prune => Some((
+            EventType::Normal,
+            "AttemptPruned",
+            format!("{pod}: a faster attempt of task {} is kept", id.0),
+        )),
+        KillKind::Evict => Some((
+            EventType::Normal,
+            "CloneEvicted",
+            format!("{pod}: a first attempt needs the room"),
+        )),
+        KillKind::Replace => Some((
+            EventType::Warning,
+            "AttemptReplaced",
+            format!("{pod} could not start; it is launched again later"),
+        )),
+    }
+}
+
+fn end_words(conclusion: Conclusion) -> Words {
+    let (type_, reason, note) = match conclusion {
+        Conclusion::Complete => (EventType::Normal, "Completed", "every task has a winner"),
+        Conclusion::DeadlineExceeded => (
+            EventType::Warning,
+            "DeadlineExceeded",
+            "not complete at the deadline",
+        ),
+        Conclusion::DeadlineInPast => (
+            EventType::Warning,
+            "DeadlineInPast",
+            "the deadline had passed when the job was submitted",
+        ),
+        Conclusion::FailedIndexes => (
+            EventType::Warning,
+            "FailedIndexes",
+            "some tasks failed for good",
+        ),
+    };
+    (type_, reason, note.to_owned())
 }
