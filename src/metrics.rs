@@ -65,13 +65,14 @@ const OUTCOMES: [Outcome; 5] = [
     Outcome::Disrupted,
     Outcome::Late,
 ];
-const KILLS: [KillKind; 6] = [
+const KILLS: [KillKind; 7] = [
     KillKind::Settle,
     KillKind::Prune,
     KillKind::Evict,
     KillKind::Replace,
     KillKind::Suspend,
     KillKind::JobEnd,
+    KillKind::Restart,
 ];
 const REFUSALS: [RefusalReason; 9] = [
     RefusalReason::Capacity,

@@ -143,6 +143,14 @@ fn kill_words(id: AttemptId, kind: KillKind, pod: &str) -> Option<Words> {
             "AttemptPruned",
             format!("{pod}: a faster attempt of task {} is kept", id.0),
         )),
+        KillKind::Restart => Some((
+            EventType::Normal,
+            "TaskRestarted",
+            format!(
+                "{pod}: a new attempt of task {} needs less time than this one still does",
+                id.0
+            ),
+        )),
         KillKind::Evict => Some((
             EventType::Normal,
             "CloneEvicted",

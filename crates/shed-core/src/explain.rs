@@ -153,11 +153,11 @@ fn write_worth(f: &mut fmt::Formatter<'_>, clone: Option<&CloneReport>) -> fmt::
 
 fn write_kill(f: &mut fmt::Formatter<'_>, kill: &KillReport) -> fmt::Result {
     let (kind, attempt, task) = (kill.kind.label(), kill.attempt, kill.task);
-    write!(
-        f,
-        "{kind}: ends attempt {attempt} of task {task}, attempt {} goes on",
-        kill.survivor
-    )?;
+    write!(f, "{kind}: ends attempt {attempt} of task {task}, ")?;
+    match kill.survivor {
+        Some(survivor) => write!(f, "attempt {survivor} goes on")?,
+        None => write!(f, "which is launched again when there is room")?,
+    }
     match kill.freed_slot_seconds {
         Some(freed) => write!(f, "; frees about {freed:.1} slot-seconds")?,
         None => write!(f, "; what it frees is unknown")?,

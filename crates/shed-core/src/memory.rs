@@ -73,6 +73,10 @@ pub struct SpeculationMemory {
     /// survive a failover: what is lost costs one round too early.
     #[serde(default)]
     pub last_launch: Option<Instant>,
+    /// How often a task's only attempt was given up for a new one (Mantri). Need not survive a
+    /// failover: what is lost costs a few restarts beyond the bound.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub restarts: BTreeMap<TaskIndex, u32>,
 }
 
 impl Memory {

@@ -293,8 +293,8 @@ pub struct KillReport {
     pub attempt: AttemptNumber,
     /// By which rule.
     pub kind: KillKind,
-    /// The sibling that lives on.
-    pub survivor: AttemptNumber,
+    /// The sibling that lives on; none where the task is launched again.
+    pub survivor: Option<AttemptNumber>,
     /// Slot-seconds that it frees until the task is expected to end without it; absent while that
     /// is unknown.
     #[serde(with = "float::option")]

@@ -49,7 +49,7 @@ pub enum Rule {
     Speculation,
     /// Two copies of a task of which there must never be two.
     NeverTwo,
-    /// An unfinished task loses its last live attempt.
+    /// An unfinished task loses its last live attempt, other than by a restart.
     LastAttempt,
 }
 

@@ -335,6 +335,9 @@ pub enum KillKind {
     Suspend,
     /// The job's fate is recorded.
     JobEnd,
+    /// A task's only attempt is given up for one that is launched anew: it reports, and still needs
+    /// longer than that one would.
+    Restart,
 }
 
 impl KillKind {
@@ -348,6 +351,7 @@ impl KillKind {
             Self::Replace => "replace",
             Self::Suspend => "suspend",
             Self::JobEnd => "job_end",
+            Self::Restart => "restart",
         }
     }
 }

@@ -270,7 +270,7 @@ impl Evictions {
             let state = pass.jobs.get(position);
             if let Some(survivor) = state.and_then(|state| survivor(state, &victim, &of_task)) {
                 self.freed.extend(victim.node);
-                pass.kill(position, (index, number), KillKind::Evict, survivor);
+                pass.kill(position, (index, number), KillKind::Evict, Some(survivor));
             }
         }
     }

@@ -126,6 +126,12 @@ impl<'a> JobState<'a> {
         self.optimized && self.clones.is_empty() && self.doomed.is_empty()
     }
 
+    /// Whether tasks of it wait that its parallelism would let start.
+    pub(crate) fn waits_for_room(&self) -> bool {
+        let started = self.active.saturating_add(self.admitted);
+        self.waiting > 0 && started < self.job.rules.parallelism
+    }
+
     /// Whether the optimizer's run for it counts as one.
     pub(super) fn has_run(&self) -> bool {
         self.optimized && !self.optimized_in_vain() && !self.is_cut_short

@@ -116,13 +116,13 @@ impl<'a> Pass<'a> {
     }
 
     /// Kills an attempt of the job at `position` for the sake of something else, relying on
-    /// `survivor`.
+    /// `survivor`; without one the task is launched again by a later pass.
     pub(crate) fn kill(
         &mut self,
         position: usize,
         (task, attempt): (TaskIndex, AttemptNumber),
         kind: KillKind,
-        survivor: AttemptNumber,
+        survivor: Option<AttemptNumber>,
     ) {
         let Some(state) = self.jobs.get_mut(position) else {
             return;
@@ -130,14 +130,15 @@ impl<'a> Pass<'a> {
         let report = state.weigh_kill((task, attempt), kind, survivor);
         state.kills.push(report);
         state.doomed.insert((task, attempt));
-        state.survivors.insert((task, survivor));
+        let survivors = survivor.map(|survivor| (task, survivor));
+        state.survivors.extend(survivors);
         self.kills.push(PlannedAction {
             job: state.job.key.clone(),
             action: Action::Kill(Kill {
                 task,
                 attempt,
                 kind,
-                survivor: Some(survivor),
+                survivor,
             }),
         });
         let mut attempts = state.job.task(task).into_iter().flat_map(|t| &t.attempts);

@@ -39,7 +39,7 @@ impl JobState<'_> {
         &self,
         (index, number): (TaskIndex, AttemptNumber),
         kind: KillKind,
-        survivor: AttemptNumber,
+        survivor: Option<AttemptNumber>,
     ) -> KillReport {
         let tasks = &self.estimate.tasks;
         let at = tasks.binary_search_by_key(&index, |task| task.task.index);

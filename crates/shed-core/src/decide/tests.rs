@@ -49,8 +49,10 @@ fn brief(plan: &Plan) -> Vec<String> {
                 )
             }
             Action::Kill(kill) => {
-                let (task, survivor) = (kill.task, kill.survivor.unwrap());
-                let kind = kill.kind.label();
+                let (task, kind) = (kill.task, kill.kind.label());
+                let Some(survivor) = kill.survivor else {
+                    return format!("{job}: {kind} {task}.{}", kill.attempt);
+                };
                 format!(
                     "{job}: {kind} {task}.{} for {task}.{survivor}",
                     kill.attempt

@@ -21,7 +21,9 @@ pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Viol
     let positions: BTreeMap<&JobKey, usize> = positions.map(|(at, job)| (&job.key, at)).collect();
     let capacity = Capacity::new(snapshot, policy.capacity_share);
     let jobs = snapshot.jobs.iter();
-    let mut slices: Vec<Slice<'_>> = jobs.map(|job| Slice::new(job, snapshot.now)).collect();
+    let may_restart = policy.speculation.restarts();
+    let slice = |job| Slice::new(job, snapshot.now, may_restart);
+    let mut slices: Vec<Slice<'_>> = jobs.map(slice).collect();
     let mut check = PlanCheck {
         policy,
         surging: capacity.surging.len(),
@@ -66,6 +68,8 @@ struct PlanCheck<'a> {
 struct Slice<'a> {
     job: &'a JobSnapshot,
     now: Instant,
+    /// Whether the policy gives up a task's only attempt.
+    may_restart: bool,
     doomed: BTreeSet<(TaskIndex, AttemptNumber)>,
     /// Tasks that get a first attempt or retry.
     started: BTreeSet<TaskIndex>,
@@ -156,7 +160,7 @@ impl PlanCheck<'_> {
 }
 
 impl<'a> Slice<'a> {
-    fn new(job: &'a JobSnapshot, now: Instant) -> Self {
+    fn new(job: &'a JobSnapshot, now: Instant, may_restart: bool) -> Self {
         let never_two = job.rules.idempotency == Idempotency::None;
         let counts =
             |attempt: &AttemptSnapshot| attempt.lives() || never_two && attempt.holds_capacity();
@@ -167,6 +171,7 @@ impl<'a> Slice<'a> {
         Self {
             job,
             now,
+            may_restart,
             doomed: BTreeSet::new(),
             started: BTreeSet::new(),
             clones: BTreeMap::new(),
@@ -207,7 +212,7 @@ impl<'a> Slice<'a> {
             return;
         };
         let name = format!("task {} attempt {}", kill.task, kill.attempt);
-        if self.survivors(task) == 0 {
+        if self.survivors(task) == 0 && kill.kind != KillKind::Restart {
             let message = format!("{name} is the last live attempt");
             violations.push(self.violation(Rule::LastAttempt, message));
         }
@@ -220,12 +225,19 @@ impl<'a> Slice<'a> {
             KillKind::Settle | KillKind::Replace | KillKind::Suspend | KillKind::JobEnd => {
                 Some(Rule::WrongSource)
             }
-            KillKind::Prune if self.job.rules.speculation != SpeculationMode::Enabled => {
+            KillKind::Prune | KillKind::Restart
+                if self.job.rules.speculation != SpeculationMode::Enabled =>
+            {
                 Some(Rule::Speculation)
             }
             KillKind::Prune => {
                 let reports = survivor.is_some_and(has_advanced);
                 (!reports).then_some(Rule::KillRule)
+            }
+            KillKind::Restart if !self.may_restart => Some(Rule::Speculation),
+            KillKind::Restart => {
+                let is_only = task.live().count() == 1;
+                (!is_only || !has_advanced(victim)).then_some(Rule::KillRule)
             }
             KillKind::Evict => {
                 let is_sound = victim.kind == AttemptKind::Clone && survivor.is_some();

@@ -202,7 +202,7 @@ impl<'a> SettleCheck<'a> {
             KillKind::JobEnd => ending && winner.is_none(),
             KillKind::Suspend => self.job.rules.suspend && winner.is_none(),
             KillKind::Replace => matches!(attempt.state, AttemptState::Stuck { .. }),
-            KillKind::Prune | KillKind::Evict => false,
+            KillKind::Prune | KillKind::Evict | KillKind::Restart => false,
         };
         if !right {
             let message = format!("{name} must not be killed as {}", kill.kind.label());

@@ -318,3 +318,27 @@ fn a_launch_on_a_node_that_is_unknown_foreign_or_full_is_caught() {
         &[],
     );
 }
+
+#[test]
+fn a_restart_is_for_the_only_attempt_of_a_task_where_the_policy_restarts() {
+    let restart = || kill(0, 0, KillKind::Restart, None);
+    let alone = || job("a").task(0, [attempt(0).on(0).progress(0.3, 30.0)]);
+    let snapshot = |job: JobBuilder| world(30.0, 2, 2000).job(job).build();
+    let policy = Policy {
+        speculation: "mantri{restarts=1}".parse().unwrap(),
+        ..Policy::default()
+    };
+    let rule = &[Rule::KillRule];
+    check_with(&snapshot(alone()), &policy, [restart()], &[]);
+    check_with(&snapshot(pair()), &policy, [restart()], rule);
+    let silent = job("a").task(0, [attempt(0).on(0)]);
+    check_with(&snapshot(silent), &policy, [restart()], rule);
+    let observing = alone().speculation(SpeculationMode::Observe);
+    check_with(
+        &snapshot(observing),
+        &policy,
+        [restart()],
+        &[Rule::Speculation],
+    );
+    check(alone(), [restart()], &[Rule::Speculation]);
+}

@@ -95,7 +95,7 @@ fn kill(pass: &mut Pass<'_>, losers: Vec<Loser>) {
         let state = pass.jobs.get(position);
         let is_doomed = |id| state.is_some_and(|state| state.doomed.contains(id));
         if !is_doomed(&id) && !is_doomed(&(id.0, kept)) {
-            pass.kill(position, id, KillKind::Prune, kept);
+            pass.kill(position, id, KillKind::Prune, Some(kept));
         }
     }
 }

@@ -1,10 +1,19 @@
 //! Mantri (spec 8, section 10 of DollyMP): when slots are idle, a task gets one more attempt if
 //! that probably saves machine time, P(t_rem > (c+1)/c·t_new) > δ with c attempts running; every
 //! few minutes only the best attempt of a task is kept. It knows no deadline, and its clones start
-//! from zero. Its kill-and-restart is left out.
+//! from zero.
+//!
+//! While tasks wait for slots Mantri also kills a task's only attempt and starts the task again, if
+//! t_rem > E(t_new) + Δ, at most γ times. That is `restarts=γ`; it is off by default, as the
+//! specification has it: what the attempt has done is lost but for its last checkpoint, on the word
+//! of one prediction. The slot is free only when the attempt is gone, and then the task waits for
+//! room like any first attempt: another job may be served before it. Mantri's own paper is not among
+//! those at hand; the rule is that of the specification, which gives no γ.
 
-use crate::decide::{JobState, Pass, TaskEstimate};
+use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
+use crate::estimate::law::AttemptLaw;
 use crate::formulas::mantri::{self, pays_blind, pays_known};
+use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{Finding, RefusalReason};
 use crate::policy::Speculate;
 use crate::policy::clones::{Ask, MODES, by_rule, clone_jobs, grant};
@@ -12,7 +21,7 @@ use crate::policy::given::GivenLaw;
 use crate::policy::keep;
 use crate::policy::params::Setting;
 use crate::policy::trigger::in_every_pass;
-use crate::snapshot::SpeculationMode;
+use crate::snapshot::{KillKind, SpeculationMode};
 use crate::time::Span;
 
 /// The parameters of Mantri.
@@ -28,6 +37,10 @@ pub struct Mantri {
     pub interval: Span,
     /// After so long only the best attempt of a task is kept; 0: never.
     pub keep_interval: Span,
+    /// γ: how often a task's only attempt is given up for a new one; 0: never.
+    pub restarts: u32,
+    /// Δ: by how much longer than a new attempt the given-up one must still need.
+    pub restart_gain: Span,
     /// The law, if it is given.
     pub law: GivenLaw,
 }
@@ -40,6 +53,8 @@ impl Default for Mantri {
             silent: true,
             interval: Span::from_seconds(3),
             keep_interval: Span::from_seconds(180),
+            restarts: 0,
+            restart_gain: Span::from_seconds(30),
             law: GivenLaw::default(),
         }
     }
@@ -57,6 +72,8 @@ impl Speculate for Mantri {
             Setting::switch("silent", &mut self.silent),
             Setting::seconds("interval", &mut self.interval, 0.1, 3600.0),
             Setting::seconds("keep_interval", &mut self.keep_interval, 0.0, 86400.0),
+            Setting::whole("restarts", &mut self.restarts, 0, 20),
+            Setting::seconds("restart_gain", &mut self.restart_gain, 0.0, 86400.0),
         ];
         settings.extend(self.law.settings());
         settings
@@ -64,6 +81,10 @@ impl Speculate for Mantri {
 
     fn max_clones(&self) -> u32 {
         self.max_clones
+    }
+
+    fn restarts(&self) -> bool {
+        self.restarts > 0
     }
 
     fn before_admission(&self, pass: &mut Pass<'_>) {
@@ -85,6 +106,9 @@ impl Speculate for Mantri {
     }
 
     fn after_admission(&self, pass: &mut Pass<'_>) {
+        if self.restarts > 0 && pass.jobs.iter().any(JobState::waits_for_room) {
+            self.restart(pass);
+        }
         for mode in MODES {
             self.duplicate(pass, mode);
         }
@@ -92,6 +116,52 @@ impl Speculate for Mantri {
 }
 
 impl Mantri {
+    /// Gives up attempts while tasks wait for slots.
+    fn restart(&self, pass: &mut Pass<'_>) {
+        for position in pass.by_submission() {
+            let Some(state) = pass.jobs.get(position) else {
+                continue;
+            };
+            if !state.optimized || state.job.rules.speculation != SpeculationMode::Enabled {
+                continue;
+            }
+            let tasks = state.estimate.tasks.iter();
+            let ends = tasks.filter_map(|task| self.to_restart(state, task));
+            for id in ends.collect::<Vec<_>>() {
+                pass.kill(position, id, KillKind::Restart, None);
+                if let Some(state) = pass.jobs.get_mut(position) {
+                    *state.remembered.restarts.entry(id.0).or_insert(0) += 1;
+                }
+            }
+        }
+    }
+
+    /// The task's only attempt, if t_rem > E(t_new) + Δ. A new one begins where the job resumes.
+    fn to_restart(
+        &self,
+        state: &JobState<'_>,
+        task: &TaskEstimate<'_>,
+    ) -> Option<(TaskIndex, AttemptNumber)> {
+        let index = task.task.index;
+        let [attempt] = task.attempts.as_slice() else {
+            return None;
+        };
+        let before = state.remembered.restarts.get(&index).copied().unwrap_or(0);
+        let seen = task
+            .task
+            .attempts
+            .iter()
+            .find(|a| a.number == attempt.number)?;
+        let has_advanced = seen.progress?.last > seen.start_progress;
+        if before >= self.restarts || !has_advanced {
+            return None;
+        }
+        let begin = task.resume.map_or(0.0, |point| point.progress);
+        let fresh = (1.0 - begin) * self.law.of(state)?.mean();
+        let is_worse = attempt.remaining? > fresh + self.restart_gain.seconds();
+        is_worse.then_some((index, attempt.number))
+    }
+
     fn duplicate(&self, pass: &mut Pass<'_>, mode: SpeculationMode) {
         let ask = Ask::blind(self.max_clones);
         let mut jobs = clone_jobs(pass, mode, ask, |_, state, task| {
@@ -129,6 +199,10 @@ impl Mantri {
     fn probability(&self, state: &JobState<'_>, task: &TaskEstimate<'_>) -> Option<f64> {
         let law = self.law.of(state)?;
         let copies = task.attempts.len() as u32;
+        let goes = |a: &AttemptEstimate| state.doomed.contains(&(task.task.index, a.number));
+        if task.attempts.iter().all(goes) {
+            return None;
+        }
         let rule = mantri::Mantri {
             delta: self.delta,
             copies_max: self.max_clones.saturating_add(1),

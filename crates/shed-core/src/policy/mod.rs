@@ -171,6 +171,11 @@ pub(crate) trait Speculate {
     /// Most live clones of a task beside its first attempt; 0: it launches none.
     fn max_clones(&self) -> u32;
 
+    /// Whether it gives up a task's only attempt for one launched anew.
+    fn restarts(&self) -> bool {
+        false
+    }
+
     /// t_avg as long as none was measured.
     fn launch_overhead(&self) -> Span {
         LAUNCH_OVERHEAD
@@ -275,6 +280,12 @@ impl Speculation {
     #[must_use]
     pub fn max_clones(&self) -> u32 {
         self.rule().max_clones()
+    }
+
+    /// Whether the policy gives up a task's only attempt for one launched anew.
+    #[must_use]
+    pub fn restarts(&self) -> bool {
+        self.rule().restarts()
     }
 
     fn from_parsed(parsed: &Parsed<'_>) -> Result<Self, ParsePolicyError> {

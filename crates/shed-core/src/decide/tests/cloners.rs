@@ -1,7 +1,7 @@
 //! Policies that decide per job: once at its submission, at τ_est, or at each arrival.
 
 use super::speculators::{check, cluster, decide_by, findings, remembering, slow, uneven};
-use crate::fixtures::{AttemptBuilder, JobBuilder, at, attempt, job, resume_point, world};
+use crate::fixtures::{AttemptBuilder, JobBuilder, World, at, attempt, job, resume_point, world};
 use crate::ids::{JobKey, TaskIndex};
 use crate::memory::Memory;
 use crate::plan::{Action, Finding, Plan, Refusal, RefusalReason};
@@ -61,6 +61,42 @@ fn mantri_keeps_only_the_best_attempt_after_some_minutes() {
         &["a: prune 7.0 for 7.1"],
     );
     check(&text(40), cluster().job(with_rival(fast())), &[]);
+}
+
+/// Three slots, all taken, and a job that waits for two: a pod of it is there already, so that the
+/// cluster may grow.
+fn crowded() -> World {
+    let full = world(30.0, 3, 1000).job(uneven());
+    let waiting = job("b").submitted(20.0).tasks(2);
+    full.job(waiting.task(0, [attempt(0).pending()]))
+}
+
+#[test]
+fn mantri_gives_an_attempt_up_only_if_asked_to_and_while_tasks_wait_for_slots() {
+    let text = |restarts: u32, gain: u32| {
+        format!("mantri{{restarts={restarts},restart_gain={gain},t_min=60,beta=2}}")
+    };
+    check(&text(0, 30), crowded(), &[]);
+    // It needs 251 s more, a new one 120 s.
+    check(&text(1, 130), crowded(), &["a: restart 7.0"]);
+    check(&text(1, 132), crowded(), &[]);
+    let idle = world(30.0, 3, 1000).job(uneven());
+    check(&text(1, 30), idle, &[]);
+    // Tasks that wait for parallelism alone wait for no slot.
+    let narrow = world(30.0, 3, 1000).job(uneven().tasks(9).parallelism(3));
+    check(&text(1, 30), narrow, &[]);
+}
+
+#[test]
+fn mantri_gives_a_task_up_no_more_often_than_it_may() {
+    let text = "mantri{restarts=2,t_min=60,beta=2}";
+    let before = |times| remembering(|memory| memory.restarts = [(TaskIndex(7), times)].into());
+    let (plan, after) = decide_by(text, crowded(), &before(1));
+    assert_eq!(brief(&plan), ["a: restart 7.0"]);
+    let restarts = after.speculation(&JobKey::from("a")).restarts;
+    assert_eq!(restarts, [(TaskIndex(7), 2)].into());
+    assert_eq!(report(&plan, "a").kills[0].survivor, None);
+    assert_eq!(brief(&decide_by(text, crowded(), &before(2)).0), [""; 0]);
 }
 
 #[test]
