@@ -1,6 +1,6 @@
 //! Servers and demands of two resources, as DollyMP and its baselines see them.
 
-use crate::formulas::compare::at_most;
+use crate::formulas::compare::{at_most, largest_at_most};
 
 /// Amounts of cpu (cores) and memory (GB); fractions are fine.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -63,6 +63,30 @@ impl CpuMem {
         self.cpu * other.cpu + self.mem * other.mem
     }
 
+    /// The larger of each amount; NaN does not count.
+    pub(super) fn most(&self, other: &Self) -> Self {
+        Self {
+            cpu: self.cpu.max(other.cpu),
+            mem: self.mem.max(other.mem),
+        }
+    }
+
+    /// The lesser of each amount; NaN does not count.
+    pub(super) fn least(&self, other: &Self) -> Self {
+        Self {
+            cpu: self.cpu.min(other.cpu),
+            mem: self.mem.min(other.mem),
+        }
+    }
+
+    /// The largest amounts that [`CpuMem::fits`] here: to compare many with them is less work.
+    pub(super) fn largest_that_fits(&self) -> Self {
+        Self {
+            cpu: largest_at_most(self.cpu),
+            mem: largest_at_most(self.mem),
+        }
+    }
+
     /// Whether neither amount exceeds that of `room`; both compared with tolerance.
     #[must_use]
     pub fn fits(&self, room: &Self) -> bool {
@@ -71,7 +95,7 @@ impl CpuMem {
 }
 
 /// A share of nothing is 0 when nothing is asked for, and else infinite.
-fn share(part: f64, whole: f64) -> f64 {
+pub(super) fn share(part: f64, whole: f64) -> f64 {
     if part == 0.0 { 0.0 } else { part / whole }
 }
 

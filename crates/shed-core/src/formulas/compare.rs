@@ -6,7 +6,8 @@ const TOLERANCE: f64 = 1e-9;
 /// The least magnitude that the tolerance is relative to.
 const SMALL: f64 = 1e-6;
 
-fn margin(a: f64, b: f64) -> f64 {
+/// By how much two numbers of the size of these may differ and still be a tie.
+pub(super) fn margin(a: f64, b: f64) -> f64 {
     TOLERANCE * a.abs().max(b.abs()).max(SMALL)
 }
 
@@ -15,6 +16,21 @@ fn margin(a: f64, b: f64) -> f64 {
 pub fn at_most(a: f64, b: f64) -> bool {
     // The margin of an infinity is infinite: only the plain comparison is right.
     a <= b || (a.is_finite() && b.is_finite() && a <= b + margin(a, b))
+}
+
+/// The largest number that is [`at_most`] `bound`: to compare many with it is less work.
+pub(super) fn largest_at_most(bound: f64) -> f64 {
+    if !bound.is_finite() {
+        return bound;
+    }
+    let mut largest = bound + margin(bound, bound);
+    while !at_most(largest, bound) {
+        largest = largest.next_down();
+    }
+    while largest < f64::MAX && at_most(largest.next_up(), bound) {
+        largest = largest.next_up();
+    }
+    largest
 }
 
 /// a < b by more than the tolerance.
@@ -63,6 +79,19 @@ mod tests {
         assert!(is_less(1.0, 1.0 + 1e-6));
         assert!(at_most(1.0 + 1e-12, 1.0) && !is_less(1.0, 1.0 + 1e-12));
         assert!(is_tie(0.0, 1e-16));
+    }
+
+    #[test]
+    fn the_largest_at_most_a_bound_is_and_the_next_double_is_not() {
+        for bound in [-7.0, -1e-7, 0.0, 5e-324, 1e-6, 0.3, 16.0, 64.0, 1e17, 1e300] {
+            let largest = largest_at_most(bound);
+            assert!(largest >= bound && at_most(largest, bound), "{bound}");
+            assert!(!at_most(largest.next_up(), bound), "{bound}");
+        }
+        assert_eq!(largest_at_most(f64::INFINITY), f64::INFINITY);
+        assert_eq!(largest_at_most(f64::NEG_INFINITY), f64::NEG_INFINITY);
+        assert_eq!(largest_at_most(f64::MAX), f64::MAX);
+        assert!(largest_at_most(f64::NAN).is_nan());
     }
 
     #[test]

@@ -2,12 +2,12 @@
 //! and best fit.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
+use crate::formulas::best_fit::{BestFit, least_of};
 use crate::formulas::board::Board;
-use crate::formulas::cluster::{CpuMem, Launch, Server};
-use crate::formulas::compare::first_largest;
-use crate::formulas::dag::DagError;
+use crate::formulas::cluster::{CpuMem, Launch, Server, share};
+use crate::formulas::dag::{DagError, Task};
 use crate::formulas::levels::{LevelItem, levels, remaining_time, volume};
 
 /// How well a task fits a server, larger being better.
@@ -116,7 +116,8 @@ pub struct PassLaunch {
 /// this is the text. Step 13's `<` is `≥` in effect, step 14's argmax is over the offers that
 /// fit, and step 15's `<` is `≤` (equation (5)).
 ///
-/// O(K·(servers·levels + launches·jobs)).
+/// About O(K·(tasks + servers) + launches·(levels + √jobs)), by an index of what is offered: a
+/// server that no offer fits costs one comparison.
 pub fn round(board: &mut Board, level: &BTreeMap<u64, u32>, params: &DollyMp) -> Vec<PassLaunch> {
     passes(board, level, params, 0..=params.clones)
 }
@@ -138,18 +139,65 @@ pub fn passes(
     launched
 }
 
-/// A job that still has something to offer in a pass.
+/// A job that had something to offer when the pass began.
 struct Offerer {
     job: usize,
     /// Its tasks with exactly as many running copies as the pass wants, lowest first.
     tasks: VecDeque<(usize, usize)>,
+    /// The place in `tasks` of what it offers, and its phase.
+    offered: Option<(usize, usize)>,
 }
 
-/// The jobs of one level.
+/// The jobs of one level, and what they offer.
 struct Level {
     offerers: Vec<Offerer>,
-    /// No offer of the level takes less of either resource: a server with less room is skipped.
-    least: CpuMem,
+    demands: BestFit,
+}
+
+impl Level {
+    fn new(board: &Board, offerers: Vec<Offerer>) -> Self {
+        let mut demands = Vec::new();
+        for held in &offerers {
+            let mut phases: Vec<usize> = held.tasks.iter().map(|&(phase, _)| phase).collect();
+            phases.dedup();
+            let of_phases = phases.into_iter();
+            demands.extend(of_phases.map(|phase| board.demand(held.job, phase)));
+        }
+        let count = offerers.len();
+        let mut level = Self {
+            offerers,
+            demands: BestFit::new(demands),
+        };
+        for offerer in 0..count {
+            level.offer(board, offerer, None);
+        }
+        level
+    }
+
+    /// Lets a job offer its first task, or its first without a copy on `host`.
+    fn offer(&mut self, board: &Board, offerer: usize, host: Option<u64>) {
+        let held = &mut self.offerers[offerer];
+        let phases = &board.jobs()[held.job].phases;
+        let may_run = |&(phase, task): &(usize, usize)| {
+            host.is_none_or(|host| !phases[phase].tasks[task].is_on(host))
+        };
+        let place = held.tasks.iter().position(may_run);
+        let offered = place.map(|place| (place, held.tasks[place].0));
+        let before = std::mem::replace(&mut held.offered, offered);
+        let (old, new) = (
+            before.map(|(_, phase)| phase),
+            offered.map(|(_, phase)| phase),
+        );
+        if old == new {
+            return;
+        }
+        if let Some(old) = old {
+            self.demands.withdraw(&phases[old].demand, offerer);
+        }
+        if let Some(new) = new {
+            self.demands.offer(&phases[new].demand, offerer);
+        }
+    }
 }
 
 struct Pass<'a> {
@@ -159,6 +207,11 @@ struct Pass<'a> {
     /// What clones may still take.
     clone_room: Option<CpuMem>,
     levels: Vec<Level>,
+    /// No offer takes less of either resource: a server with less room is skipped, unless it is
+    /// offered something else.
+    least: CpuMem,
+    /// Where copies are kept apart: server, level and offerer of each task that is on one.
+    apart: Vec<(u64, usize, usize)>,
 }
 
 impl<'a> Pass<'a> {
@@ -168,91 +221,133 @@ impl<'a> Pass<'a> {
         params: &'a DollyMp,
         pass: u32,
     ) -> Self {
-        let mut levels: BTreeMap<u32, Level> = BTreeMap::new();
+        let mut offerers: BTreeMap<u32, Vec<Offerer>> = BTreeMap::new();
         for (position, job) in board.jobs().iter().enumerate() {
             let tasks = offered_tasks(board, position, pass);
-            let (Some(&level), false) = (level.get(&job.id), tasks.is_empty()) else {
-                continue;
-            };
-            let level = levels.entry(level).or_insert_with(|| Level {
-                offerers: Vec::new(),
-                least: CpuMem {
-                    cpu: f64::INFINITY,
-                    mem: f64::INFINITY,
-                },
-            });
-            for &(phase, _) in &tasks {
-                let demand = board.demand(position, phase);
-                level.least.cpu = level.least.cpu.min(demand.cpu);
-                level.least.mem = level.least.mem.min(demand.mem);
+            if let (Some(&level), false) = (level.get(&job.id), tasks.is_empty()) {
+                offerers.entry(level).or_default().push(Offerer {
+                    job: position,
+                    tasks,
+                    offered: None,
+                });
             }
-            level.offerers.push(Offerer {
-                job: position,
-                tasks,
-            });
         }
+        let levels = offerers.into_values();
+        let levels: Vec<Level> = levels.map(|jobs| Level::new(board, jobs)).collect();
         let budget = params.clone_budget.filter(|_| pass > 0);
-        let clone_room = budget.map(|share| board.total().times(share).minus(&board.clones_take()));
         Self {
+            clone_room: budget.map(|share| board.total().times(share).minus(&board.clones_take())),
+            least: least(&levels),
+            apart: if params.distinct {
+                places_of_copies(board, &levels)
+            } else {
+                Vec::new()
+            },
             board,
             params,
             pass,
-            clone_room,
-            levels: levels.into_values().collect(),
+            levels,
         }
     }
 
     /// Starts on one server what fits, level by level.
     fn fill(&mut self, server: usize, launched: &mut Vec<PassLaunch>) {
+        let Server { id: host, free, .. } = self.board.servers()[server];
+        let apart = self.apart_on(host);
+        if apart.is_empty() && !self.least.fits(&free) {
+            return;
+        }
+        let before = launched.len();
+        self.offer_again(apart.clone(), Some(host));
         for level in 0..self.levels.len() {
-            while let Some((offerer, place)) = self.best_offer(server, level) {
-                let offers = &mut self.levels[level].offerers;
-                let job = offers[offerer].job;
-                let Some(task) = offers[offerer].tasks.remove(place) else {
+            while let Some(offerer) = self.best_offerer(server, level) {
+                let Some(start) = self.launch(level, offerer, server) else {
                     break;
                 };
-                if offers[offerer].tasks.is_empty() {
-                    offers.remove(offerer);
-                }
-                let demand = self.board.demand(job, task.0);
-                self.clone_room = self.clone_room.map(|room| room.minus(&demand));
-                launched.push(PassLaunch {
-                    pass: self.pass,
-                    launch: self.board.launch(job, task, server),
-                });
+                launched.push(start);
+            }
+        }
+        self.offer_again(apart, None);
+        if launched.len() > before {
+            self.least = least(&self.levels);
+        }
+    }
+
+    /// The offerer with the best fit of those that fit.
+    fn best_offerer(&mut self, server: usize, level: usize) -> Option<usize> {
+        let Server { free, capacity, .. } = self.board.servers()[server];
+        let demands = &mut self.levels[level].demands;
+        let least = demands.least();
+        if !least.fits(&free) {
+            return None;
+        }
+        let mut room = free.largest_that_fits();
+        if let Some(budget) = &self.clone_room {
+            if !least.fits(budget) {
+                return None;
+            }
+            room = room.least(&budget.largest_that_fits());
+        }
+        match self.params.fit {
+            Fit::Raw => demands.best(&room, |cpu| free.cpu * cpu, |mem| free.mem * mem),
+            Fit::Server => {
+                let part = free.share_of(&capacity);
+                let cpu = |cpu| part.cpu * share(cpu, capacity.cpu);
+                demands.best(&room, cpu, |mem| part.mem * share(mem, capacity.mem))
             }
         }
     }
 
-    /// The position of the offerer with the best fit of those that fit, and of its task.
-    fn best_offer(&self, server: usize, level: usize) -> Option<(usize, usize)> {
-        let host = &self.board.servers()[server];
-        let level = &self.levels[level];
-        if !level.least.fits(&host.free) {
-            return None;
-        }
-        let offers = level
-            .offerers
-            .iter()
-            .enumerate()
-            .filter_map(|(position, offerer)| {
-                let place = self.offer(offerer, host)?;
-                let demand = self.board.demand(offerer.job, offerer.tasks[place].0);
-                let in_budget = self.clone_room.is_none_or(|room| demand.fits(&room));
-                let fits = demand.fits(&host.free) && in_budget;
-                fits.then(|| (fit(self.params.fit, &demand, host), (position, place)))
-            });
-        first_largest(offers)
+    /// Starts what the job offers.
+    fn launch(&mut self, level: usize, offerer: usize, server: usize) -> Option<PassLaunch> {
+        let held = &mut self.levels[level].offerers[offerer];
+        let (place, _) = held.offered?;
+        let (job, task) = (held.job, held.tasks.remove(place)?);
+        let demand = self.board.demand(job, task.0);
+        self.clone_room = self.clone_room.map(|room| room.minus(&demand));
+        let start = PassLaunch {
+            pass: self.pass,
+            launch: self.board.launch(job, task, server),
+        };
+        let host = self.params.distinct.then_some(start.launch.server);
+        self.levels[level].offer(self.board, offerer, host);
+        Some(start)
     }
 
-    /// The place of the task that a job offers: its first, or its first without a copy on `host`.
-    fn offer(&self, offerer: &Offerer, host: &Server) -> Option<usize> {
-        let job = &self.board.jobs()[offerer.job];
-        let may_run = |&(phase, task): &(usize, usize)| {
-            !(self.params.distinct && job.phases[phase].tasks[task].is_on(host.id))
-        };
-        offerer.tasks.iter().position(may_run)
+    /// Lets those that have copies on a server offer what it may run, and later again what they
+    /// offer elsewhere.
+    fn offer_again(&mut self, apart: Range<usize>, host: Option<u64>) {
+        for &(_, level, offerer) in &self.apart[apart] {
+            self.levels[level].offer(self.board, offerer, host);
+        }
     }
+
+    fn apart_on(&self, host: u64) -> Range<usize> {
+        let begin = self.apart.partition_point(|&(held, ..)| held < host);
+        let end = self.apart.partition_point(|&(held, ..)| held <= host);
+        begin..end
+    }
+}
+
+fn least(levels: &[Level]) -> CpuMem {
+    least_of(levels.iter().map(|level| level.demands.least()))
+}
+
+fn places_of_copies(board: &Board, levels: &[Level]) -> Vec<(u64, usize, usize)> {
+    let mut places = Vec::new();
+    for (at, level) in levels.iter().enumerate() {
+        for (offerer, held) in level.offerers.iter().enumerate() {
+            let phases = &board.jobs()[held.job].phases;
+            for &(phase, task) in &held.tasks {
+                if let Task::Running { hosts } = &phases[phase].tasks[task] {
+                    places.extend(hosts.iter().map(|&host| (host, at, offerer)));
+                }
+            }
+        }
+    }
+    places.sort_unstable();
+    places.dedup();
+    places
 }
 
 fn offered_tasks(board: &Board, job: usize, copies: u32) -> VecDeque<(usize, usize)> {
@@ -268,99 +363,8 @@ fn offered_tasks(board: &Board, job: usize, copies: u32) -> VecDeque<(usize, usi
         .collect()
 }
 
-fn fit(fit: Fit, demand: &CpuMem, host: &Server) -> f64 {
-    match fit {
-        Fit::Raw => host.free.dot(demand),
-        Fit::Server => {
-            let free = host.free.share_of(&host.capacity);
-            free.dot(&demand.share_of(&host.capacity))
-        }
-    }
-}
+#[cfg(test)]
+mod naive;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::formulas::dag::Task;
-    use crate::formulas::dag::tests::{job, phase};
-
-    fn servers(count: u64, cpu: f64) -> Vec<Server> {
-        let capacity = CpuMem { cpu, mem: cpu };
-        let server = |id| Server {
-            id,
-            capacity,
-            free: capacity,
-        };
-        (0..count).map(server).collect()
-    }
-
-    fn run(
-        servers: &[Server],
-        jobs: &[crate::formulas::dag::Job],
-        params: &DollyMp,
-    ) -> Vec<PassLaunch> {
-        let mut board = Board::new(servers, jobs).unwrap();
-        let level = priorities(&board, params.rho, params.slot).unwrap().level;
-        round(&mut board, &level, params)
-    }
-
-    #[test]
-    fn clones_start_only_when_every_original_that_fits_runs() {
-        let jobs = [
-            job(1, vec![phase(2.0, &[], 2)]),
-            job(2, vec![phase(90.0, &[], 3)]),
-        ];
-        let passes: Vec<u32> = run(&servers(2, 3.0), &jobs, &DollyMp::default())
-            .iter()
-            .map(|start| start.pass)
-            .collect();
-        assert_eq!(passes, [0, 0, 0, 0, 0, 1]);
-    }
-
-    #[test]
-    fn distinct_copies_are_on_different_servers() {
-        let params = DollyMp {
-            distinct: true,
-            ..DollyMp::default()
-        };
-        let jobs = [job(1, vec![phase(2.0, &[], 1)])];
-        let hosts: Vec<u64> = run(&servers(2, 9.0), &jobs, &params)
-            .iter()
-            .map(|start| start.launch.server)
-            .collect();
-        assert_eq!(hosts, [0, 1]);
-        let anywhere = run(&servers(2, 9.0), &jobs, &DollyMp::default());
-        assert_eq!(anywhere.len(), 3);
-    }
-
-    #[test]
-    fn clones_that_already_run_count_towards_the_budget() {
-        let mut cloned = job(1, vec![phase(2.0, &[], 2)]);
-        cloned.phases[0].tasks[0] = Task::Running { hosts: vec![0, 0] };
-        let mut server = servers(1, 10.0);
-        server[0].free = CpuMem { cpu: 8.0, mem: 8.0 };
-        let clones_within = |budget: f64| {
-            let params = DollyMp {
-                clone_budget: Some(budget),
-                ..DollyMp::default()
-            };
-            let starts = run(&server, std::slice::from_ref(&cloned), &params);
-            starts.iter().filter(|start| start.pass > 0).count()
-        };
-        assert_eq!(clones_within(0.1), 0);
-        assert_eq!(clones_within(0.2), 1);
-        assert_eq!(clones_within(1.0), 3);
-    }
-
-    #[test]
-    fn a_job_without_a_cached_level_comes_after_all_that_have_one() {
-        let jobs = [
-            job(1, vec![phase(2.0, &[], 1)]),
-            job(2, vec![phase(2.0, &[], 1)]),
-        ];
-        let board = Board::new(&servers(1, 1.0), &jobs).unwrap();
-        let level = cached_levels(&board, &BTreeMap::from([(2, 3), (9, 7)]));
-        assert_eq!(level, BTreeMap::from([(1, 8), (2, 3)]));
-        assert_eq!(cached_levels(&board, &BTreeMap::new())[&1], 1);
-    }
-}
+mod tests;

@@ -20,6 +20,7 @@
 //! - [`sca`]: SCA's convex programme, its rounding and one slot; [`gradient`]: the printed solver.
 //! - [`ese`]: ESE's straggler factor, copies of small jobs, and one slot.
 
+mod best_fit;
 pub mod board;
 pub mod chronos;
 pub mod cluster;

@@ -35,21 +35,22 @@ impl RoomIndex {
         index
     }
 
-    fn refresh(&mut self, node: usize) {
+    /// Works out a node anew; says whether that changed it.
+    fn refresh(&mut self, node: usize) -> bool {
         let (left, right) = (self.largest[2 * node], self.largest[2 * node + 1]);
-        self.largest[node] = CpuMem {
-            cpu: left.cpu.max(right.cpu),
-            mem: left.mem.max(right.mem),
-        };
+        let largest = left.most(&right);
+        std::mem::replace(&mut self.largest[node], largest) != largest
     }
 
-    /// Takes note that `free` is free on the server at `server`. O(log servers).
+    /// Takes note that `free` is free on the server at `server`. O(log servers) at most.
     pub(super) fn set(&mut self, server: usize, free: CpuMem) {
         let mut node = self.leaves + server;
         self.largest[node] = free;
         while node > 1 {
             node /= 2;
-            self.refresh(node);
+            if !self.refresh(node) {
+                break;
+            }
         }
     }
 
