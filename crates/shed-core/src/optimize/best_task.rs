@@ -1,34 +1,28 @@
 //! Clones go to the task that gains most for its price, across all jobs.
 
-use crate::optimize::greedy::{GreedyStep, Refusal, RefusalReason};
+use crate::optimize::greedy::{GreedyJob, GreedyOutcome, GreedyStep, Refusal, hopeless_jobs};
 use crate::optimize::job_state::JobState;
 use crate::optimize::keys::TaskKey;
 use crate::optimize::room::Room;
 use crate::optimize::tournament::{ABSENT, Tournament};
 
 /// Hands out clones while anything fits and helps; jobs that are hopeless get none.
-pub(super) fn hand_out(
-    states: &mut [JobState],
-    room: &mut Room,
-    refused: &mut Vec<Refusal>,
-) -> Vec<GreedyStep> {
-    let mut board = Board::new(states, room);
+pub(super) fn alloc(jobs: &[GreedyJob], room: &mut Room) -> GreedyOutcome {
+    let mut states: Vec<JobState> = jobs.iter().map(|job| JobState::new(job, false)).collect();
+    let mut refused = hopeless_jobs(&states);
+    let mut board = Board::new(&states, room);
     let mut steps = Vec::new();
-    let mut refuse = |job| {
-        let reason = RefusalReason::Capacity;
-        refused.push(Refusal { job, reason });
-    };
-    while !room.is_exhausted() {
-        let Some((job, task)) = board.next() else {
-            break;
-        };
+    while let Some((job, task)) = board.next() {
         let Some(state) = states.get_mut(job) else {
             break;
         };
         // Without room to rescue it its PoCD would stay 0: the clones would be wasted.
         if room.times(job) < state.rescues_needed.max(1) {
+            if room.is_exhausted() {
+                break;
+            }
             board.drop_job(job, state);
-            refuse(job);
+            refused.push(Refusal::no_room(job));
             continue;
         }
         state.give(task);
@@ -36,8 +30,14 @@ pub(super) fn hand_out(
         room.take(job, 1);
         board.update(job, task, state);
     }
-    board.waiting_jobs().into_iter().for_each(refuse);
-    steps
+    refused.extend(board.waiting_jobs().into_iter().map(Refusal::no_room));
+    refused.sort_unstable_by_key(|refusal| refusal.job);
+    GreedyOutcome {
+        omega: steps.len() as i64,
+        jobs: states.iter().map(JobState::outcome).collect(),
+        steps,
+        refused,
+    }
 }
 
 /// All tasks by gain. `first[j]` is the place of job j's first task in the ranking, which counts

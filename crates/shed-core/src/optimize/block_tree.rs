@@ -19,7 +19,7 @@ pub(super) trait Combine {
 /// Values in the order of their indexes under a tree of combinations, every leaf at the same
 /// depth. Slot `s` of all blocks in a row has the block `s + 1` as children, and so the block
 /// `b` is below the slot `b − 1`; block 0 is the top. A change costs O(log n).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct BlockTree {
     blocks: Vec<Block>,
     /// The slot of the first value.
@@ -29,6 +29,17 @@ pub(super) struct BlockTree {
 impl BlockTree {
     /// A place for each of `places` values; those that `values` does not give hold nothing. O(n).
     pub(super) fn new<C: Combine>(values: impl IntoIterator<Item = f64>, places: usize) -> Self {
+        let mut tree = Self::default();
+        tree.refill::<C>(values, places);
+        tree
+    }
+
+    /// As [`BlockTree::new`], in the memory of what it held before.
+    pub(super) fn refill<C: Combine>(
+        &mut self,
+        values: impl IntoIterator<Item = f64>,
+        places: usize,
+    ) {
         // Above the leaves: full levels of 1, 8, 64, … blocks until one has enough slots.
         let (mut above, mut level) = (0, 1);
         while level * WIDTH < places {
@@ -36,20 +47,20 @@ impl BlockTree {
             level *= WIDTH;
         }
         let leaves = places.div_ceil(WIDTH).max(1);
-        let mut tree = Self {
-            blocks: vec![Block([C::NOTHING; WIDTH]); above + leaves],
-            first_leaf: above * WIDTH,
-        };
-        let slots = tree.blocks.iter_mut().skip(above);
-        let slots = slots.flat_map(|block| &mut block.0).take(places);
-        for (slot, value) in slots.zip(values) {
-            *slot = value;
+        self.first_leaf = above * WIDTH;
+        self.blocks.clear();
+        self.blocks
+            .resize(above + leaves, Block([C::NOTHING; WIDTH]));
+        let mut values = values.into_iter().take(places);
+        for block in self.blocks.iter_mut().skip(above) {
+            for (slot, value) in block.0.iter_mut().zip(&mut values) {
+                *slot = value;
+            }
         }
-        for block in (1..tree.blocks.len()).rev() {
-            let combined = tree.combined::<C>(block);
-            tree.write(block - 1, combined);
+        for block in (1..self.blocks.len()).rev() {
+            let combined = self.combined::<C>(block);
+            self.write(block - 1, combined);
         }
-        tree
     }
 
     /// The combination of all values.
@@ -95,18 +106,45 @@ impl BlockTree {
         }
     }
 
+    /// The place that is wanted if it is the only one.
+    pub(super) fn only(&self, is_wanted: impl Fn(f64) -> bool) -> Option<usize> {
+        let mut block = 0;
+        loop {
+            let wanted = self.wanted(block, &is_wanted)?;
+            if wanted.count_ones() != 1 {
+                return None;
+            }
+            let slot = block * WIDTH + wanted.trailing_zeros() as usize;
+            if slot >= self.first_leaf {
+                return Some(slot - self.first_leaf);
+            }
+            block = slot + 1;
+        }
+    }
+
     /// The first wanted place below the slots of a block from `from` on.
     fn descend(&self, block: usize, from: usize, is_wanted: impl Fn(f64) -> bool) -> Option<usize> {
         let (mut block, mut from) = (block, from);
         loop {
-            let slots = self.blocks.get(block)?.0;
-            let mut wanted = slots.iter().skip(from);
-            let slot = block * WIDTH + from + wanted.position(|&value| is_wanted(value))?;
+            let wanted = (self.wanted(block, &is_wanted)? >> from) << from;
+            if wanted == 0 {
+                return None;
+            }
+            let slot = block * WIDTH + wanted.trailing_zeros() as usize;
             if slot >= self.first_leaf {
                 return Some(slot - self.first_leaf);
             }
             (block, from) = (slot + 1, 0);
         }
+    }
+
+    /// The wanted slots of a block, a bit for each: without branches, which one could not predict.
+    fn wanted(&self, block: usize, is_wanted: impl Fn(f64) -> bool) -> Option<u32> {
+        let Block(slots) = self.blocks.get(block)?;
+        let bits = slots.iter().enumerate();
+        Some(bits.fold(0, |bits, (slot, &value)| {
+            bits | (u32::from(is_wanted(value)) << slot)
+        }))
     }
 
     fn slot(&self, slot: usize) -> Option<f64> {
@@ -198,6 +236,12 @@ mod tests {
             found = tree.next(index, is_wanted);
         }
         assert_eq!(found, None);
+        assert_eq!(tree.only(is_wanted), None);
+        let mut one = BlockTree::new::<Sum>([], 512);
+        one.set::<Sum>(300, 1.0);
+        assert_eq!(one.only(is_wanted), Some(300));
+        one.set::<Sum>(301, 1.0);
+        assert_eq!(one.only(is_wanted), None);
         assert_eq!(tree.first(|value| value > 99.0), None);
     }
 }

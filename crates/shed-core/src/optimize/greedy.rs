@@ -112,6 +112,18 @@ pub struct Refusal {
     pub reason: RefusalReason,
 }
 
+impl Refusal {
+    pub(super) fn hopeless(job: usize) -> Self {
+        let reason = RefusalReason::Hopeless;
+        Self { job, reason }
+    }
+
+    pub(super) fn no_room(job: usize) -> Self {
+        let reason = RefusalReason::Capacity;
+        Self { job, reason }
+    }
+}
+
 /// The whole distribution.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GreedyOutcome {
@@ -144,31 +156,13 @@ pub fn alloc_task(input: &GreedyInput, mode: GreedyMode) -> GreedyOutcome {
 /// equal demands.
 #[must_use]
 pub fn alloc_task_within(jobs: &[GreedyJob], mut room: Room, mode: GreedyMode) -> GreedyOutcome {
-    let is_guarded = mode != GreedyMode::Paper;
-    let states = jobs.iter().map(|job| JobState::new(job, !is_guarded));
-    let mut states: Vec<JobState> = states.collect();
-    let mut refused = if is_guarded {
-        hopeless_jobs(&states)
-    } else {
-        Vec::new()
+    let (key, is_guarded) = match mode {
+        GreedyMode::Paper => (TaskKey::Pocd, false),
+        GreedyMode::Guarded => (TaskKey::Pocd, true),
+        GreedyMode::MaxMin => (TaskKey::Gain, true),
+        GreedyMode::Marginal => return best_task::alloc(jobs, &mut room),
     };
-    let task_key = match mode {
-        GreedyMode::Paper | GreedyMode::Guarded => Some(TaskKey::Pocd),
-        GreedyMode::MaxMin => Some(TaskKey::Gain),
-        GreedyMode::Marginal => None,
-    };
-    let (all, full) = (&mut states, &mut refused);
-    let steps = match task_key {
-        Some(key) => worst_job::hand_out(all, key, is_guarded, &mut room, full),
-        None => best_task::hand_out(all, &mut room, full),
-    };
-    refused.sort_unstable_by_key(|refusal| refusal.job);
-    GreedyOutcome {
-        omega: steps.len() as i64,
-        jobs: states.iter().map(JobState::outcome).collect(),
-        steps,
-        refused,
-    }
+    worst_job::alloc(jobs, key, is_guarded, &mut room)
 }
 
 /// What each of `steps` adds, given that those before it are taken: what a choice is explained
@@ -187,10 +181,7 @@ pub fn gains(jobs: &[GreedyJob], steps: &[GreedyStep]) -> Vec<StepGain> {
 pub(super) fn hopeless_jobs(states: &[JobState]) -> Vec<Refusal> {
     let jobs = states.iter().enumerate();
     jobs.filter(|(_, state)| state.is_hopeless)
-        .map(|(job, _)| Refusal {
-            job,
-            reason: RefusalReason::Hopeless,
-        })
+        .map(|(job, _)| Refusal::hopeless(job))
         .collect()
 }
 

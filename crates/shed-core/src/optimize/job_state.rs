@@ -5,8 +5,8 @@ use crate::estimate::pocd::{TaskMiss, probability};
 use crate::optimize::greedy::{GreedyJob, GreedyTask, JobOutcome, StepGain};
 use crate::optimize::ln_sum::LnSum;
 
-/// A job with the clones that it was granted so far.
-#[derive(Debug, Clone)]
+/// A job with the clones that it was granted so far; by default, one without tasks.
+#[derive(Debug, Clone, Default)]
 pub(super) struct JobState {
     tasks: Vec<TaskState>,
     /// ln PoCD of every task, then of the rest.
@@ -18,6 +18,14 @@ pub(super) struct JobState {
     pub(super) rescues_needed: i64,
     /// Whether a task is impossible and stays so.
     pub(super) is_hopeless: bool,
+}
+
+/// What a job was granted before, per task; nothing where it ends.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Granted<'a> {
+    pub(super) clones: &'a [u32],
+    /// With them, so that they need not be worked out again.
+    pub(super) ln_pocds: &'a [f64],
 }
 
 /// A task in 24 bytes: with 32 as the two structs in it would have, fewer fit the caches.
@@ -33,34 +41,47 @@ struct TaskState {
 impl JobState {
     /// `useless_too` also lets tasks have clones that can't help, as the papers' algorithm does.
     pub(super) fn new(job: &GreedyJob, useless_too: bool) -> Self {
-        let tasks: Vec<TaskState> = job
-            .tasks
-            .iter()
-            .map(|task| TaskState::new(task, job.max_clones, useless_too))
-            .collect();
+        let mut state = Self::default();
+        state.load(job, useless_too, Granted::default());
+        state
+    }
+
+    /// Becomes that of a job with clones granted, in the memory of what it was before.
+    pub(super) fn load(&mut self, job: &GreedyJob, useless_too: bool, granted: Granted<'_>) {
+        let tasks = job.tasks.iter();
+        let tasks = tasks.map(|task| TaskState::new(task, job.max_clones, useless_too));
+        self.tasks.clear();
+        self.tasks.extend(tasks);
+        for (task, &clones) in self.tasks.iter_mut().zip(granted.clones) {
+            task.clones = clones;
+            task.clones_left -= clones;
+        }
         let rest = if job.ln_pocd_rest.is_nan() {
             f64::NEG_INFINITY
         } else {
             job.ln_pocd_rest
         };
-        let (mut rescues_needed, mut is_hopeless) = (0, is_impossible(rest));
-        let terms = tasks.iter().map(|task| {
-            let ln_pocd = task.miss().ln_pocd();
+        let known = granted.ln_pocds.iter().copied();
+        let unknown = self.tasks.iter().skip(granted.ln_pocds.len());
+        let terms = known.chain(unknown.map(|task| task.miss().ln_pocd()));
+        self.ln_pocds
+            .refill(terms.chain([rest]), job.tasks.len() + 1);
+        self.ln_pocd_before = self.ln_pocds.total();
+        self.open = self.tasks.iter().filter(|t| t.clones_left > 0).count();
+        self.rescues_needed = 0;
+        self.is_hopeless = is_impossible(rest);
+        if is_impossible(self.ln_pocd_before) {
+            self.count_rescues();
+        }
+    }
+
+    fn count_rescues(&mut self) {
+        for (task, ln_pocd) in self.tasks.iter().zip(self.ln_pocds.terms()) {
             if is_impossible(ln_pocd) {
                 let rescuable = task.clones_left > 0 && task.miss().clone_can_help();
-                rescues_needed += i64::from(rescuable);
-                is_hopeless |= !rescuable;
+                self.rescues_needed += i64::from(rescuable);
+                self.is_hopeless |= !rescuable;
             }
-            ln_pocd
-        });
-        let ln_pocds = LnSum::new(terms.chain([rest]), tasks.len() + 1);
-        Self {
-            open: tasks.iter().filter(|task| task.clones_left > 0).count(),
-            ln_pocd_before: ln_pocds.total(),
-            tasks,
-            ln_pocds,
-            rescues_needed,
-            is_hopeless,
         }
     }
 
@@ -85,6 +106,10 @@ impl JobState {
 
     pub(super) fn task_ln_pocd(&self, task: usize) -> f64 {
         self.ln_pocds.term(task)
+    }
+
+    pub(super) fn task_ln_pocds(&self) -> impl Iterator<Item = f64> + '_ {
+        self.ln_pocds.terms().take(self.tasks.len())
     }
 
     /// What one more clone of the task adds to ln PoCD; +∞ when it makes an impossible task
@@ -172,7 +197,8 @@ impl TaskState {
             clones: 0,
             clones_left: 0,
         };
-        if task.may_receive_clones && (useless_too || state.miss().clone_can_help()) {
+        let may_receive = task.may_receive_clones & (useless_too | state.miss().clone_can_help());
+        if may_receive {
             state.clones_left = max_clones.saturating_sub(task.clones_alive);
         }
         state

@@ -22,9 +22,25 @@ impl TaskKey {
         }
     }
 
+    /// Whether it takes more than a look to know it.
+    pub(super) fn is_costly(self) -> bool {
+        match self {
+            TaskKey::Pocd => false,
+            TaskKey::Gain => true,
+        }
+    }
+
+    /// The keys of all tasks.
+    pub(super) fn all(self, state: &JobState) -> impl Iterator<Item = f64> + '_ {
+        let tasks = state.task_ln_pocds().zip(0..);
+        tasks.map(move |(ln_pocd, task)| match self {
+            TaskKey::Pocd if state.may_receive(task) => ln_pocd,
+            _ => self.of(state, task),
+        })
+    }
+
     pub(super) fn rank(self, state: &JobState) -> Tournament {
-        let keys = (0..state.tasks()).map(|task| self.of(state, task));
-        Tournament::new(keys, state.tasks())
+        Tournament::new(self.all(state), state.tasks())
     }
 }
 

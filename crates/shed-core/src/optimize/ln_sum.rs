@@ -5,7 +5,7 @@ use crate::optimize::block_tree::{BlockTree, Combine};
 /// The sum of a fixed number of terms in `[-∞, 0]`, kept as a tree of partial sums: a change
 /// costs O(log n), nothing is ever subtracted (so −∞ can leave again), and the result depends
 /// only on the terms and not on the order in which they changed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct LnSum {
     terms: BlockTree,
     /// Kept, as it is asked for often.
@@ -23,10 +23,10 @@ impl Combine for Sum {
 }
 
 impl LnSum {
-    pub(super) fn new(terms: impl IntoIterator<Item = f64>, count: usize) -> Self {
-        let terms = BlockTree::new::<Sum>(terms, count);
-        let total = terms.total::<Sum>();
-        Self { terms, total }
+    /// Becomes the sum of these terms, in the memory of what it was before.
+    pub(super) fn refill(&mut self, terms: impl IntoIterator<Item = f64>, count: usize) {
+        self.terms.refill::<Sum>(terms, count);
+        self.total = self.terms.total::<Sum>();
     }
 
     pub(super) fn total(&self) -> f64 {
@@ -35,6 +35,11 @@ impl LnSum {
 
     pub(super) fn term(&self, index: usize) -> f64 {
         self.terms.value::<Sum>(index)
+    }
+
+    /// All terms, as far as there are places.
+    pub(super) fn terms(&self) -> impl Iterator<Item = f64> + '_ {
+        self.terms.values()
     }
 
     pub(super) fn set(&mut self, index: usize, term: f64) {
@@ -47,14 +52,29 @@ impl LnSum {
 mod tests {
     use super::*;
 
+    fn of<const N: usize>(terms: [f64; N]) -> LnSum {
+        let mut sum = LnSum::default();
+        sum.refill(terms, N);
+        sum
+    }
+
     #[test]
     fn no_terms_sum_to_zero() {
-        assert_eq!(LnSum::new([], 0).total(), 0.0);
+        assert_eq!(LnSum::default().total(), 0.0);
+        assert_eq!(of([]).total(), 0.0);
+    }
+
+    #[test]
+    fn a_refilled_sum_keeps_no_old_term() {
+        let mut sum = of([-1.0; 99]);
+        sum.refill([-2.0, -4.0], 2);
+        assert_eq!((sum.total(), sum.term(1), sum.term(2)), (-6.0, -4.0, 0.0));
+        assert_eq!(sum.terms().take(2).collect::<Vec<_>>(), [-2.0, -4.0]);
     }
 
     #[test]
     fn every_term_counts_once_and_can_be_read() {
-        let mut sum = LnSum::new([-1.0, -2.0, -4.0, -8.0, -16.0], 5);
+        let mut sum = of([-1.0, -2.0, -4.0, -8.0, -16.0]);
         assert_eq!(sum.total(), -31.0);
         assert_eq!(sum.term(3), -8.0);
         sum.set(4, -0.5);
@@ -64,7 +84,7 @@ mod tests {
 
     #[test]
     fn an_impossible_term_can_become_possible() {
-        let mut sum = LnSum::new([-1.0, f64::NEG_INFINITY, -4.0], 3);
+        let mut sum = of([-1.0, f64::NEG_INFINITY, -4.0]);
         assert_eq!(sum.total(), f64::NEG_INFINITY);
         sum.set(1, -2.0);
         assert_eq!(sum.total(), -7.0);

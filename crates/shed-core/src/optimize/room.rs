@@ -52,8 +52,10 @@ impl Room {
         };
         let amounts = self.free.iter().zip(demand);
         let times = amounts.filter(|&(_, &amount)| amount > 0);
+        // A division takes longer than all the rest, and slots need none.
+        let fitting = |free: i64, amount| if amount == 1 { free } else { free / amount };
         times
-            .map(|(&free, &amount)| free.max(0) / amount)
+            .map(|(&free, &amount)| fitting(free.max(0), amount))
             .min()
             .unwrap_or(i64::MAX)
     }

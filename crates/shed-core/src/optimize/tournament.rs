@@ -36,6 +36,11 @@ impl Tournament {
         Self { keys }
     }
 
+    /// As [`Tournament::new`], in the memory of what it held before.
+    pub(super) fn refill(&mut self, keys: impl IntoIterator<Item = f64>, places: usize) {
+        self.keys.refill::<Lowest>(keys, places);
+    }
+
     /// Gives the candidate at `index` this key; [`ABSENT`] takes it out.
     pub(super) fn set(&mut self, index: usize, key: f64) {
         self.keys.set::<Lowest>(index, key);
@@ -69,6 +74,11 @@ impl Tournament {
         let lowest = self.lowest();
         if lowest >= ABSENT {
             return None;
+        }
+        // As a rule nothing else is anywhere near.
+        let wide = lowest + 2.0 * TIE * lowest.abs();
+        if let Some(only) = self.keys.only(|key| key <= wide) {
+            return Some(only);
         }
         let mut bound = lowest;
         let mut winner = self.first_within_tie(bound)?;

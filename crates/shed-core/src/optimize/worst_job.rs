@@ -1,139 +1,258 @@
 //! Clones go to the job with the lowest PoCD, and in it to the task that its own key puts first.
 
-use crate::optimize::greedy::{GreedyStep, Refusal, RefusalReason};
-use crate::optimize::job_state::JobState;
+use crate::optimize::greedy::{GreedyJob, GreedyOutcome, GreedyStep, JobOutcome, Refusal};
+use crate::optimize::job_state::{Granted, JobState, is_impossible};
 use crate::optimize::keys::{TaskKey, job_key};
 use crate::optimize::room::Room;
 use crate::optimize::tournament::{ABSENT, Tournament};
 
-/// So many clones of a job are worked out together. In which order a job's tasks are served does
-/// not depend on other jobs, and turns change from job to job with every clone: to fetch a job
-/// from memory for each one would take longer than the work itself.
-const AHEAD: usize = 8;
+/// So many clones of a job are worked out together at least.
+const AHEAD_MIN: usize = 8;
+
+/// And one for so many tasks, which have to be looked at for it.
+const TASKS_PER_AHEAD: usize = 16;
 
 /// Hands out clones while anything fits. `guarded` leaves out hopeless jobs and those that the
 /// room can't make possible.
-pub(super) fn hand_out(
-    states: &mut [JobState],
+///
+/// In which order the tasks of a job are served does not depend on other jobs, and turns go from
+/// job to job with every clone. So a job is worked on at a [`Desk`], several clones at a time, and
+/// what has to be kept in between is little: to fetch a whole job from memory for each clone would
+/// take longer than the work itself.
+pub(super) fn alloc(
+    jobs: &[GreedyJob],
     key: TaskKey,
     guarded: bool,
     room: &mut Room,
-    refused: &mut Vec<Refusal>,
-) -> Vec<GreedyStep> {
-    let keys = states
-        .iter()
-        .map(|state| match guarded && state.is_hopeless {
-            true => ABSENT,
-            false => job_key(state),
-        });
-    let mut waiting = Tournament::new(keys, states.len());
-    let mut lanes: Vec<Lane> = states
-        .iter_mut()
-        .map(|state| Lane::new(state, key))
-        .collect();
+) -> GreedyOutcome {
+    let mut desk = Desk::new(key, !guarded);
+    let opened = (0..).zip(jobs).map(|(at, job)| {
+        // Most jobs get half of an equal share.
+        desk.open(job, share(room.times(at), jobs.len()) / 2)
+    });
+    let (mut files, mut queues): (Vec<File>, Vec<Queue>) = opened.unzip();
+    let keys = files.iter().map(|file| file.key);
+    let mut waiting = Tournament::new(keys, jobs.len());
+    let mut in_turn = waiting.indexes().count();
+    let lost = (0..).zip(&files).filter(|(_, file)| file.is_lost);
+    let mut refused: Vec<Refusal> = lost.map(|(job, _)| Refusal::hopeless(job)).collect();
     let mut steps = Vec::new();
-    let mut refuse = |job| {
-        let reason = RefusalReason::Capacity;
-        refused.push(Refusal { job, reason });
-    };
-    while !room.is_exhausted() {
-        let Some(job) = waiting.best() else {
+    while let Some(job) = waiting.best() {
+        let (Some(file), Some(queue)) = (files.get_mut(job), queues.get_mut(job)) else {
             break;
         };
-        let Some(lane) = lanes.get_mut(job) else {
-            break;
-        };
+        let fits = room.times(job);
         // Without room to rescue it its PoCD would stay 0: the clones would be wasted.
-        let least = if guarded {
-            lane.state.rescues_needed
-        } else {
-            1
-        };
-        if room.times(job) < least.max(1) {
+        let least = if guarded { queue.rescues_needed } else { 1 };
+        if fits < least.max(1) {
+            if room.is_exhausted() {
+                break;
+            }
             waiting.remove(job);
-            refuse(job);
+            in_turn -= 1;
+            refused.push(Refusal::no_room(job));
             continue;
         }
-        let Some(clone) = lane.take() else {
+        if queue.is_used_up() {
+            desk.continue_with(file, queue, fits, in_turn);
+        }
+        let Some(clone) = queue.take() else {
             break;
         };
-        steps.push(GreedyStep {
-            job,
-            task: clone.task,
-        });
+        let task = clone.task;
+        steps.push(GreedyStep { job, task });
         room.take(job, 1);
         waiting.set(job, clone.key_after);
+        in_turn -= usize::from(clone.key_after >= ABSENT);
     }
-    lanes.iter_mut().for_each(Lane::give_back_rest);
-    waiting.indexes().for_each(refuse);
-    steps
+    refused.extend(waiting.indexes().map(Refusal::no_room));
+    refused.sort_unstable_by_key(|refusal| refusal.job);
+    let outcomes = files.into_iter().zip(&queues);
+    GreedyOutcome {
+        omega: steps.len() as i64,
+        jobs: outcomes.map(|(file, queue)| file.outcome(queue)).collect(),
+        steps,
+        refused,
+    }
 }
 
-/// A job's clones in its own order.
-struct Lane<'a> {
-    /// The clones that were worked out last; the first `taken` are handed out, those from
-    /// `filled` on are none.
-    ahead: [Served; AHEAD],
-    filled: usize,
+/// The part of a room that a job gets where all get the same.
+fn share(fits: i64, jobs: usize) -> usize {
+    usize::try_from(fits).unwrap_or(0) / jobs.max(1)
+}
+
+/// The clones of a job that were worked out last.
+#[derive(Default)]
+struct Queue {
+    ahead: Vec<Served>,
+    /// So many of them are handed out.
     taken: usize,
     /// With all of them.
-    state: &'a mut JobState,
-    /// Its tasks ranked, from its first turn on: most jobs have none when room is short.
-    tasks: Option<Tournament>,
-    key: TaskKey,
+    rescues_needed: i64,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Served {
     task: usize,
     /// The job's key with it.
     key_after: f64,
 }
 
-impl<'a> Lane<'a> {
-    fn new(state: &'a mut JobState, key: TaskKey) -> Self {
-        Self {
-            ahead: [Served::default(); AHEAD],
-            filled: 0,
-            taken: 0,
-            state,
-            tasks: None,
-            key,
-        }
+impl Queue {
+    fn is_used_up(&self) -> bool {
+        self.taken == self.ahead.len()
     }
 
-    /// The next clone; none when no task may get more.
     fn take(&mut self) -> Option<Served> {
-        if self.taken == self.filled {
-            self.work_ahead();
-        }
-        let clone = self.ahead.get(..self.filled)?.get(self.taken).copied()?;
+        let clone = self.ahead.get(self.taken).copied()?;
         self.taken += 1;
         Some(clone)
     }
+}
 
-    /// A job that is still impossible is worked out one by one, as it may be refused.
-    fn work_ahead(&mut self) {
-        let Self { state, key, .. } = self;
-        let tasks = self.tasks.get_or_insert_with(|| key.rank(state));
-        let wanted = if state.rescues_needed > 0 { 1 } else { AHEAD };
-        (self.filled, self.taken) = (0, 0);
-        for slot in self.ahead.iter_mut().take(wanted) {
+/// What is kept of a job while it is not at the desk.
+struct File<'a> {
+    job: &'a GreedyJob,
+    /// Per task, with all clones that were worked out; `keys` only if they take long to work out.
+    clones: Vec<u32>,
+    ln_pocds: Vec<f64>,
+    keys: Vec<f64>,
+    /// The job's ln PoCD without any clone, without those of the queue, and with all.
+    ln_pocd_before: f64,
+    ln_pocd_behind: f64,
+    ln_pocd: f64,
+    /// The job's key without any clone.
+    key: f64,
+    /// Whether it gets none, as it is hopeless.
+    is_lost: bool,
+}
+
+impl File<'_> {
+    /// Takes note of the clone that a task was given last.
+    fn note(&mut self, task: usize, state: &JobState, key: f64) {
+        if let Some(clones) = self.clones.get_mut(task) {
+            *clones += 1;
+        }
+        if let Some(ln_pocd) = self.ln_pocds.get_mut(task) {
+            *ln_pocd = state.task_ln_pocd(task);
+        }
+        if let Some(held) = self.keys.get_mut(task) {
+            *held = key;
+        }
+    }
+
+    /// Without the clones that were worked out in vain.
+    fn outcome(mut self, queue: &Queue) -> JobOutcome {
+        let (taken, rest) = queue.ahead.split_at(queue.taken.min(queue.ahead.len()));
+        for clone in rest {
+            if let Some(clones) = self.clones.get_mut(clone.task) {
+                *clones -= 1;
+            }
+        }
+        let ln_pocd_after = match (taken.last(), rest.is_empty()) {
+            (_, true) => self.ln_pocd,
+            // A job that gets more has its ln PoCD as key.
+            (Some(last), false) => last.key_after,
+            (None, false) => self.ln_pocd_behind,
+        };
+        JobOutcome {
+            clones: self.clones,
+            ln_pocd_before: self.ln_pocd_before,
+            ln_pocd_after,
+        }
+    }
+}
+
+/// Where one job at a time is worked on, always in the same memory.
+struct Desk {
+    state: JobState,
+    /// Its tasks ranked.
+    tasks: Tournament,
+    key: TaskKey,
+    useless_too: bool,
+}
+
+impl Desk {
+    fn new(key: TaskKey, useless_too: bool) -> Self {
+        Self {
+            state: JobState::default(),
+            tasks: Tournament::new([], 0),
+            key,
+            useless_too,
+        }
+    }
+
+    /// A job's file, and its first clones if `ahead` are worth it.
+    fn open<'a>(&mut self, job: &'a GreedyJob, ahead: usize) -> (File<'a>, Queue) {
+        let state = &mut self.state;
+        state.load(job, self.useless_too, Granted::default());
+        let ln_pocd = state.ln_pocd();
+        let is_lost = state.is_hopeless && !self.useless_too;
+        let mut file = File {
+            job,
+            clones: vec![0; job.tasks.len()],
+            ln_pocds: state.task_ln_pocds().collect(),
+            keys: Vec::new(),
+            ln_pocd_before: ln_pocd,
+            ln_pocd_behind: ln_pocd,
+            ln_pocd,
+            key: if is_lost { ABSENT } else { job_key(state) },
+            is_lost,
+        };
+        let mut queue = Queue {
+            rescues_needed: state.rescues_needed,
+            ..Queue::default()
+        };
+        // One that is impossible may be refused.
+        if ahead >= AHEAD_MIN && !is_impossible(ln_pocd) {
+            self.work_ahead(&mut file, &mut queue, ahead.min(job.tasks.len()));
+        }
+        (file, queue)
+    }
+
+    /// Works out the job's next clones: about what it will get when `in_turn` jobs compete for the
+    /// room, in which `fits` of its clones find place. It does not matter that the job may be
+    /// impossible before some of them: it has its turn until it is possible.
+    fn continue_with(&mut self, file: &mut File<'_>, queue: &mut Queue, fits: i64, in_turn: usize) {
+        let granted = Granted {
+            clones: &file.clones,
+            ln_pocds: &file.ln_pocds,
+        };
+        self.state.load(file.job, self.useless_too, granted);
+        let tasks = file.job.tasks.len();
+        let ahead = share(fits, in_turn).min(tasks);
+        let ahead = ahead.max(AHEAD_MIN).max(tasks / TASKS_PER_AHEAD);
+        self.work_ahead(file, queue, ahead.min(share(fits, 1)));
+    }
+
+    /// Works out clones of the job that is loaded.
+    fn work_ahead(&mut self, file: &mut File<'_>, queue: &mut Queue, clones: usize) {
+        let Self {
+            state, tasks, key, ..
+        } = self;
+        if key.is_costly() {
+            if file.keys.is_empty() {
+                file.keys.extend(key.all(state));
+            }
+            tasks.refill(file.keys.iter().copied(), state.tasks());
+        } else {
+            tasks.refill(key.all(state), state.tasks());
+        }
+        file.ln_pocd_behind = file.ln_pocd;
+        queue.ahead.clear();
+        queue.taken = 0;
+        for _ in 0..clones {
             let Some(task) = tasks.best() else {
                 break;
             };
             state.give(task);
-            tasks.set(task, key.of(state, task));
-            *slot = Served {
-                task,
-                key_after: job_key(state),
-            };
-            self.filled += 1;
+            let key = key.of(state, task);
+            tasks.set(task, key);
+            file.note(task, state, key);
+            let key_after = job_key(state);
+            queue.ahead.push(Served { task, key_after });
         }
-    }
-
-    fn give_back_rest(&mut self) {
-        let rest = self.ahead.iter().take(self.filled).skip(self.taken);
-        rest.for_each(|clone| self.state.revoke(clone.task));
+        file.ln_pocd = state.ln_pocd();
+        queue.rescues_needed = state.rescues_needed;
     }
 }
