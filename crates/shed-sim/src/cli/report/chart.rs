@@ -11,6 +11,7 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use super::names::NAME_MAX;
 use crate::cli::CliError;
 
 /// Where figures are drawn.
@@ -353,7 +354,7 @@ fn name_ends(
         let lead = vec![(end_x + px(6.0), *end_y), (x - px(10.0), y)];
         line(area, lead, GREY, 0.5)?;
         marker(area, (x - px(5.0), y), one.rank)?;
-        text_right(area, (x + px(4.0), y), &shortened(&one.name, 25))?;
+        text_right(area, (x + px(4.0), y), &shortened(&one.name, NAME_MAX))?;
     }
     Ok(())
 }
@@ -454,7 +455,7 @@ impl Rows {
     /// Writes a row's name.
     pub(super) fn name(&self, area: &Area<'_>, row: usize, name: &str) -> Result<(), ChartError> {
         let at = (self.across.0 - px(8.0), self.y(row));
-        text_left(area, at, &shortened(name, 29))
+        text_left(area, at, name)
     }
 }
 

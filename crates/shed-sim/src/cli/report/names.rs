@@ -2,6 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Longer names don't fit beside a figure; then policies of one kind are numbered, and the report's
+/// last table says which is which.
+pub(super) const NAME_MAX: usize = 26;
+
 /// A policy with all its parameters, and the order of first attempts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PolicyKey {
@@ -26,9 +30,14 @@ impl Names {
                 !namesakes.iter().all(everywhere)
             };
             let telling: Vec<&str> = own.iter().copied().filter(|p| differs(p)).collect();
-            let mut name = base.to_owned();
-            if !telling.is_empty() {
-                name.push_str(&format!(" {}", telling.join(" ")));
+            let mut name = match telling.is_empty() {
+                true => base.to_owned(),
+                false => format!("{base} {}", telling.join(" ")),
+            };
+            if name.chars().count() > NAME_MAX {
+                let before = policies.iter().take_while(|other| *other != key);
+                let before = before.filter(|other| parts(&other.policy).0 == base);
+                name = format!("{base} #{}", before.count() + 1);
             }
             if orders.len() > 1 {
                 name.push_str(&format!(" ({})", key.order));
@@ -88,6 +97,13 @@ mod tests {
         let names = Names::of(&policies);
         let short: Vec<&str> = names.all().map(|(_, name)| name).collect();
         assert_eq!(short, ["hadoop-ns", "shed-plus xi=0.1", "shed-plus xi=0.2"]);
+        let policies = BTreeSet::from([
+            key("late{a=1,b=2,interval=3,share=4}", "lst"),
+            key("late{a=9,b=8,interval=7,share=6}", "lst"),
+        ]);
+        let names = Names::of(&policies);
+        let short: Vec<&str> = names.all().map(|(_, name)| name).collect();
+        assert_eq!(short, ["late #1", "late #2"]);
         let policies = BTreeSet::from([key("a{x=1}", "lst"), key("a{x=1}", "edf")]);
         let names = Names::of(&policies);
         assert_eq!(names.name(&key("a{x=1}", "edf")), "a (edf)");

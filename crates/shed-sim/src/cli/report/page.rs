@@ -321,7 +321,11 @@ fn flowtimes(report: &Report<'_>) -> Result<String, CliError> {
             0 => String::new(),
             open => format!(", {open} of them never completed"),
         };
-        let caption = format!("{}: {jobs} jobs{open}.", spelled_setting(setting));
+        let caption = format!(
+            "{}: {}{open}.",
+            spelled_setting(setting),
+            counted(jobs, "job", "jobs")
+        );
         text.push_str(&figure(&svg.unwrap_or_default(), &caption));
     }
     text.push_str("</section>\n");

@@ -4,7 +4,7 @@ use plotters::prelude::{Color, Rectangle};
 
 use crate::cli::CliError;
 use crate::cli::report::chart::{self, Area, Axis, ChartError, Rows};
-use crate::cli::report::names::Names;
+use crate::cli::report::names::{NAME_MAX, Names};
 use crate::cli::report::results::{Estimate, Point, Workload};
 
 /// More bars are not legible in one figure; then only the largest load is shown.
@@ -37,7 +37,10 @@ pub(in crate::cli::report) fn cost(workload: &Workload, names: &Names) -> Result
             bar(area, &rows, row, (all, wasted), names.rank(&point.policy))?;
             let load = point.load.0.map(|load| format!(" @ {load}"));
             let load = load.unwrap_or_default();
-            let name = chart::shortened(names.name(&point.policy), 29 - load.chars().count());
+            let name = chart::shortened(
+                names.name(&point.policy),
+                NAME_MAX.saturating_sub(load.chars().count()),
+            );
             rows.name(area, row, &format!("{name}{load}"))?;
         }
         Ok(())

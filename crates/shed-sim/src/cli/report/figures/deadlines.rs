@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::cli::CliError;
 use crate::cli::report::chart::{self, Axis, Series};
-use crate::cli::report::names::{Names, PolicyKey};
+use crate::cli::report::names::{NAME_MAX, Names, PolicyKey};
 use crate::cli::report::results::{Point, Workload};
 
 const PERCENT: f64 = 100.0;
@@ -116,7 +116,8 @@ fn by_policy(points: &[&Point], load: &str, names: &Names) -> Result<String, Cli
                 right = rows.x(high);
             }
             chart::marker(area, (rows.x(middle), y), rank)?;
-            rows.name(area, row, names.name(&point.policy))?;
+            let name = chart::shortened(names.name(&point.policy), NAME_MAX);
+            rows.name(area, row, &name)?;
             let at = (right + chart::px(10.0), y);
             chart::text_right(area, at, &format!("{middle:.1} %"))?;
         }
