@@ -3,6 +3,7 @@
 //! what a kill frees is there in a later pass, when the attempt is gone.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::resources::Resources;
@@ -12,24 +13,35 @@ use crate::snapshot::{AttemptKind, AttemptSnapshot, JobPhase, JobSnapshot, NodeI
 /// being what the nodes have that some active job may use.
 #[must_use]
 pub fn usable(snapshot: &Snapshot, capacity_share: f64) -> Resources {
-    let active = snapshot
-        .jobs
-        .iter()
-        .filter(|job| job.phase == JobPhase::Active);
-    let eligible: BTreeSet<NodeIndex> = active
-        .flat_map(|job| job.eligible_nodes.iter().copied())
-        .collect();
     let mut all = Resources::default();
     let mut left_by_others = Resources::default();
-    for node in eligible
-        .iter()
-        .filter_map(|node| snapshot.nodes.get(node.0))
-    {
+    let eligible = eligible(snapshot);
+    for (node, _) in snapshot.nodes.iter().zip(eligible).filter(|pair| pair.1) {
         all.add(&node.allocatable);
         left_by_others.add(&node.allocatable);
         left_by_others.subtract(&node.used_by_others);
     }
     all.scaled(capacity_share).min(&left_by_others)
+}
+
+/// Whether some active job may use each node.
+fn eligible(snapshot: &Snapshot) -> Vec<bool> {
+    let mut eligible = vec![false; snapshot.nodes.len()];
+    let jobs = snapshot.jobs.iter();
+    let mut last: Option<&Arc<[NodeIndex]>> = None;
+    for job in jobs.filter(|job| job.phase == JobPhase::Active) {
+        // Jobs without wishes share one list.
+        if last.is_some_and(|last| Arc::ptr_eq(last, &job.eligible_nodes)) {
+            continue;
+        }
+        last = Some(&job.eligible_nodes);
+        for node in job.eligible_nodes.iter() {
+            if let Some(flag) = eligible.get_mut(node.0) {
+                *flag = true;
+            }
+        }
+    }
+    eligible
 }
 
 /// What non-terminal attempts hold, those that are being killed included.
@@ -39,19 +51,9 @@ pub fn used(snapshot: &Snapshot) -> Resources {
     for job in &snapshot.jobs {
         let attempts = job.tasks.iter().flat_map(|task| &task.attempts);
         let holding = attempts.filter(|attempt| attempt.holds_capacity()).count();
-        used.add(&times(&job.demand, holding));
+        used.add_times(&job.demand, holding);
     }
     used
-}
-
-/// The demand of that many attempts.
-pub(crate) fn times(demand: &Resources, count: usize) -> Resources {
-    let count = i64::try_from(count).unwrap_or(i64::MAX);
-    let pairs: Vec<(&str, i64)> = demand
-        .iter()
-        .map(|(name, amount)| (name, amount.saturating_mul(count)))
-        .collect();
-    Resources::from_pairs(pairs)
 }
 
 /// The resources that some job asks for, in the order of [`Amounts`].

@@ -47,6 +47,20 @@ impl Resources {
         }
     }
 
+    /// Adds `count` times `other`.
+    pub fn add_times(&mut self, other: &Resources, count: usize) {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        for (name, &amount) in &other.0 {
+            let more = amount.saturating_mul(count);
+            match self.0.get_mut(name) {
+                Some(mine) => *mine = mine.saturating_add(more),
+                None => {
+                    self.0.insert(Arc::clone(name), more);
+                }
+            }
+        }
+    }
+
     /// Takes `other` away; amounts may become negative (a node that vanished).
     pub fn subtract(&mut self, other: &Resources) {
         for (name, &amount) in &other.0 {

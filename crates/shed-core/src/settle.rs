@@ -27,16 +27,28 @@ const STAMP: Span = Span::from_seconds(1);
 #[must_use]
 pub fn settle(now: Instant, job: &JobSnapshot) -> Vec<Action> {
     let mut actions = Vec::new();
-    let verdicts: Vec<Verdict> = job
-        .tasks
-        .iter()
-        .map(|task| settle_task(job, task, &mut actions))
-        .collect();
-    let ending = end_of_job(job, &verdicts, &mut actions);
-    for (task, verdict) in job.tasks.iter().zip(&verdicts) {
-        kill_in_task(now, job, task, verdict, ending, &mut actions);
-    }
+    settle_tasks(now, job, job.tasks.iter(), &mut actions);
     actions
+}
+
+/// The same for an active job of which only these tasks have facts that were not settled yet,
+/// ascending: the verdict on a task depends on that task and on the job's counts alone, so that
+/// the other tasks need not be read. Whoever carries out an [`Action::End`] must settle the job
+/// as a whole after it.
+pub fn settle_tasks<'a>(
+    now: Instant,
+    job: &JobSnapshot,
+    tasks: impl Iterator<Item = &'a TaskSnapshot> + Clone,
+    actions: &mut Vec<Action>,
+) {
+    let mut found = Found::default();
+    for task in tasks.clone() {
+        settle_task(job, task, &mut found, actions);
+    }
+    let ending = end_of_job(job, &found, actions);
+    for task in tasks {
+        kill_in_task(now, job, task, ending, actions);
+    }
 }
 
 /// When `settle` must be called again though nothing happens: at the deadline (executors
@@ -69,31 +81,43 @@ pub fn settle_wake(now: Instant, job: &JobSnapshot) -> Option<Instant> {
     deadline.into_iter().chain(stop).chain(stuck).min()
 }
 
-/// What a pass found out about one task.
-struct Verdict {
-    /// Its winner, recorded before or won in this pass.
-    winner: Option<AttemptNumber>,
-    won_now: bool,
-    failed_now: bool,
+/// What a pass found out about its tasks.
+#[derive(Default)]
+struct Found {
+    won: usize,
+    failed: usize,
     /// Attempts whose end is still to come.
     remaining: usize,
 }
 
-fn settle_task(job: &JobSnapshot, task: &TaskSnapshot, actions: &mut Vec<Action>) -> Verdict {
-    let ended_for_good = task.winner.is_some() || job.has_ended(task.index);
-    let won = if ended_for_good {
+/// The task's winner: recorded before, or found now and then with its finish.
+fn winner(
+    job: &JobSnapshot,
+    task: &TaskSnapshot,
+) -> (Option<AttemptNumber>, Option<(AttemptNumber, Instant)>) {
+    let won = if task.winner.is_some() || job.has_ended(task.index) {
         None
     } else {
         first_success(job, task)
     };
+    (task.winner.or(won.map(|(attempt, _)| attempt)), won)
+}
+
+fn settle_task(
+    job: &JobSnapshot,
+    task: &TaskSnapshot,
+    found: &mut Found,
+    actions: &mut Vec<Action>,
+) {
+    let (winner, won) = winner(job, task);
     if let Some((attempt, finished)) = won {
+        found.won += 1;
         actions.push(Action::Win {
             task: task.index,
             attempt,
             finished,
         });
     }
-    let winner = task.winner.or(won.map(|(attempt, _)| attempt));
     let mut failures = task.failures;
     let mut remaining = 0;
     for attempt in task.attempts.iter().filter(|a| Some(a.number) != winner) {
@@ -108,21 +132,17 @@ fn settle_task(job: &JobSnapshot, task: &TaskSnapshot, actions: &mut Vec<Action>
             outcome,
         });
     }
+    found.remaining += remaining;
     // A killed attempt that is still there may yet turn out to have succeeded, so the task's
     // fate waits for it; `decide` launches no retry for such a task meanwhile.
-    let failed_now = !ended_for_good
-        && winner.is_none()
+    if winner.is_none()
         && remaining == 0
         && failures > job.rules.backoff_limit
-        && job.phase == JobPhase::Active;
-    if failed_now {
+        && job.phase == JobPhase::Active
+        && !job.has_ended(task.index)
+    {
+        found.failed += 1;
         actions.push(Action::FailTask { task: task.index });
-    }
-    Verdict {
-        winner,
-        won_now: won.is_some(),
-        failed_now,
-        remaining,
     }
 }
 
@@ -210,12 +230,10 @@ fn is_outlived(task: &TaskSnapshot, attempt: &AttemptSnapshot, failed_at: Instan
 }
 
 /// Pushes the job's `End` or `Finish`; true if its remaining attempts must die.
-fn end_of_job(job: &JobSnapshot, verdicts: &[Verdict], actions: &mut Vec<Action>) -> bool {
-    let won = verdicts.iter().filter(|verdict| verdict.won_now).count();
-    let failed = verdicts.iter().filter(|verdict| verdict.failed_now).count();
+fn end_of_job(job: &JobSnapshot, found: &Found, actions: &mut Vec<Action>) -> bool {
     let total = job.rules.completions as usize;
-    let done = job.done.len() as usize + won;
-    let failed = job.failed.len() as usize + failed;
+    let done = job.done.len() as usize + found.won;
+    let failed = job.failed.len() as usize + found.failed;
     match job.phase {
         JobPhase::Active => {
             let conclusion = if done >= total {
@@ -235,7 +253,7 @@ fn end_of_job(job: &JobSnapshot, verdicts: &[Verdict], actions: &mut Vec<Action>
             } else {
                 recorded
             };
-            if verdicts.iter().all(|verdict| verdict.remaining == 0) {
+            if found.remaining == 0 {
                 actions.push(Action::Finish(conclusion));
             }
             true
@@ -262,12 +280,15 @@ fn kill_in_task(
     now: Instant,
     job: &JobSnapshot,
     task: &TaskSnapshot,
-    verdict: &Verdict,
     ending: bool,
     actions: &mut Vec<Action>,
 ) {
-    for attempt in task.live().filter(|a| Some(a.number) != verdict.winner) {
-        let kind = if verdict.winner.is_some() {
+    if task.live().next().is_none() {
+        return;
+    }
+    let (winner, _) = winner(job, task);
+    for attempt in task.live().filter(|a| Some(a.number) != winner) {
+        let kind = if winner.is_some() {
             KillKind::Settle
         } else if ending {
             KillKind::JobEnd
@@ -282,7 +303,7 @@ fn kill_in_task(
             task: task.index,
             attempt: attempt.number,
             kind,
-            survivor: verdict.winner,
+            survivor: winner,
         }));
     }
 }

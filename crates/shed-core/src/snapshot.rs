@@ -360,6 +360,10 @@ impl JobSnapshot {
     /// The task's entry, if it has attempts or a history.
     #[must_use]
     pub fn task(&self, index: TaskIndex) -> Option<&TaskSnapshot> {
+        // A task that is about to be launched for the first time mostly comes after all others.
+        if self.tasks.last().is_none_or(|last| last.index < index) {
+            return None;
+        }
         let position = self.tasks.binary_search_by_key(&index, |task| task.index);
         position.ok().map(|position| &self.tasks[position])
     }

@@ -2,6 +2,7 @@
 //! each is expected to end and how probable it is that it ends too late. Times are seconds
 //! from now.
 
+use crate::decide::few::Few;
 use crate::decide::learn::Learner;
 use crate::estimate::law::{Evidence, Law};
 use crate::estimate::pareto::LN_CERTAIN;
@@ -185,7 +186,7 @@ impl Baseline {
 pub(crate) struct TaskEstimate<'a> {
     pub(crate) task: &'a TaskSnapshot,
     /// Never empty, ascending by number.
-    pub(crate) attempts: Vec<AttemptEstimate>,
+    pub(crate) attempts: Few<AttemptEstimate>,
     /// What an attempt launched now would begin with.
     pub(crate) resume: Option<&'a ResumePoint>,
 }
@@ -234,6 +235,8 @@ pub(crate) struct JobEstimate<'a> {
     pub(crate) tasks: Vec<TaskEstimate<'a>>,
     /// Mean progress over all tasks, a finished one being 1 (A17).
     pub(crate) progress: f64,
+    /// What [`ended_runs`] says.
+    pub(super) ended: Vec<f64>,
 }
 
 impl<'a> JobEstimate<'a> {
@@ -267,6 +270,7 @@ impl<'a> JobEstimate<'a> {
             mean_run: None,
             tasks,
             progress: (f64::from(job.done.len()) + reported) / total,
+            ended: ended_runs(job),
         }
     }
 
@@ -280,14 +284,15 @@ impl<'a> JobEstimate<'a> {
         ln_ratios: &[f64],
         rate_prior: f64,
     ) {
-        if let Some(median) = self.median_total(job).filter(|_| rate_prior > 0.0) {
+        let weighs = rate_prior > 0.0;
+        if let Some(median) = weighs.then(|| self.median_total()).flatten() {
             let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
             for attempt in attempts {
                 let node = attempt.node.and_then(|node| ln_ratios.get(node.0));
                 attempt.shrink(median, node.copied().unwrap_or(0.0), rate_prior);
             }
         }
-        if let Some(learned) = learner.learn(job, &self.tasks) {
+        if let Some(learned) = learner.learn(job, self) {
             (self.law, self.mean_run) = (Some(learned.law), Some(learned.mean_run));
         }
         let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
@@ -302,16 +307,16 @@ impl<'a> JobEstimate<'a> {
     /// The usual time of a whole task, absent where too few tell. Winners count: the healthy
     /// nodes' attempts end first, and those that are left must not become the measure of
     /// themselves.
-    pub(super) fn median_total(&self, job: &JobSnapshot) -> Option<f64> {
+    pub(super) fn median_total(&self) -> Option<f64> {
         let attempts = self.tasks.iter().flat_map(|task| &task.attempts);
         let mut totals: Vec<f64> = attempts.filter_map(|attempt| attempt.total).collect();
-        totals.extend(ended_runs(job));
+        totals.extend(&self.ended);
         if totals.len() < REPORTS_MIN {
             return None;
         }
-        totals.sort_by(f64::total_cmp);
-        let median = totals.get(totals.len() / 2).copied();
-        median.filter(|median| *median > 0.0)
+        let middle = totals.len() / 2;
+        let (_, median, _) = totals.select_nth_unstable_by(middle, f64::total_cmp);
+        Some(*median).filter(|median| *median > 0.0)
     }
 }
 
@@ -329,7 +334,7 @@ pub(crate) fn resume_point<'a>(
 /// Seconds that ended attempts took for a whole task: recorded winners, and successes that
 /// `settle` has yet to record. Without those a job whose healthy attempts end together would for
 /// an instant be judged by its slow ones alone.
-pub(super) fn ended_runs(job: &JobSnapshot) -> Vec<f64> {
+fn ended_runs(job: &JobSnapshot) -> Vec<f64> {
     let recorded = job.ended_runs.iter().map(|run| run.seconds());
     let attempts = job.tasks.iter().filter(|task| task.winner.is_none());
     let fresh = attempts

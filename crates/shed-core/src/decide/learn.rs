@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::decide::estimates::{TaskEstimate, ended_runs};
+use crate::decide::estimates::JobEstimate;
 use crate::estimate::fit::{LawChoice, fit};
 use crate::estimate::history::{History, JobTimes, shrunk};
 use crate::estimate::law::{AttemptLaw, Law, LawKind};
@@ -54,8 +54,8 @@ impl<'a> Learner<'a> {
     /// by its predicted total, and everything that still runs bears on the shape as censored at
     /// its age (pitfall 4: from ended attempts alone every task looks short). `None` while not one
     /// time was seen or predicted, of the job or of its class.
-    pub(super) fn learn(&self, job: &JobSnapshot, tasks: &[TaskEstimate<'_>]) -> Option<Learned> {
-        let seen = Seen::new(job, tasks);
+    pub(super) fn learn(&self, job: &JobSnapshot, estimate: &JobEstimate<'_>) -> Option<Learned> {
+        let seen = Seen::new(estimate);
         let class = job.class.as_ref();
         let known = seen.knows_least() || self.history.least(class).is_some();
         if !known {
@@ -65,7 +65,7 @@ impl<'a> Learner<'a> {
             smallest_predicted_total: seen.smallest_predicted(),
             ..self.history.shape_prior(class)
         };
-        let pareto = shape::fit(&seen.ended, &seen.ages, &prior);
+        let pareto = shape::fit(seen.ended, &seen.ages, &prior);
         let law = match self.ratio_laws.get(&class) {
             Some(ratio_law) => self.of_any_kind(&seen, ratio_law, pareto),
             None => pareto.into(),
@@ -78,8 +78,8 @@ impl<'a> Learner<'a> {
 
     /// The law of the kind asked for, shrunk toward what is believed of its ratios to the least
     /// time of `pareto`. That one has its own, conjugate shrinkage.
-    fn of_any_kind(&self, seen: &Seen, ratio_law: &Law, pareto: ParetoLaw) -> Law {
-        let sample = Sample::new(&seen.ended, &seen.ages);
+    fn of_any_kind(&self, seen: &Seen<'_>, ratio_law: &Law, pareto: ParetoLaw) -> Law {
+        let sample = Sample::new(seen.ended, &seen.ages);
         let kind = match self.choice {
             LawChoice::Always(kind) => kind,
             LawChoice::Best if sample.ended_count() >= ENDED_TO_CHOOSE => {
@@ -106,17 +106,17 @@ fn usual_time(law: &Law) -> f64 {
 }
 
 /// What the snapshot shows of a job's times, in seconds for a whole task.
-struct Seen {
-    ended: Vec<f64>,
+struct Seen<'a> {
+    ended: &'a [f64],
     ages: Vec<f64>,
     predicted: Vec<f64>,
 }
 
-impl Seen {
-    fn new(job: &JobSnapshot, tasks: &[TaskEstimate<'_>]) -> Self {
-        let attempts = || tasks.iter().flat_map(|task| &task.attempts);
+impl<'a> Seen<'a> {
+    fn new(estimate: &'a JobEstimate<'_>) -> Self {
+        let attempts = || estimate.tasks.iter().flat_map(|task| &task.attempts);
         Self {
-            ended: ended_runs(job),
+            ended: &estimate.ended,
             ages: attempts().map(|attempt| attempt.whole_age()).collect(),
             predicted: attempts().filter_map(|attempt| attempt.total).collect(),
         }
@@ -140,10 +140,10 @@ impl Seen {
 /// What a job teaches its class once it is gone; nothing if it has none.
 pub(super) fn lesson(
     job: &JobSnapshot,
-    tasks: &[TaskEstimate<'_>],
+    estimate: &JobEstimate<'_>,
 ) -> Option<(JobKey, JobClass, JobTimes)> {
     let class = job.class.clone()?;
-    let seen = Seen::new(job, tasks);
-    let times = JobTimes::new(&Sample::new(&seen.ended, &seen.ages));
+    let seen = Seen::new(estimate);
+    let times = JobTimes::new(&Sample::new(seen.ended, &seen.ages));
     Some((job.key.clone(), class, times))
 }

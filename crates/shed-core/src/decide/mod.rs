@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::capacity::{Capacity, NodeQueue, times};
+use crate::capacity::{Capacity, NodeQueue};
 use crate::ids::{AttemptNumber, NodeName, TaskIndex};
 use crate::memory::{JobMemory, Memory, NodeSlowness, SpeculationMemory};
 use crate::plan::{Action, CapacityReport, Kill, Launch, Plan, PlanReport, PlannedAction};
@@ -15,6 +15,7 @@ use crate::time::{Instant, Span};
 mod admission;
 mod estimates;
 mod evict;
+mod few;
 mod job;
 mod learn;
 mod measures;
@@ -102,8 +103,9 @@ impl<'a> Pass<'a> {
         for job in &snapshot.jobs {
             pass.wake_at(job.deadline);
             pass.wake_at(job.launch_not_before);
-            for task in &job.tasks {
-                pass.wake_at(task.retry_not_before);
+            let retries = job.tasks.iter().filter_map(|task| task.retry_not_before);
+            for at in retries {
+                pass.wake_at(Some(at));
             }
         }
         pass
@@ -211,11 +213,11 @@ impl<'a> Pass<'a> {
         let mut remembered = Memory::default();
         remembered.set_slow_nodes(self.slow_seen);
         let lessons = self.jobs.iter();
-        let lessons = lessons.filter_map(|state| lesson(state.job, &state.estimate.tasks));
+        let lessons = lessons.filter_map(|state| lesson(state.job, &state.estimate));
         remembered.set_history(self.memory.history().after(self.snapshot.now, lessons));
         let mut jobs = Vec::with_capacity(self.jobs.len());
         for state in self.jobs {
-            used_after.add(&times(&state.job.demand, state.launched));
+            used_after.add_times(&state.job.demand, state.launched);
             let last_optimized = if state.has_run() {
                 Some(state.waits_since.unwrap_or(self.snapshot.now))
             } else {

@@ -128,15 +128,18 @@ fn evidence(nodes: usize, jobs: &[JobState<'_>]) -> Vec<Evidence> {
     let mut all = vec![Evidence::default(); nodes];
     for state in jobs {
         let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
-        let reporting: Vec<_> = attempts
-            .filter_map(|a| a.total.map(|total| (total, a.own_progress(), a.node)))
-            .collect();
-        let Some(median) = state.estimate.median_total(state.job) else {
+        let mut placed = attempts
+            .filter_map(|a| Some((a.total?, a.own_progress(), a.node?)))
+            .peekable();
+        if placed.peek().is_none() {
+            continue;
+        }
+        let Some(median) = state.estimate.median_total() else {
             continue;
         };
-        for (total, progress, node) in reporting {
+        for (total, progress, node) in placed {
             let weight = (progress / WITNESS).min(1.0);
-            if let Some(evidence) = node.and_then(|node| all.get_mut(node.0)) {
+            if let Some(evidence) = all.get_mut(node.0) {
                 let ln_ratio = libm::log(total / median).clamp(-LN_RATIO_MAX, LN_RATIO_MAX);
                 evidence.sum += weight * ln_ratio;
                 evidence.weight += weight;

@@ -67,11 +67,12 @@ pub fn fit(ended: &[f64], running_ages: &[f64], prior: &ShapePrior) -> ParetoLaw
     } else {
         count
     };
+    let ln_t_min = libm::log(t_min);
     let excess: f64 = ended
         .iter()
         .chain(running_ages)
         .filter(|time| usable(time))
-        .map(|time| (libm::log(*time) - libm::log(t_min)).max(0.0))
+        .map(|time| (libm::log(*time) - ln_t_min).max(0.0))
         .sum();
 
     let rate = excess + prior.pseudo_count / prior.beta;

@@ -143,7 +143,7 @@ impl Mantri {
         task: &TaskEstimate<'_>,
     ) -> Option<(TaskIndex, AttemptNumber)> {
         let index = task.task.index;
-        let [attempt] = task.attempts.as_slice() else {
+        let [attempt] = &*task.attempts else {
             return None;
         };
         let before = state.remembered.restarts.get(&index).copied().unwrap_or(0);
