@@ -78,7 +78,8 @@ impl<'a> Pass<'a> {
             .iter()
             .map(|job| JobState::new(snapshot.now, overhead, job))
             .collect();
-        let beliefs = slow::beliefs(snapshot, &jobs, memory);
+        let half_life = policy.speculation.rule().slow_half_life();
+        let beliefs = slow::beliefs(snapshot, &jobs, memory, half_life);
         let rate_prior = policy.speculation.rule().rate_prior();
         let learner = Learner::new(snapshot, memory.history(), policy.law);
         for state in &mut jobs {

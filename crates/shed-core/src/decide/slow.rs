@@ -30,10 +30,6 @@ const LN_RATIO_MAX: f64 = 1.386_294_361_119_890_6;
 /// More witnesses than so many say no more: they share what slows them.
 const WEIGHT_MAX: f64 = 4.0;
 
-/// What was seen loses half its weight in that time. Once a slow node's attempts are pruned
-/// nothing runs there that could tell, and it looks as free as a healthy one.
-const HALF_LIFE: Span = Span::from_seconds(120);
-
 /// A belief with less weight is forgotten.
 const WEIGHT_MIN: f64 = 0.1;
 
@@ -47,8 +43,14 @@ pub(super) struct Beliefs {
     pub(super) remembered: BTreeMap<NodeName, NodeSlowness>,
 }
 
-/// Weighs what is heard from each node against what was seen of it.
-pub(super) fn beliefs(snapshot: &Snapshot, jobs: &[JobState<'_>], memory: &Memory) -> Beliefs {
+/// Weighs what is heard from each node against what was seen of it, which loses half its weight
+/// in `half_life`.
+pub(super) fn beliefs(
+    snapshot: &Snapshot,
+    jobs: &[JobState<'_>],
+    memory: &Memory,
+    half_life: Span,
+) -> Beliefs {
     let mut slow = Vec::new();
     let mut ln_ratios = Vec::with_capacity(snapshot.nodes.len());
     let mut remembered = BTreeMap::new();
@@ -57,7 +59,7 @@ pub(super) fn beliefs(snapshot: &Snapshot, jobs: &[JobState<'_>], memory: &Memor
         // The stronger of the two stands, so that a first report from a node that was seen slow
         // for long does not clear it; both together would count the same attempts twice.
         let past = memory.slow_node(&node.name);
-        let past_weight = past.map_or(0.0, |past| weight_left(past, snapshot));
+        let past_weight = past.map_or(0.0, |past| weight_left(past, snapshot.now, half_life));
         let (stands, weight) = match past {
             Some(past) if past_weight > seen.weight.max(WEIGHT_MIN) => (*past, past_weight),
             _ => (seen.slowness(snapshot.now), seen.weight),
@@ -84,9 +86,9 @@ pub(super) fn beliefs(snapshot: &Snapshot, jobs: &[JobState<'_>], memory: &Memor
     }
 }
 
-fn weight_left(past: &NodeSlowness, snapshot: &Snapshot) -> f64 {
-    let age = snapshot.now.since(past.seen).seconds().max(0.0);
-    past.weight * libm::exp2(-age / HALF_LIFE.seconds())
+fn weight_left(past: &NodeSlowness, now: Instant, half_life: Span) -> f64 {
+    let age = now.since(past.seen).seconds().max(0.0);
+    past.weight * libm::exp2(-age / half_life.seconds())
 }
 
 /// What is heard from one node.

@@ -3,17 +3,18 @@
 use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::snapshot::{AttemptKind, KillKind, SpeculationMode};
+use crate::time::Span;
 
 /// A silent attempt is left alone for so many launch overheads: it needs one to start and about
 /// another to report. Killing it earlier would launch it anew at every run (pitfall 3).
 const GRACE_LAUNCHES: f64 = 3.0;
 
-/// At least this many seconds, as overheads are measured on the mean and images are pulled.
-const GRACE_MIN: f64 = 10.0;
+/// At least this long, as overheads are measured on the mean and images are pulled.
+pub(super) const GRACE_MIN: Span = Span::from_seconds(10);
 
-/// For how long after its launch an attempt is still starting up, in seconds.
-pub(super) fn start_up(pass: &Pass<'_>) -> f64 {
-    GRACE_MIN.max(GRACE_LAUNCHES * pass.overhead)
+/// For how long after its launch an attempt is still starting up, in seconds; at least `least`.
+pub(super) fn start_up(pass: &Pass<'_>, least: Span) -> f64 {
+    least.seconds().max(GRACE_LAUNCHES * pass.overhead)
 }
 
 /// An attempt and the one of its task that is to be kept: of those that report, the one with the

@@ -75,6 +75,10 @@ const LAUNCH_OVERHEAD: Span = Span::from_seconds(3);
 /// seconds at most.
 const WORK_MAX: u64 = 10_000_000;
 
+/// In how long half is forgotten of how slow a node was seen. Once a slow node's attempts are
+/// pruned nothing runs there that could tell, and it looks as free as a healthy one.
+const SLOW_HALF_LIFE: Span = Span::from_seconds(120);
+
 /// Everything that the operator's user may choose about decisions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
@@ -185,6 +189,11 @@ pub(crate) trait Speculate {
     /// anything, in tasks; 0: each is judged by its own reports alone, as printed.
     fn rate_prior(&self) -> f64 {
         0.0
+    }
+
+    /// In how long half is forgotten of how slow a node was seen; above 0.
+    fn slow_half_life(&self) -> Span {
+        SLOW_HALF_LIFE
     }
 
     /// Before first attempts are served: which jobs are due, which attempts are superfluous.

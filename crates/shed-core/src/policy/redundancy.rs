@@ -7,7 +7,7 @@ use crate::plan::{Finding, RefusalReason};
 use crate::policy::clones::{
     Ask, CloneJob, MODES, by_rule, clone_job_of_started, clone_jobs, grant,
 };
-use crate::policy::keep::{is_young, start_up};
+use crate::policy::keep::{GRACE_MIN, is_young, start_up};
 use crate::snapshot::SpeculationMode;
 
 /// Launches what lacks of `copies` attempts per task, which a job has decided on or not. Tasks
@@ -17,7 +17,7 @@ pub(super) fn launch_copies(
     ask: Ask,
     copies: impl Fn(&JobState<'_>) -> Option<u32>,
 ) {
-    let grace = start_up(pass);
+    let grace = start_up(pass, GRACE_MIN);
     launch(pass, ask, copies, |task| {
         task.attempts.iter().all(|attempt| is_young(attempt, grace))
     });

@@ -7,7 +7,7 @@ use crate::decide::Pass;
 use crate::plan::Finding;
 use crate::policy::Speculate;
 use crate::policy::clones::{Ask, CloneJob, MODES, by_rule, clone_jobs, grant};
-use crate::policy::keep::{self, is_seen, start_up};
+use crate::policy::keep::{self, GRACE_MIN, is_seen, start_up};
 use crate::policy::params::Setting;
 use crate::policy::trigger::in_every_pass;
 use crate::time::Span;
@@ -52,7 +52,7 @@ impl Speculate for SResumeEvent {
 
     fn before_admission(&self, pass: &mut Pass<'_>) {
         in_every_pass(pass, self.interval);
-        let grace = start_up(pass);
+        let grace = start_up(pass, GRACE_MIN);
         keep::prune(pass, |rivals| {
             let attempts = rivals.task.attempts.iter();
             attempts.into_iter().all(|attempt| is_seen(attempt, grace))

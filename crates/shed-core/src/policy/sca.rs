@@ -11,7 +11,7 @@ use crate::formulas::sca::{CloneJob, P2, round_copies, solve_relaxed};
 use crate::policy::Speculate;
 use crate::policy::clones::Ask;
 use crate::policy::given::GivenLaw;
-use crate::policy::keep::{is_young, start_up};
+use crate::policy::keep::{GRACE_MIN, is_young, start_up};
 use crate::policy::params::Setting;
 use crate::policy::redundancy::launch_copies;
 use crate::policy::trigger::in_every_pass;
@@ -77,7 +77,7 @@ impl Speculate for Sca {
 /// A job of which nothing but attempts that start up was ever seen, and that is not decided about:
 /// its position and law.
 pub(super) fn new_jobs(pass: &Pass<'_>, law: &GivenLaw) -> Vec<(usize, ParetoLaw)> {
-    let grace = start_up(pass);
+    let grace = start_up(pass, GRACE_MIN);
     let is_new = |state: &JobState<'_>| {
         let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
         let runs = !state.started.is_empty() || !state.estimate.tasks.is_empty();

@@ -10,11 +10,11 @@ use crate::optimize::greedy::{
 };
 use crate::optimize::room::Room;
 use crate::plan::{LaunchReason, RefusalReason};
-use crate::policy::Speculate;
 use crate::policy::clones::{Ask, CloneJob, CloneTask, Heeds, MODES, Odds, clone_job, grant};
-use crate::policy::keep::{self, start_up};
+use crate::policy::keep::{self, GRACE_MIN, start_up};
 use crate::policy::params::{Setting, word};
 use crate::policy::trigger::speculates;
+use crate::policy::{SLOW_HALF_LIFE, Speculate};
 use crate::time::{Instant, Span};
 
 /// A reporting sibling is pruned if its predicted end is later by more than this share of the
@@ -72,6 +72,10 @@ pub struct ShedPlus {
     pub launch_overhead: Span,
     /// Lower bound of θ.
     pub min_interval: Span,
+    /// For so long at least a silent attempt is left alone: it may be starting up.
+    pub grace: Span,
+    /// In how long half is forgotten of how slow a node was seen.
+    pub slow_half_life: Span,
 }
 
 impl Default for ShedPlus {
@@ -91,6 +95,8 @@ impl Default for ShedPlus {
             rate_prior: 0.2,
             launch_overhead: Span::from_seconds(3),
             min_interval: Span::from_seconds(1),
+            grace: GRACE_MIN,
+            slow_half_life: SLOW_HALF_LIFE,
         }
     }
 }
@@ -203,6 +209,8 @@ impl Speculate for ShedPlus {
             Setting::number("rate_prior", &mut self.rate_prior, 0.0, 1.0),
             Setting::seconds("launch_overhead", &mut self.launch_overhead, 0.0, 3600.0),
             Setting::seconds("min_interval", &mut self.min_interval, 0.1, 3600.0),
+            Setting::seconds("grace", &mut self.grace, 0.0, 3600.0),
+            Setting::seconds("slow_half_life", &mut self.slow_half_life, 1.0, 86_400.0),
         ]
     }
 
@@ -218,9 +226,13 @@ impl Speculate for ShedPlus {
         self.rate_prior
     }
 
+    fn slow_half_life(&self) -> Span {
+        self.slow_half_life
+    }
+
     fn before_admission(&self, pass: &mut Pass<'_>) {
         select_jobs(pass, self);
-        prune(pass, self.keep);
+        prune(pass, self);
     }
 
     fn after_admission(&self, pass: &mut Pass<'_>) {
@@ -329,14 +341,14 @@ fn has_new_straggler(state: &JobState<'_>, last: Instant) -> bool {
 /// are killed. Ours differs where the notes found the paper's rule to do harm: "fastest" is the
 /// earliest predicted end of those that report, and unless `keep` is off siblings in a close race
 /// stay, and silent ones that are still starting up stay and count towards r.
-fn prune(pass: &mut Pass<'_>, keep: bool) {
-    let grace = start_up(pass);
+fn prune(pass: &mut Pass<'_>, plus: &ShedPlus) {
+    let grace = start_up(pass, plus.grace);
     keep::prune(pass, |rivals| {
         let in_time = match (rivals.kept.remaining, rivals.state.estimate.slack) {
             (Some(remaining), Some(slack)) => remaining <= slack,
             _ => false,
         };
-        !keep || is_loser(rivals.other, rivals.kept, in_time, grace)
+        !plus.keep || is_loser(rivals.other, rivals.kept, in_time, grace)
     });
 }
 

@@ -15,7 +15,7 @@ fn what_is_written_is_read_back() {
         "hadoop-ns",
         "shed-plus{xi=0.25,theta=0.01,max_clones=3,miss_target=0.05,min_pocd=0.02,mode=marginal,utility=alpha,alpha=0.5,silent=off,\
          keep=on,straggler_miss=1,rate_prior=0,launch_overhead=1.5,\
-         min_interval=2}",
+         min_interval=2,grace=5,slow_half_life=60}",
     ] {
         let policy: Speculation = text.parse().unwrap();
         assert_eq!(policy.to_string(), text);

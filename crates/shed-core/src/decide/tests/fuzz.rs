@@ -1,6 +1,8 @@
 //! `decide` on whatever valid facts bytes can spell: strange, extreme, contradictory ones. And
 //! what must not depend on the unit of time.
 
+use std::collections::BTreeMap;
+
 use bolero::check;
 use proptest::prelude::*;
 
@@ -207,6 +209,11 @@ impl Bytes<'_> {
             let key = JobKey::from(format!("job-{number}").as_str());
             memory.set(key, JobMemory { last_optimized });
         }
+        memory.set_slow_nodes(self.slow_nodes());
+        memory
+    }
+
+    fn slow_nodes(&mut self) -> BTreeMap<NodeName, NodeSlowness> {
         let slow = (0..self.below(4)).map(|node| {
             let slowness = NodeSlowness {
                 ln_ratio: 8.0 * self.share(),
@@ -215,8 +222,7 @@ impl Bytes<'_> {
             };
             (NodeName::from(format!("node-{node}").as_str()), slowness)
         });
-        memory.set_slow_nodes(slow.collect());
-        memory
+        slow.collect()
     }
 }
 
@@ -291,13 +297,11 @@ fn stretched(snapshot: &Snapshot, factor: i64) -> Snapshot {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-    /// Every time and every parameter that is a time. Two constants are excepted: how long a
-    /// slow node is remembered (so none is here), and the least grace of a silent attempt (so
-    /// that three launch overheads are more here).
+    /// Every time and every parameter that is a time.
     #[test]
     fn the_unit_of_time_does_not_matter(
         bytes in prop::collection::vec(any::<u8>(), 0..500),
-        overhead in 4i64..40,
+        overhead in 1i64..40,
         power in 1u32..4,
         last in 0i64..100,
     ) {
@@ -311,10 +315,13 @@ proptest! {
             keep: bytes.is(2),
             ..ShedPlus::default()
         };
+        let slow = bytes.slow_nodes();
         let plan = |snapshot: &Snapshot, factor: i64| {
             let mut plus = plus.clone();
             plus.min_interval.0 *= factor;
             plus.launch_overhead.0 *= factor;
+            plus.grace.0 *= factor;
+            plus.slow_half_life.0 *= factor;
             let policy = Policy {
                 speculation: Speculation::ShedPlus(plus),
                 ..Policy::default()
@@ -322,6 +329,9 @@ proptest! {
             let mut memory = Memory::default();
             let last_optimized = Some(Instant(Span::from_seconds(last).0 * factor));
             memory.set(JobKey::from("job-0"), JobMemory { last_optimized });
+            let mut slow = slow.clone();
+            slow.values_mut().for_each(|seen| seen.seen.0 *= factor);
+            memory.set_slow_nodes(slow);
             decide(snapshot, memory, &policy).0
         };
         let (one, other) = (plan(&snapshot, 1), plan(&stretched(&snapshot, factor), factor));
