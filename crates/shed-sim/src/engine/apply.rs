@@ -86,11 +86,8 @@ impl Engine<'_> {
             settings.model.draw(settings.seed, trace_job, median, which),
             report_error(settings, which),
         ));
+        self.spare.make_room(entry, truth);
         truth.slots.push(slot);
-        if entry.attempts.is_empty() {
-            // Most tasks have one attempt; the default would make room for four.
-            entry.attempts.reserve_exact(1);
-        }
         entry.attempts.push(AttemptSnapshot {
             number: AttemptNumber(number),
             kind: launch.kind,
@@ -321,8 +318,9 @@ impl Engine<'_> {
         if let Some(snapshot) = &mut group.facts {
             snapshot.done.insert(task);
         }
-        if let Some((entry, _)) = group.entry(task) {
+        if let Some((entry, truth)) = group.entry(task) {
             entry.winner = Some(number);
+            self.spare.reclaim(entry, truth);
         }
         if let Some(started) = facts.started {
             let run = self.now.since(started).seconds() / (1.0 - facts.start_progress);
@@ -400,11 +398,9 @@ impl Engine<'_> {
                     self.planner.ahead.clear();
                 }
             }
-        } else {
-            if !active {
-                self.planner.ahead.clear();
-            }
-            self.planner.waiting.remove(&(rank, id));
+        } else if self.planner.waiting.remove(&(rank, id)) && !active {
+            // What was planned for it must not happen any more.
+            self.planner.ahead.clear();
         }
     }
 

@@ -31,8 +31,8 @@ pub(super) struct Attempt {
     base: (Instant, f64),
     /// When its work will be done at its present speed.
     completes: Instant,
-    /// What it had told when its speed last changed.
-    told: Option<Told>,
+    /// What it had told when its speed last changed; few attempts see such a change.
+    told: Option<Box<Told>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -104,7 +104,7 @@ impl Attempt {
         if self.started.is_none() || self.ended {
             return;
         }
-        self.told = times.and_then(|times| self.told(now, times));
+        self.told = times.and_then(|times| self.told(now, times)).map(Box::new);
         self.base = (now, self.progress(now));
         self.completes = self.completion(now, speed);
     }
@@ -135,13 +135,12 @@ impl Attempt {
         }
         let passed = now.since(first_at).0.checked_div(times.every.0);
         let last_at = first_at.plus(Span(passed.unwrap_or(0).saturating_mul(times.every.0)));
-        if let Some(told) = self.told
-            && last_at <= self.base.0
-        {
-            return Some(told);
+        let before = self.told.as_deref();
+        if let Some(told) = before.filter(|_| last_at <= self.base.0) {
+            return Some(*told);
         }
         let reached = self.progress(last_at);
-        let first = self.told.map_or_else(
+        let first = before.map_or_else(
             || self.claim(self.progress(first_at)),
             |told| told.progress.first,
         );

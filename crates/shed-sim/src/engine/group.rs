@@ -93,6 +93,10 @@ impl Group {
         if tasks.get(hint).is_some_and(|entry| entry.index == task) {
             return Some(hint);
         }
+        // Most tasks that are looked for in vain are new, and tasks are launched in order.
+        if tasks.last().is_none_or(|last| last.index < task) {
+            return None;
+        }
         let found = tasks
             .binary_search_by_key(&task, |entry| entry.index)
             .ok()?;
@@ -193,6 +197,37 @@ impl Group {
             self.truths.retain(|_| kept.next().unwrap_or(true));
             drop(kept);
             facts.tasks.retain(says_more);
+        }
+    }
+}
+
+/// Lists that ended tasks do not need any more. Most tasks have one attempt, and a place on the
+/// heap for each would be taken and given back at every event.
+#[derive(Debug, Default)]
+pub(super) struct Spare {
+    attempts: Vec<Vec<AttemptSnapshot>>,
+    slots: Vec<Vec<u32>>,
+}
+
+impl Spare {
+    /// Gives the task room for an attempt.
+    pub(super) fn make_room(&mut self, entry: &mut TaskSnapshot, truth: &mut TaskTruth) {
+        if entry.attempts.capacity() == 0 {
+            // The default would make room for four.
+            let attempts = self.attempts.pop();
+            entry.attempts = attempts.unwrap_or_else(|| Vec::with_capacity(1));
+        }
+        if truth.slots.capacity() == 0 {
+            let slots = self.slots.pop();
+            truth.slots = slots.unwrap_or_else(|| Vec::with_capacity(1));
+        }
+    }
+
+    /// Takes the room of a task without attempts.
+    pub(super) fn reclaim(&mut self, entry: &mut TaskSnapshot, truth: &mut TaskTruth) {
+        if entry.attempts.is_empty() && truth.slots.is_empty() {
+            self.attempts.push(std::mem::take(&mut entry.attempts));
+            self.slots.push(std::mem::take(&mut truth.slots));
         }
     }
 }

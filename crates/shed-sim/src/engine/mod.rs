@@ -21,13 +21,13 @@ use shed_core::decide::decide;
 use shed_core::ids::{JobClass, JobKey, Tenant};
 use shed_core::index_set::IndexSet;
 use shed_core::memory::Memory;
-use shed_core::plan::{Launch, Plan};
+use shed_core::plan::{Action, Launch, Plan};
 use shed_core::plan_check::Violation;
 use shed_core::policy::{Order, Policy, Speculation};
 use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{
     AttemptState, Idempotency, JobPhase, JobRules, JobSnapshot, NodeIndex, Resume, Snapshot,
-    SpeculationMode, TaskSnapshot,
+    SpeculationMode,
 };
 use shed_core::time::{Instant, Span};
 
@@ -36,7 +36,7 @@ use crate::outcome::{AttemptOutcome, JobOutcome, Outcome, Totals};
 use crate::settings::{Passes, Resuming, Settings};
 use crate::trace::{Ending, Job, Trace};
 use attempt::{Attempts, ReportTimes};
-use group::Group;
+use group::{Group, Spare};
 use room::Room;
 pub use watch::Watch;
 
@@ -96,6 +96,8 @@ struct JobProgress {
     /// Stages that are available and not done.
     active: u32,
     failed: bool,
+    /// Of its tasks' times.
+    median: Span,
 }
 
 /// A run.
@@ -116,8 +118,9 @@ pub struct Engine<'a> {
     totals: Totals,
     /// Tasks with facts that `settle` has not seen.
     dirty: Vec<(u32, u32)>,
-    /// Where tasks lie while they are settled; kept for its room.
-    few: Vec<TaskSnapshot>,
+    /// Positions of the tasks that are settled, and what follows; kept for their room.
+    settling: (Vec<usize>, Vec<Action>),
+    spare: Spare,
     /// Groups that `settle` must look at as a whole.
     dirty_groups: Vec<u32>,
     /// Attempts that no node had room for, in the order of their launch.
@@ -136,6 +139,8 @@ struct Planner {
     waiting: BTreeSet<(Rank, u32)>,
     /// First attempts in the order in which `decide` would launch them into free slots.
     ahead: VecDeque<(u32, Launch)>,
+    /// From then on they are not: a retry that had to wait may come before them.
+    ahead_until: Option<Instant>,
     /// When groups must be looked at.
     wakes: BTreeSet<(Instant, u32)>,
     stirred: Vec<u32>,
@@ -222,7 +227,8 @@ impl<'a> Engine<'a> {
             ended: None,
             totals: Totals::default(),
             dirty: Vec::new(),
-            few: Vec::new(),
+            settling: (Vec::new(), Vec::new()),
+            spare: Spare::default(),
             dirty_groups: Vec::new(),
             unplaced: Vec::new(),
             changed: false,
@@ -231,6 +237,7 @@ impl<'a> Engine<'a> {
                 scope,
                 waiting: BTreeSet::new(),
                 ahead: VecDeque::new(),
+                ahead_until: None,
                 wakes: BTreeSet::new(),
                 stirred: Vec::new(),
                 wake_at: None,
@@ -346,6 +353,7 @@ impl<'a> Engine<'a> {
             missing,
             active: 0,
             failed: false,
+            median: job.median_duration(),
         });
         self.outcomes.push(JobOutcome::new(job));
         let first: Vec<usize> = (0..job.stages.len())
@@ -366,25 +374,30 @@ impl<'a> Engine<'a> {
         let on_miss_fails = facts.rules.on_miss == shed_core::snapshot::OnMiss::Fail;
         let id = self.groups.len() as u32;
         let mut group = Group::new(position, stage as u32, facts);
-        group.median = job.median_duration();
+        group.median = self.jobs[position as usize].median;
         group.launch_overhead = self.settings.launch_overhead.of(group.median);
         group.reports = self.settings.reports.map(|reports| ReportTimes {
             first: reports.first.of(group.median),
             every: reports.every.of(group.median).max(Span(1)),
         });
         self.groups.push(group);
-        let place = self.live.partition_point(|&other| {
-            let other = &self.groups[other as usize];
-            let arrival = trace.jobs[other.job as usize].arrival;
-            (arrival, other.job, other.stage) < (job.arrival, position, stage as u32)
-        });
-        self.live.insert(place, id);
+        self.live.insert(self.place_of(id), id);
         if let Some(deadline) = deadline.filter(|_| on_miss_fails) {
             self.queue.put(deadline.max(self.now), Event::Deadline(id));
         }
         self.jobs[position as usize].active += 1;
         self.note_waiting(id);
         self.changed = true;
+    }
+
+    /// Where the group is among the live ones, or belongs: they are in the order of arrival, as
+    /// the jobs of the trace are.
+    fn place_of(&self, id: u32) -> usize {
+        let place = |id: u32| {
+            let group = &self.groups[id as usize];
+            (group.job, group.stage)
+        };
+        self.live.partition_point(|&other| place(other) < place(id))
     }
 
     /// A stage as the core's job. All stages have the job's arrival and deadline: the operator

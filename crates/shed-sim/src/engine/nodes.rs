@@ -16,7 +16,7 @@ impl Engine<'_> {
         let Some(change) = node.spec.changes.get(node.next_change).copied() else {
             return;
         };
-        node.factor = change.factor;
+        node.change(change.factor);
         node.next_change += 1;
         if let Some(next) = node.spec.changes.get(node.next_change) {
             self.queue.put(next.at, Event::Node(position));

@@ -48,23 +48,23 @@ impl Engine<'_> {
     fn full_pass(&mut self) -> Result<(), RunError> {
         let ids = std::mem::take(&mut self.live);
         let mut snapshot = std::mem::take(&mut self.planner.scratch);
-        snapshot.nodes = self.room.nodes();
+        self.room.show(&mut snapshot.nodes);
         let observes = !matches!(self.settings.policy.speculation, Speculation::HadoopNs)
             || self.rank_changes();
         self.take_facts(&ids, &mut snapshot, observes);
         let memory = std::mem::take(&mut self.planner.memory);
-        let policy = self.settings.policy.clone();
+        let policy = &self.settings.policy;
         let before = self.watch.is_some().then(|| memory.clone());
-        let (plan, memory) = self.decide(&snapshot, memory, &policy)?;
+        let (plan, memory) = self.decide(&snapshot, memory, policy)?;
         if let (Some(watch), Some(before)) = (&mut self.watch, before) {
             watch.pass(&snapshot, before, &plan);
         }
         self.planner.memory = memory;
+        let targets = targets(&ids, &snapshot, &plan.actions);
         self.give_back(&ids, &mut snapshot);
         self.planner.scratch = snapshot;
         self.live = ids;
-        let live = self.live.clone();
-        self.carry_out(&live, &plan.actions);
+        self.carry_out(&targets, &plan.actions);
         // New attempts are news to a policy that clones: the operator sees their pods.
         self.changed |= !plan.actions.is_empty() && policy.speculation != Speculation::HadoopNs;
         self.wake_at(plan.report.next_pass);
@@ -157,22 +157,11 @@ impl Engine<'_> {
         }
     }
 
-    /// Carries a plan out; `ids` are the groups of the snapshot, in its order.
-    fn carry_out(&mut self, ids: &[u32], actions: &[PlannedAction]) {
-        for planned in actions {
-            if let Some(id) = self.find(ids, planned) {
-                self.apply(id, &planned.action);
-            }
+    /// Carries a plan out on the groups that it is for, action by action.
+    fn carry_out(&mut self, targets: &[u32], actions: &[PlannedAction]) {
+        for (&id, planned) in targets.iter().zip(actions) {
+            self.apply(id, &planned.action);
         }
-    }
-
-    fn find(&self, ids: &[u32], planned: &PlannedAction) -> Option<u32> {
-        let has_key = |id: &u32| {
-            let facts = self.groups[*id as usize].facts.as_ref();
-            facts.is_some_and(|facts| facts.key == planned.job)
-        };
-        // Keys begin with the job's position, so that few have to be compared.
-        ids.iter().copied().find(has_key)
     }
 
     /// The planner wants to look again then.
@@ -185,6 +174,22 @@ impl Engine<'_> {
             self.queue.put(at, Event::Wake);
         }
     }
+}
+
+/// The group that each action is for; `ids` are the groups of the snapshot, in its order.
+fn targets(ids: &[u32], snapshot: &Snapshot, actions: &[PlannedAction]) -> Vec<u32> {
+    let mut last = 0;
+    let mut position = |planned: &PlannedAction| {
+        let is_job = |job: &JobSnapshot| job.key == planned.job;
+        // Actions come job by job, mostly.
+        if !snapshot.jobs.get(last).is_some_and(is_job) {
+            last = snapshot.jobs.iter().position(is_job)?;
+        }
+        ids.get(last).copied()
+    };
+    let targets: Vec<u32> = actions.iter().filter_map(&mut position).collect();
+    debug_assert_eq!(targets.len(), actions.len());
+    targets
 }
 
 /// Scoped passes.
@@ -234,6 +239,15 @@ impl Engine<'_> {
             if used >= usable || self.planner.waiting.is_empty() {
                 return Ok(());
             }
+            let now = self.now;
+            if self
+                .planner
+                .ahead_until
+                .take_if(|until| *until <= now)
+                .is_some()
+            {
+                self.planner.ahead.clear();
+            }
             if self.planner.ahead.is_empty() {
                 self.plan_ahead(usable - used)?;
             }
@@ -270,27 +284,18 @@ impl Engine<'_> {
             work_max: self.settings.policy.work_max,
         };
         let (plan, _) = self.decide(&snapshot, Memory::default(), &policy)?;
+        let targets = targets(&ids, &snapshot, &plan.actions);
         self.give_back(&ids, &mut snapshot);
         self.planner.scratch = snapshot;
-        let mut at = 0;
-        for planned in plan.actions {
-            let Action::Launch(launch) = planned.action else {
-                continue;
-            };
-            // Launches come job by job, so that the search goes on where it was.
-            let is_job = |id: &u32| {
-                let facts = self.groups[*id as usize].facts.as_ref();
-                facts.is_some_and(|facts| facts.key == planned.job)
-            };
-            if !ids.get(at).is_some_and(is_job) {
-                at = ids.iter().position(is_job).unwrap_or(at);
+        let next_pass = plan.report.next_pass;
+        for (id, planned) in targets.into_iter().zip(plan.actions) {
+            if let Action::Launch(launch) = planned.action {
+                self.planner.ahead.push_back((id, launch));
             }
-            self.planner
-                .ahead
-                .extend(ids.get(at).map(|&id| (id, launch)));
         }
         if self.planner.retries {
-            self.wake_at(plan.report.next_pass);
+            self.planner.ahead_until = next_pass;
+            self.wake_at(next_pass);
         }
         Ok(())
     }
@@ -373,6 +378,7 @@ impl Engine<'_> {
             ..self.settings.policy.clone()
         };
         let (plan, memory) = self.decide(&snapshot, memory, &policy)?;
+        let targets = targets(ids, &snapshot, &plan.actions);
         self.give_back(ids, &mut snapshot);
         self.planner.scratch = snapshot;
         for &id in ids {
@@ -395,7 +401,7 @@ impl Engine<'_> {
         if plan.actions.iter().any(is_first) {
             self.planner.ahead.clear();
         }
-        self.carry_out(ids, &plan.actions);
+        self.carry_out(&targets, &plan.actions);
         Ok(())
     }
 }

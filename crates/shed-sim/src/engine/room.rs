@@ -25,8 +25,12 @@ pub(super) enum Room {
 pub(super) struct NodeRoom {
     pub(super) spec: NodeSpec,
     held: Resources,
+    /// Allocatable less held; nothing while it is lost.
+    free: Resources,
+    /// What is free of it, or what there is of it, is not what the planner was shown last.
+    stale: bool,
     /// The factor of the last change; 0 while the node is lost.
-    pub(super) factor: f64,
+    factor: f64,
     pub(super) next_change: usize,
     /// The factor of its slowness process.
     pub(super) drawn: f64,
@@ -38,16 +42,45 @@ impl NodeRoom {
     pub(super) fn speed(&self) -> f64 {
         self.spec.speed * self.factor * self.drawn
     }
-}
 
-impl NodeRoom {
-    fn free(&self) -> Resources {
-        if self.factor <= 0.0 {
-            return Resources::default();
+    /// From now on the node is slower or faster by that; with 0 it is lost.
+    pub(super) fn change(&mut self, factor: f64) {
+        self.factor = factor;
+        self.account();
+    }
+
+    fn hold(&mut self, demand: &Resources) {
+        self.held.add(demand);
+        self.account();
+    }
+
+    fn release(&mut self, demand: &Resources) {
+        self.held.subtract(demand);
+        self.account();
+    }
+
+    fn account(&mut self) {
+        self.stale = true;
+        self.free = if self.factor > 0.0 {
+            let mut free = self.spec.allocatable.clone();
+            free.subtract(&self.held);
+            free
+        } else {
+            Resources::default()
+        };
+    }
+
+    fn node(&self) -> Node {
+        Node {
+            name: self.spec.name.clone(),
+            allocatable: if self.factor > 0.0 {
+                self.spec.allocatable.clone()
+            } else {
+                Resources::default()
+            },
+            free: self.free.clone(),
+            used_by_others: Resources::default(),
         }
-        let mut free = self.spec.allocatable.clone();
-        free.subtract(&self.held);
-        free
     }
 }
 
@@ -64,6 +97,8 @@ impl Room {
                     .map(|spec| NodeRoom {
                         spec: spec.clone(),
                         held: Resources::default(),
+                        free: spec.allocatable.clone(),
+                        stale: false,
                         factor: 1.0,
                         next_change: 0,
                         drawn: 1.0,
@@ -98,14 +133,14 @@ impl Room {
             Self::Nodes(nodes) => {
                 let mut best: Option<((bool, u32), usize)> = None;
                 for (at, node) in nodes.iter().enumerate() {
-                    let times = node.free().times(demand);
+                    let times = node.free.times(demand);
                     let key = (!avoid.contains(&node.spec.name), times);
                     if times > 0 && best.is_none_or(|(other, _)| key > other) {
                         best = Some((key, at));
                     }
                 }
                 let (_, at) = best?;
-                nodes[at].held.add(demand);
+                nodes[at].hold(demand);
                 Some(at as u32)
             }
         }
@@ -117,8 +152,8 @@ impl Room {
             return None;
         };
         let at = nodes.iter().position(|node| node.spec.name == *name)?;
-        (nodes[at].free().times(demand) > 0).then(|| {
-            nodes[at].held.add(demand);
+        (nodes[at].free.times(demand) > 0).then(|| {
+            nodes[at].hold(demand);
             at as u32
         })
     }
@@ -127,7 +162,7 @@ impl Room {
     pub(super) fn release(&mut self, node: u32, demand: &Resources) {
         match self {
             Self::Slots { used, .. } => *used -= 1,
-            Self::Nodes(nodes) => nodes[node as usize].held.subtract(demand),
+            Self::Nodes(nodes) => nodes[node as usize].release(demand),
         }
     }
 
@@ -139,23 +174,20 @@ impl Room {
         }
     }
 
-    /// The nodes as the planner sees them.
-    pub(super) fn nodes(&self) -> Vec<Node> {
+    /// Brings the nodes, as the planner saw them last, up to date.
+    pub(super) fn show(&mut self, shown: &mut Vec<Node>) {
+        let is_first = shown.is_empty();
         match self {
-            Self::Slots { total, .. } => vec![slots_node(i64::from(*total), 0)],
-            Self::Nodes(nodes) => nodes
-                .iter()
-                .map(|node| Node {
-                    name: node.spec.name.clone(),
-                    allocatable: if node.factor > 0.0 {
-                        node.spec.allocatable.clone()
-                    } else {
-                        Resources::default()
-                    },
-                    free: node.free(),
-                    used_by_others: Resources::default(),
-                })
-                .collect(),
+            Self::Slots { total, .. } if is_first => shown.push(slots_node(i64::from(*total), 0)),
+            Self::Slots { .. } => {}
+            Self::Nodes(nodes) if is_first => shown.extend(nodes.iter().map(NodeRoom::node)),
+            Self::Nodes(nodes) => {
+                for (node, shown) in nodes.iter_mut().zip(shown) {
+                    if std::mem::take(&mut node.stale) {
+                        *shown = node.node();
+                    }
+                }
+            }
         }
     }
 

@@ -6,10 +6,10 @@
 use shed_core::ids::TaskIndex;
 use shed_core::plan::Action;
 use shed_core::plan_check::settle_check;
-use shed_core::settle::settle;
+use shed_core::settle::{settle, settle_tasks};
 use shed_core::snapshot::{Conclusion, JobPhase};
 
-use super::group::{Group, untouched};
+use super::group::Group;
 use super::{Engine, RunError};
 
 impl Group {
@@ -59,32 +59,26 @@ impl Engine<'_> {
     /// Settles the group on these tasks.
     fn settle_tasks(&mut self, id: u32, dirty: &[(u32, u32)]) -> Result<(), RunError> {
         let now = self.now;
+        let (mut positions, mut actions) = std::mem::take(&mut self.settling);
         let group = &mut self.groups[id as usize];
-        let positions: Vec<usize> = dirty
-            .iter()
-            .filter_map(|&(_, task)| group.position(TaskIndex(task)))
-            .collect();
-        let Some(facts) = &mut group.facts else {
-            return Ok(());
-        };
-        facts.facts_as_of = facts.facts_as_of.max(now);
-        let whole = self.settings.check.then(|| settle(now, facts));
-        let mut few = std::mem::take(&mut self.few);
-        for &at in &positions {
-            let empty = untouched(facts.tasks[at].index);
-            few.push(std::mem::replace(&mut facts.tasks[at], empty));
+        positions.extend(
+            dirty
+                .iter()
+                .filter_map(|&(_, task)| group.position(TaskIndex(task))),
+        );
+        if let Some(facts) = &mut group.facts {
+            facts.facts_as_of = facts.facts_as_of.max(now);
+            let tasks = positions.iter().map(|&at| &facts.tasks[at]);
+            settle_tasks(now, facts, tasks, &mut actions);
+            if self.settings.check {
+                let whole = settle(now, facts);
+                self.check_settled(id, &whole, &actions)?;
+            }
+            self.apply_all(id, &actions);
         }
-        std::mem::swap(&mut facts.tasks, &mut few);
-        let actions = settle(now, facts);
-        std::mem::swap(&mut facts.tasks, &mut few);
-        for (&at, task) in positions.iter().zip(few.drain(..)) {
-            facts.tasks[at] = task;
-        }
-        self.few = few;
-        if let Some(whole) = whole {
-            self.check_settled(id, &whole, &actions)?;
-        }
-        self.apply_all(id, &actions);
+        positions.clear();
+        actions.clear();
+        self.settling = (positions, actions);
         Ok(())
     }
 
@@ -168,7 +162,10 @@ impl Engine<'_> {
         if let Some(wake) = group.wake.take() {
             self.planner.wakes.remove(&(wake, id));
         }
-        self.live.retain(|&other| other != id);
+        let place = self.place_of(id);
+        if self.live.get(place) == Some(&id) {
+            self.live.remove(place);
+        }
     }
 
     fn children_ready(&mut self, job: u32, stage: usize) -> Vec<usize> {

@@ -156,13 +156,17 @@ impl Job {
     #[must_use]
     pub fn median_duration(&self) -> Span {
         let mut times: Vec<i64> = self.durations().map(|span| span.0).collect();
-        times.sort_unstable();
-        let upper = times.get(times.len() / 2).copied().unwrap_or(0);
-        let lower = match times.len() {
-            count if count > 0 && count % 2 == 0 => times[count / 2 - 1],
-            _ => upper,
-        };
-        Span((lower + upper) / 2)
+        let count = times.len();
+        if count == 0 {
+            return Span(0);
+        }
+        let (below, &mut upper, _) = times.select_nth_unstable(count / 2);
+        let lower = below
+            .iter()
+            .copied()
+            .max()
+            .filter(|_| count.is_multiple_of(2));
+        Span((lower.unwrap_or(upper) + upper) / 2)
     }
 }
 

@@ -98,17 +98,49 @@ fn scale(job: &Job, factor: i64) -> Job {
 #[test]
 fn scoped_passes_take_the_very_actions_of_full_ones() {
     for (seed, load) in [(3, 0.7), (4, 1.0), (5, 1.6)] {
-        let jobs = mixed(seed, 60, 8, load);
-        for order in [Order::Fifo, Order::EarliestDeadline] {
-            let scoped = on_slots(policy("hadoop-ns", order), 8);
-            let full = Settings {
-                passes: Passes::Full,
-                ..scoped.clone()
+        same_by_both_ways(&mixed(seed, 60, 8, load), Model::Trace);
+    }
+}
+
+#[test]
+fn scoped_passes_are_exact_where_retries_have_to_wait_too() {
+    for (seed, load) in [(3, 0.7), (4, 1.0), (5, 1.6)] {
+        let mut jobs = mixed(seed, 60, 8, load);
+        for (id, job) in jobs.iter_mut().enumerate() {
+            let stage = &mut job.stages[0];
+            let failed = Recorded {
+                duration: Span(1500),
+                ending: if id % 8 < 4 {
+                    Ending::Evicted
+                } else {
+                    Ending::Failed
+                },
             };
-            let (scoped, full) = (run(&scoped, &jobs), run(&full, &jobs));
-            assert_eq!(scoped.totals.digest, full.totals.digest, "{seed} {order}");
-            assert_eq!(scoped.jobs, full.jobs);
+            let finished = Recorded {
+                duration: stage.durations[0],
+                ending: Ending::Finished,
+            };
+            let mut attempts = vec![failed; id % 4];
+            attempts.push(finished);
+            stage.recorded.insert(0, attempts);
         }
+        same_by_both_ways(&jobs, Model::Recorded);
+    }
+}
+
+fn same_by_both_ways(jobs: &[Job], model: Model) {
+    for order in [Order::Fifo, Order::EarliestDeadline] {
+        let scoped = Settings {
+            model,
+            ..on_slots(policy("hadoop-ns", order), 8)
+        };
+        let full = Settings {
+            passes: Passes::Full,
+            ..scoped.clone()
+        };
+        let (scoped, full) = (run(&scoped, jobs), run(&full, jobs));
+        assert_eq!(scoped.totals.digest, full.totals.digest, "{order}");
+        assert_eq!(scoped.jobs, full.jobs);
     }
 }
 
