@@ -1,10 +1,13 @@
 //! Events per second of the simulator, beside simcore (the published engine of DSLab) on the same
 //! event pattern in the same run: FIFO on slots, one event per arrival and one per end of a task.
-//! simcore's part has the plainest scheduler that does this; ours has the operator's `decide`.
+//! simcore's part has the plainest scheduler that does this. It is compared with the same scheduler
+//! on our event queue, engine against engine, and with whole runs, in which every attempt has its
+//! facts and is decided on by the operator's `settle` and `decide`.
 //!
 //! `cargo run --release --manifest-path crates/shed-sim/bench/Cargo.toml [TRACE [SLOTS]]`; without
 //! a trace, jobs are made up.
 
+mod queue_fifo;
 mod simcore_fifo;
 
 use std::path::Path;
@@ -32,10 +35,17 @@ fn main() {
     println!("{} jobs, {tasks} tasks, {slots} slots", trace.jobs.len());
 
     let theirs = best("simcore, FIFO", || simcore_fifo::run(&trace, slots));
+    let queue = best("shed-sim's event queue, the same FIFO", || {
+        queue_fifo::run(&trace, slots)
+    });
+    println!("ratio to simcore: {:.2}", queue / theirs);
     let ours = best("shed-sim, hadoop-ns fifo", || {
         run(&trace, slots, "hadoop-ns", None)
     });
-    println!("ratio to simcore: {:.2}", ours / theirs);
+    println!(
+        "ratio of the whole run, policy included, to simcore: {:.2}",
+        ours / theirs
+    );
     best("shed-sim, shed-plus fifo, --fast", || {
         run(&trace, slots, "shed-plus", Some(1.5))
     });
