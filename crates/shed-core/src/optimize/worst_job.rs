@@ -87,6 +87,8 @@ struct Queue {
     ahead: Vec<Served>,
     /// So many of them are handed out.
     taken: usize,
+    /// The one after those, fetched early: at its turn there would be a wait for memory.
+    next: Option<Served>,
     /// With all of them.
     rescues_needed: i64,
 }
@@ -100,12 +102,13 @@ struct Served {
 
 impl Queue {
     fn is_used_up(&self) -> bool {
-        self.taken == self.ahead.len()
+        self.next.is_none()
     }
 
     fn take(&mut self) -> Option<Served> {
-        let clone = self.ahead.get(self.taken).copied()?;
+        let clone = self.next?;
         self.taken += 1;
+        self.next = self.ahead.get(self.taken).copied();
         Some(clone)
     }
 }
@@ -253,6 +256,7 @@ impl Desk {
             queue.ahead.push(Served { task, key_after });
         }
         file.ln_pocd = state.ln_pocd();
+        queue.next = queue.ahead.first().copied();
         queue.rescues_needed = state.rescues_needed;
     }
 }
