@@ -16,7 +16,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the operator (inside the cluster, or with the current kubeconfig).
-    Operator(OperatorArgs),
+    Operator(Box<OperatorArgs>),
     /// Run beside a task: hand it its resume point, serve its progress.
     Agent(AgentArgs),
     /// Print the CustomResourceDefinition.
@@ -54,6 +54,13 @@ pub struct OperatorArgs {
     /// Where /metrics, /healthz and /readyz are served.
     #[arg(long, env = "SHED_HTTP_ADDRESS", default_value = "0.0.0.0:8080")]
     pub http_address: std::net::SocketAddr,
+    /// Write what the planner sees and decides to files in this folder, for `shed-sim replay`.
+    #[arg(long, env = "SHED_RECORD", value_name = "DIR")]
+    pub record: Option<std::path::PathBuf>,
+    /// Most room for these files in MiB: the oldest go first.
+    #[arg(long, env = "SHED_RECORD_MAX_MIB", default_value_t = 256, value_name = "MIB",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub record_max_mib: u32,
     /// Write logs as JSON, one object per line.
     #[arg(long, env = "SHED_LOG_JSON")]
     pub log_json: bool,
@@ -78,7 +85,7 @@ impl Args {
                 let runtime = tokio::runtime::Builder::new_multi_thread()
                     .enable_all()
                     .build()?;
-                runtime.block_on(crate::operator::run(args))
+                runtime.block_on(crate::operator::run(*args))
             }
             Command::Agent(args) => {
                 start_logging(false);

@@ -14,6 +14,7 @@ pub mod observe;
 pub mod operator;
 pub mod planner;
 pub mod progress;
+pub mod recording;
 pub mod server;
 pub mod stores;
 pub mod validate;

@@ -147,6 +147,8 @@ pub struct Metrics {
     pub pods_refused: Family<Why, Counter>,
     /// Writes to the apiserver.
     pub writes: Family<Kind, Counter>,
+    /// Passes and ends of attempts that were to be recorded and are not.
+    pub recording_lost: Counter,
     /// Reconciles that failed and are tried again.
     pub reconcile_errors: Family<Why, Counter>,
 }
@@ -208,6 +210,10 @@ impl Metrics {
             ),
             pods_refused: register!("pods_refused", "Attempt pods that the apiserver refused"),
             writes: register!("apiserver_writes", "Writes to the apiserver, by kind"),
+            recording_lost: register!(
+                "recording_lost",
+                "Passes and ends of attempts that were to be recorded and are not"
+            ),
             reconcile_errors: register!("reconcile_errors", "Reconciles that failed, by step"),
             registry: Registry::default(),
         };

@@ -17,7 +17,7 @@ use crate::controller::build::{AgentSettings, ClonePriority};
 use crate::metrics::Metrics;
 use crate::progress::ProgressTable;
 use crate::stores::Stores;
-use crate::{controller, planner, progress, server};
+use crate::{controller, planner, progress, recording, server};
 
 /// A call that takes longer has failed; watches end before that by themselves.
 const CALL_TIMEOUT: Duration = Duration::from_secs(65);
@@ -36,13 +36,13 @@ pub async fn run(args: OperatorArgs) -> anyhow::Result<()> {
     let clone_priority = clone_priority(&client, args.clone_priority_class.clone()).await;
     let (touched, touched_jobs) = mpsc::unbounded_channel();
     let stores = Stores::start(&client, touched.clone());
+    let metrics = Arc::new(Metrics::new());
     let context = Arc::new(Context {
         recorder: Recorder::new(client.clone(), reporter()),
         client,
         stores: Arc::clone(&stores),
         progress: Arc::new(ProgressTable::default()),
         board: Board::default(),
-        metrics: Arc::new(Metrics::new()),
         agent: AgentSettings {
             image: args.agent_image.clone(),
             pull_policy: args.agent_pull_policy.clone(),
@@ -53,6 +53,8 @@ pub async fn run(args: OperatorArgs) -> anyhow::Result<()> {
         },
         clone_priority,
         memos: Memos::default(),
+        recording: recording::start(&args, &policy, &metrics)?,
+        metrics,
     });
     tracing::info!(
         ?policy,
@@ -64,13 +66,17 @@ pub async fn run(args: OperatorArgs) -> anyhow::Result<()> {
         stores,
         Arc::clone(&context.metrics),
     );
-    tokio::select! {
+    let ended = tokio::select! {
         result = server::run(args.http_address, Arc::clone(&context)) => result,
         () = poller => anyhow::bail!("the progress poller ended"),
         () = planner::run(Arc::clone(&context), policy, touched) => anyhow::bail!("the planner ended"),
         () = reconcile(Arc::clone(&context), touched_jobs) => anyhow::bail!("the reconciler ended"),
         () = told_to_stop() => Ok(()),
+    };
+    if let Some(recording) = &context.recording {
+        recording.finish();
     }
+    ended
 }
 
 async fn reconcile(

@@ -22,6 +22,7 @@ use crate::context::{Backoff, Context};
 use crate::metrics::Why;
 use crate::observe::job::{self, AttemptId, JobPods, Traces};
 use crate::observe::pod::PodFacts;
+use crate::recording;
 use crate::validate::{ValidatedJob, validate};
 
 /// Everything about one job in one pass.
@@ -82,6 +83,7 @@ async fn pass(
     back_off_replaced(context, &pass, &step);
     // record (client required)
     let recorded = record(context, &pass, &step).await?;
+    recording::record_ends(context, &pass.facts, &step.notices);
     events::announce(context, &recorded, &pass.job, &step.notices).await;
     // carry out (client required)
     carry_out(context, &pass, &recorded, &step).await?;

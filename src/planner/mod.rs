@@ -1,7 +1,7 @@
 //! One planner for the whole cluster: observe → decide → check → publish. λ·m is a bound of the
 //! cluster, so two jobs must not spend one slot twice; reconcilers only carry out.
 
-mod observe;
+pub mod observe;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use shed_core::plan_check::plan_check;
 use shed_core::policy::Policy;
 use shed_core::resources::Resources;
 use shed_core::snapshot::{AttemptKind, Snapshot};
+use shed_record::schema::Decided;
 use tokio::sync::mpsc;
 
 use crate::api::DeadlineJob;
@@ -22,6 +23,7 @@ use crate::board::JobUid;
 use crate::clock;
 use crate::context::Context;
 use crate::metrics::{JobLabels, Metrics, ResourceLabel, Why};
+use crate::recording::{self, Decision};
 
 /// Shortest time between two passes: a burst of events makes one plan.
 const PASS_PERIOD_MIN: Duration = Duration::from_millis(100);
@@ -43,6 +45,7 @@ pub async fn run(
         // observe (no client required)
         let view = observe::view(&context);
         // decide (no client required)
+        let before = context.recording.is_some().then(|| memory.clone());
         let started = std::time::Instant::now();
         let decided = decide_guarded(&view.snapshot, memory, &policy);
         context
@@ -51,11 +54,17 @@ pub async fn run(
             .observe(started.elapsed().as_secs_f64());
         tell(&context.metrics, &decided, &mut refused);
         memory = decided.memory;
+        let decision = before.map(|memory| Decision {
+            memory,
+            plan: decided.plan.clone(),
+            decided: Decided::after(decided.panics),
+        });
         // check (no client required)
         let plan = keep_sound_slices(&context.metrics, &decided.snapshot, &policy, decided.plan);
         // publish (no client required)
         let wake = next_pass(&plan.report);
         publish(&context, &view, plan, &touched);
+        recording::record_pass(&context, view, decision);
         context.board.drained(SLICE_PATIENCE).await;
         tokio::time::sleep(PASS_PERIOD_MIN).await;
         tokio::select! {

@@ -1,10 +1,13 @@
+use std::collections::BTreeMap;
+
 use shed_core::decide::decide;
 use shed_core::fixtures::{JobBuilder, attempt, job, world};
 use shed_core::guard::decide_guarded_by;
 use shed_core::ids::{JobKey, TaskIndex};
 use shed_core::plan::{Launch, LaunchReason, PlannedAction};
 use shed_core::policy::Speculation;
-use shed_core::time::Span;
+use shed_core::time::{Instant, Span};
+use shed_record::{Fault, Item, Reader, Recorder};
 use tokio::time::{sleep, timeout};
 
 use super::*;
@@ -80,6 +83,52 @@ async fn a_published_slice_is_taken_once_and_its_job_is_touched() {
     assert!(!process.is_drained().await, "it is under way");
     context.board.finish(&uid);
     assert!(process.is_drained().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_recorded_is_decided_again_alike() {
+    let folder = std::env::temp_dir().join(format!("shed-planner-{}", std::process::id()));
+    let (api, mut process) = cluster(|_| {});
+    let on_fault = |fault: Fault| panic!("{fault:?}");
+    let recorder = Recorder::start(&folder, 1 << 20, &policy(), Instant(0), on_fault).unwrap();
+    Arc::get_mut(&mut process.context).unwrap().recording = Some(recorder);
+    let (touched, mut jobs) = mpsc::unbounded_channel();
+    let planner = tokio::spawn(run(Arc::clone(&process.context), policy(), touched));
+    timeout(A_WHILE, jobs.recv()).await.expect("a slice");
+    process.reconcile(api.job()).await.unwrap();
+    sleep(PASS_PERIOD_MAX * 3).await;
+    planner.abort();
+    process.context.recording.as_ref().unwrap().finish();
+    let mut reader = Reader::open(&folder).unwrap();
+    let (mut memory, mut launches, mut passes, mut named) = (None, 0, 0, BTreeMap::new());
+    while let Some(item) = reader.next_item().unwrap() {
+        match item {
+            Item::File(header, recorded) => {
+                assert_eq!(*recorded, policy());
+                memory = Some(header.memory);
+            }
+            Item::Pass {
+                decided,
+                plan,
+                names,
+                ..
+            } => {
+                let before = memory.take().expect("a memory");
+                let (again, after) = decided.again(reader.snapshot(), before, &policy());
+                assert_eq!(*plan, again);
+                memory = Some(after);
+                launches += plan.actions.len();
+                passes += 1;
+                named.extend(names);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(passes >= 3, "{passes}");
+    assert_eq!(launches, 2);
+    let names: Vec<&str> = named.values().map(String::as_str).collect();
+    assert_eq!(names, ["team/count"]);
 }
 
 #[tokio::test]

@@ -55,6 +55,7 @@ impl Process {
             },
             clone_priority: None,
             memos: Memos::default(),
+            recording: None,
         });
         Self { context }
     }

@@ -1,0 +1,89 @@
+//! The recording of what the planner sees and decides. It never makes anybody wait, and what can't be
+//! written is counted and said.
+
+use std::sync::Arc;
+
+use shed_core::ids::{AttemptNumber, JobKey, TaskIndex};
+use shed_core::memory::Memory;
+use shed_core::plan::Plan;
+use shed_core::policy::Policy;
+use shed_core::snapshot::JobSnapshot;
+use shed_record::schema::{Decided, Ended};
+use shed_record::{Fault, Pass, Recorder};
+
+use crate::args::OperatorArgs;
+use crate::clock;
+use crate::context::Context;
+use crate::controller::step::Notice;
+use crate::metrics::Metrics;
+use crate::planner::observe::ClusterView;
+
+/// Starts the recording, if one is wanted.
+///
+/// # Errors
+/// If the system starts no thread for it.
+pub fn start(
+    args: &OperatorArgs,
+    policy: &Policy,
+    metrics: &Arc<Metrics>,
+) -> std::io::Result<Option<Recorder>> {
+    let Some(folder) = &args.record else {
+        return Ok(None);
+    };
+    let bytes_max = u64::from(args.record_max_mib) << 20;
+    let metrics = Arc::clone(metrics);
+    let on_fault = move |fault| match fault {
+        Fault::Lost => {
+            metrics.recording_lost.inc();
+        }
+        Fault::Write(error) => tracing::warn!(%error, "a part of the recording is lost"),
+    };
+    Recorder::start(folder, bytes_max, policy, clock::now(), on_fault).map(Some)
+}
+
+/// What a pass decided, before any slice of it was refused.
+pub struct Decision {
+    /// What the planner remembered before.
+    pub memory: Memory,
+    /// The plan.
+    pub plan: Plan,
+    /// How it came about.
+    pub decided: Decided,
+}
+
+/// Records a pass.
+pub fn record_pass(context: &Context, view: ClusterView, decision: Option<Decision>) {
+    let (Some(recording), Some(decision)) = (&context.recording, decision) else {
+        return;
+    };
+    let references = view.references.into_iter();
+    let names = references.map(|(uid, reference)| {
+        let namespace = reference.namespace.unwrap_or_default();
+        (JobKey(uid), format!("{namespace}/{}", reference.name))
+    });
+    recording.pass(Pass {
+        snapshot: view.snapshot,
+        memory: decision.memory,
+        plan: decision.plan,
+        decided: decision.decided,
+        names: names.collect(),
+    });
+}
+
+/// Records the attempts that a step has counted, once that is durable.
+pub fn record_ends(context: &Context, facts: &JobSnapshot, notices: &[Notice]) {
+    let Some(recording) = &context.recording else {
+        return;
+    };
+    for notice in notices {
+        let (&(task, number), outcome) = match notice {
+            Notice::Won { id, .. } => (id, None),
+            Notice::Counted { id, outcome, .. } => (id, Some(*outcome)),
+            _ => continue,
+        };
+        let ended = Ended::of(facts, TaskIndex(task), AttemptNumber(number), outcome);
+        if let Some(ended) = ended {
+            recording.ended(ended);
+        }
+    }
+}
