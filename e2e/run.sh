@@ -138,12 +138,24 @@ fi
 cargo test --locked -p shed-e2e --test e2e --no-run
 # The harness's own tests; where the whole workspace is tested it is left to this script.
 cargo test --locked --quiet -p shed-e2e --lib --bins
-say "running the tests"
+# The last test runs it.
+cargo build --locked --quiet -p shed-sim
 # A failure tells where and what; the way there leads through the test runner only.
 export RUST_BACKTRACE=0
-# Without the limit libtest takes as many as there are cores; these tests mostly wait.
-cargo test --locked -p shed-e2e --test e2e -- --test-threads "${SHED_E2E_THREADS:-6}" "$@" || {
-    status=$?
-    failed=yes
-    exit "$status"
+run_tests() {
+    # Without the limit libtest takes as many as there are cores; these tests mostly wait.
+    cargo test --locked -p shed-e2e --test e2e -- --test-threads "${SHED_E2E_THREADS:-6}" "$@" || {
+        status=$?
+        failed=yes
+        exit "$status"
+    }
 }
+if [ $# -gt 0 ]; then
+    say "running the tests that were named"
+    run_tests "$@"
+else
+    say "running the tests"
+    run_tests --skip recording::
+    say "replaying what the operator recorded of them"
+    run_tests recording:: --nocapture
+fi

@@ -18,6 +18,8 @@ use crate::wait::{self, Seen};
 
 /// Where the operator's pod serves metrics.
 const HTTP_PORT: u16 = 8080;
+/// Where it records what it saw and decided.
+const RECORDING: &str = "/recording";
 /// Time for the operator to come or go. After a crash the kubelet waits some ten seconds.
 const TURN: Duration = Duration::from_secs(90);
 
@@ -98,6 +100,24 @@ impl Operator {
         let log = log.unwrap_or_else(|error| format!("{about}: no log: {error}"));
         let lines: Vec<&str> = log.lines().filter(|line| line.contains(about)).collect();
         lines[lines.len().saturating_sub(60)..].join("\n")
+    }
+
+    /// Copies its recording, as far as it is written, to a folder of this machine: what was
+    /// recorded since its pod began.
+    ///
+    /// # Errors
+    /// If it has none, or isn't a process of this machine.
+    pub async fn copy_recording(&self, to: &Path) -> Result<()> {
+        let uid = self.pod().await?.uid().context("a pod without uid")?;
+        let root = Path::new("/proc").join(process_of(&uid)?).join("root");
+        let folder = root.join(RECORDING.trim_start_matches('/'));
+        std::fs::create_dir_all(to)?;
+        let files = std::fs::read_dir(&folder);
+        for file in files.with_context(|| format!("no recording in {}", folder.display()))? {
+            let file = file?;
+            std::fs::copy(file.path(), to.join(file.file_name()))?;
+        }
+        Ok(())
     }
 
     /// Kills its process with SIGKILL, and returns when another one is ready.

@@ -166,8 +166,11 @@ async fn enter(name: &str, needs: Needs) -> Result<Result<World, &'static str>> 
     }
     if operator.is_ours() {
         let installed = INSTALLED.get_or_init(|| async {
-            let small = [("resources.requests.cpu", r#""20m""#)];
-            let done = cluster.install_operator(&small).await;
+            let values = [
+                ("resources.requests.cpu", r#""20m""#),
+                ("record.enabled", "true"),
+            ];
+            let done = cluster.install_operator(&values).await;
             done.map_err(|error| format!("{error:#}"))
         });
         if let Err(error) = installed.await {

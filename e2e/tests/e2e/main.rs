@@ -9,6 +9,7 @@ mod failures;
 mod lifecycle;
 mod operator;
 mod progress;
+mod recording;
 mod stragglers;
 mod tasks;
 mod validation;

@@ -17,7 +17,7 @@ use crate::progress::tells_pocd;
 use crate::tasks::{first_unit, worker};
 
 /// A job of 4 tasks of some 8 seconds; the first attempt of task 0 would take some 80.
-fn with_straggler(template: &Value, resume: &str) -> Value {
+pub fn with_straggler(template: &Value, resume: &str) -> Value {
     json!({
         "completions": 4,
         "deadline": {"within": "60s"},
