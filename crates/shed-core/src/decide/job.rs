@@ -7,7 +7,7 @@ use crate::decide::estimates::{JobEstimate, Standing, is_active, standing};
 use crate::estimate::pocd::probability;
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::memory::SpeculationMemory;
-use crate::plan::{CloneReport, JobReport, KillReport, Refusal, RefusalReason};
+use crate::plan::{CloneReport, JobReport, KillReport, Refusal};
 use crate::snapshot::{AttemptKind, JobPhase, JobSnapshot, NodeIndex};
 use crate::time::{Instant, Span};
 
@@ -113,14 +113,6 @@ impl<'a> JobState<'a> {
         self.may_run() && self.job.launch_not_before.is_none_or(|until| until <= now)
     }
 
-    /// Whether the optimizer ran for it and saw no clone that could help. The estimates may be
-    /// wrong, above all while attempts start; as nothing was launched or killed there is nothing to
-    /// wait for, so that such a run does not put the next one off.
-    pub(crate) fn optimized_in_vain(&self) -> bool {
-        let is_hopeless = |refusal: &Refusal| refusal.why == RefusalReason::Hopeless;
-        self.optimized_idly() && self.refusals.iter().any(is_hopeless)
-    }
-
     /// Whether the optimizer ran for it and changed nothing.
     pub(crate) fn optimized_idly(&self) -> bool {
         self.optimized && self.clones.is_empty() && self.doomed.is_empty()
@@ -134,7 +126,7 @@ impl<'a> JobState<'a> {
 
     /// Whether the optimizer's run for it counts as one.
     pub(super) fn has_run(&self) -> bool {
-        self.optimized && !self.optimized_in_vain() && !self.is_cut_short
+        self.optimized && !self.is_cut_short
     }
 
     /// Clones that run and that the plan leaves alive.

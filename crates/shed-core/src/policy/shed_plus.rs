@@ -241,9 +241,9 @@ impl Speculate for ShedPlus {
     }
 }
 
-/// Where a run saw nothing but hopeless tasks, the next comes long before θ has passed. θ waits
-/// t_avg for what the run launched to show itself (eq. 17): one that changed nothing need not, so
-/// that tasks which were silent then are not left alone for long. Not in [S+].
+/// θ waits t_avg for what the run launched to show itself (eq. 17): one that changed nothing need
+/// not, so that tasks which were silent or looked hopeless then are not left alone for long. Not in
+/// [S+].
 fn look_again(pass: &mut Pass<'_>, plus: &ShedPlus) {
     if plus.mode == Mode::Paper {
         return;
@@ -254,15 +254,10 @@ fn look_again(pass: &mut Pass<'_>, plus: &ShedPlus) {
         let Some(deadline) = state.job.deadline.filter(|_| state.optimized_idly()) else {
             continue;
         };
-        let wait = if state.optimized_in_vain() {
-            plus.min_interval
-        } else {
-            let limit = deadline.since(state.job.submitted).seconds();
-            let theta = interval(limit, overhead, plus);
-            let wait = interval(limit - overhead, 0.0, plus);
-            state.waits_since = Some(now.plus(Span(wait.0 - theta.0)));
-            wait
-        };
+        let limit = deadline.since(state.job.submitted).seconds();
+        let theta = interval(limit, overhead, plus);
+        let wait = interval(limit - overhead, 0.0, plus);
+        state.waits_since = Some(now.plus(Span(wait.0 - theta.0)));
         soonest = Some(soonest.map_or(wait, |soonest| soonest.min(wait)));
     }
     pass.wake_at(soonest.map(|wait| now.plus(wait)));

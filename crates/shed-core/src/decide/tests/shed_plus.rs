@@ -434,9 +434,7 @@ fn a_job_that_its_clones_do_not_bring_above_min_pocd_gets_none() {
     let reached = report(&plan, "a").pocd_after.unwrap();
     check_by(&policy(&text(reached * 0.99)), job(), &["a: clone 3"]);
     let lost = policy(&text(reached * 1.01));
-    let (plan, memory) = plan_of(&job().build(), &Memory::default(), &lost);
+    let (plan, _) = plan_of(&job().build(), &Memory::default(), &lost);
     assert_eq!(brief(&plan), [""; 0]);
     assert_eq!(report(&plan, "a").refusals[0].why, RefusalReason::Hopeless);
-    // It is looked at again soon.
-    assert_eq!(memory.job(&JobKey::from("a")).last_optimized, None);
 }
