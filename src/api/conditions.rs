@@ -45,8 +45,10 @@ pub mod reason {
     pub const CAPACITY_SHORT: &str = "CapacityShort";
     /// `DeadlineAtRisk` is false: PoCD is high enough.
     pub const ON_TRACK: &str = "OnTrack";
-    /// `DeadlineMissed`.
+    /// `DeadlineMissed`: the deadline passed first.
     pub const DEADLINE_PASSED: &str = "DeadlinePassed";
+    /// `DeadlineMissed`: the job failed before the deadline.
+    pub const FAILED_BEFORE: &str = "FailedBefore";
     /// `AttemptsBlocked`: a ResourceQuota refuses the pod.
     pub const QUOTA_EXCEEDED: &str = "QuotaExceeded";
     /// `AttemptsBlocked`: Pod Security or another admission plugin refuses the pod.

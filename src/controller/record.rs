@@ -105,8 +105,13 @@ async fn write_status(
 }
 
 fn is_true(status: &DeadlineJobStatus, type_: &str) -> bool {
+    message_if_true(status, type_).is_some()
+}
+
+fn message_if_true<'a>(status: &'a DeadlineJobStatus, type_: &str) -> Option<&'a str> {
     let mut conditions = status.conditions.iter();
-    conditions.any(|condition| condition.type_ == type_ && condition.status == "True")
+    let found = conditions.find(|condition| condition.type_ == type_ && condition.status == "True");
+    found.map(|condition| condition.message.as_str())
 }
 
 async fn announce_conditions(
@@ -133,8 +138,9 @@ async fn announce_conditions(
         )
         .await;
     }
-    if turned_true(api::DEADLINE_MISSED) {
-        let note = "the job was not complete at its deadline".to_owned();
+    let missed = message_if_true(new, api::DEADLINE_MISSED);
+    if let Some(why) = missed.filter(|_| turned_true(api::DEADLINE_MISSED)) {
+        let note = why.to_owned();
         events::publish(
             context,
             written,

@@ -311,13 +311,14 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>, deadline: Option
         None => input.now > deadline && input.job.rules.on_miss == OnMiss::Continue,
     };
     if missed {
-        let message = format!("not complete at {}", clock::rfc3339(deadline));
-        list.set(
-            api::DEADLINE_MISSED,
-            true,
-            reason::DEADLINE_PASSED,
-            &message,
-        );
+        let at = clock::rfc3339(deadline);
+        let (reason, message) = if input.book.ended.unwrap_or(input.now) < deadline {
+            let message = format!("the job failed, so that it can't be complete at {at}");
+            (reason::FAILED_BEFORE, message)
+        } else {
+            (reason::DEADLINE_PASSED, format!("not complete at {at}"))
+        };
+        list.set(api::DEADLINE_MISSED, true, reason, &message);
     }
     if input.book.ending.is_some() {
         list.clear(api::DEADLINE_AT_RISK, reason::ON_TRACK, "the job has ended");

@@ -139,6 +139,16 @@ fn a_late_completion_is_complete_and_missed() {
 }
 
 #[test]
+fn a_failure_before_the_deadline_is_a_miss_of_its_own_reason() {
+    let mut case = Case::new("");
+    case.book.ending = Some(Conclusion::FailedIndexes);
+    case.book.ended = Some(Instant(60_000));
+    // Also once the deadline has passed.
+    case.now = Instant(601_000);
+    assert_eq!(case.condition("DeadlineMissed"), is("True", "FailedBefore"));
+}
+
+#[test]
 fn risk_is_said_before_the_miss_and_taken_back() {
     let mut case = Case::new("");
     case.report = Some(report(0.4));
