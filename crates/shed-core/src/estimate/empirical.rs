@@ -196,12 +196,10 @@ impl AttemptLaw for EmpiricalLaw {
 
     fn ln_density(&self, t: f64) -> f64 {
         let knot = (t > 0.0).then(|| self.knot_at(self.ln_own(t))).flatten();
-        match knot {
-            Some(knot) if knot.exponent > 0.0 => {
-                self.ln_survival(t) + libm::log(knot.exponent) - libm::log(t)
-            }
-            _ => f64::NEG_INFINITY,
-        }
+        // An exponent of 0, where the survival is flat, gives −∞ too.
+        knot.map_or(f64::NEG_INFINITY, |knot| {
+            self.ln_survival(t) + libm::log(knot.exponent) - libm::log(t)
+        })
     }
 
     fn mean(&self) -> f64 {

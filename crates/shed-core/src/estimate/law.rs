@@ -1,7 +1,5 @@
 //! The law of attempt times, as every policy reads it.
 
-use std::fmt;
-
 use crate::estimate::empirical::EmpiricalLaw;
 use crate::estimate::log_normal::LogNormalLaw;
 use crate::estimate::pareto::{LN_CERTAIN, LN_IMPOSSIBLE, ParetoLaw};
@@ -129,12 +127,6 @@ impl LawKind {
             Self::Weibull => "weibull",
             Self::Empirical => "empirical",
         }
-    }
-}
-
-impl fmt::Display for LawKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.label())
     }
 }
 
