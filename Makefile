@@ -41,6 +41,7 @@ bench: ## Time and allocations of the optimizers, and how far each is from the o
 mutants: ## Mutation testing of optimizers and estimation: hours; needs cargo-mutants
 	cargo mutants --package shed-core --jobs 1 --timeout 60 \
 	  --file 'crates/shed-core/src/optimize/**' --file 'crates/shed-core/src/estimate/**' \
+	  --file 'crates/shed-core/src/decide/pocd.rs' \
 	  -- --lib --test optimizer_properties --test estimation_properties --test vectors
 
 .PHONY: generate
