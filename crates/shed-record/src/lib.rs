@@ -15,13 +15,15 @@
 //! caller wait; [`Reader`] reads one.
 
 mod delta;
+mod error;
 mod files;
 mod reader;
 mod recorder;
 pub mod schema;
 mod writer;
 
-pub use reader::{Item, ReadError, Reader};
+pub use error::InputError;
+pub use reader::{Item, Reader};
 pub use recorder::{Fault, Recorder};
 pub use writer::{Pass, WriteError, Writer};
 

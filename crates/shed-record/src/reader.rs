@@ -1,7 +1,6 @@
 //! Reads a recording, oldest file first.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -13,38 +12,11 @@ use shed_core::policy::Policy;
 use shed_core::snapshot::Snapshot;
 
 use crate::delta::{self, Misfit};
+use crate::error::InputError;
 use crate::files;
 use crate::schema::{Decided, Ended, Gap, Header, Line, PassLine, SCHEMA};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-
-/// What is wrong with a recording, where, and what was expected.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReadError {
-    /// The file or folder.
-    pub file: PathBuf,
-    /// The line, counted from 1; absent if it is no one line's fault.
-    pub line: Option<u64>,
-    /// The field.
-    pub field: Option<String>,
-    /// What is there and what is expected.
-    pub message: String,
-}
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file.display())?;
-        if let Some(line) = self.line {
-            write!(f, ":{line}")?;
-        }
-        if let Some(field) = &self.field {
-            write!(f, ": field `{field}`")?;
-        }
-        write!(f, ": {}", self.message)
-    }
-}
-
-impl std::error::Error for ReadError {}
 
 /// What a recording says next.
 #[derive(Debug)]
@@ -85,13 +57,8 @@ impl Reader {
     ///
     /// # Errors
     /// If there is none.
-    pub fn open(path: &Path) -> Result<Self, ReadError> {
-        let of_path = |message: String| ReadError {
-            file: path.to_path_buf(),
-            line: None,
-            field: None,
-            message,
-        };
+    pub fn open(path: &Path) -> Result<Self, InputError> {
+        let of_path = |message: String| InputError::of_file(path, message);
         let metadata = path.metadata();
         let metadata = metadata.map_err(|error| of_path(error.to_string()))?;
         let waiting: VecDeque<PathBuf> = if metadata.is_dir() {
@@ -131,7 +98,7 @@ impl Reader {
     ///
     /// # Errors
     /// If it can't be read or is no recording.
-    pub fn next_item(&mut self) -> Result<Option<Item>, ReadError> {
+    pub fn next_item(&mut self) -> Result<Option<Item>, InputError> {
         loop {
             let Some(file) = &mut self.open else {
                 let Some(path) = self.waiting.pop_front() else {
@@ -161,20 +128,18 @@ impl Reader {
         }
     }
 
-    fn begin(&mut self, path: PathBuf) -> Result<(), ReadError> {
+    fn begin(&mut self, path: PathBuf) -> Result<(), InputError> {
         self.path = path;
         self.line = 0;
         self.snapshot = Snapshot::default();
         let opened = open(&self.path);
-        self.open = Some(opened.map_err(|error| ReadError {
-            line: None,
-            ..self.error(None, error.to_string())
-        })?);
+        self.open =
+            Some(opened.map_err(|error| InputError::of_file(&self.path, error.to_string()))?);
         Ok(())
     }
 
-    fn error(&self, field: Option<&str>, message: impl Into<String>) -> ReadError {
-        ReadError {
+    fn error(&self, field: Option<&str>, message: impl Into<String>) -> InputError {
+        InputError {
             file: self.path.clone(),
             line: Some(self.line),
             field: field.map(str::to_owned),
@@ -182,7 +147,7 @@ impl Reader {
         }
     }
 
-    fn parse(&mut self) -> Result<Item, ReadError> {
+    fn parse(&mut self) -> Result<Item, InputError> {
         if self.line == 1 {
             self.check_schema()?;
         }
@@ -205,7 +170,7 @@ impl Reader {
     }
 
     /// Before all else: of a newer schema nothing else may be understood.
-    fn check_schema(&self) -> Result<(), ReadError> {
+    fn check_schema(&self) -> Result<(), InputError> {
         #[derive(Deserialize)]
         struct AnyHeader {
             header: Version,
@@ -235,14 +200,14 @@ impl Reader {
         Err(self.error(Some("header.schema"), message))
     }
 
-    fn header(&mut self, header: Header) -> Result<Item, ReadError> {
+    fn header(&mut self, header: Header) -> Result<Item, InputError> {
         let policy = header.policy.policy();
         let policy =
             policy.map_err(|fault| self.error(Some("header.policy.policy"), fault.to_string()))?;
         Ok(Item::File(Box::new(header), Box::new(policy)))
     }
 
-    fn pass(&mut self, mut line: PassLine) -> Result<Item, ReadError> {
+    fn pass(&mut self, mut line: PassLine) -> Result<Item, InputError> {
         let applied = delta::apply(&mut self.snapshot, &mut line);
         applied.map_err(|(field, message): Misfit| {
             self.error(Some(&format!("pass.{field}")), message)

@@ -15,7 +15,7 @@ use shed_core::plan::{Action, Plan};
 use shed_core::policy::Policy;
 use shed_core::snapshot::{AttemptKind, Snapshot};
 use shed_record::schema::{Decided, Ended, Header};
-use shed_record::{Item, ReadError, Reader};
+use shed_record::{InputError, Item, Reader};
 
 /// What a replay found.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ pub struct JobTally {
 ///
 /// # Errors
 /// If it can't be read.
-pub fn replay(path: &Path, choose: impl Fn(&Policy) -> Policy) -> Result<Replayed, ReadError> {
+pub fn replay(path: &Path, choose: impl Fn(&Policy) -> Policy) -> Result<Replayed, InputError> {
     let mut reader = Reader::open(path)?;
     let mut run = Run::default();
     while let Some(item) = reader.next_item()? {

@@ -8,8 +8,8 @@ use shed_core::resources::Resources;
 use shed_core::time::Instant;
 
 use crate::settings::{NodeChange, NodeSpec};
-use crate::trace::error::InputError;
 use crate::trace::table::Table;
+use shed_record::InputError;
 
 /// What a kubelet takes unless told otherwise.
 const PODS: f64 = 110.0;

@@ -5,10 +5,10 @@ use std::path::Path;
 use super::CliError;
 use crate::settings::Cluster;
 use crate::trace::Demand;
-use crate::trace::error::InputError;
 use crate::trace::table::Table;
 use crate::trace::tasks::Columns;
 use crate::workload::WorkloadError;
+use shed_record::InputError;
 
 /// The same error, with the place that the user has to mend.
 pub(super) fn of_workload(error: WorkloadError, trace: &Path, cluster: &Cluster) -> CliError {

@@ -20,9 +20,9 @@ mod values;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::engine::RunError;
-use crate::trace::error::InputError;
 pub use options::RunOptions;
 pub use output::Format;
+use shed_record::InputError;
 
 const COMPLETION_EXAMPLES: &str = "\
 Example:

@@ -74,8 +74,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<(), CliError> {
         surge_max: recorded.surge_max,
         work_max: recorded.work_max,
         ..chosen.clone().unwrap_or_else(|| recorded.clone())
-    });
-    let found = found.map_err(crate::trace::error::InputError::from)?;
+    })?;
     say_what_is_missing(&found);
     if found.passes == 0 {
         let path = args.recording.display();

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::lists::{Cell, Lists};
 use super::output::Row;
 use super::{CliError, run};
-use crate::trace::error::InputError;
 use crate::trace::{self, Trace};
+use shed_record::InputError;
 
 pub(super) const EXAMPLES: &str = "\
 Every flag of `run` takes a list with commas, and --seed ranges such as 0..20.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use shed_core::time::Span;
 
 use crate::random::{Purpose, Stream};
-use crate::trace::error::InputError;
 use crate::trace::table::Table;
+use shed_record::InputError;
 
 /// (Quantile, slowdown), ascending.
 type Curve = Vec<(f64, f64)>;

@@ -11,10 +11,10 @@ use std::path::Path;
 use shed_core::time::Span;
 
 use super::build::{Builder, JobRow, TaskRow};
-use super::error::InputError;
 use super::table::{Column, Table};
 use super::tasks::Columns;
 use super::{Ending, Recorded, Trace};
+use shed_record::InputError;
 
 /// What tells this format from one row per task.
 pub(super) const TELLING: [&str; 2] = ["attempt", "outcome"];

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use shed_core::time::{Instant, Span};
 
-use super::error::InputError;
 use super::natural::natural;
 use super::{Demand, Job, Recorded, Stage, Trace, class_of_id};
+use shed_record::InputError;
 
 /// One task as a row gives it.
 #[derive(Debug, Clone)]

@@ -11,11 +11,11 @@ use std::path::Path;
 
 use shed_core::time::{Instant, Span};
 
-use super::error::InputError;
 use super::stages::from_jobs;
 use super::table::Table;
 use super::{Demand, Stage, Trace};
 use crate::random::{Purpose, Stream};
+use shed_record::InputError;
 
 /// What tells this format from others.
 pub(super) const TELLING: [&str; 4] = ["quantity", "given", "value", "count"];

@@ -10,7 +10,6 @@ use shed_core::time::{Instant, Span};
 mod attempts;
 mod build;
 pub mod distributions;
-pub mod error;
 mod natural;
 mod pods;
 pub mod recording;
@@ -22,7 +21,7 @@ pub(crate) mod table;
 pub(crate) mod tasks;
 mod tpch;
 
-use error::InputError;
+use shed_record::InputError;
 use table::Table;
 
 type Reader = fn(&Path, Table) -> Result<Trace, InputError>;

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::Trace;
 use super::build::Builder;
-use super::error::InputError;
 use super::table::Table;
 use super::tasks::Columns;
+use shed_record::InputError;
 
 /// What tells this format from one row per task.
 pub(super) const TELLING: [&str; 2] = ["phase", "qos"];

@@ -14,22 +14,10 @@ use shed_core::ids::JobKey;
 use shed_core::snapshot::{AttemptKind, AttemptSnapshot, JobSnapshot, Snapshot};
 use shed_core::time::{Instant, Span};
 use shed_record::schema::Ended;
-use shed_record::{Item, ReadError, Reader};
+use shed_record::{InputError, Item, Reader};
 
-use super::error::InputError;
 use super::natural::natural;
 use super::{Demand, Job, Stage, Trace};
-
-impl From<ReadError> for InputError {
-    fn from(fault: ReadError) -> Self {
-        Self {
-            file: fault.file,
-            line: fault.line,
-            field: fault.field,
-            message: fault.message,
-        }
-    }
-}
 
 /// Whether the path names a recording: a folder, or one of its files.
 #[must_use]

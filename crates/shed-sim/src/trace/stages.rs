@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use shed_core::time::Instant;
 
-use super::error::InputError;
 use super::natural::natural;
 use super::table::Table;
 use super::tasks::Columns;
 use super::{Demand, Job, Stage, Trace};
+use shed_record::InputError;
 
 /// What tells this format from one row per task.
 pub(super) const TELLING: [&str; 1] = ["n_instances"];

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use shed_core::time::{Instant, Span};
 
-use super::error::InputError;
 use super::stages::from_jobs;
 use super::table::{open, read_error};
 use super::{Demand, Stage, Trace};
+use shed_record::InputError;
 
 /// The fields of a line, by position.
 const FIELDS: [&str; 18] = [

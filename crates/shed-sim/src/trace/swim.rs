@@ -8,9 +8,9 @@ use std::path::Path;
 use shed_core::time::{Instant, Span};
 
 use super::Trace;
-use super::error::InputError;
 use super::stages::{equal, from_jobs};
 use super::table::{Column, Table};
+use shed_record::InputError;
 
 /// What tells this format from others.
 pub(super) const TELLING: [&str; 3] = ["input_bytes", "n_map_derived", "n_reduce_derived"];

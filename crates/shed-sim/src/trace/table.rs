@@ -8,7 +8,7 @@ use csv::StringRecord;
 use flate2::read::MultiGzDecoder;
 use shed_core::time::Span;
 
-use super::error::InputError;
+use shed_record::InputError;
 
 /// Times beyond this many seconds (30 000 years) are typing errors.
 const SECONDS_MAX: f64 = 1e12;

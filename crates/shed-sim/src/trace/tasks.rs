@@ -9,9 +9,9 @@ use std::sync::Arc;
 use shed_core::time::{Instant, Span};
 
 use super::build::{Builder, JobRow, TaskRow};
-use super::error::InputError;
 use super::table::{Column, Table};
 use super::{Demand, Trace};
+use shed_record::InputError;
 
 /// The columns that every such file has.
 pub(super) const REQUIRED: [&str; 4] = ["job_id", "arrival_s", "task_id", "duration_s"];

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::lines::{self, Line};
 use super::names::PolicyKey;
 use super::results::Load;
-use crate::trace::error::InputError;
+use shed_record::InputError;
 
 /// What tells a row of `run --jobs`.
 pub(super) const JOB: [&str; 4] = ["job", "flowtime_s", "complete", "policy"];

@@ -6,8 +6,8 @@ use std::path::Path;
 use csv::StringRecord;
 use serde_json::{Map, Value};
 
-use crate::trace::error::InputError;
 use crate::trace::table::open;
+use shed_record::InputError;
 
 /// One line.
 pub(super) struct Line<'a> {

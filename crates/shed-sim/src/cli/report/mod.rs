@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::{CliError, files};
-use crate::trace::error::InputError;
 use details::{Attempts, Jobs};
 use lines::Line;
 use names::Names;
 use page::{Compared, Report};
 use results::Results;
+use shed_record::InputError;
 
 pub(super) const EXAMPLES: &str = "\
 Each line of a file tells by its fields what it is; files of one kind may be given in any number.

@@ -9,7 +9,7 @@ use super::lines::Line;
 use super::names::Names;
 use super::results::{Estimate, Point, Workload};
 use crate::cli::CliError;
-use crate::trace::error::InputError;
+use shed_record::InputError;
 
 const STYLE: &str = include_str!("style.css");
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::lines::Line;
 use super::names::PolicyKey;
 use crate::cli::{lists, stats};
-use crate::trace::error::InputError;
+use shed_record::InputError;
 
 /// Flags that are an axis, a line or a repetition; a workload is what the others say.
 const NOT_SHARED: [&str; 4] = ["--policy", "--order", "--seed", "--load"];
