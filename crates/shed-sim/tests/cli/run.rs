@@ -2,6 +2,25 @@
 
 use crate::common::{Folder, TINY, gzip, path, shed_sim, succeeds};
 
+/// The trace without clones, in its own order.
+fn on_two_slots(trace: &std::path::Path) -> serde_json::Value {
+    let printed = succeeds(&[
+        "run",
+        "--trace",
+        path(trace),
+        "--slots",
+        "2",
+        "--policy",
+        "hadoop-ns",
+        "--order",
+        "fifo",
+        "--check",
+        "--format",
+        "json",
+    ]);
+    serde_json::from_str(&printed).unwrap()
+}
+
 #[test]
 fn a_tiny_trace_gives_the_same_figures_in_every_format_plain_and_gzipped() {
     let folder = Folder::new("formats");
@@ -9,26 +28,7 @@ fn a_tiny_trace_gives_the_same_figures_in_every_format_plain_and_gzipped() {
     let gzip = folder.file("tiny.csv.gz", &gzip(TINY.as_bytes()));
     let mut digests = Vec::new();
     for file in [&plain, &gzip] {
-        let output = shed_sim(&[
-            "run",
-            "--trace",
-            path(file),
-            "--slots",
-            "2",
-            "--policy",
-            "hadoop-ns",
-            "--order",
-            "fifo",
-            "--check",
-            "--format",
-            "json",
-        ]);
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        let row: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let row = on_two_slots(file);
         // a: 0-2 and 0-3, then 3-4.5; b: 2-6.
         assert_eq!(row["jobs"], 2);
         assert_eq!(row["jobs_met"], 1);
@@ -209,21 +209,7 @@ fn the_standard_workload_format_is_read_plain_and_gzipped() {
     let plain = folder.file("log.swf", text.as_bytes());
     let packed = folder.file("log.swf.gz", &gzip(text.as_bytes()));
     for file in [&plain, &packed] {
-        let args = [
-            "run",
-            "--trace",
-            path(file),
-            "--slots",
-            "2",
-            "--policy",
-            "hadoop-ns",
-            "--order",
-            "fifo",
-            "--check",
-            "--format",
-            "json",
-        ];
-        let row: serde_json::Value = serde_json::from_str(&succeeds(&args)).unwrap();
+        let row = on_two_slots(file);
         assert_eq!((&row["jobs"], &row["tasks"]), (&2.into(), &3.into()));
         // The first takes both slots until 10; the second waits and ends at 14.
         assert_eq!(row["mean_flowtime_s"], (10.0 + 9.0) / 2.0);
