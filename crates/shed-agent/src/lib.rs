@@ -133,6 +133,7 @@ mod progress_file;
 pub mod report;
 pub mod resume;
 pub mod series;
+pub mod signed;
 pub mod wire;
 
 pub use agent::{Agent, HEALTH_PATH, run, run_from_env, write_resume_only};
