@@ -9,8 +9,12 @@ use shed_core::plan::{Launch, Outcome};
 use shed_core::snapshot::{AttemptKind, Conclusion, KillKind, ResumePoint};
 use shed_core::time::{Instant, Span};
 
-use crate::api::{AttemptCounts, AttemptEntry, DeadlineJobStatus, Ledger, ResumeEntry, TaskEntry};
+use crate::api::{
+    AttemptCounts, AttemptEntry, DeadlineJobStatus, Ledger, ResumeEntry, SegmentEntry, TaskEntry,
+};
 use crate::clock::{micro_instant, micro_time};
+
+mod segments;
 
 /// How many execution times of winners are kept for the estimate of t_min and β.
 const ENDED_RUNS_MAX: usize = 32;
@@ -42,6 +46,8 @@ pub struct Book {
     pub ended: Option<Instant>,
     /// Tasks with uncounted attempts or a history.
     pub tasks: BTreeMap<u32, TaskEntry>,
+    /// Parts of tasks that were split, by index.
+    pub segments: BTreeMap<u32, SegmentEntry>,
     /// Execution times of the latest winners.
     pub ended_runs: Vec<Span>,
     /// Totals.
@@ -79,6 +85,11 @@ impl Book {
                 .iter()
                 .map(|task| (task.index, task.clone()))
                 .collect(),
+            segments: ledger
+                .segments
+                .iter()
+                .map(|segment| (segment.index, segment.clone()))
+                .collect(),
             ended_runs: ledger.ended_runs_ms.iter().map(|&ms| Span(ms)).collect(),
             counts,
         })
@@ -99,6 +110,7 @@ impl Book {
             finished: self.finished,
             ended: micro(self.ended),
             tasks: self.tasks.values().cloned().collect(),
+            segments: self.segments.values().cloned().collect(),
             ended_runs_ms: self.ended_runs.iter().map(|span| span.0).collect(),
         }
     }
@@ -118,6 +130,7 @@ impl Book {
     pub fn knows(&self, task: u32, number: u32) -> bool {
         self.done.contains(TaskIndex(task))
             || self.failed.contains(TaskIndex(task))
+            || self.is_dropped(task)
             || self
                 .tasks
                 .get(&task)
@@ -190,6 +203,9 @@ impl Book {
         };
         self.done.insert(task);
         self.entry(task).winner = Some(number.0);
+        if let Some(segment) = self.segments.get_mut(&task.0) {
+            segment.winner = Some(number.0);
+        }
         self.last_win = self.last_win.max(Some(finished));
         self.counts.won += 1;
         if attempt.kind == AttemptKind::Clone {
@@ -252,9 +268,11 @@ impl Book {
 
     /// Drops entries that say nothing any more: ended tasks whose attempts are all counted.
     pub fn fold(&mut self) {
-        let (done, failed) = (&self.done, &self.failed);
+        let (done, failed, segments) = (&self.done, &self.failed, &self.segments);
         self.tasks.retain(|&index, entry| {
-            let ended = done.contains(TaskIndex(index)) || failed.contains(TaskIndex(index));
+            let ended = done.contains(TaskIndex(index))
+                || failed.contains(TaskIndex(index))
+                || segments.get(&index).is_some_and(|part| part.dropped);
             !(ended && entry.attempts.is_empty())
         });
     }

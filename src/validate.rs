@@ -112,6 +112,18 @@ pub enum InvalidSpec {
     /// Neither or both of the progress sources.
     #[error("spec.progress needs exactly one of file and httpGet")]
     Progress,
+    /// A split that could not be agreed on with the task.
+    #[error(
+        "spec.resume: Range needs spec.progress: {{file: {{}}}}: where a task stops is agreed with its \
+         agent, in the units of the N/M that it reports"
+    )]
+    RangeProgress,
+    /// A split of a task of which never two parts may run, or whose commits are fenced as a whole.
+    #[error(
+        "spec.resume: Range needs spec.idempotency: Safe, as parts of a task run beside each other: \
+         choose Safe, or resume: Checkpoint"
+    )]
+    RangeIdempotency,
     /// A restart policy under which a task never ends.
     #[error(
         "spec.template.spec.restartPolicy: `{policy}` is not supported: use Never or OnFailure"
@@ -148,6 +160,7 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
     let spec = &job.spec;
     let missing = |field| InvalidSpec::Metadata { field };
     template(spec)?;
+    range(spec)?;
     Ok(ValidatedJob {
         uid: metadata.uid.as_deref().ok_or(missing("uid"))?.into(),
         namespace: metadata
@@ -228,6 +241,7 @@ fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
         resume: match spec.resume {
             api::Resume::None => Resume::None,
             api::Resume::Checkpoint => Resume::Checkpoint,
+            api::Resume::Range => Resume::Range,
         },
         speculation: match spec.speculation.mode {
             api::SpeculationMode::Enabled => SpeculationMode::Enabled,
@@ -252,6 +266,20 @@ fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
         )?,
         suspend: spec.suspend,
     })
+}
+
+fn range(spec: &DeadlineJobSpec) -> Result<(), InvalidSpec> {
+    if spec.resume != api::Resume::Range {
+        return Ok(());
+    }
+    if spec.idempotency != api::Idempotency::Safe {
+        return Err(InvalidSpec::RangeIdempotency);
+    }
+    let source = spec.progress.as_ref();
+    match source.is_some_and(|source| source.file.is_some()) {
+        true => Ok(()),
+        false => Err(InvalidSpec::RangeProgress),
+    }
 }
 
 /// How attempts of this specification are asked for progress; absent: not at all.
@@ -365,6 +393,15 @@ mod tests {
                 "spec.speculation.maxClonesPerTask",
             ),
             ("progress: {}", "spec.progress"),
+            ("resume: Range", "spec.progress"),
+            (
+                "{resume: Range, progress: {httpGet: {port: 80}}}",
+                "spec.progress",
+            ),
+            (
+                "{resume: Range, progress: {file: {}}, idempotency: None}",
+                "spec.idempotency",
+            ),
             (
                 "template: {spec: {containers: []}}",
                 "spec.template.spec.containers",

@@ -46,6 +46,10 @@ use super::ledger::Ledger;
         .message("spec.template.spec.containers must hold at least one container: the task"),
     validation = Rule::new("self.resume != 'Checkpoint' || has(self.progress)")
         .message("spec.resume: Checkpoint needs spec.progress (e.g. progress: {file: {}}): checkpoints are reported with the progress"),
+    validation = Rule::new("self.resume != 'Range' || (has(self.progress) && has(self.progress.file))")
+        .message("spec.resume: Range needs spec.progress: {file: {}}: where a task stops is agreed with its agent, in the units of the N/M that it reports"),
+    validation = Rule::new("self.resume != 'Range' || self.idempotency == 'Safe'")
+        .message("spec.resume: Range needs spec.idempotency: Safe: parts of a task run beside each other, and the fence of Fenced does not know parts yet; or choose resume: Checkpoint"),
     validation = Rule::new("self.completions == oldSelf.completions").message("spec.completions can't be changed: create another DeadlineJob"),
     validation = Rule::new("self.idempotency == oldSelf.idempotency").message("spec.idempotency can't be changed: create another DeadlineJob"),
     validation = Rule::new("self.resume == oldSelf.resume").message("spec.resume can't be changed: create another DeadlineJob"),
@@ -67,8 +71,10 @@ pub struct DeadlineJobSpec {
     /// How attempts report progress. Absent: they don't; shed then estimates from elapsed time alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressSource>,
-    /// Where clones and retries begin: None (from zero) or Checkpoint (at the best attempt's last
-    /// checkpoint, handed over in SHED_RESUME_FILE).
+    /// Where clones and retries begin: None (from zero), Checkpoint (at the best attempt's last
+    /// checkpoint, handed over in SHED_RESUME_FILE) or Range (the original stops at a unit ahead of
+    /// it, clones do the rest of the task's input from there on: SHED_RANGE_START, SHED_RANGE_END,
+    /// SHED_STOP_FILE).
     #[serde(default)]
     pub resume: Resume,
     /// Clones of stragglers.
@@ -141,6 +147,7 @@ pub enum Resume {
     #[default]
     None,
     Checkpoint,
+    Range,
 }
 
 /// What happens at the deadline.

@@ -42,9 +42,36 @@ pub struct Ledger {
     /// Tasks with uncounted attempts or a history, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<TaskEntry>,
+    /// With resume: Range the parts of tasks that were split, ascending by index. They stay to the
+    /// end: whoever puts results together reads here which parts tile a task.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<SegmentEntry>,
     /// Execution times in ms of the latest winners, newest last, at most 32.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended_runs_ms: Vec<i64>,
+}
+
+/// A part of a task's input: the units from `start` up to and without `end`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SegmentEntry {
+    /// Its number in this ledger: the task's own for the part at its beginning, else one from
+    /// spec.completions on.
+    pub index: u32,
+    /// The task.
+    pub task: u32,
+    /// Its first unit.
+    pub start: u64,
+    /// The unit behind its last.
+    pub end: u64,
+    /// How many units the whole task has.
+    pub total: u64,
+    /// The attempt that did it, once one has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub winner: Option<u32>,
+    /// The part before it took it over: it is nobody's to do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dropped: bool,
 }
 
 /// One task with uncounted attempts or a history.

@@ -10,6 +10,9 @@ pub const LABEL_JOB_UID: &str = "shed.dev/job-uid";
 pub const LABEL_JOB_NAME: &str = "shed.dev/job-name";
 /// Label: number of the attempt within its task.
 pub const LABEL_ATTEMPT: &str = "shed.dev/attempt";
+/// Label of attempts with `resume: Range`: which part of the job's input it does, as the ledger
+/// numbers them.
+pub const LABEL_SEGMENT: &str = "shed.dev/segment";
 /// Label: `original`, `clone` or `retry`.
 pub const LABEL_KIND: &str = "shed.dev/attempt-kind";
 /// Label of a job: what it recurs as. Its attempt times are judged by those of the namespace's jobs
@@ -35,6 +38,13 @@ pub const ENV_PROGRESS_FILE: &str = "SHED_PROGRESS_FILE";
 /// Where the task reads the point to resume from; absent file: from the beginning.
 pub const ENV_RESUME_FILE: &str = "SHED_RESUME_FILE";
 
+/// With `resume: Range`: the first unit of the attempt's part.
+pub const ENV_RANGE_START: &str = "SHED_RANGE_START";
+/// With `resume: Range`: the unit behind its last; absent: the end of the task's input.
+pub const ENV_RANGE_END: &str = "SHED_RANGE_END";
+/// With `resume: Range`: holds an earlier end of the attempt's part, once there is one.
+pub const ENV_STOP_FILE: &str = "SHED_STOP_FILE";
+
 /// Name of the volume that the task and the agent share.
 pub const VOLUME: &str = "shed";
 /// Where the volume is mounted.
@@ -43,6 +53,8 @@ pub const VOLUME_PATH: &str = "/run/shed";
 pub const PROGRESS_PATH: &str = "/run/shed/progress";
 /// The resume file on that volume.
 pub const RESUME_PATH: &str = "/run/shed/resume";
+/// The stop file on that volume.
+pub const STOP_PATH: &str = "/run/shed/stop";
 /// Name of the sidecar.
 pub const AGENT_CONTAINER: &str = "shed-agent";
 /// Port on which the agent serves progress.

@@ -8,13 +8,13 @@ use kube::runtime::controller::Action as Wake;
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Action, JobReport};
 use shed_core::settle::DEADLINE_GRACE;
-use shed_core::snapshot::{JobSnapshot, KillKind, OnMiss};
+use shed_core::snapshot::{JobSnapshot, KillKind, OnMiss, Resume};
 use shed_core::time::Instant;
 
 use super::apply::Created;
 use super::record::{any_runs, blocked_by_kubelet, record, refuse_spec};
 use super::step::{Input, Notice, Step, step};
-use super::{Error, apply, build, events, wake};
+use super::{Error, apply, build, events, range, wake};
 use crate::api::DeadlineJob;
 use crate::book::Book;
 use crate::clock;
@@ -34,6 +34,8 @@ pub(super) struct Pass {
     pub(super) traces: Traces,
     pub(super) facts: JobSnapshot,
     pub(super) report: Option<JobReport>,
+    /// What became of parts of tasks before the step.
+    pub(super) put_right: Vec<Notice>,
     pub(super) now: Instant,
 }
 
@@ -71,7 +73,7 @@ async fn pass(
     // observe (client required at the deadline only)
     let pass = observe(context, owner, job, book).await?;
     // step (no client required)
-    let step = step(Input {
+    let mut step = step(Input {
         job: &pass.job,
         book: &pass.book,
         facts: &pass.facts,
@@ -80,11 +82,12 @@ async fn pass(
         slice,
         now: pass.now,
     });
+    step.notices.splice(0..0, pass.put_right.iter().cloned());
     back_off_replaced(context, &pass, &step);
     // record (client required)
     let recorded = record(context, &pass, &step).await?;
     recording::record_ends(context, &pass.facts, &step.notices);
-    events::announce(context, &recorded, &pass.job, &step.notices).await;
+    events::announce(context, &recorded, &pass.job, &step.book, &step.notices).await;
     // carry out (client required)
     carry_out(context, &pass, &recorded, &step).await?;
     // wake (no client required)
@@ -97,28 +100,25 @@ async fn observe(
     context: &Context,
     owner: Arc<DeadlineJob>,
     job: ValidatedJob,
-    book: Book,
+    mut book: Book,
 ) -> Result<Pass, Error> {
     let now = clock::now();
     let mut pods = context.stores.pods_of(&job.uid);
     // A cached view never reaches beyond the deadline, however fresh it looks.
     let mut facts_as_of = Instant(0);
-    let is_live = stops_at_deadline(&job, &book, now);
-    if is_live {
+    if stops_at_deadline(&job, &book, now) {
         facts_as_of = now;
         pods = live_pods(context, &job).await?;
     }
     let traces = context.memos.with(&job.uid, |memo| {
-        if is_live {
-            job::note_live(&mut memo.traces, &pods, now);
-        } else {
-            job::note(&mut memo.traces, &pods, now);
-        }
+        job::note(&mut memo.traces, &pods, now);
         memo.traces.clone()
     });
     let launch_not_before = context.memos.with(&job.uid, |memo| {
         memo.backoff.as_ref().map(|backoff| backoff.until)
     });
+    let reports = context.progress.reports_of(&job.uid);
+    let put_right = range::put_right(&mut book, &job, &pods, &reports, now);
     let facts = job::facts(
         &job,
         &book,
@@ -127,7 +127,7 @@ async fn observe(
             facts_as_of,
             pods: &pods,
             traces: &traces,
-            reports: &context.progress.reports_of(&job.uid),
+            reports: &reports,
             nodes: &std::collections::BTreeMap::new(),
             eligible_nodes: Arc::from([]),
             demand: shed_core::resources::Resources::default(),
@@ -143,6 +143,7 @@ async fn observe(
         traces,
         facts,
         report,
+        put_right,
         now,
     })
 }
@@ -229,9 +230,11 @@ async fn carry_out(
             let attempt = step.book.attempt(task, number)?;
             let priority = context.clone_priority.as_ref();
             let agent = &context.agent;
-            Some(build::pod(
-                owner, &pass.job, task, attempt, deadline, agent, priority,
-            ))
+            let mut pod = build::pod(owner, &pass.job, task, attempt, deadline, agent, priority);
+            if pass.job.rules.resume == Resume::Range {
+                range::dress(&mut pod, &step.book, task);
+            }
+            Some(pod)
         })
         .collect();
     let answers = apply::create(&api, &pass.job.uid, pods, &context.metrics).await;
@@ -251,12 +254,8 @@ async fn take_answers(
     let mut failure = None;
     context.memos.with(&pass.job.uid, |memo| {
         for (&id, answer) in step.creates.iter().zip(answers) {
-            let trace = memo.traces.entry(id).or_default();
-            if matches!(answer, Created::Ours | Created::Failed(_)) {
-                trace.asked = Some(now);
-            }
             match answer {
-                Created::Ours => trace.created = Some(now),
+                Created::Ours => memo.traces.entry(id).or_default().created = Some(now),
                 Created::Refused(blocked) => {
                     taken_back.push(id);
                     refusal.get_or_insert(blocked);
@@ -310,6 +309,7 @@ async fn take_back(
         traces: pass.traces.clone(),
         facts: pass.facts.clone(),
         report: pass.report.clone(),
+        put_right: Vec::new(),
         now: clock::now(),
     };
     record(context, &pass, &refused).await.map(|_| ())

@@ -8,6 +8,7 @@ use shed_core::snapshot::{AttemptKind, Conclusion, KillKind};
 use super::build;
 use super::step::Notice;
 use crate::api::DeadlineJob;
+use crate::book::Book;
 use crate::context::Context;
 use crate::metrics::{Ended, Kind, WON};
 use crate::observe::job::AttemptId;
@@ -18,13 +19,15 @@ pub async fn announce(
     context: &Context,
     owner: &DeadlineJob,
     job: &ValidatedJob,
+    book: &Book,
     notices: &[Notice],
 ) {
     for notice in notices {
         measure(context, notice);
         let pod = |id: AttemptId| build::pod_name(&job.name, &job.uid, id.0, id.1);
         tracing::info!(namespace = %job.namespace, job = %job.name, ?notice, "recorded");
-        let Some((type_, reason, note)) = words(notice, pod) else {
+        let task = |index: u32| book.task_of(index);
+        let Some((type_, reason, note)) = words(notice, pod, task) else {
             continue;
         };
         publish(context, owner, type_, reason, note).await;
@@ -97,15 +100,22 @@ type Words = (EventType, &'static str, String);
 
 /// What users are told; first attempts and counted ends are in the status and the metrics, and
 /// an event for each of them would cost a write per task.
-fn words(notice: &Notice, pod: impl Fn(AttemptId) -> String) -> Option<Words> {
+fn words(
+    notice: &Notice,
+    pod: impl Fn(AttemptId) -> String,
+    task_of: impl Fn(u32) -> u32,
+) -> Option<Words> {
     match notice {
-        Notice::Launched { id, launch } => launch_words(*id, launch, &pod(*id)),
-        Notice::Killed { id, kind } => kill_words(*id, *kind, &pod(*id)),
+        Notice::Launched { id, launch } => launch_words(task_of(id.0), launch, &pod(*id)),
+        Notice::Killed { id, kind } => kill_words(task_of(id.0), *kind, &pod(*id)),
         Notice::Won { .. } | Notice::Counted { .. } | Notice::Ending(_) => None,
         Notice::TaskFailed { task } => Some((
             EventType::Warning,
             "TaskFailed",
-            format!("task {task} failed more often than spec.backoffLimitPerIndex allows"),
+            format!(
+                "task {} failed more often than spec.backoffLimitPerIndex allows",
+                task_of(*task)
+            ),
         )),
         Notice::Finished(conclusion) => Some(end_words(*conclusion)),
         Notice::Unrecorded { pod } => Some((
@@ -118,8 +128,8 @@ fn words(notice: &Notice, pod: impl Fn(AttemptId) -> String) -> Option<Words> {
     }
 }
 
-fn launch_words(id: AttemptId, launch: &Launch, pod: &str) -> Option<Words> {
-    let (task, from) = (id.0, begin(launch));
+fn launch_words(task: u32, launch: &Launch, pod: &str) -> Option<Words> {
+    let from = begin(launch);
     let note = match launch.reason {
         LaunchReason::Admitted => return None,
         LaunchReason::Straggler {
@@ -135,21 +145,18 @@ fn launch_words(id: AttemptId, launch: &Launch, pod: &str) -> Option<Words> {
     Some((EventType::Normal, "CloneLaunched", note))
 }
 
-fn kill_words(id: AttemptId, kind: KillKind, pod: &str) -> Option<Words> {
+fn kill_words(task: u32, kind: KillKind, pod: &str) -> Option<Words> {
     match kind {
         KillKind::Settle | KillKind::JobEnd | KillKind::Suspend => None,
         KillKind::Prune => Some((
             EventType::Normal,
             "AttemptPruned",
-            format!("{pod}: a faster attempt of task {} is kept", id.0),
+            format!("{pod}: a faster attempt of task {task} is kept"),
         )),
         KillKind::Restart => Some((
             EventType::Normal,
             "TaskRestarted",
-            format!(
-                "{pod}: a new attempt of task {} needs less time than this one still does",
-                id.0
-            ),
+            format!("{pod}: a new attempt of task {task} needs less time than this one still does"),
         )),
         KillKind::Evict => Some((
             EventType::Normal,

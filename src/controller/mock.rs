@@ -59,6 +59,8 @@ pub struct World {
     pub job: Option<DeadlineJob>,
     /// Pods by name.
     pub pods: BTreeMap<String, Pod>,
+    /// What attempts answer when they are asked for their progress.
+    pub answers: BTreeMap<AttemptId, String>,
     /// Every call so far.
     pub calls: Vec<Call>,
     script: Script,
@@ -80,6 +82,7 @@ impl Apiserver {
         let world = Arc::new(Mutex::new(World {
             job: Some(job),
             pods: BTreeMap::new(),
+            answers: BTreeMap::new(),
             calls: Vec::new(),
             script: Box::new(|_| Fate::Served),
             version: 100,

@@ -8,6 +8,7 @@ mod events;
 #[cfg(test)]
 pub(crate) mod mock;
 mod orphans;
+mod range;
 mod record;
 pub mod status;
 pub mod step;

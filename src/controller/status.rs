@@ -69,6 +69,8 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
     let deadline = job.deadline.instant(job.created, book.first_pass);
     let complete = book.finished && book.ending == Some(Conclusion::Complete);
     let fresh = fresh_pocd(input);
+    let total = job.rules.completions;
+    let (done, failed) = (book.done_tasks(total), book.failed_tasks(total));
     DeadlineJobStatus {
         observed_generation: Some(job.generation),
         phase: Some(phase(job, book).to_owned()),
@@ -80,10 +82,10 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
         active: count(live),
         clones: count(clones),
         terminating: count(killed),
-        succeeded: i32::try_from(book.done.len()).unwrap_or(i32::MAX),
-        failed: i32::try_from(book.failed.len()).unwrap_or(i32::MAX),
-        completed_indexes: book.done.to_string(),
-        failed_indexes: book.failed.to_string(),
+        succeeded: i32::try_from(done.len()).unwrap_or(i32::MAX),
+        failed: i32::try_from(failed.len()).unwrap_or(i32::MAX),
+        completed_indexes: done.to_string(),
+        failed_indexes: failed.to_string(),
         attempts: book.counts,
         conditions: conditions(input, deadline),
         ledger: Some(book.to_ledger()),
@@ -275,7 +277,7 @@ fn end_conditions(list: &mut Conditions, input: Input<'_>) {
 
 fn words(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
     let total = input.job.rules.completions;
-    let done = input.book.done.len();
+    let done = input.book.done_tasks(total).len();
     match conclusion {
         Conclusion::Complete => (
             reason::COMPLETIONS_REACHED,
@@ -295,7 +297,7 @@ fn words(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
             reason::FAILED_INDEXES,
             format!(
                 "tasks {} failed more often than spec.backoffLimitPerIndex allows",
-                input.book.failed
+                input.book.failed_tasks(total)
             ),
         ),
     }

@@ -7,14 +7,19 @@ use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Action, Kill, Launch, Outcome};
 use shed_core::settle::settle;
 use shed_core::snapshot::{
-    AttemptKind, AttemptState, Conclusion, Idempotency, JobSnapshot, KillKind,
+    AttemptKind, AttemptState, Conclusion, Idempotency, JobSnapshot, KillKind, Resume,
 };
 use shed_core::time::{Instant, Span};
 
+use super::range;
 use crate::book::Book;
-use crate::observe::job::{AttemptId, CREATION_SEEN_WITHIN, JobPods, Traces};
+use crate::observe::job::{AttemptId, JobPods, Traces};
 use crate::observe::pod::PodFacts;
 use crate::validate::ValidatedJob;
+
+/// A pod whose creation was acknowledged and that no view shows after this long is created
+/// again; a second creation of the same name is a harmless conflict.
+const CREATION_SEEN_WITHIN: Span = Span::from_seconds(30);
 
 /// What one step looks at.
 #[derive(Debug, Clone, Copy)]
@@ -128,7 +133,7 @@ pub fn step(input: Input<'_>) -> Step {
             apply(&mut step, input, action);
         }
     }
-    if step.book != *input.book {
+    if step.book != *input.book && input.job.rules.resume != Resume::Range {
         keep_checkpoints(&mut step.book, input.facts);
     }
     step.book.fold();
@@ -151,6 +156,7 @@ fn still_holds(book: &Book, input: Input<'_>, action: &Action) -> bool {
                 .is_none_or(|entry| entry.attempts.is_empty());
             !book.done.contains(task)
                 && !book.failed.contains(task)
+                && !book.is_dropped(task.0)
                 && match launch.kind {
                     AttemptKind::Clone => !lives(task).is_empty(),
                     AttemptKind::Original | AttemptKind::Retry => match input.job.rules.idempotency
@@ -162,8 +168,7 @@ fn still_holds(book: &Book, input: Input<'_>, action: &Action) -> bool {
         }
         Action::Kill(kill) => {
             let live = lives(kill.task);
-            let is_only = live.len() == 1;
-            live.contains(&kill.attempt.0) && is_only == (kill.kind == KillKind::Restart)
+            live.contains(&kill.attempt.0) && live.len() > 1
         }
         // Facts are settled above; a plan carries none of them.
         Action::Win { .. }
@@ -195,9 +200,12 @@ fn apply(step: &mut Step, input: Input<'_>, action: &Action) {
     let now = input.now;
     match action {
         Action::Launch(launch) => {
-            let number = step.book.launch(launch, now);
+            let Some(placed) = range::place(&mut step.book, input, launch) else {
+                return;
+            };
+            let number = step.book.launch(&placed, now);
             step.notices.push(Notice::Launched {
-                id: (launch.task.0, number.0),
+                id: (placed.task.0, number.0),
                 launch: launch.clone(),
             });
         }

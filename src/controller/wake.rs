@@ -21,6 +21,8 @@ const ERROR_WAIT: Duration = Duration::from_secs(2);
 const CONFLICT_WAIT: Duration = Duration::from_millis(50);
 /// While attempts are live, PoCD in the status is looked at this often.
 const STATUS_PERIOD: Span = Span::from_seconds(10);
+/// While tasks are split, it is looked this often whether an attempt has passed its part's end.
+const PARTS_PERIOD: Span = Span::from_seconds(1);
 
 /// After a reconcile that went well.
 #[must_use]
@@ -28,7 +30,11 @@ pub fn after(job: &ValidatedJob, book: &Book, facts: &JobSnapshot, now: Instant)
     let next = if book.finished {
         expiry(job, book)
     } else {
-        let status = (!book.tasks.is_empty()).then(|| now.plus(STATUS_PERIOD));
+        let period = match book.segments.is_empty() {
+            true => STATUS_PERIOD,
+            false => PARTS_PERIOD,
+        };
+        let status = (!book.tasks.is_empty()).then(|| now.plus(period));
         settle_wake(now, facts).into_iter().chain(status).min()
     };
     next.map_or_else(Action::await_change, |next| {

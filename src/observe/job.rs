@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use shed_agent::Units;
 use shed_core::ids::{AttemptNumber, JobClass, JobKey, TaskIndex, Tenant};
 use shed_core::resources::Resources;
 use shed_core::snapshot::{
-    AttemptSnapshot, AttemptState, JobPhase, JobSnapshot, NodeIndex, Progress, ResumePoint,
+    AttemptSnapshot, AttemptState, JobPhase, JobSnapshot, NodeIndex, Progress, Resume, ResumePoint,
     TaskSnapshot,
 };
-use shed_core::time::{Instant, Span};
+use shed_core::time::Instant;
 
 use super::pod::{PodFacts, Stage};
+use super::range;
 use crate::api::{AttemptEntry, ResumeEntry, TaskEntry};
 use crate::book::Book;
 use crate::clock::micro_instant;
@@ -23,36 +25,21 @@ pub type AttemptId = (u32, u32);
 /// A job's pods by attempt.
 pub type JobPods = BTreeMap<AttemptId, Arc<PodFacts>>;
 
-/// How long a view may be behind the creation of a pod. One that none has shown after this long
-/// is created again, which is a harmless conflict if it exists, or has gone if it was killed.
-pub const CREATION_SEEN_WITHIN: Span = Span::from_seconds(30);
-
 /// What was seen of an attempt's pod while this process lives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// The watch has shown the pod.
+    /// The pod was in a view of the apiserver.
     pub seen: bool,
-    /// When its creation was last asked for, answered or not, or a live read last showed it.
-    pub asked: Option<Instant>,
     /// The apiserver acknowledged its creation.
     pub created: Option<Instant>,
     /// Since when it can't start.
     pub stuck_since: Option<Instant>,
 }
 
-impl Trace {
-    /// Whether a pod that no view has shown may be there all the same.
-    #[must_use]
-    pub fn may_appear(&self, now: Instant) -> bool {
-        let recent = |asked: Instant| now.since(asked) < CREATION_SEEN_WITHIN;
-        !self.seen && self.asked.is_some_and(recent)
-    }
-}
-
 /// The traces of a job's attempts.
 pub type Traces = BTreeMap<AttemptId, Trace>;
 
-/// Notes what the watch of pods shows.
+/// Notes what a view of the pods shows.
 pub fn note(traces: &mut Traces, pods: &JobPods, now: Instant) {
     for (&id, pod) in pods {
         let trace = traces.entry(id).or_default();
@@ -65,17 +52,6 @@ pub fn note(traces: &mut Traces, pods: &JobPods, now: Instant) {
     }
 }
 
-/// Notes what a live read shows: it is ahead of the watch, which will lose nothing of what it
-/// has yet to show.
-pub fn note_live(traces: &mut Traces, pods: &JobPods, now: Instant) {
-    for &id in pods.keys() {
-        let trace = traces.entry(id).or_default();
-        if !trace.seen {
-            trace.asked = Some(now);
-        }
-    }
-}
-
 /// What an attempt reported.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reported {
@@ -83,6 +59,8 @@ pub struct Reported {
     pub progress: Progress,
     /// Its last checkpoint.
     pub checkpoint: Option<ResumePoint>,
+    /// Its progress in units, if it reports whole ones.
+    pub units: Option<Units>,
 }
 
 /// What `facts` looks at beside the job and its book.
@@ -121,19 +99,31 @@ pub fn facts(job: &ValidatedJob, book: &Book, view: &View<'_>) -> JobSnapshot {
         class: job.class.clone().map(JobClass),
         submitted,
         deadline: job.deadline.instant(job.created, book.first_pass),
-        rules: job.rules.clone(),
+        rules: range::rules(job, book),
         phase: book.ending.map_or(JobPhase::Active, JobPhase::Ending),
         launched_before: book.started.is_some(),
         reports_progress: job.progress.is_some(),
         demand: view.demand.clone(),
         eligible_nodes: Arc::clone(&view.eligible_nodes),
-        done: book.done.clone(),
+        done: range::done(book),
         failed: book.failed.clone(),
-        tasks: book.tasks.values().map(|entry| task(entry, view)).collect(),
+        tasks: tasks(job, book, view),
         ended_runs: book.ended_runs.clone(),
         launch_not_before: view.launch_not_before,
         facts_as_of: view.facts_as_of,
     }
+}
+
+fn tasks(job: &ValidatedJob, book: &Book, view: &View<'_>) -> Vec<TaskSnapshot> {
+    let is_range = job.rules.resume == Resume::Range;
+    let facts = |entry: &TaskEntry| {
+        let mut task = task(entry, view);
+        if is_range {
+            range::as_a_part(&mut task, book.segment(entry.index), view);
+        }
+        task
+    };
+    book.tasks.values().map(facts).collect()
 }
 
 fn task(entry: &TaskEntry, view: &View<'_>) -> TaskSnapshot {
@@ -177,11 +167,9 @@ fn attempt(task: u32, entry: &AttemptEntry, view: &View<'_>) -> AttemptSnapshot 
 fn state(id: AttemptId, entry: &AttemptEntry, view: &View<'_>) -> AttemptState {
     let trace = view.traces.get(&id).copied().unwrap_or_default();
     let Some(pod) = view.pods.get(&id) else {
-        // A killed attempt whose pod is not there has ended, unless the view is behind its
-        // creation. Should a process that died have sent one that comes later still, the pod
-        // will be found unrecorded and deleted.
-        let is_gone = trace.seen || entry.kill.is_some() && !trace.may_appear(view.now);
-        return if is_gone {
+        // A killed attempt whose pod is not there has ended; should its creation still be on
+        // its way, the pod will be found unrecorded and deleted.
+        return if trace.seen || entry.kill.is_some() {
             AttemptState::Lost
         } else {
             AttemptState::Launching

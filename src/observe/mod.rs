@@ -3,4 +3,5 @@
 pub mod job;
 pub mod node;
 pub mod pod;
+mod range;
 pub mod requests;

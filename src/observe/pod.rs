@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod};
+use shed_agent::Units;
 use shed_core::resources::Resources;
 use shed_core::time::Instant;
 
 use super::requests;
-use crate::api::{ATTEMPT_FINALIZER, LABEL_ATTEMPT, LABEL_INDEX, LABEL_JOB_UID};
+use crate::api::{
+    AGENT_CONTAINER, ATTEMPT_FINALIZER, LABEL_ATTEMPT, LABEL_INDEX, LABEL_JOB_UID, LABEL_SEGMENT,
+};
 use crate::clock;
 
 /// Reasons of a waiting container that waiting does not cure soon.
@@ -64,6 +67,8 @@ pub struct AttemptFacts {
     pub stage: Stage,
     /// When its first main container started.
     pub started: Option<Instant>,
+    /// With `resume: Range`: where it got to, as its agent said at the end.
+    pub reached: Option<Units>,
 }
 
 /// How far an attempt pod is.
@@ -135,9 +140,11 @@ fn phase(pod: &Pod) -> &str {
 fn attempt_facts(pod: &Pod, seen: Instant) -> Option<AttemptFacts> {
     let labels = pod.metadata.labels.as_ref()?;
     let job_uid = labels.get(LABEL_JOB_UID)?;
+    // To the ledger a part of a task is a task of its own.
+    let part = labels.get(LABEL_SEGMENT);
     Some(AttemptFacts {
         job_uid: Arc::from(job_uid.as_str()),
-        task: labels.get(LABEL_INDEX)?.parse().ok()?,
+        task: part.or_else(|| labels.get(LABEL_INDEX))?.parse().ok()?,
         number: labels.get(LABEL_ATTEMPT)?.parse().ok()?,
         tracked: pod
             .metadata
@@ -149,7 +156,25 @@ fn attempt_facts(pod: &Pod, seen: Instant) -> Option<AttemptFacts> {
         ip: pod.status.as_ref().and_then(|status| status.pod_ip.clone()),
         stage: stage(pod, seen),
         started: started(pod),
+        reached: part.and_then(|_| reached(pod)),
     })
+}
+
+/// The end of the agent, the last container of a pod to end.
+fn agent_end(pod: &Pod) -> Option<&ContainerStateTerminated> {
+    let mut statuses = init_statuses(pod);
+    terminated(statuses.find(|status| status.name == AGENT_CONTAINER)?)
+}
+
+fn reached(pod: &Pod) -> Option<Units> {
+    let report = shed_agent::parse_report(agent_end(pod)?.message.as_deref()?.as_bytes());
+    report.ok()??.units()
+}
+
+/// Whether the pod does a part of a task whose agent has yet to say where that ended.
+fn is_to_be_told(pod: &Pod) -> bool {
+    let labels = pod.metadata.labels.as_ref();
+    labels.is_some_and(|labels| labels.contains_key(LABEL_SEGMENT)) && agent_end(pod).is_none()
 }
 
 fn main_statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
@@ -176,6 +201,7 @@ fn stage(pod: &Pod, seen: Instant) -> Stage {
     let all_zero = ends.iter().all(|end| end.exit_code == 0);
     match phase(pod) {
         "Succeeded" => Stage::Succeeded { finished },
+        _ if all_ended && all_zero && is_to_be_told(pod) => Stage::Running,
         // A container that ended with 0 is not run again under Never nor OnFailure, so the
         // success is final before the sidecar is gone and the phase follows.
         _ if all_ended && all_zero => Stage::Succeeded { finished },

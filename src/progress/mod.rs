@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kube::ResourceExt;
-use shed_agent::{Observed, Report, ReportError, Series};
+use shed_agent::{Observed, Report, ReportError, Series, Units};
 use shed_core::snapshot::{Progress, ResumePoint};
 use shed_core::time::{Instant, Span};
 use tokio::sync::Semaphore;
@@ -38,6 +38,8 @@ pub struct ProgressTable {
 struct Entry {
     job: Arc<str>,
     series: Series,
+    /// What the last good report said in whole units.
+    units: Option<Units>,
     launched: Option<Instant>,
     next: Instant,
     unanswered: u32,
@@ -108,7 +110,12 @@ impl ProgressTable {
         };
         entry.unanswered = 0;
         let was_silent = entry.series.first().is_none();
+        let units = said.as_ref().ok().and_then(Option::as_ref);
+        let units = units.and_then(Report::units);
         let observed = entry.series.observe(now.0, said);
+        if observed == Observed::Accepted {
+            entry.units = units;
+        }
         if let Observed::Refused(reason) = &observed {
             let why = Why { reason };
             metrics.progress_refused.get_or_create(&why).inc();
@@ -148,6 +155,7 @@ impl Entry {
                 last,
             },
             checkpoint,
+            units: self.units,
         })
     }
 }
@@ -245,10 +253,36 @@ fn new_entry(job: &DeadlineJob, pod: &PodFacts, now: Instant) -> Entry {
     Entry {
         job: job.uid().unwrap_or_default().into(),
         series: Series::new(start),
+        units: None,
         launched: recorded.map(|entry| clock::micro_instant(&entry.launched)),
         next: now,
         unanswered: 0,
         asking: false,
+    }
+}
+
+#[cfg(test)]
+impl ProgressTable {
+    /// The attempt answered so.
+    pub fn answer_for_tests(&self, job: &str, pod_uid: &str, answers: &[(Instant, &str)]) {
+        let mut entry = Entry {
+            job: job.into(),
+            series: Series::new(0.0),
+            units: None,
+            launched: None,
+            next: Instant(i64::MAX),
+            unanswered: 0,
+            asking: false,
+        };
+        for (at, text) in answers {
+            let report = shed_agent::parse_report(text.as_bytes());
+            entry.units = report
+                .as_ref()
+                .ok()
+                .and_then(|report| report.as_ref()?.units());
+            entry.series.observe(at.0, report);
+        }
+        self.lock().insert(pod_uid.to_owned(), entry);
     }
 }
 
@@ -261,6 +295,7 @@ mod tests {
         let entry = Entry {
             job: job.into(),
             series: Series::new(0.0),
+            units: None,
             launched: Some(Instant(1000)),
             next: Instant(0),
             unanswered: 0,

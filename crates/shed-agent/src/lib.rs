@@ -141,6 +141,6 @@ pub use config::{
     ATTEMPT_UID_VAR, AgentConfig, PORT_DEFAULT, PORT_VAR, PROGRESS_FILE_VAR, RESUME_FILE_VAR,
     RESUME_VAR, Resume,
 };
-pub use report::{Report, ReportError, parse_report};
+pub use report::{Report, ReportError, Units, parse_report};
 pub use series::{Observed, Series};
 pub use wire::{WireError, read_endpoint, read_reply};

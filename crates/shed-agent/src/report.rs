@@ -18,6 +18,37 @@ pub struct Report {
     progress: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<String>,
+    /// Of `N/M` in whole units.
+    #[serde(skip)]
+    units: Option<Units>,
+}
+
+/// A report `N/M` in whole units of the task's own choosing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Units {
+    /// The unit that comes next: all before it, from where the attempt began, are done.
+    pub done: u64,
+    /// How many units the whole task has.
+    pub total: u64,
+}
+
+/// Beyond this a unit is no whole number any more when it is turned into a share.
+const UNITS_MAX: u64 = 1 << 53;
+
+impl Units {
+    /// Reads `N/M`; absent if it is anything else.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (done, total) = text.split_once('/')?;
+        let (done, total) = (done.trim().parse().ok()?, total.trim().parse().ok()?);
+        (done <= total && (1..=UNITS_MAX).contains(&total)).then_some(Units { done, total })
+    }
+}
+
+impl std::fmt::Display for Units {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.done, self.total)
+    }
 }
 
 impl Report {
@@ -41,7 +72,19 @@ impl Report {
         Ok(Report {
             progress,
             checkpoint,
+            units: None,
         })
+    }
+
+    /// The report in whole units, if it was given as `N/M`.
+    pub fn units(&self) -> Option<Units> {
+        self.units
+    }
+
+    /// The same report, given as this text.
+    fn given_as(mut self, text: &str) -> Self {
+        self.units = Units::parse(text);
+        self
     }
 
     /// How much of the whole task is done, in [0, 1].
@@ -109,7 +152,8 @@ pub fn parse_report(content: &[u8]) -> Result<Option<Report>, ReportError> {
     } else if text.starts_with('{') {
         parse_json(text).map(Some)
     } else {
-        Report::new(parse_progress(text)?, None).map(Some)
+        let report = Report::new(parse_progress(text)?, None)?;
+        Ok(Some(report.given_as(text)))
     }
 }
 
@@ -128,11 +172,13 @@ fn parse_json(text: &str) -> Result<Report, ReportError> {
     }
     // The error's own text is dropped: it quotes the content, which must not reach a log.
     let content: Content = serde_json::from_str(text).map_err(|_| ReportError::BadJson)?;
-    let progress = match content.progress {
-        Progress::Number(number) => number,
-        Progress::Text(text) => parse_progress(text.trim())?,
-    };
-    Report::new(progress, content.checkpoint)
+    match content.progress {
+        Progress::Number(number) => Report::new(number, content.checkpoint),
+        Progress::Text(text) => {
+            let report = Report::new(parse_progress(text.trim())?, content.checkpoint)?;
+            Ok(report.given_as(text.trim()))
+        }
+    }
 }
 
 fn parse_progress(text: &str) -> Result<f64, ReportError> {
@@ -211,6 +257,25 @@ mod tests {
             0.42,
             None,
         );
+    }
+
+    #[test]
+    fn whole_units_are_kept_as_they_are() {
+        let units = |content: &str| parse_report(content.as_bytes()).unwrap().unwrap().units();
+        let some = Some(Units {
+            done: 17,
+            total: 40,
+        });
+        assert_eq!(units(" 17 / 40\n"), some);
+        assert_eq!(units(r#"{"progress":"17/40"}"#), some);
+        for content in [
+            "0.42",
+            "1.5/40",
+            r#"{"progress":0.42}"#,
+            "1/9007199254740993",
+        ] {
+            assert_eq!(units(content), None, "{content}");
+        }
     }
 
     #[test]

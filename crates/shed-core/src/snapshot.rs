@@ -73,6 +73,10 @@ pub enum Resume {
     None,
     /// At the best attempt's last checkpoint.
     Checkpoint,
+    /// Where the best attempt will be once a clone has started (eq. 16 of Shed+): it stops there, and
+    /// what clones take from there on is a task of its own to this crate. Executors say where that
+    /// is by the attempt's checkpoint.
+    Range,
 }
 
 /// Whether two live copies of a task do harm.

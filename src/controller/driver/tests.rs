@@ -2,6 +2,7 @@
 
 mod crash;
 mod ends;
+mod range;
 mod refusals;
 
 use super::*;

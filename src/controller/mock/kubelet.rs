@@ -39,6 +39,19 @@ impl Apiserver {
         self.report(id, phase, &state);
     }
 
+    /// The attempt's container ended well, and its agent said where.
+    pub fn exit_at(&self, id: AttemptId, said: &str) {
+        self.exit(id, 0, clock::now());
+        let name = pod_name(&self.job(), id);
+        let mut world = self.world();
+        let pod = world.pods.get_mut(&name).expect("the pod is there");
+        let agent = json!([{"name": crate::api::AGENT_CONTAINER, "ready": false, "restartCount": 0,
+            "image": "i", "imageID": "i",
+            "state": {"terminated": {"exitCode": 0, "message": said}}}]);
+        let status = pod.status.as_mut().expect("it ran");
+        status.init_container_statuses = serde_json::from_value(agent).expect("status");
+    }
+
     /// The attempt's container can't start.
     pub fn stick(&self, id: AttemptId, reason: &str) {
         let state = json!({"waiting": {"reason": reason, "message": "no such thing"}});

@@ -327,7 +327,7 @@ pub(crate) fn resume_point<'a>(
 ) -> Option<&'a ResumePoint> {
     match job.rules.resume {
         Resume::None => None,
-        Resume::Checkpoint => task.best_resume_point(),
+        Resume::Checkpoint | Resume::Range => task.best_resume_point(),
     }
 }
 

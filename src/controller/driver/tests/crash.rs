@@ -98,6 +98,7 @@ async fn to_rest(api: &Apiserver, mut process: Process, slice: &[Action], fault:
         }
         process.plan(&shown.0, slice.to_vec());
         process.context.stores.show(shown.1.clone());
+        process.ask(api);
         let result = process.reconcile(Arc::clone(&shown.0)).await;
         let after = calls();
         let struck = fault.is_some_and(|fault| (before..after).contains(&fault.at));
@@ -122,7 +123,7 @@ async fn to_rest(api: &Apiserver, mut process: Process, slice: &[Action], fault:
 }
 
 /// Runs a conversation without a fault, then with every fault at every call.
-async fn survives<F: Future<Output = (Apiserver, Process)>>(
+pub(super) async fn survives<F: Future<Output = (Apiserver, Process)>>(
     begin: impl Fn() -> F,
     slice: &[Action],
     calls_min: usize,
