@@ -106,12 +106,17 @@ async fn observe(
     let mut pods = context.stores.pods_of(&job.uid);
     // A cached view never reaches beyond the deadline, however fresh it looks.
     let mut facts_as_of = Instant(0);
-    if stops_at_deadline(&job, &book, now) {
+    let is_live = stops_at_deadline(&job, &book, now);
+    if is_live {
         facts_as_of = now;
         pods = live_pods(context, &job).await?;
     }
     let traces = context.memos.with(&job.uid, |memo| {
-        job::note(&mut memo.traces, &pods, now);
+        if is_live {
+            job::note_live(&mut memo.traces, &pods, now);
+        } else {
+            job::note(&mut memo.traces, &pods, now);
+        }
         memo.traces.clone()
     });
     let launch_not_before = context.memos.with(&job.uid, |memo| {
@@ -254,8 +259,12 @@ async fn take_answers(
     let mut failure = None;
     context.memos.with(&pass.job.uid, |memo| {
         for (&id, answer) in step.creates.iter().zip(answers) {
+            let trace = memo.traces.entry(id).or_default();
+            if matches!(answer, Created::Ours | Created::Failed(_)) {
+                trace.asked = Some(now);
+            }
             match answer {
-                Created::Ours => memo.traces.entry(id).or_default().created = Some(now),
+                Created::Ours => trace.created = Some(now),
                 Created::Refused(blocked) => {
                     taken_back.push(id);
                     refusal.get_or_insert(blocked);

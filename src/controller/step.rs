@@ -13,13 +13,9 @@ use shed_core::time::{Instant, Span};
 
 use super::range;
 use crate::book::Book;
-use crate::observe::job::{AttemptId, JobPods, Traces};
+use crate::observe::job::{AttemptId, CREATION_SEEN_WITHIN, JobPods, Traces};
 use crate::observe::pod::PodFacts;
 use crate::validate::ValidatedJob;
-
-/// A pod whose creation was acknowledged and that no view shows after this long is created
-/// again; a second creation of the same name is a harmless conflict.
-const CREATION_SEEN_WITHIN: Span = Span::from_seconds(30);
 
 /// What one step looks at.
 #[derive(Debug, Clone, Copy)]
@@ -168,7 +164,8 @@ fn still_holds(book: &Book, input: Input<'_>, action: &Action) -> bool {
         }
         Action::Kill(kill) => {
             let live = lives(kill.task);
-            live.contains(&kill.attempt.0) && live.len() > 1
+            let is_only = live.len() == 1;
+            live.contains(&kill.attempt.0) && is_only == (kill.kind == KillKind::Restart)
         }
         // Facts are settled above; a plan carries none of them.
         Action::Win { .. }

@@ -10,7 +10,7 @@ use shed_core::snapshot::{
     AttemptSnapshot, AttemptState, JobPhase, JobSnapshot, NodeIndex, Progress, Resume, ResumePoint,
     TaskSnapshot,
 };
-use shed_core::time::Instant;
+use shed_core::time::{Instant, Span};
 
 use super::pod::{PodFacts, Stage};
 use super::range;
@@ -25,21 +25,36 @@ pub type AttemptId = (u32, u32);
 /// A job's pods by attempt.
 pub type JobPods = BTreeMap<AttemptId, Arc<PodFacts>>;
 
+/// How long a view may be behind the creation of a pod. One that none has shown after this long
+/// is created again, which is a harmless conflict if it exists, or has gone if it was killed.
+pub const CREATION_SEEN_WITHIN: Span = Span::from_seconds(30);
+
 /// What was seen of an attempt's pod while this process lives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// The pod was in a view of the apiserver.
+    /// The watch has shown the pod.
     pub seen: bool,
+    /// When its creation was last asked for, answered or not, or a live read last showed it.
+    pub asked: Option<Instant>,
     /// The apiserver acknowledged its creation.
     pub created: Option<Instant>,
     /// Since when it can't start.
     pub stuck_since: Option<Instant>,
 }
 
+impl Trace {
+    /// Whether a pod that no view has shown may be there all the same.
+    #[must_use]
+    pub fn may_appear(&self, now: Instant) -> bool {
+        let recent = |asked: Instant| now.since(asked) < CREATION_SEEN_WITHIN;
+        !self.seen && self.asked.is_some_and(recent)
+    }
+}
+
 /// The traces of a job's attempts.
 pub type Traces = BTreeMap<AttemptId, Trace>;
 
-/// Notes what a view of the pods shows.
+/// Notes what the watch of pods shows.
 pub fn note(traces: &mut Traces, pods: &JobPods, now: Instant) {
     for (&id, pod) in pods {
         let trace = traces.entry(id).or_default();
@@ -49,6 +64,17 @@ pub fn note(traces: &mut Traces, pods: &JobPods, now: Instant) {
             Some(Stage::Stuck { .. })
         );
         trace.stuck_since = stuck.then(|| trace.stuck_since.unwrap_or(now));
+    }
+}
+
+/// Notes what a live read shows: it is ahead of the watch, which will lose nothing of what it
+/// has yet to show.
+pub fn note_live(traces: &mut Traces, pods: &JobPods, now: Instant) {
+    for &id in pods.keys() {
+        let trace = traces.entry(id).or_default();
+        if !trace.seen {
+            trace.asked = Some(now);
+        }
     }
 }
 
@@ -167,9 +193,11 @@ fn attempt(task: u32, entry: &AttemptEntry, view: &View<'_>) -> AttemptSnapshot 
 fn state(id: AttemptId, entry: &AttemptEntry, view: &View<'_>) -> AttemptState {
     let trace = view.traces.get(&id).copied().unwrap_or_default();
     let Some(pod) = view.pods.get(&id) else {
-        // A killed attempt whose pod is not there has ended; should its creation still be on
-        // its way, the pod will be found unrecorded and deleted.
-        return if trace.seen || entry.kill.is_some() {
+        // A killed attempt whose pod is not there has ended, unless the view is behind its
+        // creation. Should a process that died have sent one that comes later still, the pod
+        // will be found unrecorded and deleted.
+        let is_gone = trace.seen || entry.kill.is_some() && !trace.may_appear(view.now);
+        return if is_gone {
             AttemptState::Lost
         } else {
             AttemptState::Launching

@@ -104,6 +104,15 @@ fn launch(task: u32, kind: AttemptKind) -> Action {
     })
 }
 
+fn kill(task: u32, number: u32, kind: KillKind) -> Action {
+    Action::Kill(Kill {
+        task: TaskIndex(task),
+        attempt: AttemptNumber(number),
+        kind,
+        survivor: None,
+    })
+}
+
 fn names(pods: &[PodRef]) -> Vec<&str> {
     pods.iter().map(|pod| pod.name.as_str()).collect()
 }
@@ -124,6 +133,55 @@ fn a_launch_is_recorded_in_the_same_step_that_asks_for_its_pod() {
     let step = world.step(&[launch(2, AttemptKind::Original)]);
     assert_eq!(step.creates, [(2, 0)]);
     assert!(step.book.attempt(2, 0).is_some());
+}
+
+#[test]
+fn a_killed_attempt_whose_pod_no_view_has_shown_yet_is_not_counted() {
+    let mut world = World::new("");
+    world.step(&[launch(0, AttemptKind::Original)]);
+    world.pod((0, 0), Stage::Running);
+    world.step(&[launch(0, AttemptKind::Clone)]);
+    let trace = Trace {
+        asked: Some(world.now),
+        ..Trace::default()
+    };
+    world.traces.insert((0, 1), trace);
+    world.step(&[kill(0, 1, KillKind::Prune)]);
+    assert!(world.step(&[]).book.attempt(0, 1).is_some(), "it may run");
+    world.pod((0, 1), Stage::Running);
+    assert_eq!(names(&world.step(&[]).deletes), ["pod-0-1"]);
+}
+
+#[test]
+fn a_creation_that_no_view_shows_for_long_never_was() {
+    let mut world = World::new("");
+    world.step(&[launch(0, AttemptKind::Original)]);
+    world.pod((0, 0), Stage::Running);
+    world.step(&[launch(0, AttemptKind::Clone)]);
+    let trace = Trace {
+        asked: Some(Instant(world.now.0 - CREATION_SEEN_WITHIN.0)),
+        ..Trace::default()
+    };
+    world.traces.insert((0, 1), trace);
+    world.step(&[kill(0, 1, KillKind::Prune)]);
+    assert_eq!(world.step(&[]).book.counts.superseded, 1);
+}
+
+#[test]
+fn a_restart_is_for_a_task_s_only_attempt_and_other_kills_are_not() {
+    let mut alone = World::new("completions: 1");
+    alone.step(&[launch(0, AttemptKind::Original)]);
+    alone.pod((0, 0), Stage::Running);
+    assert!(
+        alone
+            .step(&[kill(0, 0, KillKind::Prune)])
+            .notices
+            .is_empty()
+    );
+    let step = alone.step(&[kill(0, 0, KillKind::Restart)]);
+    assert_eq!(names(&step.deletes), ["pod-0-0"]);
+    let step = race().step(&[kill(0, 0, KillKind::Restart)]);
+    assert!(step.notices.is_empty(), "a sibling came in between");
 }
 
 #[test]

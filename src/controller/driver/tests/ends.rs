@@ -126,6 +126,18 @@ async fn the_pods_are_read_live_before_the_deadline_stops_any() {
 }
 
 #[tokio::test]
+async fn a_pod_that_only_the_live_read_has_shown_is_not_lost_to_a_watch_that_is_behind() {
+    let (api, _) = overdue("").await;
+    let process = Process::start(&api);
+    process.context.stores.show(vec![]);
+    process.reconcile(api.job()).await.unwrap();
+    api.said();
+    process.reconcile(api.job()).await.unwrap();
+    assert_eq!(api.said(), WAITS, "they are ending");
+    assert_eq!(api.job().status.as_ref().unwrap().attempts.superseded, 0);
+}
+
+#[tokio::test]
 async fn a_finish_in_time_that_only_the_live_read_shows_is_honoured() {
     let (api, process) = overdue("").await;
     let in_time = Instant(clock::now().0 - 8000);
