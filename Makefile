@@ -25,6 +25,11 @@ unit: ## Unit tests, property tests, golden vectors: no cluster
 	cargo test --locked --workspace --exclude shed-e2e
 	cargo test --locked --package shed-core --test vectors -- --nocapture
 
+.PHONY: model
+model: ## Model checking of the controller's step, exhaustively: an hour (docs/model.md)
+	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed --test model -- \
+	  --include-ignored --nocapture --test-threads 1
+
 .PHONY: lint
 lint: ## Format, clippy, purity of the core, each crate alone, drift of generated files
 	cargo fmt --all --check

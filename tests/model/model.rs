@@ -1,0 +1,454 @@
+//! One job's model: what it is made of, and every move that may come next.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, RwLock};
+
+use serde_json::{Value, json};
+use shed::api::{ATTEMPT_FINALIZER, AttemptEntry, DeadlineJob};
+use shed::clock;
+use shed::controller::build::{self, AgentSettings};
+use shed::observe::job::{AttemptId, JobPods};
+use shed::observe::pod::PodFacts;
+use shed::validate::{ValidatedJob, validate};
+use shed_core::ids::{AttemptNumber, TaskIndex};
+use shed_core::plan::{Action, Kill, Launch, LaunchReason};
+use shed_core::snapshot::{AttemptKind, KillKind};
+use shed_core::time::Instant;
+use stateright::Property;
+
+use super::operator::{self, Write, uid};
+use super::world::{Budget, Finish, Invariant, Pod, Pods, Stage, World};
+
+/// What is explored.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    pub tasks: u32,
+    /// Attempts of a task that a plan launches at most; to come to rest, more may be needed.
+    pub attempts: u32,
+    /// `spec.backoffLimit`.
+    pub backoff_limit: u32,
+    pub budget: Budget,
+}
+
+/// No faults and nothing that a user does.
+pub const UNDISTURBED: Budget = Budget {
+    crashes: 0,
+    stale: 0,
+    lost: 0,
+    disruptions: 0,
+    suspends: 0,
+    deadlines: 0,
+};
+
+/// The deadline lies 200 s after the job's creation, see [`Model::instant`].
+const DEADLINE: &str = "200s";
+
+pub struct Model {
+    size: Size,
+    owner: DeadlineJob,
+    running: ValidatedJob,
+    suspended: ValidatedJob,
+    /// Whether the pods that `build::pod` makes carry the finalizer.
+    pub tracked_at_birth: bool,
+    facts: RwLock<HashMap<(AttemptId, Pod), Arc<PodFacts>>>,
+    /// Fingerprints of states from which everything comes to rest.
+    pub(super) restful: Mutex<HashSet<u64>>,
+}
+
+/// What may happen next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Move {
+    /// The operator begins a pass, perhaps with a slice of a plan.
+    Look(Option<Planned>),
+    /// Its next write is carried out and answered.
+    Write(Write),
+    /// Its next write is carried out, and the answer is lost.
+    LoseAnswer(Write),
+    /// Its process dies, and the next one lists everything.
+    Crash,
+    /// The watch of the job, or of the pods, stands still.
+    HoldJob,
+    HoldPods,
+    /// It catches up.
+    CatchUp,
+    /// The pod gets a node and its task starts.
+    Start(AttemptId),
+    Succeed(AttemptId),
+    /// It fails, or dies because it was deleted.
+    Fail(AttemptId),
+    /// Somebody else deletes the pod.
+    Disrupt(AttemptId),
+    Suspend,
+    /// The deadline passes.
+    Deadline,
+}
+
+/// A slice of a plan. It need not be one that the planner would make of this view: any that
+/// some earlier view could have led to is taken, so this is more than `plan_check` allows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Planned {
+    Launch(u32, AttemptKind),
+    /// `Evict` differs in its name only.
+    Prune(AttemptId),
+    Restart(AttemptId),
+    /// A clone is taken from a task, and the other task launched.
+    Swap(AttemptId, u32, AttemptKind),
+}
+
+impl Model {
+    pub fn new(size: Size) -> Self {
+        let owner = |suspend| -> DeadlineJob {
+            let job = json!({
+                "apiVersion": "shed.dev/v1alpha1",
+                "kind": "DeadlineJob",
+                "metadata": {"name": "count", "namespace": "team", "uid": "1", "generation": 1,
+                    "resourceVersion": "7", "creationTimestamp": "1970-01-01T00:00:00Z"},
+                "spec": {"deadline": {"within": DEADLINE}, "completions": size.tasks,
+                    "idempotency": "Safe", "suspend": suspend, "backoffLimit": size.backoff_limit,
+                    "template": {"spec": {"containers": [{"name": "task", "image": "task"}]}}},
+            });
+            serde_json::from_value(job).expect("a job")
+        };
+        let validated = |job: &DeadlineJob| validate(job).expect("a valid job");
+        let mut model = Self {
+            size,
+            running: validated(&owner(false)),
+            suspended: validated(&owner(true)),
+            owner: owner(false),
+            tracked_at_birth: true,
+            facts: RwLock::default(),
+            restful: Mutex::default(),
+        };
+        let born = model.pod_object((0, 0));
+        let finalizers = born.pointer("/metadata/finalizers");
+        model.tracked_at_birth = finalizers == Some(&json!([ATTEMPT_FINALIZER]));
+        model
+    }
+
+    pub fn init(&self) -> World {
+        World::new(self.size.tasks, self.size.budget)
+    }
+
+    pub fn job(&self, suspended: bool) -> &ValidatedJob {
+        if suspended {
+            &self.suspended
+        } else {
+            &self.running
+        }
+    }
+
+    /// Two instants are enough: before the deadline and after it.
+    pub fn now(&self, world: &World) -> Instant {
+        Instant(if world.overdue { 300_000 } else { 100_000 })
+    }
+
+    /// Ends that no kill came before lie before [`Model::now`], the others after it.
+    fn instant(finish: Finish) -> Instant {
+        Instant(match finish {
+            Finish::InTime(place) => 10_000 + 1000 * i64::from(place),
+            Finish::Killed => 150_000,
+            Finish::Late => 250_000,
+            Finish::KilledLate => 310_000,
+        })
+    }
+
+    /// Pods as the shipped code boils them down.
+    pub fn job_pods(&self, pods: &Pods) -> JobPods {
+        let facts = pods.iter().map(|(&id, &pod)| (id, self.pod_facts(id, pod)));
+        facts.collect()
+    }
+
+    fn pod_facts(&self, id: AttemptId, pod: Pod) -> Arc<PodFacts> {
+        if let Some(known) = self.facts.read().expect("facts").get(&(id, pod)) {
+            return Arc::clone(known);
+        }
+        let facts = Arc::new(self.boil_down(id, pod));
+        let mut known = self.facts.write().expect("facts");
+        known.insert((id, pod), Arc::clone(&facts));
+        facts
+    }
+
+    fn pod_object(&self, (task, number): AttemptId) -> Value {
+        let entry = AttemptEntry {
+            number,
+            kind: AttemptKind::Original,
+            launched: clock::micro_time(Instant(0)),
+            resume: None,
+            avoid: Vec::new(),
+            kill: None,
+            killed_at: None,
+        };
+        let agent = AgentSettings {
+            image: "agent".to_owned(),
+            pull_policy: "IfNotPresent".to_owned(),
+            pull_secret: None,
+        };
+        let deadline = Some(Instant(200_000));
+        let job = &self.running;
+        json!(build::pod(
+            &self.owner,
+            job,
+            task,
+            &entry,
+            deadline,
+            &agent,
+            None
+        ))
+    }
+
+    fn boil_down(&self, id: AttemptId, pod: Pod) -> PodFacts {
+        let mut object = self.pod_object(id);
+        object["metadata"]["uid"] = uid(id, pod.generation).into();
+        if !pod.tracked {
+            object["metadata"]["finalizers"] = json!([]);
+        }
+        if pod.deleting {
+            object["metadata"]["deletionTimestamp"] = json!(clock::time(Instant(100_000)));
+        }
+        let time = |finish| clock::time(Self::instant(finish));
+        let started = |finish| clock::time(Instant(Self::instant(finish).0 - 5000));
+        let ended = |code, finish| {
+            json!({"terminated": {"exitCode": code,
+            "startedAt": started(finish), "finishedAt": time(finish)}})
+        };
+        let (phase, state) = match pod.stage {
+            Stage::Pending => ("Pending", Value::Null),
+            Stage::Running => (
+                "Running",
+                json!({"running": {"startedAt": clock::time(Instant(5000))}}),
+            ),
+            Stage::Succeeded(finish) => ("Succeeded", ended(0, finish)),
+            Stage::Failed(finish) => ("Failed", ended(3, finish)),
+        };
+        if pod.stage != Stage::Pending {
+            object["spec"]["nodeName"] = "node-1".into();
+            object["status"] = json!({"phase": phase, "containerStatuses": [{"name": "task",
+                "ready": false, "restartCount": 0, "image": "i", "imageID": "i",
+                "state": state}]});
+        }
+        let pod = serde_json::from_value(object).expect("a pod");
+        PodFacts::from_pod(&pod, Instant(0))
+    }
+
+    /// The slices that may come with a pass.
+    fn plans(&self, world: &World) -> Vec<Planned> {
+        let mut launches = Vec::new();
+        let mut prunes = Vec::new();
+        let book = &world.job.book;
+        for task in 0..self.size.tasks {
+            let index = TaskIndex(task);
+            if book.done.contains(index) || book.failed.contains(index) {
+                continue;
+            }
+            let entry = book.tasks.get(&task);
+            let next = entry.map_or(0, |entry| entry.next_attempt);
+            if next == 0 {
+                launches.push((task, AttemptKind::Original));
+            } else if next < self.size.attempts {
+                launches.push((task, AttemptKind::Clone));
+                launches.push((task, AttemptKind::Retry));
+            }
+            let open = entry.into_iter().flat_map(|entry| &entry.attempts);
+            prunes.extend(open.map(|attempt| (task, attempt.number)));
+        }
+        let swap = |&victim: &AttemptId| {
+            let others = launches.iter().filter(move |(task, _)| *task != victim.0);
+            others.map(move |&(task, kind)| Planned::Swap(victim, task, kind))
+        };
+        let swaps = prunes.iter().flat_map(swap);
+        let launch = |&(task, kind): &(u32, AttemptKind)| Planned::Launch(task, kind);
+        let single = launches.iter().map(launch);
+        let prune = prunes.iter().copied().map(Planned::Prune);
+        let restart = prunes.iter().copied().map(Planned::Restart);
+        single.chain(prune).chain(restart).chain(swaps).collect()
+    }
+
+    pub fn moves(&self, world: &World, moves: &mut Vec<Move>) {
+        if world.broken.is_some() {
+            return;
+        }
+        let left = world.left;
+        if world.flight.is_none() {
+            moves.push(Move::Look(None));
+            if !world.job.book.finished {
+                let plans = self.plans(world);
+                moves.extend(plans.into_iter().map(|plan| Move::Look(Some(plan))));
+            }
+        }
+        for write in Self::next_writes(world) {
+            moves.push(Move::Write(write));
+            if left.lost > 0 {
+                moves.push(Move::LoseAnswer(write));
+            }
+        }
+        if left.crashes > 0 {
+            moves.push(Move::Crash);
+        }
+        if left.stale > 0 {
+            moves.extend([Move::HoldJob, Move::HoldPods]);
+        }
+        if world.held_job.is_some() || world.held_pods.is_some() {
+            moves.push(Move::CatchUp);
+        }
+        for (&id, pod) in &world.pods {
+            match pod.stage {
+                Stage::Pending if !pod.deleting => moves.push(Move::Start(id)),
+                Stage::Running => moves.extend([Move::Succeed(id), Move::Fail(id)]),
+                Stage::Pending | Stage::Succeeded(_) | Stage::Failed(_) => {}
+            }
+            if left.disruptions > 0 && !pod.deleting {
+                moves.push(Move::Disrupt(id));
+            }
+        }
+        if left.suspends > 0 {
+            moves.push(Move::Suspend);
+        }
+        if left.deadlines > 0 {
+            moves.push(Move::Deadline);
+        }
+    }
+
+    pub fn make(&self, world: &mut World, next: Move) {
+        match next {
+            Move::Look(plan) => self.look(world, &plan.map(actions).unwrap_or_default()),
+            Move::Write(write) => self.write(world, write, true),
+            Move::LoseAnswer(write) => {
+                world.left.lost -= 1;
+                self.write(world, write, false);
+            }
+            Move::Crash => {
+                world.left.crashes -= 1;
+                restart(world);
+            }
+            Move::HoldJob => {
+                world.left.stale -= 1;
+                world.held_job = Some(world.current_job());
+            }
+            Move::HoldPods => {
+                world.left.stale -= 1;
+                world.held_pods = Some(world.pods.clone());
+            }
+            Move::CatchUp => catch_up(world),
+            Move::Start(id) => set_stage(world, id, Stage::Running),
+            Move::Succeed(id) => {
+                let finish = operator::finish(world, id);
+                set_stage(world, id, Stage::Succeeded(finish));
+            }
+            Move::Fail(id) => {
+                let finish = operator::finish(world, id);
+                set_stage(world, id, Stage::Failed(finish));
+            }
+            Move::Disrupt(id) => {
+                world.left.disruptions -= 1;
+                if let Some(pod) = world.pods.get_mut(&id) {
+                    pod.deleting = true;
+                }
+                world.collect_garbage();
+            }
+            Move::Suspend => {
+                world.left.suspends -= 1;
+                world.job_changed(false);
+                world.suspended = !world.suspended;
+            }
+            Move::Deadline => {
+                world.left.deadlines -= 1;
+                world.overdue = true;
+            }
+        }
+        operator::check_capacity(world);
+    }
+}
+
+fn holds(world: &World, invariant: Invariant) -> bool {
+    world.broken.is_none_or(|(broken, _)| broken != invariant)
+}
+
+impl stateright::Model for Model {
+    type State = World;
+    type Action = Move;
+
+    fn init_states(&self) -> Vec<World> {
+        vec![self.init()]
+    }
+
+    fn actions(&self, world: &World, moves: &mut Vec<Move>) {
+        self.moves(world, moves);
+    }
+
+    fn next_state(&self, world: &World, next: Move) -> Option<World> {
+        let mut changed = world.clone();
+        self.make(&mut changed, next);
+        (changed != *world).then_some(changed)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("I1 exactly once", |_, world| {
+                holds(world, Invariant::ExactlyOnce)
+            }),
+            Property::always("I2 capacity", |_, world| holds(world, Invariant::Capacity)),
+            Property::always("I3 no loss", |_, world| holds(world, Invariant::NoLoss)),
+            Property::always("I4 kill safety", |_, world| {
+                holds(world, Invariant::KillSafety)
+            }),
+            Property::always("I3 I6 comes to rest", |model: &Self, world| {
+                model.rests(world)
+            }),
+        ]
+    }
+}
+
+pub fn actions(plan: Planned) -> Vec<Action> {
+    let launch = |task, kind| {
+        Action::Launch(Launch {
+            task: TaskIndex(task),
+            kind,
+            resume: None,
+            avoid: Vec::new(),
+            node: None,
+            surge: false,
+            reason: LaunchReason::Admitted,
+        })
+    };
+    let kill = |kind, (task, number)| {
+        Action::Kill(Kill {
+            task: TaskIndex(task),
+            attempt: AttemptNumber(number),
+            kind,
+            survivor: None,
+        })
+    };
+    let prune = |id| kill(KillKind::Prune, id);
+    match plan {
+        Planned::Launch(task, kind) => vec![launch(task, kind)],
+        Planned::Prune(id) => vec![prune(id)],
+        Planned::Restart(id) => vec![kill(KillKind::Restart, id)],
+        Planned::Swap(id, task, kind) => vec![prune(id), launch(task, kind)],
+    }
+}
+
+fn restart(world: &mut World) {
+    world.flight = None;
+    world.traces = super::world::TraceMap::default();
+    catch_up(world);
+}
+
+pub fn catch_up(world: &mut World) {
+    world.held_job = None;
+    world.held_pods = None;
+    world.newest = None;
+}
+
+fn set_stage(world: &mut World, id: AttemptId, stage: Stage) {
+    if let Some(pod) = world.pods.get_mut(&id) {
+        pod.stage = stage;
+    }
+    world.collect_garbage();
+}
+
+pub fn fingerprint(world: &World) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    world.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,302 @@
+//! The operator in the model: what `controller::driver` does, with the shipped `facts`, `note`
+//! and `step`, and its writes one by one, so that anything may happen between two of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use shed::controller::step::{Input, PodRef, Step, step};
+use shed::observe::job::{self, AttemptId, JobPods, Reported};
+use shed_core::plan::Action;
+use shed_core::resources::Resources;
+use shed_core::settle::DEADLINE_GRACE;
+use shed_core::snapshot::{JobSnapshot, OnMiss, Progress};
+use shed_core::time::Instant;
+
+use super::invariants;
+use super::model::Model;
+use super::world::{Finish, Flight, Invariant, JobCopy, Pod, Pods, Recorded, Stage, World};
+
+/// A write of the pass that is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Write {
+    Record,
+    Delete(AttemptId),
+    Release(AttemptId),
+    Create(AttemptId),
+}
+
+/// What a pass reads.
+pub struct View {
+    pub base: JobCopy,
+    pub facts: JobSnapshot,
+    pods: JobPods,
+}
+
+impl Model {
+    /// The newer of the watched job and the one that the last own write left.
+    fn base(world: &World) -> JobCopy {
+        let watched = world.held_job.clone();
+        let watched = watched.unwrap_or_else(|| world.current_job());
+        let own = world.newest.clone();
+        own.filter(|own| own.behind < watched.behind)
+            .unwrap_or(watched)
+    }
+
+    /// Reads the watches (live at the deadline), and notes what they show.
+    pub fn view(&self, world: &mut World) -> View {
+        let base = Self::base(world);
+        let rules = self.job(base.suspended);
+        let book = &base.recorded.book;
+        let now = self.now(world);
+        let deadline = rules.deadline.instant(rules.created, book.first_pass);
+        let stops = book.ending.is_none()
+            && rules.rules.on_miss == OnMiss::Fail
+            && deadline.is_some_and(|deadline| now >= deadline.plus(DEADLINE_GRACE));
+        let shown = world.held_pods.as_ref().filter(|_| !stops);
+        let pods = self.job_pods(shown.unwrap_or(&world.pods));
+        if stops {
+            job::note_live(&mut world.traces.0, &pods, now);
+        } else {
+            job::note(&mut world.traces.0, &pods, now);
+        }
+        let facts = job::facts(
+            rules,
+            book,
+            &job::View {
+                now,
+                facts_as_of: if stops { now } else { Instant(0) },
+                pods: &pods,
+                traces: &world.traces.0,
+                reports: &reports(&pods, now),
+                nodes: &BTreeMap::new(),
+                eligible_nodes: Arc::from([]),
+                demand: Resources::default(),
+                launch_not_before: None,
+            },
+        );
+        View { base, facts, pods }
+    }
+
+    /// Begins a pass with this slice of a plan: everything up to its first write.
+    pub fn look(&self, world: &mut World, slice: &[Action]) {
+        let view = self.view(world);
+        let step = step(Input {
+            job: self.job(view.base.suspended),
+            book: &view.base.recorded.book,
+            facts: &view.facts,
+            pods: &view.pods,
+            traces: &world.traces.0,
+            slice,
+            now: self.now(world),
+        });
+        world.flight = flight(&view.base, step);
+    }
+
+    /// The writes that may reach the apiserver next: the ledger, then deletes in any order, then
+    /// releases in any order, then creations.
+    pub fn next_writes(world: &World) -> Vec<Write> {
+        let Some(flight) = &world.flight else {
+            return Vec::new();
+        };
+        if flight.record.is_some() {
+            vec![Write::Record]
+        } else if !flight.deletes.is_empty() {
+            let ids = flight.deletes.iter().map(|&(id, _)| id);
+            ids.map(Write::Delete).collect()
+        } else if !flight.releases.is_empty() {
+            let ids = flight.releases.iter().map(|&(id, _)| id);
+            ids.map(Write::Release).collect()
+        } else {
+            let first = flight.creates.first();
+            first.map(|&id| Write::Create(id)).into_iter().collect()
+        }
+    }
+
+    /// The apiserver carries a write out; unless its answer is lost, the operator goes on.
+    pub fn write(&self, world: &mut World, write: Write, is_answered: bool) {
+        let Some(mut flight) = world.flight.take() else {
+            return;
+        };
+        let goes_on = match write {
+            Write::Record => self.record(world, &mut flight, is_answered),
+            Write::Delete(id) => {
+                let at = flight.deletes.iter().position(|&(other, _)| other == id);
+                let target = at.map(|at| flight.deletes.remove(at));
+                self.delete(world, target);
+                true
+            }
+            Write::Release(id) => {
+                let at = flight.releases.iter().position(|&(other, _)| other == id);
+                let target = at.map(|at| flight.releases.remove(at));
+                release(world, target);
+                true
+            }
+            Write::Create(id) => {
+                flight.creates.retain(|&other| other != id);
+                self.create(world, id, is_answered);
+                true
+            }
+        };
+        let is_over =
+            flight.deletes.is_empty() && flight.releases.is_empty() && flight.creates.is_empty();
+        world.flight = (goes_on && is_answered && !is_over).then_some(flight);
+        world.collect_garbage();
+    }
+
+    /// The write of the ledger, under the resourceVersion that it was decided on.
+    fn record(&self, world: &mut World, flight: &mut Flight, is_answered: bool) -> bool {
+        let Some(recorded) = flight.record.take().filter(|_| flight.is_current) else {
+            return false;
+        };
+        invariants::ledger(world, &recorded.book);
+        world.job_changed(true);
+        world.job = recorded;
+        flight.is_current = true;
+        if is_answered && world.held_job.is_some() {
+            world.newest = Some(world.current_job());
+        }
+        true
+    }
+
+    fn delete(&self, world: &mut World, target: Option<(AttemptId, u8)>) {
+        let Some((id, generation)) = target else {
+            return;
+        };
+        invariants::delete(world, id);
+        let pod = world.pods.get_mut(&id);
+        if let Some(pod) = pod.filter(|pod| pod.generation == generation) {
+            pod.deleting = true;
+        }
+    }
+
+    fn create(&self, world: &mut World, id: AttemptId, is_answered: bool) {
+        if !world.pods.contains_key(&id) {
+            invariants::create(world, id);
+            let generation = world.gone.get(&id).copied().unwrap_or_default();
+            let pod = Pod {
+                stage: Stage::Pending,
+                deleting: false,
+                tracked: self.tracked_at_birth,
+                generation,
+            };
+            world.pods.insert(id, pod);
+        }
+        let now = self.now(world);
+        let trace = world.traces.0.entry(id).or_default();
+        trace.asked = Some(now);
+        if is_answered {
+            trace.created = Some(now);
+        }
+    }
+}
+
+fn release(world: &mut World, target: Option<(AttemptId, u8)>) {
+    let Some((id, generation)) = target else {
+        return;
+    };
+    invariants::release(world, id);
+    let pod = world.pods.get_mut(&id);
+    if let Some(pod) = pod.filter(|pod| pod.generation == generation) {
+        pod.tracked = false;
+    }
+}
+
+/// Attempts that run have reported, so that they may stand in for a pruned one.
+fn reports(pods: &JobPods, now: Instant) -> BTreeMap<String, Reported> {
+    let progress = Progress {
+        first_at: now,
+        first: 0.25,
+        last_at: now,
+        last: 0.5,
+    };
+    let running = pods.values().filter(|pod| {
+        let attempt = pod.attempt.as_ref();
+        attempt.is_some_and(|attempt| attempt.stage == shed::observe::pod::Stage::Running)
+    });
+    let report = Reported {
+        progress,
+        checkpoint: None,
+        units: None,
+    };
+    running
+        .map(|pod| (pod.uid.clone(), report.clone()))
+        .collect()
+}
+
+fn flight(base: &JobCopy, step: Step) -> Option<Flight> {
+    let changed = step.book != base.recorded.book;
+    let flight = Flight {
+        record: changed.then(|| Recorded::new(step.book)),
+        is_current: base.is_current,
+        deletes: step.deletes.iter().map(target).collect(),
+        releases: step.releases.iter().map(target).collect(),
+        creates: step.creates,
+    };
+    let says_nothing = flight.record.is_none()
+        && flight.deletes.is_empty()
+        && flight.releases.is_empty()
+        && flight.creates.is_empty();
+    (!says_nothing).then_some(flight)
+}
+
+/// A pod's uid in the model names its attempt and its generation.
+pub fn uid((task, number): AttemptId, generation: u8) -> String {
+    format!("{task}/{number}/{generation}")
+}
+
+fn target(pod: &PodRef) -> (AttemptId, u8) {
+    let mut parts = pod.uid.split('/').map(|part| part.parse().ok());
+    let mut next = || parts.next().flatten();
+    let (task, number, generation) = (next(), next(), next());
+    let id = task.zip(number).expect("a uid of the model");
+    let generation = generation.and_then(|generation: u32| u8::try_from(generation).ok());
+    (id, generation.expect("a uid of the model"))
+}
+
+/// Whether shed's kill of the attempt is recorded, or decided and on its way.
+pub fn is_doomed(world: &World, id: AttemptId) -> bool {
+    let killed = |recorded: &Arc<Recorded>| {
+        let entry = recorded.book.attempt(id.0, id.1);
+        entry.is_some_and(|entry| entry.kill.is_some())
+    };
+    let flight = world.flight.as_ref();
+    killed(&world.job)
+        || flight
+            .and_then(|flight| flight.record.as_ref())
+            .is_some_and(killed)
+}
+
+/// The stamp of an end now.
+pub fn finish(world: &World, id: AttemptId) -> Finish {
+    match (is_doomed(world, id), world.overdue) {
+        (true, true) => Finish::KilledLate,
+        (true, false) => Finish::Killed,
+        (false, true) => Finish::Late,
+        (false, false) => Finish::InTime(next_place(&world.pods, id.0)),
+    }
+}
+
+fn next_place(pods: &Pods, task: u32) -> u8 {
+    let siblings = pods.iter().filter(|((other, _), _)| *other == task);
+    let places = siblings.filter_map(|(_, pod)| match pod.stage {
+        Stage::Succeeded(Finish::InTime(place)) | Stage::Failed(Finish::InTime(place)) => {
+            Some(place + 1)
+        }
+        _ => None,
+    });
+    places.max().unwrap_or(0)
+}
+
+/// Every pod whose containers run or may run is an attempt that the ledger holds open.
+pub fn check_capacity(world: &mut World) {
+    let book = &world.job.book;
+    let all_held = world
+        .pods
+        .iter()
+        .all(|(id, pod)| pod.is_over() || book.attempt(id.0, id.1).is_some());
+    world.breaks(
+        all_held,
+        Invariant::Capacity,
+        "a pod that may run holds no room in the ledger",
+    );
+}
