@@ -30,11 +30,16 @@ model: ## Model checking of the controller's step, exhaustively: an hour (docs/m
 	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed --test model -- \
 	  --include-ignored --nocapture --test-threads 1
 
+.PHONY: campaign-mutants
+campaign-mutants: ## Faults seeded into the controller (.ci/mutants): which test notices each; an hour
+	.ci/campaign-mutants
+
 .PHONY: lint
 lint: ## Format, clippy, purity of the core, each crate alone, drift of generated files
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	.ci/purity
+	.ci/campaign-mutants --check
 	e2e/generate.sh --check
 
 .PHONY: bench
