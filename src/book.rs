@@ -40,6 +40,10 @@ pub struct Book {
     pub last_win: Option<Instant>,
     /// The job's fate.
     pub ending: Option<Conclusion>,
+    /// What is to be said about it beside the reason.
+    pub ending_note: Option<String>,
+    /// Since when the job has run without suspension, where it has a time limit.
+    pub active_since: Option<Instant>,
     /// Whether it is final.
     pub finished: bool,
     /// Since when it is final.
@@ -78,6 +82,8 @@ impl Book {
             failed: ledger.failed.parse()?,
             last_win: ledger.last_win.as_ref().map(micro_instant),
             ending: ledger.ending,
+            ending_note: ledger.ending_note.clone(),
+            active_since: ledger.active_since.as_ref().map(micro_instant),
             finished: ledger.finished,
             ended: ledger.ended.as_ref().map(micro_instant),
             tasks: ledger
@@ -107,12 +113,19 @@ impl Book {
             failed: self.failed.to_string(),
             last_win: micro(self.last_win),
             ending: self.ending,
+            ending_note: self.ending_note.clone(),
+            active_since: micro(self.active_since),
             finished: self.finished,
             ended: micro(self.ended),
             tasks: self.tasks.values().cloned().collect(),
             segments: self.segments.values().cloned().collect(),
             ended_runs_ms: self.ended_runs.iter().map(|span| span.0).collect(),
         }
+    }
+
+    /// Counts the time of a job with a time limit: from its start, and anew after a suspension.
+    pub fn keep_time(&mut self, runs: bool, now: Instant) {
+        self.active_since = runs.then(|| self.active_since.unwrap_or(now));
     }
 
     /// The attempt's entry, if its end is not counted yet.

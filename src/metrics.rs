@@ -65,7 +65,7 @@ const OUTCOMES: [Outcome; 5] = [
     Outcome::Disrupted,
     Outcome::Late,
 ];
-const KILLS: [KillKind; 7] = [
+const KILLS: [KillKind; 8] = [
     KillKind::Settle,
     KillKind::Prune,
     KillKind::Evict,
@@ -73,6 +73,7 @@ const KILLS: [KillKind; 7] = [
     KillKind::Suspend,
     KillKind::JobEnd,
     KillKind::Restart,
+    KillKind::Surplus,
 ];
 const REFUSALS: [RefusalReason; 9] = [
     RefusalReason::Capacity,

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use shed_core::index_set::IndexSet;
 use shed_core::snapshot::{Idempotency, JobRules, OnMiss, Resume, SpeculationMode};
 use shed_core::time::{Instant, Span};
 
-use crate::api::{self, DeadlineJob, DeadlineJobSpec};
+use crate::api::{self, DeadlineJob, DeadlineJobSpec, PodFailureRule, PodReplacementPolicy};
 use crate::clock;
+
+mod batch;
 
 /// A job whose specification can be carried out.
 #[derive(Debug, Clone)]
@@ -33,6 +36,12 @@ pub struct ValidatedJob {
     pub rules: JobRules,
     /// How attempts are asked for progress.
     pub progress: Option<ProgressRule>,
+    /// What failures of pods mean, first match first.
+    pub failure_rules: Arc<[PodFailureRule]>,
+    /// Tasks that are not to be run; absent: none.
+    pub skipped: Option<IndexSet>,
+    /// How long the job may run.
+    pub time_limit: Option<Span>,
     /// Time from the end to the deletion.
     pub ttl: Option<Span>,
     /// The pod to run.
@@ -143,6 +152,49 @@ pub enum InvalidSpec {
         /// What carries it.
         what: &'static str,
     },
+    /// Indexes that can't be read or are none of the job's.
+    #[error("spec.{field}: {problem}: write indexes of tasks such as 0,3-5")]
+    Indexes {
+        /// The field.
+        field: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A success policy that can't be met.
+    #[error(
+        "spec.{field} must be between 1 and {most}, the number of tasks that the rule is about"
+    )]
+    SuccessCount {
+        /// The field.
+        field: String,
+        /// How many tasks there are.
+        most: u32,
+    },
+    /// A rule about nothing or about two things.
+    #[error(
+        "spec.podFailurePolicy.rules[{at}] needs exactly one of onExitCodes and onPodConditions"
+    )]
+    FailureRule {
+        /// Its place.
+        at: usize,
+    },
+    /// A rule that never holds.
+    #[error(
+        "spec.podFailurePolicy.rules[{later}] contradicts rules[{earlier}], which matches all that \
+         it matches and comes first: take one of them out or swap them"
+    )]
+    Contradiction {
+        /// The rule that comes first.
+        earlier: usize,
+        /// The rule that never holds.
+        later: usize,
+    },
+    /// A failure policy over containers that are run again in place.
+    #[error(
+        "spec.podFailurePolicy needs spec.template.spec.restartPolicy: Never, so that each failure \
+         is one of a pod"
+    )]
+    FailurePolicyRestarts,
     /// An object without the fields that the apiserver always sets.
     #[error("metadata.{field} is missing: the object does not come from an apiserver")]
     Metadata {
@@ -161,6 +213,7 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
     let missing = |field| InvalidSpec::Metadata { field };
     template(spec)?;
     range(spec)?;
+    let rules = rules(spec)?;
     Ok(ValidatedJob {
         uid: metadata.uid.as_deref().ok_or(missing("uid"))?.into(),
         namespace: metadata
@@ -177,7 +230,10 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
             .map(clock::instant)
             .ok_or(missing("creationTimestamp"))?,
         deadline: deadline(&spec.deadline)?,
-        rules: rules(spec)?,
+        skipped: batch::skipped(spec, rules.completions)?,
+        failure_rules: batch::failure_rules(spec)?.into(),
+        time_limit: spec.active_deadline_seconds.map(Span::from_seconds),
+        rules,
         progress: progress_rule(spec)?,
         ttl: spec
             .ttl_seconds_after_finished
@@ -265,6 +321,8 @@ fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
             1000,
         )?,
         suspend: spec.suspend,
+        replaces_when_gone: spec.pod_replacement_policy == PodReplacementPolicy::Failed,
+        ending: batch::end_rules(spec, completions)?,
     })
 }
 
@@ -323,6 +381,9 @@ fn template(spec: &DeadlineJobSpec) -> Result<(), InvalidSpec> {
                 policy: policy.to_owned(),
             });
         }
+    }
+    if spec.pod_failure_policy.is_some() && pod.restart_policy.as_deref() == Some("OnFailure") {
+        return Err(InvalidSpec::FailurePolicyRestarts);
     }
     let init = pod.init_containers.iter().flatten();
     if pod

@@ -23,8 +23,18 @@ pub const PROGRESS_UNREACHABLE: &str = "ProgressUnreachable";
 pub mod reason {
     /// `SuccessCriteriaMet`, `Complete`.
     pub const COMPLETIONS_REACHED: &str = "CompletionsReached";
+    /// `SuccessCriteriaMet`, `Complete`: enough tasks have a winner.
+    pub const SUCCESS_POLICY: &str = "SuccessPolicy";
     /// `FailureTarget`, `Failed`: the deadline passed and `onMiss` is `Fail`.
+    pub const DEADLINE_MISSED: &str = "DeadlineMissed";
+    /// `FailureTarget`, `Failed`: `activeDeadlineSeconds` passed, as in batch/v1.
     pub const DEADLINE_EXCEEDED: &str = "DeadlineExceeded";
+    /// `FailureTarget`, `Failed`: more tasks failed for good than `maxFailedIndexes` allows.
+    pub const MAX_FAILED_INDEXES: &str = "MaxFailedIndexesExceeded";
+    /// `FailureTarget`, `Failed`: all tasks together failed too often.
+    pub const BACKOFF_LIMIT: &str = "BackoffLimitExceeded";
+    /// `FailureTarget`, `Failed`: an attempt failed in a way that fails the job.
+    pub const POD_FAILURE_POLICY: &str = "PodFailurePolicy";
     /// `FailureTarget`, `Failed`: the deadline had passed when the job was submitted.
     pub const DEADLINE_IN_PAST: &str = "DeadlineInPast";
     /// `FailureTarget`, `Failed`: tasks used up their back-off limit.

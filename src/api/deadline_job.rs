@@ -6,6 +6,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::batch::{PodFailurePolicy, PodReplacementPolicy, SuccessPolicy};
 use super::ledger::Ledger;
 
 /// Runs one pod attempt per task, estimates the probability that all tasks complete before the
@@ -50,7 +51,20 @@ use super::ledger::Ledger;
         .message("spec.resume: Range needs spec.progress: {file: {}}: where a task stops is agreed with its agent, in the units of the N/M that it reports"),
     validation = Rule::new("self.resume != 'Range' || self.idempotency == 'Safe'")
         .message("spec.resume: Range needs spec.idempotency: Safe: parts of a task run beside each other, and the fence of Fenced does not know parts yet; or choose resume: Checkpoint"),
-    validation = Rule::new("self.completions == oldSelf.completions").message("spec.completions can't be changed: create another DeadlineJob"),
+    validation = Rule::new("self.resume != 'Range' || self.completions == oldSelf.completions")
+        .message("spec.completions can't be changed with spec.resume: Range: create another DeadlineJob"),
+    validation = Rule::new("!has(self.podFailurePolicy) || !has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy == 'Never'")
+        .message("spec.podFailurePolicy needs spec.template.spec.restartPolicy: Never (the default), so that each failure is one of a pod"),
+    validation = Rule::new("!has(self.maxFailedIndexes) || self.maxFailedIndexes <= self.completions")
+        .message("spec.maxFailedIndexes must not be above spec.completions: lower it or leave it out"),
+    validation = Rule::new("has(self.indexes) == has(oldSelf.indexes) && (!has(self.indexes) || self.indexes == oldSelf.indexes)")
+        .message("spec.indexes can't be changed: create another DeadlineJob"),
+    validation = Rule::new("has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || self.managedBy == oldSelf.managedBy)")
+        .message("spec.managedBy can't be changed: create another DeadlineJob"),
+    validation = Rule::new("has(self.podFailurePolicy) == has(oldSelf.podFailurePolicy) && (!has(self.podFailurePolicy) || self.podFailurePolicy == oldSelf.podFailurePolicy)")
+        .message("spec.podFailurePolicy can't be changed: create another DeadlineJob"),
+    validation = Rule::new("has(self.successPolicy) == has(oldSelf.successPolicy) && (!has(self.successPolicy) || self.successPolicy == oldSelf.successPolicy)")
+        .message("spec.successPolicy can't be changed: create another DeadlineJob"),
     validation = Rule::new("self.idempotency == oldSelf.idempotency").message("spec.idempotency can't be changed: create another DeadlineJob"),
     validation = Rule::new("self.resume == oldSelf.resume").message("spec.resume can't be changed: create another DeadlineJob"),
     validation = Rule::new("self.template == oldSelf.template").message("spec.template can't be changed: create another DeadlineJob")
@@ -58,10 +72,12 @@ use super::ledger::Ledger;
 pub struct DeadlineJobSpec {
     /// When the job must be complete.
     pub deadline: Deadline,
-    /// How many tasks the job has; each runs with its own JOB_COMPLETION_INDEX from 0.
+    /// How many tasks the job has; each runs with its own JOB_COMPLETION_INDEX from 0. May be
+    /// changed while the job runs: new tasks are launched, those beyond the new number are ended.
     #[schemars(range(min = 1, max = 100_000))]
     pub completions: i32,
     /// How many tasks may have a live attempt at a time. Clones are not counted. Default: completions.
+    /// May be changed while the job runs: lowered, it ends the tasks launched last, for now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
     pub parallelism: Option<i32>,
@@ -89,6 +105,40 @@ pub struct DeadlineJobSpec {
     #[serde(default = "default_backoff_limit")]
     #[schemars(range(min = 0, max = 1000))]
     pub backoff_limit_per_index: i32,
+    /// Failures that all tasks together may have before the job fails. Absent: no limit beyond
+    /// backoffLimitPerIndex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub backoff_limit: Option<i32>,
+    /// Tasks that may fail for good before the job fails and the others are ended. Absent: all run
+    /// to their end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 100_000))]
+    pub max_failed_indexes: Option<i32>,
+    /// What the failure of a pod means, by exit code or condition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_failure_policy: Option<PodFailurePolicy>,
+    /// When the job has succeeded though not every task has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success_policy: Option<SuccessPolicy>,
+    /// When a task is launched again: TerminatingOrFailed (at once) or Failed (when its last
+    /// attempt is gone).
+    #[serde(default)]
+    pub pod_replacement_policy: PodReplacementPolicy,
+    /// Seconds that the job may run, suspension not counted, whatever its deadline: a limit that
+    /// stops it, not a goal. Its clock starts anew when the job is resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub active_deadline_seconds: Option<i64>,
+    /// Which tasks to run, e.g. `0,3-5`: those of another job that failed. Absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 65536))]
+    pub indexes: Option<String>,
+    /// Who runs the job: shed.dev/deadline-controller, which is also meant if it is absent. A job
+    /// of anybody else is left alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = r"^[a-z0-9.-]+/[A-Za-z0-9._~/-]+$"))]
+    pub managed_by: Option<String>,
     /// Seconds after its end until the job is deleted. Absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
@@ -102,6 +152,15 @@ pub struct DeadlineJobSpec {
 
 fn default_backoff_limit() -> i32 {
     3
+}
+
+impl DeadlineJobSpec {
+    /// Whether the job is shed's to run.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        let manager = self.managed_by.as_deref();
+        manager.is_none_or(|manager| manager == super::batch::MANAGED_BY)
+    }
 }
 
 /// A wall-clock instant: absolute, or counted from creation or from the first unsuspended pass.

@@ -33,6 +33,12 @@ pub struct Ledger {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub ending: Option<Conclusion>,
+    /// What is to be said about it beside the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending_note: Option<String>,
+    /// Since when the job has run without suspension: what activeDeadlineSeconds counts from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_since: Option<MicroTime>,
     /// Whether that end is final.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub finished: bool,

@@ -1,10 +1,12 @@
 //! The Kubernetes API of shed: what users write, what they read, and the ledger.
 
+mod batch;
 mod conditions;
 mod deadline_job;
 mod ledger;
 mod names;
 
+pub use batch::*;
 pub use conditions::*;
 pub use deadline_job::*;
 pub use ledger::*;

@@ -118,7 +118,7 @@ impl Book {
         holds: impl Fn(&[&SegmentEntry], &IndexSet) -> bool,
     ) -> IndexSet {
         if self.segments.is_empty() {
-            return indexes.clone();
+            return indexes.below(completions);
         }
         let mut tasks = IndexSet::default();
         for task in (0..completions).map(TaskIndex) {

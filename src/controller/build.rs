@@ -56,6 +56,13 @@ pub fn pod_name(job: &str, uid: &str, task: u32, attempt: u32) -> String {
     format!("{}{tail}", head.trim_end_matches(['-', '.']))
 }
 
+/// batch/v1's host name of a task, `<job>-<index>`, cut so that it is a label.
+fn host_name(job: &str, task: u32) -> String {
+    let tail = format!("-{task}");
+    let head: String = job.chars().take(NAME_MAX - tail.len()).collect();
+    format!("{}{tail}", head.replace('.', "-"))
+}
+
 /// FNV-1a, 32 bit: stable over versions of compilers and of this program, as names must be.
 fn fnv1a(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash: u32, &byte| {
@@ -90,6 +97,8 @@ pub fn pod(
     if spec.service_account_name.is_none() {
         spec.automount_service_account_token.get_or_insert(false);
     }
+    spec.hostname
+        .get_or_insert_with(|| host_name(&job.name, task));
     stay_away(&mut spec, attempt);
     // A template that asks for less than clones get keeps what it asks for.
     let lower = |priority: &&ClonePriority| spec.priority.is_none_or(|own| priority.value < own);

@@ -43,7 +43,8 @@ pub(super) struct Pass {
 pub async fn reconcile(watched: Arc<DeadlineJob>, context: Arc<Context>) -> Result<Wake, Error> {
     let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap_or_default().into();
     // A job that is being deleted launches nothing; its pods are let go as orphans.
-    if watched.metadata.deletion_timestamp.is_some() || !context.stores.is_ready() {
+    let is_leaving = watched.metadata.deletion_timestamp.is_some();
+    if is_leaving || !watched.spec.is_ours() || !context.stores.is_ready() {
         return Ok(Wake::await_change());
     }
     let slice = context.board.take(&uid);

@@ -112,10 +112,7 @@ fn words(
         Notice::TaskFailed { task } => Some((
             EventType::Warning,
             "TaskFailed",
-            format!(
-                "task {} failed more often than spec.backoffLimitPerIndex allows",
-                task_of(*task)
-            ),
+            format!("task {} failed for good", task_of(*task)),
         )),
         Notice::Finished(conclusion) => Some(end_words(*conclusion)),
         Notice::Unrecorded { pod } => Some((
@@ -147,7 +144,7 @@ fn launch_words(task: u32, launch: &Launch, pod: &str) -> Option<Words> {
 
 fn kill_words(task: u32, kind: KillKind, pod: &str) -> Option<Words> {
     match kind {
-        KillKind::Settle | KillKind::JobEnd | KillKind::Suspend => None,
+        KillKind::Settle | KillKind::JobEnd | KillKind::Suspend | KillKind::Surplus => None,
         KillKind::Prune => Some((
             EventType::Normal,
             "AttemptPruned",
@@ -174,9 +171,34 @@ fn kill_words(task: u32, kind: KillKind, pod: &str) -> Option<Words> {
 fn end_words(conclusion: Conclusion) -> Words {
     let (type_, reason, note) = match conclusion {
         Conclusion::Complete => (EventType::Normal, "Completed", "every task has a winner"),
-        Conclusion::DeadlineExceeded => (
+        Conclusion::SuccessPolicy => (
+            EventType::Normal,
+            "Completed",
+            "enough tasks have a winner for spec.successPolicy",
+        ),
+        Conclusion::TimeLimit => (
             EventType::Warning,
             "DeadlineExceeded",
+            "not complete when spec.activeDeadlineSeconds had passed",
+        ),
+        Conclusion::MaxFailedIndexes => (
+            EventType::Warning,
+            "MaxFailedIndexesExceeded",
+            "more tasks failed for good than spec.maxFailedIndexes allows",
+        ),
+        Conclusion::BackoffLimit => (
+            EventType::Warning,
+            "BackoffLimitExceeded",
+            "more attempts failed than spec.backoffLimit allows",
+        ),
+        Conclusion::PodFailurePolicy => (
+            EventType::Warning,
+            "PodFailurePolicy",
+            "an attempt failed in a way for which spec.podFailurePolicy fails the job",
+        ),
+        Conclusion::DeadlineExceeded => (
+            EventType::Warning,
+            "DeadlineMissed",
             "not complete at the deadline",
         ),
         Conclusion::DeadlineInPast => (

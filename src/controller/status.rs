@@ -1,6 +1,7 @@
 //! The status that users read: derived from the book and the planner's report. Pure.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use shed_core::index_set::IndexSet;
 use shed_core::plan::JobReport;
 use shed_core::snapshot::{AttemptKind, Conclusion, OnMiss};
 use shed_core::time::{Instant, Span};
@@ -67,7 +68,7 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
         .flat_map(|task| &task.attempts)
         .filter(|attempt| attempt.kill.is_some());
     let deadline = job.deadline.instant(job.created, book.first_pass);
-    let complete = book.finished && book.ending == Some(Conclusion::Complete);
+    let complete = book.finished && book.ending.is_some_and(Conclusion::is_success);
     let fresh = fresh_pocd(input);
     let total = job.rules.completions;
     let (done, failed) = (book.done_tasks(total), book.failed_tasks(total));
@@ -122,8 +123,8 @@ fn count<T>(items: impl Iterator<Item = T>) -> i32 {
 
 fn phase(job: &ValidatedJob, book: &Book) -> &'static str {
     match (book.ending, book.finished) {
-        (Some(Conclusion::Complete), true) => "Complete",
-        (Some(Conclusion::Complete), false) => "Completing",
+        (Some(conclusion), true) if conclusion.is_success() => "Complete",
+        (Some(conclusion), false) if conclusion.is_success() => "Completing",
         (Some(_), true) => "Failed",
         (Some(_), false) => "Failing",
         (None, _) if job.rules.suspend => "Suspended",
@@ -143,7 +144,9 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
         estimate: None,
     };
     match input.book.ending {
-        Some(Conclusion::Complete) if met(input.job, input.book) => settled("1.000"),
+        Some(conclusion) if conclusion.is_success() && met(input.job, input.book) => {
+            settled("1.000")
+        }
         Some(_) => settled("0.000"),
         None => FreshPocd {
             pocd: input
@@ -161,7 +164,7 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
 #[must_use]
 pub fn met(job: &ValidatedJob, book: &Book) -> bool {
     let deadline = job.deadline.instant(job.created, book.first_pass);
-    let complete = book.ending == Some(Conclusion::Complete);
+    let complete = book.ending.is_some_and(Conclusion::is_success);
     complete && deadline.is_some_and(|deadline| book.last_win <= Some(deadline))
 }
 
@@ -256,13 +259,12 @@ fn end_conditions(list: &mut Conditions, input: Input<'_>) {
         return;
     };
     let (reason, message) = words(conclusion, input);
-    let (interim, last) = match conclusion {
-        Conclusion::Complete => (api::SUCCESS_CRITERIA_MET, api::COMPLETE),
-        Conclusion::DeadlineExceeded | Conclusion::DeadlineInPast | Conclusion::FailedIndexes => {
-            (api::FAILURE_TARGET, api::FAILED)
-        }
+    let (interim, last) = if conclusion.is_success() {
+        (api::SUCCESS_CRITERIA_MET, api::COMPLETE)
+    } else {
+        (api::FAILURE_TARGET, api::FAILED)
     };
-    if conclusion == Conclusion::Complete {
+    if conclusion.is_success() {
         list.clear(
             api::FAILURE_TARGET,
             reason::FINISHED_IN_TIME,
@@ -278,15 +280,47 @@ fn end_conditions(list: &mut Conditions, input: Input<'_>) {
 fn words(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
     let total = input.job.rules.completions;
     let done = input.book.done_tasks(total).len();
+    let asked = total - input.job.skipped.as_ref().map_or(0, IndexSet::len);
     match conclusion {
         Conclusion::Complete => (
             reason::COMPLETIONS_REACHED,
-            format!("all {total} tasks have a winner"),
+            format!("all {asked} tasks have a winner"),
         ),
-        Conclusion::DeadlineExceeded => (
+        Conclusion::SuccessPolicy => (
+            reason::SUCCESS_POLICY,
+            format!("{done} of {asked} tasks have a winner, enough for spec.successPolicy"),
+        ),
+        Conclusion::TimeLimit => (
             reason::DEADLINE_EXCEEDED,
             format!(
-                "{done} of {total} tasks were complete at the deadline and spec.onMiss is Fail"
+                "{done} of {asked} tasks were complete when spec.activeDeadlineSeconds had passed"
+            ),
+        ),
+        Conclusion::MaxFailedIndexes => (
+            reason::MAX_FAILED_INDEXES,
+            format!(
+                "tasks {} failed for good, more than spec.maxFailedIndexes allows",
+                input.book.failed_tasks(total)
+            ),
+        ),
+        Conclusion::BackoffLimit => (
+            reason::BACKOFF_LIMIT,
+            format!(
+                "{} attempts failed, more than spec.backoffLimit allows",
+                input.book.counts.failed
+            ),
+        ),
+        Conclusion::PodFailurePolicy => (
+            reason::POD_FAILURE_POLICY,
+            input.book.ending_note.clone().unwrap_or_else(|| {
+                "an attempt failed in a way for which spec.podFailurePolicy fails the job"
+                    .to_owned()
+            }),
+        ),
+        Conclusion::DeadlineExceeded => (
+            reason::DEADLINE_MISSED,
+            format!(
+                "{done} of {asked} tasks were complete at the deadline and spec.onMiss is Fail"
             ),
         ),
         Conclusion::DeadlineInPast => (
@@ -296,7 +330,8 @@ fn words(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
         Conclusion::FailedIndexes => (
             reason::FAILED_INDEXES,
             format!(
-                "tasks {} failed more often than spec.backoffLimitPerIndex allows",
+                "tasks {} failed for good: more often than spec.backoffLimitPerIndex allows, or by \
+                 a rule of spec.podFailurePolicy",
                 input.book.failed_tasks(total)
             ),
         ),
@@ -308,7 +343,7 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>, deadline: Option
         return;
     };
     let missed = match input.book.ending {
-        Some(Conclusion::Complete) => !met(input.job, input.book),
+        Some(conclusion) if conclusion.is_success() => !met(input.job, input.book),
         Some(_) => true,
         None => input.now > deadline && input.job.rules.on_miss == OnMiss::Continue,
     };

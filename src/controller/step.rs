@@ -7,13 +7,13 @@ use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Action, Kill, Launch, Outcome};
 use shed_core::settle::settle;
 use shed_core::snapshot::{
-    AttemptKind, AttemptState, Conclusion, Idempotency, JobSnapshot, KillKind, Resume,
+    AttemptKind, AttemptState, Conclusion, FailureRule, JobSnapshot, KillKind, Resume,
 };
 use shed_core::time::{Instant, Span};
 
 use super::range;
 use crate::book::Book;
-use crate::observe::job::{AttemptId, CREATION_SEEN_WITHIN, JobPods, Traces};
+use crate::observe::job::{self, AttemptId, CREATION_SEEN_WITHIN, JobPods, Traces};
 use crate::observe::pod::PodFacts;
 use crate::validate::ValidatedJob;
 
@@ -121,6 +121,9 @@ pub fn step(input: Input<'_>) -> Step {
     if step.book.first_pass.is_none() && !input.job.rules.suspend {
         step.book.first_pass = Some(input.now);
     }
+    if input.job.time_limit.is_some() {
+        step.book.keep_time(!input.job.rules.suspend, input.now);
+    }
     for action in settle(input.now, input.facts) {
         apply(&mut step, input, &action);
     }
@@ -150,16 +153,18 @@ fn still_holds(book: &Book, input: Input<'_>, action: &Action) -> bool {
                 .tasks
                 .get(&task.0)
                 .is_none_or(|entry| entry.attempts.is_empty());
-            !book.done.contains(task)
+            !input.facts.has_ended(task)
+                && !book.done.contains(task)
                 && !book.failed.contains(task)
                 && !book.is_dropped(task.0)
                 && match launch.kind {
                     AttemptKind::Clone => !lives(task).is_empty(),
-                    AttemptKind::Original | AttemptKind::Retry => match input.job.rules.idempotency
+                    AttemptKind::Original | AttemptKind::Retry
+                        if input.job.rules.waits_until_gone() =>
                     {
-                        Idempotency::Safe => lives(task).is_empty(),
-                        Idempotency::None => none_uncounted,
-                    },
+                        none_uncounted
+                    }
+                    AttemptKind::Original | AttemptKind::Retry => lives(task).is_empty(),
                 }
         }
         Action::Kill(kill) => {
@@ -244,6 +249,9 @@ fn apply(step: &mut Step, input: Input<'_>, action: &Action) {
         }
         Action::End(conclusion) => {
             step.book.ending = Some(*conclusion);
+            if *conclusion == Conclusion::PodFailurePolicy {
+                step.book.ending_note = failing_pod(input);
+            }
             step.notices.push(Notice::Ending(*conclusion));
         }
         Action::Finish(conclusion) => {
@@ -255,6 +263,21 @@ fn apply(step: &mut Step, input: Input<'_>, action: &Action) {
             }
         }
     }
+}
+
+/// Which pod failed the job, how, and by which rule: nobody can tell once the pod is gone.
+fn failing_pod(input: Input<'_>) -> Option<String> {
+    let fails_job = |id: &AttemptId| {
+        let task = input.facts.task(TaskIndex(id.0))?;
+        let attempt = task.attempts.iter().find(|a| a.number.0 == id.1)?;
+        (attempt.failure_rule == Some(FailureRule::FailJob)).then_some(())
+    };
+    let (_, pod) = input.pods.iter().find(|(id, _)| fails_job(id).is_some())?;
+    let matched = job::failure_match(&input.job.failure_rules, pod)?;
+    Some(format!(
+        "pod {}: {}, for which rules[{}] of spec.podFailurePolicy fails the job",
+        pod.name, matched.what, matched.position
+    ))
 }
 
 fn win(

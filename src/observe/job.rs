@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use shed_agent::Units;
 use shed_core::ids::{AttemptNumber, JobClass, JobKey, TaskIndex, Tenant};
+use shed_core::index_set::IndexSet;
 use shed_core::resources::Resources;
 use shed_core::snapshot::{
     AttemptSnapshot, AttemptState, JobPhase, JobSnapshot, NodeIndex, Progress, Resume, ResumePoint,
@@ -12,9 +13,10 @@ use shed_core::snapshot::{
 };
 use shed_core::time::{Instant, Span};
 
+use super::failure::Match;
 use super::pod::{PodFacts, Stage};
 use super::range;
-use crate::api::{AttemptEntry, ResumeEntry, TaskEntry};
+use crate::api::{AttemptEntry, PodFailureRule, ResumeEntry, TaskEntry};
 use crate::book::Book;
 use crate::clock::micro_instant;
 use crate::validate::{DeadlineRule, ValidatedJob};
@@ -119,23 +121,26 @@ pub fn facts(job: &ValidatedJob, book: &Book, view: &View<'_>) -> JobSnapshot {
         DeadlineRule::FromStart(_) => book.first_pass.unwrap_or(view.now),
         DeadlineRule::At(_) | DeadlineRule::FromCreation(_) => job.created,
     };
+    let rules = range::rules(job, book);
     JobSnapshot {
         key: JobKey(Arc::clone(&job.uid)),
         tenant: Tenant(Arc::clone(&job.namespace)),
         class: job.class.clone().map(JobClass),
         submitted,
         deadline: job.deadline.instant(job.created, book.first_pass),
-        rules: range::rules(job, book),
+        done: done(job, book, rules.completions),
+        failed: book.failed.below(rules.completions),
+        rules,
         phase: book.ending.map_or(JobPhase::Active, JobPhase::Ending),
         launched_before: book.started.is_some(),
         reports_progress: job.progress.is_some(),
         demand: view.demand.clone(),
         eligible_nodes: Arc::clone(&view.eligible_nodes),
-        done: range::done(book),
-        failed: book.failed.clone(),
         tasks: tasks(job, book, view),
         ended_runs: book.ended_runs.clone(),
         launch_not_before: view.launch_not_before,
+        failures: u32::try_from(book.counts.failed).unwrap_or(u32::MAX),
+        time_limit: time_limit(job, book, view.now),
         facts_as_of: view.facts_as_of,
     }
 }
@@ -143,7 +148,7 @@ pub fn facts(job: &ValidatedJob, book: &Book, view: &View<'_>) -> JobSnapshot {
 fn tasks(job: &ValidatedJob, book: &Book, view: &View<'_>) -> Vec<TaskSnapshot> {
     let is_range = job.rules.resume == Resume::Range;
     let facts = |entry: &TaskEntry| {
-        let mut task = task(entry, view);
+        let mut task = task(job, entry, view);
         if is_range {
             range::as_a_part(&mut task, book.segment(entry.index), view);
         }
@@ -152,14 +157,36 @@ fn tasks(job: &ValidatedJob, book: &Book, view: &View<'_>) -> Vec<TaskSnapshot> 
     book.tasks.values().map(facts).collect()
 }
 
-fn task(entry: &TaskEntry, view: &View<'_>) -> TaskSnapshot {
+/// Tasks that need no attempt: those with a winner and those that are not to be run.
+fn done(job: &ValidatedJob, book: &Book, indexes: u32) -> IndexSet {
+    let mut done = range::done(book).below(indexes);
+    for index in job.skipped.iter().flat_map(IndexSet::iter) {
+        done.insert(index);
+    }
+    done
+}
+
+/// A job that has not begun would begin now.
+fn time_limit(job: &ValidatedJob, book: &Book, now: Instant) -> Option<Instant> {
+    let limit = job.time_limit.filter(|_| !job.rules.suspend)?;
+    Some(book.active_since.unwrap_or(now).plus(limit))
+}
+
+/// What the user's rules say about how an attempt failed.
+#[must_use]
+pub fn failure_match(rules: &[PodFailureRule], pod: &PodFacts) -> Option<Match> {
+    let failure = pod.attempt.as_ref()?.failure.as_ref()?;
+    failure.first_match(rules)
+}
+
+fn task(job: &ValidatedJob, entry: &TaskEntry, view: &View<'_>) -> TaskSnapshot {
     TaskSnapshot {
         index: TaskIndex(entry.index),
         winner: entry.winner.map(AttemptNumber),
         attempts: entry
             .attempts
             .iter()
-            .map(|attempt| self::attempt(entry.index, attempt, view))
+            .map(|attempt| self::attempt(job, entry.index, attempt, view))
             .collect(),
         failures: entry.failures,
         clone_failures: entry.clone_failures,
@@ -168,15 +195,21 @@ fn task(entry: &TaskEntry, view: &View<'_>) -> TaskSnapshot {
     }
 }
 
-fn attempt(task: u32, entry: &AttemptEntry, view: &View<'_>) -> AttemptSnapshot {
+fn attempt(
+    job: &ValidatedJob,
+    task: u32,
+    entry: &AttemptEntry,
+    view: &View<'_>,
+) -> AttemptSnapshot {
     let id = (task, entry.number);
     let pod = view.pods.get(&id);
     let facts = pod.and_then(|pod| pod.attempt.as_ref());
     let reported = pod.and_then(|pod| view.reports.get(&pod.uid));
+    let matched = pod.and_then(|pod| failure_match(&job.failure_rules, pod));
     AttemptSnapshot {
         number: AttemptNumber(entry.number),
         kind: entry.kind,
-        state: state(id, entry, view),
+        state: by_rules(state(id, entry, view), matched.as_ref()),
         kill: entry.kill,
         killed_at: entry.killed_at.as_ref().map(micro_instant),
         launched: micro_instant(&entry.launched),
@@ -187,6 +220,18 @@ fn attempt(task: u32, entry: &AttemptEntry, view: &View<'_>) -> AttemptSnapshot 
         start_progress: entry.resume.as_ref().map_or(0.0, |point| point.progress),
         progress: reported.map(|reported| reported.progress),
         checkpoint: reported.and_then(|reported| reported.checkpoint.clone()),
+        failure_rule: matched.as_ref().and_then(Match::rule),
+    }
+}
+
+/// A rule of the user's decides whether a failure counts.
+fn by_rules(state: AttemptState, matched: Option<&Match>) -> AttemptState {
+    match (state, matched) {
+        (AttemptState::Failed { finished, .. }, Some(matched)) => AttemptState::Failed {
+            finished,
+            disrupted: matched.is_ignored(),
+        },
+        (state, _) => state,
     }
 }
 

@@ -1,5 +1,6 @@
 //! From Kubernetes' objects to the core's facts. No client, no decision.
 
+pub mod failure;
 pub mod job;
 pub mod node;
 pub mod pod;

@@ -7,6 +7,7 @@ use shed_agent::Units;
 use shed_core::resources::Resources;
 use shed_core::time::Instant;
 
+use super::failure::Failure;
 use super::requests;
 use crate::api::{
     AGENT_CONTAINER, ATTEMPT_FINALIZER, LABEL_ATTEMPT, LABEL_INDEX, LABEL_JOB_UID, LABEL_SEGMENT,
@@ -69,6 +70,8 @@ pub struct AttemptFacts {
     pub started: Option<Instant>,
     /// With `resume: Range`: where it got to, as its agent said at the end.
     pub reached: Option<Units>,
+    /// How it failed, if it did.
+    pub failure: Option<Failure>,
 }
 
 /// How far an attempt pod is.
@@ -142,6 +145,8 @@ fn attempt_facts(pod: &Pod, seen: Instant) -> Option<AttemptFacts> {
     let job_uid = labels.get(LABEL_JOB_UID)?;
     // To the ledger a part of a task is a task of its own.
     let part = labels.get(LABEL_SEGMENT);
+    let stage = stage(pod, seen);
+    let failed = matches!(stage, Stage::Failed { .. });
     Some(AttemptFacts {
         job_uid: Arc::from(job_uid.as_str()),
         task: part.or_else(|| labels.get(LABEL_INDEX))?.parse().ok()?,
@@ -154,9 +159,10 @@ fn attempt_facts(pod: &Pod, seen: Instant) -> Option<AttemptFacts> {
             .any(|finalizer| finalizer == ATTEMPT_FINALIZER),
         deleting: pod.metadata.deletion_timestamp.is_some(),
         ip: pod.status.as_ref().and_then(|status| status.pod_ip.clone()),
-        stage: stage(pod, seen),
+        stage,
         started: started(pod),
         reached: part.and_then(|_| reached(pod)),
+        failure: failed.then(|| Failure::of(pod)),
     })
 }
 

@@ -81,7 +81,7 @@ fn job_facts(
     positions: &BTreeMap<Arc<str>, NodeIndex>,
     now: Instant,
 ) -> Option<JobSnapshot> {
-    if watched.metadata.deletion_timestamp.is_some() {
+    if watched.metadata.deletion_timestamp.is_some() || !watched.spec.is_ours() {
         return None;
     }
     let newest = context.memos.newest(watched);

@@ -7,9 +7,9 @@ use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex, Tenant};
 use crate::index_set::IndexSet;
 use crate::resources::Resources;
 use crate::snapshot::{
-    AttemptKind, AttemptSnapshot, AttemptState, Conclusion, Idempotency, JobPhase, JobRules,
-    JobSnapshot, KillKind, Node, NodeIndex, OnMiss, Progress, Resume, ResumePoint, Snapshot,
-    SpeculationMode, TaskSnapshot,
+    AttemptKind, AttemptSnapshot, AttemptState, Conclusion, EndRules, FailureRule, Idempotency,
+    JobPhase, JobRules, JobSnapshot, KillKind, Node, NodeIndex, OnMiss, Progress, Resume,
+    ResumePoint, Snapshot, SpeculationMode, TaskSnapshot,
 };
 use crate::time::{Instant, Span};
 
@@ -42,6 +42,7 @@ pub fn attempt(number: u32) -> AttemptBuilder {
         start_progress: 0.0,
         progress: None,
         checkpoint: None,
+        failure_rule: None,
     })
 }
 
@@ -168,6 +169,13 @@ impl AttemptBuilder {
         })
     }
 
+    /// Whose failure comes under this rule of the user's.
+    #[must_use]
+    pub fn rule(mut self, rule: FailureRule) -> Self {
+        self.0.failure_rule = Some(rule);
+        self
+    }
+
     /// Was disrupted at.
     #[must_use]
     pub fn disrupted(self, finished: f64) -> Self {
@@ -211,6 +219,8 @@ pub fn job(key: &str) -> JobBuilder {
         on_miss: OnMiss::Continue,
         backoff_limit: 3,
         suspend: false,
+        replaces_when_gone: false,
+        ending: EndRules::default(),
     };
     JobBuilder(JobSnapshot {
         key: JobKey::from(key),
@@ -229,6 +239,8 @@ pub fn job(key: &str) -> JobBuilder {
         tasks: Vec::new(),
         ended_runs: Vec::new(),
         launch_not_before: None,
+        failures: 0,
+        time_limit: None,
         facts_as_of: at(0.0),
     })
 }

@@ -87,6 +87,17 @@ impl IndexSet {
             .flat_map(|&(low, high)| (low..=high).map(TaskIndex))
     }
 
+    /// The indexes of the set that are below `end`.
+    #[must_use]
+    pub fn below(&self, end: u32) -> Self {
+        let kept = self.ranges.iter().take_while(|range| range.0 < end);
+        let ranges: Vec<_> = kept
+            .map(|&(low, high)| (low, high.min(end.saturating_sub(1))))
+            .collect();
+        let count = ranges.iter().map(|(low, high)| high - low + 1).sum();
+        Self { ranges, count }
+    }
+
     /// The indexes of `0..total` that are in neither `self` nor `other`, ascending.
     pub fn absent<'a>(
         &'a self,
@@ -183,6 +194,22 @@ mod tests {
     fn a_text_that_is_no_set_is_refused_by_its_part() {
         for text in ["a", "3-1", "5,4", "0-2,3", "-1"] {
             assert!(text.parse::<IndexSet>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn below_cuts_within_and_between_ranges() {
+        let numbers = set(&[0, 1, 2, 5, 6, 9]);
+        for (end, text) in [
+            (0, ""),
+            (2, "0-1"),
+            (3, "0-2"),
+            (6, "0-2,5"),
+            (20, "0-2,5-6,9"),
+        ] {
+            let below = numbers.below(end);
+            assert_eq!(below.to_string(), text);
+            assert_eq!(below.len() as usize, below.iter().count());
         }
     }
 

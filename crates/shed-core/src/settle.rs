@@ -3,11 +3,11 @@
 //! to the ledger nothing follows any more. It never launches anything and never looks at
 //! other jobs or at capacity.
 
-use crate::ids::AttemptNumber;
+use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{Action, Kill, Outcome};
 use crate::snapshot::{
-    AttemptSnapshot, AttemptState, Conclusion, JobPhase, JobSnapshot, KillKind, OnMiss,
-    TaskSnapshot,
+    AttemptSnapshot, AttemptState, Conclusion, FailureRule, JobPhase, JobSnapshot, KillKind,
+    OnMiss, TaskSnapshot,
 };
 use crate::time::{Instant, Span};
 
@@ -28,6 +28,7 @@ const STAMP: Span = Span::from_seconds(1);
 pub fn settle(now: Instant, job: &JobSnapshot) -> Vec<Action> {
     let mut actions = Vec::new();
     settle_tasks(now, job, job.tasks.iter(), &mut actions);
+    kill_beyond_parallelism(job, &mut actions);
     actions
 }
 
@@ -45,7 +46,7 @@ pub fn settle_tasks<'a>(
     for task in tasks.clone() {
         settle_task(job, task, &mut found, actions);
     }
-    let ending = end_of_job(job, &found, actions);
+    let ending = end_of_job(now, job, &found, actions);
     for task in tasks {
         kill_in_task(now, job, task, ending, actions);
     }
@@ -78,14 +79,26 @@ pub fn settle_wake(now: Instant, job: &JobSnapshot) -> Option<Instant> {
         AttemptState::Stuck { since } => Some(since.plus(STUCK_GRACE)),
         _ => None,
     });
-    deadline.into_iter().chain(stop).chain(stuck).min()
+    let limit = job.time_limit;
+    deadline
+        .into_iter()
+        .chain(stop)
+        .chain(limit)
+        .chain(stuck)
+        .min()
 }
 
 /// What a pass found out about its tasks.
 #[derive(Default)]
 struct Found {
     won: usize,
+    /// Which won, where a rule of success asks for it.
+    winners: Vec<TaskIndex>,
     failed: usize,
+    /// Failures that are counted now.
+    failures: u32,
+    /// Whether one of them fails the job.
+    fails_job: bool,
     /// Attempts whose end is still to come.
     remaining: usize,
 }
@@ -112,6 +125,9 @@ fn settle_task(
     let (winner, won) = winner(job, task);
     if let Some((attempt, finished)) = won {
         found.won += 1;
+        if !job.rules.ending.success.is_empty() {
+            found.winners.push(task.index);
+        }
         actions.push(Action::Win {
             task: task.index,
             attempt,
@@ -125,7 +141,11 @@ fn settle_task(
             remaining += 1;
             continue;
         };
-        failures += u32::from(outcome == Outcome::Failed);
+        if outcome == Outcome::Failed {
+            failures += 1;
+            found.failures += 1;
+            found.fails_job |= attempt.failure_rule == Some(FailureRule::FailJob);
+        }
         actions.push(Action::Count {
             task: task.index,
             attempt: attempt.number,
@@ -135,15 +155,31 @@ fn settle_task(
     found.remaining += remaining;
     // A killed attempt that is still there may yet turn out to have succeeded, so the task's
     // fate waits for it; `decide` launches no retry for such a task meanwhile.
+    let is_spent = remaining == 0 && failures > job.rules.backoff_limit;
     if winner.is_none()
-        && remaining == 0
-        && failures > job.rules.backoff_limit
+        && (is_spent || fails_by_rule(task))
         && job.phase == JobPhase::Active
         && !job.has_ended(task.index)
     {
         found.failed += 1;
         actions.push(Action::FailTask { task: task.index });
     }
+}
+
+/// Whether an attempt failed in a way after which its task is not to be tried again, though a
+/// sibling of it may still run.
+fn fails_by_rule(task: &TaskSnapshot) -> bool {
+    task.attempts.iter().any(|attempt| {
+        attempt.kill.is_none()
+            && attempt.failure_rule == Some(FailureRule::FailTask)
+            && matches!(
+                attempt.state,
+                AttemptState::Failed {
+                    disrupted: false,
+                    ..
+                }
+            )
+    })
 }
 
 /// The attempt that wins: the earliest finish, then the lowest number, so that a restarted
@@ -188,7 +224,8 @@ fn outcome(
     if attempt.holds_capacity() {
         return None;
     }
-    if won || attempt.kill.is_some() {
+    let is_unwanted = task.index.0 >= job.rules.completions;
+    if won || attempt.kill.is_some() || is_unwanted {
         return Some(Outcome::Superseded);
     }
     match attempt.state {
@@ -203,11 +240,14 @@ fn outcome(
         AttemptState::Failed {
             disrupted: true, ..
         } => Some(Outcome::Disrupted),
-        AttemptState::Failed { finished, .. } => Some(if is_outlived(task, attempt, finished) {
-            Outcome::CloneFailed
-        } else {
-            Outcome::Failed
-        }),
+        AttemptState::Failed { finished, .. } => {
+            let is_final = attempt.failure_rule.is_some();
+            Some(if !is_final && is_outlived(task, attempt, finished) {
+                Outcome::CloneFailed
+            } else {
+                Outcome::Failed
+            })
+        }
     }
 }
 
@@ -230,19 +270,12 @@ fn is_outlived(task: &TaskSnapshot, attempt: &AttemptSnapshot, failed_at: Instan
 }
 
 /// Pushes the job's `End` or `Finish`; true if its remaining attempts must die.
-fn end_of_job(job: &JobSnapshot, found: &Found, actions: &mut Vec<Action>) -> bool {
+fn end_of_job(now: Instant, job: &JobSnapshot, found: &Found, actions: &mut Vec<Action>) -> bool {
     let total = job.rules.completions as usize;
     let done = job.done.len() as usize + found.won;
-    let failed = job.failed.len() as usize + found.failed;
     match job.phase {
         JobPhase::Active => {
-            let conclusion = if done >= total {
-                Some(Conclusion::Complete)
-            } else if done + failed >= total {
-                Some(Conclusion::FailedIndexes)
-            } else {
-                stopped_by_deadline(job)
-            };
+            let conclusion = conclusion(now, job, found);
             actions.extend(conclusion.map(Action::End));
             conclusion.is_some()
         }
@@ -258,6 +291,40 @@ fn end_of_job(job: &JobSnapshot, found: &Found, actions: &mut Vec<Action>) -> bo
             }
             true
         }
+    }
+}
+
+/// What the facts come to, if they end the job. What was done counts before what failed, and both
+/// before time.
+fn conclusion(now: Instant, job: &JobSnapshot, found: &Found) -> Option<Conclusion> {
+    let rules = &job.rules.ending;
+    let total = job.rules.completions as usize;
+    let done = job.done.len() as usize + found.won;
+    let failed = job.failed.len() as usize + found.failed;
+    let failures = job.failures.saturating_add(found.failures);
+    let succeeds = || {
+        let mut rules = rules.success.iter();
+        rules.any(|rule| rule.is_met(&job.done, &found.winners))
+    };
+    if done >= total {
+        Some(Conclusion::Complete)
+    } else if found.fails_job {
+        Some(Conclusion::PodFailurePolicy)
+    } else if rules.failures_max.is_some_and(|max| failures > max) {
+        Some(Conclusion::BackoffLimit)
+    } else if rules
+        .failed_tasks_max
+        .is_some_and(|max| failed > max as usize)
+    {
+        Some(Conclusion::MaxFailedIndexes)
+    } else if succeeds() {
+        Some(Conclusion::SuccessPolicy)
+    } else if done + failed >= total {
+        Some(Conclusion::FailedIndexes)
+    } else if job.time_limit.is_some_and(|limit| now >= limit) {
+        Some(Conclusion::TimeLimit)
+    } else {
+        stopped_by_deadline(job)
     }
 }
 
@@ -292,6 +359,8 @@ fn kill_in_task(
             KillKind::Settle
         } else if ending {
             KillKind::JobEnd
+        } else if job.has_ended(task.index) || fails_by_rule(task) {
+            KillKind::Surplus
         } else if job.rules.suspend {
             KillKind::Suspend
         } else if is_stuck_too_long(now, attempt) {
@@ -305,6 +374,46 @@ fn kill_in_task(
             kind,
             survivor: winner,
         }));
+    }
+}
+
+/// After `parallelism` was lowered: the tasks that were launched last make way, and are launched
+/// again when others have ended.
+fn kill_beyond_parallelism(job: &JobSnapshot, actions: &mut Vec<Action>) {
+    let ends = actions
+        .iter()
+        .any(|action| matches!(action, Action::End(_)));
+    if ends || job.phase != JobPhase::Active || job.rules.suspend {
+        return;
+    }
+    let stays = |task: &&TaskSnapshot| {
+        let (winner, _) = winner(job, task);
+        let ended = winner.is_some() || job.has_ended(task.index) || fails_by_rule(task);
+        !ended && task.live().next().is_some()
+    };
+    let running = job.tasks.iter().filter(stays).count();
+    let surplus = running.saturating_sub(job.rules.parallelism as usize);
+    if surplus == 0 {
+        return;
+    }
+    let mut tasks: Vec<&TaskSnapshot> = job.tasks.iter().filter(stays).collect();
+    tasks.sort_by_key(|task| {
+        let first = task.live().map(|attempt| attempt.launched).min();
+        std::cmp::Reverse((first, task.index))
+    });
+    let doomed = |task: TaskIndex, attempt: AttemptNumber| move |action: &Action| matches!(action, Action::Kill(kill) if kill.task == task && kill.attempt == attempt);
+    for task in tasks.into_iter().take(surplus) {
+        for attempt in task.live() {
+            if actions.iter().any(doomed(task.index, attempt.number)) {
+                continue;
+            }
+            actions.push(Action::Kill(Kill {
+                task: task.index,
+                attempt: attempt.number,
+                kind: KillKind::Surplus,
+                survivor: None,
+            }));
+        }
     }
 }
 

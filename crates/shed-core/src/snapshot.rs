@@ -12,7 +12,10 @@ use crate::index_set::IndexSet;
 use crate::resources::Resources;
 use crate::time::{Instant, Span};
 
+mod ending;
 mod ranges;
+
+pub use ending::{Conclusion, EndRules, SuccessRule};
 
 /// The cluster as one planner pass sees it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -109,19 +112,20 @@ pub struct JobRules {
     pub backoff_limit: u32,
     /// The user wants nothing to run.
     pub suspend: bool,
+    /// A task is launched again only when its last attempt is gone (`podReplacementPolicy: Failed`).
+    #[serde(default)]
+    pub replaces_when_gone: bool,
+    /// What ends the job before all its tasks have ended.
+    #[serde(default)]
+    pub ending: EndRules,
 }
 
-/// How a job ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Conclusion {
-    /// Every task has a winner.
-    Complete,
-    /// `onMiss: Fail` and the deadline passed with tasks unfinished.
-    DeadlineExceeded,
-    /// The deadline had passed before anything was launched.
-    DeadlineInPast,
-    /// Every task ended, some failed for good.
-    FailedIndexes,
+impl JobRules {
+    /// Whether an attempt of a task that is launched anew has to wait until all others are gone.
+    #[must_use]
+    pub fn waits_until_gone(&self) -> bool {
+        self.idempotency == Idempotency::None || self.replaces_when_gone
+    }
 }
 
 /// How far a job is towards its end.
@@ -172,6 +176,12 @@ pub struct JobSnapshot {
     pub ended_runs: Vec<Span>,
     /// Nothing may be launched before this (the apiserver refused attempts of this job).
     pub launch_not_before: Option<Instant>,
+    /// Failures of all its tasks that were counted so far.
+    #[serde(default)]
+    pub failures: u32,
+    /// When it fails whatever its deadline says (`activeDeadlineSeconds`).
+    #[serde(default)]
+    pub time_limit: Option<Instant>,
     /// Up to when the facts about this job's attempts are known to be complete. A cached view
     /// is as of its last event; a live read is as of its instant.
     pub facts_as_of: Instant,
@@ -257,6 +267,18 @@ pub struct AttemptSnapshot {
     pub progress: Option<Progress>,
     /// The last checkpoint that it reported.
     pub checkpoint: Option<ResumePoint>,
+    /// What else its failure brings about, by the user's `podFailurePolicy`.
+    #[serde(default)]
+    pub failure_rule: Option<FailureRule>,
+}
+
+/// What the failure of an attempt brings about beside being counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FailureRule {
+    /// Its task has failed for good (`FailIndex`).
+    FailTask,
+    /// Its job has failed (`FailJob`).
+    FailJob,
 }
 
 impl AttemptSnapshot {
@@ -342,6 +364,9 @@ pub enum KillKind {
     /// A task's only attempt is given up for one that is launched anew: it reports, and still needs
     /// longer than that one would.
     Restart,
+    /// Nobody wants its task to run any more: it failed for good by a rule, `completions` was
+    /// lowered below it, or `parallelism` below the number of tasks that run.
+    Surplus,
 }
 
 impl KillKind {
@@ -356,6 +381,7 @@ impl KillKind {
             Self::Suspend => "suspend",
             Self::JobEnd => "job_end",
             Self::Restart => "restart",
+            Self::Surplus => "surplus",
         }
     }
 }
@@ -372,10 +398,12 @@ impl JobSnapshot {
         position.ok().map(|position| &self.tasks[position])
     }
 
-    /// Whether the task has a winner or has failed for good.
+    /// Whether the task has a winner, has failed for good, or is none of the job's (any more).
     #[must_use]
     pub fn has_ended(&self, index: TaskIndex) -> bool {
-        self.done.contains(index) || self.failed.contains(index)
+        index.0 >= self.rules.completions
+            || self.done.contains(index)
+            || self.failed.contains(index)
     }
 }
 

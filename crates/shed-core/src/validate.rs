@@ -171,9 +171,6 @@ impl<'a> Check<'a> {
         }
         for task in &job.tasks {
             self.at = Place::Task(task.index);
-            if task.index.0 >= job.rules.completions {
-                self.fault("index", "is not below completions");
-            }
             if !task.attempts.is_sorted_by(|a, b| a.number < b.number) {
                 self.fault("attempts", "are not ascending by number");
             }
@@ -201,6 +198,7 @@ impl<'a> Check<'a> {
         }
         self.instant("submitted", Some(job.submitted));
         self.instant("deadline", job.deadline);
+        self.instant("time_limit", job.time_limit);
         self.instant("launch_not_before", job.launch_not_before);
         if !job.ended_runs.iter().all(|&run| is_time(run)) {
             self.fault("ended_runs", "has a negative or infinite time");

@@ -143,7 +143,6 @@ async fn what_a_job_is_can_not_be_changed() {
         let job = Job::submit(world, "fixed", spec).await?;
         let mut wrong = Vec::new();
         for (field, value) in [
-            ("completions", json!(3)),
             ("idempotency", json!("None")),
             ("resume", json!("Checkpoint")),
             ("template", json!({"metadata": {"labels": {"a": "b"}}})),
@@ -161,6 +160,7 @@ async fn what_a_job_is_can_not_be_changed() {
         ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
         for change in [
             json!({"parallelism": 1}),
+            json!({"completions": 3}),
             json!({"deadline": {"within": "6m"}}),
             json!({"ttlSecondsAfterFinished": 60}),
         ] {

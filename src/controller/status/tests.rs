@@ -182,7 +182,7 @@ fn a_finish_in_time_that_was_seen_late_turns_the_failure_target_back() {
     case.book.ending = Some(Conclusion::DeadlineExceeded);
     assert_eq!(
         case.condition("FailureTarget"),
-        is("True", "DeadlineExceeded")
+        is("True", "DeadlineMissed")
     );
     case.book.done.insert(TaskIndex(0));
     case.book.last_win = Some(Instant(599_000));

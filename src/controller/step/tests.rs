@@ -71,6 +71,7 @@ impl World {
             stage,
             started: Some(Instant(1000)),
             reached: None,
+            failure: None,
         };
         let pod = PodFacts {
             namespace: Arc::clone(&self.job.namespace),
@@ -362,4 +363,136 @@ fn a_suspended_job_stops_its_attempts_and_its_clock_has_not_begun() {
     world.job.rules.suspend = false;
     world.now = Instant(50_000);
     assert_eq!(world.step(&[]).book.first_pass, Some(Instant(50_000)));
+}
+
+const POLICY: &str = "podFailurePolicy: {rules: [
+  {action: Ignore, onPodConditions: [{type: DisruptionTarget, status: 'True'}]},
+  {action: FailIndex, onExitCodes: {operator: In, values: [3]}},
+  {action: FailJob, onExitCodes: {containerName: task, operator: In, values: [42]}}]}";
+
+/// A pod of task 0 or 1 that ended with this code, as the apiserver shows it.
+fn fail(world: &mut World, id: AttemptId, code: i32) {
+    let stage = Stage::Failed {
+        finished: Instant(2000),
+        disrupted: false,
+    };
+    world.pod(id, stage);
+    let status = format!(
+        "{{status: {{containerStatuses: [{{name: task, state: {{terminated: {{exitCode: {code}}}}}}}]}}}}"
+    );
+    let failure = crate::observe::failure::Failure::of(&serde_yaml_ng::from_str(&status).unwrap());
+    let mut pod = (*world.pods[&id]).clone();
+    pod.attempt.as_mut().unwrap().failure = Some(failure);
+    world.pods.insert(id, Arc::new(pod));
+}
+
+fn two_of(change: &str) -> World {
+    let mut world = World::new(&format!("completions: 2\n{change}"));
+    world.step(&[
+        launch(0, AttemptKind::Original),
+        launch(1, AttemptKind::Original),
+    ]);
+    world.pod((0, 0), Stage::Running);
+    world.pod((1, 0), Stage::Running);
+    world.now = Instant(3000);
+    world
+}
+
+#[test]
+fn a_rule_that_fails_the_job_names_the_pod_for_good() {
+    let mut world = two_of(POLICY);
+    fail(&mut world, (0, 0), 42);
+    let step = world.step(&[]);
+    assert_eq!(step.book.ending, Some(Conclusion::PodFailurePolicy));
+    let note = step.book.ending_note.clone().unwrap();
+    assert!(
+        note.contains("pod-0-0") && note.contains("exit code 42"),
+        "{note}"
+    );
+    assert_eq!(names(&step.deletes), ["pod-1-0"]);
+    world.pods.clear();
+    assert_eq!(world.step(&[]).book.ending_note, Some(note));
+}
+
+#[test]
+fn a_rule_that_fails_the_task_spares_its_back_off() {
+    let mut world = two_of(POLICY);
+    fail(&mut world, (0, 0), 3);
+    let step = world.step(&[]);
+    assert_eq!(step.book.failed.to_string(), "0");
+    assert_eq!(step.book.counts.failed, 1);
+    assert!(step.book.ending.is_none());
+    // No rule is about this one: it counts, and is tried again.
+    fail(&mut world, (1, 0), 1);
+    let step = world.step(&[]);
+    assert_eq!((step.book.failed.len(), step.book.counts.failed), (1, 2));
+}
+
+#[test]
+fn chosen_indexes_are_all_there_is_to_do() {
+    let mut world = World::new("indexes: '1'");
+    let step = world.step(&[
+        launch(0, AttemptKind::Original),
+        launch(1, AttemptKind::Original),
+    ]);
+    assert_eq!(step.creates, [(1, 0)]);
+    let finished = Instant(2000);
+    world.pod((1, 0), Stage::Succeeded { finished });
+    let step = world.step(&[]);
+    assert_eq!(step.book.ending, Some(Conclusion::Complete));
+    assert_eq!(step.book.done.to_string(), "1");
+}
+
+#[test]
+fn a_task_beyond_lowered_completions_ends_and_its_numbers_are_not_used_again() {
+    let mut world = two_of("");
+    world.job.rules.completions = 1;
+    let step = world.step(&[launch(1, AttemptKind::Clone)]);
+    assert_eq!(names(&step.deletes), ["pod-1-0"]);
+    assert!(step.creates.is_empty());
+    world.pods.remove(&(1, 0));
+    let step = world.step(&[]);
+    assert_eq!(step.book.counts.superseded, 1);
+    world.job.rules.completions = 2;
+    assert_eq!(
+        world.step(&[launch(1, AttemptKind::Retry)]).creates,
+        [(1, 1)]
+    );
+}
+
+#[test]
+fn the_time_limit_counts_from_the_start_and_anew_after_a_suspension() {
+    let mut world = two_of("activeDeadlineSeconds: 10");
+    assert_eq!(world.step(&[]).book.active_since, Some(Instant(1000)));
+    world.job.rules.suspend = true;
+    assert_eq!(world.step(&[]).book.active_since, None);
+    world.pods.clear();
+    world.job.rules.suspend = false;
+    world.now = Instant(8000);
+    assert_eq!(world.step(&[]).book.active_since, Some(Instant(8000)));
+    world.now = Instant(17_999);
+    assert_eq!(world.step(&[]).book.ending, None);
+    world.now = Instant(18_000);
+    assert_eq!(world.step(&[]).book.ending, Some(Conclusion::TimeLimit));
+}
+
+#[test]
+fn a_replacement_waits_until_the_last_attempt_is_gone_where_the_job_says_so() {
+    let mut world = two_of("podReplacementPolicy: Failed");
+    let stuck = Stage::Stuck {
+        reason: "ErrImagePull".into(),
+        message: String::new(),
+    };
+    world.pod((0, 0), stuck);
+    world.traces.entry((0, 0)).or_default().stuck_since = Some(Instant(1000));
+    world.now = Instant(9000);
+    let step = world.step(&[]);
+    assert_eq!(names(&step.deletes), ["pod-0-0"]);
+    assert_eq!(world.step(&[launch(0, AttemptKind::Retry)]).creates, []);
+    world.pods.remove(&(0, 0));
+    world.step(&[]);
+    assert_eq!(
+        world.step(&[launch(0, AttemptKind::Retry)]).creates,
+        [(0, 1)]
+    );
 }

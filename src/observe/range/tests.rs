@@ -21,6 +21,7 @@ fn attempt(first: f64, last: f64) -> AttemptSnapshot {
             last_at: Instant(14_000),
             last,
         }),
+        failure_rule: None,
         checkpoint: None,
     }
 }

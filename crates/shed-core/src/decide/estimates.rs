@@ -10,8 +10,8 @@ use crate::estimate::pocd::LiveAttempt;
 use crate::estimate::progress::remaining_time;
 use crate::ids::AttemptNumber;
 use crate::snapshot::{
-    AttemptKind, AttemptSnapshot, AttemptState, Idempotency, JobSnapshot, NodeIndex, Progress,
-    Resume, ResumePoint, TaskSnapshot,
+    AttemptKind, AttemptSnapshot, AttemptState, JobSnapshot, NodeIndex, Progress, Resume,
+    ResumePoint, TaskSnapshot,
 };
 use crate::time::Instant;
 
@@ -365,7 +365,7 @@ pub(crate) enum Standing {
     Live,
     /// It must not be retried before.
     BackOff(Instant),
-    /// An attempt of it is not known to be gone, and there must never be two.
+    /// An attempt of it is not known to be gone, and it must be before another one is launched.
     NotGone,
     /// It waits for an attempt.
     Ready,
@@ -389,7 +389,7 @@ pub(crate) fn standing(now: Instant, job: &JobSnapshot, task: &TaskSnapshot) -> 
             .any(|attempt| !attempt.holds_capacity())
     {
         Standing::Unsettled
-    } else if job.rules.idempotency == Idempotency::None && !task.attempts.is_empty() {
+    } else if job.rules.waits_until_gone() && !task.attempts.is_empty() {
         Standing::NotGone
     } else {
         match task.retry_not_before {
@@ -402,7 +402,7 @@ pub(crate) fn standing(now: Instant, job: &JobSnapshot, task: &TaskSnapshot) -> 
 /// Whether the task takes one of the job's `parallelism`: it has a live attempt, or, where
 /// there must never be two, one that is not gone.
 pub(crate) fn is_active(job: &JobSnapshot, task: &TaskSnapshot) -> bool {
-    let never_two = job.rules.idempotency == Idempotency::None;
+    let never_two = job.rules.waits_until_gone();
     let holds = |attempt: &AttemptSnapshot| never_two && attempt.holds_capacity();
     task.attempts
         .iter()

@@ -161,7 +161,7 @@ impl PlanCheck<'_> {
 
 impl<'a> Slice<'a> {
     fn new(job: &'a JobSnapshot, now: Instant, may_restart: bool) -> Self {
-        let never_two = job.rules.idempotency == Idempotency::None;
+        let never_two = job.rules.waits_until_gone();
         let counts =
             |attempt: &AttemptSnapshot| attempt.lives() || never_two && attempt.holds_capacity();
         let active = job
@@ -222,9 +222,11 @@ impl<'a> Slice<'a> {
                 .find(|attempt| !self.doomed.contains(&(kill.task, attempt.number)))
         });
         let broken = match kill.kind {
-            KillKind::Settle | KillKind::Replace | KillKind::Suspend | KillKind::JobEnd => {
-                Some(Rule::WrongSource)
-            }
+            KillKind::Settle
+            | KillKind::Replace
+            | KillKind::Suspend
+            | KillKind::JobEnd
+            | KillKind::Surplus => Some(Rule::WrongSource),
             KillKind::Prune | KillKind::Restart
                 if self.job.rules.speculation != SpeculationMode::Enabled =>
             {
@@ -281,6 +283,9 @@ impl<'a> Slice<'a> {
                 (*clones + survivors - 1 > most).then_some(Rule::CloneCount)
             }
         } else {
+            if job.rules.replaces_when_gone && touched {
+                return Some(Rule::NeverTwo);
+            }
             let lives = task.is_some_and(|task| task.live().next().is_some());
             if lives || !self.started.insert(launch.task) {
                 return Some(Rule::LaunchKind);

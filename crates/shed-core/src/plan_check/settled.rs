@@ -6,7 +6,8 @@ use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{Action, Kill, Outcome};
 use crate::plan_check::{Rule, Violation, find_attempt};
 use crate::snapshot::{
-    AttemptSnapshot, AttemptState, Conclusion, JobPhase, JobSnapshot, KillKind, TaskSnapshot,
+    AttemptSnapshot, AttemptState, Conclusion, FailureRule, JobPhase, JobSnapshot, KillKind,
+    TaskSnapshot,
 };
 
 /// What is wrong with what `settle` said about a job.
@@ -124,7 +125,7 @@ impl<'a> SettleCheck<'a> {
         self.account(index, number);
         let superseded = attempt.kill.is_some() || self.winners.contains_key(&index);
         let right = match outcome {
-            Outcome::Superseded => superseded || self.job.failed.contains(index),
+            Outcome::Superseded => superseded || self.job.has_ended(index),
             Outcome::Failed | Outcome::CloneFailed => {
                 !superseded && matches!(attempt.state, AttemptState::Failed { .. })
             }
@@ -146,7 +147,15 @@ impl<'a> SettleCheck<'a> {
             self.report(Rule::Accounting, format!("task {index} has a fate already"));
         }
         let task = self.job.task(index);
-        if task.is_none_or(|task| task.attempts.iter().any(AttemptSnapshot::holds_capacity)) {
+        let by_rule = |attempt: &AttemptSnapshot| {
+            attempt.failure_rule == Some(FailureRule::FailTask)
+                && matches!(attempt.state, AttemptState::Failed { .. })
+        };
+        let may_win = |task: &TaskSnapshot| {
+            let attempts = &task.attempts;
+            !attempts.iter().any(by_rule) && attempts.iter().any(AttemptSnapshot::holds_capacity)
+        };
+        if task.is_none_or(may_win) {
             let message = format!("task {index} fails while an attempt may still win");
             self.report(Rule::Accounting, message);
         }
@@ -157,8 +166,19 @@ impl<'a> SettleCheck<'a> {
         let done = self.job.done.len() as usize + won.count();
         let ended = done + self.job.failed.len() as usize + self.failed.len();
         let total = self.job.rules.completions as usize;
+        let rules = &self.job.rules.ending;
         let follows = match conclusion {
             Conclusion::Complete => done >= total,
+            Conclusion::SuccessPolicy => done < total && !rules.success.is_empty() && done > 0,
+            Conclusion::MaxFailedIndexes => rules
+                .failed_tasks_max
+                .is_some_and(|max| ended - done > max as usize),
+            Conclusion::BackoffLimit => done < total && rules.failures_max.is_some(),
+            Conclusion::PodFailurePolicy => self.job.tasks.iter().any(|task| {
+                let mut attempts = task.attempts.iter();
+                attempts.any(|attempt| attempt.failure_rule == Some(FailureRule::FailJob))
+            }),
+            Conclusion::TimeLimit => ended < total && self.job.time_limit.is_some(),
             Conclusion::FailedIndexes => done < total && ended >= total,
             Conclusion::DeadlineExceeded | Conclusion::DeadlineInPast => {
                 ended < total && self.job.deadline.is_some_and(|d| d <= self.job.facts_as_of)
@@ -185,6 +205,13 @@ impl<'a> SettleCheck<'a> {
         }
     }
 
+    /// Whether more tasks run than the job allows.
+    fn runs_too_many(&self) -> bool {
+        let tasks = self.job.tasks.iter();
+        let running = tasks.filter(|task| task.live().next().is_some()).count();
+        running > self.job.rules.parallelism as usize
+    }
+
     fn kill(&mut self, kill: &Kill) {
         let Some((_, attempt)) = self.find(kill.task, kill.attempt) else {
             return;
@@ -202,6 +229,10 @@ impl<'a> SettleCheck<'a> {
             KillKind::JobEnd => ending && winner.is_none(),
             KillKind::Suspend => self.job.rules.suspend && winner.is_none(),
             KillKind::Replace => matches!(attempt.state, AttemptState::Stuck { .. }),
+            KillKind::Surplus => {
+                let is_unwanted = self.job.has_ended(kill.task) || self.failed.contains(&kill.task);
+                winner.is_none() && (is_unwanted || self.runs_too_many())
+            }
             KillKind::Prune | KillKind::Evict | KillKind::Restart => false,
         };
         if !right {

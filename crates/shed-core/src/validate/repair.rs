@@ -59,12 +59,11 @@ fn repair_job(job: &mut JobSnapshot, nodes: usize) {
     job.deadline = job.deadline.filter(|&at| is_finite(at));
     job.launch_not_before = job.launch_not_before.filter(|&at| is_finite(at));
     job.ended_runs.retain(|&run| is_time(run));
-    let completions = job.rules.completions;
+    job.time_limit = job.time_limit.filter(|&at| is_finite(at));
     let mut tasks = std::mem::take(&mut job.tasks);
     tasks.sort_by_key(|task| task.index);
     for mut task in tasks {
         match job.tasks.last_mut() {
-            _ if task.index.0 >= completions => {}
             // Its attempts hold what they hold.
             Some(last) if last.index == task.index => last.attempts.append(&mut task.attempts),
             _ => job.tasks.push(task),

@@ -37,8 +37,11 @@ fn a_fault_names_its_job_and_field() {
     check(beyond, &["a: eligible_nodes are not all in the cluster"]);
     let twice = healthy().with(|job| job.tasks.push(job.tasks[0].clone()));
     check(twice, &["a: tasks are not ascending by index"]);
-    let far = healthy().with(|job| job.tasks[0].index = TaskIndex(4));
-    check(far, &["a: tasks[4].index is not below completions"]);
+    let far = healthy().with(|job| job.time_limit = Some(Instant(i64::MAX)));
+    check(far, &["a: time_limit is infinite"]);
+    // `completions` was lowered below a task that still runs.
+    let unwanted = healthy().with(|job| job.tasks[0].index = TaskIndex(4));
+    check(unwanted, &[]);
 }
 
 #[test]

@@ -100,6 +100,7 @@ impl Engine<'_> {
             start_progress: begin,
             progress: None,
             checkpoint: None,
+            failure_rule: None,
         });
         let is_first = group.held == 0;
         if let Some(facts) = &mut group.facts {

@@ -26,8 +26,8 @@ use shed_core::plan_check::Violation;
 use shed_core::policy::{Order, Policy, Speculation};
 use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{
-    AttemptState, Idempotency, JobPhase, JobRules, JobSnapshot, NodeIndex, Resume, Snapshot,
-    SpeculationMode,
+    AttemptState, EndRules, Idempotency, JobPhase, JobRules, JobSnapshot, NodeIndex, Resume,
+    Snapshot, SpeculationMode,
 };
 use shed_core::time::{Instant, Span};
 
@@ -425,6 +425,8 @@ impl<'a> Engine<'a> {
                 on_miss: settings.on_miss,
                 backoff_limit: settings.backoff_limit,
                 suspend: false,
+                replaces_when_gone: false,
+                ending: EndRules::default(),
             },
             phase: JobPhase::Active,
             launched_before: false,
@@ -436,6 +438,8 @@ impl<'a> Engine<'a> {
             tasks: Vec::new(),
             ended_runs: Vec::new(),
             launch_not_before: None,
+            failures: 0,
+            time_limit: None,
             facts_as_of: self.now,
         }
     }

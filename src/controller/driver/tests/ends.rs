@@ -121,7 +121,7 @@ async fn the_pods_are_read_live_before_the_deadline_stops_any() {
     );
     assert_eq!(
         api.condition(api::FAILURE_TARGET).unwrap().1,
-        "DeadlineExceeded"
+        "DeadlineMissed"
     );
 }
 

@@ -1,0 +1,82 @@
+//! How a job ends, and what ends it before all its tasks have ended: batch/v1 Job's rules.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::TaskIndex;
+use crate::index_set::IndexSet;
+
+/// How a job ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Conclusion {
+    /// Every task has a winner.
+    Complete,
+    /// The tasks that have a winner are enough for a rule of `successPolicy`.
+    SuccessPolicy,
+    /// `onMiss: Fail` and the deadline passed with tasks unfinished.
+    DeadlineExceeded,
+    /// The deadline had passed before anything was launched.
+    DeadlineInPast,
+    /// `activeDeadlineSeconds` passed with tasks unfinished.
+    TimeLimit,
+    /// Every task ended, some failed for good.
+    FailedIndexes,
+    /// More tasks failed for good than `maxFailedIndexes` allows.
+    MaxFailedIndexes,
+    /// All tasks together failed more often than `backoffLimit` allows.
+    BackoffLimit,
+    /// An attempt failed in a way for which `podFailurePolicy` fails the job.
+    PodFailurePolicy,
+}
+
+impl Conclusion {
+    /// Whether the job did what its user wanted.
+    #[must_use]
+    pub fn is_success(self) -> bool {
+        match self {
+            Self::Complete | Self::SuccessPolicy => true,
+            Self::DeadlineExceeded
+            | Self::DeadlineInPast
+            | Self::TimeLimit
+            | Self::FailedIndexes
+            | Self::MaxFailedIndexes
+            | Self::BackoffLimit
+            | Self::PodFailurePolicy => false,
+        }
+    }
+}
+
+/// What ends a job before all its tasks have ended; nothing unless its user says so.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndRules {
+    /// Failures that all tasks together may have (`backoffLimit`).
+    pub failures_max: Option<u32>,
+    /// Tasks that may fail for good (`maxFailedIndexes`).
+    pub failed_tasks_max: Option<u32>,
+    /// The job has succeeded once one of these is met (`successPolicy`).
+    pub success: Vec<SuccessRule>,
+}
+
+/// Tasks whose success is enough.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SuccessRule {
+    /// Which tasks count; absent: all.
+    pub indexes: Option<IndexSet>,
+    /// How many of them must have a winner; absent: each.
+    pub count: Option<u32>,
+}
+
+impl SuccessRule {
+    /// Whether these winners are enough: those recorded and those found now, none of them twice.
+    #[must_use]
+    pub fn is_met(&self, done: &IndexSet, found: &[TaskIndex]) -> bool {
+        let counts =
+            |index: &TaskIndex| self.indexes.as_ref().is_none_or(|set| set.contains(*index));
+        let recorded = done.iter().filter(counts).count();
+        let succeeded = recorded + found.iter().filter(|index| counts(index)).count();
+        let all = self
+            .indexes
+            .as_ref()
+            .map_or(usize::MAX, |set| set.len() as usize);
+        succeeded >= self.count.map_or(all, |count| count as usize)
+    }
+}
