@@ -1,4 +1,4 @@
-//! The command line: `shed operator`, `shed agent`, `shed crds`.
+//! The command line: `shed operator`, `shed agent`, `shed agent commit`, `shed crds`.
 
 use clap::{Parser, Subcommand};
 use kube::CustomResourceExt;
@@ -67,10 +67,25 @@ pub struct OperatorArgs {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 struct AgentArgs {
     /// Only write the resume file, then end.
     #[arg(long)]
     init_only: bool,
+    #[command(subcommand)]
+    command: Option<AgentCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum AgentCommand {
+    /// Run within a task of a job with `idempotency: Fenced`: wait until the operator lets this
+    /// attempt publish, then become the command that does. It finds its fencing token in
+    /// SHED_FENCE_TOKEN.
+    Commit {
+        /// The command that publishes.
+        #[arg(last = true, required = true, value_name = "CMD")]
+        command: Vec<std::ffi::OsString>,
+    },
 }
 
 impl Args {
@@ -89,7 +104,12 @@ impl Args {
             }
             Command::Agent(args) => {
                 start_logging(false);
-                shed_agent::run_from_env(args.init_only)
+                match args.command {
+                    Some(AgentCommand::Commit { command }) => {
+                        shed_agent::commit::commit(&command).map(|never| match never {})
+                    }
+                    None => shed_agent::run_from_env(args.init_only),
+                }
             }
             Command::Crds => {
                 print!("{}", serde_yaml_ng::to_string(&DeadlineJob::crd())?);

@@ -4,12 +4,14 @@
 use std::future::Future;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -18,10 +20,11 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 
-use crate::config::{AgentConfig, Resume};
+use crate::config::{AgentConfig, FenceConfig, Resume};
 use crate::connection::BoundedListener;
+use crate::fence::{FENCE_PATH, Fence};
 use crate::wire::{FileContent, PROGRESS_PATH, write_reply};
-use crate::{progress_file, resume};
+use crate::{commit, progress_file, resume};
 
 /// Where the startup probe asks. It answers only once the resume file is complete.
 pub const HEALTH_PATH: &str = "/healthz";
@@ -73,6 +76,8 @@ pub async fn run(
 pub struct Agent {
     listener: TcpListener,
     attempt: Arc<Attempt>,
+    /// The fence, and where the task asks.
+    fence: Option<(Arc<Fence>, TcpListener)>,
 }
 
 struct Attempt {
@@ -90,10 +95,15 @@ impl Agent {
             progress_file,
             port,
             resume,
+            fence,
         } = config;
         progress_file::open_folder(&progress_file);
         // Before listening: the probe then cannot pass too early.
         write_resume_only(resume.as_ref())?;
+        let fence = match fence {
+            Some(fence) => Some(start_fence(&attempt_uid, &fence).await?),
+            None => None,
+        };
         let listener = bind(port)
             .await
             .with_context(|| format!("listen on port {port}"))?;
@@ -108,11 +118,21 @@ impl Agent {
             progress_file,
             reader: Arc::new(Semaphore::new(1)),
         });
-        Ok(Agent { listener, attempt })
+        Ok(Agent {
+            listener,
+            attempt,
+            fence,
+        })
     }
 
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+
+    /// Where the task asks before it publishes; none without a fence.
+    pub fn commit_addr(&self) -> Option<SocketAddr> {
+        let (_, listener) = self.fence.as_ref()?;
+        listener.local_addr().ok()
     }
 
     pub async fn serve(
@@ -122,8 +142,9 @@ impl Agent {
         let router = Router::new()
             .route(PROGRESS_PATH, get(answer_progress))
             .route(HEALTH_PATH, get(|| async { "ok" }))
-            .layer(axum::middleware::map_response(close_connection))
             .with_state(self.attempt);
+        let (router, task) = with_fence(router, self.fence);
+        let router = router.layer(axum::middleware::map_response(close_connection));
         let (stopping, stopped) = tokio::sync::oneshot::channel();
         let shutdown = async move {
             shutdown.await;
@@ -140,7 +161,70 @@ impl Agent {
         };
         tokio::select! {
             result = server.into_future() => result.context("serve"),
+            result = task => result.context("serve the task"),
             () = too_long => Ok(()),
+        }
+    }
+}
+
+/// Puts the program where the task finds it, then listens to the task.
+async fn start_fence(
+    attempt: &str,
+    config: &FenceConfig,
+) -> anyhow::Result<(Arc<Fence>, TcpListener)> {
+    copy_program(&config.bin).with_context(|| format!("write {}", config.bin.display()))?;
+    let fence = Fence::new(attempt.to_owned(), config)?;
+    let port = config.port;
+    let listener = commit::listen(port)
+        .await
+        .with_context(|| format!("listen on 127.0.0.1:{port}"))?;
+    Ok((Arc::new(fence), listener))
+}
+
+/// In one piece, since an agent that was started again may replace what the task is running.
+fn copy_program(to: &Path) -> io::Result<()> {
+    let new = to.with_extension("new");
+    std::fs::copy("/proc/self/exe", &new)?;
+    std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o755))?;
+    std::fs::rename(&new, to)
+}
+
+/// Adds the operator's side of the fence, and gives what serves the task's side.
+fn with_fence(
+    router: Router,
+    fence: Option<(Arc<Fence>, TcpListener)>,
+) -> (Router, impl Future<Output = io::Result<()>>) {
+    let (fence, listener) = fence.unzip();
+    let router = match fence.clone() {
+        Some(fence) => router.merge(
+            Router::new()
+                .route(FENCE_PATH, get(answer_poll).post(take_grant))
+                .with_state(fence),
+        ),
+        None => router,
+    };
+    let task = async move {
+        match fence.zip(listener) {
+            Some((fence, listener)) => commit::serve(listener, fence).await,
+            None => std::future::pending().await,
+        }
+    };
+    (router, task)
+}
+
+async fn answer_poll(State(fence): State<Arc<Fence>>) -> Response {
+    match fence.poll().await {
+        Ok(body) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+async fn take_grant(State(fence): State<Arc<Fence>>, message: Bytes) -> Response {
+    match fence.grant(&message) {
+        Ok(()) => StatusCode::OK.into_response(),
+        Err(error) => {
+            tracing::warn!(%error, "a grant is refused");
+            (StatusCode::FORBIDDEN, error.to_string()).into_response()
         }
     }
 }

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 
+use crate::commit::COMMIT_PORT;
 use crate::report::{Report, parse_report};
+use crate::signed::{OPERATOR_KEY_VAR, VerifyingKey};
 
 /// Where the task writes its progress.
 pub const PROGRESS_FILE_VAR: &str = "SHED_PROGRESS_FILE";
@@ -16,6 +18,9 @@ pub const RESUME_VAR: &str = "SHED_RESUME";
 pub const ATTEMPT_UID_VAR: &str = "SHED_ATTEMPT_UID";
 /// The port that the agent listens on.
 pub const PORT_VAR: &str = "SHED_AGENT_PORT";
+
+/// Where the agent puts its own program for the task, which asks with it before it publishes.
+pub const BIN_VAR: &str = "SHED_BIN";
 
 pub const PORT_DEFAULT: u16 = 9247;
 
@@ -47,6 +52,33 @@ impl Resume {
     }
 }
 
+/// What the commit fence needs; only tasks of jobs with `idempotency: Fenced` have one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FenceConfig {
+    /// By which the operator is known.
+    pub key: VerifyingKey,
+    /// Where the task finds this program.
+    pub bin: PathBuf,
+    /// Where the task asks; 0 in tests.
+    pub port: u16,
+}
+
+impl FenceConfig {
+    fn from_vars(
+        var: impl Fn(&str) -> anyhow::Result<Option<String>>,
+    ) -> anyhow::Result<Option<Self>> {
+        let Some(bin) = var(BIN_VAR)? else {
+            return Ok(None);
+        };
+        let key = required(&var, OPERATOR_KEY_VAR)?;
+        Ok(Some(Self {
+            key: VerifyingKey::parse(&key).context(OPERATOR_KEY_VAR)?,
+            bin: bin.into(),
+            port: COMMIT_PORT,
+        }))
+    }
+}
+
 /// Everything that the agent needs to serve one attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentConfig {
@@ -54,6 +86,7 @@ pub struct AgentConfig {
     pub progress_file: PathBuf,
     pub port: u16,
     pub resume: Option<Resume>,
+    pub fence: Option<FenceConfig>,
 }
 
 impl AgentConfig {
@@ -71,6 +104,7 @@ impl AgentConfig {
             progress_file: required(&var, PROGRESS_FILE_VAR)?.into(),
             port,
             resume: Resume::from_vars(&var)?,
+            fence: FenceConfig::from_vars(&var)?,
         })
     }
 }
@@ -135,5 +169,7 @@ mod tests {
         assert!(bad_point.unwrap_err().contains("SHED_RESUME: "));
         let no_file = config(&[UID, PROGRESS, (RESUME_VAR, "0.4")]);
         assert!(no_file.unwrap_err().contains(RESUME_FILE_VAR));
+        let no_key = config(&[UID, PROGRESS, (BIN_VAR, "/shed/shed")]);
+        assert!(no_key.unwrap_err().contains(OPERATOR_KEY_VAR));
     }
 }

@@ -125,10 +125,16 @@
 //! that the agent shares with the task. `GET /healthz` is 200 once the resume file is written,
 //! hence the sidecar's startup probe. `GET /progress` is read by [`wire::read_reply`]; 503 means
 //! that the volume did not answer in time.
+//!
+//! With `SHED_BIN` (where to put this program for the task) the agent is also the attempt's
+//! [`fence`]: the task asks at `POST 127.0.0.1:9248/commit`, the operator polls `GET /fence` and
+//! leaves a grant, signed with the key that belongs to `SHED_OPERATOR_KEY`, at `POST /fence`.
 
 pub mod agent;
+pub mod commit;
 pub mod config;
 mod connection;
+pub mod fence;
 mod progress_file;
 pub mod report;
 pub mod resume;
@@ -138,8 +144,8 @@ pub mod wire;
 
 pub use agent::{Agent, HEALTH_PATH, run, run_from_env, write_resume_only};
 pub use config::{
-    ATTEMPT_UID_VAR, AgentConfig, PORT_DEFAULT, PORT_VAR, PROGRESS_FILE_VAR, RESUME_FILE_VAR,
-    RESUME_VAR, Resume,
+    ATTEMPT_UID_VAR, AgentConfig, BIN_VAR, FenceConfig, PORT_DEFAULT, PORT_VAR, PROGRESS_FILE_VAR,
+    RESUME_FILE_VAR, RESUME_VAR, Resume,
 };
 pub use report::{Report, ReportError, Units, parse_report};
 pub use series::{Observed, Series};

@@ -40,6 +40,7 @@ impl Folder {
             progress_file: self.file("progress"),
             port: 0,
             resume: None,
+            fence: None,
         }
     }
 
