@@ -48,6 +48,10 @@ pub struct OperatorArgs {
     /// Name of the pull secret for the sidecar's image, in the jobs' namespaces.
     #[arg(long, env = "SHED_AGENT_PULL_SECRET")]
     pub agent_pull_secret: Option<String>,
+    /// Name of the Secret, in the operator's own namespace, with the key that orders to agents are
+    /// signed with; it is made if there is none.
+    #[arg(long, env = "SHED_SIGNING_SECRET", default_value = "shed-signing-key")]
+    pub signing_secret: String,
     /// PriorityClass of clones; absent: they keep the template's.
     #[arg(long, env = "SHED_CLONE_PRIORITY_CLASS")]
     pub clone_priority_class: Option<String>,

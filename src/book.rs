@@ -10,7 +10,8 @@ use shed_core::snapshot::{AttemptKind, Conclusion, KillKind, ResumePoint};
 use shed_core::time::{Instant, Span};
 
 use crate::api::{
-    AttemptCounts, AttemptEntry, DeadlineJobStatus, Ledger, ResumeEntry, SegmentEntry, TaskEntry,
+    AttemptCounts, AttemptEntry, DeadlineJobStatus, GrantEntry, Ledger, NodeEntry, ResumeEntry,
+    SegmentEntry, TaskEntry,
 };
 use crate::clock::{micro_instant, micro_time};
 
@@ -52,6 +53,8 @@ pub struct Book {
     pub tasks: BTreeMap<u32, TaskEntry>,
     /// Parts of tasks that were split, by index.
     pub segments: BTreeMap<u32, SegmentEntry>,
+    /// The highest fencing token that was given out.
+    pub fence_token: i64,
     /// Execution times of the latest winners.
     pub ended_runs: Vec<Span>,
     /// Totals.
@@ -96,6 +99,7 @@ impl Book {
                 .iter()
                 .map(|segment| (segment.index, segment.clone()))
                 .collect(),
+            fence_token: ledger.fence_token,
             ended_runs: ledger.ended_runs_ms.iter().map(|&ms| Span(ms)).collect(),
             counts,
         })
@@ -119,6 +123,7 @@ impl Book {
             ended: micro(self.ended),
             tasks: self.tasks.values().cloned().collect(),
             segments: self.segments.values().cloned().collect(),
+            fence_token: self.fence_token,
             ended_runs_ms: self.ended_runs.iter().map(|span| span.0).collect(),
         }
     }
@@ -164,6 +169,7 @@ impl Book {
             launched: micro_time(now),
             resume,
             avoid: launch.avoid.iter().map(ToString::to_string).collect(),
+            node: None,
             kill: None,
             killed_at: None,
         });
@@ -184,19 +190,41 @@ impl Book {
         kind: KillKind,
         now: Instant,
     ) -> bool {
-        let attempt = self.tasks.get_mut(&task.0).and_then(|entry| {
-            entry
-                .attempts
-                .iter_mut()
-                .find(|attempt| attempt.number == number.0)
-        });
-        match attempt {
+        match self.attempt_mut(task.0, number.0) {
             Some(attempt) if attempt.kill.is_none() => {
                 attempt.kill = Some(kind);
                 attempt.killed_at = Some(micro_time(now));
                 true
             }
             _ => false,
+        }
+    }
+
+    fn attempt_mut(&mut self, task: u32, number: u32) -> Option<&mut AttemptEntry> {
+        let attempts = &mut self.tasks.get_mut(&task)?.attempts;
+        attempts.iter_mut().find(|attempt| attempt.number == number)
+    }
+
+    /// Gives an attempt leave to publish, unless another has it; the token if it was given.
+    pub fn grant(&mut self, task: u32, number: u32, now: Instant) -> Option<i64> {
+        self.attempt(task, number)?;
+        let entry = self.tasks.get_mut(&task)?;
+        if entry.grant.is_some() {
+            return None;
+        }
+        self.fence_token += 1;
+        entry.grant = Some(GrantEntry {
+            attempt: number,
+            token: self.fence_token,
+            at: micro_time(now),
+        });
+        Some(self.fence_token)
+    }
+
+    /// Records where an attempt runs.
+    pub fn place(&mut self, task: u32, number: u32, node: &NodeEntry) {
+        if let Some(attempt) = self.attempt_mut(task, number) {
+            attempt.node.get_or_insert_with(|| node.clone());
         }
     }
 
@@ -303,6 +331,8 @@ impl Book {
             .attempts
             .iter()
             .position(|attempt| attempt.number == number.0)?;
+        // What ended can't publish any more: the next one may.
+        entry.grant.take_if(|grant| grant.attempt == number.0);
         Some(entry.attempts.remove(position))
     }
 }

@@ -11,6 +11,7 @@ use crate::api::DeadlineJob;
 use crate::board::Board;
 use crate::controller::build::{AgentSettings, ClonePriority};
 use crate::controller::status::Blocked;
+use crate::fence::FenceTable;
 use crate::metrics::Metrics;
 use crate::observe::job::Traces;
 use crate::progress::ProgressTable;
@@ -28,6 +29,8 @@ pub struct Context {
     pub stores: Arc<Stores>,
     /// What attempts reported.
     pub progress: Arc<ProgressTable>,
+    /// Who asks for leave to publish.
+    pub fence: Arc<FenceTable>,
     /// Slices of the plan.
     pub board: Board,
     /// Prometheus metrics.

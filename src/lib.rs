@@ -7,6 +7,7 @@ pub mod book;
 pub mod clock;
 pub mod context;
 pub mod controller;
+pub mod fence;
 #[cfg(test)]
 pub mod fixtures;
 pub mod metrics;

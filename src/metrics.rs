@@ -144,6 +144,10 @@ pub struct Metrics {
     pub progress_refused: Family<Why, Counter>,
     /// Questions for progress that got no usable answer.
     pub progress_unanswered: Counter,
+    /// Attempts that were given leave to publish.
+    pub grants: Counter,
+    /// Polls and grants that an agent with a fence did not answer.
+    pub fence_unanswered: Counter,
     /// Pods that the apiserver refused.
     pub pods_refused: Family<Why, Counter>,
     /// Writes to the apiserver.
@@ -208,6 +212,11 @@ impl Metrics {
             progress_unanswered: register!(
                 "progress_unanswered",
                 "Questions for progress without a usable answer"
+            ),
+            grants: register!("commit_grants", "Attempts that were given leave to publish"),
+            fence_unanswered: register!(
+                "fence_unanswered",
+                "Polls and grants that an agent with a fence did not answer"
             ),
             pods_refused: register!("pods_refused", "Attempt pods that the apiserver refused"),
             writes: register!("apiserver_writes", "Writes to the apiserver, by kind"),

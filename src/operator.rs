@@ -14,10 +14,11 @@ use crate::args::OperatorArgs;
 use crate::board::Board;
 use crate::context::{Context, Memos};
 use crate::controller::build::{AgentSettings, ClonePriority};
+use crate::fence::{Fence, FenceTable};
 use crate::metrics::Metrics;
 use crate::progress::ProgressTable;
 use crate::stores::Stores;
-use crate::{controller, planner, progress, recording, server};
+use crate::{controller, fence, planner, progress, recording, server};
 
 /// A call that takes longer has failed; watches end before that by themselves.
 const CALL_TIMEOUT: Duration = Duration::from_secs(65);
@@ -33,6 +34,7 @@ pub async fn run(args: OperatorArgs) -> anyhow::Result<()> {
         .context("no cluster: neither a service account nor a kubeconfig was found")?;
     config.read_timeout = Some(CALL_TIMEOUT);
     let client = Client::try_from(config)?;
+    let key = fence::load_key(&client, &args.signing_secret).await?;
     let clone_priority = clone_priority(&client, args.clone_priority_class.clone()).await;
     let (touched, touched_jobs) = mpsc::unbounded_channel();
     let stores = Stores::start(&client, touched.clone());
@@ -42,6 +44,7 @@ pub async fn run(args: OperatorArgs) -> anyhow::Result<()> {
         client,
         stores: Arc::clone(&stores),
         progress: Arc::new(ProgressTable::default()),
+        fence: Arc::new(FenceTable::default()),
         board: Board::default(),
         agent: AgentSettings {
             image: args.agent_image.clone(),
@@ -50,6 +53,7 @@ pub async fn run(args: OperatorArgs) -> anyhow::Result<()> {
                 .agent_pull_secret
                 .clone()
                 .filter(|name| !name.is_empty()),
+            operator_key: key.public(),
         },
         clone_priority,
         memos: Memos::default(),
@@ -61,6 +65,13 @@ pub async fn run(args: OperatorArgs) -> anyhow::Result<()> {
         version = env!("CARGO_PKG_VERSION"),
         "operator starts"
     );
+    let fence = Fence {
+        table: Arc::clone(&context.fence),
+        stores: Arc::clone(&stores),
+        metrics: Arc::clone(&context.metrics),
+        key,
+        touched: touched.clone(),
+    };
     let poller = progress::run(
         Arc::clone(&context.progress),
         stores,
@@ -68,6 +79,7 @@ pub async fn run(args: OperatorArgs) -> anyhow::Result<()> {
     );
     let ended = tokio::select! {
         result = server::run(args.http_address, Arc::clone(&context)) => result,
+        () = fence::run(fence) => anyhow::bail!("the fence's poller ended"),
         () = poller => anyhow::bail!("the progress poller ended"),
         () = planner::run(Arc::clone(&context), policy, touched) => anyhow::bail!("the planner ended"),
         () = reconcile(Arc::clone(&context), touched_jobs) => anyhow::bail!("the reconciler ended"),

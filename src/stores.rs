@@ -170,6 +170,12 @@ impl Stores {
         self.nodes_guard().clone().unwrap_or_default()
     }
 
+    /// One node.
+    #[must_use]
+    pub fn node(&self, name: &str) -> Option<NodeFacts> {
+        self.nodes_guard().as_ref()?.get(name).cloned()
+    }
+
     /// When the pod watch last said anything.
     #[must_use]
     pub fn pods_heard(&self) -> Instant {

@@ -133,6 +133,12 @@ pub enum InvalidSpec {
          choose Safe, or resume: Checkpoint"
     )]
     RangeIdempotency,
+    /// A fence that nobody guards.
+    #[error(
+        "spec.idempotency: Fenced needs the agent beside each task: set spec.progress to {{file: {{}}}}, \
+         or choose Safe or None"
+    )]
+    FenceWithoutAgent,
     /// A restart policy under which a task never ends.
     #[error(
         "spec.template.spec.restartPolicy: `{policy}` is not supported: use Never or OnFailure"
@@ -292,6 +298,7 @@ fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
         parallelism,
         idempotency: match spec.idempotency {
             api::Idempotency::Safe => Idempotency::Safe,
+            api::Idempotency::Fenced => fenced(spec)?,
             api::Idempotency::None => Idempotency::None,
         },
         resume: match spec.resume {
@@ -337,6 +344,15 @@ fn range(spec: &DeadlineJobSpec) -> Result<(), InvalidSpec> {
     match source.is_some_and(|source| source.file.is_some()) {
         true => Ok(()),
         false => Err(InvalidSpec::RangeProgress),
+    }
+}
+
+/// Who asks before publishing asks the agent.
+fn fenced(spec: &DeadlineJobSpec) -> Result<Idempotency, InvalidSpec> {
+    let source = progress_rule(spec)?.map(|rule| rule.source);
+    match source {
+        Some(ProgressSource::Agent) => Ok(Idempotency::Fenced),
+        Some(ProgressSource::Task { .. }) | None => Err(InvalidSpec::FenceWithoutAgent),
     }
 }
 
@@ -462,6 +478,11 @@ mod tests {
             (
                 "{resume: Range, progress: {file: {}}, idempotency: None}",
                 "spec.idempotency",
+            ),
+            ("idempotency: Fenced", "spec.idempotency"),
+            (
+                "{idempotency: Fenced, progress: {httpGet: {port: 80}}}",
+                "spec.progress to {file: {}}",
             ),
             (
                 "template: {spec: {containers: []}}",

@@ -18,6 +18,8 @@ pub const DEADLINE_MISSED: &str = "DeadlineMissed";
 pub const ATTEMPTS_BLOCKED: &str = "AttemptsBlocked";
 /// Running attempts don't answer when asked for progress.
 pub const PROGRESS_UNREACHABLE: &str = "ProgressUnreachable";
+/// An attempt has not been heard of to be gone, and another must not take its place before.
+pub const END_UNCONFIRMED: &str = "EndUnconfirmed";
 
 /// Reasons, grouped by the condition that carries them.
 pub mod reason {
@@ -79,4 +81,8 @@ pub mod reason {
     pub const NO_ANSWER: &str = "NoAnswer";
     /// `ProgressUnreachable` is false.
     pub const ANSWERS: &str = "Answers";
+    /// `EndUnconfirmed`: its node says nothing.
+    pub const NODE_SILENT: &str = "NodeSilent";
+    /// `EndUnconfirmed` is false.
+    pub const ALL_CONFIRMED: &str = "AllConfirmed";
 }

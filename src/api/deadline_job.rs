@@ -65,6 +65,8 @@ use super::ledger::Ledger;
         .message("spec.podFailurePolicy can't be changed: create another DeadlineJob"),
     validation = Rule::new("has(self.successPolicy) == has(oldSelf.successPolicy) && (!has(self.successPolicy) || self.successPolicy == oldSelf.successPolicy)")
         .message("spec.successPolicy can't be changed: create another DeadlineJob"),
+    validation = Rule::new("self.idempotency != 'Fenced' || (has(self.progress) && has(self.progress.file))")
+        .message("spec.idempotency: Fenced needs the agent beside each task: set spec.progress to {file: {}}, or choose Safe or None"),
     validation = Rule::new("self.idempotency == oldSelf.idempotency").message("spec.idempotency can't be changed: create another DeadlineJob"),
     validation = Rule::new("self.resume == oldSelf.resume").message("spec.resume can't be changed: create another DeadlineJob"),
     validation = Rule::new("self.template == oldSelf.template").message("spec.template can't be changed: create another DeadlineJob")
@@ -81,8 +83,9 @@ pub struct DeadlineJobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
     pub parallelism: Option<i32>,
-    /// Whether two live copies of a task do harm: Safe (they don't) or None (there must never be two,
-    /// so the job gets no clones). Required, because a wrong guess publishes twice.
+    /// Whether two live copies of a task do harm: Safe (they don't), Fenced (they may run, but only
+    /// the one that was given leave by `$SHED_BIN agent commit -- CMD` may publish) or None (there
+    /// must never be two, so the job gets no clones). Required, because a wrong guess publishes twice.
     pub idempotency: Idempotency,
     /// How attempts report progress. Absent: they don't; shed then estimates from elapsed time alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -197,6 +200,7 @@ pub enum ClockStart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Idempotency {
     Safe,
+    Fenced,
     None,
 }
 

@@ -52,6 +52,9 @@ pub struct Ledger {
     /// end: whoever puts results together reads here which parts tile a task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub segments: Vec<SegmentEntry>,
+    /// The highest fencing token that was given out.
+    #[serde(default, skip_serializing_if = "is_none_given")]
+    pub fence_token: i64,
     /// Execution times in ms of the latest winners, newest last, at most 32.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended_runs_ms: Vec<i64>,
@@ -103,9 +106,38 @@ pub struct TaskEntry {
     /// The best checkpoint that is durable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumeEntry>,
+    /// With idempotency: Fenced: who may publish.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<GrantEntry>,
     /// Attempts whose end is not counted yet, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<AttemptEntry>,
+}
+
+fn is_none_given(token: &i64) -> bool {
+    *token == 0
+}
+
+/// Leave to publish a task's result, recorded before anybody is told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GrantEntry {
+    /// The attempt that has it. Nobody else gets it before that attempt is gone.
+    pub attempt: u32,
+    /// Higher than that of any grant of this job before.
+    pub token: i64,
+    /// When it was given: what counts against the deadline.
+    pub at: MicroTime,
+}
+
+/// Where an attempt runs that must be known to be gone before another may take its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeEntry {
+    /// The node.
+    pub name: String,
+    /// Its boot id then: another one proves that nothing of the attempt is left there.
+    pub boot: String,
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -129,6 +161,9 @@ pub struct AttemptEntry {
     /// Nodes to stay away from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub avoid: Vec<String>,
+    /// Where it runs, if somebody waits for it to be gone: with idempotency: None, or with a grant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeEntry>,
     /// Why it must die; recorded before the delete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]

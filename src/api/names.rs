@@ -44,6 +44,10 @@ pub const ENV_RANGE_START: &str = "SHED_RANGE_START";
 pub const ENV_RANGE_END: &str = "SHED_RANGE_END";
 /// With `resume: Range`: holds an earlier end of the attempt's part, once there is one.
 pub const ENV_STOP_FILE: &str = "SHED_STOP_FILE";
+/// With `idempotency: Fenced`: the program that asks before it publishes.
+pub const ENV_BIN: &str = "SHED_BIN";
+/// With `idempotency: Fenced`: where programs ask that do so themselves.
+pub const ENV_COMMIT_URL: &str = "SHED_COMMIT_URL";
 
 /// Name of the volume that the task and the agent share.
 pub const VOLUME: &str = "shed";
@@ -55,6 +59,8 @@ pub const PROGRESS_PATH: &str = "/run/shed/progress";
 pub const RESUME_PATH: &str = "/run/shed/resume";
 /// The stop file on that volume.
 pub const STOP_PATH: &str = "/run/shed/stop";
+/// shed's own program on that volume.
+pub const BIN_PATH: &str = "/run/shed/shed";
 /// Name of the sidecar.
 pub const AGENT_CONTAINER: &str = "shed-agent";
 /// Port on which the agent serves progress.

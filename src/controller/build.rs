@@ -15,7 +15,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::Resource;
 use shed_agent::Report;
 use shed_core::resources::Resources;
-use shed_core::snapshot::AttemptKind;
+use shed_core::snapshot::{AttemptKind, Idempotency};
 use shed_core::time::Instant;
 
 use crate::api::{self, AttemptEntry, DeadlineJob, ResumeEntry};
@@ -35,6 +35,8 @@ pub struct AgentSettings {
     pub pull_policy: String,
     /// Pull secret in the job's namespace.
     pub pull_secret: Option<String>,
+    /// The public half of the key that the operator signs its orders with.
+    pub operator_key: String,
 }
 
 /// What the pod of a clone is to be given instead of the template's priority.
@@ -240,6 +242,15 @@ fn add_environment(
     if uses_agent(job) {
         variables.push(variable(api::ENV_PROGRESS_FILE, api::PROGRESS_PATH));
     }
+    if is_fenced(job) {
+        variables.push(variable(api::ENV_BIN, api::BIN_PATH));
+        let url = format!(
+            "http://127.0.0.1:{}{}",
+            shed_agent::commit::COMMIT_PORT,
+            shed_agent::commit::COMMIT_PATH
+        );
+        variables.push(variable(api::ENV_COMMIT_URL, url));
+    }
     let volume = uses_volume(job);
     if volume {
         variables.push(variable(api::ENV_RESUME_FILE, api::RESUME_PATH));
@@ -281,6 +292,10 @@ fn uses_agent(job: &ValidatedJob) -> bool {
     matches!(source, Some(ProgressSource::Agent))
 }
 
+fn is_fenced(job: &ValidatedJob) -> bool {
+    job.rules.idempotency == Idempotency::Fenced
+}
+
 fn uses_volume(job: &ValidatedJob) -> bool {
     uses_agent(job) || job.rules.resume != shed_core::snapshot::Resume::None
 }
@@ -296,17 +311,19 @@ fn add_agent(
     if !uses_volume(job) {
         return;
     }
-    let sidecar = uses_agent(job);
     let resume = attempt
         .and_then(|attempt| attempt.resume.as_ref())
         .and_then(resume_value);
     spec.init_containers
         .get_or_insert_with(Vec::new)
-        .insert(0, agent_container(agent, sidecar, resume));
+        .insert(0, agent_container(agent, job, resume));
     spec.volumes.get_or_insert_with(Vec::new).push(Volume {
         name: api::VOLUME.to_owned(),
         empty_dir: Some(EmptyDirVolumeSource {
-            size_limit: Some(Quantity("16Mi".to_owned())),
+            // A fence puts shed's own program there.
+            size_limit: Some(Quantity(
+                if is_fenced(job) { "128Mi" } else { "16Mi" }.to_owned(),
+            )),
             medium: None,
         }),
         ..Volume::default()
@@ -327,7 +344,8 @@ fn resume_value(resume: &ResumeEntry) -> Option<String> {
     shed_agent::resume::to_env_value(&report).ok()
 }
 
-fn agent_container(agent: &AgentSettings, sidecar: bool, resume: Option<String>) -> Container {
+fn agent_container(agent: &AgentSettings, job: &ValidatedJob, resume: Option<String>) -> Container {
+    let sidecar = uses_agent(job);
     let mut env = vec![
         variable(api::ENV_RESUME_FILE, api::RESUME_PATH),
         variable(api::ENV_PROGRESS_FILE, api::PROGRESS_PATH),
@@ -345,6 +363,11 @@ fn agent_container(agent: &AgentSettings, sidecar: bool, resume: Option<String>)
     ];
     if let Some(resume) = resume {
         env.push(variable(shed_agent::RESUME_VAR, resume));
+    }
+    if is_fenced(job) {
+        env.push(variable(shed_agent::BIN_VAR, api::BIN_PATH));
+        let key = agent.operator_key.as_str();
+        env.push(variable(shed_agent::signed::OPERATOR_KEY_VAR, key));
     }
     let mut args = vec!["agent".to_owned()];
     if !sidecar {

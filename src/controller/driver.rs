@@ -1,5 +1,6 @@
 //! The driver of one reconcile.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -14,12 +15,13 @@ use shed_core::time::Instant;
 use super::apply::Created;
 use super::record::{any_runs, blocked_by_kubelet, record, refuse_spec};
 use super::step::{Input, Notice, Step, step};
-use super::{Error, apply, build, events, range, wake};
-use crate::api::DeadlineJob;
+use super::{Error, apply, build, events, fence, range, wake};
+use crate::api::{DeadlineJob, NodeEntry};
 use crate::book::Book;
 use crate::clock;
 use crate::context::{Backoff, Context};
 use crate::metrics::Why;
+use crate::observe::gone;
 use crate::observe::job::{self, AttemptId, JobPods, Traces};
 use crate::observe::pod::PodFacts;
 use crate::recording;
@@ -36,6 +38,12 @@ pub(super) struct Pass {
     pub(super) report: Option<JobReport>,
     /// What became of parts of tasks before the step.
     pub(super) put_right: Vec<Notice>,
+    /// Attempts that ask for leave to publish, and since when.
+    pub(super) asking: BTreeMap<AttemptId, Instant>,
+    /// Where attempts run, as far as the book does not say so.
+    pub(super) placements: BTreeMap<AttemptId, NodeEntry>,
+    /// Who keeps others waiting by not being gone for certain.
+    pub(super) awaited: Option<String>,
     pub(super) now: Instant,
 }
 
@@ -81,12 +89,15 @@ async fn pass(
         pods: &pass.pods,
         traces: &pass.traces,
         slice,
+        asking: &pass.asking,
+        placements: &pass.placements,
         now: pass.now,
     });
     step.notices.splice(0..0, pass.put_right.iter().cloned());
     back_off_replaced(context, &pass, &step);
     // record (client required)
     let recorded = record(context, &pass, &step).await?;
+    fence::answer(context, &pass, &step.book);
     recording::record_ends(context, &pass.facts, &step.notices);
     events::announce(context, &recorded, &pass.job, &step.book, &step.notices).await;
     // carry out (client required)
@@ -125,23 +136,27 @@ async fn observe(
     });
     let reports = context.progress.reports_of(&job.uid);
     let put_right = range::put_right(&mut book, &job, &pods, &reports, now);
-    let facts = job::facts(
-        &job,
-        &book,
-        &job::View {
-            now,
-            facts_as_of,
-            pods: &pods,
-            traces: &traces,
-            reports: &reports,
-            nodes: &std::collections::BTreeMap::new(),
-            eligible_nodes: Arc::from([]),
-            demand: shed_core::resources::Resources::default(),
-            launch_not_before,
-        },
-    );
+    let view = job::View {
+        now,
+        facts_as_of,
+        pods: &pods,
+        traces: &traces,
+        reports: &reports,
+        nodes: &BTreeMap::new(),
+        eligible_nodes: Arc::from([]),
+        demand: shed_core::resources::Resources::default(),
+        launch_not_before,
+        proven_gone: &gone::proven(&book, &context.stores),
+    };
+    let facts = job::facts(&job, &book, &view);
+    let awaited = gone::awaited(&job, &book, &view, &context.stores);
+    let awaited = awaited.map(|awaited| awaited.to_string());
     let report = context.board.report(&job.uid);
+    let asking = fence::asking(context, &job, &pods);
     Ok(Pass {
+        placements: fence::placements(context, &job, &book, &pods, &asking),
+        asking,
+        awaited,
         owner,
         job,
         book,
@@ -320,6 +335,9 @@ async fn take_back(
         facts: pass.facts.clone(),
         report: pass.report.clone(),
         put_right: Vec::new(),
+        asking: BTreeMap::new(),
+        placements: BTreeMap::new(),
+        awaited: pass.awaited.clone(),
         now: clock::now(),
     };
     record(context, &pass, &refused).await.map(|_| ())

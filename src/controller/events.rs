@@ -83,6 +83,9 @@ fn measure(context: &Context, notice: &Notice) {
             };
             metrics.ended.get_or_create(&ended).inc();
         }
+        Notice::Granted { .. } => {
+            metrics.grants.inc();
+        }
         Notice::TaskFailed { .. }
         | Notice::Ending(_)
         | Notice::Finished(_)
@@ -108,7 +111,10 @@ fn words(
     match notice {
         Notice::Launched { id, launch } => launch_words(task_of(id.0), launch, &pod(*id)),
         Notice::Killed { id, kind } => kill_words(task_of(id.0), *kind, &pod(*id)),
-        Notice::Won { .. } | Notice::Counted { .. } | Notice::Ending(_) => None,
+        Notice::Granted { .. }
+        | Notice::Won { .. }
+        | Notice::Counted { .. }
+        | Notice::Ending(_) => None,
         Notice::TaskFailed { task } => Some((
             EventType::Warning,
             "TaskFailed",

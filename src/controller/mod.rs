@@ -5,6 +5,7 @@ pub mod apply;
 pub mod build;
 mod driver;
 mod events;
+mod fence;
 #[cfg(test)]
 pub(crate) mod mock;
 mod orphans;

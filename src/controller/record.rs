@@ -63,6 +63,7 @@ pub(super) async fn record(
         blocked: blocked.as_ref(),
         running: any_runs(&pass.pods),
         unreachable: context.progress.unreachable(&pass.job.uid),
+        awaited: pass.awaited.as_deref(),
         pocd_written,
         now: pass.now,
     });

@@ -44,6 +44,8 @@ pub struct Input<'a> {
     pub running: bool,
     /// How many running attempts don't answer, and how many were asked.
     pub unreachable: (usize, usize),
+    /// Who keeps others waiting by not being gone for certain.
+    pub awaited: Option<&'a str>,
     /// When PoCD alone was last worth a write.
     pub pocd_written: Option<Instant>,
     /// When.
@@ -232,6 +234,14 @@ fn conditions(input: Input<'_>, deadline: Option<Instant>) -> Vec<Condition> {
             );
         }
         _ => {}
+    }
+    match input.awaited.filter(|_| input.book.ending.is_none()) {
+        Some(message) => list.set(api::END_UNCONFIRMED, true, reason::NODE_SILENT, message),
+        None => list.clear(
+            api::END_UNCONFIRMED,
+            reason::ALL_CONFIRMED,
+            "every attempt that others wait for is gone",
+        ),
     }
     let (silent, asked) = input.unreachable;
     if asked > 0 && silent == asked {

@@ -3,16 +3,21 @@
 //!
 //! Order matters and is kept by the driver: the ledger first, then releases, deletes, creates.
 
+use std::collections::BTreeMap;
+
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Action, Kill, Launch, Outcome};
 use shed_core::settle::settle;
 use shed_core::snapshot::{
-    AttemptKind, AttemptState, Conclusion, FailureRule, JobSnapshot, KillKind, Resume,
+    AttemptKind, AttemptState, Conclusion, FailureRule, Idempotency, JobSnapshot, KillKind, OnMiss,
+    Resume,
 };
 use shed_core::time::{Instant, Span};
 
 use super::range;
+use crate::api::NodeEntry;
 use crate::book::Book;
+use crate::observe::gone;
 use crate::observe::job::{self, AttemptId, CREATION_SEEN_WITHIN, JobPods, Traces};
 use crate::observe::pod::PodFacts;
 use crate::validate::ValidatedJob;
@@ -32,6 +37,10 @@ pub struct Input<'a> {
     pub traces: &'a Traces,
     /// Its slice of the plan.
     pub slice: &'a [Action],
+    /// Attempts that ask for leave to publish, and since when.
+    pub asking: &'a BTreeMap<AttemptId, Instant>,
+    /// Where attempts run, as far as the book does not say so.
+    pub placements: &'a BTreeMap<AttemptId, NodeEntry>,
     /// When.
     pub now: Instant,
 }
@@ -76,6 +85,13 @@ pub enum Notice {
         id: AttemptId,
         /// By which rule.
         kind: KillKind,
+    },
+    /// An attempt was given leave to publish.
+    Granted {
+        /// Which.
+        id: AttemptId,
+        /// Its fencing token.
+        token: i64,
     },
     /// A task has a winner.
     Won {
@@ -132,6 +148,8 @@ pub fn step(input: Input<'_>) -> Step {
             apply(&mut step, input, action);
         }
     }
+    grant(&mut step, input);
+    place(&mut step.book, input);
     if step.book != *input.book && input.job.rules.resume != Resume::Range {
         keep_checkpoints(&mut step.book, input.facts);
     }
@@ -170,7 +188,13 @@ fn still_holds(book: &Book, input: Input<'_>, action: &Action) -> bool {
         Action::Kill(kill) => {
             let live = lives(kill.task);
             let is_only = live.len() == 1;
-            live.contains(&kill.attempt.0) && is_only == (kill.kind == KillKind::Restart)
+            let entry = book.tasks.get(&kill.task.0);
+            let grant = entry.and_then(|entry| entry.grant.as_ref());
+            // It may be publishing by now.
+            let is_granted = grant.is_some_and(|grant| grant.attempt == kill.attempt.0);
+            !is_granted
+                && live.contains(&kill.attempt.0)
+                && is_only == (kill.kind == KillKind::Restart)
         }
         // Facts are settled above; a plan carries none of them.
         Action::Win { .. }
@@ -178,6 +202,55 @@ fn still_holds(book: &Book, input: Input<'_>, action: &Action) -> bool {
         | Action::FailTask { .. }
         | Action::End(_)
         | Action::Finish(_) => false,
+    }
+}
+
+/// Gives leave to publish: to the attempt that asked first, in tasks where nobody has it. What
+/// can't win any more gets none.
+fn grant(step: &mut Step, input: Input<'_>) {
+    let rules = &input.job.rules;
+    let is_late = rules.on_miss == OnMiss::Fail
+        && input
+            .facts
+            .deadline
+            .is_some_and(|deadline| input.now > deadline);
+    if rules.idempotency != Idempotency::Fenced
+        || step.book.ending.is_some()
+        || rules.suspend
+        || is_late
+    {
+        return;
+    }
+    let mut asking: Vec<_> = input.asking.iter().map(|(&id, &at)| (at, id)).collect();
+    asking.sort_unstable();
+    for (_, id) in asking {
+        let (task, number) = id;
+        if step.book.done.contains(TaskIndex(task)) || !runs(&step.book, input.facts, id) {
+            continue;
+        }
+        if let Some(token) = step.book.grant(task, number, input.now) {
+            step.notices.push(Notice::Granted { id, token });
+        }
+    }
+}
+
+fn runs(book: &Book, facts: &JobSnapshot, id: AttemptId) -> bool {
+    let entry = book.attempt(id.0, id.1);
+    let attempt = facts.task(TaskIndex(id.0)).and_then(|task| {
+        let mut attempts = task.attempts.iter();
+        attempts.find(|attempt| attempt.number.0 == id.1)
+    });
+    entry.is_some_and(|entry| entry.kill.is_none())
+        && attempt.is_some_and(|attempt| attempt.state == AttemptState::Running)
+}
+
+/// Records where those attempts run whose end will have to be proven.
+fn place(book: &mut Book, input: Input<'_>) {
+    for (&(task, number), node) in input.placements {
+        let entry = book.tasks.get(&task);
+        if entry.is_some_and(|entry| gone::needs_proof(input.job, book, entry, number)) {
+            book.place(task, number, node);
+        }
     }
 }
 
@@ -335,7 +408,8 @@ fn derive_writes(step: &mut Step, input: Input<'_>) {
             .filter(|attempt| attempt.kill.is_none())
         {
             let id = (entry.index, attempt.number);
-            if must_create(id, input) {
+            // What was on a node has been seen, also by a process before this one.
+            if attempt.node.is_none() && must_create(id, input) {
                 step.creates.push(id);
             }
         }

@@ -1,6 +1,6 @@
 //! A job's book, its pods and their reports → the core's facts about the job.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use shed_agent::Units;
@@ -8,15 +8,16 @@ use shed_core::ids::{AttemptNumber, JobClass, JobKey, TaskIndex, Tenant};
 use shed_core::index_set::IndexSet;
 use shed_core::resources::Resources;
 use shed_core::snapshot::{
-    AttemptSnapshot, AttemptState, JobPhase, JobSnapshot, NodeIndex, Progress, Resume, ResumePoint,
-    TaskSnapshot,
+    AttemptSnapshot, AttemptState, Grant, JobPhase, JobSnapshot, NodeIndex, Progress, Resume,
+    ResumePoint, TaskSnapshot,
 };
 use shed_core::time::{Instant, Span};
 
 use super::failure::Match;
+use super::gone;
 use super::pod::{PodFacts, Stage};
 use super::range;
-use crate::api::{AttemptEntry, PodFailureRule, ResumeEntry, TaskEntry};
+use crate::api::{AttemptEntry, GrantEntry, PodFailureRule, ResumeEntry, TaskEntry};
 use crate::book::Book;
 use crate::clock::micro_instant;
 use crate::validate::{DeadlineRule, ValidatedJob};
@@ -112,6 +113,8 @@ pub struct View<'a> {
     pub demand: Resources,
     /// No launch before this.
     pub launch_not_before: Option<Instant>,
+    /// Attempts of which it is proven otherwise than by the kubelet that they are gone.
+    pub proven_gone: &'a BTreeSet<AttemptId>,
 }
 
 /// The facts about one job.
@@ -148,7 +151,7 @@ pub fn facts(job: &ValidatedJob, book: &Book, view: &View<'_>) -> JobSnapshot {
 fn tasks(job: &ValidatedJob, book: &Book, view: &View<'_>) -> Vec<TaskSnapshot> {
     let is_range = job.rules.resume == Resume::Range;
     let facts = |entry: &TaskEntry| {
-        let mut task = task(job, entry, view);
+        let mut task = task(job, book, entry, view);
         if is_range {
             range::as_a_part(&mut task, book.segment(entry.index), view);
         }
@@ -179,19 +182,27 @@ pub fn failure_match(rules: &[PodFailureRule], pod: &PodFacts) -> Option<Match> 
     failure.first_match(rules)
 }
 
-fn task(job: &ValidatedJob, entry: &TaskEntry, view: &View<'_>) -> TaskSnapshot {
+fn task(job: &ValidatedJob, book: &Book, entry: &TaskEntry, view: &View<'_>) -> TaskSnapshot {
+    let attempt = |attempt: &AttemptEntry| {
+        let needs_proof = gone::needs_proof(job, book, entry, attempt.number);
+        self::attempt(job, entry.index, attempt, needs_proof, view)
+    };
     TaskSnapshot {
         index: TaskIndex(entry.index),
         winner: entry.winner.map(AttemptNumber),
-        attempts: entry
-            .attempts
-            .iter()
-            .map(|attempt| self::attempt(job, entry.index, attempt, view))
-            .collect(),
+        attempts: entry.attempts.iter().map(attempt).collect(),
         failures: entry.failures,
         clone_failures: entry.clone_failures,
         retry_not_before: entry.retry_not_before.as_ref().map(micro_instant),
         resume_point: entry.resume.as_ref().map(resume_point),
+        grant: entry.grant.as_ref().map(grant),
+    }
+}
+
+fn grant(entry: &GrantEntry) -> Grant {
+    Grant {
+        attempt: AttemptNumber(entry.attempt),
+        at: micro_instant(&entry.at),
     }
 }
 
@@ -199,6 +210,7 @@ fn attempt(
     job: &ValidatedJob,
     task: u32,
     entry: &AttemptEntry,
+    needs_proof: bool,
     view: &View<'_>,
 ) -> AttemptSnapshot {
     let id = (task, entry.number);
@@ -209,7 +221,12 @@ fn attempt(
     AttemptSnapshot {
         number: AttemptNumber(entry.number),
         kind: entry.kind,
-        state: by_rules(state(id, entry, view), matched.as_ref()),
+        state: if needs_proof && gone::is_unproven(id, entry, view) {
+            // It may run on, whatever its pod says.
+            AttemptState::Running
+        } else {
+            by_rules(state(id, entry, view), matched.as_ref())
+        },
         kill: entry.kill,
         killed_at: entry.killed_at.as_ref().map(micro_instant),
         launched: micro_instant(&entry.launched),
@@ -242,7 +259,7 @@ fn state(id: AttemptId, entry: &AttemptEntry, view: &View<'_>) -> AttemptState {
         // creation. Should a process that died have sent one that comes later still, the pod
         // will be found unrecorded and deleted.
         let is_gone = trace.seen || entry.kill.is_some() && !trace.may_appear(view.now);
-        return if is_gone {
+        return if is_gone || entry.node.is_some() {
             AttemptState::Lost
         } else {
             AttemptState::Launching

@@ -1,6 +1,7 @@
 //! From Kubernetes' objects to the core's facts. No client, no decision.
 
 pub mod failure;
+pub mod gone;
 pub mod job;
 pub mod node;
 pub mod pod;

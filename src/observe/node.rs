@@ -10,13 +10,22 @@ use shed_core::resources::Resources;
 
 use super::requests;
 
+/// The taint by which an administrator, or what fences the machine, says that it is off.
+const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+
 /// A node, boiled down.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeFacts {
     /// Name.
     pub name: Arc<str>,
+    /// Its kubelet reports that it can run pods.
+    pub ready: bool,
     /// Ready and not cordoned.
     pub usable: bool,
+    /// Changes whenever the machine starts.
+    pub boot: String,
+    /// Somebody vouches that the machine is off, with everything on it.
+    pub is_out_of_service: bool,
     /// What pods may use of it.
     pub allocatable: Resources,
     /// Its labels.
@@ -39,7 +48,17 @@ impl NodeFacts {
         let cordoned = spec.and_then(|spec| spec.unschedulable).unwrap_or(false);
         Self {
             name: Arc::from(node.metadata.name.as_deref().unwrap_or_default()),
+            ready,
             usable: ready && !cordoned,
+            boot: status
+                .and_then(|status| status.node_info.as_ref())
+                .map(|info| info.boot_id.clone())
+                .unwrap_or_default(),
+            is_out_of_service: spec
+                .and_then(|spec| spec.taints.as_ref())
+                .into_iter()
+                .flatten()
+                .any(|taint| taint.key == OUT_OF_SERVICE),
             allocatable: status
                 .and_then(|status| status.allocatable.as_ref())
                 .map(requests::amounts)

@@ -30,6 +30,15 @@ const STUCK_REASONS: [&str; 8] = [
 /// its own business; a sidecar that does so keeps the task from ever starting.
 pub const CRASHES: &str = "CrashLoopBackOff";
 
+/// Reasons by which a kubelet refuses a pod before it starts anything of it.
+const REFUSALS: [&str; 5] = [
+    "UnexpectedAdmissionError",
+    "NodeAffinity",
+    "OutOfcpu",
+    "OutOfmemory",
+    "OutOfpods",
+];
+
 /// Any pod of the cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PodFacts {
@@ -72,6 +81,9 @@ pub struct AttemptFacts {
     pub reached: Option<Units>,
     /// How it failed, if it did.
     pub failure: Option<Failure>,
+    /// Whether the kubelet itself said that nothing of it runs any more. The phase alone does not
+    /// say so: it is also set for a pod whose node is only out of reach.
+    pub is_gone: bool,
 }
 
 /// How far an attempt pod is.
@@ -163,6 +175,7 @@ fn attempt_facts(pod: &Pod, seen: Instant) -> Option<AttemptFacts> {
         started: started(pod),
         reached: part.and_then(|_| reached(pod)),
         failure: failed.then(|| Failure::of(pod)),
+        is_gone: is_gone(pod),
     })
 }
 
@@ -217,6 +230,19 @@ fn stage(pod: &Pod, seen: Instant) -> Stage {
         },
         phase => unfinished_stage(pod, phase),
     }
+}
+
+/// Either every main container has ended by the kubelet's word, or the kubelet refused the pod and
+/// none ever started.
+fn is_gone(pod: &Pod) -> bool {
+    let containers = pod.spec.as_ref().map_or(0, |spec| spec.containers.len());
+    let ended = main_statuses(pod).filter_map(terminated).count();
+    let reason = pod
+        .status
+        .as_ref()
+        .and_then(|status| status.reason.as_deref());
+    let is_refused = phase(pod) == "Failed" && reason.is_some_and(|r| REFUSALS.contains(&r));
+    (containers > 0 && ended == containers) || (is_refused && main_statuses(pod).next().is_none())
 }
 
 fn unfinished_stage(pod: &Pod, phase: &str) -> Stage {

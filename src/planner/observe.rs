@@ -17,8 +17,8 @@ use crate::book::Book;
 use crate::clock;
 use crate::context::Context;
 use crate::controller::build;
-use crate::observe::job;
 use crate::observe::node::NodeFacts;
+use crate::observe::{gone, job};
 use crate::validate::{ValidatedJob, validate};
 
 /// A snapshot, and what the planner needs to address its jobs.
@@ -107,6 +107,7 @@ fn job_facts(
         eligible_nodes: eligible(&job, nodes),
         demand: build::demand(&job, &context.agent),
         launch_not_before,
+        proven_gone: &gone::proven(&book, &context.stores),
     };
     Some(job::facts(&job, &book, &view))
 }

@@ -176,6 +176,7 @@ impl Model {
             launched: clock::micro_time(Instant(0)),
             resume: None,
             avoid: Vec::new(),
+            node: None,
             kill: None,
             killed_at: None,
         };
@@ -183,6 +184,7 @@ impl Model {
             image: "agent".to_owned(),
             pull_policy: "IfNotPresent".to_owned(),
             pull_secret: None,
+            operator_key: "key".to_owned(),
         };
         let deadline = Some(Instant(200_000));
         let job = &self.running;

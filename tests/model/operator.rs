@@ -1,7 +1,7 @@
 //! The operator in the model: what `controller::driver` does, with the shipped `facts`, `note`
 //! and `step`, and its writes one by one, so that anything may happen between two of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use shed::controller::step::{Input, PodRef, Step, step};
@@ -72,6 +72,7 @@ impl Model {
                 eligible_nodes: Arc::from([]),
                 demand: Resources::default(),
                 launch_not_before: None,
+                proven_gone: &BTreeSet::new(),
             },
         );
         View { base, facts, pods }
@@ -87,6 +88,8 @@ impl Model {
             pods: &view.pods,
             traces: &world.traces.0,
             slice,
+            asking: &BTreeMap::new(),
+            placements: &BTreeMap::new(),
             now: self.now(world),
         });
         world.flight = flight(&view.base, step);

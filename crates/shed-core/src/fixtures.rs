@@ -297,6 +297,12 @@ impl JobBuilder {
         self.with(|job| job.rules.idempotency = Idempotency::None)
     }
 
+    /// One attempt of each task of which may publish.
+    #[must_use]
+    pub fn fenced(self) -> Self {
+        self.with(|job| job.rules.idempotency = Idempotency::Fenced)
+    }
+
     /// Whose clones begin at checkpoints.
     #[must_use]
     pub fn resumes(self) -> Self {
@@ -408,6 +414,7 @@ impl JobBuilder {
             clone_failures: 0,
             retry_not_before: None,
             resume_point: None,
+            grant: None,
         };
         history(&mut task);
         if task.winner.is_some() {

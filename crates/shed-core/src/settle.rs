@@ -6,8 +6,8 @@
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{Action, Kill, Outcome};
 use crate::snapshot::{
-    AttemptSnapshot, AttemptState, Conclusion, FailureRule, JobPhase, JobSnapshot, KillKind,
-    OnMiss, TaskSnapshot,
+    AttemptSnapshot, AttemptState, Conclusion, FailureRule, Idempotency, JobPhase, JobSnapshot,
+    KillKind, OnMiss, TaskSnapshot,
 };
 use crate::time::{Instant, Span};
 
@@ -18,6 +18,10 @@ pub const STUCK_GRACE: Span = Span::from_seconds(5);
 /// How long after the deadline facts must reach before a job is ended for it: container
 /// times have whole seconds, so a finish in time may carry a stamp of the next second.
 pub const DEADLINE_GRACE: Span = Span::from_seconds(1);
+
+/// How long after the deadline an attempt may finish publishing that was given leave to in time: what
+/// is stopped half-way is neither published nor not.
+pub const COMMIT_GRACE: Span = Span::from_seconds(60);
 
 /// The resolution of a container's end: a stamp says only in which second it ended.
 const STAMP: Span = Span::from_seconds(1);
@@ -61,10 +65,15 @@ pub fn settle_wake(now: Instant, job: &JobSnapshot) -> Option<Instant> {
         return None;
     }
     let deadline = job.deadline.filter(|&deadline| deadline > now);
+    let grace = if awaited_commits(job) > 0 && job.deadline.is_some_and(|d| now >= d) {
+        COMMIT_GRACE
+    } else {
+        DEADLINE_GRACE
+    };
     let stop = job
         .deadline
         .filter(|_| job.rules.on_miss == OnMiss::Fail)
-        .map(|deadline| deadline.plus(DEADLINE_GRACE))
+        .map(|deadline| deadline.plus(grace))
         .filter(|&stop| job.facts_as_of < stop)
         // Already past, but the facts lag behind: time alone won't help, so no hot loop.
         .map(|stop| {
@@ -185,19 +194,31 @@ fn fails_by_rule(task: &TaskSnapshot) -> bool {
 /// The attempt that wins: the earliest finish, then the lowest number, so that a restarted
 /// operator picks the same one. A kill record alone does not matter: a pod that had succeeded
 /// before shed decided to kill it has done the work, and nobody else has won.
+///
+/// With a fence only the attempt that holds the grant can win, and the grant's time is what counts.
 fn first_success(job: &JobSnapshot, task: &TaskSnapshot) -> Option<(AttemptNumber, Instant)> {
     task.attempts
         .iter()
         .filter_map(|attempt| match attempt.state {
             AttemptState::Succeeded { finished }
-                if !is_late(job, finished) && !is_killed_before(attempt, finished) =>
+                if !is_killed_before(attempt, finished) && !lacks_grant(job, task, attempt) =>
             {
-                Some((finished, attempt.number))
+                Some((done_at(task, attempt, finished), attempt.number))
             }
             _ => None,
         })
+        .filter(|&(done, _)| !is_late(job, done))
         .min()
         .map(|(finished, number)| (number, finished))
+}
+
+fn lacks_grant(job: &JobSnapshot, task: &TaskSnapshot, attempt: &AttemptSnapshot) -> bool {
+    job.rules.idempotency == Idempotency::Fenced && task.granted_at(attempt.number).is_none()
+}
+
+/// When the attempt's work was done: when it was given leave to publish, else when it ended.
+fn done_at(task: &TaskSnapshot, attempt: &AttemptSnapshot, finished: Instant) -> Instant {
+    task.granted_at(attempt.number).unwrap_or(finished)
 }
 
 fn is_late(job: &JobSnapshot, finished: Instant) -> bool {
@@ -233,21 +254,29 @@ fn outcome(
         | AttemptState::Pending
         | AttemptState::Stuck { .. }
         | AttemptState::Running => None,
-        AttemptState::Succeeded { finished } if is_late(job, finished) => Some(Outcome::Late),
+        AttemptState::Succeeded { finished } if is_late(job, done_at(task, attempt, finished)) => {
+            Some(Outcome::Late)
+        }
+        // It never asked for leave to publish, so it has published nothing.
+        AttemptState::Succeeded { finished } if lacks_grant(job, task, attempt) => {
+            Some(failure(task, attempt, finished))
+        }
         // In time and yet no winner: the task had failed for good before.
         AttemptState::Succeeded { .. } => Some(Outcome::Superseded),
         AttemptState::Lost => Some(Outcome::Disrupted),
         AttemptState::Failed {
             disrupted: true, ..
         } => Some(Outcome::Disrupted),
-        AttemptState::Failed { finished, .. } => {
-            let is_final = attempt.failure_rule.is_some();
-            Some(if !is_final && is_outlived(task, attempt, finished) {
-                Outcome::CloneFailed
-            } else {
-                Outcome::Failed
-            })
-        }
+        AttemptState::Failed { finished, .. } => Some(failure(task, attempt, finished)),
+    }
+}
+
+fn failure(task: &TaskSnapshot, attempt: &AttemptSnapshot, finished: Instant) -> Outcome {
+    let is_final = attempt.failure_rule.is_some();
+    if !is_final && is_outlived(task, attempt, finished) {
+        Outcome::CloneFailed
+    } else {
+        Outcome::Failed
     }
 }
 
@@ -324,23 +353,42 @@ fn conclusion(now: Instant, job: &JobSnapshot, found: &Found) -> Option<Conclusi
     } else if job.time_limit.is_some_and(|limit| now >= limit) {
         Some(Conclusion::TimeLimit)
     } else {
-        stopped_by_deadline(job)
+        stopped_by_deadline(job, total - done - failed)
     }
 }
 
 /// Suspension does not stop the deadline. A finish in time that nobody has observed yet is
 /// honoured: only facts that reach beyond the deadline end a job that ever ran.
-fn stopped_by_deadline(job: &JobSnapshot) -> Option<Conclusion> {
+///
+/// Nor does the deadline stop a job of which all that is left is being published.
+fn stopped_by_deadline(job: &JobSnapshot, left: usize) -> Option<Conclusion> {
     let deadline = job.deadline?;
+    let grace = if awaited_commits(job) == left {
+        COMMIT_GRACE
+    } else {
+        DEADLINE_GRACE
+    };
     if job.rules.on_miss == OnMiss::Continue {
         None
     } else if !job.launched_before && deadline <= job.submitted {
         Some(Conclusion::DeadlineInPast)
-    } else if job.facts_as_of >= deadline.plus(DEADLINE_GRACE) {
+    } else if job.facts_as_of >= deadline.plus(grace) {
         Some(Conclusion::DeadlineExceeded)
     } else {
         None
     }
+}
+
+/// How many tasks have a live attempt that was given leave to publish before the deadline.
+fn awaited_commits(job: &JobSnapshot) -> usize {
+    if job.rules.idempotency != Idempotency::Fenced {
+        return 0;
+    }
+    let in_time = |task: &&TaskSnapshot| {
+        let grant = task.live_grant().filter(|grant| !is_late(job, grant.at));
+        grant.is_some() && !job.has_ended(task.index)
+    };
+    job.tasks.iter().filter(in_time).count()
 }
 
 fn kill_in_task(

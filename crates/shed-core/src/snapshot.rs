@@ -87,6 +87,8 @@ pub enum Resume {
 pub enum Idempotency {
     /// They do no harm.
     Safe,
+    /// They may run, one may publish: the one that holds the task's grant.
+    Fenced,
     /// There must never be two.
     None,
 }
@@ -204,6 +206,18 @@ pub struct TaskSnapshot {
     pub retry_not_before: Option<Instant>,
     /// The best durable checkpoint of any of its attempts, ended ones included.
     pub resume_point: Option<ResumePoint>,
+    /// With `Fenced`: who may publish. It stays until that attempt's end is counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<Grant>,
+}
+
+/// Leave to publish a task's result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// Who has it.
+    pub attempt: AttemptNumber,
+    /// Since when: what counts against the deadline, as publishing has begun.
+    pub at: Instant,
 }
 
 /// Where an attempt may begin.
@@ -408,6 +422,22 @@ impl JobSnapshot {
 }
 
 impl TaskSnapshot {
+    /// When the attempt was given leave to publish.
+    #[must_use]
+    pub fn granted_at(&self, number: AttemptNumber) -> Option<Instant> {
+        let grant = self.grant.filter(|grant| grant.attempt == number);
+        grant.map(|grant| grant.at)
+    }
+
+    /// The grant, if its holder may still finish.
+    #[must_use]
+    pub fn live_grant(&self) -> Option<Grant> {
+        let grant = self.grant?;
+        let mut live = self.live();
+        live.any(|attempt| attempt.number == grant.attempt)
+            .then_some(grant)
+    }
+
     /// Attempts that may still win.
     pub fn live(&self) -> impl Iterator<Item = &AttemptSnapshot> {
         self.attempts.iter().filter(|attempt| attempt.lives())

@@ -179,6 +179,7 @@ impl<'a> Check<'a> {
                 self.fault("resume_point.progress", "is not in [0, 1]");
             }
             self.instant("retry_not_before", task.retry_not_before);
+            self.instant("grant.at", task.grant.map(|grant| grant.at));
             for attempt in &task.attempts {
                 self.at = Place::Attempt(task.index, attempt.number);
                 self.attempt(attempt);

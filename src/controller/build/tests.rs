@@ -8,6 +8,7 @@ fn agent() -> AgentSettings {
         image: "shed:test".to_owned(),
         pull_policy: "IfNotPresent".to_owned(),
         pull_secret: Some("pull".to_owned()),
+        operator_key: "key".to_owned(),
     }
 }
 
@@ -21,6 +22,7 @@ fn attempt(kind: AttemptKind) -> AttemptEntry {
             checkpoint: "offset 12".to_owned(),
         }),
         avoid: vec!["node-2".to_owned()],
+        node: None,
         kill: None,
         killed_at: None,
     }

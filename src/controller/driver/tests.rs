@@ -2,6 +2,7 @@
 
 mod crash;
 mod ends;
+mod fence;
 mod range;
 mod refusals;
 

@@ -30,6 +30,23 @@ fn open_attempts(book: &Book) -> BTreeSet<AttemptId> {
     book.tasks.values().flat_map(attempts).collect()
 }
 
+/// A grant stays where it is while its holder's end is not counted, and a new one has a token
+/// higher than all before.
+fn grants_hold(old: &Book, new: &Book) -> bool {
+    let grant = |book: &Book, task: u32| book.tasks.get(&task).and_then(|task| task.grant.clone());
+    let tasks = old.tasks.keys().chain(new.tasks.keys());
+    let mut kept = tasks.map(|&task| (task, grant(old, task), grant(new, task)));
+    new.fence_token >= old.fence_token
+        && kept.all(|(task, before, after)| match (before, after) {
+            (Some(before), after) if after.as_ref() == Some(&before) => true,
+            (before, after) => {
+                let is_counted =
+                    before.is_none_or(|grant| new.attempt(task, grant.attempt).is_none());
+                is_counted && after.is_none_or(|grant| grant.token > old.fence_token)
+            }
+        })
+}
+
 fn launched(counts: &AttemptCounts) -> i64 {
     counts.originals + counts.clones + counts.retries
 }
@@ -96,6 +113,10 @@ impl Invariants {
         let is_counted = new == old || new.revision == old.revision + 1;
         demand(is_counted, "revisions count the writes of the ledger");
         demand(!old.finished || new.finished, "a final end stays");
+        demand(
+            grants_hold(old, new),
+            "one attempt of a task may publish at a time",
+        );
         let before = open_attempts(old);
         for id in open.difference(&before) {
             demand(self.recorded.insert(*id), "no number is given out twice");

@@ -17,6 +17,7 @@ use crate::clock;
 use crate::context::{Context, Memo, Memos};
 use crate::controller::build::AgentSettings;
 use crate::controller::{Error, driver};
+use crate::fence::FenceTable;
 use crate::metrics::Metrics;
 use crate::progress::ProgressTable;
 use crate::stores::Stores;
@@ -48,12 +49,14 @@ impl Process {
             client: api.client.clone(),
             stores,
             progress: Arc::new(ProgressTable::default()),
+            fence: Arc::new(FenceTable::default()),
             board: Board::default(),
             metrics: Arc::new(Metrics::new()),
             agent: AgentSettings {
                 image: "agent".to_owned(),
                 pull_policy: "IfNotPresent".to_owned(),
                 pull_secret: None,
+                operator_key: "key".to_owned(),
             },
             clone_priority: None,
             memos: Memos::default(),

@@ -54,6 +54,7 @@ impl Case {
             blocked: self.blocked.as_ref(),
             running: true,
             unreachable: (0, 0),
+            awaited: None,
             pocd_written: self.pocd_written,
             now: self.now,
         });

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use shed_core::plan::LaunchReason;
@@ -44,6 +44,7 @@ impl World {
             eligible_nodes: Arc::from([]),
             demand: Resources::default(),
             launch_not_before: None,
+            proven_gone: &BTreeSet::new(),
         };
         let facts = facts(&self.job, &self.book, &view);
         let step = step(Input {
@@ -53,6 +54,8 @@ impl World {
             pods: &self.pods,
             traces: &self.traces,
             slice,
+            asking: &BTreeMap::new(),
+            placements: &BTreeMap::new(),
             now: self.now,
         });
         self.book = step.book.clone();
@@ -72,6 +75,7 @@ impl World {
             started: Some(Instant(1000)),
             reached: None,
             failure: None,
+            is_gone: terminal,
         };
         let pod = PodFacts {
             namespace: Arc::clone(&self.job.namespace),

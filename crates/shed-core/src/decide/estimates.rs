@@ -357,7 +357,8 @@ fn unrecorded_run(attempt: &AttemptSnapshot) -> Option<f64> {
 pub(crate) enum Standing {
     /// It has a winner or has failed for good.
     Ended,
-    /// An attempt succeeded, and `settle` will record it as the winner.
+    /// An attempt succeeded, and `settle` will record it as the winner; or it is publishing, and
+    /// must be left alone.
     Succeeded,
     /// Ends that `settle` must count first.
     Unsettled,
@@ -378,7 +379,7 @@ pub(crate) fn standing(now: Instant, job: &JobSnapshot, task: &TaskSnapshot) -> 
     };
     if task.winner.is_some() || job.has_ended(task.index) {
         Standing::Ended
-    } else if task.attempts.iter().any(succeeded) {
+    } else if task.attempts.iter().any(succeeded) || task.live_grant().is_some() {
         Standing::Succeeded
     } else if task.live().next().is_some() {
         Standing::Live

@@ -195,10 +195,13 @@ impl<'a> Slice<'a> {
 
     fn kill_target(&mut self, kill: &Kill, violations: &mut Vec<Violation>) {
         let name = format!("task {} attempt {}", kill.task, kill.attempt);
-        let Some((_, attempt)) = find_attempt(self.job, kill.task, kill.attempt) else {
+        let Some((task, attempt)) = find_attempt(self.job, kill.task, kill.attempt) else {
             violations.push(self.violation(Rule::UnknownTarget, format!("{name} is unknown")));
             return;
         };
+        if task.granted_at(kill.attempt).is_some() {
+            violations.push(self.violation(Rule::KillTarget, format!("{name} may be publishing")));
+        }
         if !attempt.lives() {
             violations.push(self.violation(Rule::KillTarget, format!("{name} does not live")));
         }

@@ -6,8 +6,8 @@ use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{Action, Kill, Outcome};
 use crate::plan_check::{Rule, Violation, find_attempt};
 use crate::snapshot::{
-    AttemptSnapshot, AttemptState, Conclusion, FailureRule, JobPhase, JobSnapshot, KillKind,
-    TaskSnapshot,
+    AttemptSnapshot, AttemptState, Conclusion, FailureRule, Idempotency, JobPhase, JobSnapshot,
+    KillKind, TaskSnapshot,
 };
 
 /// What is wrong with what `settle` said about a job.
@@ -97,9 +97,13 @@ impl<'a> SettleCheck<'a> {
     }
 
     fn win(&mut self, index: TaskIndex, number: AttemptNumber) {
-        let Some((_, attempt)) = self.find(index, number) else {
+        let Some((task, attempt)) = self.find(index, number) else {
             return;
         };
+        if self.is_fenced() && task.granted_at(number).is_none() {
+            let message = format!("task {index} attempt {number} had no leave to publish");
+            self.report(Rule::Accounting, message);
+        }
         let had_fate = self.job.has_ended(index) || self.failed.contains(&index);
         if had_fate || self.winners.insert(index, number).is_some() {
             self.report(Rule::Accounting, format!("task {index} wins twice"));
@@ -109,6 +113,10 @@ impl<'a> SettleCheck<'a> {
             self.report(Rule::Accounting, message);
         }
         self.account(index, number);
+    }
+
+    fn is_fenced(&self) -> bool {
+        self.job.rules.idempotency == Idempotency::Fenced
     }
 
     fn account(&mut self, index: TaskIndex, number: AttemptNumber) {
@@ -127,7 +135,14 @@ impl<'a> SettleCheck<'a> {
         let right = match outcome {
             Outcome::Superseded => superseded || self.job.has_ended(index),
             Outcome::Failed | Outcome::CloneFailed => {
-                !superseded && matches!(attempt.state, AttemptState::Failed { .. })
+                let failed = match attempt.state {
+                    AttemptState::Failed { .. } => true,
+                    AttemptState::Succeeded { .. } => {
+                        self.is_fenced() && task.granted_at(number).is_none()
+                    }
+                    _ => false,
+                };
+                !superseded && failed
             }
             Outcome::Disrupted => {
                 let failed = matches!(attempt.state, AttemptState::Failed { .. });

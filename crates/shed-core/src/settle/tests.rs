@@ -1,4 +1,5 @@
 mod batch;
+mod fence;
 mod properties;
 
 use super::*;

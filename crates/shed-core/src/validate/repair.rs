@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::ids::{JobKey, NodeName};
 use crate::resources::Resources;
 use crate::snapshot::{
-    AttemptSnapshot, AttemptState, JobSnapshot, Snapshot, SpeculationMode, TaskSnapshot,
+    AttemptSnapshot, AttemptState, Grant, JobSnapshot, Snapshot, SpeculationMode, TaskSnapshot,
 };
 use crate::time::Instant;
 use crate::validate::{
@@ -76,6 +76,11 @@ fn repair_job(job: &mut JobSnapshot, nodes: usize) {
 
 fn repair_task(task: &mut TaskSnapshot, nodes: usize) {
     task.retry_not_before = task.retry_not_before.filter(|&at| is_finite(at));
+    // Who may be publishing is never forgotten.
+    task.grant = task.grant.map(|grant| Grant {
+        at: nearest(grant.at),
+        ..grant
+    });
     let point = task.resume_point.take();
     task.resume_point = point.filter(|point| is_share(point.progress));
     task.attempts.sort_by_key(|attempt| attempt.number);

@@ -1,6 +1,7 @@
 use super::*;
 use crate::fixtures::{JobBuilder, attempt, job, world};
-use crate::snapshot::SpeculationMode;
+use crate::ids::AttemptNumber;
+use crate::snapshot::{Grant, SpeculationMode};
 
 fn healthy() -> JobBuilder {
     let reporting = attempt(0).on(0).progress(0.4, 20.0);
@@ -98,6 +99,13 @@ fn a_time_that_overflowed_is_none() {
     fault(
         |job, far| job.tasks[0].retry_not_before = Some(far),
         "tasks[0].retry_not_before",
+    );
+    fault(
+        |job, far| {
+            let attempt = AttemptNumber(0);
+            job.tasks[0].grant = Some(Grant { attempt, at: far });
+        },
+        "tasks[0].grant.at",
     );
     fault(
         |job, far| job.tasks[0].attempts[1].killed_at = Some(far),

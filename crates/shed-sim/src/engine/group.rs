@@ -242,6 +242,7 @@ pub(super) fn untouched(index: TaskIndex) -> TaskSnapshot {
         clone_failures: 0,
         retry_not_before: None,
         resume_point: None,
+        grant: None,
     }
 }
 

@@ -99,7 +99,9 @@ async fn to_rest(api: &Apiserver, mut process: Process, slice: &[Action], fault:
         process.plan(&shown.0, slice.to_vec());
         process.context.stores.show(shown.1.clone());
         process.ask(api);
+        fence::all_ask(api, &process);
         let result = process.reconcile(Arc::clone(&shown.0)).await;
+        fence::publish(api, &process);
         let after = calls();
         let struck = fault.is_some_and(|fault| (before..after).contains(&fault.at));
         let stale = is_behind && matches!(result, Err(Error::Conflict));
@@ -164,6 +166,24 @@ async fn a_win_survives_a_crash_at_every_call() {
     let begin = async || {
         let (api, process) = race().await;
         api.exit((0, 1), 0, clock::now());
+        (api, process)
+    };
+    survives(begin, &[], 6).await;
+}
+
+#[tokio::test]
+async fn a_publication_survives_a_crash_at_every_call() {
+    survives(fence::race, &[], 6).await;
+}
+
+#[tokio::test]
+async fn a_publisher_that_fails_is_followed_whoever_crashes_when() {
+    let begin = async || {
+        let (api, process) = fence::race().await;
+        fence::all_ask(&api, &process);
+        process.look(&api).await.unwrap();
+        api.exit((0, 0), 1, clock::now());
+        api.said();
         (api, process)
     };
     survives(begin, &[], 6).await;

@@ -1,0 +1,142 @@
+//! Who wins where one attempt may publish.
+
+use super::*;
+use crate::snapshot::{Grant, TaskSnapshot};
+
+fn granted(number: u32, seconds: f64) -> impl FnOnce(&mut TaskSnapshot) {
+    move |task| {
+        task.grant = Some(Grant {
+            attempt: AttemptNumber(number),
+            at: at(seconds),
+        });
+    }
+}
+
+#[test]
+fn the_granted_attempt_wins_with_the_time_of_its_grant_however_late_it_ends() {
+    check(
+        30.0,
+        job("a").fenced().task_with(
+            0,
+            [
+                attempt(0).succeeded(20.0),
+                attempt(1).succeeded(29.0),
+                attempt(2),
+            ],
+            granted(1, 25.0),
+        ),
+        &[
+            win(0, 1, 25.0),
+            count(0, 0, Outcome::Superseded),
+            kill(0, 2, KillKind::Settle, Some(1)),
+        ],
+    );
+}
+
+#[test]
+fn who_ends_without_having_asked_has_not_done_the_task() {
+    check(
+        30.0,
+        job("a").fenced().task(0, [attempt(0).succeeded(20.0)]),
+        &[count(0, 0, Outcome::Failed)],
+    );
+    check(
+        30.0,
+        job("a")
+            .fenced()
+            .task(0, [attempt(0).succeeded(20.0), attempt(1)]),
+        &[count(0, 0, Outcome::CloneFailed)],
+    );
+    check(
+        30.0,
+        job("a")
+            .fenced()
+            .task_with(0, [attempt(0).failed(20.0), attempt(1)], granted(0, 15.0)),
+        &[count(0, 0, Outcome::CloneFailed)],
+    );
+}
+
+#[test]
+fn nobody_is_killed_for_a_grant_alone() {
+    check(
+        30.0,
+        job("a")
+            .fenced()
+            .task_with(0, [attempt(0), attempt(1)], granted(1, 25.0)),
+        &[],
+    );
+}
+
+#[test]
+fn a_grant_in_time_meets_the_deadline_though_the_attempt_ends_after_it() {
+    let job = || job("a").fenced().tasks(1).stops_at_deadline();
+    let publishing = |as_of| {
+        job()
+            .facts_as_of(as_of)
+            .task_with(0, [attempt(0)], granted(0, 59.0))
+    };
+    check(62.0, publishing(62.0), &[]);
+    check(
+        70.0,
+        job()
+            .facts_as_of(70.0)
+            .task_with(0, [attempt(0).succeeded(69.0)], granted(0, 59.0)),
+        &[win(0, 0, 59.0), Action::End(Conclusion::Complete)],
+    );
+    // It is not waited for without end.
+    check(
+        120.0,
+        publishing(120.0),
+        &[
+            Action::End(Conclusion::DeadlineExceeded),
+            kill(0, 0, KillKind::JobEnd, None),
+        ],
+    );
+}
+
+#[test]
+fn the_wait_for_publishing_ends_at_an_instant_of_its_own() {
+    let publishing = job("a")
+        .fenced()
+        .tasks(1)
+        .stops_at_deadline()
+        .facts_as_of(62.0)
+        .task_with(0, [attempt(0)], granted(0, 59.0))
+        .build();
+    assert_eq!(settle_wake(at(62.0), &publishing), Some(at(120.0)));
+    assert_eq!(settle_wake(at(50.0), &publishing), Some(at(60.0)));
+}
+
+#[test]
+fn the_deadline_stops_a_job_that_has_more_to_do_than_publish() {
+    let job = job("a")
+        .fenced()
+        .tasks(2)
+        .stops_at_deadline()
+        .facts_as_of(62.0)
+        .task_with(0, [attempt(0)], granted(0, 59.0))
+        .task(1, [attempt(0)]);
+    check(
+        62.0,
+        job,
+        &[
+            Action::End(Conclusion::DeadlineExceeded),
+            kill(0, 0, KillKind::JobEnd, None),
+            kill(1, 0, KillKind::JobEnd, None),
+        ],
+    );
+}
+
+#[test]
+fn a_grant_after_the_deadline_is_late() {
+    check(
+        70.0,
+        job("a")
+            .fenced()
+            .tasks(1)
+            .stops_at_deadline()
+            .facts_as_of(60.5)
+            .task_with(0, [attempt(0).succeeded(60.0)], granted(0, 60.5)),
+        &[count(0, 0, Outcome::Late)],
+    );
+}

@@ -1,0 +1,69 @@
+//! A pass's share in the commit fence: who asks, and what may be answered once it is recorded.
+
+use std::collections::BTreeMap;
+
+use shed_agent::fence::CommitGrant;
+use shed_core::snapshot::Idempotency;
+use shed_core::time::Instant;
+
+use super::driver::Pass;
+use crate::api::NodeEntry;
+use crate::book::Book;
+use crate::context::Context;
+use crate::observe::gone;
+use crate::observe::job::{AttemptId, JobPods};
+use crate::validate::ValidatedJob;
+
+/// The job's attempts that ask for leave to publish, and since when.
+pub(super) fn asking(
+    context: &Context,
+    job: &ValidatedJob,
+    pods: &JobPods,
+) -> BTreeMap<AttemptId, Instant> {
+    if job.rules.idempotency != Idempotency::Fenced {
+        return BTreeMap::new();
+    }
+    let asking = context.fence.asking(&job.uid);
+    let pods = pods.iter();
+    pods.filter_map(|(&id, pod)| Some((id, *asking.get(&pod.uid)?)))
+        .collect()
+}
+
+/// Where attempts run whose end may have to be proven one day.
+pub(super) fn placements(
+    context: &Context,
+    job: &ValidatedJob,
+    book: &Book,
+    pods: &JobPods,
+    asking: &BTreeMap<AttemptId, Instant>,
+) -> BTreeMap<AttemptId, NodeEntry> {
+    let of_interest = |id: AttemptId| match job.rules.idempotency {
+        Idempotency::Safe => false,
+        Idempotency::Fenced => asking.contains_key(&id),
+        Idempotency::None => true,
+    };
+    let pods = pods.iter().filter(|&(&id, _)| of_interest(id));
+    gone::placements(book, pods, &context.stores)
+}
+
+/// Tells the attempts that ask what the ledger says, now that it says so durably.
+pub(super) fn answer(context: &Context, pass: &Pass, recorded: &Book) {
+    for (&(task, number), pod) in pass
+        .asking
+        .keys()
+        .filter_map(|id| pass.pods.get_key_value(id))
+    {
+        let entry = recorded.tasks.get(&task);
+        let grant = entry.and_then(|entry| entry.grant.as_ref());
+        let Some(grant) = grant.filter(|grant| grant.attempt == number) else {
+            continue;
+        };
+        let order = CommitGrant {
+            job: pass.job.uid.to_string(),
+            task,
+            segment: 0,
+            token: grant.token.unsigned_abs(),
+        };
+        context.fence.allow(&pod.uid, order);
+    }
+}

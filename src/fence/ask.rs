@@ -1,0 +1,66 @@
+//! The two calls to an agent, with limits on time and size.
+
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::{Method, Request};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use shed_agent::fence::{FENCE_PATH, POLL_HELD, read_poll};
+use shed_agent::signed::ORDER_BYTES_MAX;
+
+use crate::api::AGENT_PORT;
+
+/// Longest wait for a connection, and for an answer that need not be waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub(super) type HttpClient = Client<HttpConnector, Full<Bytes>>;
+
+pub(super) fn client() -> HttpClient {
+    let mut connector = HttpConnector::new();
+    connector.set_connect_timeout(Some(PATIENCE));
+    Client::builder(TokioExecutor::new())
+        // Pod addresses are used again by others.
+        .pool_max_idle_per_host(0)
+        .build(connector)
+}
+
+/// The agent's nonce if its task asks, within `Some`; nothing if there was no usable answer.
+pub(super) async fn poll(client: &HttpClient, ip: &str, uid: &str) -> Option<Option<String>> {
+    let request = request(Method::GET, ip, Vec::new())?;
+    let exchange = async {
+        let response = client.request(request).await.ok()?;
+        if !response.status().is_success() {
+            return None;
+        }
+        let body = Limited::new(response.into_body(), ORDER_BYTES_MAX);
+        let body = body.collect().await.ok()?.to_bytes();
+        read_poll(&body, uid).ok()
+    };
+    let longest = POLL_HELD + PATIENCE;
+    tokio::time::timeout(longest, exchange).await.ok()?
+}
+
+/// Leaves a signed grant; true if the agent took it.
+pub(super) async fn leave(client: &HttpClient, ip: &str, message: Vec<u8>) -> bool {
+    let Some(request) = request(Method::POST, ip, message) else {
+        return false;
+    };
+    let answer = tokio::time::timeout(PATIENCE, client.request(request)).await;
+    matches!(answer, Ok(Ok(response)) if response.status().is_success())
+}
+
+fn request(method: Method, ip: &str, body: Vec<u8>) -> Option<Request<Full<Bytes>>> {
+    let host = if ip.contains(':') {
+        format!("[{ip}]")
+    } else {
+        ip.to_owned()
+    };
+    Request::builder()
+        .method(method)
+        .uri(format!("http://{host}:{AGENT_PORT}{FENCE_PATH}"))
+        .body(Full::from(body))
+        .ok()
+}

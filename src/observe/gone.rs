@@ -1,0 +1,144 @@
+//! Whether an attempt is gone: that its pod failed or vanished says little about a machine that
+//! is out of reach. Where two copies must never run, or two must never publish, it has to be
+//! proven: by the kubelet's own report, by an administrator's taint that the machine is off, or
+//! by a machine that has started anew since.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use shed_core::snapshot::Idempotency;
+
+use super::job::{AttemptId, View};
+use super::pod::PodFacts;
+use crate::api::{AttemptEntry, NodeEntry, TaskEntry};
+use crate::book::Book;
+use crate::stores::Stores;
+use crate::validate::ValidatedJob;
+
+/// Whether another attempt waits for this one to be gone. Once the job ends nobody does.
+#[must_use]
+pub fn needs_proof(job: &ValidatedJob, book: &Book, task: &TaskEntry, number: u32) -> bool {
+    book.ending.is_none()
+        && match job.rules.idempotency {
+            Idempotency::Safe => false,
+            Idempotency::Fenced => task
+                .grant
+                .as_ref()
+                .is_some_and(|grant| grant.attempt == number),
+            Idempotency::None => true,
+        }
+}
+
+/// Attempts whose node proves that they are gone, if their pods are on their way out.
+#[must_use]
+pub fn proven(book: &Book, stores: &Stores) -> BTreeSet<AttemptId> {
+    let attempts = book.tasks.values().flat_map(|task| {
+        let index = task.index;
+        task.attempts.iter().map(move |attempt| (index, attempt))
+    });
+    let placed = attempts.filter_map(|(task, attempt)| {
+        let node = attempt.node.as_ref()?;
+        Some(((task, attempt.number), node))
+    });
+    placed
+        .filter(|(_, node)| {
+            stores.node(&node.name).is_some_and(|now| {
+                let is_known = !now.boot.is_empty() && !node.boot.is_empty();
+                now.is_out_of_service || (is_known && now.boot != node.boot)
+            })
+        })
+        .map(|(id, _)| id)
+        .collect()
+}
+
+/// Whether its pod looks as if it had ended, and nothing proves that.
+#[must_use]
+pub fn is_unproven(id: AttemptId, entry: &AttemptEntry, view: &View<'_>) -> bool {
+    if view.proven_gone.contains(&id) {
+        return false;
+    }
+    let Some(pod) = view.pods.get(&id) else {
+        // It was on a node, so it has been seen; now somebody took even its finalizer off.
+        return entry.node.is_some();
+    };
+    let is_gone = pod.attempt.as_ref().is_some_and(|attempt| attempt.is_gone);
+    // A pod that never got a node never ran.
+    let was_placed = pod.node.is_some() || entry.node.is_some();
+    pod.terminal && was_placed && !is_gone
+}
+
+/// Where those attempts run of which the book does not say so yet.
+#[must_use]
+pub fn placements<'a>(
+    book: &Book,
+    pods: impl Iterator<Item = (&'a AttemptId, &'a Arc<PodFacts>)>,
+    stores: &Stores,
+) -> BTreeMap<AttemptId, NodeEntry> {
+    let unplaced = pods.filter(|(id, _)| {
+        let entry = book.attempt(id.0, id.1);
+        entry.is_some_and(|entry| entry.node.is_none())
+    });
+    unplaced
+        .filter_map(|(&id, pod)| {
+            let node = stores.node(pod.node.as_ref()?)?;
+            let name = node.name.to_string();
+            let boot = node.boot;
+            Some((id, NodeEntry { name, boot }))
+        })
+        .collect()
+}
+
+/// The pod that keeps others waiting: it should be gone, and nothing proves that it is.
+#[must_use]
+pub fn awaited<'a>(
+    job: &ValidatedJob,
+    book: &'a Book,
+    view: &View<'_>,
+    stores: &Stores,
+) -> Option<Awaited<'a>> {
+    let attempts = book.tasks.values().flat_map(|task| {
+        let attempts = task.attempts.iter();
+        attempts.map(move |attempt| (task, attempt))
+    });
+    let mut awaited = attempts.filter(|(task, attempt)| {
+        let id = (task.index, attempt.number);
+        let silent = |pod: &PodFacts| {
+            let deleting = pod.attempt.as_ref().is_some_and(|attempt| attempt.deleting);
+            let node = pod.node.as_deref().and_then(|name| stores.node(name));
+            deleting && !pod.terminal && node.is_some_and(|node| !node.ready)
+        };
+        needs_proof(job, book, task, attempt.number)
+            && (is_unproven(id, attempt, view) || view.pods.get(&id).is_some_and(|pod| silent(pod)))
+    });
+    let (task, attempt) = awaited.next()?;
+    Some(Awaited {
+        id: (task.index, attempt.number),
+        node: attempt.node.as_ref(),
+        others: awaited.count(),
+    })
+}
+
+/// An attempt that should be gone.
+#[derive(Debug, Clone, Copy)]
+pub struct Awaited<'a> {
+    /// Which.
+    pub id: AttemptId,
+    /// Where it was seen.
+    pub node: Option<&'a NodeEntry>,
+    /// How many more there are.
+    pub others: usize,
+}
+
+impl std::fmt::Display for Awaited<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (task, attempt) = self.id;
+        let node = self.node.map_or("its node", |node| &node.name);
+        write!(
+            f,
+            "attempt {attempt} of task {task} (and {} more) may still run on {node}, which does not \
+             say otherwise: if that machine is off for certain, put the taint \
+             node.kubernetes.io/out-of-service on it",
+            self.others
+        )
+    }
+}
