@@ -14,6 +14,7 @@ mod laws;
 mod order_of_facts;
 mod orders;
 mod placement;
+mod pocd;
 mod properties;
 mod shed_plus;
 mod speculators;

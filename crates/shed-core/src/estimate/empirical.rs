@@ -362,6 +362,69 @@ mod tests {
     }
 
     #[test]
+    fn the_density_is_the_slope_of_the_survival() {
+        let law = fit(&[1.0, 2.0, 3.0, 4.0], &[]).scaled(2.0);
+        for t in [2.5, 5.0, 7.0, 30.0] {
+            let step = 1e-6 * t;
+            let slope = (survival(&law, t - step) - survival(&law, t + step)) / (2.0 * step);
+            let got = libm::exp(law.ln_density(t));
+            assert!((got / slope - 1.0).abs() < 1e-6, "{t}: {got}, not {slope}");
+        }
+        for t in [-1.0, 0.0, 1.9] {
+            assert_eq!(law.ln_density(t), f64::NEG_INFINITY);
+        }
+    }
+
+    #[test]
+    fn residual_survival_is_the_quotient_of_survivals_across_knots_and_within() {
+        let law = fit(&[1.0, 2.0, 3.0, 4.0], &[]);
+        for (age, wait) in [(2.6, 0.5), (2.6, 1.1), (1.2, 0.1), (1.5, 1.0), (5.0, 9.0)] {
+            let wanted = survival(&law, age + wait) / survival(&law, age);
+            let got = libm::exp(law.ln_residual_survival(age, wait));
+            assert!((got - wanted).abs() < 1e-12, "{age} {wait}: {got}");
+        }
+        // Within a line a short wait keeps its digits.
+        let hazard = libm::exp(law.ln_density(2.5) - law.ln_survival(2.5));
+        let got = law.ln_residual_survival(2.5, 1e-12);
+        assert!((got / (-1e-12 * hazard) - 1.0).abs() < 1e-9, "{got}");
+    }
+
+    #[test]
+    fn quantiles_are_the_times_of_their_survivals() {
+        let law = fit(&[1.0, 2.0, 3.0, 4.0], &[]).scaled(3.0);
+        for t in [3.0, 4.0, 6.0, 8.0, 11.0, 12.0, 50.0] {
+            let got = law.quantile(law.ln_survival(t));
+            assert!((got / t - 1.0).abs() < 1e-12, "{t}: {got}");
+        }
+        assert!((law.quantile(libm::log(0.9)) / 3.0 - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_tail_is_hills_of_the_longest_tenth_shrunk_by_two_attempts_of_shape_two() {
+        let lengths: Vec<f64> = (1..=200).map(|i| f64::from(i * i)).collect();
+        let sample = Sample::new(&lengths, &[50_000.0]);
+        let excess = 20.0 / sample.hill(20).unwrap();
+        let wanted = (20.0 + 2.0) / (excess + 2.0 / 2.0);
+        let got = EmpiricalLaw::fit(&sample).unwrap().tail_exponent();
+        assert!((got / wanted - 1.0).abs() < 1e-12, "{got}, not {wanted}");
+    }
+
+    #[test]
+    fn a_tail_too_heavy_for_a_mean_has_none() {
+        let law = fit(&[1.0, 2.0], &[1e6; 5]);
+        assert!(law.tail_exponent() < 1.0);
+        for age in [0.0, 1.5, 5.0] {
+            assert_eq!(law.mean_residual(age), f64::INFINITY);
+        }
+    }
+
+    #[test]
+    fn equal_times_take_no_more_room_than_two_of_them() {
+        let knots = |count| fit(&vec![10.0; count], &[]).knots.len();
+        assert_eq!(knots(2), knots(1000));
+    }
+
+    #[test]
     fn without_an_end_there_is_no_law() {
         assert_eq!(EmpiricalLaw::fit(&Sample::new(&[], &[5.0])), None);
     }

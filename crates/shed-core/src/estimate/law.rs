@@ -239,3 +239,43 @@ pub(crate) fn ln_share(share: f64) -> f64 {
     };
     libm::log(finite)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prediction_brings_the_law_to_its_mean() {
+        let law = LogNormalLaw::new(3.0, 0.5).unwrap();
+        let predicted = law.predicted(0.25, 50.0);
+        assert!((predicted.mean() / 50.0 - 1.0).abs() < 1e-12);
+        assert_eq!(predicted.sigma(), law.sigma());
+    }
+
+    #[test]
+    fn without_a_mean_to_bring_it_to_a_law_is_that_of_the_share_left() {
+        let law = LogNormalLaw::new(3.0, 0.5).unwrap();
+        assert_eq!(law.predicted(0.25, f64::INFINITY), law.scaled(0.75));
+        // Means of 0 and of ∞, as floats go.
+        for mu in [-2000.0, 2000.0] {
+            let law = LogNormalLaw::new(mu, 0.5).unwrap();
+            assert_eq!(law.predicted(0.25, 50.0), law.scaled(0.75), "{mu}");
+        }
+    }
+
+    #[test]
+    fn what_is_done_is_in_time_under_any_law() {
+        let laws: [Law; 2] = [
+            LogNormalLaw::new(3.0, 0.5).unwrap().into(),
+            WeibullLaw::new(3.0, 0.5).unwrap().into(),
+        ];
+        for law in laws {
+            let done = law.ln_miss(Evidence::Progress { phi: 1.0 }, -5.0);
+            assert_eq!(done, LN_IMPOSSIBLE);
+            let (phi, t_rem) = (1.0, 3.0);
+            let done = law.ln_miss(Evidence::Predicted { phi, t_rem }, -5.0);
+            assert_eq!(done, LN_IMPOSSIBLE);
+            assert_eq!(law.minimum(), 0.0);
+        }
+    }
+}

@@ -199,5 +199,34 @@ mod tests {
         let younger = ln_miss_silent(200.0, 120.0, 100.0, 1.7);
         assert!(older > younger);
         assert_eq!(ln_miss_silent(50.0, 120.0, 70.0, 1.7), LN_CERTAIN);
+        // It starts only after the deadline.
+        assert_eq!(ln_miss_silent(-100.0, 120.0, 50.0, 1.7), LN_CERTAIN);
+    }
+
+    #[test]
+    fn the_density_is_that_of_the_law_and_none_where_it_has_none() {
+        let of = |t_min, beta, t| ParetoLaw { t_min, beta }.ln_density(t);
+        let wanted = libm::log(1.7 / 200.0) + 1.7 * libm::log(120.0 / 200.0);
+        assert!((of(120.0, 1.7, 200.0) - wanted).abs() < 1e-14);
+        for (t_min, beta, t) in [
+            (120.0, 1.7, 119.0),
+            (120.0, 0.0, 200.0),
+            (120.0, f64::INFINITY, 200.0),
+            (0.0, 1.7, 0.0),
+        ] {
+            assert_eq!(of(t_min, beta, t), f64::NEG_INFINITY, "{t_min} {beta} {t}");
+        }
+    }
+
+    #[test]
+    fn times_that_do_not_vary_end_at_the_least_time() {
+        let law = ParetoLaw {
+            t_min: 10.0,
+            beta: f64::INFINITY,
+        };
+        assert_eq!(law.mean_residual(3.0), 7.0);
+        assert_eq!(law.mean_residual(30.0), 0.0);
+        assert_eq!(law.minimum(), 10.0);
+        assert_eq!(law.scaled(-0.5).minimum(), 0.0);
     }
 }

@@ -390,6 +390,64 @@ mod tests {
     }
 
     #[test]
+    fn an_attempt_that_resumed_is_judged_by_the_part_that_it_does() {
+        let (t_min, beta) = (100.0, 2.0);
+        let law = ParetoLaw { t_min, beta };
+        let young = LiveAttempt {
+            begin: 0.5,
+            evidence: Evidence::Silent { age: 20.0 },
+        };
+        // At least 50 s, 100 s on the mean.
+        let wanted = 2.0 * libm::log(50.0 / 70.0);
+        assert!((young.ln_miss(&law, 50.0) - wanted).abs() < 1e-14);
+        assert_eq!(young.remaining(&law), 80.0);
+        let reporting = LiveAttempt {
+            evidence: Evidence::Progress { phi: 0.75 },
+            ..young
+        };
+        assert_eq!(reporting.remaining(&law), 50.0);
+    }
+
+    #[test]
+    fn unlike_attempts_miss_with_the_product_of_their_misses() {
+        let (t_min, beta) = (100.0, 2.0);
+        let law = ParetoLaw { t_min, beta };
+        let mixed = MixedAttempts {
+            original: Evidence::Progress { phi: 0.2 },
+            restarts: 2,
+            resumes: 3,
+            phi_resume: 0.5,
+        };
+        let (original, restart, resume) = (80.0 / 220.0, 100.0 / 200.0, 50.0 / 200.0);
+        let wanted = 2.0 * libm::log(original * libm::pow(restart, 2.0) * libm::pow(resume, 3.0));
+        let got = mixed.ln_miss(&law, 220.0, 20.0);
+        assert!((got - wanted).abs() < 1e-13, "{got}, not {wanted}");
+    }
+
+    #[test]
+    fn each_wave_has_a_period_less() {
+        let (t_min, beta) = (10.0, 2.0);
+        let law = ParetoLaw { t_min, beta };
+        let waves = Waves {
+            at_once: 2,
+            width: 2,
+            period: 10.0,
+        };
+        assert_eq!(
+            [0, 1, 2, 3, 4, 5, 6].map(|at| waves.of(at)),
+            [0, 0, 1, 1, 2, 2, 3]
+        );
+        let pocd = |left: f64, slack: f64| libm::log(1.0 - left / slack * (left / slack));
+        // One resumes at once; of five others one starts at once, and two in each wave behind.
+        let wanted =
+            pocd(5.0, 100.0) + pocd(10.0, 100.0) + 2.0 * pocd(10.0, 90.0) + 2.0 * pocd(10.0, 80.0);
+        let got = waves.ln_pocd(&law, [0.5], 5, 100.0);
+        assert!((got - wanted).abs() < 1e-14, "{got}, not {wanted}");
+        // The tenth wave has nothing left.
+        assert_eq!(waves.ln_pocd(&law, [], 22, 100.0), f64::NEG_INFINITY);
+    }
+
+    #[test]
     fn a_sure_clone_leaves_nothing_to_gain() {
         let task = TaskMiss {
             ln_miss_present: -0.5,

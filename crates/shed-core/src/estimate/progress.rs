@@ -211,6 +211,44 @@ mod tests {
     }
 
     #[test]
+    fn clones_resume_where_the_original_will_be_when_they_start() {
+        let range = ProcessedRange {
+            b_start: 100.0,
+            b_proc: 30.0,
+            b_end: 200.0,
+            t_launch: 2.0,
+            t_process: 8.0,
+            t_first_report: 10.0,
+            t_now: 40.0,
+        };
+        // A launch of 8 s at 30 in 30 s, or in the 32 s since processing started.
+        assert_eq!(resume_offset(&range, RateReading::ShedPlus).b_extra, 8.0);
+        assert_eq!(resume_offset(&range, RateReading::Shed).b_extra, 7.5);
+        let just_reported = ProcessedRange {
+            t_now: 10.0,
+            ..range
+        };
+        let offset = resume_offset(&just_reported, RateReading::ShedPlus);
+        assert_eq!((offset.b_new, offset.launch), (130.0, true));
+    }
+
+    #[test]
+    fn where_nothing_would_be_left_no_clone_is_launched() {
+        let range = ProcessedRange {
+            b_start: 100.0,
+            b_proc: 75.0,
+            b_end: 200.0,
+            t_launch: 0.0,
+            t_process: 8.0,
+            t_first_report: 10.0,
+            t_now: 40.0,
+        };
+        let offset = resume_offset(&range, RateReading::ShedPlus);
+        assert_eq!((offset.b_new, offset.launch), (200.0, false));
+        assert_eq!(resumed_progress(5.0, 5.0, 5.0), 0.0);
+    }
+
+    #[test]
     fn the_papers_deadlines_give_their_known_intervals() {
         let pairs = [
             (350.0, 74.5),

@@ -134,6 +134,7 @@ mod tests {
             .collect();
         assert_eq!(seen, [(1.0, true), (2.0, false), (3.0, true), (3.0, false)]);
         assert_eq!((sample.len(), sample.ended_count()), (4, 2));
+        assert!(!sample.is_empty() && Sample::new(&[f64::NAN], &[]).is_empty());
     }
 
     #[test]

@@ -195,7 +195,9 @@ mod tests {
 
     #[test]
     fn quantiles_undo_tails() {
-        for ln_tail in [-1e-12, -1e-3, -0.5, -0.7, -1.0, -5.0, -50.0, -5000.0, -5e7] {
+        for ln_tail in [
+            -1e-300, -1e-12, -1e-3, -0.5, -0.7, -1.0, -5.0, -50.0, -5000.0, -5e7,
+        ] {
             close(
                 ln_normal_tail(normal_tail_quantile(ln_tail)),
                 ln_tail,
@@ -230,6 +232,7 @@ mod tests {
             1e-14,
         );
         assert_eq!(ln_normal_tail_ratio(5.0, 0.0), 0.0);
+        assert_eq!(ln_normal_tail_ratio(-60.0, 1.0), 0.0);
     }
 
     #[test]

@@ -197,6 +197,9 @@ mod tests {
                 assert_eq!(least_copies(alpha, time, 8.0), scanned);
             }
         }
+        for alpha in [0.5, 1.0] {
+            assert_eq!(least_copies(alpha, 3.0, 8.0), None);
+        }
     }
 
     #[test]

@@ -141,6 +141,7 @@ mod tests {
     fn a_job_without_tasks_or_without_a_cap_ends_the_loop() {
         assert_eq!(single(100, u32::MAX, 0), 0);
         assert_eq!(single(100, u32::MAX, 3), 33);
+        assert_eq!(single(100, 0, 3), 0);
     }
 
     #[test]
@@ -160,6 +161,8 @@ mod tests {
             ],
         };
         assert_eq!(alloc_job(&input, JobLevelMode::Paper).clones, [1, 5]);
-        assert_eq!(alloc_job(&input, JobLevelMode::Guarded).clones, [5, 0]);
+        assert_eq!(alloc_job(&input, JobLevelMode::Paper).omega, 12);
+        let guarded = alloc_job(&input, JobLevelMode::Guarded);
+        assert_eq!((guarded.clones, guarded.omega), (vec![5, 0], 10));
     }
 }

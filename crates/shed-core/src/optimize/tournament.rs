@@ -157,6 +157,11 @@ mod tests {
         assert_eq!(best_of(&[0.0, -0.0]), Some(0));
         let lowest = f64::NEG_INFINITY;
         assert_eq!(best_of(&[-1e300, lowest, lowest]), Some(1));
+        // Of a full block one is worse than all others, which tie.
+        assert_eq!(
+            best_of(&[-1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, 0.0]),
+            Some(0)
+        );
     }
 
     #[test]

@@ -87,6 +87,10 @@ fn a_job_is_rescued_by_the_whole_bundle_or_not_at_all() {
         let too_small = run(&jobs, 1, alpha, Stride::Bundle);
         assert_eq!(clones(&too_small), [vec![0, 0], vec![1]], "α {alpha}");
         assert_eq!(too_small.refused.len(), 2);
+        let [lost] = &run(&jobs[..1], 1, alpha, Stride::Bundle).refused[..] else {
+            panic!("it could take more than there is");
+        };
+        assert_eq!(lost.reason, RefusalReason::Capacity);
         let alone = run(&jobs, 2, alpha, Stride::Clone);
         assert_eq!(clones(&alone), [vec![0, 0], vec![2]], "α {alpha}");
     }
@@ -104,6 +108,15 @@ fn hopeless_jobs_and_jobs_that_are_certain_get_none() {
         reason: RefusalReason::Hopeless,
     };
     assert_eq!(outcome.refused, [hopeless]);
+}
+
+#[test]
+fn room_that_is_just_enough_refuses_nothing() {
+    let mut certain = job(&[0.5]);
+    certain.tasks[0].ln_miss_present = f64::NEG_INFINITY;
+    let outcome = run(&[certain], 5, 0.0, Stride::Bundle);
+    assert_eq!(clones(&outcome), [[0]]);
+    assert_eq!(outcome.refused, []);
 }
 
 #[test]
@@ -138,6 +151,18 @@ fn what_takes_nothing_comes_first() {
 }
 
 #[test]
+fn what_takes_nothing_and_gains_nothing_does_not_come_first() {
+    let free = Resources::from_pairs([("cpu", 2)]);
+    let none = Resources::default();
+    let mut certain = job(&[0.5]);
+    certain.tasks[0].ln_miss_present = f64::NEG_INFINITY;
+    let jobs = [certain, job(&[0.5])];
+    let room = Room::vector(&free, &[&none, &none]);
+    let outcome = alloc_alpha_fair(&jobs, room, 1.0, Stride::Bundle);
+    assert_eq!(outcome.steps[0].job, 1);
+}
+
+#[test]
 fn the_improvement_neither_overflows_nor_loses_its_digits() {
     let sum = Rule {
         alpha: 0.0,
@@ -152,6 +177,11 @@ fn the_improvement_neither_overflows_nor_loses_its_digits() {
     let (low, high) = (libm::log(0.1), libm::log(0.2));
     let rise = steep.ln_improvement(low, high - low, high);
     assert!((rise - libm::log(37.5)).abs() < 1e-12);
+    let flat = Rule { alpha: 0.5, ..sum };
+    // U_½ = 2√p: from 0.25 to 0.64, 1 to 1.6.
+    let (low, high) = (libm::log(0.25), libm::log(0.64));
+    let rise = flat.ln_improvement(low, high - low, high);
+    assert!((rise - libm::log(0.6)).abs() < 1e-12);
     let impossible = f64::NEG_INFINITY;
     assert_eq!(
         steep.ln_improvement(impossible, f64::INFINITY, -1.0),

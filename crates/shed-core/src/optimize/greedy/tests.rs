@@ -43,6 +43,40 @@ fn the_task_with_the_lowest_pocd_is_not_the_one_that_gains_most() {
 }
 
 #[test]
+fn a_large_job_that_the_room_cannot_make_possible_gets_nothing() {
+    let doomed = GreedyTask {
+        ln_miss_present: 0.0,
+        ..straggler(-1.0)
+    };
+    for mode in [
+        GreedyMode::Guarded,
+        GreedyMode::MaxMin,
+        GreedyMode::Marginal,
+    ] {
+        let jobs = [job(&[doomed; 100])];
+        let outcome = run(90, mode, &jobs);
+        assert_eq!((outcome.omega, outcome.refused.len()), (0, 1), "{mode:?}");
+        assert_eq!(run(100, mode, &jobs).omega, 100, "{mode:?}");
+    }
+}
+
+#[test]
+fn what_is_not_a_straggler_counts_in_the_jobs_pocd() {
+    let mut rest = job(&[straggler(libm::log(0.5))]);
+    rest.ln_pocd_rest = libm::log(0.9);
+    for mode in [GreedyMode::Guarded, GreedyMode::Marginal] {
+        let outcome = run(1, mode, std::slice::from_ref(&rest));
+        let JobOutcome {
+            ln_pocd_before,
+            ln_pocd_after,
+            ..
+        } = outcome.jobs[0];
+        assert!((probability(ln_pocd_before) - 0.5 * 0.9).abs() < 1e-12);
+        assert!((probability(ln_pocd_after) - 0.75 * 0.9).abs() < 1e-12);
+    }
+}
+
+#[test]
 fn the_steps_gains_add_up_to_the_change_of_the_pocd() {
     let jobs = [job(&[straggler(-0.4), straggler(-1.1)])];
     let outcome = run(4, GreedyMode::Guarded, &jobs);

@@ -57,8 +57,8 @@ fn any_change() -> impl Strategy<Value = Change> {
     ]
 }
 
-fn check(state: &Incremental, mode: GreedyMode) -> Result<(), TestCaseError> {
-    let fresh = alloc_task(&state.input, mode);
+fn check(state: &Incremental, input: &GreedyInput, mode: GreedyMode) -> Result<(), TestCaseError> {
+    let fresh = alloc_task(input, mode);
     prop_assert_eq!(state.omega(), fresh.omega);
     for (job, expected) in fresh.jobs.iter().enumerate() {
         prop_assert_eq!(state.job(job), Some(expected.clone()), "job {}", job);
@@ -77,14 +77,24 @@ proptest! {
         changes in prop::collection::vec(any_change(), 0..12),
         mode in prop::sample::select(&MODES[..]),
     ) {
-        let mut state = Incremental::new(GreedyInput { kappa, jobs }, mode);
-        check(&state, mode)?;
+        let mut input = GreedyInput { kappa, jobs };
+        let mut state = Incremental::new(input.clone(), mode);
+        check(&state, &input, mode)?;
         for change in changes {
             match change {
-                Change::Kappa(kappa) => state.set_kappa(kappa),
-                Change::Task(job, task, known) => state.set_task(job, task, known),
+                Change::Kappa(kappa) => {
+                    input.kappa = kappa;
+                    state.set_kappa(kappa);
+                }
+                Change::Task(job, task, known) => {
+                    let held = input.jobs.get_mut(job).and_then(|job| job.tasks.get_mut(task));
+                    if let Some(held) = held {
+                        *held = known;
+                    }
+                    state.set_task(job, task, known);
+                }
             }
-            check(&state, mode)?;
+            check(&state, &input, mode)?;
         }
     }
 }

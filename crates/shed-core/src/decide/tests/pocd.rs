@@ -1,0 +1,100 @@
+//! A job's PoCD, and what a kill frees and costs, worked out by hand from probabilities given.
+
+use crate::decide::job::JobState;
+use crate::estimate::pareto::ParetoLaw;
+use crate::fixtures::{JobBuilder, at, attempt, job, resume_point};
+use crate::ids::{AttemptNumber, TaskIndex};
+use crate::plan::KillReport;
+use crate::snapshot::{JobSnapshot, KillKind};
+
+/// Task 0 has one attempt, task 1 has three.
+fn two_tasks() -> JobBuilder {
+    job("a")
+        .tasks(2)
+        .deadline_in(100.0)
+        .task(0, [attempt(0)])
+        .task(1, [attempt(0), attempt(1), attempt(2)])
+}
+
+/// 70 s before its deadline. The attempts miss with probability 0.4; 0.5, 0.2 and 0.1, and are
+/// expected to end in 20 s; 40 s, 30 s and 60 s.
+fn judged(job: &JobSnapshot) -> JobState<'_> {
+    let mut state = JobState::new(at(30.0), 0.0, job);
+    let (t_min, beta) = (100.0, 2.0);
+    state.estimate.law = Some(ParetoLaw { t_min, beta }.into());
+    let attempts = state.estimate.tasks.iter_mut();
+    let attempts = attempts.flat_map(|task| &mut task.attempts);
+    let judgements = [(0.4, 20.0), (0.5, 40.0), (0.2, 30.0), (0.1, 60.0)];
+    for (attempt, (miss, remaining)) in attempts.zip(judgements) {
+        attempt.ln_miss = libm::log(miss);
+        attempt.remaining = Some(remaining);
+    }
+    state
+}
+
+/// Killing attempt 1 of task 1.
+fn kill(state: &JobState<'_>) -> KillReport {
+    let attempt = (TaskIndex(1), AttemptNumber(1));
+    state.weigh_kill(attempt, KillKind::Prune, None)
+}
+
+#[track_caller]
+fn assert_close(got: Option<f64>, wanted: f64) {
+    let got = got.unwrap();
+    assert!((got - wanted).abs() < 1e-12, "{got}, not {wanted}");
+}
+
+#[test]
+fn a_kill_frees_what_is_left_of_its_task_and_costs_the_chance_of_the_attempt() {
+    let job = two_tasks().build();
+    let kill = kill(&judged(&job));
+    assert_eq!(kill.freed_slot_seconds, Some(40.0));
+    assert_close(kill.miss_added, 0.5 * 0.1 - 0.5 * 0.2 * 0.1);
+}
+
+#[test]
+fn a_kill_is_weighed_with_the_kills_before_it_done() {
+    let job = two_tasks().build();
+    let mut state = judged(&job);
+    state.doomed.insert((TaskIndex(1), AttemptNumber(0)));
+    let kill = kill(&state);
+    assert_eq!(kill.freed_slot_seconds, Some(60.0));
+    assert_close(kill.miss_added, 0.1 - 0.2 * 0.1);
+}
+
+#[test]
+fn what_a_kill_costs_is_unknown_without_a_law_or_a_deadline() {
+    let endless = two_tasks().with(|job| job.deadline = None).build();
+    assert_eq!(kill(&judged(&endless)).miss_added, None);
+    let job = two_tasks().build();
+    let mut state = judged(&job);
+    state.estimate.law = None;
+    assert_eq!(kill(&state).miss_added, None);
+}
+
+#[test]
+fn the_pocd_is_the_product_over_tasks_and_some_can_be_left_out() {
+    let job = two_tasks().build();
+    let mut state = judged(&job);
+    state.predict(0.0);
+    let with_all = libm::log(0.6 * (1.0 - 0.5 * 0.2 * 0.1));
+    assert_close(state.ln_pocd_before, with_all);
+    assert_close(state.ln_pocd_without(0.0, |_| false), with_all);
+    let rest = state.ln_pocd_without(0.0, |task| task == TaskIndex(1));
+    assert_close(rest, libm::log(0.6));
+}
+
+#[test]
+fn a_task_that_waits_will_begin_at_its_checkpoint() {
+    let waiting = job("a").tasks(2).deadline_in(100.0).resumes().done([0]);
+    let waiting = waiting.task_with(1, [], |task| {
+        task.resume_point = Some(resume_point(0.6));
+    });
+    let job = waiting.build();
+    let mut state = judged(&job);
+    state.admitted = 1;
+    state.predict(5.0);
+    // 40 s at least are left of it, and 65 s.
+    let miss = 40.0 / 65.0 * (40.0 / 65.0);
+    assert_close(state.ln_pocd_before, libm::log(1.0 - miss));
+}
