@@ -7,6 +7,7 @@ mod blocked;
 mod completion;
 mod deadlines;
 mod failures;
+mod fence;
 mod lifecycle;
 mod operator;
 mod progress;

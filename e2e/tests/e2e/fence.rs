@@ -1,0 +1,124 @@
+//! Publishing once: the agent's program in a task's own image, the operator's leave, and who may
+//! not give it.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::{Value, json};
+use shed::api;
+use shed_e2e::jobs::{
+    Job, SOON, assert_books_balance, create, ended, is_running, label, manifest, said, shell,
+    status,
+};
+use shed_e2e::scenario::{Company, Needs, scenario};
+
+use crate::tasks::worker;
+
+/// Publishes into the termination message, which the cluster keeps.
+const PUBLISH: &str =
+    r#"exec "$SHED_BIN" agent commit -- sh -c 'echo "token $SHED_FENCE_TOKEN" > /dev/termination-log'"#;
+
+fn fenced(tasks: u32, script: &str) -> Value {
+    json!({
+        "completions": tasks,
+        "deadline": {"within": "4m"},
+        "idempotency": "Fenced",
+        "progress": {"file": {}, "periodSeconds": 1},
+        "template": shell(script),
+    })
+}
+
+/// The tokens that were published with, by task.
+fn publications(pods: &[Pod]) -> Result<BTreeMap<String, Vec<u64>>> {
+    let mut tokens: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for pod in pods.iter().filter(|pod| ended(pod).is_some()) {
+        if let Some(token) = said(pod).trim().strip_prefix("token ") {
+            let token = token.parse().context("token")?;
+            let task = label(pod, api::LABEL_INDEX).to_owned();
+            tokens.entry(task).or_default().push(token);
+        }
+    }
+    Ok(tokens)
+}
+
+/// Every task once, and no token twice.
+fn assert_once_each(pods: &[Pod], tasks: usize) -> Result<()> {
+    let tokens = publications(pods)?;
+    ensure!(tokens.len() == tasks, "published: {tokens:?}");
+    ensure!(tokens.values().all(|t| t.len() == 1), "twice: {tokens:?}");
+    let mut all: Vec<u64> = tokens.into_values().flatten().collect();
+    all.sort_unstable();
+    all.dedup();
+    ensure!(all.len() == tasks, "a token was given twice: {all:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_straggler_and_its_clone_publish_once() {
+    scenario(Needs::Containers, Company::Shared, async |world| {
+        let script = format!("{}\n{PUBLISH}", worker(40, 0.2, 2.0, ":"));
+        let job = Job::submit(world, "once", fenced(4, &script)).await?;
+        let ended = job.wait_complete().await?;
+        let status = status(&ended);
+        assert_eq!((status.succeeded, status.attempts.won), (4, 4));
+        ensure!(status.attempts.clones >= 1, "nobody was cloned");
+        assert_books_balance(&ended);
+        assert_once_each(&job.pods_ever(), 4)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_operator_that_is_away_delays_a_publication_and_no_more() {
+    scenario(Needs::OperatorPod, Company::Alone, async |world| {
+        let script = format!("sleep 10\n{PUBLISH}");
+        let job = Job::submit(world, "delayed", fenced(3, &script)).await?;
+        job.wait_running(3).await?;
+        world.operator.stop().await?;
+        tokio::time::sleep(std::time::Duration::from_secs(15)).await;
+        let waits = |pods: &[Pod]| pods.iter().filter(|pod| is_running(pod)).count() == 3;
+        job.wait_pods("all to wait for leave", SOON, waits).await?;
+        ensure!(
+            publications(&job.pods_ever())?.is_empty(),
+            "published without leave"
+        );
+        world.operator.start().await?;
+        let ended = job.wait_complete().await?;
+        assert_eq!(status(&ended).attempts.won, 3);
+        assert_once_each(&job.pods_ever(), 3)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_ends_without_asking_has_not_done_the_task() {
+    scenario(Needs::Containers, Company::Shared, async |world| {
+        let script = format!(r#"[ "$SHED_ATTEMPT" != 0 ] || exit 0; {PUBLISH}"#);
+        let job = Job::submit(world, "forgot", fenced(1, &script)).await?;
+        let ended = job.wait_complete().await?;
+        let attempts = status(&ended).attempts;
+        assert_eq!((attempts.failed, attempts.won, attempts.retries), (1, 1, 1));
+        assert_books_balance(&ended);
+        assert_once_each(&job.pods_ever(), 1)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_fence_without_the_agent_is_refused() {
+    scenario(Needs::Pods, Company::Shared, async |world| {
+        for progress in [Value::Null, json!({"httpGet": {"port": 80}})] {
+            let mut spec = fenced(1, "true");
+            spec["progress"] = progress;
+            let job = manifest("fence", &spec);
+            let refused = create(world, world.cluster.client(), &job).await;
+            let text = refused.err().context("it was taken")?.to_string();
+            for word in ["spec.idempotency", "Fenced", "spec.progress", "file"] {
+                ensure!(text.contains(word), "{word} is not in: {text}");
+            }
+        }
+        Ok(())
+    })
+    .await;
+}
