@@ -16,8 +16,7 @@ use shed_e2e::scenario::{Company, Needs, scenario};
 use crate::tasks::worker;
 
 /// Publishes into the termination message, which the cluster keeps.
-const PUBLISH: &str =
-    r#"exec "$SHED_BIN" agent commit -- sh -c 'echo "token $SHED_FENCE_TOKEN" > /dev/termination-log'"#;
+const PUBLISH: &str = r#"exec "$SHED_BIN" agent commit -- sh -c 'echo "token $SHED_FENCE_TOKEN" > /dev/termination-log'"#;
 
 fn fenced(tasks: u32, script: &str) -> Value {
     json!({

@@ -105,16 +105,19 @@ fn a_first_report_does_not_clear_a_node_that_was_seen_slow_but_much_work_does() 
     let (memory, _) = node_3_seen_slow(cluster(12).job(slow_node()), &Memory::default());
     // Node 3 now does as well as the others.
     let even = |progress: f64| {
-        let job = (0..8).fold(job("b").submitted(30.0).deadline_in(160.0), |job, task| {
-            let number = task as usize % 4;
-            job.task(
-                task,
-                [attempt(0)
-                    .launched(30.0)
-                    .on(number)
-                    .progress(progress, 39.0)],
-            )
-        });
+        let job = (0..8).fold(
+            job("b").tasks(8).submitted(30.0).deadline_in(160.0),
+            |job, task| {
+                let number = task as usize % 4;
+                job.task(
+                    task,
+                    [attempt(0)
+                        .launched(30.0)
+                        .on(number)
+                        .progress(progress, 39.0)],
+                )
+            },
+        );
         world(40.0, 4, 12000).job(job)
     };
     let avoided = |progress: f64| {
