@@ -15,7 +15,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
@@ -23,6 +23,7 @@ use tokio::sync::Semaphore;
 use crate::config::{AgentConfig, FenceConfig, Resume};
 use crate::connection::BoundedListener;
 use crate::fence::{FENCE_PATH, Fence};
+use crate::stop::{STOP_PATH, Stop, StopError};
 use crate::wire::{FileContent, PROGRESS_PATH, write_reply};
 use crate::{commit, progress_file, resume};
 
@@ -86,6 +87,7 @@ struct Attempt {
     /// One reader at a time. The permit goes with the read, so that reads of a volume that
     /// hangs do not pile up.
     reader: Arc<Semaphore>,
+    stop: Option<Stop>,
 }
 
 impl Agent {
@@ -96,6 +98,7 @@ impl Agent {
             port,
             resume,
             fence,
+            stop,
         } = config;
         progress_file::open_folder(&progress_file);
         // Before listening: the probe then cannot pass too early.
@@ -113,7 +116,9 @@ impl Agent {
             resumed = resume.is_some(),
             "agent serves"
         );
+        let stop = stop.map(|stop| Stop::new(attempt_uid.clone(), stop));
         let attempt = Arc::new(Attempt {
+            stop: stop.transpose()?,
             uid: attempt_uid,
             progress_file,
             reader: Arc::new(Semaphore::new(1)),
@@ -141,8 +146,9 @@ impl Agent {
     ) -> anyhow::Result<()> {
         let router = Router::new()
             .route(PROGRESS_PATH, get(answer_progress))
+            .route(STOP_PATH, post(take_stop))
             .route(HEALTH_PATH, get(|| async { "ok" }))
-            .with_state(self.attempt);
+            .with_state(Arc::clone(&self.attempt));
         let (router, task) = with_fence(router, self.fence);
         let router = router.layer(axum::middleware::map_response(close_connection));
         let (stopping, stopped) = tokio::sync::oneshot::channel();
@@ -159,11 +165,13 @@ impl Agent {
                 Err(_) => std::future::pending().await,
             }
         };
-        tokio::select! {
+        let served = tokio::select! {
             result = server.into_future() => result.context("serve"),
             result = task => result.context("serve the task"),
             () = too_long => Ok(()),
-        }
+        };
+        self.attempt.say_last().await;
+        served
     }
 }
 
@@ -243,13 +251,42 @@ async fn answer_progress(State(attempt): State<Arc<Attempt>>) -> Response {
     let Ok(Some(content)) = content else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
-    match write_reply(&attempt.uid, content) {
+    let stop = attempt.stop.as_ref().map(Stop::state);
+    match write_reply(&attempt.uid, content, stop) {
         Ok(body) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
 
+async fn take_stop(State(attempt): State<Arc<Attempt>>, message: Bytes) -> Response {
+    let Some(stop) = &attempt.stop else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    match stop.take(&message) {
+        Ok(()) => StatusCode::OK.into_response(),
+        Err(StopError::Refused(error)) => {
+            tracing::warn!(%error, "an order to stop is refused");
+            (StatusCode::FORBIDDEN, error.to_string()).into_response()
+        }
+        Err(error) => {
+            tracing::warn!(%error, "an order to stop is not carried out");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
 impl Attempt {
+    /// The agent ends after the task, so that this is the task's last report.
+    async fn say_last(&self) {
+        let Some(stop) = &self.stop else { return };
+        let read = tokio::time::timeout(READ_TIME_MAX, self.read()).await;
+        if let Ok(Some(content)) = read
+            && let Err(error) = stop.say_last(&content)
+        {
+            tracing::warn!(%error, "the last report is not left behind");
+        }
+    }
+
     async fn read(&self) -> Option<FileContent> {
         let permit = Arc::clone(&self.reader).acquire_owned().await.ok()?;
         let path = self.progress_file.clone();

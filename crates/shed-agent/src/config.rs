@@ -22,6 +22,12 @@ pub const PORT_VAR: &str = "SHED_AGENT_PORT";
 /// Where the agent puts its own program for the task, which asks with it before it publishes.
 pub const BIN_VAR: &str = "SHED_BIN";
 
+/// Where the agent writes the unit at which the task stops.
+pub const STOP_FILE_VAR: &str = "SHED_STOP_FILE";
+
+/// The default of `terminationMessagePath`.
+const TERMINATION_LOG: &str = "/dev/termination-log";
+
 pub const PORT_DEFAULT: u16 = 9247;
 
 /// A resume point and where to put it.
@@ -79,6 +85,33 @@ impl FenceConfig {
     }
 }
 
+/// What a task of a job with `resume: Range` needs to be stopped before the end of its input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StopConfig {
+    /// By which the operator is known.
+    pub key: VerifyingKey,
+    /// Where the task finds the unit at which it stops.
+    pub file: PathBuf,
+    /// Where the kubelet reads the agent's last word.
+    pub last_word: PathBuf,
+}
+
+impl StopConfig {
+    fn from_vars(
+        var: impl Fn(&str) -> anyhow::Result<Option<String>>,
+    ) -> anyhow::Result<Option<Self>> {
+        let Some(file) = var(STOP_FILE_VAR)? else {
+            return Ok(None);
+        };
+        let key = required(&var, OPERATOR_KEY_VAR)?;
+        Ok(Some(Self {
+            key: VerifyingKey::parse(&key).context(OPERATOR_KEY_VAR)?,
+            file: file.into(),
+            last_word: TERMINATION_LOG.into(),
+        }))
+    }
+}
+
 /// Everything that the agent needs to serve one attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentConfig {
@@ -87,6 +120,7 @@ pub struct AgentConfig {
     pub port: u16,
     pub resume: Option<Resume>,
     pub fence: Option<FenceConfig>,
+    pub stop: Option<StopConfig>,
 }
 
 impl AgentConfig {
@@ -105,6 +139,7 @@ impl AgentConfig {
             port,
             resume: Resume::from_vars(&var)?,
             fence: FenceConfig::from_vars(&var)?,
+            stop: StopConfig::from_vars(&var)?,
         })
     }
 }
@@ -169,6 +204,8 @@ mod tests {
         assert!(bad_point.unwrap_err().contains("SHED_RESUME: "));
         let no_file = config(&[UID, PROGRESS, (RESUME_VAR, "0.4")]);
         assert!(no_file.unwrap_err().contains(RESUME_FILE_VAR));
+        let no_key = config(&[UID, PROGRESS, (STOP_FILE_VAR, "/shed/stop")]);
+        assert!(no_key.unwrap_err().contains(OPERATOR_KEY_VAR));
         let no_key = config(&[UID, PROGRESS, (BIN_VAR, "/shed/shed")]);
         assert!(no_key.unwrap_err().contains(OPERATOR_KEY_VAR));
     }

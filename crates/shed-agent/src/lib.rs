@@ -129,6 +129,10 @@
 //! With `SHED_BIN` (where to put this program for the task) the agent is also the attempt's
 //! [`fence`]: the task asks at `POST 127.0.0.1:9248/commit`, the operator polls `GET /fence` and
 //! leaves a grant, signed with the key that belongs to `SHED_OPERATOR_KEY`, at `POST /fence`.
+//!
+//! With `SHED_STOP_FILE` (`resume: Range`) the answer to `GET /progress` also has a nonce, and
+//! [`stop`] takes the operator's signed word on where the task stops at `POST /stop-at`. When it is
+//! told to end, after the task, the agent leaves the last report as its termination message.
 
 pub mod agent;
 pub mod commit;
@@ -140,12 +144,13 @@ pub mod report;
 pub mod resume;
 pub mod series;
 pub mod signed;
+pub mod stop;
 pub mod wire;
 
 pub use agent::{Agent, HEALTH_PATH, run, run_from_env, write_resume_only};
 pub use config::{
     ATTEMPT_UID_VAR, AgentConfig, BIN_VAR, FenceConfig, PORT_DEFAULT, PORT_VAR, PROGRESS_FILE_VAR,
-    RESUME_FILE_VAR, RESUME_VAR, Resume,
+    RESUME_FILE_VAR, RESUME_VAR, Resume, STOP_FILE_VAR, StopConfig,
 };
 pub use report::{Report, ReportError, Units, parse_report};
 pub use series::{Observed, Series};

@@ -49,7 +49,7 @@ pub fn write(resume: &Resume) -> anyhow::Result<()> {
     write_atomically(file, &json).with_context(|| format!("write {}", file.display()))
 }
 
-fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
+pub(crate) fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
     let temporary = with_suffix(path, ".tmp");
     // One left by a killed agent is removed; `create_new` then follows no link put there since.
     match fs::remove_file(&temporary) {

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::report::{CONTENT_BYTES_MAX, Report, ReportError, parse_report};
+use crate::stop::StopState;
 
 /// Where the agent answers.
 pub const PROGRESS_PATH: &str = "/progress";
@@ -57,11 +58,18 @@ struct Reply {
     /// understands the answer of a newer agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
+    /// Only with `resume: Range`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stop: Option<StopState>,
 }
 
 /// The agent's answer, as JSON. One byte over the limit is sent of a longer file, so that the
 /// operator refuses it for its size.
-pub fn write_reply(attempt: &str, content: FileContent) -> serde_json::Result<Vec<u8>> {
+pub fn write_reply(
+    attempt: &str,
+    content: FileContent,
+    stop: Option<StopState>,
+) -> serde_json::Result<Vec<u8>> {
     let (content, problem) = match content {
         FileContent::Missing => (None, None),
         FileContent::Unreadable => (None, Some(ReportError::Unreadable)),
@@ -74,6 +82,7 @@ pub fn write_reply(attempt: &str, content: FileContent) -> serde_json::Result<Ve
         attempt: attempt.to_owned(),
         content,
         problem: problem.map(|error| error.label().to_owned()),
+        stop,
     })
 }
 
@@ -116,6 +125,11 @@ pub fn read_reply(
     })
 }
 
+/// What an answer that [`read_reply`] believes says about where its task stops.
+pub fn read_stop(body: &[u8]) -> Option<StopState> {
+    serde_json::from_slice::<Reply>(body).ok()?.stop
+}
+
 /// Reads the answer of a task's own endpoint: the body is the report, and the header
 /// [`ATTEMPT_HEADER`], where present, must name the attempt. The caller reads at most
 /// [`CONTENT_BYTES_MAX`] + 1 bytes of the body.
@@ -135,7 +149,7 @@ mod tests {
     use super::*;
 
     fn round_trip(content: FileContent) -> Result<Option<Report>, ReportError> {
-        let body = write_reply("uid-1", content).unwrap();
+        let body = write_reply("uid-1", content, None).unwrap();
         assert!(body.len() <= REPLY_BYTES_MAX);
         read_reply(&body, "uid-1").unwrap()
     }
@@ -146,9 +160,9 @@ mod tests {
 
     #[test]
     fn the_answer_has_the_documented_form() {
-        let body = write_reply("uid-1", bytes(b"17/40\n")).unwrap();
+        let body = write_reply("uid-1", bytes(b"17/40\n"), None).unwrap();
         assert_eq!(body, br#"{"attempt":"uid-1","content":"17/40\n"}"#);
-        let body = write_reply("uid-1", FileContent::Missing).unwrap();
+        let body = write_reply("uid-1", FileContent::Missing, None).unwrap();
         assert_eq!(body, br#"{"attempt":"uid-1","content":null}"#);
     }
 
@@ -190,7 +204,7 @@ mod tests {
 
     #[test]
     fn another_attempt_is_not_believed() {
-        let body = write_reply("uid-2", bytes(b"0.9")).unwrap();
+        let body = write_reply("uid-2", bytes(b"0.9"), None).unwrap();
         assert_eq!(read_reply(&body, "uid-1"), Err(WireError::WrongAttempt));
     }
 

@@ -41,6 +41,7 @@ impl Folder {
             port: 0,
             resume: None,
             fence: None,
+            stop: None,
         }
     }
 

@@ -46,6 +46,7 @@ impl Fenced {
                 bin: folder.join("shed"),
                 port: 0,
             }),
+            stop: None,
         })
         .await
         .unwrap();
