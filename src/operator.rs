@@ -34,7 +34,7 @@ pub async fn run(args: OperatorArgs) -> anyhow::Result<()> {
         .context("no cluster: neither a service account nor a kubeconfig was found")?;
     config.read_timeout = Some(CALL_TIMEOUT);
     let client = Client::try_from(config)?;
-    let key = fence::load_key(&client, &args.signing_secret).await?;
+    let key = Arc::new(fence::load_key(&client, &args.signing_secret).await?);
     let clone_priority = clone_priority(&client, args.clone_priority_class.clone()).await;
     let (touched, touched_jobs) = mpsc::unbounded_channel();
     let stores = Stores::start(&client, touched.clone());
@@ -69,13 +69,14 @@ pub async fn run(args: OperatorArgs) -> anyhow::Result<()> {
         table: Arc::clone(&context.fence),
         stores: Arc::clone(&stores),
         metrics: Arc::clone(&context.metrics),
-        key,
+        key: Arc::clone(&key),
         touched: touched.clone(),
     };
     let poller = progress::run(
         Arc::clone(&context.progress),
         stores,
         Arc::clone(&context.metrics),
+        key,
     );
     let ended = tokio::select! {
         result = server::run(args.http_address, Arc::clone(&context)) => result,

@@ -253,7 +253,7 @@ async fn carry_out(
             let agent = &context.agent;
             let mut pod = build::pod(owner, &pass.job, task, attempt, deadline, agent, priority);
             if pass.job.rules.resume == Resume::Range {
-                range::dress(&mut pod, &step.book, task);
+                range::dress(&mut pod, &step.book, task, &context.agent.operator_key);
             }
             Some(pod)
         })

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Container, EnvVar, Pod};
 use shed_agent::Units;
+use shed_agent::signed::OPERATOR_KEY_VAR;
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::Launch;
 use shed_core::snapshot::{AttemptKind, KillKind, Resume, ResumePoint, TaskSnapshot};
@@ -211,7 +212,7 @@ fn take_over(book: &mut Book, index: u32, kind: KillKind, now: Instant, notices:
 }
 
 /// Tells the pod of an attempt which part of which task it does.
-pub fn dress(pod: &mut Pod, book: &Book, index: u32) {
+pub fn dress(pod: &mut Pod, book: &Book, index: u32, operator_key: &str) {
     let task = book.task_of(index).to_string();
     let metadata = &mut pod.metadata;
     let labels = metadata.labels.get_or_insert_default();
@@ -233,6 +234,10 @@ pub fn dress(pod: &mut Pod, book: &Book, index: u32) {
     let init = spec.init_containers.iter_mut().flatten();
     for container in spec.containers.iter_mut().chain(init) {
         set_variables(container, &variables);
+        if container.name == api::AGENT_CONTAINER {
+            let key = [(OPERATOR_KEY_VAR, operator_key.to_owned())];
+            set_variables(container, &key);
+        }
     }
 }
 

@@ -149,7 +149,7 @@ pub struct Fence {
     /// Prometheus metrics.
     pub metrics: Arc<Metrics>,
     /// Signs grants.
-    pub key: SigningKey,
+    pub key: Arc<SigningKey>,
     /// Gets every job that somebody asks in.
     pub touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod};
 use shed_agent::Units;
 use shed_core::resources::Resources;
-use shed_core::time::Instant;
+use shed_core::time::{Instant, Span};
 
 use super::failure::Failure;
 use super::requests;
@@ -190,6 +190,22 @@ fn reached(pod: &Pod) -> Option<Units> {
     report.ok()??.units()
 }
 
+/// Whether the pod does a part of a task and may have ended with 0 because somebody deleted it: an
+/// end before the part's is a result only if it is the task's own choice.
+fn is_cut_off(pod: &Pod, finished: Instant) -> bool {
+    let metadata = &pod.metadata;
+    let does_a_part = metadata.labels.as_ref();
+    if !does_a_part.is_some_and(|labels| labels.contains_key(LABEL_SEGMENT)) {
+        return false;
+    }
+    let grace = metadata.deletion_grace_period_seconds.unwrap_or(0).max(0);
+    metadata.deletion_timestamp.as_ref().is_some_and(|at| {
+        // The stamp of the end has whole seconds.
+        let asked = clock::instant(at).plus(Span::from_seconds(-grace - 1));
+        finished >= asked
+    })
+}
+
 /// Whether the pod does a part of a task whose agent has yet to say where that ended.
 fn is_to_be_told(pod: &Pod) -> bool {
     let labels = pod.metadata.labels.as_ref();
@@ -219,6 +235,10 @@ fn stage(pod: &Pod, seen: Instant) -> Stage {
     let all_ended = containers > 0 && ends.len() == containers;
     let all_zero = ends.iter().all(|end| end.exit_code == 0);
     match phase(pod) {
+        "Succeeded" if is_cut_off(pod, finished) => Stage::Failed {
+            finished,
+            disrupted: true,
+        },
         "Succeeded" => Stage::Succeeded { finished },
         _ if all_ended && all_zero && is_to_be_told(pod) => Stage::Running,
         // A container that ended with 0 is not run again under Never nor OnFailure, so the

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kube::ResourceExt;
+use shed_agent::signed::SigningKey;
 use shed_agent::{Observed, Report, ReportError, Series, Units};
 use shed_core::snapshot::{Progress, ResumePoint};
 use shed_core::time::{Instant, Span};
@@ -27,6 +28,8 @@ const ASKED_AT_ONCE_MAX: usize = 64;
 const TICK: Duration = Duration::from_millis(200);
 /// Unanswered questions in a row after which an attempt counts as unreachable.
 const UNANSWERED_MAX: u32 = 3;
+/// An attempt that does not know yet where its part ends is asked, and told, this often.
+const TELL_AGAIN: Span = Span(500);
 
 /// What attempts reported, by pod uid.
 #[derive(Default)]
@@ -42,6 +45,10 @@ struct Entry {
     units: Option<Units>,
     launched: Option<Instant>,
     next: Instant,
+    /// When it was asked last.
+    asked: Instant,
+    /// Where the attempt knows its part to end.
+    told: Option<u64>,
     unanswered: u32,
     asking: bool,
 }
@@ -126,6 +133,13 @@ impl ProgressTable {
         matches!(observed, Observed::Accepted)
     }
 
+    /// The attempt knows where its part ends.
+    fn is_told(&self, uid: &str, ends_at: Option<u64>) {
+        if let Some(entry) = self.lock().get_mut(uid) {
+            entry.told = ends_at;
+        }
+    }
+
     fn measure(&self, launched: Option<Instant>, now: Instant) {
         let Some(launched) = launched else { return };
         let mut overhead = self.overhead.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,7 +175,12 @@ impl Entry {
 }
 
 /// Asks for ever.
-pub async fn run(table: Arc<ProgressTable>, stores: Arc<Stores>, metrics: Arc<Metrics>) {
+pub async fn run(
+    table: Arc<ProgressTable>,
+    stores: Arc<Stores>,
+    metrics: Arc<Metrics>,
+    key: Arc<SigningKey>,
+) {
     let client = ask::client();
     let places = Arc::new(Semaphore::new(ASKED_AT_ONCE_MAX));
     let mut ticks = tokio::time::interval(TICK);
@@ -177,9 +196,12 @@ pub async fn run(table: Arc<ProgressTable>, stores: Arc<Stores>, metrics: Arc<Me
                 Arc::clone(&stores),
                 Arc::clone(&metrics),
             );
-            let client = client.clone();
+            let (client, key) = (client.clone(), Arc::clone(&key));
             tokio::spawn(async move {
-                let answer = ask::ask(&client, &question).await;
+                let ask::Reply { answer, stop } = ask::ask(&client, &question).await;
+                if ask::tell(&client, &question, &key, stop.as_ref()).await {
+                    table.is_told(&question.uid, question.ends_at);
+                }
                 if table.take(&question.uid, answer, clock::now(), &metrics) {
                     stores.changed.notify_one();
                 }
@@ -228,12 +250,27 @@ fn question(
     let entry = entries
         .entry(pod.uid.clone())
         .or_insert_with(|| new_entry(job, pod, now));
-    if entry.asking || entry.next > now {
+    let ends_at = ends_at(job, attempt.task);
+    // An original must know where it stops before it is there.
+    let is_to_be_told = ends_at.is_some() && entry.told != ends_at;
+    let due = match is_to_be_told {
+        true => entry.next.min(entry.asked.plus(TELL_AGAIN)),
+        false => entry.next,
+    };
+    if entry.asking || due > now {
         return None;
     }
     entry.asking = true;
+    entry.asked = now;
     entry.next = now.plus(rule.period);
-    Some(ask::Question::new(&rule.source, ip, pod))
+    Some(ask::Question::new(&rule.source, ip, pod, ends_at))
+}
+
+/// Where the ledger, which is durable as the watch shows it, says that a part ends.
+fn ends_at(job: &DeadlineJob, index: u32) -> Option<u64> {
+    let segments = &job.status.as_ref()?.ledger.as_ref()?.segments;
+    let found = segments.binary_search_by_key(&index, |part| part.index);
+    found.ok().map(|at| segments[at].end)
 }
 
 fn new_entry(job: &DeadlineJob, pod: &PodFacts, now: Instant) -> Entry {
@@ -256,6 +293,8 @@ fn new_entry(job: &DeadlineJob, pod: &PodFacts, now: Instant) -> Entry {
         units: None,
         launched: recorded.map(|entry| clock::micro_instant(&entry.launched)),
         next: now,
+        asked: Instant(0),
+        told: None,
         unanswered: 0,
         asking: false,
     }
@@ -271,6 +310,8 @@ impl ProgressTable {
             units: None,
             launched: None,
             next: Instant(i64::MAX),
+            asked: Instant(0),
+            told: None,
             unanswered: 0,
             asking: false,
         };
@@ -298,6 +339,8 @@ mod tests {
             units: None,
             launched: Some(Instant(1000)),
             next: Instant(0),
+            asked: Instant(0),
+            told: None,
             unanswered: 0,
             asking: true,
         };

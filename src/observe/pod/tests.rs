@@ -124,3 +124,48 @@ fn a_sidecar_that_waits_for_its_restart_is_shown_as_ended() {
         "{message}"
     );
 }
+
+#[test]
+fn a_part_is_done_when_its_agent_says_where_it_ended_and_nobody_cut_it_off() {
+    let part = |phase: &str, agent: &str, deleted: &str| {
+        let yaml = format!(
+            r"
+metadata:
+  labels: {{shed.dev/job-uid: j, shed.dev/attempt: '1', shed.dev/segment: '7',
+    batch.kubernetes.io/job-completion-index: '3'}}
+  {deleted}
+spec: {{nodeName: n, containers: [{{name: task}}]}}
+status:
+  phase: {phase}
+  containerStatuses: [{{name: task, ready: false, restartCount: 0, image: i, imageID: i,
+    state: {{terminated: {{exitCode: 0, finishedAt: '1970-01-01T00:00:05Z'}}}}}}]
+  initContainerStatuses: [{{name: shed-agent, ready: false, restartCount: 0, image: i, imageID: i,
+    state: {{{agent}}}}}]
+"
+        );
+        let pod: Pod = serde_yaml_ng::from_str(&yaml).unwrap();
+        PodFacts::from_pod(&pod, Instant(99)).attempt.unwrap()
+    };
+    let said = r#"terminated: {exitCode: 0, message: "40/100\n"}"#;
+    let done = part("Succeeded", said, "");
+    assert_eq!(done.task, 7, "its part");
+    let units = done.reached.unwrap();
+    assert_eq!((units.done, units.total), (40, 100));
+    assert!(matches!(done.stage, Stage::Succeeded { .. }));
+    assert_eq!(part("Running", "running: {}", "").stage, Stage::Running);
+    let deleted = |at: &str| {
+        format!("deletionTimestamp: '1970-01-01T00:00:{at}Z'\n  deletionGracePeriodSeconds: 3")
+    };
+    let cut_off = part("Succeeded", said, &deleted("09")).stage;
+    assert!(matches!(
+        cut_off,
+        Stage::Failed {
+            disrupted: true,
+            ..
+        }
+    ));
+    assert!(matches!(
+        part("Succeeded", said, &deleted("12")).stage,
+        Stage::Succeeded { .. }
+    ));
+}
