@@ -11,6 +11,7 @@ mod fence;
 mod lifecycle;
 mod operator;
 mod progress;
+mod range;
 mod recording;
 mod stragglers;
 mod tasks;
