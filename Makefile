@@ -48,11 +48,8 @@ bench: ## Time and allocations of the optimizers, and how far each is from the o
 	cargo test --locked --package shed-core --test optimality_gap -- --nocapture --test-threads 1
 
 .PHONY: mutants
-mutants: ## Mutation testing of optimizers and estimation: hours; needs cargo-mutants
-	cargo mutants --package shed-core --jobs 1 --timeout 60 \
-	  --file 'crates/shed-core/src/optimize/**' --file 'crates/shed-core/src/estimate/**' \
-	  --file 'crates/shed-core/src/decide/pocd.rs' \
-	  -- --lib --test optimizer_properties --test estimation_properties --test vectors
+mutants: ## Mutation testing of optimizers and estimation; needs cargo-mutants
+	CARGO_PROFILE_TEST_DEBUG=0 .ci/mutate
 
 .PHONY: generate
 generate: ## Write the CRD, the chart's copy of it and manifests/ anew
