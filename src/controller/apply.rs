@@ -15,6 +15,9 @@ use crate::metrics::{Kind, Metrics};
 /// Writes of one job under way at once.
 const WRITES_AT_ONCE: usize = 16;
 
+/// How often a write is tried that meets conflicts; after that the next pass tries it.
+pub(super) const TRIES_MAX: u32 = 5;
+
 /// What became of a creation.
 #[derive(Debug)]
 pub enum Created {
@@ -123,18 +126,14 @@ fn refusal(status: &Status) -> Option<Blocked> {
 /// # Errors
 /// The first failure that is worth another try.
 pub async fn delete(api: &Api<Pod>, pods: &[PodRef], metrics: &Metrics) -> Result<(), kube::Error> {
-    all(pods
-        .iter()
-        .cloned()
-        .map(|pod| delete_one(api, pod, metrics)))
-    .await
+    all(api, Write::Delete, pods, metrics).await
 }
 
-async fn delete_one(api: &Api<Pod>, pod: PodRef, metrics: &Metrics) -> Result<(), kube::Error> {
+async fn delete_one(api: &Api<Pod>, pod: &PodRef, metrics: &Metrics) -> Result<(), kube::Error> {
     count(metrics, "delete_pod");
     let parameters = DeleteParams {
         preconditions: Some(Preconditions {
-            uid: Some(pod.uid),
+            uid: Some(pod.uid.clone()),
             resource_version: None,
         }),
         ..DeleteParams::default()
@@ -151,14 +150,10 @@ pub async fn release(
     pods: &[PodRef],
     metrics: &Metrics,
 ) -> Result<(), kube::Error> {
-    all(pods
-        .iter()
-        .cloned()
-        .map(|pod| release_one(api, pod, metrics)))
-    .await
+    all(api, Write::Release, pods, metrics).await
 }
 
-async fn release_one(api: &Api<Pod>, pod: PodRef, metrics: &Metrics) -> Result<(), kube::Error> {
+async fn release_one(api: &Api<Pod>, pod: &PodRef, metrics: &Metrics) -> Result<(), kube::Error> {
     count(metrics, "release_pod");
     // The uid is a precondition; finalizers of others are not touched.
     let patch = json!({"metadata": {
@@ -171,25 +166,61 @@ async fn release_one(api: &Api<Pod>, pod: PodRef, metrics: &Metrics) -> Result<(
     patched.map(|_| ())
 }
 
+#[derive(Debug, Clone, Copy)]
+enum Write {
+    Delete,
+    Release,
+}
+
 async fn all(
-    calls: impl Iterator<Item = impl Future<Output = Result<(), kube::Error>>>,
+    api: &Api<Pod>,
+    write: Write,
+    pods: &[PodRef],
+    metrics: &Metrics,
 ) -> Result<(), kube::Error> {
+    let calls = pods
+        .iter()
+        .cloned()
+        .map(|pod| insist(api, write, pod, metrics));
     let results: Vec<_> = futures::stream::iter(calls)
         .buffer_unordered(WRITES_AT_ONCE)
         .collect()
         .await;
-    results
-        .into_iter()
-        .find_map(worth_another_try)
-        .map_or(Ok(()), Err)
+    results.into_iter().collect()
 }
 
-/// 404: it is gone. 409: it is another pod by now. Both are what was wanted.
-fn worth_another_try(result: Result<(), kube::Error>) -> Option<kube::Error> {
-    match result {
-        Ok(()) => None,
-        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => None,
-        Err(error) => Some(error),
+/// Repeats a write until it is done, or the pod is gone or another: both are what was wanted.
+/// A conflict alone tells neither, since somebody may just have written to the pod in between;
+/// taking it for "another pod" would leave the finalizer on for good.
+async fn insist(
+    api: &Api<Pod>,
+    write: Write,
+    pod: PodRef,
+    metrics: &Metrics,
+) -> Result<(), kube::Error> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let written = match write {
+            Write::Delete => delete_one(api, &pod, metrics).await,
+            Write::Release => release_one(api, &pod, metrics).await,
+        };
+        let Err(error) = written else {
+            return Ok(());
+        };
+        match &error {
+            kube::Error::Api(status) if status.code == 404 => return Ok(()),
+            kube::Error::Api(status) if status.code == 409 => {}
+            _ => return Err(error),
+        }
+        let found = api.get_metadata_opt(&pod.name).await?;
+        let is_same = found.is_some_and(|found| found.metadata.uid.as_ref() == Some(&pod.uid));
+        if !is_same {
+            return Ok(());
+        }
+        if tries == TRIES_MAX {
+            return Err(error);
+        }
     }
 }
 

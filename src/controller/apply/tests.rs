@@ -94,3 +94,57 @@ async fn a_pod_of_another_uid_is_neither_deleted_nor_released() {
         .unwrap();
     assert_eq!(api.pods(), before);
 }
+
+/// Answers the first so many calls that begin so with a conflict.
+fn conflicts(api: &Apiserver, words: &'static str, mut count: u32) {
+    api.script(move |call| {
+        if !call.words.starts_with(words) || count == 0 {
+            return Fate::Served;
+        }
+        count -= 1;
+        Fate::Refused(409, "Conflict", "the object has been modified")
+    });
+}
+
+async fn one_pod(api: &Apiserver) -> PodRef {
+    let pods = vec![pod(api, 0)];
+    create(&pods_of(api), UID, pods, &Metrics::new()).await;
+    api.said();
+    let metadata = api.pods().remove(0).metadata;
+    PodRef {
+        name: metadata.name.unwrap(),
+        uid: metadata.uid.unwrap(),
+    }
+}
+
+#[tokio::test]
+async fn a_conflict_over_the_same_pod_is_tried_again() {
+    let api = apiserver();
+    let pod = one_pod(&api).await;
+    conflicts(&api, "PATCH", 2);
+    release(&pods_of(&api), &[pod.clone()], &Metrics::new())
+        .await
+        .unwrap();
+    let patch_and_look = ["PATCH pod 0-0", "GET pod 0-0"];
+    let said = api.said();
+    assert_eq!(said[..2], patch_and_look);
+    assert_eq!(said[2..4], patch_and_look);
+    assert_eq!(said[4..], ["PATCH pod 0-0"]);
+    conflicts(&api, "DELETE", 1);
+    delete(&pods_of(&api), &[pod], &Metrics::new())
+        .await
+        .unwrap();
+    let said = api.said();
+    assert_eq!(said, ["DELETE pod 0-0", "GET pod 0-0", "DELETE pod 0-0"]);
+    assert!(api.pods().is_empty());
+}
+
+#[tokio::test]
+async fn conflicts_without_end_are_an_error_for_the_next_pass() {
+    let api = apiserver();
+    let pod = one_pod(&api).await;
+    api.refuse("PATCH", 409, "Conflict", "the object has been modified");
+    let result = release(&pods_of(&api), &[pod], &Metrics::new()).await;
+    assert!(result.is_err());
+    assert_eq!(api.said().len(), 10, "five times a try and a look");
+}

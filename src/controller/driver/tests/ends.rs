@@ -32,15 +32,17 @@ async fn a_winner_and_the_kill_are_one_write_then_the_loser_goes_then_the_winner
 
 #[tokio::test]
 async fn a_pod_that_is_gone_or_another_by_now_needs_no_delete_and_no_release() {
-    for (code, reason) in [(404, "NotFound"), (409, "Conflict")] {
+    // A conflict alone does not tell that it is another: it is looked at.
+    for (code, reason, calls) in [(404, "NotFound", 3), (409, "Conflict", 5)] {
         let (api, process) = race().await;
         api.exit((0, 1), 0, clock::now());
-        api.script(move |call| match call.words.contains(" pod ") {
-            true => Fate::Refused(code, reason, "not this one"),
-            false => Fate::Served,
+        api.script(move |call| match &call.words {
+            words if words.starts_with("GET pod") => Fate::Refused(404, "NotFound", "gone"),
+            words if words.contains(" pod ") => Fate::Refused(code, reason, "not this one"),
+            _ => Fate::Served,
         });
         process.look(&api).await.unwrap();
-        assert_eq!(api.said().len(), 3);
+        assert_eq!(api.said().len(), calls);
     }
 }
 
