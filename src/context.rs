@@ -101,7 +101,7 @@ impl Memos {
             .retain(|uid, _| present.binary_search(uid).is_ok());
     }
 
-    /// The newer of the watched job and the one that the last own write left.
+    /// The newer of the watched job and the one that the last own write or live read left.
     #[must_use]
     pub fn newest(&self, watched: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
         let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap_or_default().into();
@@ -109,7 +109,7 @@ impl Memos {
             let own = memo
                 .newest
                 .as_ref()
-                .filter(|own| revision(own) > revision(watched));
+                .filter(|own| version(own) > version(watched));
             if let Some(own) = own {
                 return Arc::clone(own);
             }
@@ -124,12 +124,14 @@ impl Memos {
     }
 }
 
-fn revision(job: &DeadlineJob) -> i64 {
+/// Of the ledger, and of the specification.
+fn version(job: &DeadlineJob) -> (i64, Option<i64>) {
     let ledger = job
         .status
         .as_ref()
         .and_then(|status| status.ledger.as_ref());
-    ledger.map_or(0, |ledger| ledger.revision)
+    let revision = ledger.map_or(0, |ledger| ledger.revision);
+    (revision, job.metadata.generation)
 }
 
 #[cfg(test)]
@@ -155,10 +157,10 @@ mod tests {
         let memos = Memos::default();
         let uid: Arc<str> = at_revision(0).metadata.uid.as_deref().unwrap().into();
         memos.with(&uid, |memo| memo.newest = Some(at_revision(5)));
-        assert_eq!(revision(&memos.newest(&at_revision(3))), 5);
-        assert_eq!(revision(&memos.newest(&at_revision(6))), 6);
+        assert_eq!(version(&memos.newest(&at_revision(3))).0, 5);
+        assert_eq!(version(&memos.newest(&at_revision(6))).0, 6);
         assert_eq!(
-            revision(&memos.newest(&at_revision(3))),
+            version(&memos.newest(&at_revision(3))).0,
             3,
             "the own copy is dropped"
         );

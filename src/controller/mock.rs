@@ -258,6 +258,7 @@ impl World {
         let (method, rest) = call.words.split_once(' ').unwrap_or_default();
         match (method, rest.split(' ').next().unwrap_or_default()) {
             ("PUT", "job") => self.put_status(call),
+            ("GET", "job") => Ok(json!(self.job.as_ref().ok_or_else(not_found)?)),
             ("DELETE", "job") => self.delete_job(call),
             ("LIST", "pods") => Ok(json!({"apiVersion": "v1", "kind": "PodList",
                 "metadata": {}, "items": self.pods.values().collect::<Vec<_>>()})),

@@ -62,6 +62,9 @@ pub enum Error {
     /// The ledger was changed by somebody else; the next try sees it.
     #[error("the ledger was changed in between")]
     Conflict,
+    /// The job is not there any more; the watch will say so.
+    #[error("the job is gone")]
+    Gone,
     /// The live view of the pods could not be read.
     #[error("live read of pods: {0}")]
     LiveRead(#[source] kube::Error),
@@ -84,6 +87,7 @@ impl Error {
         match self {
             Self::Record(_) => "record",
             Self::Conflict => "conflict",
+            Self::Gone => "gone",
             Self::LiveRead(_) => "live_read",
             Self::Create(_) => "create",
             Self::Delete(_) => "delete",

@@ -87,6 +87,9 @@ pub(super) async fn record(
     Ok(written)
 }
 
+/// A conflict that only labels, annotations or other parts that nothing was decided on brought
+/// about is no reason to decide anew: the write is repeated on the newer version, or such edits
+/// could keep the ledger from ever being written.
 async fn write_status(
     context: &Context,
     owner: &DeadlineJob,
@@ -97,12 +100,39 @@ async fn write_status(
     let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
     let mut job = owner.clone();
     job.status = Some(status);
-    apply::count(&context.metrics, "job_status");
-    match api.replace_status(name, &PostParams::default(), &job).await {
-        Ok(written) => Ok(Arc::new(written)),
-        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Err(Error::Conflict),
-        Err(error) => Err(Error::Record(error)),
+    for _ in 0..apply::TRIES_MAX {
+        apply::count(&context.metrics, "job_status");
+        match api.replace_status(name, &PostParams::default(), &job).await {
+            Ok(written) => return Ok(Arc::new(written)),
+            Err(kube::Error::Api(status)) if status.code == 404 => return Err(Error::Gone),
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(error) => return Err(Error::Record(error)),
+        }
+        let live = api.get_opt(name).await.map_err(Error::Record)?;
+        let live = live.ok_or(Error::Gone)?;
+        if !is_as_decided(&live, owner) {
+            remember(context, live);
+            return Err(Error::Conflict);
+        }
+        job.metadata = live.metadata;
     }
+    Err(Error::Conflict)
+}
+
+/// Whether all that the write was decided on is still so.
+fn is_as_decided(live: &DeadlineJob, owner: &DeadlineJob) -> bool {
+    live.metadata.uid == owner.metadata.uid
+        && live.metadata.generation == owner.metadata.generation
+        && live.metadata.deletion_timestamp == owner.metadata.deletion_timestamp
+        && live.status == owner.status
+}
+
+/// The next pass need not wait for the watch to show what a live read has shown.
+fn remember(context: &Context, live: DeadlineJob) {
+    let uid: Arc<str> = live.metadata.uid.as_deref().unwrap_or_default().into();
+    context
+        .memos
+        .with(&uid, |memo| memo.newest = Some(Arc::new(live)));
 }
 
 fn is_true(status: &DeadlineJobStatus, type_: &str) -> bool {

@@ -56,6 +56,8 @@ pub fn after_error(job: Arc<DeadlineJob>, error: &Error, context: Arc<Context>) 
     let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
     match error {
         Error::Conflict => Action::requeue(CONFLICT_WAIT),
+        // A watch that lags must not make it a loop.
+        Error::Gone => Action::requeue(ERROR_WAIT),
         error => {
             tracing::warn!(%error, namespace, job = name, "reconcile failed, trying again");
             Action::requeue(ERROR_WAIT)

@@ -81,12 +81,75 @@ async fn a_conflict_creates_no_pod_and_gives_the_slice_back() {
     let api = Apiserver::new(fixtures::job_of_age(0, ""));
     let process = Process::start(&api);
     let stale = api.job();
-    api.world().job.as_mut().unwrap().metadata.resource_version = Some("8".to_owned());
+    edit(&api, |job| job.metadata.generation = Some(2));
     process.plan(&stale, originals(4));
     let error = process.reconcile(stale).await.unwrap_err();
     assert!(matches!(error, Error::Conflict), "{error}");
-    assert_eq!(api.said(), ["PUT job status"]);
+    assert_eq!(api.said(), ["PUT job status", "GET job"]);
     assert!(process.is_drained().await);
+}
+
+/// Somebody else writes to the job.
+fn edit(api: &Apiserver, change: impl FnOnce(&mut DeadlineJob)) {
+    let mut world = api.world();
+    let job = world.job.as_mut().unwrap();
+    change(job);
+    let version = job.metadata.resource_version.take().unwrap();
+    job.metadata.resource_version = Some(format!("{version}1"));
+}
+
+#[tokio::test]
+async fn edits_of_labels_do_not_keep_the_ledger_from_being_written() {
+    let api = Apiserver::new(fixtures::job_of_age(0, "completions: 1"));
+    let process = Process::start(&api);
+    let stale = api.job();
+    edit(&api, |job| {
+        let label = ("team".to_owned(), "blue".to_owned());
+        job.metadata.labels = Some([label].into());
+    });
+    process.plan(&stale, originals(1));
+    process.reconcile(stale).await.unwrap();
+    let said = api.said();
+    assert_eq!(
+        said,
+        [
+            "PUT job status",
+            "GET job",
+            "PUT job status",
+            "POST pod 0-0"
+        ]
+    );
+    assert!(api.job().metadata.labels.is_some(), "the edit stays");
+}
+
+#[tokio::test]
+async fn what_a_conflict_has_shown_need_not_be_shown_by_the_watch() {
+    let api = Apiserver::new(fixtures::job_of_age(0, "completions: 1"));
+    let process = Process::start(&api);
+    let stale = api.job();
+    edit(&api, |job| {
+        job.metadata.generation = Some(2);
+        job.spec.suspend = true;
+    });
+    process.plan(&stale, originals(1));
+    process.reconcile(Arc::clone(&stale)).await.unwrap_err();
+    api.said();
+    process.reconcile(stale).await.unwrap();
+    assert_eq!(api.said(), ["PUT job status"]);
+    let status = api.job().status.clone().unwrap();
+    assert_eq!(status.phase.as_deref(), Some("Suspended"));
+}
+
+#[tokio::test]
+async fn a_job_that_is_gone_is_no_conflict_to_try_again_at_once() {
+    let api = Apiserver::new(fixtures::job_of_age(0, "completions: 1"));
+    let process = Process::start(&api);
+    let stale = api.job();
+    api.world().job = None;
+    process.plan(&stale, originals(1));
+    let error = process.reconcile(stale).await.unwrap_err();
+    assert!(matches!(error, Error::Gone), "{error}");
+    assert_eq!(api.said(), ["PUT job status"]);
 }
 
 #[tokio::test]
@@ -113,7 +176,7 @@ async fn a_deposed_writer_cannot_roll_back_a_winner() {
     old.plan(&before.0, vec![launch(0, AttemptKind::Clone)]);
     let error = old.reconcile(before.0).await.unwrap_err();
     assert!(matches!(error, Error::Conflict), "{error}");
-    assert_eq!(api.said(), ["PUT job status"]);
+    assert_eq!(api.said(), ["PUT job status", "GET job"]);
     assert_eq!(api.job().status.as_ref().unwrap().attempts.won, 1);
 }
 
