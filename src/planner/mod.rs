@@ -1,6 +1,7 @@
 //! One planner for the whole cluster: observe → decide → check → publish. λ·m is a bound of the
 //! cluster, so two jobs must not spend one slot twice; reconcilers only carry out.
 
+mod departing;
 pub mod observe;
 
 use std::collections::HashMap;

@@ -11,6 +11,7 @@ use shed_core::resources::Resources;
 use shed_core::snapshot::{JobSnapshot, Node, NodeIndex, Snapshot};
 use shed_core::time::Instant;
 
+use super::departing;
 use crate::api::DeadlineJob;
 use crate::board::JobUid;
 use crate::book::Book;
@@ -67,6 +68,14 @@ pub fn view(context: &Context) -> ClusterView {
         }
         view.snapshot.jobs.push(facts);
     }
+    let references = &view.references;
+    let departing = departing::jobs(
+        &context.stores,
+        |uid| references.contains_key(uid),
+        &positions,
+        now,
+    );
+    view.snapshot.jobs.extend(departing);
     view.snapshot
         .jobs
         .sort_by(|a, b| (a.submitted, &a.key).cmp(&(b.submitted, &b.key)));

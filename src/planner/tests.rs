@@ -69,6 +69,29 @@ async fn the_next_plan_waits_until_the_slice_is_carried_out_and_reads_what_that_
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_attempts_of_a_job_that_is_gone_hold_is_not_free() {
+    let (_api, process) = cluster(|_| {});
+    assert_eq!(planned(&process), 2);
+    let pod = |phase: &str| -> k8s_openapi::api::core::v1::Pod {
+        serde_json::from_value(serde_json::json!({
+            "metadata": {"name": "gone-0-0", "namespace": "team", "uid": "p", "labels": {
+                crate::api::LABEL_JOB_UID: "of a job that is gone",
+                crate::api::LABEL_INDEX: "0",
+                crate::api::LABEL_ATTEMPT: "0",
+            }},
+            "spec": {"nodeName": "node-1", "containers":
+                [{"name": "task", "resources": {"requests": {"cpu": "1"}}}]},
+            "status": {"phase": phase},
+        }))
+        .unwrap()
+    };
+    process.context.stores.show(vec![pod("Running")]);
+    assert_eq!(planned(&process), 1);
+    process.context.stores.show(vec![pod("Failed")]);
+    assert_eq!(planned(&process), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_published_slice_is_taken_once_and_its_job_is_touched() {
     let (api, process) = cluster(|_| {});
     let context = &process.context;
