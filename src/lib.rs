@@ -16,6 +16,7 @@ pub mod operator;
 pub mod planner;
 pub mod progress;
 pub mod recording;
+pub mod restored;
 pub mod server;
 pub mod stores;
 pub mod validate;

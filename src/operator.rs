@@ -18,7 +18,7 @@ use crate::fence::{Fence, FenceTable};
 use crate::metrics::Metrics;
 use crate::progress::ProgressTable;
 use crate::stores::Stores;
-use crate::{controller, fence, planner, progress, recording, server};
+use crate::{controller, fence, planner, progress, recording, restored, server};
 
 /// A call that takes longer has failed; watches end before that by themselves.
 const CALL_TIMEOUT: Duration = Duration::from_secs(65);
@@ -84,6 +84,9 @@ pub async fn run(args: OperatorArgs) -> anyhow::Result<()> {
         () = poller => anyhow::bail!("the progress poller ended"),
         () = planner::run(Arc::clone(&context), policy, touched) => anyhow::bail!("the planner ended"),
         () = reconcile(Arc::clone(&context), touched_jobs) => anyhow::bail!("the reconciler ended"),
+        () = restored::noticed(Arc::clone(&context)) => {
+            anyhow::bail!("resourceVersions went back: the apiserver's store was restored; starting anew")
+        }
         () = told_to_stop() => Ok(()),
     };
     if let Some(recording) = &context.recording {

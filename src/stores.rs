@@ -2,11 +2,12 @@
 //! reads, watches end within a minute so that a dead connection is noticed, a 410 lists again.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::ObjectMeta;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::{ObjectRef, Store, store};
 use kube::runtime::watcher::{self, Event, watcher};
@@ -37,6 +38,8 @@ pub struct Stores {
     pub changed: Notify,
     /// When the pod watch last said anything.
     pods_heard: AtomicI64,
+    /// The highest resourceVersion that any watch has shown.
+    newest_version: AtomicU64,
 }
 
 /// Pods by what they are asked for.
@@ -118,6 +121,7 @@ impl Stores {
             nodes: RwLock::default(),
             changed: Notify::new(),
             pods_heard: AtomicI64::new(0),
+            newest_version: AtomicU64::new(0),
         });
         tokio::spawn(watch_jobs(
             Arc::clone(&stores),
@@ -182,6 +186,19 @@ impl Stores {
         Instant(self.pods_heard.load(Ordering::Relaxed))
     }
 
+    /// The highest resourceVersion that any watch has shown.
+    #[must_use]
+    pub fn newest_version(&self) -> u64 {
+        self.newest_version.load(Ordering::Relaxed)
+    }
+
+    fn note_version(&self, metadata: &ObjectMeta) {
+        let version = metadata.resource_version.as_deref();
+        if let Some(version) = version.and_then(|version| version.parse().ok()) {
+            self.newest_version.fetch_max(version, Ordering::Relaxed);
+        }
+    }
+
     // A panic while the lock was held leaves data that the next event mends.
     fn pods(&self) -> RwLockReadGuard<'_, PodIndex> {
         self.pods.read().unwrap_or_else(PoisonError::into_inner)
@@ -198,6 +215,9 @@ impl Stores {
     fn apply_pod_event(&self, event: Event<Pod>) -> Vec<Arc<PodFacts>> {
         let now = clock::now();
         self.pods_heard.store(now.0, Ordering::Relaxed);
+        if let Event::Apply(pod) | Event::InitApply(pod) | Event::Delete(pod) = &event {
+            self.note_version(&pod.metadata);
+        }
         let mut index = self.pods_mut();
         match event {
             Event::Init => {
@@ -252,6 +272,7 @@ impl Stores {
             )),
             changed: Notify::new(),
             pods_heard: AtomicI64::new(0),
+            newest_version: AtomicU64::new(0),
         });
         stores.show(pods);
         stores
@@ -265,6 +286,7 @@ impl Stores {
             nodes: RwLock::default(),
             changed: Notify::new(),
             pods_heard: AtomicI64::new(0),
+            newest_version: AtomicU64::new(0),
         })
     }
 
@@ -297,6 +319,7 @@ async fn watch_jobs(
                 writer.apply_watcher_event(&event);
                 match event {
                     Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) => {
+                        stores.note_version(&job.metadata);
                         // A closed channel means that the process is ending.
                         let _ = touched.send(ObjectRef::from_obj(&job));
                     }

@@ -193,6 +193,7 @@ impl Call {
         let words = match segments[..] {
             [.., "deadlinejobs", _, "status"] => format!("{method} job status"),
             [.., "deadlinejobs", _] => format!("{method} job"),
+            [.., "deadlinejobs"] if method == "GET" => "LIST jobs".to_owned(),
             [.., "pods"] if method == "GET" => "LIST pods".to_owned(),
             [.., "pods"] => {
                 text("/metadata/name")
@@ -260,6 +261,9 @@ impl World {
             ("PUT", "job") => self.put_status(call),
             ("GET", "job") => Ok(json!(self.job.as_ref().ok_or_else(not_found)?)),
             ("DELETE", "job") => self.delete_job(call),
+            ("LIST", "jobs") => Ok(json!({"apiVersion": "meta.k8s.io/v1",
+                "kind": "PartialObjectMetadataList", "items": [],
+                "metadata": {"resourceVersion": self.version.to_string()}})),
             ("LIST", "pods") => Ok(json!({"apiVersion": "v1", "kind": "PodList",
                 "metadata": {}, "items": self.pods.values().collect::<Vec<_>>()})),
             ("POST", "pod") => self.create_pod(call),
