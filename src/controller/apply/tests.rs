@@ -122,7 +122,7 @@ async fn a_conflict_over_the_same_pod_is_tried_again() {
     let api = apiserver();
     let pod = one_pod(&api).await;
     conflicts(&api, "PATCH", 2);
-    release(&pods_of(&api), &[pod.clone()], &Metrics::new())
+    release(&pods_of(&api), std::slice::from_ref(&pod), &Metrics::new())
         .await
         .unwrap();
     let patch_and_look = ["PATCH pod 0-0", "GET pod 0-0"];
