@@ -2,6 +2,7 @@
 //! image runs.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -38,16 +39,7 @@ impl HostOperator {
         run("cargo", &["build", "--bin", "shed", "--profile", profile])
             .await
             .context("building the operator")?;
-        let here = std::env::current_exe()?;
-        // Test programs lie one folder deeper.
-        let program = here
-            .ancestors()
-            .skip(1)
-            .take(2)
-            .map(|folder| folder.join("shed"))
-            .find(|path| path.is_file());
-        let program =
-            program.with_context(|| format!("no program `shed` beside {}", here.display()))?;
+        let program = program()?;
         let address = free_address()?;
         let log = cache_folder()?.join("operator.log");
         let mut command = Command::new(program);
@@ -86,23 +78,41 @@ impl HostOperator {
     }
 }
 
+/// The operator that was built with this program.
+pub(crate) fn program() -> Result<PathBuf> {
+    let here = std::env::current_exe()?;
+    // Test programs lie one folder deeper.
+    let program = here
+        .ancestors()
+        .skip(1)
+        .take(2)
+        .map(|folder| folder.join("shed"))
+        .find(|path| path.is_file());
+    program.with_context(|| format!("no program `shed` beside {}", here.display()))
+}
+
 /// An address that nobody listens on. Somebody else may take it before the operator does; then that
 /// fails to start, and says so.
-fn free_address() -> Result<SocketAddr> {
+pub(crate) fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
-async fn is_ready(address: SocketAddr) -> Result<Seen<()>> {
-    let mut stream = TcpStream::connect(address).await?;
-    stream
-        .write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        .await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
+pub(crate) async fn is_ready(address: SocketAddr) -> Result<Seen<()>> {
+    let answer = ask(address, "/readyz").await?;
     let first = answer.lines().next().unwrap_or_default();
     Ok(if first.contains(" 200 ") {
         Seen::Ready(())
     } else {
         Seen::NotYet(first.to_owned())
     })
+}
+
+/// The whole answer to a question by HTTP.
+pub(crate) async fn ask(address: SocketAddr, path: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    let question = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    stream.write_all(question.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer)
 }

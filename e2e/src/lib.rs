@@ -1,6 +1,7 @@
 //! Harness that the end-to-end tests and the demo share: a cluster to run on, with the operator
 //! installed, and waiting for what should come true there.
 
+pub mod campaign;
 pub mod cluster;
 pub mod command;
 pub mod demo;

@@ -1,0 +1,378 @@
+//! What must hold in every state of a history. The letters are those of docs/faults.md.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use shed::api::{self, AttemptCounts, AttemptEntry, DeadlineJob};
+use shed::book::Book;
+use shed_core::ids::TaskIndex;
+use shed_core::snapshot::KillKind;
+
+use super::history::{Change, Entry};
+use crate::wait::phase;
+
+/// What a check needs to know beside the history.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// Most attempts that capacity has room for at once.
+    pub room: usize,
+    /// Uids of pods that a user deleted.
+    pub deleted_by_user: BTreeSet<String>,
+    /// Whether everything was deleted at the end.
+    pub emptied: bool,
+}
+
+/// A job's uid, a task and an attempt's number.
+type AttemptId = (String, u32, u32);
+
+struct Replay<'k> {
+    known: &'k Known,
+    version: u64,
+    jobs: BTreeMap<String, (DeadlineJob, Book)>,
+    pods: BTreeMap<String, Pod>,
+    /// Which pod an attempt had.
+    pod_of: BTreeMap<AttemptId, String>,
+    /// Attempt numbers that were given out.
+    given: BTreeSet<AttemptId>,
+    broken: Vec<String>,
+}
+
+/// Everything that is broken anywhere in the history, in words; empty if all is well.
+#[must_use]
+pub fn check(entries: &[Entry], known: &Known) -> Vec<String> {
+    let mut replay = Replay {
+        known,
+        version: 0,
+        jobs: BTreeMap::new(),
+        pods: BTreeMap::new(),
+        pod_of: BTreeMap::new(),
+        given: BTreeSet::new(),
+        broken: Vec::new(),
+    };
+    for entry in entries {
+        replay.version = entry.version;
+        match &entry.change {
+            Change::Job(job) => replay.job(job),
+            Change::JobGone(job) => replay.job_gone(job),
+            Change::Pod(pod) => replay.pod(pod),
+            Change::PodGone(pod) => {
+                replay.pods.remove(&pod.uid().unwrap_or_default());
+            }
+        }
+        replay.room();
+    }
+    replay.end();
+    replay.broken
+}
+
+fn holds(pod: &Pod) -> bool {
+    !matches!(phase(pod), "Succeeded" | "Failed")
+}
+
+fn id(pod: &Pod) -> Option<AttemptId> {
+    let label = |name: &str| pod.labels().get(name);
+    let number = |name: &str| label(name)?.parse::<u32>().ok();
+    let job = label(api::LABEL_JOB_UID)?.clone();
+    Some((job, number(api::LABEL_INDEX)?, number(api::LABEL_ATTEMPT)?))
+}
+
+fn attempts(book: &Book) -> BTreeMap<(u32, u32), &AttemptEntry> {
+    let tasks = book.tasks.values();
+    tasks
+        .flat_map(|task| task.attempts.iter().map(|a| ((task.index, a.number), a)))
+        .collect()
+}
+
+fn launched(counts: &AttemptCounts) -> i64 {
+    counts.originals + counts.clones + counts.retries
+}
+
+fn ended(counts: &AttemptCounts) -> i64 {
+    let AttemptCounts {
+        originals: _,
+        clones: _,
+        retries: _,
+        clone_wins: _,
+        won,
+        superseded,
+        failed,
+        clone_failed,
+        disrupted,
+        late,
+        refused,
+    } = counts;
+    won + superseded + failed + clone_failed + disrupted + late + refused
+}
+
+impl Replay<'_> {
+    fn demand(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        if !holds {
+            let what = what();
+            self.broken.push(format!("at {}: {what}", self.version));
+        }
+    }
+
+    fn job(&mut self, job: &DeadlineJob) {
+        let uid = job.uid().unwrap_or_default();
+        let new = match Book::from_status(job.status.as_ref()) {
+            Ok(book) => book,
+            Err(error) => {
+                return self.demand(false, || format!("I1: {}: {error}", job.name_any()));
+            }
+        };
+        match self.jobs.remove(&uid) {
+            Some((_, old)) => self.ledger(&uid, &old, &new),
+            // A history that begins in the middle of a job's life: nothing to compare with.
+            None => {
+                let given = attempts(&new);
+                let given = given.keys().map(|id| (uid.clone(), id.0, id.1));
+                self.given.extend(given);
+            }
+        }
+        self.jobs.insert(uid, (job.clone(), new));
+    }
+
+    /// One write of a job's ledger.
+    fn ledger(&mut self, uid: &str, old: &Book, new: &Book) {
+        let (before, after) = (attempts(old), attempts(new));
+        let counts = &new.counts;
+        let open = i64::try_from(after.len()).unwrap_or(i64::MAX);
+        self.demand(launched(counts) == ended(counts) + open, || {
+            format!("I1: not every attempt is open or in one bucket: {counts:?}, {open} open")
+        });
+        let (was, is) = (old.counts.won, counts.won);
+        self.demand(is == i64::from(new.done.len()), || {
+            format!("I1: {is} won, {} tasks done", new.done.len())
+        });
+        self.demand(was <= is && ended(&old.counts) <= ended(counts), || {
+            "I1: counts went back".to_owned()
+        });
+        let kept = old.done.iter().all(|task| new.done.contains(task))
+            && old.failed.iter().all(|task| new.failed.contains(task));
+        self.demand(kept, || "I1: a task's end was taken back".to_owned());
+        for id in after.keys().filter(|id| !before.contains_key(id)) {
+            let fresh = self.given.insert((uid.to_owned(), id.0, id.1));
+            self.demand(fresh, || format!("I1: number {id:?} was given out twice"));
+        }
+        for (&id, old_entry) in &before {
+            self.progressed(uid, id, old_entry, after.get(&id).copied(), new);
+        }
+        self.failures(uid, old, new);
+        for task in new.done.iter().filter(|task| !old.done.contains(*task)) {
+            self.won(uid, task, &before);
+        }
+        self.resume_points(old, new);
+    }
+
+    /// One attempt that was open before the write.
+    fn progressed(
+        &mut self,
+        uid: &str,
+        id: (u32, u32),
+        old: &AttemptEntry,
+        new: Option<&AttemptEntry>,
+        book: &Book,
+    ) {
+        let Some(new) = new else {
+            let attempt = (uid.to_owned(), id.0, id.1);
+            let pod = self.pod_of.get(&attempt).and_then(|uid| self.pods.get(uid));
+            let ran = pod.is_some_and(holds);
+            return self.demand(!ran, || {
+                format!("I2: attempt {id:?} was counted while it ran")
+            });
+        };
+        self.demand(old.kill.is_none() || old.kill == new.kill, || {
+            format!("I4: the kill of {id:?} was changed")
+        });
+        if old.kill.is_some() {
+            return;
+        }
+        let task = TaskIndex(id.0);
+        let settled = book.done.contains(task)
+            || book
+                .tasks
+                .get(&id.0)
+                .is_some_and(|task| task.winner.is_some());
+        self.demand(new.kill != Some(KillKind::Settle) || settled, || {
+            format!("I4: {id:?} is to die for a winner that is not recorded")
+        });
+        let spared = attempts(book)
+            .into_iter()
+            .any(|(other, entry)| other.0 == id.0 && other != id && entry.kill.is_none());
+        let needs_survivor = matches!(new.kill, Some(KillKind::Prune | KillKind::Evict));
+        self.demand(!needs_survivor || spared, || {
+            format!("I4: {id:?} is to die and no sibling is spared")
+        });
+    }
+
+    /// What shed killed is never a failure, and a failure has a pod that failed.
+    fn failures(&mut self, uid: &str, old: &Book, new: &Book) {
+        let spent = |book: &Book| book.counts.failed + book.counts.clone_failed;
+        let (before, after) = (attempts(old), attempts(new));
+        let failed = before.iter().filter(|(id, entry)| {
+            let pod = self.pod_of.get(&(uid.to_owned(), id.0, id.1));
+            let pod = pod.and_then(|uid| self.pods.get(uid));
+            !after.contains_key(id)
+                && entry.kill.is_none()
+                && pod.is_some_and(|pod| phase(pod) == "Failed")
+        });
+        let most = i64::try_from(failed.count()).unwrap_or(i64::MAX);
+        let counted = spent(new) - spent(old);
+        self.demand(counted <= most, || {
+            format!("I1: {counted} failures counted, but only {most} attempts failed by themselves")
+        });
+    }
+
+    /// A task has a winner now: one of its attempts must have succeeded.
+    fn won(&mut self, uid: &str, task: TaskIndex, before: &BTreeMap<(u32, u32), &AttemptEntry>) {
+        let succeeded = before.keys().filter(|id| id.0 == task.0).any(|id| {
+            let pod = self.pod_of.get(&(uid.to_owned(), id.0, id.1));
+            let pod = pod.and_then(|uid| self.pods.get(uid));
+            pod.is_some_and(|pod| phase(pod) == "Succeeded")
+        });
+        self.demand(succeeded, || {
+            format!(
+                "I1: task {} has a winner, but no attempt of it succeeded",
+                task.0
+            )
+        });
+    }
+
+    fn resume_points(&mut self, old: &Book, new: &Book) {
+        for task in old.tasks.values() {
+            let later = new.tasks.get(&task.index);
+            let points = (
+                task.resume.as_ref(),
+                later.and_then(|later| later.resume.as_ref()),
+            );
+            if let (Some(before), Some(after)) = points {
+                self.demand(before.progress <= after.progress, || {
+                    format!("I5: the resume point of task {} went back", task.index)
+                });
+            }
+        }
+    }
+
+    /// A job that went away by its time to live must have been done with; one that a user
+    /// deleted is nobody's concern.
+    fn job_gone(&mut self, job: &DeadlineJob) {
+        self.jobs.remove(&job.uid().unwrap_or_default());
+    }
+
+    fn book_of(&self, job: &str) -> Option<&Book> {
+        let (job, book) = self.jobs.get(job)?;
+        job.metadata.deletion_timestamp.is_none().then_some(book)
+    }
+
+    fn pod(&mut self, pod: &Pod) {
+        let uid = pod.uid().unwrap_or_default();
+        let old = self.pods.insert(uid.clone(), pod.clone());
+        let Some(attempt) = id(pod) else { return };
+        if old.is_none() {
+            self.created(pod, &attempt, &uid);
+        }
+        let deleting = |pod: &Pod| pod.metadata.deletion_timestamp.is_some();
+        let tracked = |pod: &Pod| {
+            let finalizers = pod.finalizers();
+            finalizers.iter().any(|name| name == api::ATTEMPT_FINALIZER)
+        };
+        let Some(old) = old else { return };
+        if deleting(pod) && !deleting(&old) && !self.known.deleted_by_user.contains(&uid) {
+            self.deleted(pod, &attempt);
+        }
+        if tracked(&old) && !tracked(pod) {
+            let open = self.entry(&attempt).is_some();
+            self.demand(!open, || {
+                format!(
+                    "I1: {} was let go before its end was counted",
+                    pod.name_any()
+                )
+            });
+        }
+    }
+
+    /// The open entry of an attempt, as long as its job is there.
+    fn entry(&self, attempt: &AttemptId) -> Option<&AttemptEntry> {
+        self.book_of(&attempt.0)?.attempt(attempt.1, attempt.2)
+    }
+
+    fn created(&mut self, pod: &Pod, attempt: &AttemptId, uid: &str) {
+        let before = self.pod_of.insert(attempt.clone(), uid.to_owned());
+        self.demand(before.is_none(), || {
+            format!("I1: attempt {attempt:?} had two pods")
+        });
+        if self.book_of(&attempt.0).is_none() {
+            // Its job is going: the garbage collector takes it.
+            return;
+        }
+        let alive = self
+            .entry(attempt)
+            .is_some_and(|entry| entry.kill.is_none());
+        self.demand(alive, || {
+            format!(
+                "I2: {} was created and is not in the ledger",
+                pod.name_any()
+            )
+        });
+    }
+
+    fn deleted(&mut self, pod: &Pod, attempt: &AttemptId) {
+        if self.book_of(&attempt.0).is_none() {
+            return;
+        }
+        let killed = match self.entry(attempt) {
+            Some(entry) => entry.kill.is_some(),
+            // Its end is counted, so it must have ended.
+            None => !holds(pod),
+        };
+        self.demand(killed, || {
+            format!(
+                "I4: {} was deleted before its kill was recorded",
+                pod.name_any()
+            )
+        });
+    }
+
+    /// Capacity, with attempts that are ending but not gone.
+    fn room(&mut self) {
+        let live = self
+            .pods
+            .values()
+            .filter(|pod| holds(pod) && id(pod).is_some());
+        let (live, room) = (live.count(), self.known.room);
+        self.demand(live <= room, || {
+            format!("I2: {live} attempts at once, and room for {room}")
+        });
+        let unknown = self.pods.values().find(|pod| {
+            let Some(attempt) = id(pod).filter(|_| holds(pod)) else {
+                return false;
+            };
+            self.book_of(&attempt.0).is_some() && self.entry(&attempt).is_none()
+        });
+        if let Some(name) = unknown.map(ResourceExt::name_any) {
+            self.demand(false, || format!("I2: {name} runs and no ledger says so"));
+        }
+    }
+
+    fn end(&mut self) {
+        let left: Vec<String> = self
+            .jobs
+            .values()
+            .filter(|(_, book)| !book.finished || !attempts(book).is_empty())
+            .map(|(job, _)| job.name_any())
+            .collect();
+        self.demand(left.is_empty(), || {
+            format!("I3: jobs that have not come to an end: {left:?}")
+        });
+        if self.known.emptied {
+            let pods: Vec<String> = self.pods.values().map(ResourceExt::name_any).collect();
+            self.demand(pods.is_empty() && self.jobs.is_empty(), || {
+                format!("I8: left after the deletion of all jobs: {pods:?}")
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+const JOB: &str = "11111111-2222-3333-4444-555555555555";
+
+/// A history that is told write by write.
+#[derive(Default)]
+struct Told(Vec<Entry>);
+
+impl Told {
+    fn add(mut self, change: Change) -> Self {
+        let version = self.0.len() as u64 + 1;
+        self.0.push(Entry { version, change });
+        self
+    }
+
+    /// The job's status: counts and ledger.
+    fn job(self, attempts: Value, ledger: Value) -> Self {
+        let job = json!({
+            "apiVersion": "shed.dev/v1alpha1", "kind": "DeadlineJob",
+            "metadata": {"name": "j", "uid": JOB},
+            "spec": {"deadline": {"within": "5m"}, "completions": 1, "idempotency": "Safe",
+                "template": {"spec": {"containers": [{"name": "task"}]}}},
+            "status": {"attempts": attempts, "ledger": ledger},
+        });
+        self.add(Change::Job(serde_json::from_value(job).unwrap()))
+    }
+
+    fn pod(self, number: u32, phase: &str, more: &Value) -> Self {
+        self.add(Change::Pod(Box::new(pod(number, phase, more))))
+    }
+
+    fn pod_gone(self, number: u32) -> Self {
+        self.add(Change::PodGone(Box::new(pod(
+            number,
+            "Succeeded",
+            &json!({}),
+        ))))
+    }
+
+    fn broken(&self) -> Vec<String> {
+        let room = 2;
+        let known = Known {
+            room,
+            ..Known::default()
+        };
+        check(&self.0, &known)
+    }
+
+    fn breaks(&self, words: &str) {
+        let broken = self.broken();
+        assert!(
+            broken.iter().any(|line| line.contains(words)),
+            "not told: {words}: {broken:#?}"
+        );
+    }
+}
+
+fn pod(number: u32, phase: &str, more: &Value) -> Pod {
+    let mut metadata = json!({
+        "name": format!("j-{number}"), "uid": format!("pod-{number}"),
+        "finalizers": [api::ATTEMPT_FINALIZER],
+        "labels": {
+            api::LABEL_JOB_UID: JOB,
+            api::LABEL_INDEX: "0",
+            api::LABEL_ATTEMPT: number.to_string(),
+        },
+    });
+    for (key, value) in more.as_object().unwrap() {
+        metadata[key] = value.clone();
+    }
+    let pod = json!({"metadata": metadata, "status": {"phase": phase}});
+    serde_json::from_value(pod).unwrap()
+}
+
+fn attempt(number: u32, kill: Option<&str>) -> Value {
+    let mut attempt = json!({"number": number, "kind": "Original",
+        "launched": "2026-01-01T00:00:00.000000Z"});
+    if let Some(kill) = kill {
+        attempt["kill"] = json!(kill);
+    }
+    attempt
+}
+
+fn ledger(next: u32, attempts: &[Value]) -> Value {
+    json!({"tasks": [{"index": 0, "nextAttempt": next, "attempts": attempts}]})
+}
+
+fn done() -> Value {
+    json!({"done": "0", "ending": "Complete", "finished": true})
+}
+
+/// A job with one attempt that is running.
+fn running() -> Told {
+    Told::default()
+        .job(json!({"originals": 1}), ledger(1, &[attempt(0, None)]))
+        .pod(0, "Running", &json!({}))
+}
+
+#[test]
+fn a_life_without_fault_is_sound() {
+    let told = running()
+        .pod(0, "Succeeded", &json!({}))
+        .job(json!({"originals": 1, "won": 1}), done())
+        .pod(0, "Succeeded", &json!({"finalizers": []}));
+    assert_eq!(told.broken(), Vec::<String>::new());
+}
+
+#[test]
+fn accounting() {
+    running()
+        .job(json!({"originals": 1, "won": 1}), done())
+        .breaks("no attempt of it succeeded");
+    running()
+        .job(json!({"originals": 1}), done())
+        .breaks("not every attempt is open or in one bucket");
+    running()
+        .pod(0, "Running", &json!({"finalizers": []}))
+        .breaks("let go before its end was counted");
+    running()
+        .pod(0, "Failed", &json!({}))
+        .job(json!({"originals": 1, "superseded": 1}), ledger(1, &[]))
+        .job(
+            json!({"originals": 2, "superseded": 1}),
+            ledger(1, &[attempt(0, None)]),
+        )
+        .breaks("was given out twice");
+    running()
+        .pod_gone(0)
+        .pod(0, "Running", &json!({"uid": "another"}))
+        .breaks("had two pods");
+}
+
+#[test]
+fn what_was_killed_is_no_failure() {
+    let killed = |ends: &str| {
+        running()
+            .job(
+                json!({"originals": 1}),
+                ledger(1, &[attempt(0, Some("Suspend"))]),
+            )
+            .pod(0, "Failed", &json!({}))
+            .job(json!({"originals": 1, ends: 1}), ledger(1, &[]))
+            .broken()
+    };
+    let about_failures = |broken: Vec<String>| {
+        broken
+            .into_iter()
+            .filter(|line| line.contains("failures counted"))
+            .count()
+    };
+    assert_eq!(about_failures(killed("failed")), 1);
+    assert_eq!(about_failures(killed("superseded")), 0);
+}
+
+#[test]
+fn capacity() {
+    let two = [attempt(0, None), attempt(1, None), attempt(2, None)];
+    running()
+        .job(json!({"originals": 1, "clones": 2}), ledger(3, &two))
+        .pod(
+            1,
+            "Running",
+            &json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}),
+        )
+        .pod(2, "Pending", &json!({}))
+        .breaks("3 attempts at once, and room for 2");
+    running()
+        .pod(1, "Pending", &json!({}))
+        .breaks("is not in the ledger");
+    running()
+        .job(json!({"originals": 1, "disrupted": 1}), ledger(1, &[]))
+        .breaks("was counted while it ran");
+}
+
+#[test]
+fn kills() {
+    let deleting = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
+    running()
+        .pod(0, "Running", &deleting)
+        .breaks("deleted before its kill was recorded");
+    for (kind, words) in [
+        ("Settle", "a winner that is not recorded"),
+        ("Prune", "no sibling is spared"),
+    ] {
+        running()
+            .job(
+                json!({"originals": 1}),
+                ledger(1, &[attempt(0, Some(kind))]),
+            )
+            .breaks(words);
+    }
+}
+
+#[test]
+fn resume_points_and_ends() {
+    let at = |progress: f64| {
+        let mut ledger = ledger(1, &[attempt(0, None)]);
+        ledger["tasks"][0]["resume"] = json!({"progress": progress, "checkpoint": "c"});
+        ledger
+    };
+    let told = Told::default()
+        .job(json!({"originals": 1}), at(0.5))
+        .job(json!({"originals": 1}), at(0.4));
+    told.breaks("the resume point of task 0 went back");
+    told.breaks("jobs that have not come to an end");
+    let known = Known {
+        room: 2,
+        emptied: true,
+        ..Known::default()
+    };
+    let broken = check(&running().0, &known);
+    assert!(
+        broken.iter().any(|line| line.starts_with("at 2: I8")),
+        "{broken:?}"
+    );
+}

@@ -1,0 +1,137 @@
+//! What goes wrong, by name, and when in a run.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+/// What goes wrong in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Fault {
+    /// The operator is killed after the k-th write was committed, before it has the answer.
+    Crash,
+    /// The connection breaks after the k-th write was committed.
+    LostAnswer,
+    /// The watch of pods is held 5 to 30 s at the k-th notification.
+    StalePods,
+    /// The watch of DeadlineJobs is held 5 to 30 s at the k-th notification.
+    StaleJobs,
+    /// Both watches are held 5 to 30 s at the k-th notification of either.
+    StaleBoth,
+    /// The k-th notification is replaced by 410, so that the operator must list again.
+    Gone,
+    /// The watch of pods says nothing from the k-th notification on, without an end.
+    SilentWatch,
+    /// A client edits labels of jobs and pods 20 times a second, and every third write is
+    /// answered with 409 instead of being carried out.
+    Conflicts,
+    /// For 20 s half of all calls are answered with 429, 500 or 503.
+    Errors,
+    /// The apiserver can't be reached for minutes.
+    CutOff,
+    /// etcd is put back to a snapshot, so that resourceVersions go back.
+    EtcdRestore,
+}
+
+impl Fault {
+    /// What its points are counted in: there is one run for each.
+    #[must_use]
+    pub fn counts(self) -> Counts {
+        match self {
+            Self::Crash | Self::LostAnswer => Counts::Writes,
+            Self::StalePods => Counts::Notifications {
+                pods: true,
+                jobs: false,
+            },
+            Self::StaleJobs => Counts::Notifications {
+                pods: false,
+                jobs: true,
+            },
+            Self::StaleBoth | Self::Gone => Counts::Notifications {
+                pods: true,
+                jobs: true,
+            },
+            Self::SilentWatch | Self::Conflicts | Self::Errors | Self::CutOff => Counts::Once,
+            Self::EtcdRestore => Counts::Alone,
+        }
+    }
+
+    /// Whether it may last beyond a deadline, so that how the job ends is open.
+    #[must_use]
+    pub fn outlasts_deadlines(self) -> bool {
+        matches!(self, Self::CutOff | Self::SilentWatch | Self::EtcdRestore)
+    }
+
+    /// The name on the command line.
+    #[must_use]
+    pub fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+/// What the points of a fault are counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counts {
+    /// Writes of the operator.
+    Writes,
+    /// What its watches of these kinds say.
+    Notifications {
+        /// Of pods.
+        pods: bool,
+        /// Of DeadlineJobs.
+        jobs: bool,
+    },
+    /// One run, in the middle of the workload.
+    Once,
+    /// One run with nothing beside it in the cluster.
+    Alone,
+}
+
+/// Where in a run the fault strikes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// What goes wrong.
+    pub fault: Fault,
+    /// At which write or notification, from 1.
+    pub at: u64,
+    /// How long what is held, cut or refused is so.
+    pub lasts: Duration,
+}
+
+/// A number that follows from the seed and what it is drawn for, and from nothing else.
+#[must_use]
+pub fn draw(seed: u64, what: u64) -> u64 {
+    // splitmix64: well mixed for neighbouring inputs.
+    let mut z = seed
+        .wrapping_add(what.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        .wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// How long a watch is held: 5 to 30 s.
+#[must_use]
+pub fn hold(seed: u64, at: u64) -> Duration {
+    Duration::from_millis(5_000 + draw(seed, at) % 25_001)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_follow_from_the_seed_and_stay_in_range() {
+        let holds: Vec<_> = (0..500).map(|at| hold(7, at)).collect();
+        assert_eq!(holds, (0..500).map(|at| hold(7, at)).collect::<Vec<_>>());
+        let range = Duration::from_secs(5)..=Duration::from_secs(30);
+        assert!(holds.iter().all(|hold| range.contains(hold)));
+        assert_ne!(hold(7, 1), hold(8, 1));
+    }
+
+    #[test]
+    fn a_wrong_name_is_no_fault() {
+        assert_eq!(Fault::from_str("stale-both", false), Ok(Fault::StaleBoth));
+        assert!(Fault::from_str("crush", false).is_err());
+    }
+}

@@ -1,0 +1,186 @@
+//! Every state that a namespace went through: its pods and DeadlineJobs in the order of
+//! resourceVersions, which on one apiserver is the order in which they were written.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Result;
+use futures::{StreamExt, TryStreamExt};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{ListParams, WatchEvent, WatchParams};
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use shed::api::DeadlineJob;
+use tokio::task::JoinHandle;
+
+/// One write, by what it left.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A pod is so now.
+    Pod(Box<Pod>),
+    /// It is gone; so it was at last.
+    PodGone(Box<Pod>),
+    /// A job is so now.
+    Job(Box<DeadlineJob>),
+    /// It is gone.
+    JobGone(Box<DeadlineJob>),
+}
+
+/// One write.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Its place in the order of all writes.
+    pub version: u64,
+    /// What it left.
+    pub change: Change,
+}
+
+#[derive(Default)]
+struct Written {
+    entries: Vec<Entry>,
+    broken: Option<String>,
+}
+
+/// A history that is being recorded.
+pub struct History {
+    written: Arc<Mutex<Written>>,
+    watches: Vec<JoinHandle<()>>,
+}
+
+impl History {
+    /// Records from now on, what is there already included.
+    ///
+    /// # Errors
+    /// If the apiserver doesn't answer.
+    pub async fn record(client: Client, namespace: &str) -> Result<Self> {
+        let written: Arc<Mutex<Written>> = Arc::default();
+        let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+        let jobs: Api<DeadlineJob> = Api::namespaced(client, namespace);
+        let watches = vec![
+            follow(pods, Arc::clone(&written), |pod, gone| {
+                let pod = Box::new(pod);
+                if gone {
+                    Change::PodGone(pod)
+                } else {
+                    Change::Pod(pod)
+                }
+            })
+            .await?,
+            follow(jobs, Arc::clone(&written), |job, gone| {
+                let job = Box::new(job);
+                if gone {
+                    Change::JobGone(job)
+                } else {
+                    Change::Job(job)
+                }
+            })
+            .await?,
+        ];
+        Ok(Self { written, watches })
+    }
+
+    /// What was written so far, in its order.
+    #[must_use]
+    pub fn so_far(&self) -> Vec<Entry> {
+        let mut entries = self.lock().entries.clone();
+        entries.sort_by_key(|entry| entry.version);
+        entries
+    }
+
+    /// How many writes there were so far.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.lock().entries.len()
+    }
+
+    /// Why the record has a gap, if it has one.
+    #[must_use]
+    pub fn broken(&self) -> Option<String> {
+        self.lock().broken.clone()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for History {
+    fn drop(&mut self) {
+        for watch in &self.watches {
+            watch.abort();
+        }
+    }
+}
+
+async fn follow<K>(
+    api: Api<K>,
+    written: Arc<Mutex<Written>>,
+    change: fn(K, bool) -> Change,
+) -> Result<JoinHandle<()>>
+where
+    K: Resource + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
+{
+    let list = api.list(&ListParams::default()).await?;
+    let mut version = list.metadata.resource_version.unwrap_or_default();
+    for object in list.items {
+        put(&written, version_of(&object), change(object, false));
+    }
+    Ok(tokio::spawn(async move {
+        // A watch may end at any time; the next one goes on where it ended.
+        while lock(&written).broken.is_none() {
+            if let Err(error) = watch(&api, &mut version, &written, change).await {
+                tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+                note_gap(&written, &error);
+            }
+        }
+    }))
+}
+
+/// Only an error that loses writes is one; all others are waited through.
+fn note_gap(written: &Mutex<Written>, error: &kube::Error) {
+    if let kube::Error::Api(status) = error
+        && status.code == 410
+    {
+        lock(written).broken = Some(format!("the watch lost writes: {status}"));
+    }
+}
+
+async fn watch<K>(
+    api: &Api<K>,
+    version: &mut String,
+    written: &Mutex<Written>,
+    change: fn(K, bool) -> Change,
+) -> Result<(), kube::Error>
+where
+    K: Resource + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
+{
+    // It ends with a mark of how far it was: one from minutes ago would be too old.
+    let parameters = WatchParams::default().timeout(30);
+    let mut events = api.watch(&parameters, version).await?.boxed();
+    while let Some(event) = events.try_next().await? {
+        let (object, gone) = match event {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => (object, false),
+            WatchEvent::Deleted(object) => (object, true),
+            WatchEvent::Bookmark(mark) => {
+                *version = mark.metadata.resource_version;
+                continue;
+            }
+            WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
+        };
+        *version = object.resource_version().unwrap_or_default();
+        put(written, version_of(&object), change(object, gone));
+    }
+    Ok(())
+}
+
+fn version_of(object: &impl ResourceExt) -> u64 {
+    let version = object.resource_version().unwrap_or_default();
+    version.parse().unwrap_or(u64::MAX)
+}
+
+fn put(written: &Mutex<Written>, version: u64, change: Change) {
+    lock(written).entries.push(Entry { version, change });
+}
+
+fn lock(written: &Mutex<Written>) -> std::sync::MutexGuard<'_, Written> {
+    written.lock().unwrap_or_else(PoisonError::into_inner)
+}

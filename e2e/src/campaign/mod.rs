@@ -1,0 +1,16 @@
+//! The campaign: reference workloads on a real control plane, each run once for every point at
+//! which a fault can strike, with what must hold checked in every state of the history.
+
+mod check;
+mod fault;
+mod history;
+mod operator;
+mod plan;
+mod proxy;
+mod report;
+mod run;
+mod snapshot;
+mod tasks;
+mod workload;
+
+pub use self::plan::{Options, campaign};

@@ -1,0 +1,191 @@
+//! Which runs there are, and going through them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use clap::{Parser, ValueEnum};
+use futures::{StreamExt, stream};
+
+use super::fault::{Counts, Fault, Point, draw, hold};
+use super::operator::Launcher;
+use super::report::{Report, Row};
+use super::run::{Outcome, Stage, run};
+use super::tasks::Tasks;
+use super::workload::Workload;
+use crate::cluster::{Cluster, Nodes};
+
+/// How often a run is repeated whose fault did not strike, since that run had fewer writes.
+const TRIES: u32 = 8;
+
+/// Runs reference workloads with a fault at every write or notification, and checks every state.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "campaign")]
+pub struct Options {
+    /// Faults to go through; all if none is named.
+    #[arg(long, value_delimiter = ',')]
+    pub fault: Vec<Fault>,
+    /// Workloads to go through; all if none is named.
+    #[arg(long, value_delimiter = ',')]
+    pub workload: Vec<Workload>,
+    /// Only this write or notification, counted from 1.
+    #[arg(long)]
+    pub at: Option<u64>,
+    /// Only so many runs, drawn by the seed.
+    #[arg(long)]
+    pub sample: Option<usize>,
+    /// What the sample and the lengths of holds are drawn by.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// How many runs are under way at once.
+    #[arg(long, default_value_t = 6)]
+    pub parallel: usize,
+    /// For how many seconds the apiserver is cut off.
+    #[arg(long, default_value_t = 300)]
+    pub cut_off_seconds: u64,
+    /// Where what is left of failed runs goes.
+    #[arg(long, default_value = "target/campaign")]
+    pub folder: PathBuf,
+    /// Only say whether the options are right.
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// One run to go through.
+#[derive(Clone, Copy, Debug)]
+struct Planned {
+    workload: Workload,
+    point: Point,
+}
+
+/// Goes through the campaign; true if nothing was broken.
+///
+/// # Errors
+/// If there is no cluster to run on, or it stops answering.
+pub async fn campaign(options: &Options) -> Result<bool> {
+    ensure!(options.parallel > 0, "--parallel must be at least 1");
+    if options.check {
+        return Ok(true);
+    }
+    let cluster = Cluster::bring_up().await?;
+    ensure!(
+        cluster.nodes() == Nodes::Kwok && cluster.existing().is_none(),
+        "the campaign needs the local cluster with fake nodes: run e2e/campaign.sh, which brings one up"
+    );
+    let stage = Stage {
+        launcher: Launcher::new(&cluster).await?,
+        tasks: Arc::new(Tasks::serve().await?),
+        folder: std::path::absolute(&options.folder)?,
+        cluster,
+    };
+    std::fs::create_dir_all(&stage.folder)?;
+    let mut report = Report::default();
+    let planned = plan(options, &stage, &mut report).await?;
+    let (alone, together): (Vec<Planned>, Vec<Planned>) = planned
+        .into_iter()
+        .partition(|planned| planned.point.fault.counts() == Counts::Alone);
+    let total = alone.len() + together.len();
+    let mut done = 0;
+    let mut runs = stream::iter(together.into_iter().map(|planned| go(&stage, planned)))
+        .buffer_unordered(options.parallel);
+    while let Some(row) = runs.next().await {
+        done += 1;
+        report.take(done, total, row?);
+    }
+    drop(runs);
+    for planned in alone {
+        done += 1;
+        report.take(done, total, go(&stage, planned).await?);
+    }
+    print!("{}", report.table());
+    Ok(report.is_clean())
+}
+
+fn all_or<T: ValueEnum + Clone>(named: &[T]) -> Vec<T> {
+    if named.is_empty() {
+        T::value_variants().to_vec()
+    } else {
+        named.to_vec()
+    }
+}
+
+/// A run without a fault tells how many writes and notifications a workload has.
+async fn plan(options: &Options, stage: &Stage, report: &mut Report) -> Result<Vec<Planned>> {
+    let mut planned = Vec::new();
+    for workload in all_or(&options.workload) {
+        let name = format!("{}-learn-{}", workload.name(), std::process::id());
+        let learnt = run(stage, workload, None, &name).await?;
+        report.learnt(workload, &learnt);
+        for fault in all_or(&options.fault) {
+            for at in points(fault, &learnt).filter(|at| options.at.is_none_or(|only| only == *at))
+            {
+                let lasts = match fault {
+                    Fault::CutOff => Duration::from_secs(options.cut_off_seconds),
+                    _ => hold(options.seed, at),
+                };
+                let point = Point { fault, at, lasts };
+                planned.push(Planned { workload, point });
+            }
+        }
+    }
+    if let Some(size) = options.sample {
+        let mut drawn: Vec<(u64, Planned)> = planned
+            .into_iter()
+            .zip(0..)
+            .map(|(planned, index)| (draw(options.seed, index), planned))
+            .collect();
+        drawn.sort_by_key(|(drawn, _)| *drawn);
+        planned = drawn
+            .into_iter()
+            .take(size)
+            .map(|(_, planned)| planned)
+            .collect();
+    }
+    ensure!(
+        !planned.is_empty(),
+        "nothing to run: --at {:?} is beyond what the workloads have",
+        options.at
+    );
+    Ok(planned)
+}
+
+fn points(fault: Fault, learnt: &Outcome) -> std::ops::RangeInclusive<u64> {
+    let seen = &learnt.seen;
+    match fault.counts() {
+        Counts::Writes => 1..=seen.writes,
+        Counts::Notifications { pods, jobs } => {
+            1..=u64::from(pods) * seen.pods + u64::from(jobs) * seen.jobs
+        }
+        // In the middle, where attempts run.
+        Counts::Once | Counts::Alone => {
+            let middle = (seen.writes / 2).max(1);
+            middle..=middle
+        }
+    }
+}
+
+async fn go(stage: &Stage, planned: Planned) -> Result<Row> {
+    let Planned { workload, point } = planned;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let name = format!(
+            "{}-{}-{}-{}-{tries}",
+            workload.name(),
+            point.fault.name(),
+            point.at,
+            std::process::id()
+        );
+        let outcome = run(stage, workload, Some(point), &name).await;
+        let outcome = outcome.with_context(|| format!("run {name}"))?;
+        if outcome.seen.struck || !outcome.broken.is_empty() || tries == TRIES {
+            return Ok(Row {
+                workload,
+                point,
+                name,
+                outcome,
+            });
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! One call of the operator: what it is about, and what must guard it.
+
+use http::{HeaderMap, Method, Request, header};
+use http_body_util::BodyExt;
+use hyper::body::{Bytes, Incoming};
+use serde_json::{Value, json};
+use shed::api;
+
+use super::{Broken, Script};
+use crate::campaign::tasks::TaskId;
+
+/// What a watch is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watched {
+    /// Pods.
+    Pods,
+    /// DeadlineJobs.
+    Jobs,
+}
+
+/// One call.
+pub struct Call {
+    method: Method,
+    path: String,
+    query: Option<String>,
+    headers: HeaderMap,
+    raw: Bytes,
+    body: Value,
+}
+
+/// The apiserver's way to say no.
+pub fn status(code: u16, reason: &str, message: &str) -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": message, "reason": reason, "code": code})
+}
+
+/// What is asked of all namespaces is asked of one.
+fn scoped(path: &str, namespace: &str) -> String {
+    for (group, plural) in [
+        ("/api/v1", "pods"),
+        ("/apis/shed.dev/v1alpha1", "deadlinejobs"),
+    ] {
+        if path == format!("{group}/{plural}") {
+            return format!("{group}/namespaces/{namespace}/{plural}");
+        }
+    }
+    path.to_owned()
+}
+
+impl Call {
+    /// Takes a call in.
+    pub async fn read(request: Request<Incoming>, namespace: &str) -> Result<Self, Broken> {
+        let (head, body) = request.into_parts();
+        let raw = body.collect().await.map_err(|_| Broken)?.to_bytes();
+        Ok(Self {
+            method: head.method,
+            path: scoped(head.uri.path(), namespace),
+            query: head.uri.query().map(str::to_owned),
+            headers: head.headers,
+            body: serde_json::from_slice(&raw).unwrap_or_default(),
+            raw,
+        })
+    }
+
+    /// Whether it changes anything. Leases are the election's business.
+    pub fn is_write(&self) -> bool {
+        self.method != Method::GET && !self.path.contains("/leases")
+    }
+
+    /// What it watches, if that is what it does.
+    pub fn watched(&self) -> Option<Watched> {
+        let query = self.query.as_deref().unwrap_or_default();
+        if !query.split('&').any(|part| part.starts_with("watch=")) {
+            return None;
+        }
+        if self.path.ends_with("/pods") {
+            Some(Watched::Pods)
+        } else if self.path.ends_with("/deadlinejobs") {
+            Some(Watched::Jobs)
+        } else {
+            None
+        }
+    }
+
+    /// For the log.
+    pub fn words(&self) -> String {
+        let text = |pointer: &str| self.body.pointer(pointer).and_then(Value::as_str);
+        let path = self.path.rsplit("/namespaces/").next().unwrap_or_default();
+        let object = path.split_once('/').map_or(path, |(_, object)| object);
+        let named = text("/metadata/name").filter(|_| self.method == Method::POST);
+        let reason = text("/reason");
+        let more = named.or(reason).unwrap_or_default();
+        format!("{} {object} {more}", self.method)
+            .trim_end()
+            .to_owned()
+    }
+
+    /// What it lacks of what must guard it: a uid where it deletes or lets go, a
+    /// resourceVersion where it records.
+    pub fn lacks(&self) -> Option<String> {
+        let has = |pointer: &str| self.body.pointer(pointer).is_some_and(Value::is_string);
+        let is_pod = self.path.contains("/pods/");
+        let guard = match self.method {
+            Method::DELETE => "/preconditions/uid",
+            Method::PATCH if is_pod => "/metadata/uid",
+            Method::PUT if self.path.ends_with("/status") => "/metadata/resourceVersion",
+            _ => return None,
+        };
+        (!has(guard)).then(|| format!("{} without {guard}", self.words()))
+    }
+
+    /// If it creates an attempt: says how that fares, and where it serves its progress.
+    pub fn let_fare(&mut self, script: &Script, unguarded: &mut Vec<String>) {
+        if self.method != Method::POST || !self.path.ends_with("/pods") {
+            return;
+        }
+        let Some(attempt) = Attempt::of(&self.body) else {
+            return;
+        };
+        let fare = script
+            .workload
+            .fare(&attempt.job, attempt.task, attempt.number);
+        let task: TaskId = (attempt.job_uid, attempt.task);
+        let reported = script.tasks.reported(&task);
+        if attempt.resumes_at > reported {
+            unguarded.push(format!(
+                "I5: {} resumes at {}, but only {reported} was ever reported",
+                self.words(),
+                attempt.resumes_at
+            ));
+        }
+        let rest = fare
+            .whole
+            .mul_f64((1.0 - attempt.resumes_at).clamp(0.0, 1.0));
+        let address = script.tasks.begin(task, attempt.resumes_at, fare.whole);
+        let annotations = &mut self.body["metadata"]["annotations"];
+        annotations["shed.dev/kwok-run-ms"] = json!(rest.as_millis().to_string());
+        annotations["shed.dev/kwok-exit-code"] = json!(fare.exit.to_string());
+        annotations["shed.dev/kwok-pod-ip"] = json!(address.to_string());
+        self.raw = Bytes::from(self.body.to_string());
+    }
+
+    /// The same call, to the apiserver.
+    pub fn into_request(self) -> Result<Request<kube::client::Body>, Broken> {
+        let target = match &self.query {
+            Some(query) => format!("{}?{query}", self.path),
+            None => self.path,
+        };
+        let mut request = Request::builder().method(self.method).uri(target);
+        for name in [header::CONTENT_TYPE, header::ACCEPT, header::USER_AGENT] {
+            if let Some(value) = self.headers.get(&name) {
+                request = request.header(name, value);
+            }
+        }
+        let body = kube::client::Body::from(self.raw);
+        request.body(body).map_err(|_| Broken)
+    }
+}
+
+/// What the body of a creation says of the attempt.
+struct Attempt {
+    job: String,
+    job_uid: String,
+    task: u32,
+    number: u32,
+    resumes_at: f64,
+}
+
+impl Attempt {
+    fn of(body: &Value) -> Option<Self> {
+        let label = |name: &str| body["metadata"]["labels"][name].as_str();
+        Some(Self {
+            job: label(api::LABEL_JOB_NAME)?.to_owned(),
+            job_uid: label(api::LABEL_JOB_UID)?.to_owned(),
+            task: label(api::LABEL_INDEX)?.parse().ok()?,
+            number: label(api::LABEL_ATTEMPT)?.parse().ok()?,
+            resumes_at: resume_point(body).unwrap_or(0.0),
+        })
+    }
+}
+
+fn resume_point(body: &Value) -> Option<f64> {
+    let containers = body["spec"]["initContainers"].as_array()?;
+    let mut variables = containers
+        .iter()
+        .filter_map(|container| container["env"].as_array())
+        .flatten();
+    let variable = variables.find(|variable| variable["name"] == "SHED_RESUME")?;
+    let point: Value = serde_json::from_str(variable["value"].as_str()?).ok()?;
+    point["progress"].as_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(method: Method, path: &str, body: Value) -> Call {
+        Call {
+            method,
+            path: scoped(path, "team"),
+            query: None,
+            headers: HeaderMap::new(),
+            raw: Bytes::new(),
+            body,
+        }
+    }
+
+    #[test]
+    fn the_operator_sees_one_namespace() {
+        assert_eq!(
+            scoped("/api/v1/pods", "team"),
+            "/api/v1/namespaces/team/pods"
+        );
+        let jobs = scoped("/apis/shed.dev/v1alpha1/deadlinejobs", "team");
+        assert_eq!(jobs, "/apis/shed.dev/v1alpha1/namespaces/team/deadlinejobs");
+        assert_eq!(scoped("/api/v1/nodes", "team"), "/api/v1/nodes");
+    }
+
+    #[test]
+    fn a_write_without_its_guard_is_told() {
+        let pod = "/api/v1/namespaces/team/pods/a";
+        let guarded = json!({"preconditions": {"uid": "u"}});
+        assert_eq!(call(Method::DELETE, pod, guarded).lacks(), None);
+        let lacks = call(Method::DELETE, pod, json!({})).lacks();
+        let expected = "DELETE pods/a without /preconditions/uid";
+        assert_eq!(lacks.as_deref(), Some(expected));
+        let status = "/apis/shed.dev/v1alpha1/namespaces/team/deadlinejobs/j/status";
+        assert!(
+            call(Method::PUT, status, json!({"metadata": {}}))
+                .lacks()
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn the_resume_point_of_a_clone_is_read() {
+        let value = r#"{"progress":0.25,"checkpoint":"at 0.25"}"#;
+        let env = json!([{"name": "SHED_RESUME", "value": value}]);
+        let body = json!({"spec": {"initContainers": [{"name": "x"}, {"env": env}]}});
+        assert_eq!(resume_point(&body), Some(0.25));
+    }
+}

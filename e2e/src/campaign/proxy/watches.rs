@@ -1,0 +1,137 @@
+//! What a watch says, held back, cut short or silenced when it is time.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures::stream::BoxStream;
+use futures::{StreamExt, stream};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::{Bytes, Frame};
+use kube::client::Body;
+use serde_json::json;
+
+use super::call::{Watched, status};
+use super::{Broken, Shared, lock};
+use crate::campaign::fault::{Counts, Fault};
+
+/// What becomes of one notification.
+enum Fate {
+    Shown,
+    Gone,
+    Silent,
+}
+
+/// A watch's answer, taken apart into its lines.
+struct Lines {
+    shared: Arc<Shared>,
+    kind: Watched,
+    data: BoxStream<'static, Option<Bytes>>,
+    buffer: Vec<u8>,
+    ended: bool,
+}
+
+/// The answer to a watch, as the operator gets it.
+pub fn through(shared: Arc<Shared>, kind: Watched, body: Body) -> UnsyncBoxBody<Bytes, Broken> {
+    let data = body.into_data_stream().map(Result::ok).boxed();
+    let lines = Lines {
+        shared,
+        kind,
+        data,
+        buffer: Vec::new(),
+        ended: false,
+    };
+    let frames = stream::unfold(lines, |mut lines| async {
+        let line = lines.shown().await?;
+        Some((Ok(Frame::data(line)), lines))
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+impl Lines {
+    /// The next line that the operator gets, when it gets it.
+    async fn shown(&mut self) -> Option<Bytes> {
+        if self.ended {
+            return None;
+        }
+        let line = self.next().await?;
+        // The watch's own marks tell nothing of an object.
+        let fate = if line.starts_with(br#"{"type":"BOOKMARK""#) {
+            Fate::Shown
+        } else {
+            self.shared.notified(self.kind)
+        };
+        while let Some(until) = self.shared.held(self.kind) {
+            tokio::time::sleep_until(until.into()).await;
+        }
+        match fate {
+            Fate::Shown => Some(line),
+            Fate::Gone => {
+                self.ended = true;
+                let expired = status(410, "Expired", "too old resource version");
+                let event = json!({"type": "ERROR", "object": expired});
+                Some(Bytes::from(format!("{event}\n")))
+            }
+            Fate::Silent => std::future::pending().await,
+        }
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(end) = self.buffer.iter().position(|&byte| byte == b'\n') {
+                let rest = self.buffer.split_off(end + 1);
+                return Some(Bytes::from(std::mem::replace(&mut self.buffer, rest)));
+            }
+            self.buffer.extend_from_slice(&self.data.next().await??);
+        }
+    }
+}
+
+impl Shared {
+    /// Counts a notification, and strikes if it is the one.
+    fn notified(&self, kind: Watched) -> Fate {
+        let mut seen = lock(&self.seen);
+        match kind {
+            Watched::Pods => seen.pods += 1,
+            Watched::Jobs => seen.jobs += 1,
+        }
+        let Some(point) = self.script.point.filter(|_| !seen.struck) else {
+            return Fate::Shown;
+        };
+        let counted = match point.fault.counts() {
+            Counts::Notifications { pods, jobs } => {
+                u64::from(pods) * seen.pods + u64::from(jobs) * seen.jobs
+            }
+            _ => seen.pods,
+        };
+        if counted != point.at {
+            return Fate::Shown;
+        }
+        let fate = match point.fault {
+            Fault::StalePods | Fault::StaleJobs | Fault::StaleBoth => {
+                seen.held_until = Some(Instant::now() + point.lasts);
+                Fate::Shown
+            }
+            Fault::Gone => Fate::Gone,
+            Fault::SilentWatch if kind == Watched::Pods => Fate::Silent,
+            _ => return Fate::Shown,
+        };
+        drop(seen);
+        self.strike(point.fault);
+        fate
+    }
+
+    /// Until when a watch of this kind says nothing.
+    fn held(&self, kind: Watched) -> Option<Instant> {
+        let point = self.script.point?;
+        let Counts::Notifications { pods, jobs } = point.fault.counts() else {
+            return None;
+        };
+        let concerned = match kind {
+            Watched::Pods => pods,
+            Watched::Jobs => jobs,
+        };
+        let until = lock(&self.seen).held_until.filter(|_| concerned)?;
+        (Instant::now() < until).then_some(until)
+    }
+}

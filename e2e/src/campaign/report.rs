@@ -1,0 +1,128 @@
+//! What came of the runs: a line each as they end, and a table.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::fault::{Fault, Point};
+use super::run::Outcome;
+use super::workload::Workload;
+
+/// One run and what came of it.
+pub struct Row {
+    /// Its workload.
+    pub workload: Workload,
+    /// Its fault.
+    pub point: Point,
+    /// Its name, which is its folder's.
+    pub name: String,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+#[derive(Default)]
+struct Sum {
+    runs: usize,
+    struck: usize,
+    states: usize,
+    broken: usize,
+    slowest: f64,
+}
+
+/// All of them.
+#[derive(Default)]
+pub struct Report {
+    sums: BTreeMap<(Fault, Workload), Sum>,
+    broken: usize,
+    missed: usize,
+}
+
+impl Report {
+    /// The run without a fault of a workload.
+    pub fn learnt(&mut self, workload: Workload, outcome: &Outcome) {
+        let seen = &outcome.seen;
+        println!(
+            "{}: {} writes, {} notifications of pods, {} of jobs, {:.1} s",
+            workload.name(),
+            seen.writes,
+            seen.pods,
+            seen.jobs,
+            outcome.took.as_secs_f64()
+        );
+        self.tell(&outcome.broken);
+    }
+
+    /// A run has ended.
+    pub fn take(&mut self, done: usize, total: usize, row: Row) {
+        let Row {
+            workload,
+            point,
+            name,
+            outcome,
+        } = row;
+        let verdict = match (outcome.broken.is_empty(), outcome.seen.struck) {
+            (true, true) => "ok",
+            (true, false) => "never struck",
+            (false, _) => "BROKEN",
+        };
+        println!(
+            "[{done:4}/{total}] {:12} {:9} at {:3}: {verdict}, {} states, {:.1} s",
+            point.fault.name(),
+            workload.name(),
+            point.at,
+            outcome.states,
+            outcome.took.as_secs_f64()
+        );
+        if !outcome.broken.is_empty() {
+            println!("        kept in {name}");
+        }
+        self.tell(&outcome.broken);
+        let sum = self.sums.entry((point.fault, workload)).or_default();
+        sum.runs += 1;
+        sum.states += outcome.states;
+        sum.slowest = sum.slowest.max(outcome.took.as_secs_f64());
+        if outcome.seen.struck {
+            sum.struck += 1;
+        } else {
+            self.missed += 1;
+        }
+        if !outcome.broken.is_empty() {
+            sum.broken += 1;
+        }
+    }
+
+    fn tell(&mut self, broken: &[String]) {
+        self.broken += usize::from(!broken.is_empty());
+        for line in broken.iter().take(10) {
+            println!("        {line}");
+        }
+    }
+
+    /// Whether every fault struck and nothing was broken.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.broken + self.missed == 0
+    }
+
+    /// A row per fault and workload, as Markdown.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let mut table = String::from(
+            "\n| fault | workload | struck | states checked | runs with a violation | slowest run |\n|---|---|---|---|---|---|\n",
+        );
+        for ((fault, workload), sum) in &self.sums {
+            // Writing to a string does not fail.
+            let _ = writeln!(
+                table,
+                "| {} | {} | {} of {} | {} | {} | {:.0} s |",
+                fault.name(),
+                workload.name(),
+                sum.struck,
+                sum.runs,
+                sum.states,
+                sum.broken,
+                sum.slowest
+            );
+        }
+        table
+    }
+}

@@ -1,0 +1,82 @@
+//! etcd's data, kept at one moment and put back at a later one.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::command::{repository, run_quietly};
+use crate::wait::{self, Seen};
+
+/// What is started anew after a restore, as Kubernetes asks for; the operator is not among them.
+const CONTROL_PLANE: [&str; 5] = [
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kwok",
+];
+
+/// What was kept of the local cluster.
+pub struct Snapshot {
+    cluster: PathBuf,
+}
+
+impl Snapshot {
+    /// Keeps what etcd holds now. It is away for a few seconds.
+    ///
+    /// # Errors
+    /// If the cluster is not the one of SHED_CLUSTER_STATE, or does not come back.
+    pub async fn take() -> Result<Self> {
+        let state = std::env::var_os("SHED_CLUSTER_STATE")
+            .context("SHED_CLUSTER_STATE is not set: run e2e/campaign.sh, which sets it")?;
+        let snapshot = Self {
+            cluster: PathBuf::from(state),
+        };
+        snapshot.kill("etcd").await?;
+        let (data, kept) = snapshot.folders();
+        run_quietly("cp", &["-a".as_ref(), data.as_path(), &kept]).await?;
+        up().await?;
+        Ok(snapshot)
+    }
+
+    /// Puts back what was kept and starts the control plane anew.
+    ///
+    /// # Errors
+    /// If it does not come back.
+    pub async fn put_back(self) -> Result<()> {
+        for component in CONTROL_PLANE.iter().rev() {
+            self.kill(component).await?;
+        }
+        let (data, kept) = self.folders();
+        std::fs::remove_dir_all(&data)?;
+        std::fs::rename(kept, data)?;
+        up().await
+    }
+
+    fn folders(&self) -> (PathBuf, PathBuf) {
+        (self.cluster.join("etcd"), self.cluster.join("etcd.kept"))
+    }
+
+    /// Kills a component that the cluster tool started, and waits until it is gone.
+    async fn kill(&self, component: &str) -> Result<()> {
+        let record = std::fs::read_to_string(self.cluster.join("pids").join(component))?;
+        let pid = record.split_whitespace().next();
+        let pid = pid.with_context(|| format!("no process is recorded of {component}"))?;
+        run_quietly("kill", &["-9", pid]).await?;
+        let status = Path::new("/proc").join(pid).join("status");
+        let what = format!("{component} to be gone");
+        wait::until(&what, Duration::from_secs(20), async || {
+            let state = std::fs::read_to_string(&status).unwrap_or_default();
+            let is_gone = state.is_empty() || state.contains("State:\tZ");
+            Ok(Seen::from_option(is_gone.then_some(()), || state))
+        })
+        .await
+    }
+}
+
+/// Starts what is missing of the cluster.
+async fn up() -> Result<()> {
+    let tool = repository().join("e2e/cluster/cluster");
+    run_quietly(tool, &["up"]).await.map(drop)
+}

@@ -1,0 +1,132 @@
+//! What the programs in fake pods would say of their progress. Each attempt has an address of
+//! its own on this machine's loopback, where it is asked as a real one is asked at its pod's.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// A task of a job: its uid and the index.
+pub type TaskId = (String, u32);
+
+/// Steps of progress: what a task reports is a multiple of this, as with real work.
+const STEPS: f64 = 200.0;
+
+struct Running {
+    task: TaskId,
+    resumed_at: f64,
+    whole: Duration,
+    since: Instant,
+}
+
+#[derive(Default)]
+struct Table {
+    by_address: BTreeMap<IpAddr, Running>,
+    /// The most that was reported of each task.
+    reported: BTreeMap<TaskId, f64>,
+    addresses: u32,
+}
+
+/// All attempts that report progress.
+pub struct Tasks {
+    table: Arc<Mutex<Table>>,
+    /// Where each of them is asked.
+    pub port: u16,
+    server: JoinHandle<()>,
+}
+
+impl Tasks {
+    /// Begins to answer.
+    ///
+    /// # Errors
+    /// If no port is free.
+    pub async fn serve() -> Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
+        let port = listener.local_addr()?.port();
+        let table: Arc<Mutex<Table>> = Arc::default();
+        let asked = Arc::clone(&table);
+        let server = tokio::spawn(async move {
+            loop {
+                if let Ok((stream, _)) = listener.accept().await {
+                    tokio::spawn(answer(stream, Arc::clone(&asked)));
+                }
+            }
+        });
+        Ok(Self {
+            table,
+            port,
+            server,
+        })
+    }
+
+    /// An attempt begins; returns its address.
+    #[must_use]
+    pub fn begin(&self, task: TaskId, resumed_at: f64, whole: Duration) -> Ipv4Addr {
+        let mut table = lock(&self.table);
+        table.addresses += 1;
+        let [_, high, middle, low] = table.addresses.to_be_bytes();
+        let address = Ipv4Addr::new(127, 64 | high, middle, low);
+        let running = Running {
+            task,
+            resumed_at,
+            whole,
+            since: Instant::now(),
+        };
+        table.by_address.insert(address.into(), running);
+        address
+    }
+
+    /// The most that any attempt of the task has reported so far.
+    #[must_use]
+    pub fn reported(&self, task: &TaskId) -> f64 {
+        lock(&self.table).reported.get(task).copied().unwrap_or(0.0)
+    }
+}
+
+impl Drop for Tasks {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Table {
+    fn report(&mut self, address: IpAddr) -> Option<String> {
+        let running = self.by_address.get(&address)?;
+        let done = running.resumed_at + running.since.elapsed().div_duration_f64(running.whole);
+        let progress = (done.min(0.99) * STEPS).floor() / STEPS;
+        let most = self.reported.entry(running.task.clone()).or_default();
+        *most = most.max(progress);
+        Some(format!(
+            r#"{{"progress":{progress},"checkpoint":"at {progress}"}}"#
+        ))
+    }
+}
+
+async fn answer(mut stream: TcpStream, table: Arc<Mutex<Table>>) {
+    // The question fits one packet, and nothing in it matters: the address says who is asked.
+    let mut question = [0; 2048];
+    let (Ok(_), Ok(address)) = (stream.read(&mut question).await, stream.local_addr()) else {
+        return;
+    };
+    let report = lock(&table).report(address.ip());
+    let answer = match report {
+        Some(body) => format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        ),
+        None => {
+            "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_owned()
+        }
+    };
+    // Whoever asked may be dead by now.
+    let _ = stream.write_all(answer.as_bytes()).await;
+}
