@@ -4,7 +4,7 @@
 mod departing;
 pub mod observe;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +42,7 @@ pub async fn run(
     context.stores.ready().await;
     let mut memory = Memory::default();
     let mut refused = RefusedJobs::default();
+    let mut series = HashSet::new();
     loop {
         // observe (no client required)
         let view = observe::view(&context);
@@ -65,6 +66,7 @@ pub async fn run(
         // publish (no client required)
         let wake = next_pass(&plan.report);
         publish(&context, &view, plan, &touched);
+        series = keep_series(&context.metrics, &view, series);
         recording::record_pass(&context, view, decision);
         context.board.drained(SLICE_PATIENCE).await;
         tokio::time::sleep(PASS_PERIOD_MIN).await;
@@ -159,6 +161,27 @@ fn publish(
     }
 }
 
+/// Drops the series of jobs that the last pass had and this one has not. A job that went while
+/// a pass was under way was exported once more after everybody else had forgotten it.
+fn keep_series(
+    metrics: &Metrics,
+    view: &observe::ClusterView,
+    before: HashSet<JobLabels>,
+) -> HashSet<JobLabels> {
+    let now: HashSet<JobLabels> = view.references.values().map(labels).collect();
+    for labels in before.iter().filter(|labels| !now.contains(labels)) {
+        metrics.forget_job(labels);
+    }
+    now
+}
+
+fn labels(job: &ObjectRef<DeadlineJob>) -> JobLabels {
+    JobLabels {
+        namespace: job.namespace.clone().unwrap_or_default(),
+        job: job.name.clone(),
+    }
+}
+
 fn export(context: &Context, view: &observe::ClusterView, report: &PlanReport) {
     let metrics = &context.metrics;
     let capacity = &report.capacity;
@@ -178,10 +201,7 @@ fn export(context: &Context, view: &observe::ClusterView, report: &PlanReport) {
         let Some(reference) = view.references.get(&job.key.0) else {
             continue;
         };
-        let labels = JobLabels {
-            namespace: reference.namespace.clone().unwrap_or_default(),
-            job: reference.name.clone(),
-        };
+        let labels = labels(reference);
         if let Some(pocd) = job.pocd_after {
             metrics.job_pocd.get_or_create(&labels).set(pocd);
         }
