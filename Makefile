@@ -4,6 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 REPEAT ?= 1
+SEED ?= 1
 
 .PHONY: help
 help: ## List the targets
@@ -19,6 +20,16 @@ test: ## Everything that CI checks: lint, unit and property tests, vectors, char
 	e2e/step.sh "unit and property tests, golden vectors" $(MAKE) --no-print-directory unit
 	e2e/step.sh "chart" e2e/chart-test.sh
 	e2e/step.sh "end to end" e2e/run.sh
+	e2e/step.sh "faults, a sample" $(MAKE) --no-print-directory campaign-sample
+
+.PHONY: campaign campaign-crash campaign-sample
+campaign: ## Every fault at every point of the reference workloads: hours; FAULTS=… names some
+	e2e/campaign.sh $(if $(FAULTS),--fault $(FAULTS))
+campaign-crash: ## The operator killed after every write, once each
+	e2e/campaign.sh --fault crash
+campaign-sample: ## A sample of the campaign drawn by SEED, without what takes minutes
+	e2e/campaign.sh --fault crash,lost-answer,stale-pods,stale-jobs,stale-both,gone,conflicts,errors \
+	  --sample 16 --seed $(SEED)
 
 .PHONY: unit
 unit: ## Unit tests, property tests, golden vectors: no cluster

@@ -253,11 +253,12 @@ impl Shared {
         }
         match point.fault {
             Fault::Crash => {
+                // First, so that the run knows why the operator is gone.
+                self.strike(point.fault);
                 if let Some(operator) = lock(&self.operator).as_mut() {
                     // An error means that it has ended by itself, which the run notices.
                     let _ = operator.start_kill();
                 }
-                self.strike(point.fault);
                 // It never has the answer.
                 future::pending().await
             }
