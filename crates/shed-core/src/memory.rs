@@ -50,6 +50,10 @@ pub struct JobMemory {
     /// early, and that run keeps the clones which it still wants.
     #[serde(default)]
     pub last_optimized: Option<Instant>,
+    /// That run changed nothing: the next one waits for no launch to show itself. What is lost
+    /// costs one wait of t_avg.
+    #[serde(default)]
+    pub was_idle: bool,
 }
 
 /// What a policy that acts once per job, or in rounds, remembers of one job.

@@ -450,7 +450,7 @@ proptest! {
         let policy = Policy::default();
         let mut writer = Writer::new(&folder.0, 48 << 10, &policy, at(0.0));
         let mut memory = Memory::default();
-        memory.set(JobKey::from("gone"), JobMemory { last_optimized: Some(at(1.0)) });
+        memory.set(JobKey::from("gone"), JobMemory { last_optimized: Some(at(1.0)), was_idle: false });
         let slowness = NodeSlowness { ln_ratio, weight: 2.5, seen: at(3.0) };
         memory.set_slow_nodes(BTreeMap::from([(NodeName::from("node-0"), slowness)]));
         let mut expected = Vec::new();

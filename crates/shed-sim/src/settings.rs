@@ -94,7 +94,8 @@ pub enum Passes {
     Full,
     /// The same actions, by shortcuts where there are exact ones.
     Exact,
-    /// Shortcuts also where results differ: see `engine::passes`.
+    /// Shortcuts also where results differ: see `engine::passes`; `engine::exact` makes them all
+    /// but needless.
     Fast,
 }
 

@@ -16,7 +16,7 @@ use crate::snapshot::{
 use crate::time::Instant;
 
 /// A median of fewer attempts says little about what is usual.
-const REPORTS_MIN: usize = 3;
+pub(super) const REPORTS_MIN: usize = 3;
 
 /// One live attempt.
 #[derive(Debug, Clone)]
@@ -199,6 +199,16 @@ impl TaskEstimate<'_> {
         reporting.min_by(|a, b| end(a).total_cmp(&end(b)))
     }
 
+    /// Whether its one attempt has since then reported for the first time.
+    pub(crate) fn is_news_since(&self, last: Instant) -> bool {
+        let [attempt] = self.task.attempts.as_slice() else {
+            return false;
+        };
+        attempt
+            .progress
+            .is_some_and(|progress| progress.first_at > last)
+    }
+
     /// Expected time to the task's end: that of the kept attempt, or of the best silent one.
     pub(crate) fn remaining(&self) -> Option<f64> {
         match self.kept() {
@@ -284,14 +294,7 @@ impl<'a> JobEstimate<'a> {
         ln_ratios: &[f64],
         rate_prior: f64,
     ) {
-        let weighs = rate_prior > 0.0;
-        if let Some(median) = weighs.then(|| self.median_total()).flatten() {
-            let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
-            for attempt in attempts {
-                let node = attempt.node.and_then(|node| ln_ratios.get(node.0));
-                attempt.shrink(median, node.copied().unwrap_or(0.0), rate_prior);
-            }
-        }
+        self.weigh(ln_ratios, rate_prior);
         if let Some(learned) = learner.learn(job, self) {
             (self.law, self.mean_run) = (Some(learned.law), Some(learned.mean_run));
         }
@@ -304,19 +307,37 @@ impl<'a> JobEstimate<'a> {
         }
     }
 
+    /// Weighs what each attempt has shown against the job's median and what is believed about its
+    /// node.
+    pub(super) fn weigh(&mut self, ln_ratios: &[f64], rate_prior: f64) {
+        let weighs = rate_prior > 0.0;
+        if let Some(median) = weighs.then(|| self.median_total()).flatten() {
+            let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
+            for attempt in attempts {
+                let node = attempt.node.and_then(|node| ln_ratios.get(node.0));
+                attempt.shrink(median, node.copied().unwrap_or(0.0), rate_prior);
+            }
+        }
+    }
+
     /// The usual time of a whole task, absent where too few tell. Winners count: the healthy
     /// nodes' attempts end first, and those that are left must not become the measure of
     /// themselves.
     pub(super) fn median_total(&self) -> Option<f64> {
-        let attempts = self.tasks.iter().flat_map(|task| &task.attempts);
-        let mut totals: Vec<f64> = attempts.filter_map(|attempt| attempt.total).collect();
-        totals.extend(&self.ended);
+        let mut totals = self.totals();
         if totals.len() < REPORTS_MIN {
             return None;
         }
         let middle = totals.len() / 2;
         let (_, median, _) = totals.select_nth_unstable_by(middle, f64::total_cmp);
         Some(*median).filter(|median| *median > 0.0)
+    }
+
+    /// Times of a whole task, predicted and seen.
+    pub(super) fn totals(&self) -> Vec<f64> {
+        let attempts = self.tasks.iter().flat_map(|task| &task.attempts);
+        let predicted = attempts.filter_map(|attempt| attempt.total);
+        predicted.chain(self.ended.iter().copied()).collect()
     }
 }
 

@@ -40,8 +40,8 @@ pub(crate) struct JobState<'a> {
     pub(crate) survivors: BTreeSet<(TaskIndex, AttemptNumber)>,
     /// Whether the optimizer runs for it in this pass.
     pub(crate) optimized: bool,
-    /// From when on the wait for the optimizer's next run counts, if not from now.
-    pub(crate) waits_since: Option<Instant>,
+    /// Whether that run changes nothing, so that the next one need not wait for launches.
+    pub(crate) was_idle: bool,
     /// Whether the pass ran out of work before the policy was through with it.
     pub(crate) is_cut_short: bool,
     /// Tasks whose expected end is after the deadline.
@@ -91,7 +91,7 @@ impl<'a> JobState<'a> {
             doomed: BTreeSet::new(),
             survivors: BTreeSet::new(),
             optimized: false,
-            waits_since: None,
+            was_idle: false,
             is_cut_short: false,
             stragglers: Vec::new(),
             ln_pocd_before: None,
@@ -111,6 +111,14 @@ impl<'a> JobState<'a> {
     /// Whether launches of it are not held off.
     pub(crate) fn may_launch(&self, now: Instant) -> bool {
         self.may_run() && self.job.launch_not_before.is_none_or(|until| until <= now)
+    }
+
+    /// Whether a run of the optimizer could change anything: past its deadline a job gets no
+    /// clones any more, and without any there is nothing to prune.
+    pub(crate) fn can_gain(&self) -> bool {
+        let mut attempts = self.estimate.tasks.iter().flat_map(|task| &task.attempts);
+        self.estimate.slack.is_some_and(|slack| slack > 0.0)
+            || attempts.any(|attempt| attempt.kind == AttemptKind::Clone)
     }
 
     /// Whether the optimizer ran for it and changed nothing.

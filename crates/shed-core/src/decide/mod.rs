@@ -18,6 +18,7 @@ mod evict;
 mod few;
 mod job;
 mod learn;
+pub mod look;
 mod measures;
 mod order;
 mod pocd;
@@ -219,13 +220,16 @@ impl<'a> Pass<'a> {
         let mut jobs = Vec::with_capacity(self.jobs.len());
         for state in self.jobs {
             used_after.add_times(&state.job.demand, state.launched);
-            let last_optimized = if state.has_run() {
-                Some(state.waits_since.unwrap_or(self.snapshot.now))
+            let job_memory = if state.has_run() {
+                JobMemory {
+                    last_optimized: Some(self.snapshot.now),
+                    was_idle: state.was_idle,
+                }
             } else {
-                self.memory.job(&state.job.key).last_optimized
+                self.memory.job(&state.job.key)
             };
-            if last_optimized.is_some() {
-                remembered.set(state.job.key.clone(), JobMemory { last_optimized });
+            if job_memory.last_optimized.is_some() {
+                remembered.set(state.job.key.clone(), job_memory);
             }
             if state.remembered != SpeculationMemory::default() {
                 remembered.set_speculation(state.job.key.clone(), state.remembered.clone());

@@ -413,12 +413,30 @@ fn an_attempt_that_waits_beyond_capacity_gets_the_room_of_clones_too() {
 fn memory_of_jobs_that_are_gone_is_dropped() {
     let mut memory = Memory::default();
     let last_optimized = Some(at(1.0));
-    memory.set(JobKey::from("a"), JobMemory { last_optimized });
-    memory.set(JobKey::from("gone"), JobMemory { last_optimized });
+    memory.set(
+        JobKey::from("a"),
+        JobMemory {
+            last_optimized,
+            was_idle: false,
+        },
+    );
+    memory.set(
+        JobKey::from("gone"),
+        JobMemory {
+            last_optimized,
+            was_idle: false,
+        },
+    );
     let snapshot = world(9.0, 1, 9000).job(job("a")).build();
     let (_, after) = plan_of(&snapshot, &memory, &Policy::default());
     assert_eq!(after.len(), 1);
-    assert_eq!(after.job(&JobKey::from("a")), JobMemory { last_optimized });
+    assert_eq!(
+        after.job(&JobKey::from("a")),
+        JobMemory {
+            last_optimized,
+            was_idle: false
+        }
+    );
     let text = serde_json::to_string(&after).unwrap();
     assert_eq!(serde_json::from_str::<Memory>(&text).unwrap(), after);
 }

@@ -41,7 +41,7 @@ mod redundancy;
 mod s_resume_event;
 mod sca;
 mod shed;
-mod shed_plus;
+pub(crate) mod shed_plus;
 mod srquant;
 mod trigger;
 
@@ -63,6 +63,7 @@ pub use params::ParsePolicyError;
 pub use s_resume_event::SResumeEvent;
 pub use sca::Sca;
 pub use shed::Shed;
+pub use shed_plus::turn::Turn;
 pub use shed_plus::{Mode, ShedPlus, Utility};
 pub use srquant::SrQuant;
 

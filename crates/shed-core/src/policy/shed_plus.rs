@@ -2,8 +2,7 @@
 //! keeps, which tasks are stragglers, and which of them get clones. The counting is done by
 //! [`alloc_task`]; this module says what it counts and carries it out.
 
-use crate::decide::{AttemptEstimate, JobState, Pass};
-use crate::estimate::progress::optimization_interval;
+use crate::decide::{AttemptEstimate, Pass};
 use crate::optimize::alpha_fair::{Stride, alloc_alpha_fair};
 use crate::optimize::greedy::{
     self, GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, alloc_task,
@@ -13,9 +12,12 @@ use crate::plan::{LaunchReason, RefusalReason};
 use crate::policy::clones::{Ask, CloneJob, CloneTask, Heeds, MODES, Odds, clone_job, grant};
 use crate::policy::keep::{self, GRACE_MIN, start_up};
 use crate::policy::params::{Setting, word};
-use crate::policy::trigger::speculates;
 use crate::policy::{SLOW_HALF_LIFE, Speculate};
-use crate::time::{Instant, Span};
+use crate::time::Span;
+
+pub(crate) mod turn;
+
+use turn::{look_again, select_jobs};
 
 /// A reporting sibling is pruned if its predicted end is later by more than this share of the
 /// time that the kept attempt still needs: predictions are noisy, and a close race is worth
@@ -239,97 +241,6 @@ impl Speculate for ShedPlus {
         launch_clones(pass, self);
         look_again(pass, self);
     }
-}
-
-/// θ waits t_avg for what the run launched to show itself (eq. 17): one that changed nothing need
-/// not, so that tasks which were silent or looked hopeless then are not left alone for long. Not in
-/// [S+].
-fn look_again(pass: &mut Pass<'_>, plus: &ShedPlus) {
-    if plus.mode == Mode::Paper {
-        return;
-    }
-    let (now, overhead) = (pass.snapshot.now, pass.overhead);
-    let mut soonest: Option<Span> = None;
-    for state in &mut pass.jobs {
-        let Some(deadline) = state.job.deadline.filter(|_| state.optimized_idly()) else {
-            continue;
-        };
-        let limit = deadline.since(state.job.submitted).seconds();
-        let theta = interval(limit, overhead, plus);
-        let wait = interval(limit - overhead, 0.0, plus);
-        state.waits_since = Some(now.plus(Span(wait.0 - theta.0)));
-        soonest = Some(soonest.map_or(wait, |soonest| soonest.min(wait)));
-    }
-    pass.wake_at(soonest.map(|wait| now.plus(wait)));
-}
-
-/// θ.
-fn interval(limit: f64, overhead: f64, plus: &ShedPlus) -> Span {
-    let theta = optimization_interval(limit, overhead, plus.theta);
-    Span::from_seconds_f64(theta).max(plus.min_interval)
-}
-
-/// [S+] 4.2, trigger: the job's progress has reached ξ for the first time, or θ (eq. 17) has
-/// passed since the last run for it (A7: per job). Our readings: a job that reports nothing is
-/// looked at every θ from its submission on; one that could report and has spent 2ξ of its
-/// time below ξ is on course to take twice its time, and is not waited for; a task that turns out
-/// late as soon as it reports does not wait for θ.
-fn select_jobs(pass: &mut Pass<'_>, plus: &ShedPlus) {
-    let now = pass.snapshot.now;
-    let overhead = pass.overhead;
-    let memory = pass.memory;
-    let mut wakes = Vec::new();
-    for state in &mut pass.jobs {
-        let job = state.job;
-        let Some(deadline) = job.deadline.filter(|_| speculates(state)) else {
-            continue;
-        };
-        let limit = deadline.since(job.submitted).seconds();
-        let theta = interval(limit, overhead, plus);
-        let last = memory
-            .job(&job.key)
-            .last_optimized
-            .map(|last| last.min(now));
-        let due = match last {
-            None if job.reports_progress && state.estimate.progress >= plus.xi => now,
-            None if job.reports_progress => {
-                let patience = Span::from_seconds_f64(2.0 * plus.xi * limit);
-                job.submitted.plus(patience).max(job.submitted.plus(theta))
-            }
-            None => job.submitted.plus(theta),
-            Some(last) if has_new_straggler(state, last) && plus.mode != Mode::Paper => {
-                last.plus(plus.min_interval)
-            }
-            Some(last) => last.plus(theta),
-        };
-        state.optimized = due <= now;
-        // Progress is no event: while ξ is awaited, it is looked for every θ.
-        let awaits_progress = last.is_none() && !state.optimized;
-        wakes.push(if state.optimized {
-            now.plus(theta)
-        } else if awaits_progress {
-            due.min(now.plus(theta))
-        } else {
-            due
-        });
-    }
-    for wake in wakes {
-        pass.wake_at(Some(wake));
-    }
-}
-
-/// Whether a task with one attempt has since said for the first time how fast it is, and is late:
-/// the last run knew it only as silent. Each task brings a run forward once. Not in [S+].
-fn has_new_straggler(state: &JobState<'_>, last: Instant) -> bool {
-    state.estimate.tasks.iter().any(|task| {
-        let [attempt] = task.task.attempts.as_slice() else {
-            return false;
-        };
-        let first = attempt.progress.map(|progress| progress.first_at);
-        let remaining = task.kept().and_then(|kept| kept.remaining);
-        let is_late = remaining.zip(state.estimate.slack);
-        first.is_some_and(|first| first > last) && is_late.is_some_and(|(end, slack)| end > slack)
-    })
 }
 
 /// Spec 5.5: at an optimization the fastest attempt of a flagged task is kept and the others

@@ -105,7 +105,7 @@ pub struct RunOptions {
     #[arg(long)]
     pub full_passes: bool,
     /// Under shed-plus with fifo or edf on slots: look at a job only when the policy asked to.
-    /// Much faster; a job may be seen to reach ξ later, and fewer deadlines are met.
+    /// Faster where reports are noisy or jobs have classes; a job may be seen to reach ξ later.
     #[arg(long, conflicts_with = "full_passes")]
     pub fast: bool,
     /// Check every plan against the core's rules, and every shortcut against the long way.

@@ -4,7 +4,7 @@
 use shed_core::ids::{AttemptNumber, NodeName, TaskIndex};
 use shed_core::plan::{Action, Kill, Launch, Outcome};
 use shed_core::snapshot::{AttemptKind, AttemptSnapshot, AttemptState, JobPhase, NodeIndex};
-use shed_core::time::Span;
+use shed_core::time::{Instant, Span};
 
 use super::attempt::Attempt;
 use super::group::{covered, keep_best};
@@ -66,7 +66,7 @@ impl Engine<'_> {
         };
         let number = truth.next_number;
         truth.next_number += 1;
-        entry.retry_not_before = None;
+        let retry = entry.retry_not_before.take();
         let begin = launch.resume.as_ref().map_or(0.0, |point| point.progress);
         if let Some(point) = &launch.resume {
             keep_best(&mut entry.resume_point, begin, &point.checkpoint);
@@ -107,9 +107,12 @@ impl Engine<'_> {
             facts.launched_before = true;
         }
         group.held += 1;
+        group.live += 1;
+        let is_alive_again = group.live == 1;
         self.attempts.get_mut(slot).position = group.position(launch.task).unwrap_or(0);
         if launch.kind == AttemptKind::Clone {
             group.clones += 1;
+            group.live_clones += 1;
             self.planner.clones += 1;
             self.planner.rivals = true;
             self.totals.clones += 1;
@@ -122,6 +125,10 @@ impl Engine<'_> {
         self.totals.attempts += 1;
         if is_first {
             self.stir(id);
+        }
+        self.forget_retry(id, launch.task, retry);
+        if is_alive_again && self.is_exact() {
+            self.file(id);
         }
         if !self.place(slot, launch.node.as_ref(), &launch.avoid) {
             self.unplaced.push(self.attempts.name(slot));
@@ -176,7 +183,7 @@ impl Engine<'_> {
         let attempt = self.attempts.get_mut(slot);
         let speed = attempt.node.map_or(1.0, |node| self.room.speed(node));
         attempt.start(now, speed);
-        self.changed |= self.planner.scope == Scope::Full;
+        self.changed |= self.planner.scope != Scope::Scoped;
         let (ends, _) = attempt.end();
         let (id, task, number) = (attempt.group, attempt.task, attempt.number);
         let (launched, position) = (attempt.launched, attempt.position);
@@ -225,7 +232,15 @@ impl Engine<'_> {
         let facts = &mut entry.attempts[of_task];
         facts.kill = Some(kill.kind);
         facts.killed_at = Some(now);
+        let is_clone = facts.kind == AttemptKind::Clone;
         self.totals.kills += 1;
+        self.loses(id, is_clone);
+        if self.is_exact() {
+            self.note_times(id, 1);
+            self.note_gone(id, kill.task);
+        }
+        self.groups[id as usize].dying += 1;
+        self.planner.dying += 1;
         self.attempts.forget_events(slot);
         let name = self.attempts.name(slot);
         let gone_at = now.plus(self.settings.kill_latency);
@@ -280,6 +295,18 @@ impl Engine<'_> {
             }
         }
         let failed = !matches!(state, AttemptState::Succeeded { .. });
+        if was_killed {
+            group.dying -= 1;
+            self.planner.dying -= 1;
+            // It may have been further than what a retry was planned to begin at.
+            self.planner.forget_ahead();
+        } else {
+            self.loses(id, is_clone);
+        }
+        if self.is_exact() {
+            self.note_end(slot, !failed, was_killed);
+        }
+        let group = &self.groups[id as usize];
         if failed
             && !was_killed
             && !group.lives(TaskIndex(task))
@@ -321,6 +348,7 @@ impl Engine<'_> {
         }
         if let Some((entry, truth)) = group.entry(task) {
             entry.winner = Some(number);
+            entry.retry_not_before = None;
             self.spare.reclaim(entry, truth);
         }
         if let Some(started) = facts.started {
@@ -342,7 +370,17 @@ impl Engine<'_> {
             return;
         };
         group.add_outcome(task, outcome, self.now);
+        let left = group
+            .entry(task)
+            .map(|(entry, _)| (entry.attempts.len(), entry.retry_not_before));
         group.fold(task);
+        if let Some((left, retry)) = left.filter(|_| self.is_exact()) {
+            let retries = retry.map(|at| (at, id, task.0));
+            self.planner.agenda.retries.extend(retries);
+            if left == 1 {
+                self.note_single(id);
+            }
+        }
         self.record(id, slot, &facts, Some(outcome));
         self.attempts.remove(slot);
         match outcome {
@@ -352,12 +390,30 @@ impl Engine<'_> {
         }
     }
 
+    /// An attempt of the group can't win any more.
+    fn loses(&mut self, id: u32, is_clone: bool) {
+        let group = &mut self.groups[id as usize];
+        group.live -= 1;
+        group.live_clones -= u32::from(is_clone);
+        let is_last = group.live == 0 || (is_clone && group.live_clones == 0);
+        if is_last && self.is_exact() {
+            self.file(id);
+        }
+    }
+
+    /// The task waits for no retry any more.
+    fn forget_retry(&mut self, id: u32, task: TaskIndex, retry: Option<Instant>) {
+        if let Some(at) = retry {
+            self.planner.agenda.retries.remove(&(at, id, task.0));
+        }
+    }
+
     /// A task of the group has lost its last attempt.
     fn wait_again(&mut self, id: u32) {
         self.groups[id as usize].waiting += 1;
         self.planner.retries = true;
         self.planner.rivals = true;
-        self.planner.ahead.clear();
+        self.planner.forget_ahead();
         self.note_waiting(id);
         self.changed = true;
     }
@@ -368,8 +424,12 @@ impl Engine<'_> {
             facts.failed.insert(task);
         }
         group.waiting = group.waiting.saturating_sub(1);
+        let retry = group
+            .entry(task)
+            .and_then(|(entry, _)| entry.retry_not_before.take());
         group.fold(task);
-        self.planner.ahead.clear();
+        self.forget_retry(id, task, retry);
+        self.planner.forget_ahead();
         self.note_waiting(id);
     }
 
@@ -389,6 +449,7 @@ impl Engine<'_> {
         if group.waiting > 0 && active {
             if self.planner.waiting.insert((rank, id)) {
                 self.planner.rivals = true;
+                self.planner.is_ahead_whole = false;
                 // Whoever comes before those that were planned for changes the order.
                 let last = self
                     .planner
@@ -396,12 +457,12 @@ impl Engine<'_> {
                     .back()
                     .and_then(|(last, _)| self.rank(*last));
                 if last.is_some_and(|last| rank < last) {
-                    self.planner.ahead.clear();
+                    self.planner.forget_ahead();
                 }
             }
         } else if self.planner.waiting.remove(&(rank, id)) && !active {
             // What was planned for it must not happen any more.
-            self.planner.ahead.clear();
+            self.planner.forget_ahead();
         }
     }
 

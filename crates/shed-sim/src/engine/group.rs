@@ -10,14 +10,18 @@ use shed_core::snapshot::{AttemptSnapshot, JobSnapshot, ResumePoint, TaskSnapsho
 use shed_core::time::{Instant, Span};
 
 use super::attempt::ReportTimes;
+use super::outlook::Outlook;
 
 /// As in the operator's ledger: how many execution times of winners are kept.
-const ENDED_RUNS_MAX: usize = 32;
+pub(super) const ENDED_RUNS_MAX: usize = 32;
 /// As in the operator's ledger: back-off before the first retry of a failed task; it doubles
 /// with each failure.
 const RETRY_BACKOFF: Span = Span::from_seconds(1);
 /// As in the operator's ledger: no retry waits longer than this.
 const RETRY_BACKOFF_MAX: Span = Span::from_seconds(60);
+
+/// Room is made for so many entries at once.
+const RESERVED_MAX: usize = 1024;
 
 /// Entries of ended tasks are dropped when there are this many, and as many as others.
 const STALE_MIN: usize = 64;
@@ -43,6 +47,13 @@ pub(super) struct Group {
     pub(super) held: u32,
     /// Clones among them.
     pub(super) clones: u32,
+    /// Attempts that may still win, and the clones among them.
+    pub(super) live: u32,
+    pub(super) live_clones: u32,
+    /// Attempts that are being killed and hold capacity.
+    pub(super) dying: u32,
+    /// Between exact passes.
+    pub(super) outlook: Outlook,
     /// When a pass must look at it though nothing happens.
     pub(super) wake: Option<Instant>,
     /// A pass must look at it now.
@@ -77,6 +88,10 @@ impl Group {
             stale: 0,
             held: 0,
             clones: 0,
+            live: 0,
+            live_clones: 0,
+            dying: 0,
+            outlook: Outlook::default(),
             wake: None,
             stirred: false,
             last_optimized: None,
@@ -113,13 +128,20 @@ impl Group {
     /// The task's entry and truth, made if there is none.
     pub(super) fn entry(&mut self, task: TaskIndex) -> Option<(&mut TaskSnapshot, &mut TaskTruth)> {
         let found = self.position(task);
-        let tasks = &mut self.facts.as_mut()?.tasks;
+        let facts = self.facts.as_mut()?;
+        let completions = facts.rules.completions as usize;
+        let tasks = &mut facts.tasks;
         let at = found.unwrap_or_else(|| {
             // Tasks are launched in ascending order, mostly.
             let at = match tasks.last() {
                 Some(last) if last.index > task => tasks.partition_point(|e| e.index < task),
                 _ => tasks.len(),
             };
+            if tasks.is_empty() {
+                // Most jobs come to have an entry of each of their tasks.
+                tasks.reserve_exact(completions.min(RESERVED_MAX));
+                self.truths.reserve_exact(completions.min(RESERVED_MAX));
+            }
             tasks.insert(at, untouched(task));
             self.truths.insert(at, TaskTruth::default());
             self.hint.set(at);

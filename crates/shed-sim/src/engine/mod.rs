@@ -6,8 +6,10 @@
 
 mod apply;
 mod attempt;
+mod exact;
 mod group;
 mod nodes;
+mod outlook;
 mod passes;
 mod record;
 mod room;
@@ -139,6 +141,8 @@ struct Planner {
     waiting: BTreeSet<(Rank, u32)>,
     /// First attempts in the order in which `decide` would launch them into free slots.
     ahead: VecDeque<(u32, Launch)>,
+    /// They are all that can be launched.
+    is_ahead_whole: bool,
     /// From then on they are not: a retry that had to wait may come before them.
     ahead_until: Option<Instant>,
     /// When groups must be looked at.
@@ -148,8 +152,12 @@ struct Planner {
     wake_at: Option<Instant>,
     /// Tasks that failed or were disrupted may wait for a retry.
     retries: bool,
-    /// Live clones in the whole cluster.
+    /// Clones that hold capacity in the whole cluster, and attempts that are being killed.
     clones: u32,
+    dying: u32,
+    agenda: outlook::Agenda,
+    /// When the last pass wanted the next one.
+    next_pass: Option<Instant>,
     /// Something happened since evictions for waiting first attempts were last looked at.
     rivals: bool,
     overhead_total: i64,
@@ -158,6 +166,14 @@ struct Planner {
     decide: Decide,
     /// Jobs with facts that the core refuses.
     refused: BTreeSet<Option<JobKey>>,
+}
+
+impl Planner {
+    /// The order of launches is not what it was.
+    fn forget_ahead(&mut self) {
+        self.ahead.clear();
+        self.is_ahead_whole = false;
+    }
 }
 
 /// What plans: the core's `decide`.
@@ -173,22 +189,25 @@ enum Scope {
     Full,
     /// Waiting jobs by the order alone; the optimizer on jobs that are due.
     Scoped,
+    /// The same, as if it were on every job: see `exact`.
+    Exact,
 }
 
 impl Scope {
     /// Shortcuts are for slots, orders that don't change with time, and policies that were
     /// looked through: see `passes`.
-    fn of(settings: &Settings, room: &Room) -> Self {
+    fn of(settings: &Settings, room: &Room, trace: &Trace) -> Self {
         let by_key = matches!(settings.policy.order, Order::Fifo | Order::EarliestDeadline);
-        let known = match settings.policy.speculation {
-            Speculation::HadoopNs => settings.passes != Passes::Full,
-            Speculation::ShedPlus(_) => settings.passes == Passes::Fast,
-            _ => false,
-        };
-        if by_key && known && matches!(room, Room::Slots { .. }) {
-            Self::Scoped
-        } else {
-            Self::Full
+        if !by_key || !matches!(room, Room::Slots { .. }) {
+            return Self::Full;
+        }
+        match (&settings.policy.speculation, settings.passes) {
+            (Speculation::HadoopNs, Passes::Exact | Passes::Fast) => Self::Scoped,
+            (Speculation::ShedPlus(_), Passes::Fast) => Self::Scoped,
+            (Speculation::ShedPlus(_), Passes::Exact) if exact::applies(settings, trace) => {
+                Self::Exact
+            }
+            _ => Self::Full,
         }
     }
 }
@@ -198,7 +217,7 @@ impl<'a> Engine<'a> {
     #[must_use]
     pub fn new(settings: &'a Settings, trace: &'a Trace) -> Self {
         let room = Room::new(&settings.cluster);
-        let scope = Scope::of(settings, &room);
+        let scope = Scope::of(settings, &room, trace);
         let mut queue = EventQueue::default();
         if let Some(first) = trace.jobs.first() {
             queue.put(first.arrival, Event::Arrival(0));
@@ -243,6 +262,10 @@ impl<'a> Engine<'a> {
                 wake_at: None,
                 retries: false,
                 clones: 0,
+                dying: 0,
+                agenda: outlook::Agenda::default(),
+                next_pass: None,
+                is_ahead_whole: false,
                 rivals: false,
                 overhead_total: 0,
                 overhead_count: 0,
@@ -334,7 +357,7 @@ impl<'a> Engine<'a> {
                 if self.planner.wake_at.is_some_and(|at| at <= self.now) {
                     self.planner.wake_at = None;
                 }
-                self.changed = true;
+                self.woken();
             }
             Event::Node(node) => self.change_node(node),
             Event::Slowdown(node) => self.draw_slowdown(node),
@@ -384,6 +407,9 @@ impl<'a> Engine<'a> {
         self.live.insert(self.place_of(id), id);
         if let Some(deadline) = deadline.filter(|_| on_miss_fails) {
             self.queue.put(deadline.max(self.now), Event::Deadline(id));
+        }
+        if let Some(deadline) = deadline.filter(|_| self.is_exact()) {
+            self.planner.agenda.deadlines.insert((deadline, id));
         }
         self.jobs[position as usize].active += 1;
         self.note_waiting(id);
@@ -451,6 +477,9 @@ impl<'a> Engine<'a> {
         let has_clones = self.groups[attempt.group as usize].clones > 0;
         self.planner.rivals |= has_clones;
         self.changed = true;
+        if self.is_exact() {
+            self.note_report(slot);
+        }
     }
 
     fn end(&mut self, slot: u32) -> Result<(), RunError> {

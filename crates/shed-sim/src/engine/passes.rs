@@ -9,7 +9,7 @@
 //!   asked for many at once, on the foremost waiting jobs alone, and the launches are carried out
 //!   one by one as slots become free, until something changes the order. This is exact, and tests
 //!   compare it with full passes action by action.
-//! - **Jobs without anything due** (`Passes::Fast` alone). The optimizer prunes and clones only for
+//! - **Jobs without anything due** (`Passes::Fast` alone; `exact` has the exact way). The optimizer prunes and clones only for
 //!   jobs that it runs for, and each pass says when it wants to look at its jobs again: that is
 //!   when they are looked at. A job past its deadline without clones gets nothing any more, and
 //!   is not looked at. This is not exact: the operator looks at all jobs at every event of any,
@@ -36,6 +36,7 @@ impl Engine<'_> {
     pub(super) fn plan(&mut self) -> Result<(), RunError> {
         match self.planner.scope {
             Scope::Full => self.full_pass()?,
+            Scope::Exact => self.exact_pass()?,
             Scope::Scoped => {
                 self.launch_waiting()?;
                 self.due_pass()?;
@@ -67,7 +68,7 @@ impl Engine<'_> {
         self.carry_out(&targets, &plan.actions);
         // New attempts are news to a policy that clones: the operator sees their pods.
         self.changed |= !plan.actions.is_empty() && policy.speculation != Speculation::HadoopNs;
-        self.wake_at(plan.report.next_pass);
+        self.next_pass_at(plan.report.next_pass);
         Ok(())
     }
 
@@ -77,7 +78,7 @@ impl Engine<'_> {
         !matches!(order, Order::Fifo | Order::EarliestDeadline)
     }
 
-    fn decide(
+    pub(super) fn decide(
         &mut self,
         snapshot: &Snapshot,
         memory: Memory,
@@ -104,7 +105,7 @@ impl Engine<'_> {
     }
 
     /// Moves the facts of these groups into the snapshot.
-    fn take_facts(&mut self, ids: &[u32], snapshot: &mut Snapshot, refresh: bool) {
+    pub(super) fn take_facts(&mut self, ids: &[u32], snapshot: &mut Snapshot, refresh: bool) {
         snapshot.now = self.now;
         let count = self.planner.overhead_count;
         snapshot.launch_overhead =
@@ -120,14 +121,14 @@ impl Engine<'_> {
         }
     }
 
-    fn give_back(&mut self, ids: &[u32], snapshot: &mut Snapshot) {
+    pub(super) fn give_back(&mut self, ids: &[u32], snapshot: &mut Snapshot) {
         for (&id, facts) in ids.iter().zip(snapshot.jobs.drain(..)) {
             self.groups[id as usize].facts = Some(facts);
         }
     }
 
     /// What attempts have reported up to now.
-    fn refresh(&self, id: u32, facts: &mut JobSnapshot) {
+    pub(super) fn refresh(&self, id: u32, facts: &mut JobSnapshot) {
         let group = &self.groups[id as usize];
         let Some(times) = group.reports else {
             return;
@@ -135,6 +136,10 @@ impl Engine<'_> {
         for (task, truth) in facts.tasks.iter_mut().zip(&group.truths) {
             for (seen, &slot) in task.attempts.iter_mut().zip(&truth.slots) {
                 if seen.state != AttemptState::Running || seen.kill.is_some() {
+                    continue;
+                }
+                let last = seen.progress.map(|progress| progress.last_at);
+                if last.is_some_and(|last| self.now < last.plus(times.every)) {
                     continue;
                 }
                 let attempt = self.attempts.get(slot);
@@ -164,6 +169,22 @@ impl Engine<'_> {
         }
     }
 
+    /// The last pass wants the next one then, and no sooner unless something happens.
+    pub(super) fn next_pass_at(&mut self, at: Option<Instant>) {
+        self.planner.next_pass = at;
+        self.wake_at(at);
+    }
+
+    /// The wake event came: a later pass may have put off what it was for.
+    pub(super) fn woken(&mut self) {
+        let is_due = self.planner.next_pass.is_some_and(|next| next <= self.now);
+        if is_due || self.planner.scope == Scope::Scoped {
+            self.changed = true;
+        } else {
+            self.wake_at(self.planner.next_pass);
+        }
+    }
+
     /// The planner wants to look again then.
     fn wake_at(&mut self, at: Option<Instant>) {
         let Some(at) = at.filter(|&at| at > self.now) else {
@@ -177,7 +198,7 @@ impl Engine<'_> {
 }
 
 /// The group that each action is for; `ids` are the groups of the snapshot, in its order.
-fn targets(ids: &[u32], snapshot: &Snapshot, actions: &[PlannedAction]) -> Vec<u32> {
+pub(super) fn targets(ids: &[u32], snapshot: &Snapshot, actions: &[PlannedAction]) -> Vec<u32> {
     let mut last = 0;
     let mut position = |planned: &PlannedAction| {
         let is_job = |job: &JobSnapshot| job.key == planned.job;
@@ -222,7 +243,7 @@ impl Engine<'_> {
     }
 
     /// λ·m in slots, with the snap of the core.
-    fn usable_slots(&self) -> (u32, u32) {
+    pub(super) fn usable_slots(&self) -> (u32, u32) {
         match self.room {
             Room::Slots { total, used } => {
                 let usable = f64::from(total) * self.settings.policy.capacity_share + 1e-9;
@@ -246,7 +267,7 @@ impl Engine<'_> {
                 .take_if(|until| *until <= now)
                 .is_some()
             {
-                self.planner.ahead.clear();
+                self.planner.forget_ahead();
             }
             if self.planner.ahead.is_empty() {
                 self.plan_ahead(usable - used)?;
@@ -259,7 +280,7 @@ impl Engine<'_> {
     }
 
     /// Asks `decide` for the next launches, as if there were room for more than there is.
-    fn plan_ahead(&mut self, free: u32) -> Result<(), RunError> {
+    pub(super) fn plan_ahead(&mut self, free: u32) -> Result<(), RunError> {
         let wanted = free.max(AHEAD_MIN);
         let (mut ids, mut waiting, mut held) = (Vec::new(), 0u32, 0u32);
         for &(_, id) in &self.planner.waiting {
@@ -293,9 +314,12 @@ impl Engine<'_> {
                 self.planner.ahead.push_back((id, launch));
             }
         }
+        self.planner.is_ahead_whole = (self.planner.ahead.len() as i64) < wanted;
         if self.planner.retries {
             self.planner.ahead_until = next_pass;
-            self.wake_at(next_pass);
+            if !self.is_exact() {
+                self.wake_at(next_pass);
+            }
         }
         Ok(())
     }
@@ -365,8 +389,11 @@ impl Engine<'_> {
             let group = &self.groups[id as usize];
             held += group.held;
             if let (Some(facts), Some(last)) = (&group.facts, group.last_optimized) {
-                let last_optimized = Some(last);
-                memory.set(facts.key.clone(), JobMemory { last_optimized });
+                let job = JobMemory {
+                    last_optimized: Some(last),
+                    was_idle: group.outlook.was_idle,
+                };
+                memory.set(facts.key.clone(), job);
             }
         }
         let mut snapshot = std::mem::take(&mut self.planner.scratch);
@@ -384,7 +411,9 @@ impl Engine<'_> {
         for &id in ids {
             let group = &mut self.groups[id as usize];
             if let Some(facts) = &group.facts {
-                group.last_optimized = memory.job(&facts.key).last_optimized;
+                let after = memory.job(&facts.key);
+                group.last_optimized = after.last_optimized;
+                group.outlook.was_idle = after.was_idle;
             }
             if let Some(old) = group.wake.take() {
                 self.planner.wakes.remove(&(old, id));
@@ -399,7 +428,7 @@ impl Engine<'_> {
             _ => false,
         };
         if plan.actions.iter().any(is_first) {
-            self.planner.ahead.clear();
+            self.planner.forget_ahead();
         }
         self.carry_out(&targets, &plan.actions);
         Ok(())

@@ -4,6 +4,7 @@
 mod closed_forms;
 mod common;
 mod engine;
+mod exact;
 mod fallback;
 mod fifo;
 mod fit;

@@ -207,7 +207,13 @@ impl Bytes<'_> {
         for number in 0..self.below(5) {
             let last_optimized = Some(at(self.seconds()));
             let key = JobKey::from(format!("job-{number}").as_str());
-            memory.set(key, JobMemory { last_optimized });
+            memory.set(
+                key,
+                JobMemory {
+                    last_optimized,
+                    was_idle: false,
+                },
+            );
         }
         memory.set_slow_nodes(self.slow_nodes());
         memory
@@ -328,7 +334,7 @@ proptest! {
             };
             let mut memory = Memory::default();
             let last_optimized = Some(Instant(Span::from_seconds(last).0 * factor));
-            memory.set(JobKey::from("job-0"), JobMemory { last_optimized });
+            memory.set(JobKey::from("job-0"), JobMemory { last_optimized, was_idle: false });
             let mut slow = slow.clone();
             slow.values_mut().for_each(|seen| seen.seen.0 *= factor);
             memory.set_slow_nodes(slow);

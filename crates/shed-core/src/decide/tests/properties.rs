@@ -185,7 +185,13 @@ pub(super) fn any_memory() -> impl Strategy<Value = Memory> {
         for (number, time) in times.into_iter().enumerate() {
             let key = JobKey::from(format!("job-{number}").as_str());
             let last_optimized = time.map(|time| at(f64::from(time)));
-            memory.set(key, JobMemory { last_optimized });
+            memory.set(
+                key,
+                JobMemory {
+                    last_optimized,
+                    was_idle: false,
+                },
+            );
         }
         memory
     })

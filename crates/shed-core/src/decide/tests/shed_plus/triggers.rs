@@ -10,7 +10,13 @@ use crate::policy::Policy;
 fn optimized_at(seconds: f64) -> Memory {
     let mut memory = Memory::default();
     let last_optimized = Some(at(seconds));
-    memory.set(JobKey::from("a"), JobMemory { last_optimized });
+    memory.set(
+        JobKey::from("a"),
+        JobMemory {
+            last_optimized,
+            was_idle: false,
+        },
+    );
     memory
 }
 
@@ -70,11 +76,12 @@ fn a_run_that_sees_only_hopeless_tasks_puts_the_next_off_for_no_launch() {
     let (plan, memory) = plan_of(&snapshot, &Memory::default(), &Policy::default());
     assert_eq!(brief(&plan), [""; 0]);
     assert!(report(&plan, "a").optimized);
-    // As if it had been earlier by t_avg: (50 s - 3 s) · 0.05 until the next one.
-    assert_eq!(
-        memory.job(&JobKey::from("a")).last_optimized,
-        Some(at(27.0))
-    );
+    // (50 s - 3 s) · 0.05 until the next one.
+    let expected = JobMemory {
+        last_optimized: Some(at(30.0)),
+        was_idle: true,
+    };
+    assert_eq!(memory.job(&JobKey::from("a")), expected);
     assert_eq!(plan.report.next_pass, Some(at(32.35)));
 }
 

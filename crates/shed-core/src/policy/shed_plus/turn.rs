@@ -1,0 +1,159 @@
+//! When the optimizer runs for a job. An executor that can't afford to look at every job in every
+//! pass asks the same functions.
+
+use crate::decide::{JobState, Pass};
+use crate::estimate::progress::optimization_interval;
+use crate::memory::JobMemory;
+use crate::policy::trigger::speculates;
+use crate::policy::{Mode, ShedPlus};
+use crate::time::{Instant, Span};
+
+/// What of a job says when the optimizer is to run for it, beside the clock and t_avg.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Turn {
+    /// When it was submitted.
+    pub submitted: Instant,
+    /// Its deadline.
+    pub deadline: Instant,
+    /// Whether its attempts can report progress.
+    pub reports_progress: bool,
+    /// When the optimizer last ran for it, not in the future.
+    pub last: Option<Instant>,
+    /// Whether that run changed nothing.
+    pub was_idle: bool,
+    /// Whether its progress has reached ξ.
+    pub has_reached_xi: bool,
+    /// Whether a task turned out late since the last run.
+    pub has_new_straggler: bool,
+}
+
+impl Turn {
+    fn of(state: &JobState<'_>, memory: &JobMemory, now: Instant, plus: &ShedPlus) -> Option<Self> {
+        let job = state.job;
+        let last = memory.last_optimized.map(|last| last.min(now));
+        Some(Self {
+            submitted: job.submitted,
+            deadline: job.deadline?,
+            reports_progress: job.reports_progress,
+            last,
+            was_idle: memory.was_idle,
+            has_reached_xi: state.estimate.progress >= plus.xi,
+            has_new_straggler: last.is_some_and(|last| has_new_straggler(state, last)),
+        })
+    }
+
+    /// D in seconds.
+    fn limit(&self) -> f64 {
+        self.deadline.since(self.submitted).seconds()
+    }
+
+    /// Whether it waits for its first run, which progress brings on.
+    #[must_use]
+    pub fn awaits_progress(&self) -> bool {
+        self.last.is_none() && self.reports_progress
+    }
+}
+
+impl ShedPlus {
+    /// θ of the job, with t_avg in seconds.
+    #[must_use]
+    pub fn theta(&self, turn: &Turn, overhead: f64) -> Span {
+        self.interval(turn.limit(), overhead)
+    }
+
+    /// θ waits t_avg for what the run launched to show itself (eq. 17): one that changed nothing
+    /// need not, so that tasks which were silent or looked hopeless then are not left alone for
+    /// long. Not in [S+].
+    fn idle_wait(&self, turn: &Turn, overhead: f64) -> Span {
+        self.interval(turn.limit() - overhead, 0.0)
+    }
+
+    fn interval(&self, limit: f64, overhead: f64) -> Span {
+        let theta = optimization_interval(limit, overhead, self.theta);
+        Span::from_seconds_f64(theta).max(self.min_interval)
+    }
+
+    /// [S+] 4.2, trigger: the job's progress has reached ξ for the first time, or θ (eq. 17) has
+    /// passed since the last run for it (A7: per job). Our readings: a job that reports nothing is
+    /// looked at every θ from its submission on; one that could report and has spent 2ξ of its
+    /// time below ξ is on course to take twice its time, and is not waited for; a task that turns
+    /// out late as soon as it reports does not wait for θ.
+    #[must_use]
+    pub fn due(&self, turn: &Turn, now: Instant, overhead: f64) -> Instant {
+        let theta = self.theta(turn, overhead);
+        match turn.last {
+            None if turn.reports_progress && turn.has_reached_xi => now,
+            None if turn.reports_progress => {
+                let patience = Span::from_seconds_f64(2.0 * self.xi * turn.limit());
+                let patience = turn.submitted.plus(patience);
+                patience.max(turn.submitted.plus(theta))
+            }
+            None => turn.submitted.plus(theta),
+            Some(last) if turn.has_new_straggler && self.mode != Mode::Paper => {
+                last.plus(self.min_interval)
+            }
+            Some(last) if turn.was_idle => last.plus(self.idle_wait(turn, overhead)),
+            Some(last) => last.plus(theta),
+        }
+    }
+}
+
+/// Chooses the jobs that the optimizer runs for in this pass.
+pub(super) fn select_jobs(pass: &mut Pass<'_>, plus: &ShedPlus) {
+    let (now, overhead) = (pass.snapshot.now, pass.overhead);
+    let memory = pass.memory;
+    let mut wakes = Vec::new();
+    for state in &mut pass.jobs {
+        if !speculates(state) || !state.can_gain() {
+            continue;
+        }
+        let Some(turn) = Turn::of(state, &memory.job(&state.job.key), now, plus) else {
+            continue;
+        };
+        let theta = plus.theta(&turn, overhead);
+        let due = plus.due(&turn, now, overhead);
+        state.optimized = due <= now;
+        // Progress is no event: while ξ is awaited, it is looked for every θ.
+        let awaits_progress = turn.last.is_none() && !state.optimized;
+        wakes.push(if state.optimized {
+            now.plus(theta)
+        } else if awaits_progress {
+            due.min(now.plus(theta))
+        } else {
+            due
+        });
+    }
+    for wake in wakes {
+        pass.wake_at(Some(wake));
+    }
+}
+
+/// Runs that changed nothing.
+pub(super) fn look_again(pass: &mut Pass<'_>, plus: &ShedPlus) {
+    if plus.mode == Mode::Paper {
+        return;
+    }
+    let (now, overhead) = (pass.snapshot.now, pass.overhead);
+    let mut soonest: Option<Span> = None;
+    for state in &mut pass.jobs {
+        let memory = JobMemory::default();
+        let turn = Turn::of(state, &memory, now, plus).filter(|_| state.optimized_idly());
+        let Some(turn) = turn else {
+            continue;
+        };
+        state.was_idle = true;
+        let wait = plus.idle_wait(&turn, overhead);
+        soonest = Some(soonest.map_or(wait, |soonest| soonest.min(wait)));
+    }
+    pass.wake_at(soonest.map(|wait| now.plus(wait)));
+}
+
+/// Whether a task with one attempt has since said for the first time how fast it is, and is late:
+/// the last run knew it only as silent. Each task brings a run forward once. Not in [S+].
+pub(crate) fn has_new_straggler(state: &JobState<'_>, last: Instant) -> bool {
+    state.estimate.tasks.iter().any(|task| {
+        let remaining = task.kept().and_then(|kept| kept.remaining);
+        let is_late = remaining.zip(state.estimate.slack);
+        task.is_news_since(last) && is_late.is_some_and(|(end, slack)| end > slack)
+    })
+}
