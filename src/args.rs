@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 use kube::CustomResourceExt;
 
 use crate::api::DeadlineJob;
+use crate::lease::args::LeaseArgs;
 
 /// Deadlines for Kubernetes batch jobs.
 #[derive(Debug, Parser)]
@@ -65,6 +66,8 @@ pub struct OperatorArgs {
     #[arg(long, env = "SHED_RECORD_MAX_MIB", default_value_t = 256, value_name = "MIB",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub record_max_mib: u32,
+    #[command(flatten)]
+    pub lease: LeaseArgs,
     /// Write logs as JSON, one object per line.
     #[arg(long, env = "SHED_LOG_JSON")]
     pub log_json: bool,

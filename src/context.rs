@@ -44,7 +44,7 @@ pub struct Context {
     /// What this process remembers of each job; everything in it can be lost.
     pub memos: Memos,
     /// The recording of what the planner sees and decides, if there is to be one.
-    pub recording: Option<shed_record::Recorder>,
+    pub recording: Option<Arc<shed_record::Recorder>>,
 }
 
 /// What this process remembers of each job.

@@ -10,6 +10,7 @@ pub mod controller;
 pub mod fence;
 #[cfg(test)]
 pub mod fixtures;
+pub mod lease;
 pub mod metrics;
 pub mod observe;
 pub mod operator;

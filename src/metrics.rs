@@ -14,6 +14,8 @@ use shed_agent::ReportError;
 use shed_core::plan::{Outcome, RefusalReason};
 use shed_core::snapshot::{AttemptKind, KillKind};
 
+use crate::lease::metrics::LeaseMetrics;
+
 /// Labels of a series of one job.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub struct JobLabels {
@@ -156,6 +158,8 @@ pub struct Metrics {
     pub recording_lost: Counter,
     /// Reconciles that failed and are tried again.
     pub reconcile_errors: Family<Why, Counter>,
+    /// The election.
+    pub lease: LeaseMetrics,
 }
 
 impl Default for Metrics {
@@ -225,6 +229,7 @@ impl Metrics {
                 "Passes and ends of attempts that were to be recorded and are not"
             ),
             reconcile_errors: register!("reconcile_errors", "Reconciles that failed, by step"),
+            lease: LeaseMetrics::register(&mut registry),
             registry: Registry::default(),
         };
         registry.register("decide_seconds", "Time of one decision", decide_seconds);
@@ -267,6 +272,15 @@ impl Metrics {
         self.job_pocd.remove(labels);
         self.job_deadline.remove(labels);
         self.job_expected.remove(labels);
+    }
+
+    /// Drops the series of all jobs: another replica shows them now.
+    pub fn forget_jobs(&self) {
+        self.job_pocd.clear();
+        self.job_deadline.clear();
+        self.job_expected.clear();
+        self.capacity_used.clear();
+        self.capacity_usable.clear();
     }
 }
 

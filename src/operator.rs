@@ -1,27 +1,49 @@
-//! Puts the operator together: settings → shared state → watches, planner, reconcilers, server.
+//! Puts the operator together: settings → server, election → shared state → watches, planner,
+//! reconcilers. What acts lives for one term of leadership; nothing of it is left in the next.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
+use futures::FutureExt;
+use http::{HeaderValue, header};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
+use kube::client::ClientBuilder;
 use kube::runtime::events::{Recorder, Reporter};
 use kube::{Api, Client, Config};
 use shed_core::policy::Policy;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use crate::args::OperatorArgs;
 use crate::board::Board;
 use crate::context::{Context, Memos};
 use crate::controller::build::{AgentSettings, ClonePriority};
 use crate::fence::{Fence, FenceTable};
+use crate::lease::Election;
+use crate::lease::elector::Elector;
+use crate::lease::fence::{Fence as WriteFence, FenceLayer};
+use crate::lease::standing::Standing;
 use crate::metrics::Metrics;
 use crate::progress::ProgressTable;
+use crate::server::Served;
 use crate::stores::Stores;
 use crate::{controller, fence, planner, progress, recording, restored, server};
 
 /// A call that takes longer has failed; watches end before that by themselves.
 const CALL_TIMEOUT: Duration = Duration::from_secs(65);
+/// At the end, writes that are under way get this long.
+const LAST_WRITES: Duration = Duration::from_secs(3);
+
+/// What outlives a term of leadership.
+struct Setup {
+    args: OperatorArgs,
+    policy: Policy,
+    config: Config,
+    metrics: Arc<Metrics>,
+    standing: Arc<Standing>,
+    recording: Option<Arc<shed_record::Recorder>>,
+}
 
 /// Runs the operator until it is told to stop.
 ///
@@ -29,16 +51,124 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(65);
 /// If a setting is wrong, the apiserver can't be configured, or the server can't listen.
 pub async fn run(args: OperatorArgs) -> anyhow::Result<()> {
     let policy = policy(&args)?;
+    let timing = args.lease.timing()?;
     let mut config = Config::infer()
         .await
         .context("no cluster: neither a service account nor a kubeconfig was found")?;
     config.read_timeout = Some(CALL_TIMEOUT);
-    let client = Client::try_from(config)?;
+    let identity = identity();
+    let agent = format!("shed/{} {identity}", env!("CARGO_PKG_VERSION"));
+    let agent = HeaderValue::from_str(&agent).context("HOSTNAME is no plain text")?;
+    config.headers.push((header::USER_AGENT, agent));
+    let place = args.lease.place(&config.default_namespace)?;
+    let listener = server::listen(args.http_address).await?;
+    let metrics = Arc::new(Metrics::new());
+    let standing = Arc::new(Standing::default());
+    let setup = Arc::new(Setup {
+        recording: recording::start(&args, &policy, &metrics)?,
+        policy,
+        metrics: Arc::clone(&metrics),
+        standing: Arc::clone(&standing),
+        config: config.clone(),
+        args,
+    });
+    tracing::info!(
+        policy = ?setup.policy,
+        version = env!("CARGO_PKG_VERSION"),
+        identity,
+        "operator starts"
+    );
+    let election = setup.args.lease.leader_elect.then_some(());
+    let election = election.map(|()| {
+        let elector = Elector::new(identity, timing);
+        let client = Client::try_from(config)?;
+        let (lease, standing) = (metrics.lease.clone(), Arc::clone(&standing));
+        anyhow::Ok(Election::new(client, place, elector, lease, standing))
+    });
+    let served = Served { metrics, standing };
+    let ended = tokio::select! {
+        result = server::run(listener, served) => result,
+        result = lead(&setup, election.transpose()?) => result,
+    };
+    if let Some(recording) = &setup.recording {
+        recording.finish();
+    }
+    ended
+}
+
+/// Acts whenever this replica leads, until it is told to stop.
+async fn lead(setup: &Arc<Setup>, mut election: Option<Election>) -> anyhow::Result<()> {
+    let stop = told_to_stop();
+    tokio::pin!(stop);
+    loop {
+        let fence = tokio::select! {
+            fence = acquire(setup, &mut election) => fence,
+            () = &mut stop => return Ok(()),
+        };
+        // A task of its own: a long decision must not hold up a renewal.
+        let mut term = JoinSet::new();
+        term.spawn(act(Arc::clone(setup), Arc::clone(&fence)));
+        setup.metrics.lease.leader.set(1);
+        let ended = tokio::select! {
+            ended = term.join_next() => Some(why_ended(ended)),
+            () = keep(&mut election, &fence) => None,
+            () = &mut stop => Some(Ok(())),
+        };
+        if ended.is_some() {
+            fence.drain(LAST_WRITES).await;
+        }
+        fence.close();
+        term.shutdown().await;
+        setup.metrics.lease.leader.set(0);
+        setup.metrics.forget_jobs();
+        if let Some(ended) = ended {
+            if let Some(election) = &mut election {
+                election.release().await;
+            }
+            return ended;
+        }
+    }
+}
+
+async fn acquire(setup: &Setup, election: &mut Option<Election>) -> Arc<WriteFence> {
+    if let Some(election) = election {
+        return election.acquire().await;
+    }
+    setup.standing.leading(None);
+    WriteFence::new(None, setup.metrics.lease.writes_refused.clone())
+}
+
+async fn keep(election: &mut Option<Election>, fence: &WriteFence) {
+    match election {
+        Some(election) => election.keep(fence).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Nothing of a term ends by itself.
+fn why_ended(
+    ended: Option<Result<anyhow::Result<&'static str>, tokio::task::JoinError>>,
+) -> anyhow::Result<()> {
+    match ended {
+        Some(Ok(part)) => anyhow::bail!("the {} ended", part?),
+        Some(Err(error)) => Err(error.into()),
+        None => anyhow::bail!("nothing was started"),
+    }
+}
+
+/// One term: everything that looks and acts, from a first list to the end. Returns what ended.
+async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'static str> {
+    let client = ClientBuilder::try_from(setup.config.clone())?
+        .with_layer(&FenceLayer(writes))
+        .build();
+    let args = &setup.args;
     let key = Arc::new(fence::load_key(&client, &args.signing_secret).await?);
     let clone_priority = clone_priority(&client, args.clone_priority_class.clone()).await;
     let (touched, touched_jobs) = mpsc::unbounded_channel();
-    let stores = Stores::start(&client, touched.clone());
-    let metrics = Arc::new(Metrics::new());
+    // Ends with this future.
+    let mut tasks = JoinSet::new();
+    let stores = Stores::start(&client, touched.clone(), &mut tasks);
+    setup.standing.leading(Some(Arc::clone(&stores)));
     let context = Arc::new(Context {
         recorder: Recorder::new(client.clone(), reporter()),
         client,
@@ -57,42 +187,50 @@ pub async fn run(args: OperatorArgs) -> anyhow::Result<()> {
         },
         clone_priority,
         memos: Memos::default(),
-        recording: recording::start(&args, &policy, &metrics)?,
-        metrics,
+        recording: setup.recording.clone(),
+        metrics: Arc::clone(&setup.metrics),
     });
-    tracing::info!(
-        ?policy,
-        version = env!("CARGO_PKG_VERSION"),
-        "operator starts"
-    );
-    let fence = Fence {
+    let commits = fence::run(Fence {
         table: Arc::clone(&context.fence),
         stores: Arc::clone(&stores),
         metrics: Arc::clone(&context.metrics),
         key: Arc::clone(&key),
         touched: touched.clone(),
-    };
+    });
     let poller = progress::run(
         Arc::clone(&context.progress),
         stores,
         Arc::clone(&context.metrics),
         key,
     );
-    let ended = tokio::select! {
-        result = server::run(args.http_address, Arc::clone(&context)) => result,
-        () = fence::run(fence) => anyhow::bail!("the fence's poller ended"),
-        () = poller => anyhow::bail!("the progress poller ended"),
-        () = planner::run(Arc::clone(&context), policy, touched) => anyhow::bail!("the planner ended"),
-        () = reconcile(Arc::clone(&context), touched_jobs) => anyhow::bail!("the reconciler ended"),
-        () = restored::noticed(Arc::clone(&context)) => {
-            anyhow::bail!("resourceVersions went back: the apiserver's store was restored; starting anew")
-        }
-        () = told_to_stop() => Ok(()),
+    let planner = planner::run(Arc::clone(&context), setup.policy.clone(), touched);
+    let orphans = controller::orphans::run(Arc::clone(&context));
+    tasks.spawn(commits.map(|()| "fence's poller"));
+    tasks.spawn(poller.map(|()| "progress poller"));
+    tasks.spawn(planner.map(|()| "planner"));
+    tasks.spawn(orphans.map(|()| "release of orphans"));
+    let restored = restored::noticed(Arc::clone(&context));
+    tasks.spawn(restored.map(|()| "store of the apiserver was restored: the term"));
+    tasks.spawn(reconcile(context, touched_jobs).map(|()| "reconciler"));
+    tasks
+        .join_next()
+        .await
+        .unwrap_or(Ok("term"))
+        .map_err(Into::into)
+}
+
+/// Another for every process, also for those that follow each other in one pod: what the pod held
+/// is not the new process's before it has run out.
+fn identity() -> String {
+    let host = std::env::var("HOSTNAME").unwrap_or_default();
+    let host = if host.is_empty() {
+        "local"
+    } else {
+        host.as_str()
     };
-    if let Some(recording) = &context.recording {
-        recording.finish();
-    }
-    ended
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let started = since_epoch.unwrap_or_default().as_nanos();
+    format!("{host}_{started:x}-{:x}", std::process::id())
 }
 
 async fn reconcile(
@@ -148,7 +286,7 @@ fn reporter() -> Reporter {
     }
 }
 
-/// SIGTERM or SIGINT. Nothing needs finishing: whatever is under way can be repeated.
+/// SIGTERM or SIGINT.
 async fn told_to_stop() {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut terminate), Ok(mut interrupt)) = (

@@ -26,7 +26,7 @@ pub fn start(
     args: &OperatorArgs,
     policy: &Policy,
     metrics: &Arc<Metrics>,
-) -> std::io::Result<Option<Recorder>> {
+) -> std::io::Result<Option<Arc<Recorder>>> {
     let Some(folder) = &args.record else {
         return Ok(None);
     };
@@ -38,7 +38,8 @@ pub fn start(
         }
         Fault::Write(error) => tracing::warn!(%error, "a part of the recording is lost"),
     };
-    Recorder::start(folder, bytes_max, policy, clock::now(), on_fault).map(Some)
+    let recorder = Recorder::start(folder, bytes_max, policy, clock::now(), on_fault)?;
+    Ok(Some(Arc::new(recorder)))
 }
 
 /// What a pass decided, before any slice of it was refused.

@@ -9,30 +9,47 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use tokio::net::TcpListener;
 
-use crate::context::Context;
+use crate::lease::standing::Standing;
+use crate::metrics::Metrics;
+
+/// What is served.
+#[derive(Clone)]
+pub struct Served {
+    /// For /metrics.
+    pub metrics: Arc<Metrics>,
+    /// For /readyz.
+    pub standing: Arc<Standing>,
+}
+
+/// Takes the address.
+///
+/// # Errors
+/// If it can't be listened on.
+pub async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let listening = TcpListener::bind(address).await;
+    listening.with_context(|| format!("--http-address {address}: can't listen there"))
+}
 
 /// Serves for ever.
 ///
 /// # Errors
-/// If the address can't be listened on.
-pub async fn run(address: SocketAddr, context: Arc<Context>) -> anyhow::Result<()> {
+/// If the system takes the address away.
+pub async fn run(listener: TcpListener, served: Served) -> anyhow::Result<()> {
     let router = Router::new()
         .route("/metrics", get(metrics))
         // Alive as long as it answers: a watch that hangs ends by itself within a minute.
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
-        .with_state(context);
-    let listener = tokio::net::TcpListener::bind(address)
-        .await
-        .with_context(|| format!("--http-address {address}: can't listen there"))?;
+        .with_state(served);
     axum::serve(listener, router).await?;
     Ok(())
 }
 
-async fn metrics(State(context): State<Arc<Context>>) -> impl IntoResponse {
+async fn metrics(State(served): State<Served>) -> impl IntoResponse {
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    match context.metrics.page() {
+    match served.metrics.page() {
         Ok(page) => (StatusCode::OK, [(header::CONTENT_TYPE, OPEN_METRICS)], page),
         Err(error) => {
             let plain = "text/plain; charset=utf-8";
@@ -42,13 +59,9 @@ async fn metrics(State(context): State<Arc<Context>>) -> impl IntoResponse {
     }
 }
 
-async fn ready(State(context): State<Arc<Context>>) -> impl IntoResponse {
-    if context.stores.is_ready() {
-        (StatusCode::OK, "ok\n")
-    } else {
-        (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the first lists are not in yet\n",
-        )
+async fn ready(State(served): State<Served>) -> impl IntoResponse {
+    match served.standing.ready() {
+        Ok(line) => (StatusCode::OK, line),
+        Err(line) => (StatusCode::SERVICE_UNAVAILABLE, line),
     }
 }

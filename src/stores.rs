@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::ObjectMeta;
 use kube::runtime::WatchStreamExt;
@@ -14,7 +14,8 @@ use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
 use shed_core::resources::Resources;
 use shed_core::time::Instant;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Mutex, Notify, mpsc};
+use tokio::task::JoinSet;
 
 use crate::api::DeadlineJob;
 use crate::clock;
@@ -40,6 +41,8 @@ pub struct Stores {
     pods_heard: AtomicI64,
     /// The highest resourceVersion that any watch has shown.
     newest_version: AtomicU64,
+    /// One at a time waits for the first lists: kube wakes the last that asked only.
+    first_lists: Mutex<()>,
 }
 
 /// Pods by what they are asked for.
@@ -108,11 +111,12 @@ impl PodIndex {
 }
 
 impl Stores {
-    /// Starts the watches; `touched` gets every job that something happened to.
+    /// Starts the watches, which end with `tasks`; `touched` gets every job that something happened to.
     #[must_use]
     pub fn start(
         client: &Client,
         touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
+        tasks: &mut JoinSet<&'static str>,
     ) -> Arc<Self> {
         let (jobs, writer) = store();
         let stores = Arc::new(Self {
@@ -122,21 +126,21 @@ impl Stores {
             changed: Notify::new(),
             pods_heard: AtomicI64::new(0),
             newest_version: AtomicU64::new(0),
+            first_lists: Mutex::default(),
         });
-        tokio::spawn(watch_jobs(
-            Arc::clone(&stores),
-            client.clone(),
-            writer,
-            touched.clone(),
-        ));
-        tokio::spawn(watch_pods(Arc::clone(&stores), client.clone(), touched));
-        tokio::spawn(watch_nodes(Arc::clone(&stores), client.clone()));
+        let jobs = watch_jobs(Arc::clone(&stores), client.clone(), writer, touched.clone());
+        let pods = watch_pods(Arc::clone(&stores), client.clone(), touched);
+        let nodes = watch_nodes(Arc::clone(&stores), client.clone());
+        tasks.spawn(jobs.map(|()| "watch of jobs"));
+        tasks.spawn(pods.map(|()| "watch of pods"));
+        tasks.spawn(nodes.map(|()| "watch of nodes"));
         stores
     }
 
     /// Waits until every list has come in.
     pub async fn ready(&self) {
-        // An error means that the writer is gone: the process is ending.
+        let _turn = self.first_lists.lock().await;
+        // An error means that the writer is gone: the term is ending.
         let _ = self.jobs.wait_until_ready().await;
         while !self.is_ready() {
             self.changed.notified().await;
@@ -273,6 +277,7 @@ impl Stores {
             changed: Notify::new(),
             pods_heard: AtomicI64::new(0),
             newest_version: AtomicU64::new(0),
+            first_lists: Mutex::default(),
         });
         stores.show(pods);
         stores
@@ -287,6 +292,7 @@ impl Stores {
             changed: Notify::new(),
             pods_heard: AtomicI64::new(0),
             newest_version: AtomicU64::new(0),
+            first_lists: Mutex::default(),
         })
     }
 

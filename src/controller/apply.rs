@@ -48,9 +48,10 @@ pub async fn create(
         if batch.is_empty() {
             return answers;
         }
-        let calls = batch
+        let calls: Vec<_> = batch
             .iter()
-            .map(|pod| create_one(api, job_uid, pod, metrics));
+            .map(|pod| create_one(api, job_uid, pod, metrics))
+            .collect();
         let batch_answers: Vec<Created> = futures::stream::iter(calls)
             .buffered(WRITES_AT_ONCE)
             .collect()

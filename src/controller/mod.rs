@@ -8,7 +8,7 @@ mod events;
 mod fence;
 #[cfg(test)]
 pub(crate) mod mock;
-mod orphans;
+pub mod orphans;
 mod range;
 mod record;
 pub mod status;
@@ -32,7 +32,6 @@ const CONCURRENCY: u16 = 32;
 
 /// Reconciles every job that `touched` names, for ever.
 pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectRef<DeadlineJob>>) {
-    tokio::spawn(orphans::run(Arc::clone(&context)));
     let queue = UnboundedReceiverStream::new(touched).map(Ok::<_, std::convert::Infallible>);
     let jobs = context.stores.jobs.clone();
     applier(

@@ -134,7 +134,7 @@ async fn what_is_recorded_is_decided_again_alike() {
     let (api, mut process) = cluster(|_| {});
     let on_fault = |fault: Fault| panic!("{fault:?}");
     let recorder = Recorder::start(&folder, 1 << 20, &policy(), Instant(0), on_fault).unwrap();
-    Arc::get_mut(&mut process.context).unwrap().recording = Some(recorder);
+    Arc::get_mut(&mut process.context).unwrap().recording = Some(recorder.into());
     let (touched, mut jobs) = mpsc::unbounded_channel();
     let planner = tokio::spawn(run(Arc::clone(&process.context), policy(), touched));
     timeout(A_WHILE, jobs.recv()).await.expect("a slice");

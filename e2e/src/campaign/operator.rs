@@ -71,6 +71,8 @@ impl Launcher {
         let mut command = Command::new(&self.program);
         command
             .args(["operator", "--agent-image", "unused", "--surge-max", "0"])
+            // What a killed one held would be waited for.
+            .arg("--leader-elect=false")
             .args(["--capacity-share", &self.capacity_share])
             .args(["--http-address", &http.to_string()])
             .env("KUBECONFIG", &kubeconfig)

@@ -1,0 +1,207 @@
+//! No write after the renew deadline. Every request that changes something passes the fence of the
+//! term it belongs to: it is checked by the monotonic clock right before it is handed over, and
+//! given up when the deadline comes, also after the process was frozen. A fence that is closed
+//! stays closed: a process that leads again has a new one.
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::future::{BoxFuture, poll_fn};
+use http::{Method, Request};
+use prometheus_client::metrics::counter::Counter;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until, timeout};
+use tower::{BoxError, Layer, Service};
+
+/// Where nothing limits the writes, the fence is looked at this often by those that are under way.
+const NO_LIMIT: Duration = Duration::from_secs(3600);
+
+/// This process does not lead, or can't be sure that it still does.
+#[derive(Debug, thiserror::Error)]
+#[error("no write: this replica does not lead any more")]
+pub struct Deposed;
+
+/// What one term of leadership may still write.
+pub struct Fence {
+    state: Mutex<State>,
+    /// Raised when no write is under way.
+    idle: Notify,
+    refused: Counter,
+}
+
+struct State {
+    stage: Stage,
+    /// No write from this instant on; `None`: there is no election.
+    until: Option<Instant>,
+    under_way: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Open,
+    /// What is under way may end, nothing new begins.
+    Draining,
+    Closed,
+}
+
+impl State {
+    /// Until when a write that is under way may go on.
+    fn limit(&self, now: Instant) -> Result<Instant, Deposed> {
+        let until = self.until.unwrap_or(now + NO_LIMIT);
+        if self.stage == Stage::Closed || now >= until {
+            return Err(Deposed);
+        }
+        Ok(until)
+    }
+}
+
+impl Fence {
+    /// The fence of a new term; `refused` counts the writes that it keeps back.
+    #[must_use]
+    pub fn new(until: Option<Instant>, refused: Counter) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State {
+                stage: Stage::Open,
+                until,
+                under_way: 0,
+            }),
+            idle: Notify::new(),
+            refused,
+        })
+    }
+
+    /// The Lease was renewed. An earlier instant than before changes nothing.
+    pub fn extend(&self, until: Instant) {
+        let mut state = self.lock();
+        state.until = state.until.map(|before| before.max(until));
+    }
+
+    /// Lets nothing new begin, and waits until what is under way has ended, at most so long.
+    pub async fn drain(&self, patience: Duration) {
+        self.lock().stage = Stage::Draining;
+        let idle = async {
+            while self.lock().under_way > 0 {
+                self.idle.notified().await;
+            }
+        };
+        // What has not ended by then is given up when the fence is closed.
+        let _ = timeout(patience, idle).await;
+        self.close();
+    }
+
+    /// The term is over, for good.
+    pub fn close(&self) {
+        self.lock().stage = Stage::Closed;
+    }
+
+    fn begin(self: &Arc<Self>, now: Instant) -> Result<Pass, Deposed> {
+        let mut state = self.lock();
+        let limit = state.limit(now).ok();
+        if limit.is_none() || state.stage != Stage::Open {
+            self.refused.inc();
+            return Err(Deposed);
+        }
+        state.under_way += 1;
+        Ok(Pass(Arc::clone(self)))
+    }
+
+    // A panic while the lock was held leaves three plain values.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One write under way.
+struct Pass(Arc<Fence>);
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.under_way -= 1;
+        if state.under_way == 0 {
+            self.0.idle.notify_one();
+        }
+    }
+}
+
+impl Pass {
+    fn limit(&self) -> Result<Instant, Deposed> {
+        self.0.lock().limit(Instant::now())
+    }
+
+    /// The fence is looked at before the request is driven any further, whatever woke it: after a
+    /// freeze the answer, a timer and the deadline may all be there at once.
+    async fn through<T>(
+        self,
+        request: impl Future<Output = Result<T, BoxError>>,
+    ) -> Result<T, BoxError> {
+        let mut request = pin!(request);
+        let mut alarm = pin!(sleep_until(Instant::now()));
+        poll_fn(move |context| {
+            loop {
+                let limit = self.limit()?;
+                if alarm.deadline() != limit {
+                    alarm.as_mut().reset(limit);
+                }
+                if let Poll::Ready(answer) = request.as_mut().poll(context) {
+                    return Poll::Ready(answer);
+                }
+                // A renewal may have moved the limit: then the alarm is set anew.
+                if alarm.as_mut().poll(context).is_pending() {
+                    return Poll::Pending;
+                }
+            }
+        })
+        .await
+    }
+}
+
+/// Puts a client behind a fence.
+pub struct FenceLayer(pub Arc<Fence>);
+
+impl<S> Layer<S> for FenceLayer {
+    type Service = Fenced<S>;
+
+    fn layer(&self, inner: S) -> Fenced<S> {
+        Fenced {
+            inner,
+            fence: Arc::clone(&self.0),
+        }
+    }
+}
+
+/// A client behind a fence: reads pass, writes only while the term lasts.
+pub struct Fenced<S> {
+    inner: S,
+    fence: Arc<Fence>,
+}
+
+impl<S, B> Service<Request<B>> for Fenced<S>
+where
+    S: Service<Request<B>, Error = BoxError>,
+    S::Future: Send + 'static,
+    S::Response: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<S::Response, BoxError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        if matches!(*request.method(), Method::GET | Method::HEAD) {
+            return Box::pin(self.inner.call(request));
+        }
+        match self.fence.begin(Instant::now()) {
+            Ok(pass) => Box::pin(pass.through(self.inner.call(request))),
+            Err(deposed) => Box::pin(std::future::ready(Err(deposed.into()))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

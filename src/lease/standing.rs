@@ -1,0 +1,58 @@
+//! Whether this replica leads, waits, or doesn't know: what the readiness probe answers. One that
+//! waits is ready too, or a rolling update would wait for it for ever.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::stores::Stores;
+
+/// What the readiness probe answers from.
+#[derive(Default)]
+pub struct Standing(Mutex<State>);
+
+#[derive(Clone, Default)]
+enum State {
+    /// The Lease could not be read yet, or not any more.
+    #[default]
+    Unknown,
+    /// Somebody else leads.
+    Waiting(String),
+    /// Leads; what it has seen of the cluster, once it looks.
+    Leading(Option<Arc<Stores>>),
+}
+
+impl Standing {
+    /// The Lease could not be read or written.
+    pub fn unknown(&self) {
+        self.set(State::Unknown);
+    }
+
+    /// This one holds the Lease. Says whether that is news.
+    pub fn waiting(&self, holder: &str) -> bool {
+        let before = self.set(State::Waiting(holder.to_owned()));
+        !matches!(before, State::Waiting(before) if before == holder)
+    }
+
+    /// This replica leads.
+    pub fn leading(&self, stores: Option<Arc<Stores>>) {
+        self.set(State::Leading(stores));
+    }
+
+    /// Whether it is ready, and a line that says why or why not.
+    ///
+    /// # Errors
+    /// The line, if it isn't ready.
+    pub fn ready(&self) -> Result<String, String> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*state {
+            State::Unknown => Err("the Lease can't be read or written, see the log\n".to_owned()),
+            State::Waiting(holder) => Ok(format!("ok: waiting, {holder} leads\n")),
+            State::Leading(Some(stores)) if stores.is_ready() => Ok("ok: leading\n".to_owned()),
+            State::Leading(_) => Err("leading, the first lists are not in yet\n".to_owned()),
+        }
+    }
+
+    fn set(&self, state: State) -> State {
+        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut current, state)
+    }
+}
