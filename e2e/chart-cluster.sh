@@ -55,6 +55,12 @@ for verb in update patch; do may "$operator" yes "$verb" deadlinejobs.shed.dev -
 may "$operator" yes update deadlinejobs.shed.dev --subresource finalizers
 for verb in get list watch create delete patch; do may "$operator" yes "$verb" pods; done
 for verb in list watch; do may "$operator" yes "$verb" nodes; done
+# The Lease, in its own namespace and under its own name only.
+for verb in get update; do may "$operator" yes "$verb" "leases.coordination.k8s.io/$release" --namespace "$system"; done
+may "$operator" yes create leases.coordination.k8s.io --namespace "$system"
+may "$operator" no get leases.coordination.k8s.io/other --namespace "$system"
+may "$operator" no delete "leases.coordination.k8s.io/$release" --namespace "$system"
+may "$operator" no get "leases.coordination.k8s.io/$release"
 may "$operator" yes create events
 may "$operator" yes create events.events.k8s.io
 may "$operator" no create deadlinejobs.shed.dev
