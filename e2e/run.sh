@@ -114,9 +114,11 @@ start_on_this_machine() {
     cargo build --locked --bin shed >&2
     SHED_E2E_OPERATOR_ADDRESS=127.0.0.1:$((18000 + RANDOM % 1000))
     export SHED_E2E_OPERATOR_ADDRESS
-    "${CARGO_TARGET_DIR:-target}/debug/shed" operator --agent-image localhost/shed:dev \
+    HOSTNAME=replica-0 "${CARGO_TARGET_DIR:-target}/debug/shed" operator --agent-image localhost/shed:dev \
         --http-address "$SHED_E2E_OPERATOR_ADDRESS" >"$work/operator.log" 2>&1 &
     operator_pid=$!
+    # The tests of the election freeze it.
+    export SHED_E2E_OPERATOR_PID=$operator_pid
 }
 
 if [ "$own" = yes ]; then

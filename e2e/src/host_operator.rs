@@ -50,6 +50,8 @@ impl HostOperator {
                 "unused",
                 "--http-address",
                 &address.to_string(),
+                // One process, and what a killed one held would be waited for.
+                "--leader-elect=false",
             ])
             .args(arguments)
             .env("KUBECONFIG", cluster.kubeconfig())

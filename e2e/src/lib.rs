@@ -9,6 +9,7 @@ pub mod host_operator;
 pub mod jobs;
 pub mod operator;
 pub mod picture;
+pub mod replicas;
 pub mod scenario;
 pub mod sightings;
 pub mod target;

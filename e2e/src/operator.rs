@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, LogParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -22,6 +23,10 @@ const HTTP_PORT: u16 = 8080;
 const RECORDING: &str = "/recording";
 /// Time for the operator to come or go. After a crash the kubelet waits some ten seconds.
 const TURN: Duration = Duration::from_secs(90);
+/// What the chart installs.
+const REPLICAS: usize = 2;
+/// The Lease, called as the release.
+const LEASE: &str = RELEASE;
 
 /// The operator of this run.
 pub struct Operator {
@@ -54,10 +59,57 @@ impl Operator {
         Ok(pods.list(&Self::ours()).await?.items)
     }
 
+    /// Who holds the Lease; nobody does between two leaders.
+    ///
+    /// # Errors
+    /// If the apiserver doesn't answer.
+    pub async fn holder(&self) -> Result<Option<String>> {
+        let namespace = if self.is_ours() {
+            OPERATOR_NAMESPACE
+        } else {
+            "default"
+        };
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), namespace);
+        let lease = leases.get_opt(LEASE).await?;
+        let holder = lease.and_then(|lease| lease.spec?.holder_identity);
+        Ok(holder.filter(|holder| !holder.is_empty()))
+    }
+
+    /// The pod that leads, as soon as one does.
     async fn pod(&self) -> Result<Pod> {
-        let running = |pod: &Pod| wait::phase(pod) == "Running";
-        let pods = self.pods().await?;
-        pods.into_iter().find(running).context("no operator runs")
+        wait::until("a replica to lead", TURN, || async {
+            let holder = self.holder().await?.unwrap_or_default();
+            let leads = |pod: &Pod| {
+                wait::phase(pod) == "Running"
+                    && holder
+                        .strip_prefix(&pod.name_any())
+                        .is_some_and(|rest| rest.starts_with('_'))
+            };
+            let leader = self.pods().await?.into_iter().find(leads);
+            Ok(Seen::from_option(leader, || format!("held by {holder:?}")))
+        })
+        .await
+    }
+
+    /// Waits until every replica is ready and one leads and has seen the cluster.
+    async fn await_at_work(&self) -> Result<()> {
+        wait::until("the operator to be at work", TURN, || async {
+            let ready = self
+                .pods()
+                .await?
+                .iter()
+                .filter(|pod| is_ready(pod))
+                .count();
+            if ready < REPLICAS {
+                return Ok(Seen::NotYet(format!("{ready} replicas are ready")));
+            }
+            let said = self.get("/readyz").await?;
+            Ok(Seen::from_option(
+                said.contains("leading").then_some(()),
+                || said,
+            ))
+        })
+        .await
     }
 
     /// What it answers to a GET of a path.
@@ -88,18 +140,21 @@ impl Operator {
         if self.address.is_some() {
             return "(it runs on the host: see its own output)".to_owned();
         }
-        let Ok(pod) = self.pod().await else {
-            return "(no operator runs)".to_owned();
-        };
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), OPERATOR_NAMESPACE);
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), OPERATOR_NAMESPACE);
         let wanted = LogParams {
             tail_lines: Some(5000),
             ..LogParams::default()
         };
-        let log = pods.logs(&pod.name_any(), &wanted).await;
-        let log = log.unwrap_or_else(|error| format!("{about}: no log: {error}"));
-        let lines: Vec<&str> = log.lines().filter(|line| line.contains(about)).collect();
-        lines[lines.len().saturating_sub(60)..].join("\n")
+        let mut all = String::new();
+        // Each replica may have led for a while.
+        for pod in self.pods().await.unwrap_or_default() {
+            let log = api.logs(&pod.name_any(), &wanted).await;
+            let log = log.unwrap_or_else(|error| format!("{about}: no log: {error}"));
+            let lines: Vec<&str> = log.lines().filter(|line| line.contains(about)).collect();
+            let last = lines[lines.len().saturating_sub(60)..].join("\n");
+            all.push_str(&format!("{}:\n{last}\n", pod.name_any()));
+        }
+        all
     }
 
     /// Copies its recording, as far as it is written, to a folder of this machine: what was
@@ -120,24 +175,48 @@ impl Operator {
         Ok(())
     }
 
-    /// Kills its process with SIGKILL, and returns when another one is ready.
+    /// Kills the leader's process with SIGKILL, and returns when another one leads and all are ready.
     ///
     /// # Errors
-    /// If there is no such process, or none comes back.
-    pub async fn kill_and_await_return(&self) -> Result<()> {
+    /// If there is no such process, or none takes over.
+    pub async fn kill_and_await_takeover(&self) -> Result<()> {
         let pod = self.pod().await?;
+        let before = self.holder().await?;
         let uid = pod.uid().context("a pod without uid")?;
-        let before = restarts(&pod);
         let process = process_of(&uid)?;
         run_quietly("kill", &["-KILL", &process]).await?;
-        wait::until("the operator to be restarted", TURN, || async {
-            let pod = self.pod().await?;
-            let back = restarts(&pod) > before && is_ready(&pod);
-            Ok(Seen::from_option(back.then_some(()), || {
-                format!("{} restarts, ready: {}", restarts(&pod), is_ready(&pod))
+        wait::until("another to lead", TURN, || async {
+            let holder = self.holder().await?;
+            let other = holder.is_some() && holder != before;
+            Ok(Seen::from_option(other.then_some(()), || {
+                format!("held by {holder:?}")
             }))
         })
-        .await
+        .await?;
+        self.await_at_work().await
+    }
+
+    /// Replaces every pod as an upgrade does, and returns when only new ones are left.
+    ///
+    /// # Errors
+    /// If the roll-out doesn't end.
+    pub async fn roll(&self) -> Result<()> {
+        let before: Vec<_> = self.pods().await?.iter().map(ResourceExt::uid).collect();
+        let mark = before.first().cloned().flatten();
+        let template = json!({"metadata": {"annotations": {"shed.dev/e2e-rolled": mark}}});
+        self.patch(&json!({"spec": {"template": template}})).await?;
+        wait::until("the old replicas to be gone", TURN, || async {
+            let pods = self.pods().await?;
+            let old = pods
+                .iter()
+                .filter(|pod| before.contains(&pod.uid()))
+                .count();
+            Ok(Seen::from_option((old == 0).then_some(()), || {
+                format!("{old} old of {} pods", pods.len())
+            }))
+        })
+        .await?;
+        self.await_at_work().await
     }
 
     /// Stops it and returns when no process of it is left.
@@ -160,38 +239,27 @@ impl Operator {
     /// # Errors
     /// If it doesn't come.
     pub async fn start(&self) -> Result<()> {
-        self.scale(1).await?;
-        wait::until("the operator to be ready", TURN, || async {
-            let ready = self.pods().await?.iter().any(is_ready);
-            Ok(Seen::from_option(ready.then_some(()), || {
-                "not ready".to_owned()
-            }))
-        })
-        .await
+        self.scale(REPLICAS).await?;
+        self.await_at_work().await
     }
 
-    async fn scale(&self, replicas: i32) -> Result<()> {
+    async fn scale(&self, replicas: usize) -> Result<()> {
+        self.patch(&json!({"spec": {"replicas": replicas}})).await
+    }
+
+    async fn patch(&self, patch: &Value) -> Result<()> {
         let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), OPERATOR_NAMESPACE);
         for deployment in deployments.list(&Self::ours()).await? {
-            let patch = json!({"spec": {"replicas": replicas}});
             deployments
                 .patch(
                     &deployment.name_any(),
                     &PatchParams::default(),
-                    &Patch::Merge(&patch),
+                    &Patch::Merge(patch),
                 )
                 .await?;
         }
         Ok(())
     }
-}
-
-fn restarts(pod: &Pod) -> i32 {
-    let statuses = pod
-        .status
-        .iter()
-        .flat_map(|status| status.container_statuses.iter().flatten());
-    statuses.map(|container| container.restart_count).sum()
 }
 
 fn is_ready(pod: &Pod) -> bool {
@@ -226,7 +294,7 @@ fn folder_name(folder: &Path) -> Option<String> {
     Some(folder.file_name()?.to_str()?.to_owned())
 }
 
-async fn get_from_host(address: &str, path: &str) -> Result<String> {
+pub(crate) async fn get_from_host(address: &str, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;

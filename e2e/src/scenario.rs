@@ -31,6 +31,8 @@ pub enum Needs {
     ThisMachine,
     /// That, and an operator that can be stopped, since it runs in the cluster.
     OperatorPod,
+    /// An operator that is a process of this machine, since its cluster's nodes are fake.
+    OperatorProcess,
 }
 
 /// Whether other tests may run meanwhile.
@@ -153,7 +155,8 @@ enum Failure {
 /// A world, or why the test can't run on this cluster.
 async fn enter(name: &str, needs: Needs) -> Result<Result<World, &'static str>> {
     let cluster = Cluster::bring_up().await?;
-    if needs != Needs::Pods && cluster.nodes() == Nodes::Kwok {
+    let fake_will_do = matches!(needs, Needs::Pods | Needs::OperatorProcess);
+    if !fake_will_do && cluster.nodes() == Nodes::Kwok {
         return Ok(Err("needs containers"));
     }
     let local = matches!(needs, Needs::ThisMachine | Needs::OperatorPod);
@@ -163,6 +166,9 @@ async fn enter(name: &str, needs: Needs) -> Result<Result<World, &'static str>> 
     let operator = Operator::new(&cluster);
     if needs == Needs::OperatorPod && !operator.is_ours() {
         return Ok(Err("needs the operator in the cluster"));
+    }
+    if needs == Needs::OperatorProcess && operator.is_ours() {
+        return Ok(Err("needs the operator as a process of this machine"));
     }
     if operator.is_ours() {
         let installed = INSTALLED.get_or_init(|| async {

@@ -6,6 +6,7 @@ mod batch;
 mod blocked;
 mod completion;
 mod deadlines;
+mod election;
 mod failures;
 mod fence;
 mod lifecycle;

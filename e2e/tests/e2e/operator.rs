@@ -82,10 +82,10 @@ async fn killed_in_the_middle_it_launches_nothing_twice_and_loses_nothing() {
         let job = Job::submit(world, "survives", spec).await?;
         job.wait_pods("the first pod", SOON, |pods| !pods.is_empty())
             .await?;
-        world.operator.kill_and_await_return().await?;
+        world.operator.kill_and_await_takeover().await?;
         let some_ended = |pods: &[Pod]| pods.iter().any(|pod| ended(pod).is_some());
         job.wait_pods("the first end", SOON, some_ended).await?;
-        world.operator.kill_and_await_return().await?;
+        world.operator.kill_and_await_takeover().await?;
         let complete = job.wait_complete().await?;
         let status = status(&complete);
         assert_eq!(status.completed_indexes, "0-7");

@@ -1,0 +1,224 @@
+//! Replicas of the operator as processes of this machine, and what the apiserver's audit log says
+//! about their writes.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::cluster::{Cluster, PROXY_VARIABLES};
+use crate::command::run_quietly;
+use crate::host_operator::{free_address, program};
+use crate::operator::get_from_host;
+use crate::wait::{self, Seen};
+
+/// Time to start, and to notice that the Lease is another's.
+const SOON: Duration = Duration::from_secs(30);
+
+/// One replica.
+pub struct Replica {
+    /// What its name in the Lease begins with.
+    pub name: String,
+    address: String,
+    pid: u32,
+    /// What this value started, it ends.
+    child: Option<std::process::Child>,
+}
+
+impl Replica {
+    /// The one that runs since before the tests: it is thawed in the end, not killed.
+    ///
+    /// # Errors
+    /// If run.sh didn't say what it started.
+    pub fn of_run() -> Result<Self> {
+        let variable = |name| std::env::var(name).with_context(|| format!("{name} is not set"));
+        Ok(Self {
+            name: "replica-0".to_owned(),
+            address: variable("SHED_E2E_OPERATOR_ADDRESS")?,
+            pid: variable("SHED_E2E_OPERATOR_PID")?.parse()?,
+            child: None,
+        })
+    }
+
+    /// Starts another one.
+    ///
+    /// # Errors
+    /// If it doesn't start.
+    pub fn start(cluster: &Cluster, number: u32) -> Result<Self> {
+        let (name, address) = (format!("replica-{number}"), free_address()?.to_string());
+        let mut command = Command::new(program()?);
+        command
+            .args(["operator", "--agent-image", "localhost/shed:dev"])
+            .args(["--http-address", &address])
+            .env("KUBECONFIG", cluster.kubeconfig())
+            .env("HOSTNAME", &name)
+            .stdin(Stdio::null())
+            .stderr(Stdio::null());
+        for name in PROXY_VARIABLES {
+            command.env_remove(name);
+        }
+        let child = command.spawn().context("starting a replica")?;
+        Ok(Self {
+            name,
+            address,
+            pid: child.id(),
+            child: Some(child),
+        })
+    }
+
+    /// Waits until its readiness probe says that it `leading` or `waiting`.
+    ///
+    /// # Errors
+    /// After a while, with what it said last.
+    pub async fn await_ready(&self, standing: &str) -> Result<()> {
+        let what = format!("{} to be {standing}", self.name);
+        wait::until(&what, SOON, || async {
+            let said = get_from_host(&self.address, "/readyz").await?;
+            let so = said.contains(standing);
+            Ok(Seen::from_option(so.then_some(()), || said))
+        })
+        .await
+    }
+
+    /// Whether this name in a Lease is its own.
+    #[must_use]
+    pub fn is_called(&self, holder: &str) -> bool {
+        holder
+            .strip_prefix(&self.name)
+            .is_some_and(|rest| rest.starts_with('_'))
+    }
+
+    /// Sends it a signal, such as STOP.
+    ///
+    /// # Errors
+    /// If there is no such process.
+    pub async fn signal(&self, name: &str) -> Result<()> {
+        let signal = format!("-{name}");
+        run_quietly("kill", &[signal, self.pid.to_string()])
+            .await
+            .map(drop)
+    }
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            // Already dead is as good.
+            drop(child.kill());
+            drop(child.wait());
+        } else {
+            drop(
+                Command::new("kill")
+                    .args(["-CONT", &self.pid.to_string()])
+                    .status(),
+            );
+        }
+    }
+}
+
+/// What the audit log shows of a time.
+#[derive(Debug, Default)]
+pub struct Writes {
+    /// How often the Lease changed hands.
+    pub takeovers: usize,
+    /// Writes to other objects.
+    pub others: usize,
+    /// Those that came from a replica which did not hold the Lease.
+    pub late: Vec<String>,
+}
+
+/// Goes through the audit log since an instant: at every write of an operator the Lease must last
+/// have been written by the same replica, which its user agent names.
+///
+/// # Errors
+/// If the log can't be read.
+pub fn audited_writes(kubeconfig: &Path, since: &str) -> Result<Writes> {
+    let log = kubeconfig.with_file_name("audit.log");
+    let text = std::fs::read_to_string(&log).with_context(|| log.display().to_string())?;
+    let events: Vec<Value> = text
+        .lines()
+        .filter(|line| line.contains("\"userAgent\":\"shed/"))
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .filter(|event: &Value| at(event, "stageTimestamp") > since)
+        .collect();
+    ensure!(!events.is_empty(), "no operator is in {}", log.display());
+    Ok(judged(&events))
+}
+
+fn judged(events: &[Value]) -> Writes {
+    let is_write = |event: &&Value| {
+        let verb = event["verb"].as_str().unwrap_or_default();
+        event["stage"] == "ResponseComplete" && !matches!(verb, "get" | "list" | "watch")
+    };
+    let (leases, others): (Vec<&Value>, Vec<&Value>) = events
+        .iter()
+        .filter(is_write)
+        .partition(|event| event["objectRef"]["resource"] == "leases");
+    let mut held: Vec<(&str, &str)> = leases
+        .into_iter()
+        .filter(|event| event["responseStatus"]["code"].as_i64() < Some(300))
+        .map(|event| (at(event, "stageTimestamp"), at(event, "userAgent")))
+        .collect();
+    held.sort_unstable();
+    let changes = held.windows(2).filter(|pair| pair[0].1 != pair[1].1);
+    let mut writes = Writes {
+        takeovers: changes.count(),
+        others: others.len(),
+        ..Writes::default()
+    };
+    for event in others {
+        let (received, writer) = (
+            at(event, "requestReceivedTimestamp"),
+            at(event, "userAgent"),
+        );
+        let before = held.partition_point(|(written, _)| *written <= received);
+        let holder = before.checked_sub(1).map(|last| held[last].1);
+        // Before the first renewal that is looked at, nobody is known.
+        if holder.is_some_and(|holder| holder != writer) {
+            let (verb, uri) = (&event["verb"], &event["requestURI"]);
+            writes.late.push(format!(
+                "{received} {writer}: {verb} {uri}, held by {holder:?}"
+            ));
+        }
+    }
+    writes
+}
+
+fn at<'e>(event: &'e Value, field: &str) -> &'e str {
+    event[field].as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(second: u32, replica: &str, verb: &str, resource: &str) -> Value {
+        let time = format!("2030-01-01T00:00:{second:02}.000000Z");
+        json!({"stage": "ResponseComplete", "verb": verb, "userAgent": format!("shed/0.1.0 {replica}"),
+            "objectRef": {"resource": resource}, "responseStatus": {"code": 200},
+            "requestReceivedTimestamp": time, "stageTimestamp": time})
+    }
+
+    #[test]
+    fn a_write_of_a_replica_that_does_not_hold_the_lease_is_late() {
+        let events = [
+            event(1, "a", "update", "leases"),
+            event(2, "a", "create", "pods"),
+            event(3, "b", "list", "pods"),
+            event(4, "b", "update", "leases"),
+            event(5, "b", "create", "pods"),
+            event(6, "a", "delete", "pods"),
+        ];
+        let writes = judged(&events);
+        assert_eq!((writes.takeovers, writes.others), (1, 3));
+        assert_eq!(writes.late.len(), 1);
+        assert!(
+            writes.late[0].contains("shed/0.1.0 a: \"delete\""),
+            "{writes:?}"
+        );
+    }
+}
