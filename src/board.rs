@@ -24,6 +24,7 @@ struct Inner {
     waiting: HashMap<JobUid, Vec<Action>>,
     taken: HashSet<JobUid>,
     reports: HashMap<JobUid, JobReport>,
+    copies: HashMap<JobUid, u32>,
 }
 
 impl Board {
@@ -35,6 +36,17 @@ impl Board {
             .into_iter()
             .map(|report| (Arc::clone(&report.key.0), report))
             .collect();
+    }
+
+    /// Leaves what is to be durable of the planner's memory: attempts per task, by job.
+    pub fn remember(&self, copies: HashMap<JobUid, u32>) {
+        self.lock().copies = copies;
+    }
+
+    /// How many attempts per task the policy has decided on for the job.
+    #[must_use]
+    pub fn copies(&self, job: &str) -> Option<u32> {
+        self.lock().copies.get(job).copied()
     }
 
     /// A job's slice, now under way; empty if there is none.

@@ -55,6 +55,8 @@ pub struct Book {
     pub segments: BTreeMap<u32, SegmentEntry>,
     /// The highest fencing token that was given out.
     pub fence_token: i64,
+    /// Attempts per task that the policy has decided on.
+    pub copies: Option<u32>,
     /// Execution times of the latest winners.
     pub ended_runs: Vec<Span>,
     /// Totals.
@@ -100,6 +102,7 @@ impl Book {
                 .map(|segment| (segment.index, segment.clone()))
                 .collect(),
             fence_token: ledger.fence_token,
+            copies: ledger.copies,
             ended_runs: ledger.ended_runs_ms.iter().map(|&ms| Span(ms)).collect(),
             counts,
         })
@@ -124,6 +127,7 @@ impl Book {
             tasks: self.tasks.values().cloned().collect(),
             segments: self.segments.values().cloned().collect(),
             fence_token: self.fence_token,
+            copies: self.copies,
             ended_runs_ms: self.ended_runs.iter().map(|span| span.0).collect(),
         }
     }

@@ -55,6 +55,9 @@ pub struct Ledger {
     /// The highest fencing token that was given out.
     #[serde(default, skip_serializing_if = "is_none_given")]
     pub fence_token: i64,
+    /// Attempts per task that the policy has decided on, if it decides once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<u32>,
     /// Execution times in ms of the latest winners, newest last, at most 32.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended_runs_ms: Vec<i64>,

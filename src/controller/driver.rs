@@ -72,13 +72,15 @@ async fn pass(
         Ok(job) => job,
         Err(invalid) => return refuse_spec(context, &owner, invalid.to_string()).await,
     };
-    let book = match Book::from_status(owner.status.as_ref()) {
+    let mut book = match Book::from_status(owner.status.as_ref()) {
         Ok(book) => book,
         Err(error) => {
             let message = format!("status.ledger was edited: {error}");
             return refuse_spec(context, &owner, message).await;
         }
     };
+    // What the planner decided once must be there after a failover.
+    book.copies = context.board.copies(&job.uid).or(book.copies);
     // observe (client required at the deadline only)
     let pass = observe(context, owner, job, book).await?;
     // step (no client required)

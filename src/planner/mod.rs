@@ -3,6 +3,7 @@
 
 mod departing;
 pub mod observe;
+mod restore;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub async fn run(
     touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
 ) {
     context.stores.ready().await;
-    let mut memory = Memory::default();
+    let mut memory = restore::memory(&context.stores.jobs.state());
     let mut refused = RefusedJobs::default();
     let mut series = HashSet::new();
     loop {
@@ -56,6 +57,7 @@ pub async fn run(
             .observe(started.elapsed().as_secs_f64());
         tell(&context.metrics, &decided, &mut refused);
         memory = decided.memory;
+        remember(&context, &memory);
         let decision = before.map(|memory| Decision {
             memory,
             plan: decided.plan.clone(),
@@ -75,6 +77,12 @@ pub async fn run(
             () = tokio::time::sleep(wake) => {}
         }
     }
+}
+
+fn remember(context: &Context, memory: &Memory) {
+    let copies = memory.copies();
+    let by_job = copies.map(|(key, copies)| (Arc::clone(&key.0), copies));
+    context.board.remember(by_job.collect());
 }
 
 fn next_pass(report: &PlanReport) -> Duration {

@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::history::History;
+use crate::estimate::history::{History, JobTimes};
+use crate::estimate::sample::Sample;
 use crate::float;
-use crate::ids::{JobKey, NodeName, TaskIndex};
+use crate::ids::{JobClass, JobKey, NodeName, TaskIndex};
 use crate::snapshot::Snapshot;
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 
 /// The memory of the planner; entries of jobs that are gone are dropped.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -23,8 +24,8 @@ pub struct Memory {
     /// node tell again.
     #[serde(default)]
     slow_nodes: BTreeMap<NodeName, NodeSlowness>,
-    /// What jobs of each class have shown. Should survive a failover: what is lost is learned
-    /// again only as jobs of the class come and go, and until then jobs are judged alone.
+    /// What jobs of each class have shown. Survives a failover as far as finished jobs are still
+    /// there: it is learned again from their ledgers ([`Memory::restored`]).
     #[serde(default)]
     history: History,
 }
@@ -61,8 +62,8 @@ pub struct JobMemory {
 pub struct SpeculationMemory {
     /// Attempts per task, the first included, that the policy has decided on for the job, once it
     /// has: at submission (Dolly, Chronos Clone, SCA, ESE) or at τ_est (the other Chronos
-    /// strategies, LASER). Should survive a failover: what is lost is decided anew by what is
-    /// known then, and may differ for the tasks that are still to come.
+    /// strategies, LASER). Survives a failover, in the job's ledger: decided anew by what is known
+    /// then, it might differ for the tasks that are still to come.
     #[serde(default)]
     pub copies: Option<u32>,
     /// Tasks that were judged late at τ_est, ascending: they get their attempts as there is room.
@@ -83,7 +84,56 @@ pub struct SpeculationMemory {
     pub restarts: BTreeMap<TaskIndex, u32>,
 }
 
+/// A finished job that is still there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastJob {
+    /// When it ended.
+    pub ended: Instant,
+    /// The job.
+    pub key: JobKey,
+    /// What it recurs as.
+    pub class: JobClass,
+    /// Times of its last winners.
+    pub runs: Vec<Span>,
+}
+
 impl Memory {
+    /// What a planner that starts anew knows again: what finished jobs teach, the one that ended
+    /// first first, and how many attempts per task were decided on for jobs that go on.
+    #[must_use]
+    pub fn restored(
+        mut past: Vec<PastJob>,
+        copies: impl IntoIterator<Item = (JobKey, u32)>,
+    ) -> Self {
+        past.sort_by(|a, b| (a.ended, &a.key).cmp(&(b.ended, &b.key)));
+        let mut history = History::default();
+        for job in past {
+            let runs: Vec<f64> = job.runs.iter().map(|run| run.seconds()).collect();
+            let times = JobTimes::new(&Sample::new(&runs, &[]));
+            let seen = history.after(job.ended, [(job.key, job.class, times)]);
+            // It teaches once it is gone.
+            history = seen.after(job.ended, []);
+        }
+        let speculation = copies.into_iter().map(|(key, copies)| {
+            let decided = SpeculationMemory {
+                copies: Some(copies),
+                ..SpeculationMemory::default()
+            };
+            (key, decided)
+        });
+        Self {
+            speculation: speculation.collect(),
+            history,
+            ..Self::default()
+        }
+    }
+
+    /// The jobs for which a number of attempts per task was decided on.
+    pub fn copies(&self) -> impl Iterator<Item = (&JobKey, u32)> {
+        let all = self.speculation.iter();
+        all.filter_map(|(key, memory)| Some((key, memory.copies?)))
+    }
+
     /// What a policy remembers of a job.
     #[must_use]
     pub fn speculation(&self, key: &JobKey) -> SpeculationMemory {
@@ -144,5 +194,41 @@ impl Memory {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn past(key: &str, ended: i64, runs: &[i64]) -> PastJob {
+        PastJob {
+            ended: Instant(ended),
+            key: JobKey::from(key),
+            class: JobClass::from("nightly"),
+            runs: runs
+                .iter()
+                .map(|&seconds| Span::from_seconds(seconds))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn what_finished_jobs_taught_is_learned_again_whatever_their_order() {
+        let (a, b) = (past("a", 10, &[20, 40]), past("b", 5, &[30]));
+        let memory = Memory::restored(vec![a.clone(), b.clone()], []);
+        let class = JobClass::from("nightly");
+        let least = memory.history().least(Some(&class)).unwrap();
+        // The geometric mean of 20 and 30.
+        assert!((least - 600f64.sqrt()).abs() < 1e-9, "{least}");
+        assert_eq!(memory, Memory::restored(vec![b, a], []));
+    }
+
+    #[test]
+    fn decided_copies_are_remembered_again() {
+        let memory = Memory::restored(vec![], [(JobKey::from("a"), 3)]);
+        assert_eq!(memory.speculation(&JobKey::from("a")).copies, Some(3));
+        let copies: Vec<_> = memory.copies().collect();
+        assert_eq!(copies, [(&JobKey::from("a"), 3)]);
     }
 }

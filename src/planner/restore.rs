@@ -1,0 +1,80 @@
+//! The planner's memory after a failover or a restart: what of it must not be lost is in the ledgers.
+
+use std::sync::Arc;
+
+use shed_core::ids::{JobClass, JobKey};
+use shed_core::memory::{Memory, PastJob};
+
+use crate::api::DeadlineJob;
+use crate::book::Book;
+use crate::validate::validate;
+
+/// What the jobs that are there tell of what was learned and decided.
+pub fn memory(jobs: &[Arc<DeadlineJob>]) -> Memory {
+    let mut past = Vec::new();
+    let mut copies = Vec::new();
+    for watched in jobs {
+        let read = validate(watched).ok();
+        let read = read.zip(Book::from_status(watched.status.as_ref()).ok());
+        let Some((job, book)) = read else {
+            continue;
+        };
+        let key = JobKey(Arc::clone(&job.uid));
+        let ended = book.ended.filter(|_| book.finished);
+        if let (Some(ended), Some(class)) = (ended, &job.class) {
+            past.push(PastJob {
+                ended,
+                key,
+                class: JobClass(Arc::clone(class)),
+                runs: book.ended_runs,
+            });
+        } else if let Some(decided) = book.copies.filter(|_| !book.finished) {
+            copies.push((key, decided));
+        }
+    }
+    Memory::restored(past, copies)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{DeadlineJobStatus, LABEL_CLASS, Ledger};
+    use crate::fixtures;
+
+    fn job(uid: &str, ledger: Ledger) -> Arc<DeadlineJob> {
+        let mut job = fixtures::job("");
+        job.metadata.uid = Some(uid.to_owned());
+        let class = (LABEL_CLASS.to_owned(), "nightly".to_owned());
+        job.metadata.labels = Some([class].into());
+        job.status = Some(DeadlineJobStatus {
+            ledger: Some(ledger),
+            ..DeadlineJobStatus::default()
+        });
+        Arc::new(job)
+    }
+
+    #[test]
+    fn finished_jobs_teach_and_copies_of_those_that_go_on_are_kept() {
+        let finished = Book {
+            finished: true,
+            ended: Some(shed_core::time::Instant(9)),
+            ended_runs: vec![shed_core::time::Span::from_seconds(30)],
+            copies: Some(2),
+            ..Book::default()
+        };
+        let goes_on = Book {
+            copies: Some(3),
+            ..Book::default()
+        };
+        let jobs = [
+            job("old", finished.to_ledger()),
+            job("new", goes_on.to_ledger()),
+        ];
+        let memory = memory(&jobs);
+        let class = validate(&jobs[0]).unwrap().class.map(JobClass);
+        let least = memory.history().least(class.as_ref()).unwrap();
+        assert!((least - 30.0).abs() < 1e-9, "{least}");
+        let copies: Vec<_> = memory.copies().collect();
+        assert_eq!(copies, [(&JobKey(Arc::from("new")), 3)]);
+    }
+}
