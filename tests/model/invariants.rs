@@ -64,6 +64,8 @@ pub fn ledger(world: &mut World, new: &Book) {
         let is_new = number >= *next;
         *next = (*next).max(number + 1);
         world.breaks(is_new, ExactlyOnce, "an attempt number is given out twice");
+        let is_active = new.ending.is_none();
+        world.breaks(is_active, NoLoss, "a launch in an ended job");
     }
     for &id in before.difference(&after) {
         counted(world, old, new, id);
