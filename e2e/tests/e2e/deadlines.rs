@@ -20,7 +20,7 @@ async fn on_miss_fail_stops_the_attempts() {
         let job = Job::submit(world, "stops", spec).await?;
         job.wait_running(2).await?;
         let failed = job
-            .wait_true(api::FAILED, reason::DEADLINE_EXCEEDED, SOON)
+            .wait_true(api::FAILED, reason::DEADLINE_MISSED, SOON)
             .await?;
         ensure!(is_true(&failed, api::DEADLINE_MISSED), "no DeadlineMissed");
         ensure!(!is_true(&failed, api::COMPLETE), "failed and complete");

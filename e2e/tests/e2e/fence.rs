@@ -57,7 +57,10 @@ fn assert_once_each(pods: &[Pod], tasks: usize) -> Result<()> {
 async fn a_straggler_and_its_clone_publish_once() {
     scenario(Needs::Containers, Company::Shared, async |world| {
         let script = format!("{}\n{PUBLISH}", worker(40, 0.2, 2.0, ":"));
-        let job = Job::submit(world, "once", fenced(4, &script)).await?;
+        // The first attempt of task 0 would take some 80 s.
+        let mut spec = fenced(4, &script);
+        spec["deadline"] = json!({"within": "60s"});
+        let job = Job::submit(world, "once", spec).await?;
         let ended = job.wait_complete().await?;
         let status = status(&ended);
         assert_eq!((status.succeeded, status.attempts.won), (4, 4));
