@@ -32,5 +32,17 @@ trap 'exit 143' TERM
 "$cluster" up --nodes kwok >&2
 eval "$("$cluster" env)"
 kubectl apply --server-side --force-conflicts -f crds/deadlinejobs.yaml >&2
-kubectl wait --for=condition=Established crd/deadlinejobs.shed.dev --timeout=60s >&2
+# `kubectl wait` ends with an error while a definition has no condition at all yet.
+served=no
+for _ in $(seq 60); do
+    if kubectl get deadlinejobs --all-namespaces >/dev/null 2>&1; then
+        served=yes
+        break
+    fi
+    sleep 1
+done
+[ "$served" = yes ] || {
+    echo 'campaign: the apiserver does not serve DeadlineJobs after 60 s' >&2
+    exit 1
+}
 "$program" "$@"
