@@ -500,3 +500,25 @@ fn a_replacement_waits_until_the_last_attempt_is_gone_where_the_job_says_so() {
         [(0, 1)]
     );
 }
+
+#[test]
+fn a_clone_of_a_task_without_a_live_attempt_is_not_launched() {
+    let mut world = World::new("completions: 1");
+    let step = world.step(&[launch(0, AttemptKind::Clone)]);
+    assert!(step.creates.is_empty());
+}
+
+#[test]
+fn a_task_that_failed_for_good_has_no_winner_any_more() {
+    let mut world = two_of(POLICY);
+    world.step(&[launch(0, AttemptKind::Clone)]);
+    world.pod((0, 1), Stage::Running);
+    fail(&mut world, (0, 0), 3);
+    let step = world.step(&[]);
+    assert_eq!(step.book.failed.to_string(), "0");
+    // It had ended well before it was killed, and nobody had seen it.
+    let finished = Instant(1500);
+    world.pod((0, 1), Stage::Succeeded { finished });
+    let step = world.step(&[]);
+    assert_eq!((step.book.done.len(), step.book.counts.superseded), (0, 1));
+}
