@@ -59,7 +59,7 @@ pub fn pod_name(job: &str, uid: &str, task: u32, attempt: u32) -> String {
 }
 
 /// batch/v1's host name of a task, `<job>-<index>`, cut so that it is a label.
-fn host_name(job: &str, task: u32) -> String {
+pub(super) fn host_name(job: &str, task: u32) -> String {
     let tail = format!("-{task}");
     let head: String = job.chars().take(NAME_MAX - tail.len()).collect();
     format!("{}{tail}", head.replace('.', "-"))

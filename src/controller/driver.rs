@@ -255,7 +255,13 @@ async fn carry_out(
             let agent = &context.agent;
             let mut pod = build::pod(owner, &pass.job, task, attempt, deadline, agent, priority);
             if pass.job.rules.resume == Resume::Range {
-                range::dress(&mut pod, &step.book, task, &context.agent.operator_key);
+                range::dress(
+                    &mut pod,
+                    &pass.job,
+                    &step.book,
+                    task,
+                    &context.agent.operator_key,
+                );
             }
             Some(pod)
         })

@@ -13,6 +13,7 @@ use shed_core::plan::Launch;
 use shed_core::snapshot::{AttemptKind, KillKind, Resume, ResumePoint, TaskSnapshot};
 use shed_core::time::Instant;
 
+use super::build::host_name;
 use super::step::{Input, Notice};
 use crate::api::{self, AttemptEntry, SegmentEntry};
 use crate::book::Book;
@@ -212,7 +213,13 @@ fn take_over(book: &mut Book, index: u32, kind: KillKind, now: Instant, notices:
 }
 
 /// Tells the pod of an attempt which part of which task it does.
-pub fn dress(pod: &mut Pod, book: &Book, index: u32, operator_key: &str) {
+pub fn dress(pod: &mut Pod, job: &ValidatedJob, book: &Book, index: u32, operator_key: &str) {
+    let own_host = job
+        .template
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.hostname.clone());
+    let host = own_host.unwrap_or_else(|| host_name(&job.name, book.task_of(index)));
     let task = book.task_of(index).to_string();
     let metadata = &mut pod.metadata;
     let labels = metadata.labels.get_or_insert_default();
@@ -231,6 +238,7 @@ pub fn dress(pod: &mut Pod, book: &Book, index: u32, operator_key: &str) {
     ];
     variables.extend(part.map(|part| (api::ENV_RANGE_END, part.end.to_string())));
     let Some(spec) = &mut pod.spec else { return };
+    spec.hostname = Some(host);
     let init = spec.init_containers.iter_mut().flatten();
     for container in spec.containers.iter_mut().chain(init) {
         set_variables(container, &variables);

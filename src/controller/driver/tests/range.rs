@@ -128,6 +128,12 @@ async fn parts_are_in_the_ledger_before_the_clone_has_a_pod() {
         Some("40")
     );
     assert_eq!(variable(&clone, api::ENV_RANGE_END).as_deref(), Some("100"));
+    let host = clone.spec.unwrap().hostname;
+    assert_eq!(
+        host.as_deref(),
+        Some("count-0"),
+        "its task's, as batch/v1 says"
+    );
     let labels = clone.metadata.labels.unwrap();
     assert_eq!(
         (&*labels[api::LABEL_INDEX], &*labels[api::LABEL_SEGMENT]),
