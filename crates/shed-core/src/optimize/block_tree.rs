@@ -57,9 +57,11 @@ impl BlockTree {
                 *slot = value;
             }
         }
-        for block in (1..self.blocks.len()).rev() {
-            let combined = self.combined::<C>(block);
-            self.write(block - 1, combined);
+        for slot in (0..self.blocks.len() - 1).rev() {
+            let combined = self.combined::<C>(slot + 1);
+            if let Some(Block(slots)) = self.blocks.get_mut(slot / WIDTH) {
+                slots[slot % WIDTH] = combined;
+            }
         }
     }
 
@@ -79,13 +81,28 @@ impl BlockTree {
         leaves.flat_map(|block| block.0)
     }
 
-    pub(super) fn set<C: Combine>(&mut self, index: usize, value: f64) {
-        let mut slot = self.first_leaf + index;
-        let mut value = value;
-        while self.write(slot, value) && slot >= WIDTH {
-            let block = slot / WIDTH;
-            value = self.combined::<C>(block);
-            slot = block - 1;
+    /// Changes a value; the combination of all, if that changes a block at the top.
+    pub(super) fn set<C: Combine>(&mut self, index: usize, value: f64) -> Option<f64> {
+        let (mut slot, mut value) = (self.first_leaf + index, value);
+        loop {
+            let (block, within) = (slot / WIDTH, slot % WIDTH);
+            let Block(slots) = self.blocks.get_mut(block)?;
+            let mut changed = *slots;
+            // Not by its index: what was just written one by one would have to get back from the
+            // processor's store buffer before it can be read together, at every level anew.
+            for (at, held) in changed.iter_mut().enumerate() {
+                *held = if at == within { value } else { *held };
+            }
+            let held = slots.get_mut(within)?;
+            if held.to_bits() == value.to_bits() {
+                return None;
+            }
+            *held = value;
+            value = combine::<C>(changed);
+            let Some(above) = block.checked_sub(1) else {
+                return Some(value);
+            };
+            slot = above;
         }
     }
 
@@ -110,11 +127,18 @@ impl BlockTree {
     pub(super) fn only(&self, is_wanted: impl Fn(f64) -> bool) -> Option<usize> {
         let mut block = 0;
         loop {
-            let wanted = self.wanted(block, &is_wanted)?;
-            if wanted.count_ones() != 1 {
+            let Block(slots) = self.blocks.get(block)?;
+            // How many are wanted above, the sum of their slots below: a compiler makes this
+            // a few instructions, where bits in their places take one for each slot and more.
+            let marks = (0..).zip(slots).map(|(slot, &value)| {
+                let mark: u64 = (1 << 32) | slot;
+                if is_wanted(value) { mark } else { 0 }
+            });
+            let marks: u64 = marks.sum();
+            if marks >> 32 != 1 {
                 return None;
             }
-            let slot = block * WIDTH + wanted.trailing_zeros() as usize;
+            let slot = block * WIDTH + (marks & 0xffff_ffff) as usize;
             if slot >= self.first_leaf {
                 return Some(slot - self.first_leaf);
             }
@@ -152,27 +176,21 @@ impl BlockTree {
         block.0.get(slot % WIDTH).copied()
     }
 
-    /// Writes a slot; says whether that changed it.
-    fn write(&mut self, slot: usize, value: f64) -> bool {
-        let block = self.blocks.get_mut(slot / WIDTH);
-        match block.and_then(|block| block.0.get_mut(slot % WIDTH)) {
-            Some(held) if held.to_bits() != value.to_bits() => {
-                *held = value;
-                true
-            }
-            _ => false,
-        }
-    }
-
     fn combined<C: Combine>(&self, block: usize) -> f64 {
-        let Some(Block([a, b, c, d, e, f, g, h])) = self.blocks.get(block).copied() else {
-            return C::NOTHING;
-        };
-        // In pairs, so that they need not wait for each other.
-        let one = C::combine(C::combine(a, b), C::combine(c, d));
-        let other = C::combine(C::combine(e, f), C::combine(g, h));
-        C::combine(one, other)
+        let block = self.blocks.get(block);
+        block.map_or(C::NOTHING, |&Block(slots)| combine::<C>(slots))
     }
+}
+
+fn combine<C: Combine>([a, b, c, d, e, f, g, h]: [f64; WIDTH]) -> f64 {
+    // Halves upon each other, so that they need not wait for each other.
+    let (a, b, c, d) = (
+        C::combine(a, e),
+        C::combine(b, f),
+        C::combine(c, g),
+        C::combine(d, h),
+    );
+    C::combine(C::combine(a, c), C::combine(b, d))
 }
 
 #[cfg(test)]

@@ -43,8 +43,9 @@ impl LnSum {
     }
 
     pub(super) fn set(&mut self, index: usize, term: f64) {
-        self.terms.set::<Sum>(index, term);
-        self.total = self.terms.total::<Sum>();
+        if let Some(total) = self.terms.set::<Sum>(index, term) {
+            self.total = total;
+        }
     }
 }
 

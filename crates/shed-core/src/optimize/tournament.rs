@@ -17,6 +17,8 @@ pub(super) const ABSENT: f64 = f64::INFINITY;
 pub(super) struct Tournament {
     /// A node holds the lowest key below it.
     keys: BlockTree,
+    /// Kept, as it is asked for often.
+    lowest: f64,
 }
 
 struct Lowest;
@@ -33,17 +35,21 @@ impl Tournament {
     /// A place for each key; [`ABSENT`] leaves it empty. O(n).
     pub(super) fn new(keys: impl IntoIterator<Item = f64>, places: usize) -> Self {
         let keys = BlockTree::new::<Lowest>(keys, places);
-        Self { keys }
+        let lowest = keys.total::<Lowest>();
+        Self { keys, lowest }
     }
 
     /// As [`Tournament::new`], in the memory of what it held before.
     pub(super) fn refill(&mut self, keys: impl IntoIterator<Item = f64>, places: usize) {
         self.keys.refill::<Lowest>(keys, places);
+        self.lowest = self.keys.total::<Lowest>();
     }
 
     /// Gives the candidate at `index` this key; [`ABSENT`] takes it out.
     pub(super) fn set(&mut self, index: usize, key: f64) {
-        self.keys.set::<Lowest>(index, key);
+        if let Some(lowest) = self.keys.set::<Lowest>(index, key) {
+            self.lowest = lowest;
+        }
     }
 
     /// Takes the candidate at `index` out, if it is in.
@@ -53,7 +59,7 @@ impl Tournament {
 
     /// The lowest key, [`ABSENT`] when there is no candidate.
     pub(super) fn lowest(&self) -> f64 {
-        self.keys.total::<Lowest>()
+        self.lowest
     }
 
     /// The candidates, ascending.
