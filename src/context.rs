@@ -10,6 +10,7 @@ use shed_core::time::{Instant, Span};
 use crate::api::DeadlineJob;
 use crate::board::Board;
 use crate::controller::build::{AgentSettings, ClonePriority};
+use crate::controller::feasibility::Told;
 use crate::controller::status::Blocked;
 use crate::fence::FenceTable;
 use crate::metrics::Metrics;
@@ -62,6 +63,10 @@ pub struct Memo {
     pub backoff: Option<Backoff>,
     /// When PoCD was last written.
     pub pocd_written: Option<Instant>,
+    /// When its deadline was last weighed, and of which generation.
+    pub weighed: Option<(Instant, i64)>,
+    /// What is to be told of whether the deadline can be kept.
+    pub told: Option<Told>,
 }
 
 /// Attempts of the job can't be created or can't start.

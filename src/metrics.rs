@@ -77,7 +77,7 @@ const KILLS: [KillKind; 8] = [
     KillKind::Restart,
     KillKind::Surplus,
 ];
-const REFUSALS: [RefusalReason; 9] = [
+const REFUSALS: [RefusalReason; 10] = [
     RefusalReason::Capacity,
     RefusalReason::NoNode,
     RefusalReason::Hopeless,
@@ -87,6 +87,7 @@ const REFUSALS: [RefusalReason; 9] = [
     RefusalReason::Observe,
     RefusalReason::Budget,
     RefusalReason::Work,
+    RefusalReason::Target,
 ];
 const REPORT_FAULTS: [ReportError; 9] = [
     ReportError::TooLarge,
@@ -112,6 +113,8 @@ pub struct Metrics {
     pub job_pocd: Family<JobLabels, GaugeF64>,
     /// Deadline of each unfinished job.
     pub job_deadline: Family<JobLabels, GaugeF64>,
+    /// The earliest deadline that each job could keep, when that was last weighed.
+    pub job_earliest: Family<JobLabels, GaugeF64>,
     /// Expected completion of each unfinished job.
     pub job_expected: Family<JobLabels, GaugeF64>,
     /// Jobs complete in time.
@@ -185,6 +188,10 @@ impl Metrics {
         let mut metrics = Self {
             job_pocd: register!("job_pocd", "Probability of completion before the deadline"),
             job_deadline: register!("job_deadline_timestamp_seconds", "Deadline of the job"),
+            job_earliest: register!(
+                "job_earliest_feasible_deadline_timestamp_seconds",
+                "Earliest deadline that reaches the job's target PoCD, when it was last weighed"
+            ),
             job_expected: register!(
                 "job_expected_completion_timestamp_seconds",
                 "When the last task is expected to end"
@@ -272,6 +279,7 @@ impl Metrics {
         self.job_pocd.remove(labels);
         self.job_deadline.remove(labels);
         self.job_expected.remove(labels);
+        self.job_earliest.remove(labels);
     }
 
     /// Drops the series of all jobs: another replica shows them now.
@@ -279,6 +287,7 @@ impl Metrics {
         self.job_pocd.clear();
         self.job_deadline.clear();
         self.job_expected.clear();
+        self.job_earliest.clear();
         self.capacity_used.clear();
         self.capacity_usable.clear();
     }

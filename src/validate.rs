@@ -95,7 +95,7 @@ pub enum ProgressSource {
 }
 
 /// Why a specification can't be carried out.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum InvalidSpec {
     /// A duration that can't be read.
     #[error("spec.deadline.within: `{text}` is no duration: write for example 90s, 10m or 1h30m")]
@@ -117,6 +117,14 @@ pub enum InvalidSpec {
         low: i32,
         /// Largest allowed.
         high: i32,
+    },
+    /// A probability that is none, or that every job has.
+    #[error(
+        "spec.targetPoCD: {value} is not above 0 and at most 1: write for example 0.95, or leave it out"
+    )]
+    Target {
+        /// What was written.
+        value: f64,
     },
     /// Neither or both of the progress sources.
     #[error("spec.progress needs exactly one of file and httpGet")]
@@ -317,6 +325,7 @@ fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
             0,
             20,
         )?,
+        target_pocd: target(spec.target_pocd)?,
         on_miss: match spec.on_miss {
             api::OnMiss::Fail => OnMiss::Fail,
             api::OnMiss::Continue => OnMiss::Continue,
@@ -331,6 +340,14 @@ fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
         replaces_when_gone: spec.pod_replacement_policy == PodReplacementPolicy::Failed,
         ending: batch::end_rules(spec, completions)?,
     })
+}
+
+fn target(pocd: Option<f64>) -> Result<Option<f64>, InvalidSpec> {
+    let wrong = |value: &f64| *value <= 0.0 || *value > 1.0 || value.is_nan();
+    match pocd.filter(wrong) {
+        Some(value) => Err(InvalidSpec::Target { value }),
+        None => Ok(pocd),
+    }
 }
 
 fn range(spec: &DeadlineJobSpec) -> Result<(), InvalidSpec> {
@@ -469,6 +486,8 @@ mod tests {
                 "speculation: {maxClonesPerTask: 21}",
                 "spec.speculation.maxClonesPerTask",
             ),
+            ("targetPoCD: 0", "spec.targetPoCD"),
+            ("targetPoCD: 1.01", "spec.targetPoCD"),
             ("progress: {}", "spec.progress"),
             ("resume: Range", "spec.progress"),
             (

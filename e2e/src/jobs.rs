@@ -118,7 +118,16 @@ impl<'w> Job<'w> {
     /// # Errors
     /// If the apiserver refuses it.
     pub async fn submit(world: &'w World, name: &str, spec: Value) -> Result<Self> {
-        create(world, world.cluster.client(), &manifest(name, &spec)).await?;
+        Self::submit_manifest(world, &manifest(name, &spec)).await
+    }
+
+    /// Creates a job that is more than its specification.
+    ///
+    /// # Errors
+    /// If the apiserver refuses it.
+    pub async fn submit_manifest(world: &'w World, manifest: &Value) -> Result<Self> {
+        create(world, world.cluster.client(), manifest).await?;
+        let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
         let api: Api<DeadlineJob> = world.api();
         let uid = api.get(name).await?.uid().context("a job without uid")?;
         Ok(Self {

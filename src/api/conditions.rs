@@ -12,6 +12,8 @@ pub const FAILED: &str = "Failed";
 pub const SUSPENDED: &str = "Suspended";
 /// The job will probably miss its deadline.
 pub const DEADLINE_AT_RISK: &str = "DeadlineAtRisk";
+/// The job could reach its target PoCD by its deadline with the capacity of the moment.
+pub const DEADLINE_FEASIBLE: &str = "DeadlineFeasible";
 /// The deadline passed before the job was complete.
 pub const DEADLINE_MISSED: &str = "DeadlineMissed";
 /// Attempts can't be created or can't start.
@@ -57,6 +59,16 @@ pub mod reason {
     pub const CAPACITY_SHORT: &str = "CapacityShort";
     /// `DeadlineAtRisk` is false: PoCD is high enough.
     pub const ON_TRACK: &str = "OnTrack";
+    /// `DeadlineFeasible`: PoCD is as high as it is to be.
+    pub const TARGET_REACHED: &str = "TargetReached";
+    /// `DeadlineFeasible` is false: a later deadline would do.
+    pub const DEADLINE_TOO_EARLY: &str = "DeadlineTooEarly";
+    /// `DeadlineFeasible` is false: no node could hold an attempt.
+    pub const NO_ROOM: &str = "NoRoom";
+    /// `DeadlineFeasible` is unknown: nothing is known of how long tasks take.
+    pub const TIMES_UNKNOWN: &str = "TimesUnknown";
+    /// `DeadlineFeasible` is unknown: the deadline counts from a start that has not been.
+    pub const CLOCK_NOT_STARTED: &str = "ClockNotStarted";
     /// `DeadlineMissed`: the deadline passed first.
     pub const DEADLINE_PASSED: &str = "DeadlinePassed";
     /// `DeadlineMissed`: the job failed before the deadline.

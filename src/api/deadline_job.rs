@@ -57,6 +57,8 @@ use super::ledger::Ledger;
         .message("spec.podFailurePolicy needs spec.template.spec.restartPolicy: Never (the default), so that each failure is one of a pod"),
     validation = Rule::new("!has(self.maxFailedIndexes) || self.maxFailedIndexes <= self.completions")
         .message("spec.maxFailedIndexes must not be above spec.completions: lower it or leave it out"),
+    validation = Rule::new("!has(self.targetPoCD) || self.targetPoCD > 0.0")
+        .message("spec.targetPoCD must be above 0 and at most 1, e.g. 0.95, or left out"),
     validation = Rule::new("has(self.indexes) == has(oldSelf.indexes) && (!has(self.indexes) || self.indexes == oldSelf.indexes)")
         .message("spec.indexes can't be changed: create another DeadlineJob"),
     validation = Rule::new("has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || self.managedBy == oldSelf.managedBy)")
@@ -96,6 +98,16 @@ pub struct DeadlineJobSpec {
     /// SHED_STOP_FILE).
     #[serde(default)]
     pub resume: Resume,
+    /// The probability of completion before the deadline that is enough, above 0 and at most 1, e.g.
+    /// 0.95: `DeadlineFeasible` says whether it can be reached, and with it the job gets no further
+    /// clone. Absent: 0.9 for `DeadlineFeasible`, and as many clones as the policy finds worthwhile.
+    #[serde(
+        rename = "targetPoCD",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub target_pocd: Option<f64>,
     /// Clones of stragglers.
     #[serde(default)]
     pub speculation: Speculation,

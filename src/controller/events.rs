@@ -98,6 +98,9 @@ fn begin(launch: &Launch) -> f64 {
     launch.resume.as_ref().map_or(0.0, |point| point.progress) * 100.0
 }
 
+/// Reason of the event that says that `DeadlineFeasible` has turned false.
+pub const DEADLINE_NOT_FEASIBLE: &str = "DeadlineNotFeasible";
+
 /// Type, reason and note of an event.
 type Words = (EventType, &'static str, String);
 

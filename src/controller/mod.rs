@@ -5,6 +5,7 @@ pub mod apply;
 pub mod build;
 mod driver;
 mod events;
+pub mod feasibility;
 mod fence;
 #[cfg(test)]
 pub(crate) mod mock;

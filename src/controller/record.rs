@@ -50,8 +50,9 @@ pub(super) async fn record(
     step: &Step,
 ) -> Result<Arc<DeadlineJob>, Error> {
     let old = pass.owner.status.clone().unwrap_or_default();
-    let (backoff, pocd_written) = context.memos.with(&pass.job.uid, |memo| {
-        (memo.backoff.clone(), memo.pocd_written)
+    let (backoff, pocd_written, told) = context.memos.with(&pass.job.uid, |memo| {
+        let backoff = memo.backoff.clone();
+        (backoff, memo.pocd_written, memo.told.clone())
     });
     let stuck = super::step::stuck(&pass.facts).find_map(|id| blocked_by_kubelet(&pass.pods, id));
     let blocked = stuck.or(backoff.map(|backoff| backoff.blocked));
@@ -64,6 +65,7 @@ pub(super) async fn record(
         running: any_runs(&pass.pods),
         unreachable: context.progress.unreachable(&pass.job.uid),
         awaited: pass.awaited.as_deref(),
+        told: told.as_ref(),
         pocd_written,
         now: pass.now,
     });
@@ -140,8 +142,12 @@ fn is_true(status: &DeadlineJobStatus, type_: &str) -> bool {
 }
 
 fn message_if_true<'a>(status: &'a DeadlineJobStatus, type_: &str) -> Option<&'a str> {
+    message_if(status, type_, "True")
+}
+
+fn message_if<'a>(status: &'a DeadlineJobStatus, type_: &str, is: &str) -> Option<&'a str> {
     let mut conditions = status.conditions.iter();
-    let found = conditions.find(|condition| condition.type_ == type_ && condition.status == "True");
+    let found = conditions.find(|condition| condition.type_ == type_ && condition.status == is);
     found.map(|condition| condition.message.as_str())
 }
 
@@ -168,6 +174,13 @@ async fn announce_conditions(
             note,
         )
         .await;
+    }
+    let is_infeasible = |status| message_if(status, api::DEADLINE_FEASIBLE, "False").is_some();
+    if let Some(why) = message_if(new, api::DEADLINE_FEASIBLE, "False")
+        && !is_infeasible(old)
+    {
+        let reason = events::DEADLINE_NOT_FEASIBLE;
+        events::publish(context, written, EventType::Warning, reason, why.to_owned()).await;
     }
     let missed = message_if_true(new, api::DEADLINE_MISSED);
     if let Some(why) = missed.filter(|_| turned_true(api::DEADLINE_MISSED)) {

@@ -1,18 +1,20 @@
 //! The status that users read: derived from the book and the planner's report. Pure.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use shed_core::decide::feasibility::TARGET_DEFAULT;
 use shed_core::index_set::IndexSet;
 use shed_core::plan::JobReport;
 use shed_core::snapshot::{AttemptKind, Conclusion, OnMiss};
 use shed_core::time::{Instant, Span};
 
+use super::feasibility::Told;
 use crate::api::{self, DeadlineJobStatus, reason};
 use crate::book::Book;
 use crate::clock;
 use crate::validate::ValidatedJob;
 
 /// Below this PoCD a job is at risk.
-pub const AT_RISK_BELOW: f64 = 0.9;
+const AT_RISK_BELOW: f64 = TARGET_DEFAULT;
 /// A PoCD alone is worth a write if it moved by this …
 const POCD_STEP: f64 = 0.05;
 /// … and the last such write is this long ago.
@@ -46,6 +48,8 @@ pub struct Input<'a> {
     pub unreachable: (usize, usize),
     /// Who keeps others waiting by not being gone for certain.
     pub awaited: Option<&'a str>,
+    /// What is to be told of whether the deadline can be kept.
+    pub told: Option<&'a Told>,
     /// When PoCD alone was last worth a write.
     pub pocd_written: Option<Instant>,
     /// When.
@@ -217,6 +221,13 @@ fn conditions(input: Input<'_>, deadline: Option<Instant>) -> Vec<Condition> {
         list.clear(api::SUSPENDED, reason::JOB_RESUMED, "spec.suspend is false");
     }
     deadline_conditions(&mut list, input, deadline);
+    let told = input
+        .told
+        .filter(|told| told.generation == input.job.generation);
+    if let Some(told) = told.filter(|_| input.book.ending.is_none()) {
+        let (status, reason, message) = told.words();
+        list.put(api::DEADLINE_FEASIBLE, status, reason, &message);
+    }
     match input.blocked {
         Some(blocked) if input.book.ending.is_none() => {
             list.set(
@@ -374,8 +385,11 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>, deadline: Option
     let Some(report) = input.report else {
         return;
     };
+    // Clones stop at the target: a job that has reached it is where its user wants it.
+    let target = input.job.rules.target_pocd;
+    let at_risk_below = target.map_or(AT_RISK_BELOW, |target| target.min(AT_RISK_BELOW));
     match report.pocd_after {
-        Some(pocd) if pocd < AT_RISK_BELOW => {
+        Some(pocd) if pocd < at_risk_below => {
             let (reason, what) = if report.stragglers.is_empty() && report.waiting > 0 {
                 (reason::CAPACITY_SHORT, "tasks wait for capacity")
             } else {
@@ -389,7 +403,7 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>, deadline: Option
                 api::DEADLINE_AT_RISK,
                 true,
                 reason,
-                &format!("{what}; PoCD is below {AT_RISK_BELOW}"),
+                &format!("{what}; PoCD is below {at_risk_below}"),
             );
         }
         Some(_) => list.clear(
@@ -411,6 +425,10 @@ impl Conditions {
     /// Sets a condition; its transition time moves with its status only.
     fn set(&mut self, type_: &str, status: bool, reason: &str, message: &str) {
         let status = if status { "True" } else { "False" };
+        self.put(type_, status, reason, message);
+    }
+
+    fn put(&mut self, type_: &str, status: &str, reason: &str, message: &str) {
         let fresh = Condition {
             type_: type_.to_owned(),
             status: status.to_owned(),
@@ -429,6 +447,7 @@ impl Conditions {
             Some(old) => {
                 old.reason = fresh.reason;
                 old.message = fresh.message;
+                old.observed_generation = fresh.observed_generation;
             }
         }
     }

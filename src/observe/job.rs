@@ -145,6 +145,7 @@ pub fn facts(job: &ValidatedJob, book: &Book, view: &View<'_>) -> JobSnapshot {
         failures: u32::try_from(book.counts.failed).unwrap_or(u32::MAX),
         time_limit: time_limit(job, book, view.now),
         facts_as_of: view.facts_as_of,
+        asks_feasibility: false,
     }
 }
 

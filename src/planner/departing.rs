@@ -78,6 +78,7 @@ fn job(
             resume: Resume::None,
             speculation: SpeculationMode::Disabled,
             max_clones_per_task: 0,
+            target_pocd: None,
             on_miss: OnMiss::Fail,
             backoff_limit: 0,
             suspend: false,
@@ -97,6 +98,7 @@ fn job(
         failures: 0,
         time_limit: None,
         facts_as_of: now,
+        asks_feasibility: false,
     })
 }
 

@@ -24,6 +24,7 @@ use crate::api::DeadlineJob;
 use crate::board::JobUid;
 use crate::clock;
 use crate::context::Context;
+use crate::controller::feasibility::Told;
 use crate::metrics::{JobLabels, Metrics, ResourceLabel, Why};
 use crate::recording::{self, Decision};
 
@@ -158,8 +159,10 @@ fn publish(
             .or_default()
             .push(planned.action);
     }
-    let jobs: Vec<ObjectRef<DeadlineJob>> = slices
+    let news = tell_feasibility(context, view, &plan.report);
+    let jobs: HashSet<ObjectRef<DeadlineJob>> = slices
         .keys()
+        .chain(&news)
         .filter_map(|uid| view.references.get(uid).cloned())
         .collect();
     context.board.publish(slices, plan.report.jobs);
@@ -167,6 +170,34 @@ fn publish(
         // A closed channel means that the process is ending.
         let _ = touched.send(job);
     }
+}
+
+/// Leaves with each job what is to be told about its deadline, and says for which there is news.
+fn tell_feasibility(
+    context: &Context,
+    view: &observe::ClusterView,
+    report: &PlanReport,
+) -> Vec<JobUid> {
+    let now = view.snapshot.now;
+    let mut news = Vec::new();
+    for job in &report.jobs {
+        let uid = &job.key.0;
+        let (Some(figures), Some(&generation)) = (&job.feasibility, view.generations.get(uid))
+        else {
+            continue;
+        };
+        let is_news = context.memos.with(uid, |memo| {
+            memo.weighed = Some((now, generation));
+            let told = Told::after(memo.told.as_ref(), figures, generation, now);
+            let is_news = memo.told.as_ref() != Some(&told);
+            memo.told = Some(told);
+            is_news
+        });
+        if is_news {
+            news.push(Arc::clone(uid));
+        }
+    }
+    news
 }
 
 /// Drops the series of jobs that the last pass had and this one has not. A job that went while
@@ -216,6 +247,11 @@ fn export(context: &Context, view: &observe::ClusterView, report: &PlanReport) {
         if let Some(expected) = job.estimated_completion {
             let seconds = expected.0 as f64 / 1000.0;
             metrics.job_expected.get_or_create(&labels).set(seconds);
+        }
+        let earliest = job.feasibility.and_then(|figures| figures.earliest);
+        if let Some(earliest) = earliest {
+            let seconds = earliest.0 as f64 / 1000.0;
+            metrics.job_earliest.get_or_create(&labels).set(seconds);
         }
         if let Some(deadline) = view.deadlines.get(&job.key.0) {
             let seconds = deadline.0 as f64 / 1000.0;

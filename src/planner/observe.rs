@@ -17,7 +17,7 @@ use crate::board::JobUid;
 use crate::book::Book;
 use crate::clock;
 use crate::context::Context;
-use crate::controller::build;
+use crate::controller::{build, feasibility};
 use crate::observe::node::NodeFacts;
 use crate::observe::{gone, job};
 use crate::validate::{ValidatedJob, validate};
@@ -30,6 +30,8 @@ pub struct ClusterView {
     pub references: HashMap<JobUid, ObjectRef<DeadlineJob>>,
     /// Deadlines by uid.
     pub deadlines: HashMap<JobUid, Instant>,
+    /// Generations of their specifications by uid.
+    pub generations: HashMap<JobUid, i64>,
 }
 
 /// Gathers the facts of the whole cluster.
@@ -55,12 +57,15 @@ pub fn view(context: &Context) -> ClusterView {
         },
         references: HashMap::new(),
         deadlines: HashMap::new(),
+        generations: HashMap::new(),
     };
     for watched in context.stores.jobs.state() {
-        let Some(facts) = job_facts(context, &watched, &usable, &positions, now) else {
+        let found = job_facts(context, &watched, &usable, &positions, now);
+        let Some((facts, generation)) = found else {
             continue;
         };
         let uid = Arc::clone(&facts.key.0);
+        view.generations.insert(Arc::clone(&uid), generation);
         let reference = ObjectRef::from_obj(watched.as_ref());
         view.references.insert(Arc::clone(&uid), reference);
         if let Some(deadline) = facts.deadline {
@@ -89,7 +94,7 @@ fn job_facts(
     nodes: &[NodeFacts],
     positions: &BTreeMap<Arc<str>, NodeIndex>,
     now: Instant,
-) -> Option<JobSnapshot> {
+) -> Option<(JobSnapshot, i64)> {
     if watched.metadata.deletion_timestamp.is_some() || !watched.spec.is_ours() {
         return None;
     }
@@ -101,10 +106,10 @@ fn job_facts(
         return None;
     }
     let pods = context.stores.pods_of(&job.uid);
-    let (traces, launch_not_before) = context.memos.with(&job.uid, |memo| {
+    let (traces, launch_not_before, weighed) = context.memos.with(&job.uid, |memo| {
         job::note(&mut memo.traces, &pods, now);
         let until = memo.backoff.as_ref().map(|backoff| backoff.until);
-        (memo.traces.clone(), until)
+        (memo.traces.clone(), until, memo.weighed)
     });
     let view = job::View {
         now,
@@ -118,7 +123,13 @@ fn job_facts(
         launch_not_before,
         proven_gone: &gone::proven(&book, &context.stores),
     };
-    Some(job::facts(&job, &book, &view))
+    let status = newest.status.as_ref();
+    let asks = feasibility::is_asked(status, job.generation, &book, weighed, now);
+    let facts = JobSnapshot {
+        asks_feasibility: asks,
+        ..job::facts(&job, &book, &view)
+    };
+    Some((facts, job.generation))
 }
 
 fn eligible(job: &ValidatedJob, nodes: &[NodeFacts]) -> Arc<[NodeIndex]> {

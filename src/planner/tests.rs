@@ -69,6 +69,25 @@ async fn the_next_plan_waits_until_the_slice_is_carried_out_and_reads_what_that_
 }
 
 #[tokio::test(start_paused = true)]
+async fn whether_the_deadline_can_be_kept_is_told_with_the_first_write() {
+    let (api, process) = cluster(|_| {});
+    let (touched, mut jobs) = mpsc::unbounded_channel();
+    let planner = tokio::spawn(run(Arc::clone(&process.context), policy(), touched));
+    timeout(A_WHILE, jobs.recv()).await.expect("a slice");
+    process.reconcile(api.job()).await.unwrap();
+    let status = api.job().status.clone().unwrap_or_default();
+    let mut conditions = status.conditions.iter();
+    let told = conditions.find(|one| one.type_ == crate::api::DEADLINE_FEASIBLE);
+    let told = told.expect("condition");
+    assert_eq!((&*told.status, &*told.reason), ("Unknown", "TimesUnknown"));
+    assert_eq!(told.observed_generation, Some(1));
+    // It was weighed just now.
+    let view = observe::view(&process.context);
+    assert!(!view.snapshot.jobs[0].asks_feasibility);
+    planner.abort();
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_the_attempts_of_a_job_that_is_gone_hold_is_not_free() {
     let (_api, process) = cluster(|_| {});
     assert_eq!(planned(&process), 2);

@@ -188,6 +188,7 @@ fn refusal_words(why: RefusalReason) -> &'static str {
         RefusalReason::Observe => "the job only observes",
         RefusalReason::Budget => "the policy's own bound of clones is reached",
         RefusalReason::Work => "the pass ran out of work",
+        RefusalReason::Target => "the job's PoCD is as high as it is to be",
     }
 }
 

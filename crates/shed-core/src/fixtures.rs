@@ -216,6 +216,7 @@ pub fn job(key: &str) -> JobBuilder {
         resume: Resume::None,
         speculation: SpeculationMode::Enabled,
         max_clones_per_task: 5,
+        target_pocd: None,
         on_miss: OnMiss::Continue,
         backoff_limit: 3,
         suspend: false,
@@ -242,6 +243,7 @@ pub fn job(key: &str) -> JobBuilder {
         failures: 0,
         time_limit: None,
         facts_as_of: at(0.0),
+        asks_feasibility: false,
     })
 }
 
@@ -271,6 +273,12 @@ impl JobBuilder {
     #[must_use]
     pub fn deadline_in(self, seconds: f64) -> Self {
         self.with(|job| job.deadline = Some(job.submitted.plus(Span::from_seconds_f64(seconds))))
+    }
+
+    /// For which that PoCD is enough.
+    #[must_use]
+    pub fn target(self, pocd: f64) -> Self {
+        self.with(|job| job.rules.target_pocd = Some(pocd))
     }
 
     /// Of that many tasks.

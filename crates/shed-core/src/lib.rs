@@ -47,7 +47,8 @@
 //! ([`estimate::history`]). What remains of an attempt follows from its progress (\[S+\] eqs. 14
 //! to 16, [`estimate::progress`]) or, where it is silent, from its age. [`estimate::pocd`] puts attempts
 //! together to tasks and tasks to a job (\[S\] Theorems 1 and 2, \[S+\] Theorem 2), in logarithms, with what
-//! one more clone would add: the figure that optimizers and explanations share.
+//! one more clone would add: the figure that optimizers and explanations share. [`estimate::feasibility`]
+//! turns it round: which deadline would reach a PoCD.
 //!
 //! # From probabilities to clones
 //!

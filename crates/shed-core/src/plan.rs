@@ -269,6 +269,27 @@ pub struct JobReport {
     /// Expected slot-seconds of an attempt from zero; absent while unknown.
     #[serde(with = "float::option")]
     pub attempt_slot_seconds: Option<f64>,
+    /// Which deadline it could keep; absent unless the snapshot asks for it and the pass came to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feasibility: Option<Feasibility>,
+}
+
+/// Which deadline a job could keep with the capacity of the moment and without further clones.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Feasibility {
+    /// The PoCD at its deadline; absent while it has none, or nothing is known about times.
+    #[serde(with = "float::option")]
+    pub pocd: Option<f64>,
+    /// The PoCD that is enough.
+    #[serde(with = "float")]
+    pub target: f64,
+    /// The earliest deadline that reaches the target; absent while nothing is known about times, or
+    /// where none within [`crate::estimate::feasibility::SLACK_MAX`] does.
+    pub earliest: Option<Instant>,
+    /// Whether anything is known about times.
+    pub is_known: bool,
+    /// How many of its tasks could run at a time.
+    pub width: u32,
 }
 
 /// One clone's marginal gain and cost.
@@ -334,6 +355,8 @@ pub enum RefusalReason {
     Budget,
     /// The pass's bound of work is reached.
     Work,
+    /// The job's PoCD is as high as its user wants it.
+    Target,
 }
 
 impl RefusalReason {
@@ -350,6 +373,7 @@ impl RefusalReason {
             Self::Observe => "observe",
             Self::Budget => "budget",
             Self::Work => "work",
+            Self::Target => "target",
         }
     }
 }

@@ -94,7 +94,7 @@ pub enum Idempotency {
 }
 
 /// The part of a job's specification that decisions depend on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobRules {
     /// How many tasks the job has; indexes are `0..completions`.
     pub completions: u32,
@@ -108,6 +108,10 @@ pub struct JobRules {
     pub speculation: SpeculationMode,
     /// Most live clones of one task beside its first attempt (the papers' MAX).
     pub max_clones_per_task: u32,
+    /// The PoCD that is enough, in (0, 1]: a job that has reached it gets no clone. Absent: as many as
+    /// the policy finds worthwhile.
+    #[serde(default, with = "float::option")]
+    pub target_pocd: Option<f64>,
     /// What happens at the deadline.
     pub on_miss: OnMiss,
     /// Failures that a task may have before it has failed for good.
@@ -187,6 +191,10 @@ pub struct JobSnapshot {
     /// Up to when the facts about this job's attempts are known to be complete. A cached view
     /// is as of its last event; a live read is as of its instant.
     pub facts_as_of: Instant,
+    /// Whether the report is to say which deadline the job could keep. That takes a search, which
+    /// is not for every pass.
+    #[serde(default)]
+    pub asks_feasibility: bool,
 }
 
 /// One task with attempts or a history.

@@ -197,6 +197,10 @@ impl<'a> Check<'a> {
         if job.rules.completions == 0 {
             self.fault("rules.completions", "is zero");
         }
+        let target = job.rules.target_pocd;
+        if target.is_some_and(|target| !is_share(target) || target == 0.0) {
+            self.fault("rules.target_pocd", "is not in (0, 1]");
+        }
         self.instant("submitted", Some(job.submitted));
         self.instant("deadline", job.deadline);
         self.instant("time_limit", job.time_limit);

@@ -65,6 +65,7 @@ fn any_instance(random: &mut Random, jobs: usize, tasks: usize, slots: bool) -> 
     let mut job = |_| GreedyJob {
         max_clones: random.below(3) as u32 + 2,
         ln_pocd_rest: -random.between(0.0, 0.3),
+        ln_pocd_target: f64::INFINITY,
         tasks: (0..random.below(tasks) + 1)
             .map(|_| any_task(random))
             .collect(),

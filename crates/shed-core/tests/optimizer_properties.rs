@@ -10,10 +10,12 @@ use shed_core::estimate::progress::{
     ProcessedRange, RateReading, beta_from_remaining, remaining_time, resume_offset,
 };
 use shed_core::estimate::shape::{ShapePrior, fit};
+use shed_core::optimize::alpha_fair::{Stride, alloc_alpha_fair};
 use shed_core::optimize::greedy::{
     GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, RefusalReason, alloc_task, gains,
 };
 use shed_core::optimize::job_level::{JobLevelInput, JobLevelJob, JobLevelMode, alloc_job};
+use shed_core::optimize::room::Room;
 
 #[path = "optimizer/reference.rs"]
 mod reference;
@@ -82,6 +84,7 @@ fn job_of(task: impl Strategy<Value = GreedyTask>) -> impl Strategy<Value = Gree
         |(max_clones, ln_pocd_rest, tasks)| GreedyJob {
             max_clones,
             ln_pocd_rest,
+            ln_pocd_target: f64::INFINITY,
             tasks,
         },
     )
@@ -91,6 +94,21 @@ fn any_input() -> impl Strategy<Value = GreedyInput> {
     let jobs = prop::collection::vec(job_of(any_task()), 0..6);
     let kappa = prop_oneof![-2i64..6, 6i64..40];
     (kappa, jobs).prop_map(|(kappa, jobs)| GreedyInput { kappa, jobs })
+}
+
+/// The same with a target for most jobs, anywhere from hopeless to certain.
+fn with_targets() -> impl Strategy<Value = GreedyInput> {
+    let target = prop_oneof![
+        4 => -3.0..-0.001,
+        1 => Just(0.0),
+        1 => Just(f64::INFINITY),
+    ];
+    (any_input(), prop::collection::vec(target, 6)).prop_map(|(mut input, targets)| {
+        for (job, target) in input.jobs.iter_mut().zip(targets) {
+            job.ln_pocd_target = target;
+        }
+        input
+    })
 }
 
 fn ordinary_input() -> impl Strategy<Value = GreedyInput> {
@@ -142,6 +160,43 @@ proptest! {
             for (task, clones) in job.tasks.iter().zip(clones) {
                 prop_assert!(clones == 0 || task.may_receive_clones);
                 prop_assert!(clones == 0 || clones + task.clones_alive <= job.max_clones);
+            }
+        }
+    }
+
+    #[test]
+    fn with_targets_too_the_outcome_is_that_of_the_plain_scan(
+        input in with_targets(), mode in mode(),
+    ) {
+        let outcome = alloc_task(&input, mode);
+        let steps: Vec<(usize, usize)> = outcome.steps.iter().map(|s| (s.job, s.task)).collect();
+        prop_assert_eq!(steps, reference::steps(&input, mode));
+    }
+
+    /// Every clone of the sequence was given to a job that was still below its target.
+    #[test]
+    fn no_clone_goes_to_a_job_that_has_reached_its_target(
+        input in with_targets(), mode in mode(), alpha in 0.0..3.0f64,
+    ) {
+        let kappa = Room::slots(input.kappa);
+        let fair = alloc_alpha_fair(&input.jobs, kappa, alpha, Stride::Bundle);
+        for outcome in [alloc_task(&input, mode), fair] {
+            let mut ln_pocds: Vec<f64> =
+                outcome.jobs.iter().map(|job| job.ln_pocd_before).collect();
+            let mut clones: Vec<Vec<u32>> =
+                input.jobs.iter().map(|job| vec![0; job.tasks.len()]).collect();
+            for step in &outcome.steps {
+                let job = &input.jobs[step.job];
+                prop_assert!(ln_pocds[step.job] < job.ln_pocd_target + 1e-12);
+                clones[step.job][step.task] += 1;
+                let misses = job.tasks.iter().zip(&clones[step.job]).map(|(task, &clones)| {
+                    TaskMiss {
+                        ln_miss_present: task.ln_miss_present,
+                        ln_miss_per_clone: task.ln_miss_per_clone,
+                        clones,
+                    }.ln_pocd()
+                });
+                ln_pocds[step.job] = misses.sum::<f64>() + job.ln_pocd_rest;
             }
         }
     }

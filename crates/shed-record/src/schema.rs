@@ -15,7 +15,7 @@ use shed_core::validate::sound;
 
 /// The version of what is written here. Raised with every change that an older reader would
 /// misread.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -270,8 +270,8 @@ fn what_is_no_recording_is_refused_by_file_line_and_field() {
         fs::write(&file, lines.join("\n") + "\n").unwrap();
         refused(&plain.0, Some(line), Some(field), words);
     };
-    let newer = lines[0].replace("\"schema\":2", "\"schema\":3");
-    check(&[&newer], 1, "header.schema", "this version reads schema 2");
+    let newer = lines[0].replace("\"schema\":3", "\"schema\":4");
+    check(&[&newer], 1, "header.schema", "this version reads schema 3");
     let unlike = r#"{"header":{"schema":7,"shed":"9.9.9","unlike":[]}}"#;
     check(
         &[unlike],

@@ -8,6 +8,7 @@ mod completion;
 mod deadlines;
 mod election;
 mod failures;
+mod feasibility;
 mod fence;
 mod lifecycle;
 mod operator;

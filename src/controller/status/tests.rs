@@ -19,6 +19,7 @@ fn report(pocd: f64) -> JobReport {
         refusals: vec![],
         waiting: 0,
         attempt_slot_seconds: None,
+        feasibility: None,
     }
 }
 
@@ -29,6 +30,7 @@ struct Case {
     report: Option<JobReport>,
     blocked: Option<Blocked>,
     now: Instant,
+    told: Option<Told>,
     pocd_written: Option<Instant>,
 }
 
@@ -41,6 +43,7 @@ impl Case {
             report: None,
             blocked: None,
             now: Instant(10_000),
+            told: None,
             pocd_written: None,
         }
     }
@@ -55,6 +58,7 @@ impl Case {
             running: true,
             unreachable: (0, 0),
             awaited: None,
+            told: self.told.as_ref(),
             pocd_written: self.pocd_written,
             now: self.now,
         });
@@ -194,4 +198,46 @@ fn a_finish_in_time_that_was_seen_late_turns_the_failure_target_back() {
         is("False", "FinishedInTime")
     );
     assert_eq!(case.condition("Complete"), is("True", "CompletionsReached"));
+}
+
+#[test]
+fn whether_the_deadline_can_be_kept_is_told_for_this_specification_and_stays() {
+    let figures = |pocd| shed_core::plan::Feasibility {
+        pocd: Some(pocd),
+        target: 0.9,
+        earliest: None,
+        is_known: true,
+        width: 4,
+    };
+    let mut case = Case::new("");
+    case.told = Some(Told::after(None, &figures(0.5), 1, case.now));
+    let feasible = api::DEADLINE_FEASIBLE;
+    assert_eq!(
+        case.condition(feasible),
+        is("False", reason::DEADLINE_TOO_EARLY)
+    );
+    // Another process knows nothing of it, and leaves it as it is.
+    case.told = None;
+    assert_eq!(
+        case.condition(feasible),
+        is("False", reason::DEADLINE_TOO_EARLY)
+    );
+    // What is about an older specification is not told any more.
+    case.told = Some(Told::after(None, &figures(0.99), 0, case.now));
+    assert_eq!(
+        case.condition(feasible),
+        is("False", reason::DEADLINE_TOO_EARLY)
+    );
+    case.told = Some(Told::after(None, &figures(0.99), 1, case.now));
+    assert_eq!(case.condition(feasible), is("True", reason::TARGET_REACHED));
+}
+
+#[test]
+fn a_job_that_has_reached_its_target_is_not_at_risk() {
+    let mut case = Case::new("targetPoCD: 0.7");
+    case.report = Some(report(0.75));
+    assert_eq!(case.condition(api::DEADLINE_AT_RISK), None);
+    case.report = Some(report(0.69));
+    let at_risk = is("True", reason::STRAGGLER);
+    assert_eq!(case.condition(api::DEADLINE_AT_RISK), at_risk);
 }

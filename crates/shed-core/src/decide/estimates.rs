@@ -139,6 +139,11 @@ impl AttemptEstimate {
         }
     }
 
+    /// ln P(it does not end within that many seconds).
+    pub(super) fn ln_miss_within(&self, law: &Law, slack: f64) -> f64 {
+        self.live().ln_miss(law, slack)
+    }
+
     fn live(&self) -> LiveAttempt {
         let evidence = match (self.total, self.remaining) {
             (Some(_), Some(t_rem)) => Evidence::Predicted {

@@ -7,7 +7,7 @@ use crate::decide::estimates::{JobEstimate, Standing, is_active, standing};
 use crate::estimate::pocd::probability;
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::memory::SpeculationMemory;
-use crate::plan::{CloneReport, JobReport, KillReport, Refusal};
+use crate::plan::{CloneReport, Feasibility, JobReport, KillReport, Refusal};
 use crate::snapshot::{AttemptKind, JobPhase, JobSnapshot, NodeIndex};
 use crate::time::{Instant, Span};
 
@@ -54,6 +54,8 @@ pub(crate) struct JobState<'a> {
     pub(crate) refusals: Vec<Refusal>,
     /// Seconds until its last task is expected to end.
     pub(super) completion: Option<f64>,
+    /// Which deadline it could keep, if that was asked for.
+    pub(super) feasibility: Option<Feasibility>,
 }
 
 impl<'a> JobState<'a> {
@@ -100,6 +102,7 @@ impl<'a> JobState<'a> {
             kills: Vec::new(),
             refusals: Vec::new(),
             completion: None,
+            feasibility: None,
         }
     }
 
@@ -170,6 +173,7 @@ impl<'a> JobState<'a> {
             refusals: self.refusals,
             waiting: self.waiting,
             attempt_slot_seconds: self.estimate.mean_run.filter(|run| run.is_finite()),
+            feasibility: self.feasibility,
         }
     }
 }

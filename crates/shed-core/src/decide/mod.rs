@@ -15,6 +15,7 @@ use crate::time::{Instant, Span};
 mod admission;
 mod estimates;
 mod evict;
+pub mod feasibility;
 mod few;
 mod job;
 mod learn;
@@ -44,6 +45,7 @@ pub fn decide(snapshot: &Snapshot, memory: Memory, policy: &Policy) -> (Plan, Me
     for state in &mut pass.jobs {
         state.predict(pass.overhead);
     }
+    feasibility::weigh(&mut pass);
     rule.after_admission(&mut pass);
     if pass.jobs.iter().any(|state| state.is_cut_short) {
         pass.wake_at(Some(snapshot.now.plus(CUT_SHORT_LOOK)));

@@ -89,7 +89,9 @@ impl JobState<'_> {
         let (slack, law) = (self.estimate.slack?, self.estimate.law.as_ref()?);
         let running = self.estimate.tasks.iter();
         let running: f64 = running.map(|task| ln_task_pocd(ln_miss_of(task))).sum();
-        Some(running + self.ln_pocd_of_waiting(overhead, slack, law))
+        let mean_run = self.estimate.mean_run.unwrap_or(law.minimum());
+        let waves = self.waves(mean_run);
+        Some(running + self.ln_pocd_of_waiting(waves, slack - overhead, law))
     }
 
     fn certain_ln_pocd(&self) -> Option<f64> {
@@ -115,12 +117,11 @@ impl JobState<'_> {
         }
     }
 
-    fn ln_pocd_of_waiting(&self, overhead: f64, slack: f64, law: &Law) -> f64 {
-        let mean_run = self.estimate.mean_run.unwrap_or(law.minimum());
+    /// `slack` is what the first wave has, its launch overhead taken off.
+    pub(super) fn ln_pocd_of_waiting(&self, waves: Waves, slack: f64, law: &Law) -> f64 {
         let touched = self.ready.iter().chain(&self.held_back);
         let begins = touched.map(|&index| self.resumed_at(index));
-        self.waves(mean_run)
-            .ln_pocd(law, begins, self.untouched, slack - overhead)
+        waves.ln_pocd(law, begins, self.untouched, slack)
     }
 
     fn resumed_at(&self, index: TaskIndex) -> f64 {

@@ -9,6 +9,7 @@ use crate::snapshot::{AttemptKind, Conclusion, KillKind, NodeIndex, Snapshot};
 
 mod cloners;
 mod corrupt;
+mod feasibility;
 mod fuzz;
 mod laws;
 mod order_of_facts;

@@ -11,6 +11,7 @@
 //! and *SCA/ESE* (Infocom 2015).
 
 pub mod empirical;
+pub mod feasibility;
 pub mod fit;
 pub mod history;
 pub mod law;

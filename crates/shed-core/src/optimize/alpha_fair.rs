@@ -36,7 +36,7 @@ pub enum Stride {
 /// concave in ln PoCD from α = 1 on. Below, the curve of U_α is convex at first; the hull's
 /// bundles are exact for the relaxed problem in which the last one may be cut.
 ///
-/// Costs as [`crate::optimize::greedy::alloc_task`], and for each bundle the clones weighed in
+/// No bundle reaches beyond a job's target. Costs as [`crate::optimize::greedy::alloc_task`], and for each bundle the clones weighed in
 /// vain: at most those from which PoCD 1 would not be steeper.
 #[must_use]
 pub fn alloc_alpha_fair(
@@ -104,7 +104,7 @@ impl Run {
         let Some(curve) = self.curves.get_mut(job) else {
             return ABSENT;
         };
-        if curve.state.is_hopeless {
+        if curve.state.is_hopeless || curve.state.is_enough(curve.ln_pocd) {
             return ABSENT;
         }
         match curve.best_bundle(fits, self.rule) {
@@ -209,6 +209,9 @@ impl Curve {
             let slope = rule.ln_improvement(self.ln_pocd, gain, after) - ln_clones;
             if slope > steepest && (best.is_none() || slope > steepest + LONGER) {
                 (best, steepest) = (Some((clones, slope)), slope);
+            }
+            if self.state.is_enough(after) {
+                break;
             }
         }
         best

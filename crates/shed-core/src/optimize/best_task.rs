@@ -28,7 +28,11 @@ pub(super) fn alloc(jobs: &[GreedyJob], room: &mut Room) -> GreedyOutcome {
         state.give(task);
         steps.push(GreedyStep { job, task });
         room.take(job, 1);
-        board.update(job, task, state);
+        if state.is_open() {
+            board.update(job, task, state);
+        } else {
+            board.drop_job(job, state);
+        }
     }
     refused.extend(board.waiting_jobs().into_iter().map(Refusal::no_room));
     refused.sort_unstable_by_key(|refusal| refusal.job);
@@ -58,7 +62,7 @@ impl Board {
         let prices: Vec<f64> = (0..states.len()).map(|job| room.price(job)).collect();
         let keys = states.iter().zip(&prices).flat_map(|(state, &price)| {
             (0..state.tasks()).map(move |task| {
-                if state.is_hopeless {
+                if state.is_hopeless || !state.is_open() {
                     ABSENT
                 } else {
                     priced(TaskKey::Gain.of(state, task), price)

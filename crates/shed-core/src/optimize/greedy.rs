@@ -28,6 +28,9 @@ pub struct GreedyJob {
     /// ln of the product of the PoCDs of all tasks that are not in `tasks`; 0 when there are
     /// none. −∞ makes the job hopeless, and so does what is no number.
     pub ln_pocd_rest: f64,
+    /// ln of the PoCD that is enough: with it the job gets no further clone. +∞ where as many as
+    /// help are wanted.
+    pub ln_pocd_target: f64,
     /// The job's stragglers, and any other task worth showing one by one.
     pub tasks: Vec<GreedyTask>,
 }
@@ -54,7 +57,8 @@ pub enum GreedyMode {
     /// the lowest PoCD exactly.
     MaxMin,
     /// As guarded, but always the task that gains most, across jobs: maximises Σ ln PoCD
-    /// exactly, since ln(1 − q^(r+1)) is concave in r and every clone costs one slot.
+    /// exactly, since ln(1 − q^(r+1)) is concave in r and every clone costs one slot. With targets,
+    /// as long as no job reaches its own.
     Marginal,
 }
 

@@ -19,6 +19,9 @@ use crate::optimize::tournament::{ABSENT, TIE, Tournament};
 /// through, as everything before a gap is taken before anything behind it), and handed out
 /// anew by the greedy's own rule.
 ///
+/// Targets ([`GreedyJob::ln_pocd_target`]) are taken as absent: a job that reaches its own ends all
+/// its queues at once, and then what was taken is no prefix by key any more.
+///
 /// A change costs O(clones moved · log S), plus O(jobs) and O(tasks of the job). It is as slow as
 /// starting from scratch where very many keys tie at the end of the room.
 #[derive(Debug, Clone)]
@@ -62,7 +65,10 @@ enum Order {
 impl Incremental {
     /// From scratch. O(S + κ log S).
     #[must_use]
-    pub fn new(input: GreedyInput, mode: GreedyMode) -> Self {
+    pub fn new(mut input: GreedyInput, mode: GreedyMode) -> Self {
+        for job in &mut input.jobs {
+            job.ln_pocd_target = f64::INFINITY;
+        }
         let mut jobs = Vec::with_capacity(input.jobs.len());
         let mut queues = 0;
         for job in &input.jobs {

@@ -12,6 +12,8 @@ pub(super) struct JobState {
     /// ln PoCD of every task, then of the rest.
     ln_pocds: LnSum,
     ln_pocd_before: f64,
+    /// With so much it needs no more.
+    ln_pocd_target: f64,
     /// How many tasks may still get clones.
     open: usize,
     /// Tasks that are impossible now and that one clone would make possible.
@@ -67,6 +69,7 @@ impl JobState {
         self.ln_pocds
             .refill(terms.chain([rest]), job.tasks.len() + 1);
         self.ln_pocd_before = self.ln_pocds.total();
+        self.ln_pocd_target = job.ln_pocd_target;
         self.open = self.tasks.iter().filter(|t| t.clones_left > 0).count();
         self.rescues_needed = 0;
         self.is_hopeless = is_impossible(rest);
@@ -93,9 +96,14 @@ impl JobState {
         self.tasks.len()
     }
 
-    /// Whether any task may still get clones.
+    /// Whether any task may still get clones, and the job has use for them.
     pub(super) fn is_open(&self) -> bool {
-        self.open > 0
+        self.open > 0 && !self.is_enough(self.ln_pocd())
+    }
+
+    /// Whether the job needs no clone with that ln PoCD.
+    pub(super) fn is_enough(&self, ln_pocd: f64) -> bool {
+        ln_pocd >= self.ln_pocd_target
     }
 
     pub(super) fn may_receive(&self, task: usize) -> bool {

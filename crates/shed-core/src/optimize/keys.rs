@@ -44,7 +44,7 @@ impl TaskKey {
     }
 }
 
-/// [`ABSENT`] for a job of which no task may get more.
+/// [`ABSENT`] for a job of which no task may get more, or that has enough.
 pub(super) fn job_key(state: &JobState) -> f64 {
     if state.is_open() {
         state.ln_pocd()

@@ -207,7 +207,7 @@ impl Desk {
             ..Queue::default()
         };
         // One that is impossible may be refused.
-        if ahead >= AHEAD_MIN && !is_impossible(ln_pocd) {
+        if ahead >= AHEAD_MIN && !is_impossible(ln_pocd) && self.state.is_open() {
             self.work_ahead(&mut file, &mut queue, ahead.min(job.tasks.len()));
         }
         (file, queue)
@@ -254,6 +254,10 @@ impl Desk {
             file.note(task, state, key);
             let key_after = job_key(state);
             queue.ahead.push(Served { task, key_after });
+            // With enough the job takes no more.
+            if key_after >= ABSENT {
+                break;
+            }
         }
         file.ln_pocd = state.ln_pocd();
         queue.next = queue.ahead.first().copied();

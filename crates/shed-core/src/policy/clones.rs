@@ -79,6 +79,8 @@ pub(super) struct CloneJob {
     pub(super) mode: SpeculationMode,
     /// Most live clones per task.
     pub(super) max_clones: u32,
+    /// ln of the PoCD that is enough; +∞ without one.
+    pub(super) ln_pocd_target: f64,
     fast_nodes_only: bool,
     /// Ascending.
     pub(super) tasks: Vec<CloneTask>,
@@ -212,6 +214,7 @@ impl CloneJob {
             position,
             mode,
             max_clones: rules.max_clones_per_task.min(ask.max_clones),
+            ln_pocd_target: rules.target_pocd.map_or(f64::INFINITY, libm::log),
             fast_nodes_only: ask.fast_nodes_only,
             tasks,
             ln_pocd_rest,
@@ -386,6 +389,13 @@ fn started_task(
     })
 }
 
+/// Whether the job's PoCD is as high as its user wants it.
+pub(super) fn has_enough(pass: &Pass<'_>, position: usize) -> bool {
+    let state = pass.jobs.get(position);
+    let known = state.and_then(|state| state.job.rules.target_pocd.zip(state.ln_pocd_after));
+    known.is_some_and(|(target, ln_pocd)| ln_pocd >= libm::log(target))
+}
+
 /// Gives the task at that place of the job one clone if there is room, and says whether it did.
 pub(super) fn grant(
     pass: &mut Pass<'_>,
@@ -394,6 +404,10 @@ pub(super) fn grant(
     why: impl FnOnce(Odds) -> LaunchReason,
 ) -> bool {
     let position = job.position;
+    if has_enough(pass, position) {
+        job.refuse_rest(pass, RefusalReason::Target);
+        return false;
+    }
     let Some(task) = job.tasks.get_mut(at).filter(|t| !t.is_refused) else {
         return false;
     };

@@ -9,7 +9,9 @@ use crate::optimize::greedy::{
 };
 use crate::optimize::room::Room;
 use crate::plan::{LaunchReason, RefusalReason};
-use crate::policy::clones::{Ask, CloneJob, CloneTask, Heeds, MODES, Odds, clone_job, grant};
+use crate::policy::clones::{
+    Ask, CloneJob, CloneTask, Heeds, MODES, Odds, clone_job, grant, has_enough,
+};
 use crate::policy::keep::{self, GRACE_MIN, start_up};
 use crate::policy::params::{Setting, word};
 use crate::policy::{SLOW_HALF_LIFE, Speculate};
@@ -313,6 +315,7 @@ fn greedy_job(job: &CloneJob, plus: &ShedPlus) -> GreedyJob {
     GreedyJob {
         max_clones: job.max_clones,
         ln_pocd_rest: job.ln_pocd_rest,
+        ln_pocd_target: job.ln_pocd_target,
         tasks: job.tasks.iter().map(task).collect(),
     }
 }
@@ -349,6 +352,11 @@ fn share_out(pass: &mut Pass<'_>, mut jobs: Vec<CloneJob>, plus: &ShedPlus) {
     for step in &outcome.steps {
         if let Some(job) = jobs.get_mut(step.job) {
             grant(pass, job, step.task, straggler);
+        }
+    }
+    for job in &mut jobs {
+        if has_enough(pass, job.position) {
+            job.refuse_rest(pass, RefusalReason::Target);
         }
     }
     let ran_out = affordable < kappa;

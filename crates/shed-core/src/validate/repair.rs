@@ -47,6 +47,8 @@ pub(super) fn repaired(snapshot: &Snapshot, faults: &[Fault]) -> Snapshot {
 
 fn repair_job(job: &mut JobSnapshot, nodes: usize) {
     job.rules.speculation = SpeculationMode::Disabled;
+    let target = job.rules.target_pocd;
+    job.rules.target_pocd = target.filter(|&target| is_share(target) && target > 0.0);
     not_negative(&mut job.demand);
     let known: BTreeSet<_> = job
         .eligible_nodes

@@ -40,6 +40,12 @@ fn a_fault_names_its_job_and_field() {
     check(twice, &["a: tasks are not ascending by index"]);
     let far = healthy().with(|job| job.time_limit = Some(Instant(i64::MAX)));
     check(far, &["a: time_limit is infinite"]);
+    for target in [0.0, 1.5, f64::NAN] {
+        check(
+            job("a").target(target),
+            &["a: rules.target_pocd is not in (0, 1]"],
+        );
+    }
     // `completions` was lowered below a task that still runs.
     let unwanted = healthy().with(|job| job.tasks[0].index = TaskIndex(4));
     check(unwanted, &[]);

@@ -46,6 +46,7 @@ pub fn stragglers(random: &mut Random, jobs: usize, tasks: usize, kappa: i64) ->
     let job = |_| GreedyJob {
         max_clones: 5,
         ln_pocd_rest: -random.between(0.0, 0.2),
+        ln_pocd_target: f64::INFINITY,
         tasks: (0..tasks).map(|_| straggler(random)).collect(),
     };
     GreedyInput {

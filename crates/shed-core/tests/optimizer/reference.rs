@@ -74,7 +74,9 @@ impl Run<'_> {
 
     fn candidates(&self, job: usize) -> Vec<usize> {
         let tasks = 0..self.input.jobs[job].tasks.len();
-        let open = !self.dropped[job];
+        let the_job = &self.input.jobs[job];
+        let has_enough = ln_job(the_job, &self.clones[job]) >= the_job.ln_pocd_target;
+        let open = !self.dropped[job] && !has_enough;
         tasks
             .filter(|&task| open && self.may_receive(job, task))
             .collect()

@@ -448,6 +448,7 @@ impl<'a> Engine<'a> {
                 },
                 speculation: SpeculationMode::Enabled,
                 max_clones_per_task: settings.max_clones,
+                target_pocd: None,
                 on_miss: settings.on_miss,
                 backoff_limit: settings.backoff_limit,
                 suspend: false,
@@ -467,6 +468,7 @@ impl<'a> Engine<'a> {
             failures: 0,
             time_limit: None,
             facts_as_of: self.now,
+            asks_feasibility: false,
         }
     }
 

@@ -92,6 +92,8 @@ fn any_job() -> impl Strategy<Value = JobBuilder> {
             4 => builder.with(|job| job.deadline = None),
             5 => builder.with(|job| job.eligible_nodes = [NodeIndex(1)].into()),
             6 => builder.silent(),
+            7 => builder.target(0.6),
+            8 => builder.with(|job| job.asks_feasibility = true),
             _ => builder,
         };
         builder = match mode {

@@ -116,6 +116,61 @@ fn the_policy_and_the_job_bound_the_clones_of_a_task() {
     check_by(&one, cluster(12).job(straggling()), &["a: clone 3"]);
 }
 
+#[test]
+fn a_job_gets_no_clone_beyond_the_pocd_that_is_enough_for_its_user() {
+    let of = |target| {
+        let world = cluster(12).job(straggling().target(target)).build();
+        let plan = plan_of(&world, &Memory::default(), &Policy::default()).0;
+        let pocd = report(&plan, "a").pocd_after.unwrap();
+        (
+            brief(&plan).len(),
+            pocd,
+            report(&plan, "a").refusals.clone(),
+        )
+    };
+    let (three, most, refusals) = of(1.0);
+    assert_eq!((three, refusals.len()), (3, 0));
+    let mut before = 0;
+    for target in [0.01, 0.5, 0.8, 0.95, 0.98] {
+        let (clones, pocd, refusals) = of(target);
+        assert!(clones >= before && clones <= 3, "{target}: {clones}");
+        assert!(pocd >= target || pocd == most, "{target}: {pocd}");
+        let task = crate::ids::TaskIndex(3);
+        let why = RefusalReason::Target;
+        assert_eq!(
+            refusals.contains(&Refusal { task, why }),
+            clones == 0,
+            "{target}"
+        );
+        before = clones;
+    }
+    assert_eq!(of(0.01).0, 0);
+    assert!(before > 1);
+}
+
+#[test]
+fn every_policy_stops_at_the_pocd_that_is_enough() {
+    for text in [
+        "s-resume-event",
+        "late",
+        "hadoop-s",
+        "mantri",
+        "shed",
+        "dolly",
+    ] {
+        let policy = Policy {
+            speculation: text.parse().unwrap(),
+            ..Policy::default()
+        };
+        let world = cluster(12).job(straggling().target(1e-9)).build();
+        let (plan, _) = plan_of(&world, &Memory::default(), &policy);
+        let clones = brief(&plan)
+            .into_iter()
+            .filter(|action| action.contains("clone"));
+        assert_eq!(clones.count(), 0, "{text}");
+    }
+}
+
 /// Winners took about 20 s, one attempt has been silent for 69 s.
 fn silent() -> JobBuilder {
     job("a")

@@ -16,6 +16,7 @@ fn job(misses: &[f64]) -> GreedyJob {
     GreedyJob {
         max_clones: 5,
         ln_pocd_rest: 0.0,
+        ln_pocd_target: f64::INFINITY,
         tasks: misses.iter().map(|&miss| straggler(miss)).collect(),
     }
 }

@@ -15,6 +15,7 @@ fn job(tasks: &[GreedyTask]) -> GreedyJob {
     GreedyJob {
         max_clones: 5,
         ln_pocd_rest: 0.0,
+        ln_pocd_target: f64::INFINITY,
         tasks: tasks.to_vec(),
     }
 }

@@ -39,6 +39,7 @@ fn any_job() -> impl Strategy<Value = GreedyJob> {
         |(max_clones, ln_pocd_rest, tasks)| GreedyJob {
             max_clones,
             ln_pocd_rest,
+            ln_pocd_target: f64::INFINITY,
             tasks,
         },
     )
@@ -110,6 +111,7 @@ fn a_place_that_does_not_exist_is_ignored() {
     let jobs = vec![GreedyJob {
         max_clones: 2,
         ln_pocd_rest: 0.0,
+        ln_pocd_target: f64::INFINITY,
         tasks: vec![task],
     }];
     let mut state = Incremental::new(GreedyInput { kappa: 1, jobs }, GreedyMode::Guarded);

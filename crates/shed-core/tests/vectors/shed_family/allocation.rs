@@ -70,6 +70,7 @@ impl TaskLevelJob {
         GreedyJob {
             max_clones,
             ln_pocd_rest: ln_job_pocd(rest.map(|task| self.ln_miss(task))),
+            ln_pocd_target: f64::INFINITY,
             tasks: candidates.iter().map(candidate).collect(),
         }
     }

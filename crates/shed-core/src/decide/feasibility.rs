@@ -1,0 +1,137 @@
+//! Which deadline a job could keep with the capacity of the moment, for those jobs of the snapshot
+//! that ask for it. Clones are not counted in: they are what helps against a bad estimate, not what
+//! to plan with.
+
+use crate::decide::{JobState, Pass};
+use crate::estimate::feasibility::{EVALUATIONS_MAX, earliest_slack};
+use crate::estimate::law::{AttemptLaw, Law};
+use crate::estimate::pocd::{Waves, ln_task_pocd, probability};
+use crate::plan::Feasibility;
+use crate::snapshot::{JobPhase, Node};
+use crate::time::Span;
+
+/// The PoCD that is enough where the user does not say it.
+pub const TARGET_DEFAULT: f64 = 0.9;
+
+/// A pass asks laws so often at most, but for the first job that asks; the others are left to later
+/// passes. About a tenth of a second.
+const WORK_MAX: u64 = 1_000_000;
+
+/// Answers the jobs that ask, in the order of submission.
+pub(super) fn weigh(pass: &mut Pass<'_>) {
+    let mut spent = 0u64;
+    for position in pass.by_submission() {
+        let asks = |state: &&JobState<'_>| {
+            state.job.asks_feasibility && state.job.phase == JobPhase::Active
+        };
+        let Some(state) = pass.jobs.get(position).filter(asks) else {
+            continue;
+        };
+        let waves = state.outlook(pass, position);
+        let cost = state.evaluation(waves) * u64::from(EVALUATIONS_MAX);
+        if spent > 0 && spent.saturating_add(cost) > WORK_MAX {
+            continue;
+        }
+        spent = spent.saturating_add(cost);
+        let feasibility = state.feasibility(pass, waves);
+        if let Some(state) = pass.jobs.get_mut(position) {
+            state.feasibility = Some(feasibility);
+        }
+    }
+}
+
+impl JobState<'_> {
+    /// How tasks without an attempt would start: as this plan lets them; those of a job that may not
+    /// launch now as if it might; and where there is no room at all, as many at a time as nodes hold
+    /// beside other pods, one mean time from now.
+    fn outlook(&self, pass: &Pass<'_>, position: usize) -> Waves {
+        let now = pass.snapshot.now;
+        let held = self.active.saturating_add(self.admitted);
+        let unused = self.job.rules.parallelism.saturating_sub(held);
+        let more = match self.may_launch(now) {
+            true => 0,
+            false => {
+                let free = self.places(pass, |node| node.free.times(&self.job.demand));
+                free.min(pass.capacity.times_free(position)).min(unused)
+            }
+        };
+        let width = match held.saturating_add(more) {
+            0 => {
+                let places = self.places(pass, |node| {
+                    let mut room = node.allocatable.clone();
+                    room.subtract(&node.used_by_others);
+                    room.times(&self.job.demand)
+                });
+                places.min(pass.capacity.times_usable(position)).min(unused)
+            }
+            width => width,
+        };
+        Waves {
+            at_once: self.admitted.saturating_add(more),
+            width,
+            period: self.mean_run(),
+        }
+    }
+
+    fn places(&self, pass: &Pass<'_>, of: impl Fn(&Node) -> u32) -> u32 {
+        let nodes = self.job.eligible_nodes.iter();
+        let nodes = nodes.filter_map(|node| pass.snapshot.nodes.get(node.0));
+        nodes.map(of).fold(0, u32::saturating_add)
+    }
+
+    fn mean_run(&self) -> f64 {
+        let least = || self.estimate.law.as_ref().map_or(0.0, AttemptLaw::minimum);
+        self.estimate.mean_run.unwrap_or_else(least)
+    }
+
+    /// How often one look at a PoCD asks the law.
+    fn evaluation(&self, waves: Waves) -> u64 {
+        let attempts = self.estimate.tasks.iter().map(|task| task.attempts.len());
+        let waiting = self.ready.len() + self.held_back.len();
+        let waves = u64::from(self.untouched / waves.width.max(1));
+        (attempts.sum::<usize>() + waiting) as u64 + waves + 1
+    }
+
+    fn feasibility(&self, pass: &Pass<'_>, waves: Waves) -> Feasibility {
+        let target = self.job.rules.target_pocd.unwrap_or(TARGET_DEFAULT);
+        let law = self.estimate.law.as_ref();
+        let unknown = Feasibility {
+            pocd: None,
+            target,
+            earliest: None,
+            is_known: law.is_some(),
+            width: waves.width,
+        };
+        let Some(law) = law else {
+            return unknown;
+        };
+        let ln_pocd = |slack| self.ln_pocd_within(law, waves, pass.overhead, slack);
+        let guess = pass.overhead + self.mean_run();
+        let earliest = earliest_slack(libm::log(target), guess, ln_pocd);
+        Feasibility {
+            pocd: self.estimate.slack.map(ln_pocd).map(probability),
+            earliest: earliest.map(|slack| pass.snapshot.now.plus(Span::from_seconds_f64(slack))),
+            ..unknown
+        }
+    }
+
+    /// ln of the PoCD with a deadline that many seconds away. It never falls with them.
+    fn ln_pocd_within(&self, law: &Law, waves: Waves, overhead: f64, slack: f64) -> f64 {
+        let waits = !self.ready.is_empty() || !self.held_back.is_empty() || self.untouched > 0;
+        if !self.job.failed.is_empty() || waits && waves.width == 0 {
+            return f64::NEG_INFINITY;
+        }
+        let mut running = 0.0;
+        for task in &self.estimate.tasks {
+            let index = task.task.index;
+            let stay = task.attempts.iter();
+            let stay = stay.filter(|a| !self.doomed.contains(&(index, a.number)));
+            let ln_miss: f64 = stay.map(|attempt| attempt.ln_miss_within(law, slack)).sum();
+            running += ln_task_pocd(ln_miss);
+        }
+        if !waits {
+            return running;
+        }
+        running + self.ln_pocd_of_waiting(waves, slack - overhead, law)
+    }
+}
