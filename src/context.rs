@@ -16,6 +16,7 @@ use crate::fence::FenceTable;
 use crate::metrics::Metrics;
 use crate::observe::job::Traces;
 use crate::progress::ProgressTable;
+use crate::restored::doubt::Doubt;
 use crate::stores::Stores;
 
 /// First wait after attempts were refused or could not start; doubles up to the last.
@@ -28,6 +29,8 @@ pub struct Context {
     pub client: Client,
     /// The watched world.
     pub stores: Arc<Stores>,
+    /// Whether what is remembered still holds.
+    pub doubt: Arc<Doubt>,
     /// What attempts reported.
     pub progress: Arc<ProgressTable>,
     /// Who asks for leave to publish.

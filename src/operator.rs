@@ -26,6 +26,7 @@ use crate::lease::fence::{Fence as WriteFence, FenceLayer};
 use crate::lease::standing::Standing;
 use crate::metrics::Metrics;
 use crate::progress::ProgressTable;
+use crate::restored::doubt::{Doubt, DoubtLayer};
 use crate::server::Served;
 use crate::stores::Stores;
 use crate::{controller, fence, planner, progress, recording, restored, server};
@@ -158,7 +159,9 @@ fn why_ended(
 
 /// One term: everything that looks and acts, from a first list to the end. Returns what ended.
 async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'static str> {
+    let doubt = Doubt::new();
     let client = ClientBuilder::try_from(setup.config.clone())?
+        .with_layer(&DoubtLayer(Arc::clone(&doubt)))
         .with_layer(&FenceLayer(writes))
         .build();
     let args = &setup.args;
@@ -173,6 +176,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         recorder: Recorder::new(client.clone(), reporter()),
         client,
         stores: Arc::clone(&stores),
+        doubt,
         progress: Arc::new(ProgressTable::default()),
         fence: Arc::new(FenceTable::default()),
         board: Board::default(),

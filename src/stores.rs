@@ -22,6 +22,7 @@ use crate::clock;
 use crate::observe::job::JobPods;
 use crate::observe::node::NodeFacts;
 use crate::observe::pod::PodFacts;
+use crate::restored;
 
 /// Seconds until the apiserver ends a watch; a silent one is given up 5 s later.
 const WATCH_SECONDS: u32 = 55;
@@ -39,7 +40,7 @@ pub struct Stores {
     pub changed: Notify,
     /// When the pod watch last said anything.
     pods_heard: AtomicI64,
-    /// The highest resourceVersion that any watch has shown.
+    /// The highest resourceVersion that any watch or own write has shown.
     newest_version: AtomicU64,
     /// One at a time waits for the first lists: kube wakes the last that asked only.
     first_lists: Mutex<()>,
@@ -190,17 +191,25 @@ impl Stores {
         Instant(self.pods_heard.load(Ordering::Relaxed))
     }
 
-    /// The highest resourceVersion that any watch has shown.
+    /// The highest resourceVersion that any watch or own write has shown.
     #[must_use]
     pub fn newest_version(&self) -> u64 {
         self.newest_version.load(Ordering::Relaxed)
     }
 
-    fn note_version(&self, metadata: &ObjectMeta) {
-        let version = metadata.resource_version.as_deref();
-        if let Some(version) = version.and_then(|version| version.parse().ok()) {
+    /// Takes note of a version that a watch or an own write has shown.
+    pub fn note_version(&self, metadata: &ObjectMeta) {
+        if let Some(version) = restored::version(metadata) {
             self.newest_version.fetch_max(version, Ordering::Relaxed);
         }
+    }
+
+    /// The resourceVersion of each attempt pod, by uid.
+    #[must_use]
+    pub fn versions(&self) -> BTreeMap<String, u64> {
+        let pods = self.pods();
+        let attempts = pods.by_job.values().flat_map(BTreeMap::values);
+        attempts.map(|pod| (pod.uid.clone(), pod.version)).collect()
     }
 
     // A panic while the lock was held leaves data that the next event mends.

@@ -55,6 +55,8 @@ pub async fn reconcile(watched: Arc<DeadlineJob>, context: Arc<Context>) -> Resu
     if is_leaving || !watched.spec.is_ours() || !context.stores.is_ready() {
         return Ok(Wake::await_change());
     }
+    // What is remembered may be of a future that was undone.
+    context.doubt.settled().await;
     let slice = context.board.take(&uid);
     let result = pass(watched, &context, &slice).await;
     context.board.finish(&uid);

@@ -63,8 +63,9 @@ pub struct World {
     pub answers: BTreeMap<AttemptId, String>,
     /// Every call so far.
     pub calls: Vec<Call>,
+    /// The highest resourceVersion; each call is one more.
+    pub version: u64,
     script: Script,
-    version: u64,
     invariants: Invariants,
 }
 
@@ -262,10 +263,11 @@ impl World {
             ("GET", "job") => Ok(json!(self.job.as_ref().ok_or_else(not_found)?)),
             ("DELETE", "job") => self.delete_job(call),
             ("LIST", "jobs") => Ok(json!({"apiVersion": "meta.k8s.io/v1",
-                "kind": "PartialObjectMetadataList", "items": [],
+                "kind": "PartialObjectMetadataList", "items": self.job.as_slice(),
                 "metadata": {"resourceVersion": self.version.to_string()}})),
             ("LIST", "pods") => Ok(json!({"apiVersion": "v1", "kind": "PodList",
-                "metadata": {}, "items": self.pods.values().collect::<Vec<_>>()})),
+                "metadata": {"resourceVersion": self.version.to_string()},
+                "items": self.pods.values().collect::<Vec<_>>()})),
             ("POST", "pod") => self.create_pod(call),
             ("GET", "pod") => Ok(json!({"apiVersion": "meta.k8s.io/v1",
                 "kind": "PartialObjectMetadata", "metadata": self.pod(call)?.metadata})),

@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::metrics::JobLabels;
 use crate::observe::job::{AttemptId, JobPods};
 use crate::observe::pod::{CRASHES, Stage};
+use crate::restored;
 
 pub(super) fn any_runs(pods: &JobPods) -> bool {
     pods.values()
@@ -104,8 +105,12 @@ async fn write_status(
     job.status = Some(status);
     for _ in 0..apply::TRIES_MAX {
         apply::count(&context.metrics, "job_status");
+        let seen = context.stores.newest_version();
         match api.replace_status(name, &PostParams::default(), &job).await {
-            Ok(written) => return Ok(Arc::new(written)),
+            Ok(written) => {
+                note_answer(context, seen, &written);
+                return Ok(Arc::new(written));
+            }
             Err(kube::Error::Api(status)) if status.code == 404 => return Err(Error::Gone),
             Err(kube::Error::Api(status)) if status.code == 409 => {}
             Err(error) => return Err(Error::Record(error)),
@@ -119,6 +124,14 @@ async fn write_status(
         job.metadata = live.metadata;
     }
     Err(Error::Conflict)
+}
+
+/// A write is newer than all that was seen before it was sent, or the store was put back.
+fn note_answer(context: &Context, seen: u64, written: &DeadlineJob) {
+    if restored::version(&written.metadata).is_some_and(|version| version < seen) {
+        context.doubt.raise();
+    }
+    context.stores.note_version(&written.metadata);
 }
 
 /// Whether all that the write was decided on is still so.

@@ -13,6 +13,7 @@ use crate::api::{
     AGENT_CONTAINER, ATTEMPT_FINALIZER, LABEL_ATTEMPT, LABEL_INDEX, LABEL_JOB_UID, LABEL_SEGMENT,
 };
 use crate::clock;
+use crate::restored;
 
 /// Reasons of a waiting container that waiting does not cure soon.
 const STUCK_REASONS: [&str; 8] = [
@@ -48,6 +49,8 @@ pub struct PodFacts {
     pub name: String,
     /// Uid.
     pub uid: String,
+    /// Its resourceVersion, 0 if that is no number.
+    pub version: u64,
     /// Where it was placed.
     pub node: Option<Arc<str>>,
     /// What it requests.
@@ -133,6 +136,7 @@ impl PodFacts {
             namespace: Arc::from(metadata.namespace.as_deref().unwrap_or_default()),
             name: metadata.name.clone().unwrap_or_default(),
             uid: metadata.uid.clone().unwrap_or_default(),
+            version: restored::version(metadata).unwrap_or(0),
             node: pod
                 .spec
                 .as_ref()

@@ -20,6 +20,7 @@ use crate::controller::{Error, driver};
 use crate::fence::FenceTable;
 use crate::metrics::Metrics;
 use crate::progress::ProgressTable;
+use crate::restored::doubt::Doubt;
 use crate::stores::Stores;
 
 /// No conversation takes that long; one that does waits for something that never comes.
@@ -48,6 +49,7 @@ impl Process {
             recorder: Recorder::new(api.client.clone(), reporter),
             client: api.client.clone(),
             stores,
+            doubt: Doubt::new(),
             progress: Arc::new(ProgressTable::default()),
             fence: Arc::new(FenceTable::default()),
             board: Board::default(),

@@ -81,6 +81,7 @@ impl World {
             namespace: Arc::clone(&self.job.namespace),
             name: format!("pod-{}-{}", id.0, id.1),
             uid: format!("uid-{}-{}", id.0, id.1),
+            version: 0,
             node: Some(Arc::from("node-1")),
             requests: Resources::default(),
             terminal,

@@ -1,0 +1,107 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::*;
+use crate::controller::mock::{Apiserver, Fate, Process, originals};
+use crate::fixtures;
+
+const LISTS: [&str; 2] = ["LIST jobs", "LIST pods"];
+
+/// A process that has launched its first attempts, its watches up to date.
+async fn begun() -> (Apiserver, Process) {
+    let api = Apiserver::new(fixtures::job_of_age(5, "completions: 1"));
+    let process = Process::start(&api);
+    process.plan(&api.job(), originals(1));
+    process.look(&api).await.unwrap();
+    process.context.stores.show(api.pods());
+    api.said();
+    (api, process)
+}
+
+#[tokio::test]
+async fn the_counter_that_goes_back_is_noticed() {
+    let api = Apiserver::new(fixtures::job(""));
+    let process = Process::start(&api);
+    // Each list is one version newer than the one before, from 101 on.
+    for (seen, expected) in [("100", false), ("102", false), ("104", true)] {
+        let mut pod = Pod::default();
+        pod.metadata.resource_version = Some(seen.to_owned());
+        process.context.stores.show(vec![pod]);
+        assert_eq!(
+            counter_went_back(&process.context).await,
+            expected,
+            "{seen}"
+        );
+    }
+    assert_eq!(api.said(), ["LIST jobs"; 3]);
+}
+
+#[tokio::test]
+async fn versions_that_went_forward_are_no_restore() {
+    let (api, process) = begun().await;
+    assert!(!went_back(&process.context).await.unwrap());
+    assert_eq!(api.said(), LISTS);
+}
+
+#[tokio::test]
+async fn an_older_job_or_pod_is_a_restore_though_the_counter_has_caught_up() {
+    let (api, process) = begun().await;
+    // The own write of the ledger counts, though no watch has shown it.
+    api.world().job.as_mut().unwrap().metadata.resource_version = Some("7".to_owned());
+    assert!(went_back(&process.context).await.unwrap());
+
+    let (api, process) = begun().await;
+    for pod in api.world().pods.values_mut() {
+        pod.metadata.resource_version = Some("8".to_owned());
+    }
+    assert!(went_back(&process.context).await.unwrap());
+}
+
+#[tokio::test]
+async fn an_own_write_counts_for_the_counter() {
+    let (api, process) = begun().await;
+    // Without a job nothing but the counter tells.
+    api.world().job = None;
+    api.world().pods.clear();
+    api.world().version = 99;
+    assert!(went_back(&process.context).await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_watch_broke_nothing_is_done_until_lists_were_read() {
+    let (api, process) = begun().await;
+    let noticed = tokio::spawn(noticed(Arc::clone(&process.context)));
+    api.script(|_| Fate::LostBefore);
+    process.context.doubt.raise();
+    let pass = process.reconcile(api.job());
+    assert!(timeout(Duration::from_secs(1), pass).await.is_err());
+    assert!(api.said().iter().all(|call| call == "LIST jobs"));
+    api.script(|_| Fate::Served);
+    process.reconcile(api.job()).await.unwrap();
+    assert!(!noticed.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restore_nothing_is_done_any_more() {
+    let (api, process) = begun().await;
+    let noticed = tokio::spawn(noticed(Arc::clone(&process.context)));
+    api.world().version = 50;
+    process.context.doubt.raise();
+    let pass = process.reconcile(api.job());
+    assert!(timeout(Duration::from_secs(1), pass).await.is_err());
+    assert!(noticed.is_finished());
+    assert_eq!(api.said(), ["LIST jobs"]);
+}
+
+#[tokio::test]
+async fn an_answer_from_the_past_raises_doubt() {
+    let api = Apiserver::new(fixtures::job_of_age(5, "completions: 1"));
+    let process = Process::start(&api);
+    let mut pod = Pod::default();
+    pod.metadata.resource_version = Some("5000".to_owned());
+    process.context.stores.show(vec![pod]);
+    process.reconcile(api.job()).await.unwrap();
+    assert_eq!(process.context.doubt.arisen().await, 1);
+}
