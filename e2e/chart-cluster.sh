@@ -44,7 +44,19 @@ may() { # may USER yes|no VERB RESOURCE [arguments…]
 }
 
 command -v kubectl >/dev/null || PATH=$(dirname -- "$(e2e/cluster/cluster tool helm | tail -n 1)"):$PATH
-kubectl wait --for=condition=Established crd/deadlinejobs.shed.dev --timeout=30s >/dev/null
+# `kubectl wait` ends with an error while a definition has no condition at all yet.
+served=no
+for _ in $(seq 150); do
+    if kubectl get deadlinejobs.shed.dev --all-namespaces >/dev/null 2>&1; then
+        served=yes
+        break
+    fi
+    sleep 0.2
+done
+[ "$served" = yes ] || {
+    echo 'chart-test: the apiserver does not serve DeadlineJobs after 30 s: is the chart installed?' >&2
+    exit 1
+}
 kubectl delete namespace "$ns" --ignore-not-found --wait >/dev/null
 kubectl create namespace "$ns" >/dev/null
 trap 'kubectl delete namespace "$ns" --ignore-not-found --wait=false >/dev/null' EXIT
