@@ -18,9 +18,12 @@ done
 SHED_CLUSTER_STATE=${SHED_CAMPAIGN_STATE:-$(mktemp -d "${TMPDIR:-/tmp}/shed-campaign.XXXXXX")}
 export SHED_CLUSTER_STATE
 unset SHED_KUBECONFIG SHED_ALLOW_EXISTING_CLUSTER
+running=
 finish() {
     status=$?
     trap - EXIT INT TERM
+    # It takes its operators with it.
+    [ -z "$running" ] || { kill "$running" && wait "$running"; } 2>/dev/null || true
     "$cluster" down >&2 || true
     rm -rf -- "$SHED_CLUSTER_STATE"
     exit "$status"
@@ -45,4 +48,7 @@ done
     echo 'campaign: the apiserver does not serve DeadlineJobs after 60 s' >&2
     exit 1
 }
-"$program" "$@"
+# In the background, or the shell would heed no signal before the program has ended.
+"$program" "$@" &
+running=$!
+wait "$running"

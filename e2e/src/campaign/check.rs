@@ -17,6 +17,8 @@ use crate::wait::phase;
 pub struct Known {
     /// Most attempts that capacity has room for at once.
     pub room: usize,
+    /// What has this version at most was there before the history began.
+    pub begins_at: u64,
     /// Uids of pods that a user deleted.
     pub deleted_by_user: BTreeSet<String>,
     /// Whether everything was deleted at the end.
@@ -302,8 +304,8 @@ impl Replay<'_> {
         self.demand(before.is_none(), || {
             format!("I1: attempt {attempt:?} had two pods")
         });
-        if self.book_of(&attempt.0).is_none() {
-            // Its job is going: the garbage collector takes it.
+        if self.version <= self.known.begins_at || self.book_of(&attempt.0).is_none() {
+            // It may have been counted by then; or its job is going, and the garbage collector takes it.
             return;
         }
         let alive = self

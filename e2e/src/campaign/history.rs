@@ -38,6 +38,10 @@ pub struct Entry {
 struct Written {
     entries: Vec<Entry>,
     broken: Option<String>,
+    /// Which version the lists had that the history begins with.
+    begins_at: u64,
+    /// How far the watches of pods and of jobs have come.
+    reached: [u64; 2],
 }
 
 /// A history that is being recorded.
@@ -56,7 +60,7 @@ impl History {
         let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
         let jobs: Api<DeadlineJob> = Api::namespaced(client, namespace);
         let watches = vec![
-            follow(pods, Arc::clone(&written), |pod, gone| {
+            follow(pods, 0, Arc::clone(&written), |pod, gone| {
                 let pod = Box::new(pod);
                 if gone {
                     Change::PodGone(pod)
@@ -65,7 +69,7 @@ impl History {
                 }
             })
             .await?,
-            follow(jobs, Arc::clone(&written), |job, gone| {
+            follow(jobs, 1, Arc::clone(&written), |job, gone| {
                 let job = Box::new(job);
                 if gone {
                     Change::JobGone(job)
@@ -84,6 +88,22 @@ impl History {
         let mut entries = self.lock().entries.clone();
         entries.sort_by_key(|entry| entry.version);
         entries
+    }
+
+    /// What was written up to where both watches have come: after that, one may lack what the
+    /// other has seen the effect of.
+    #[must_use]
+    pub fn complete(&self) -> Vec<Entry> {
+        let [pods, jobs] = self.lock().reached;
+        let mut entries = self.so_far();
+        entries.retain(|entry| entry.version <= pods.min(jobs));
+        entries
+    }
+
+    /// What has this version at most was there before the history began.
+    #[must_use]
+    pub fn begins_at(&self) -> u64 {
+        self.lock().begins_at
     }
 
     /// How many writes there were so far.
@@ -113,6 +133,7 @@ impl Drop for History {
 
 async fn follow<K>(
     api: Api<K>,
+    kind: usize,
     written: Arc<Mutex<Written>>,
     change: fn(K, bool) -> Change,
 ) -> Result<JoinHandle<()>>
@@ -121,13 +142,19 @@ where
 {
     let list = api.list(&ListParams::default()).await?;
     let mut version = list.metadata.resource_version.unwrap_or_default();
+    let listed = version.parse().unwrap_or(0);
+    {
+        let mut written = lock(&written);
+        written.begins_at = written.begins_at.max(listed);
+        written.reached[kind] = listed;
+    }
     for object in list.items {
-        put(&written, version_of(&object), change(object, false));
+        put(&written, kind, version_of(&object), change(object, false));
     }
     Ok(tokio::spawn(async move {
         // A watch may end at any time; the next one goes on where it ended.
         while lock(&written).broken.is_none() {
-            if let Err(error) = watch(&api, &mut version, &written, change).await {
+            if let Err(error) = watch(&api, kind, &mut version, &written, change).await {
                 tokio::time::sleep(std::time::Duration::from_millis(200)).await;
                 note_gap(&written, &error);
             }
@@ -146,6 +173,7 @@ fn note_gap(written: &Mutex<Written>, error: &kube::Error) {
 
 async fn watch<K>(
     api: &Api<K>,
+    kind: usize,
     version: &mut String,
     written: &Mutex<Written>,
     change: fn(K, bool) -> Change,
@@ -167,7 +195,7 @@ where
             WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
         };
         *version = object.resource_version().unwrap_or_default();
-        put(written, version_of(&object), change(object, gone));
+        put(written, kind, version_of(&object), change(object, gone));
     }
     Ok(())
 }
@@ -177,8 +205,10 @@ fn version_of(object: &impl ResourceExt) -> u64 {
     version.parse().unwrap_or(u64::MAX)
 }
 
-fn put(written: &Mutex<Written>, version: u64, change: Change) {
-    lock(written).entries.push(Entry { version, change });
+fn put(written: &Mutex<Written>, kind: usize, version: u64, change: Change) {
+    let mut written = lock(written);
+    written.reached[kind] = written.reached[kind].max(version);
+    written.entries.push(Entry { version, change });
 }
 
 fn lock(written: &Mutex<Written>) -> std::sync::MutexGuard<'_, Written> {

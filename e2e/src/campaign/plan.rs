@@ -19,6 +19,9 @@ use crate::cluster::{Cluster, Nodes};
 /// How often a run is repeated whose fault did not strike, since that run had fewer writes.
 const TRIES: u32 = 8;
 
+/// How many points, evenly spread over the writes, a fault has that nothing runs beside.
+const POINTS_ALONE: u64 = 5;
+
 /// Runs reference workloads with a fault at every write or notification, and checks every state.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "campaign")]
@@ -118,8 +121,9 @@ async fn plan(options: &Options, stage: &Stage, report: &mut Report) -> Result<V
         let learnt = run(stage, workload, None, &name).await?;
         report.learnt(workload, &learnt);
         for fault in all_or(&options.fault) {
-            for at in points(fault, &learnt).filter(|at| options.at.is_none_or(|only| only == *at))
-            {
+            let mut points = points(fault, &learnt);
+            points.retain(|at| options.at.is_none_or(|only| only == *at));
+            for at in points {
                 let lasts = match fault {
                     Fault::CutOff => Duration::from_secs(options.cut_off_seconds),
                     _ => hold(options.seed, at),
@@ -150,18 +154,18 @@ async fn plan(options: &Options, stage: &Stage, report: &mut Report) -> Result<V
     Ok(planned)
 }
 
-fn points(fault: Fault, learnt: &Outcome) -> std::ops::RangeInclusive<u64> {
+fn points(fault: Fault, learnt: &Outcome) -> Vec<u64> {
     let seen = &learnt.seen;
     match fault.counts() {
-        Counts::Writes => 1..=seen.writes,
+        Counts::Writes => (1..=seen.writes).collect(),
         Counts::Notifications { pods, jobs } => {
-            1..=u64::from(pods) * seen.pods + u64::from(jobs) * seen.jobs
+            (1..=u64::from(pods) * seen.pods + u64::from(jobs) * seen.jobs).collect()
         }
         // In the middle, where attempts run.
-        Counts::Once | Counts::Alone => {
-            let middle = (seen.writes / 2).max(1);
-            middle..=middle
-        }
+        Counts::Once => vec![(seen.writes / 2).max(1)],
+        Counts::Alone => (1..=POINTS_ALONE)
+            .map(|part| (seen.writes * part / (POINTS_ALONE + 1)).max(1))
+            .collect(),
     }
 }
 

@@ -156,6 +156,8 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.server.abort();
         self.shared.up.send_replace(false);
+        // Connections that are still open must not keep the operator alive: it is killed when it is dropped.
+        drop(lock(&self.shared.operator).take());
     }
 }
 

@@ -78,6 +78,8 @@ struct Run<'s> {
     /// What was broken before etcd was put back; the history begins anew there.
     before_restore: Vec<String>,
     snapshot: Option<(Snapshot, Instant)>,
+    /// Jobs that were gone when the snapshot was taken: no later history tells of them.
+    gone_before: BTreeSet<String>,
 }
 
 /// Goes through one run.
@@ -115,6 +117,7 @@ pub async fn run(
         meddled: BTreeSet::new(),
         before_restore: Vec::new(),
         snapshot: None,
+        gone_before: BTreeSet::new(),
     };
     let broken = run.go().await;
     run.proxy.kill().await;
@@ -233,11 +236,12 @@ impl Run<'_> {
         let seen = self.proxy.seen();
         match self.snapshot.take() {
             None if !seen.struck && seen.writes >= point.at => {
+                self.gone_before = gone_jobs(&self.history.so_far());
                 self.snapshot = Some((Snapshot::take().await?, Instant::now()));
             }
             Some((snapshot, since)) if since.elapsed() >= RESTORED_AFTER => {
                 let known = self.known(false);
-                self.before_restore = check::check(&self.history.so_far(), &known);
+                self.before_restore = check::check(&self.history.complete(), &known);
                 self.before_restore.retain(|line| !line.contains("I3"));
                 snapshot.put_back().await?;
                 let client = self.stage.cluster.client();
@@ -254,6 +258,7 @@ impl Run<'_> {
     fn known(&self, emptied: bool) -> Known {
         Known {
             room: ROOM,
+            begins_at: self.history.begins_at(),
             deleted_by_user: self.deleted_by_user.clone(),
             emptied,
         }
@@ -264,9 +269,10 @@ impl Run<'_> {
         self.workload.expected().iter().all(|expected| {
             match jobs.iter().find(|job| job.name_any() == expected.job) {
                 // The watch may not have shown it yet.
-                None => states.iter().any(
-                    |state| matches!(&state.change, Change::JobGone(job) if job.name_any() == expected.job),
-                ),
+                None => {
+                    let gone = expected.job;
+                    self.gone_before.contains(gone) || gone_jobs(states).contains(gone)
+                }
                 Some(job) => expected.end.is_some() && is_finished(job),
             }
         })
@@ -438,6 +444,14 @@ fn latest_jobs(states: &[Entry]) -> Vec<DeadlineJob> {
         }
     }
     jobs.into_values().map(|job| (**job).clone()).collect()
+}
+
+fn gone_jobs(states: &[Entry]) -> BTreeSet<String> {
+    let gone = states.iter().filter_map(|state| match &state.change {
+        Change::JobGone(job) => Some(job.name_any()),
+        _ => None,
+    });
+    gone.collect()
 }
 
 fn latest_pods(states: &[Entry]) -> Vec<Pod> {

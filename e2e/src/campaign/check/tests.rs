@@ -99,6 +99,20 @@ fn running() -> Told {
 }
 
 #[test]
+fn what_was_there_when_the_history_began_may_have_been_counted() {
+    let told = Told::default()
+        .job(json!({"originals": 1, "won": 1}), done())
+        .pod(0, "Succeeded", &json!({"finalizers": []}));
+    told.breaks("I2: j-0 was created and is not in the ledger");
+    let known = Known {
+        room: 2,
+        begins_at: 2,
+        ..Known::default()
+    };
+    assert_eq!(check(&told.0, &known), Vec::<String>::new());
+}
+
+#[test]
 fn a_life_without_fault_is_sound() {
     let told = running()
         .pod(0, "Succeeded", &json!({}))
