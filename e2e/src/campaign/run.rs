@@ -76,7 +76,7 @@ struct Run<'s> {
     deleted_by_user: BTreeSet<String>,
     meddled: BTreeSet<&'static str>,
     /// What was broken before etcd was put back; the history begins anew there.
-    before_restore: Vec<String>,
+    before_restore: Option<Vec<String>>,
     snapshot: Option<(Snapshot, Instant)>,
     /// Jobs that were gone when the snapshot was taken: no later history tells of them.
     gone_before: BTreeSet<String>,
@@ -115,7 +115,7 @@ pub async fn run(
         http: None,
         deleted_by_user: BTreeSet::new(),
         meddled: BTreeSet::new(),
-        before_restore: Vec::new(),
+        before_restore: None,
         snapshot: None,
         gone_before: BTreeSet::new(),
     };
@@ -189,16 +189,18 @@ impl Run<'_> {
     /// Until every job has come to its end, and all that is to be done after it is done.
     async fn until_ended(&mut self) -> Result<()> {
         let started = Instant::now();
-        let mut looked_at = usize::MAX;
+        let mut looked_at = None;
         loop {
             self.keep_operator().await?;
             self.put_back().await?;
-            let now = self.history.count();
+            // Once etcd is put back, another history begins.
+            let now = Some((self.before_restore.is_some(), self.history.count()));
             if now != looked_at {
                 looked_at = now;
                 let states = self.history.so_far();
                 self.meddle(&states).await?;
-                if self.all_ended(&states) {
+                // What has ended will not have ended once etcd is put back.
+                if self.all_ended(&states) && self.snapshot.is_none() {
                     return Ok(());
                 }
             }
@@ -241,8 +243,9 @@ impl Run<'_> {
             }
             Some((snapshot, since)) if since.elapsed() >= RESTORED_AFTER => {
                 let known = self.known(false);
-                self.before_restore = check::check(&self.history.complete(), &known);
-                self.before_restore.retain(|line| !line.contains("I3"));
+                let mut broken = check::check(&self.history.complete(), &known);
+                broken.retain(|line| !line.contains("I3"));
+                self.before_restore = Some(broken);
                 snapshot.put_back().await?;
                 let client = self.stage.cluster.client();
                 self.history = History::record(client, &self.namespace).await?;
@@ -386,7 +389,7 @@ impl Run<'_> {
             .into_iter()
             .collect();
         broken.extend(self.history.broken());
-        broken.extend(self.before_restore.iter().cloned());
+        broken.extend(self.before_restore.iter().flatten().cloned());
         let known = self.known(emptied);
         broken.extend(check::check(&self.history.so_far(), &known));
         broken.extend(seen.unguarded.iter().cloned());

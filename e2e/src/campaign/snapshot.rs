@@ -23,21 +23,23 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Keeps what etcd holds now. It is away for a few seconds.
+    /// Keeps what etcd holds now. It stands still meanwhile, and nobody notices: were it ended, the
+    /// apiserver's watches would expire, and the history have a gap.
     ///
     /// # Errors
-    /// If the cluster is not the one of SHED_CLUSTER_STATE, or does not come back.
+    /// If the cluster is not the one of SHED_CLUSTER_STATE, or its data can't be copied.
     pub async fn take() -> Result<Self> {
         let state = std::env::var_os("SHED_CLUSTER_STATE")
             .context("SHED_CLUSTER_STATE is not set: run e2e/campaign.sh, which sets it")?;
         let snapshot = Self {
             cluster: PathBuf::from(state),
         };
-        snapshot.kill("etcd").await?;
         let (data, kept) = snapshot.folders();
-        run_quietly("cp", &["-a".as_ref(), data.as_path(), &kept]).await?;
-        up().await?;
-        Ok(snapshot)
+        let etcd = snapshot.pid("etcd")?;
+        run_quietly("kill", &["-STOP", &etcd]).await?;
+        let copied = run_quietly("cp", &["-a".as_ref(), data.as_path(), &kept]).await;
+        run_quietly("kill", &["-CONT", &etcd]).await?;
+        copied.map(|_| snapshot)
     }
 
     /// Puts back what was kept and starts the control plane anew.
@@ -58,12 +60,18 @@ impl Snapshot {
         (self.cluster.join("etcd"), self.cluster.join("etcd.kept"))
     }
 
-    /// Kills a component that the cluster tool started, and waits until it is gone.
-    async fn kill(&self, component: &str) -> Result<()> {
+    /// The process of a component that the cluster tool started.
+    fn pid(&self, component: &str) -> Result<String> {
         let record = std::fs::read_to_string(self.cluster.join("pids").join(component))?;
         let pid = record.split_whitespace().next();
         let pid = pid.with_context(|| format!("no process is recorded of {component}"))?;
-        run_quietly("kill", &["-9", pid]).await?;
+        Ok(pid.to_owned())
+    }
+
+    /// Kills a component, and waits until it is gone.
+    async fn kill(&self, component: &str) -> Result<()> {
+        let pid = self.pid(component)?;
+        run_quietly("kill", &["-9", &pid]).await?;
         let status = Path::new("/proc").join(pid).join("status");
         let what = format!("{component} to be gone");
         wait::until(&what, Duration::from_secs(20), async || {
