@@ -16,11 +16,26 @@ demo: ## From nothing to a met deadline: a cluster, the operator, a word count (
 
 .PHONY: test
 test: ## Everything that CI checks: lint, unit and property tests, vectors, chart, end to end
-	e2e/step.sh "format, lints, purity, generated files" $(MAKE) --no-print-directory lint
-	e2e/step.sh "unit and property tests, golden vectors" $(MAKE) --no-print-directory unit
-	e2e/step.sh "chart" e2e/chart-test.sh
-	e2e/step.sh "end to end" e2e/run.sh
-	e2e/step.sh "faults, a sample" $(MAKE) --no-print-directory campaign-sample
+	@e2e/step.sh --begin
+	e2e/step.sh "cluster and tools" --budget 10 $(MAKE) --no-print-directory tools
+	e2e/step.sh "Rust builds" --budget 12 $(MAKE) --no-print-directory builds
+	e2e/step.sh "format, lints, purity, generated files" --budget 3 $(MAKE) --no-print-directory lint
+	e2e/step.sh "unit and property tests, golden vectors" --budget 8 $(MAKE) --no-print-directory unit
+	e2e/step.sh "chart" --budget 1 e2e/chart-test.sh
+	e2e/step.sh "end to end" --budget 16 e2e/run.sh
+	e2e/step.sh "faults, a sample" --budget 4 $(MAKE) --no-print-directory campaign-sample
+	@e2e/step.sh --summary
+
+# Apart from the steps that use them, so that each step's time is its own.
+.PHONY: tools builds
+tools: # Kubernetes and what else the tests start; no containers and no images.
+	e2e/cluster/cluster tool kube
+	e2e/cluster/cluster tool helm
+	e2e/cluster/cluster tool kwok
+builds: # All that cargo compiles for the tests, and, where containers can run, the operator's image.
+	cargo clippy --locked --quiet --workspace --all-targets
+	cargo test --locked --quiet --workspace --no-run
+	if [ "$$(id -u)" = 0 ] && [ "$${SHED_E2E_NODES-}" != kwok ]; then e2e/image.sh; fi
 
 .PHONY: campaign campaign-crash campaign-sample
 campaign: ## Every fault at every point of the reference workloads: hours; FAULTS=… names some

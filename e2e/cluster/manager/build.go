@@ -189,9 +189,13 @@ func lastLines(text string, n int) string {
 
 func runTool(args []string) error {
 	if len(args) != 1 {
-		return usagef("usage: cluster tool helm|kwok")
+		return usagef("usage: cluster tool helm|kwok|kube")
 	}
-	path, err := ensureTool(args[0])
+	ensure := func() (string, error) { return ensureTool(args[0]) }
+	if args[0] == "kube" {
+		ensure = ensureKube
+	}
+	path, err := ensure()
 	if err != nil {
 		return err
 	}
