@@ -67,7 +67,7 @@ const OUTCOMES: [Outcome; 5] = [
     Outcome::Disrupted,
     Outcome::Late,
 ];
-const KILLS: [KillKind; 8] = [
+const KILLS: [KillKind; 9] = [
     KillKind::Settle,
     KillKind::Prune,
     KillKind::Evict,
@@ -75,6 +75,7 @@ const KILLS: [KillKind; 8] = [
     KillKind::Suspend,
     KillKind::JobEnd,
     KillKind::Restart,
+    KillKind::Preempt,
     KillKind::Surplus,
 ];
 const REFUSALS: [RefusalReason; 10] = [

@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use shed_core::index_set::IndexSet;
-use shed_core::snapshot::{Idempotency, JobRules, OnMiss, Resume, SpeculationMode};
+use shed_core::snapshot::{Idempotency, JobRules, OnMiss, Preemption, Resume, SpeculationMode};
 use shed_core::time::{Instant, Span};
 
 use crate::api::{self, DeadlineJob, DeadlineJobSpec, PodFailureRule, PodReplacementPolicy};
@@ -337,6 +337,7 @@ fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
             1000,
         )?,
         suspend: spec.suspend,
+        preemption: Preemption::Never,
         replaces_when_gone: spec.pod_replacement_policy == PodReplacementPolicy::Failed,
         ending: batch::end_rules(spec, completions)?,
     })

@@ -164,6 +164,13 @@ fn kill_words(task: u32, kind: KillKind, pod: &str) -> Option<Words> {
             "TaskRestarted",
             format!("{pod}: a new attempt of task {task} needs less time than this one still does"),
         )),
+        KillKind::Preempt => Some((
+            EventType::Normal,
+            "AttemptPreempted",
+            format!(
+                "{pod}: a more urgent job needs the room; task {task} goes on from its checkpoint"
+            ),
+        )),
         KillKind::Evict => Some((
             EventType::Normal,
             "CloneEvicted",

@@ -194,7 +194,7 @@ fn still_holds(book: &Book, input: Input<'_>, action: &Action) -> bool {
             let is_granted = grant.is_some_and(|grant| grant.attempt == kill.attempt.0);
             !is_granted
                 && live.contains(&kill.attempt.0)
-                && is_only == (kill.kind == KillKind::Restart)
+                && is_only == kill.kind.gives_up_the_only()
         }
         // Facts are settled above; a plan carries none of them.
         Action::Win { .. }

@@ -8,7 +8,8 @@ use shed_core::ids::{AttemptNumber, JobKey, TaskIndex, Tenant};
 use shed_core::index_set::IndexSet;
 use shed_core::snapshot::{
     AttemptKind, AttemptSnapshot, AttemptState, Conclusion, EndRules, Idempotency, JobPhase,
-    JobRules, JobSnapshot, KillKind, NodeIndex, OnMiss, Resume, SpeculationMode, TaskSnapshot,
+    JobRules, JobSnapshot, KillKind, NodeIndex, OnMiss, Preemption, Resume, SpeculationMode,
+    TaskSnapshot,
 };
 use shed_core::time::Instant;
 
@@ -83,6 +84,7 @@ fn job(
             backoff_limit: 0,
             suspend: false,
             replaces_when_gone: false,
+            preemption: Preemption::Never,
             ending: EndRules::default(),
         },
         phase: JobPhase::Ending(Conclusion::FailedIndexes),

@@ -8,8 +8,8 @@ use crate::index_set::IndexSet;
 use crate::resources::Resources;
 use crate::snapshot::{
     AttemptKind, AttemptSnapshot, AttemptState, Conclusion, EndRules, FailureRule, Idempotency,
-    JobPhase, JobRules, JobSnapshot, KillKind, Node, NodeIndex, OnMiss, Progress, Resume,
-    ResumePoint, Snapshot, SpeculationMode, TaskSnapshot,
+    JobPhase, JobRules, JobSnapshot, KillKind, Node, NodeIndex, OnMiss, Preemption, Progress,
+    Resume, ResumePoint, Snapshot, SpeculationMode, TaskSnapshot,
 };
 use crate::time::{Instant, Span};
 
@@ -221,6 +221,7 @@ pub fn job(key: &str) -> JobBuilder {
         backoff_limit: 3,
         suspend: false,
         replaces_when_gone: false,
+        preemption: Preemption::Never,
         ending: EndRules::default(),
     };
     JobBuilder(JobSnapshot {

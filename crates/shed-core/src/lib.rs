@@ -76,6 +76,7 @@
 //! | `shed` | all tasks of the job with the lowest PoCD, at arrivals | resume | \[S\] Algorithm 1 | [`policy::Shed`] |
 //! | `shed-plus` | stragglers of the job with the lowest PoCD, at ξ and every θ | resume | \[S+\] Algorithm 1 | [`policy::ShedPlus`] |
 //! | `s-resume-event` | late tasks, at each report, until a miss is improbable | resume | the simple rule to beat | [`policy::SResumeEvent`] |
+//! | `shed-prime` | tasks whose miss clones lower most per slot, on events; lone attempts are drawn again | resume | `docs/shed-prime.md` | [`policy::ShedPrime`] |
 //! | `sca` | tasks of new jobs, by a convex programme of flow time and machine time | zero | \[SCA\] P2 | [`policy::Sca`] |
 //! | `ese` | tasks with more than σ mean times left; tasks of small new jobs | zero | \[SCA\] section 5 | [`policy::Ese`] |
 //! | `dollymp` | second, then third copies, by levels, when no first attempt fits | zero | \[D\] Algorithm 2 | [`policy::DollyMp`] |

@@ -47,9 +47,11 @@ pub enum Rule {
     LaunchTarget,
     /// Clones are launched or attempts pruned where the user or the policy wants none.
     Speculation,
+    /// An attempt makes way where the user or the policy does not let it.
+    Preemption,
     /// Two copies of a task of which there must never be two.
     NeverTwo,
-    /// An unfinished task loses its last live attempt, other than by a restart.
+    /// An unfinished task loses its last live attempt, other than by a restart or a preemption.
     LastAttempt,
 }
 
@@ -73,6 +75,7 @@ impl Rule {
             Self::CloneCount => "clone_count",
             Self::LaunchTarget => "launch_target",
             Self::Speculation => "speculation",
+            Self::Preemption => "preemption",
             Self::NeverTwo => "never_two",
             Self::LastAttempt => "last_attempt",
         }

@@ -82,6 +82,16 @@ pub enum Resume {
     Range,
 }
 
+/// Whether a task's only attempt may make way for an attempt of a more urgent job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Preemption {
+    /// It may not.
+    #[default]
+    Never,
+    /// It may, if the job resumes and a checkpoint of the task is durable: it goes on from there.
+    WhenCheckpointed,
+}
+
 /// Whether two live copies of a task do harm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Idempotency {
@@ -121,6 +131,9 @@ pub struct JobRules {
     /// A task is launched again only when its last attempt is gone (`podReplacementPolicy: Failed`).
     #[serde(default)]
     pub replaces_when_gone: bool,
+    /// Whether its running attempts may make way for a more urgent job's.
+    #[serde(default)]
+    pub preemption: Preemption,
     /// What ends the job before all its tasks have ended.
     #[serde(default)]
     pub ending: EndRules,
@@ -386,12 +399,21 @@ pub enum KillKind {
     /// A task's only attempt is given up for one that is launched anew: it reports, and still needs
     /// longer than that one would.
     Restart,
+    /// A task's only attempt makes way for one of a more urgent job: its user allowed it, its
+    /// checkpoint is durable, and it is launched again when there is room.
+    Preempt,
     /// Nobody wants its task to run any more: it failed for good by a rule, `completions` was
     /// lowered below it, or `parallelism` below the number of tasks that run.
     Surplus,
 }
 
 impl KillKind {
+    /// Whether it ends a task's only attempt, which is launched again.
+    #[must_use]
+    pub fn gives_up_the_only(self) -> bool {
+        matches!(self, Self::Restart | Self::Preempt)
+    }
+
     /// The value of the metric label `kill`.
     #[must_use]
     pub fn label(self) -> &'static str {
@@ -403,6 +425,7 @@ impl KillKind {
             Self::Suspend => "suspend",
             Self::JobEnd => "job_end",
             Self::Restart => "restart",
+            Self::Preempt => "preempt",
             Self::Surplus => "surplus",
         }
     }

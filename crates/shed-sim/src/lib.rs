@@ -5,6 +5,7 @@
 //! - [`workload`]: load and deadlines.
 //! - [`model`]: how long attempts take.
 //! - [`settings`]: all that a run depends on beside its workload.
+//! - [`bound`]: how many deadlines can be met at most.
 //! - [`engine`]: the simulation.
 //! - [`cli`]: the command line.
 //! - [`outcome`]: what came of it.
@@ -13,6 +14,7 @@
 //! One seed is one run, bit-identical on every machine: integer milliseconds, events ordered by
 //! (time, sequence), a portable random stream per thing, transcendental functions from `libm`.
 
+pub mod bound;
 pub mod cli;
 pub mod engine;
 pub mod event;

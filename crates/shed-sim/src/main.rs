@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    match shed_sim::cli::Args::parse().run() {
+    let args = shed_sim::cli::expand(std::env::args_os());
+    match args.and_then(|args| shed_sim::cli::Args::parse_from(args).run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");

@@ -3,7 +3,7 @@
 use shed_core::ids::NodeName;
 use shed_core::policy::Policy;
 use shed_core::resources::Resources;
-use shed_core::snapshot::OnMiss;
+use shed_core::snapshot::{OnMiss, Preemption};
 use shed_core::time::{Instant, Span};
 
 use crate::model::Model;
@@ -124,6 +124,8 @@ pub struct Settings {
     pub backoff_limit: u32,
     /// The most clones of a task.
     pub max_clones: u32,
+    /// Whether first attempts may make way.
+    pub preemption: Preemption,
     /// Which jobs a planner pass looks at.
     pub passes: Passes,
     /// Checks every plan against the core's rules and every shortcut against the long way.
@@ -153,6 +155,7 @@ impl Settings {
             on_miss: OnMiss::Continue,
             backoff_limit: 6,
             max_clones: 5,
+            preemption: Preemption::Never,
             passes: Passes::Exact,
             check: false,
         }

@@ -40,6 +40,12 @@ pub(crate) struct JobState<'a> {
     pub(crate) survivors: BTreeSet<(TaskIndex, AttemptNumber)>,
     /// Whether the optimizer runs for it in this pass.
     pub(crate) optimized: bool,
+    /// Whether it is hopeless and its slack in milliseconds, by a policy that knows better than
+    /// the order of first attempts.
+    pub(crate) rank: Option<(bool, i64)>,
+    /// Seconds from a launch to the start of its work, by a policy that measures it job by job;
+    /// otherwise it is t_avg.
+    pub(crate) overhead: Option<f64>,
     /// Whether that run changes nothing, so that the next one need not wait for launches.
     pub(crate) was_idle: bool,
     /// Whether the pass ran out of work before the policy was through with it.
@@ -93,6 +99,8 @@ impl<'a> JobState<'a> {
             doomed: BTreeSet::new(),
             survivors: BTreeSet::new(),
             optimized: false,
+            rank: None,
+            overhead: None,
             was_idle: false,
             is_cut_short: false,
             stragglers: Vec::new(),
@@ -127,6 +135,13 @@ impl<'a> JobState<'a> {
     /// Whether the optimizer ran for it and changed nothing.
     pub(crate) fn optimized_idly(&self) -> bool {
         self.optimized && self.clones.is_empty() && self.doomed.is_empty()
+    }
+
+    /// Tasks that could start now if there were room.
+    pub(crate) fn waiting_now(&self) -> u32 {
+        let ready = u32::try_from(self.ready.len()).unwrap_or(u32::MAX);
+        let slots = self.job.rules.parallelism.saturating_sub(self.active);
+        ready.saturating_add(self.untouched).min(slots)
     }
 
     /// Whether tasks of it wait that its parallelism would let start.

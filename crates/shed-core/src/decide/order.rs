@@ -63,7 +63,8 @@ pub(super) fn ranks<'a>(pass: &Pass<'a>, order: Order) -> Vec<(Rank<'a>, usize)>
             Order::Fifo => (false, 0, none),
             Order::EarliestDeadline => (false, state.job.deadline.map_or(i64::MAX, |d| d.0), none),
             Order::LeastSlack => {
-                let (is_hopeless, urgency) = urgency(pass, position, state);
+                let (is_hopeless, urgency) =
+                    state.rank.unwrap_or_else(|| urgency(pass, position, state));
                 (is_hopeless, urgency, none)
             }
             Order::Srpt => (false, 0, Number(pass.measures(position, 0.0, SLOT).time)),

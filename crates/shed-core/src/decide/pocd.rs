@@ -14,6 +14,7 @@ impl JobState<'_> {
     /// Works out stragglers, PoCD and completion as they are without clones of this plan. The
     /// same formulas serve every job, whether the optimizer runs for it or not.
     pub(super) fn predict(&mut self, overhead: f64) {
+        let overhead = self.overhead.unwrap_or(overhead);
         if let Some(slack) = self.estimate.slack {
             let late = |task: &&TaskEstimate<'_>| is_straggler(task.remaining(), slack);
             let stragglers = self.estimate.tasks.iter().filter(late);
@@ -71,6 +72,7 @@ impl JobState<'_> {
         overhead: f64,
         is_out: impl Fn(TaskIndex) -> bool,
     ) -> Option<f64> {
+        let overhead = self.overhead.unwrap_or(overhead);
         self.ln_pocd(overhead, |task| {
             if is_out(task.task.index) {
                 LN_IMPOSSIBLE

@@ -18,6 +18,7 @@ mod placement;
 mod pocd;
 mod properties;
 mod shed_plus;
+mod shed_prime;
 mod speculators;
 
 /// The plan for a cluster, which breaks no rule and is the same when made again.

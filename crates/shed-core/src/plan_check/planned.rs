@@ -6,12 +6,12 @@ use crate::capacity::Capacity;
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
 use crate::plan::{Action, Kill, Launch, Plan};
 use crate::plan_check::{Rule, Violation, find_attempt};
-use crate::policy::Policy;
+use crate::policy::{PREEMPTION_LAUNCHES, Policy};
 use crate::snapshot::{
     AttemptKind, AttemptSnapshot, Idempotency, JobPhase, JobSnapshot, KillKind, Node, NodeIndex,
-    Snapshot, SpeculationMode, TaskSnapshot,
+    Preemption, Resume, Snapshot, SpeculationMode, TaskSnapshot,
 };
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 
 /// What is wrong with a plan. Each violation names the job whose slice is to be refused; the
 /// slices of the others stand.
@@ -22,7 +22,8 @@ pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Viol
     let capacity = Capacity::new(snapshot, policy.capacity_share);
     let jobs = snapshot.jobs.iter();
     let may_restart = policy.speculation.restarts();
-    let slice = |job| Slice::new(job, snapshot.now, may_restart);
+    let launched_by = preemptible_from(snapshot, policy);
+    let slice = |job| Slice::new(job, snapshot.now, may_restart, launched_by);
     let mut slices: Vec<Slice<'_>> = jobs.map(slice).collect();
     let mut check = PlanCheck {
         policy,
@@ -70,6 +71,8 @@ struct Slice<'a> {
     now: Instant,
     /// Whether the policy gives up a task's only attempt.
     may_restart: bool,
+    /// An attempt that was launched later than this may not be preempted.
+    launched_by: Option<Instant>,
     doomed: BTreeSet<(TaskIndex, AttemptNumber)>,
     /// Tasks that get a first attempt or retry.
     started: BTreeSet<TaskIndex>,
@@ -160,7 +163,12 @@ impl PlanCheck<'_> {
 }
 
 impl<'a> Slice<'a> {
-    fn new(job: &'a JobSnapshot, now: Instant, may_restart: bool) -> Self {
+    fn new(
+        job: &'a JobSnapshot,
+        now: Instant,
+        may_restart: bool,
+        launched_by: Option<Instant>,
+    ) -> Self {
         let never_two = job.rules.waits_until_gone();
         let counts =
             |attempt: &AttemptSnapshot| attempt.lives() || never_two && attempt.holds_capacity();
@@ -172,6 +180,7 @@ impl<'a> Slice<'a> {
             job,
             now,
             may_restart,
+            launched_by,
             doomed: BTreeSet::new(),
             started: BTreeSet::new(),
             clones: BTreeMap::new(),
@@ -215,7 +224,7 @@ impl<'a> Slice<'a> {
             return;
         };
         let name = format!("task {} attempt {}", kill.task, kill.attempt);
-        if self.survivors(task) == 0 && kill.kind != KillKind::Restart {
+        if self.survivors(task) == 0 && !kill.kind.gives_up_the_only() {
             let message = format!("{name} is the last live attempt");
             violations.push(self.violation(Rule::LastAttempt, message));
         }
@@ -244,6 +253,7 @@ impl<'a> Slice<'a> {
                 let is_only = task.live().count() == 1;
                 (!is_only || !has_advanced(victim)).then_some(Rule::KillRule)
             }
+            KillKind::Preempt => self.preemption_rule(task, victim),
             KillKind::Evict => {
                 let is_sound = victim.kind == AttemptKind::Clone && survivor.is_some();
                 (!is_sound).then_some(Rule::KillRule)
@@ -253,6 +263,23 @@ impl<'a> Slice<'a> {
             let message = format!("{name} must not be killed as {}", kill.kind.label());
             violations.push(self.violation(rule, message));
         }
+    }
+
+    /// An attempt makes way only if its user lets it and its work is not lost; and never right
+    /// after its launch, so that two jobs can't drive each other out for ever.
+    fn preemption_rule(&self, task: &TaskSnapshot, victim: &AttemptSnapshot) -> Option<Rule> {
+        let rules = &self.job.rules;
+        let is_allowed = rules.preemption == Preemption::WhenCheckpointed
+            && rules.resume == Resume::Checkpoint
+            && !rules.waits_until_gone();
+        let is_durable = task
+            .best_resume_point()
+            .is_some_and(|point| point.progress > 0.0);
+        let Some(launched_by) = self.launched_by.filter(|_| is_allowed) else {
+            return Some(Rule::Preemption);
+        };
+        let is_settled = victim.launched <= launched_by && task.live().count() == 1;
+        (!is_durable || !is_settled).then_some(Rule::KillRule)
     }
 
     /// The first rule that the launch breaks, capacity apart.
@@ -308,6 +335,16 @@ impl<'a> Slice<'a> {
         let may_run = job.phase == JobPhase::Active && !job.rules.suspend;
         may_run && !ended && held_off.is_none_or(|until| until <= self.now)
     }
+}
+
+/// None if the policy preempts nothing.
+fn preemptible_from(snapshot: &Snapshot, policy: &Policy) -> Option<Instant> {
+    if !policy.speculation.preempts() {
+        return None;
+    }
+    let overhead = snapshot.launch_overhead.unwrap_or_default();
+    let run = overhead.seconds().max(0.0) * PREEMPTION_LAUNCHES;
+    Some(Instant(snapshot.now.0 - Span::from_seconds_f64(run).0))
 }
 
 /// Whether the attempt has reported more than it began with.

@@ -248,7 +248,7 @@ impl<'a> SettleCheck<'a> {
                 let is_unwanted = self.job.has_ended(kill.task) || self.failed.contains(&kill.task);
                 winner.is_none() && (is_unwanted || self.runs_too_many())
             }
-            KillKind::Prune | KillKind::Evict | KillKind::Restart => false,
+            KillKind::Prune | KillKind::Evict | KillKind::Restart | KillKind::Preempt => false,
         };
         if !right {
             let message = format!("{name} must not be killed as {}", kill.kind.label());

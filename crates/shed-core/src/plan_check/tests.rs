@@ -3,7 +3,9 @@ use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
 use crate::plan::{Action, Kill, Launch, LaunchReason, Plan, PlannedAction};
 use crate::plan_check::{Rule, plan_check};
 use crate::policy::{Policy, Speculation};
-use crate::snapshot::{AttemptKind, Conclusion, KillKind, NodeIndex, Snapshot, SpeculationMode};
+use crate::snapshot::{
+    AttemptKind, Conclusion, KillKind, NodeIndex, Preemption, Snapshot, SpeculationMode,
+};
 
 /// What the check says about these actions of job `a` on two nodes of two cpus.
 #[track_caller]
@@ -341,4 +343,42 @@ fn a_restart_is_for_the_only_attempt_of_a_task_where_the_policy_restarts() {
         &[Rule::Speculation],
     );
     check(alone(), [restart()], &[Rule::Speculation]);
+}
+
+/// Two tasks with checkpoints, launched at 0 s, that may make way.
+fn patient() -> JobBuilder {
+    let long = |node| attempt(0).on(node).progress(0.3, 29.0).checkpoint(0.3);
+    job("a")
+        .resumes()
+        .task(0, [long(0)])
+        .task(1, [long(1), attempt(1).on(1)])
+        .with(|job| job.rules.preemption = Preemption::WhenCheckpointed)
+}
+
+#[test]
+fn an_attempt_makes_way_only_if_its_user_and_the_policy_let_it() {
+    let preempt = |task| [kill(task, 0, KillKind::Preempt, None)];
+    let of = |job: JobBuilder| world(30.0, 2, 2000).launch_overhead(10.0).job(job).build();
+    let prime: Policy = "shed-prime".parse().unwrap();
+    check_with(&of(patient()), &prime, preempt(0), &[]);
+    // Task 1 has a clone, which goes first.
+    check_with(&of(patient()), &prime, preempt(1), &[Rule::KillRule]);
+    let never = patient().with(|job| job.rules.preemption = Preemption::Never);
+    check_with(&of(never), &prime, preempt(0), &[Rule::Preemption]);
+    check_with(
+        &of(patient()),
+        &Policy::default(),
+        preempt(0),
+        &[Rule::Preemption],
+    );
+    let without = patient().with(|job| job.tasks[0].attempts[0].checkpoint = None);
+    check_with(&of(without), &prime, preempt(0), &[Rule::KillRule]);
+}
+
+#[test]
+fn an_attempt_that_was_launched_just_now_does_not_make_way() {
+    let prime: Policy = "shed-prime".parse().unwrap();
+    let early = world(30.0, 2, 2000).launch_overhead(10.1).job(patient());
+    let preempt = [kill(0, 0, KillKind::Preempt, None)];
+    check_with(&early.build(), &prime, preempt, &[Rule::KillRule]);
 }

@@ -291,9 +291,10 @@ struct Prospect {
 fn prospect(pass: &Pass<'_>, state: &JobState<'_>, begin: f64, ask: Ask) -> Option<Prospect> {
     let known = state.estimate.law.as_ref().zip(state.estimate.slack);
     let mean = state.estimate.mean_run;
+    let overhead = state.overhead.unwrap_or(pass.overhead);
     match known {
         Some((law, slack)) => Some(Prospect {
-            ln_miss: ln_miss_of_launch(law, begin, slack, pass.overhead),
+            ln_miss: ln_miss_of_launch(law, begin, slack, overhead),
             cost: (1.0 - begin) * mean.unwrap_or(law.minimum()),
         }),
         None if ask.heeds == Heeds::Nothing => Some(Prospect {

@@ -42,6 +42,7 @@ mod s_resume_event;
 mod sca;
 mod shed;
 pub(crate) mod shed_plus;
+mod shed_prime;
 mod srquant;
 mod trigger;
 
@@ -65,6 +66,7 @@ pub use sca::Sca;
 pub use shed::Shed;
 pub use shed_plus::turn::Turn;
 pub use shed_plus::{Mode, ShedPlus, Utility};
+pub use shed_prime::{Hedge, ShedPrime};
 pub use srquant::SrQuant;
 
 use params::{Parsed, Setting};
@@ -79,6 +81,10 @@ const WORK_MAX: u64 = 10_000_000;
 /// In how long half is forgotten of how slow a node was seen. Once a slow node's attempts are
 /// pruned nothing runs there that could tell, and it looks as free as a healthy one.
 const SLOW_HALF_LIFE: Span = Span::from_seconds(120);
+
+/// An attempt that is preempted has run for so many launch overheads at least: two jobs can't drive
+/// each other out without ever doing work.
+pub(crate) const PREEMPTION_LAUNCHES: f64 = 3.0;
 
 /// Everything that the operator's user may choose about decisions.
 #[derive(Debug, Clone, PartialEq)]
@@ -181,6 +187,11 @@ pub(crate) trait Speculate {
         false
     }
 
+    /// Whether it lets a task's only attempt make way for another job's.
+    fn preempts(&self) -> bool {
+        false
+    }
+
     /// t_avg as long as none was measured.
     fn launch_overhead(&self) -> Span {
         LAUNCH_OVERHEAD
@@ -271,6 +282,8 @@ registry! {
     ShedPlus(ShedPlus),
     /// Every late task, until it is all but sure to be in time.
     SResumeEvent(SResumeEvent),
+    /// What gains most per slot, on events.
+    ShedPrime(ShedPrime),
 }
 
 impl Default for Speculation {
@@ -296,6 +309,12 @@ impl Speculation {
     #[must_use]
     pub fn restarts(&self) -> bool {
         self.rule().restarts()
+    }
+
+    /// Whether the policy lets a task's only attempt make way for another job's.
+    #[must_use]
+    pub fn preempts(&self) -> bool {
+        self.rule().preempts()
     }
 
     fn from_parsed(parsed: &Parsed<'_>) -> Result<Self, ParsePolicyError> {

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod bound;
 mod cluster;
 mod compare;
 mod details;
@@ -9,6 +10,7 @@ mod fit;
 mod lists;
 mod options;
 mod output;
+mod presets;
 mod record;
 mod replay;
 mod report;
@@ -22,6 +24,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::engine::RunError;
 pub use options::RunOptions;
 pub use output::Format;
+pub use presets::expand;
 use shed_record::InputError;
 
 const COMPLETION_EXAMPLES: &str = "\
@@ -49,6 +52,9 @@ enum Command {
     /// Compare policies on the same seeds.
     #[command(after_help = compare::EXAMPLES, allow_negative_numbers = true)]
     Compare(Box<compare::CompareArgs>),
+    /// Say how many deadlines no policy can pass.
+    #[command(after_help = bound::EXAMPLES, allow_negative_numbers = true)]
+    Bound(Box<bound::BoundArgs>),
     /// Decide again on what a recording's passes saw.
     #[command(after_help = replay::EXAMPLES)]
     Replay(replay::ReplayArgs),
@@ -112,6 +118,7 @@ impl Args {
             Command::Run(args) => run::run(&args),
             Command::Sweep(args) => sweep::run(&args),
             Command::Compare(args) => compare::run(&args),
+            Command::Bound(args) => bound::run(&args),
             Command::Replay(args) => replay::run(&args),
             Command::Report(args) => report::run(&args),
             Command::Fit(args) => fit::run(&args),

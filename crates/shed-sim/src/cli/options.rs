@@ -1,10 +1,13 @@
 //! Flags that describe one run: cluster, workload, attempts, policy.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use shed_core::ids::NodeName;
 use shed_core::policy::{Order, Policy};
-use shed_core::snapshot::OnMiss;
+use shed_core::resources::Resources;
+use shed_core::snapshot::{OnMiss, Preemption};
 use shed_core::time::Span;
 
 use super::values;
@@ -12,9 +15,13 @@ use super::{CliError, cluster, fault};
 use crate::model::Model;
 use crate::model::slowdown::Slowdowns;
 use crate::settings::{Cluster, Delay, NodeSpec, Passes, Reports, Resuming, Settings};
+use crate::trace::cut::{Cut, Half};
 use crate::trace::setups::Setup;
 use crate::trace::{self, Trace, recording};
 use crate::workload::{self, Shaping};
+
+/// How slow a slot is in its slow states.
+const SLOW_FACTORS: [f64; 2] = [2.6, 12.0];
 
 /// One run.
 #[derive(Debug, Clone, Args)]
@@ -23,6 +30,12 @@ pub struct RunOptions {
     /// workload such as setup:A{jobs=300} (the README lists them).
     #[arg(long, value_name = "FILE", visible_alias = "recording")]
     pub trace: PathBuf,
+    /// A named experiment: flags for all that is not given beside it. A, Ar, aL, aS, an, C, G, Gr,
+    /// Gn, G1, GJ or T; an unknown name prints what each is.
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<String>,
+    #[command(flatten)]
+    pub cut: CutOptions,
     /// Who gets clones, with parameters: hadoop-ns, shed-plus{xi=0.1,mode=guarded}, …
     #[arg(long, default_value = "shed-plus", value_parser = values::policy)]
     pub policy: String,
@@ -43,6 +56,9 @@ pub struct RunOptions {
     /// Slowness of machines: a file of quantiles like azure_vm_slowdown; each node draws from it.
     #[arg(long, value_name = "FILE", requires = "nodes")]
     pub slowdown: Option<PathBuf>,
+    /// Each slot is slow in that share of its states, by a factor of 2.6 to 12.
+    #[arg(long, value_name = "SHARE", conflicts_with = "nodes", value_parser = values::share)]
+    pub slow_slots: Option<f64>,
     /// How long a node stays as slow as it is, on the mean, in seconds.
     #[arg(long, value_name = "S", default_value = "600", value_parser = values::seconds)]
     pub slowdown_period: Span,
@@ -95,6 +111,10 @@ pub struct RunOptions {
     /// Failures that a task may have before it has failed for good.
     #[arg(long, value_name = "N", default_value_t = 6)]
     pub backoff_limit: u32,
+    /// Whether running first attempts may make way for more urgent ones: never, or
+    /// when-checkpointed, if they can go on from a checkpoint.
+    #[arg(long, value_name = "WHEN", default_value = "never", value_parser = values::preemption)]
+    pub preemption: Preemption,
     /// λ: the share of the cluster that attempts may use.
     #[arg(long, value_name = "L", default_value_t = 1.0, value_parser = values::share)]
     pub capacity_share: f64,
@@ -111,6 +131,39 @@ pub struct RunOptions {
     /// Check every plan against the core's rules, and every shortcut against the long way.
     #[arg(long)]
     pub check: bool,
+}
+
+/// Which part of the trace is run.
+#[derive(Debug, Clone, Args)]
+pub struct CutOptions {
+    /// Only jobs with so many tasks: LOW..HIGH, both included.
+    #[arg(long, value_name = "RANGE", value_parser = values::range)]
+    pub tasks: Option<RangeInclusive<usize>>,
+    /// Only jobs of which the median task takes so many seconds at least.
+    #[arg(long, value_name = "S", default_value = "0", value_parser = values::seconds)]
+    pub min_median: Span,
+    /// Each stage is a job of its own and waits for no other.
+    #[arg(long)]
+    pub split_stages: bool,
+    /// Only the first or the second half of the jobs: what is designed on one is checked on the
+    /// other.
+    #[arg(long, value_enum, default_value = "both")]
+    pub half: Half,
+    /// Only so many consecutive jobs, at a place that the seed draws.
+    #[arg(long, value_name = "N", value_parser = values::count)]
+    pub window: Option<usize>,
+}
+
+impl CutOptions {
+    fn cut(&self) -> Cut {
+        Cut {
+            split_stages: self.split_stages,
+            tasks: self.tasks.clone(),
+            min_median: self.min_median,
+            half: self.half,
+            window: self.window,
+        }
+    }
 }
 
 /// Reads a trace, or makes it up if its name is that of a set-up.
@@ -185,8 +238,9 @@ impl RunOptions {
         let cluster = self.cluster()?;
         let slots = match cluster {
             Cluster::Slots(slots) => Some(slots),
-            Cluster::Nodes(_) => None,
+            Cluster::Nodes(_) => self.slots,
         };
+        let trace = self.cut.cut().apply(trace, self.seed);
         let shaped = workload::shape(trace, &self.shaping(), &cluster);
         let workload = shaped.map_err(|error| fault::of_workload(error, &self.trace, &cluster))?;
         Ok(Prepared {
@@ -213,9 +267,26 @@ impl RunOptions {
     fn cluster(&self) -> Result<Cluster, CliError> {
         match (&self.nodes, self.slots) {
             (Some(path), _) => self.nodes(path).map(Cluster::Nodes),
+            (None, Some(slots)) if self.slow_slots.is_some() => {
+                Ok(Cluster::Nodes(self.nodes_of_one(slots)))
+            }
             (None, Some(slots)) => Ok(Cluster::Slots(slots)),
             (None, None) => Err(CliError::Usage("--slots or --nodes is needed".into())),
         }
+    }
+
+    /// Slots as nodes that each take one attempt.
+    fn nodes_of_one(&self, slots: u32) -> Vec<NodeSpec> {
+        let share = self.slow_slots.unwrap_or(0.0);
+        let states = Slowdowns::of_states(share, SLOW_FACTORS, self.slowdown_period);
+        let node = |number: u32| NodeSpec {
+            name: NodeName::from(format!("slot-{number}").as_str()),
+            allocatable: Resources::from_pairs([("pods", 1)]),
+            speed: 1.0,
+            changes: Vec::new(),
+            slowdowns: Some(states.clone()),
+        };
+        (0..slots).map(node).collect()
     }
 
     fn nodes(&self, path: &Path) -> Result<Vec<NodeSpec>, CliError> {
@@ -265,6 +336,7 @@ impl RunOptions {
             on_miss: self.on_miss,
             backoff_limit: self.backoff_limit,
             max_clones: self.max_clones,
+            preemption: self.preemption,
             passes: match (self.full_passes, self.fast) {
                 (true, _) => Passes::Full,
                 (false, true) => Passes::Fast,

@@ -1,9 +1,10 @@
 //! Values of flags.
 
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use shed_core::policy::Policy;
-use shed_core::snapshot::OnMiss;
+use shed_core::snapshot::{OnMiss, Preemption};
 use shed_core::time::Span;
 
 use crate::settings::{Delay, Resuming};
@@ -80,4 +81,28 @@ pub(super) fn on_miss(text: &str) -> Result<OnMiss, String> {
         "fail" => Ok(OnMiss::Fail),
         _ => Err(format!("`{text}` is neither continue nor fail")),
     }
+}
+
+/// Whether running first attempts may make way.
+pub(super) fn preemption(text: &str) -> Result<Preemption, String> {
+    match text {
+        "never" => Ok(Preemption::Never),
+        "when-checkpointed" => Ok(Preemption::WhenCheckpointed),
+        _ => Err(format!("`{text}` is neither never nor when-checkpointed")),
+    }
+}
+
+/// A whole number from 1 on.
+pub(super) fn count(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| format!("`{text}` is not a whole number above 0"))
+}
+
+/// `LOW..HIGH`, both included.
+pub(super) fn range(text: &str) -> Result<RangeInclusive<usize>, String> {
+    let bounds = text.split_once("..").and_then(|(low, high)| {
+        let (low, high) = (low.parse().ok()?, high.parse().ok()?);
+        (low <= high).then_some(low..=high)
+    });
+    bounds.ok_or_else(|| format!("`{text}` is not LOW..HIGH in whole numbers, such as 3..150"))
 }

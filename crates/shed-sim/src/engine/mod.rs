@@ -453,6 +453,7 @@ impl<'a> Engine<'a> {
                 backoff_limit: settings.backoff_limit,
                 suspend: false,
                 replaces_when_gone: false,
+                preemption: settings.preemption,
                 ending: EndRules::default(),
             },
             phase: JobPhase::Active,

@@ -20,6 +20,16 @@ pub enum Model {
     Trace,
     /// Real: the first attempt. Drawn: a clone or retry takes the time of any task of its stage.
     Resample,
+    /// Real: the first attempt. Drawn: a clone or retry, from a Pareto law; but in a share of the
+    /// tasks slowness is the task's own, and every attempt takes what the first one does.
+    Redraw {
+        /// Shape β.
+        beta: f64,
+        /// Minimum in seconds.
+        t_min: f64,
+        /// The share of tasks of which no attempt differs from the first.
+        own: f64,
+    },
     /// Real: nothing but each job's median. Drawn: every attempt, from a Pareto law with that
     /// median, or with the minimum given. `max` cuts the law off: times above never occur.
     Pareto {
@@ -70,6 +80,17 @@ impl Which {
     }
 }
 
+impl Which {
+    /// The same number in (0, 1) for all attempts of a task.
+    fn unit_of_task(self, seed: u64) -> f64 {
+        let task = Self {
+            attempt: u32::MAX,
+            ..self
+        };
+        task.stream(seed).unit()
+    }
+}
+
 impl Model {
     /// How long the attempt takes; at least 0.
     #[must_use]
@@ -82,6 +103,14 @@ impl Model {
         match *self {
             Self::Trace => plain(own),
             Self::Resample if which.attempt == 0 => plain(own),
+            Self::Redraw { own: share, .. }
+                if which.attempt == 0 || which.unit_of_task(seed) < share =>
+            {
+                plain(own)
+            }
+            Self::Redraw { beta, t_min, .. } => plain(Span::from_seconds_f64(
+                which.stream(seed).pareto(t_min, beta),
+            )),
             Self::Resample => {
                 let at = which.stream(seed).index(stage.durations.len());
                 plain(stage.durations.get(at).copied().unwrap_or(own))
@@ -130,7 +159,8 @@ pub struct ParseModelError(String);
 
 /// For error messages and `--help`.
 pub const HELP: &str = "`trace`, `resample`, `pareto{beta=1.5,t_min=120,max=600}` (beta above 0; \
-    t_min and max in seconds, both optional), `lognormal{sigma=0.5}` (sigma 0 to 5), `recorded`";
+    t_min and max in seconds, both optional), `redraw{beta=1.5,t_min=120,own=0}` (own: a share of \
+    the tasks), `lognormal{sigma=0.5}` (sigma 0 to 5), `recorded`";
 
 impl FromStr for Model {
     type Err = ParseModelError;
@@ -145,6 +175,9 @@ impl fmt::Display for Model {
         match self {
             Self::Trace => f.write_str("trace"),
             Self::Resample => f.write_str("resample"),
+            Self::Redraw { beta, t_min, own } => {
+                write!(f, "redraw{{beta={beta},t_min={t_min},own={own}}}")
+            }
             Self::Pareto { beta, t_min, max } => {
                 write!(f, "pareto{{beta={beta}")?;
                 for (name, value) in [("t_min", t_min), ("max", max)] {

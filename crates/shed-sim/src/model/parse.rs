@@ -24,6 +24,11 @@ pub(super) fn model(text: &str) -> Result<Model, String> {
             t_min: parameters.take("t_min", 0.001, 1e9)?,
             max: parameters.take("max", 0.001, 1e9)?,
         },
+        "redraw" => Model::Redraw {
+            beta: parameters.take("beta", 0.01, 1000.0)?.unwrap_or(1.5),
+            t_min: parameters.take("t_min", 0.001, 1e9)?.unwrap_or(120.0),
+            own: parameters.take("own", 0.0, 1.0)?.unwrap_or(0.0),
+        },
         "lognormal" => Model::LogNormal {
             sigma: parameters.take("sigma", 0.0, 5.0)?.unwrap_or(0.5),
         },
@@ -94,6 +99,7 @@ mod tests {
             "recorded",
             "pareto{beta=1.5}",
             "pareto{beta=2,t_min=120,max=600}",
+            "redraw{beta=1.5,t_min=120,own=0.5}",
             "lognormal{sigma=0.25}",
         ] {
             assert_eq!(text.parse::<Model>().unwrap().to_string(), text);

@@ -63,6 +63,17 @@ impl Slowdowns {
         })
     }
 
+    /// Every node is slow in that share of its states, by a factor drawn evenly from `low..high`.
+    #[must_use]
+    pub fn of_states(share: f64, [low, high]: [f64; 2], period: Span) -> Self {
+        let healthy = 1.0 - share;
+        let curve = vec![(0.0, 1.0), (healthy, 1.0), (healthy, low), (1.0, high)];
+        Self {
+            curves: Arc::new(vec![curve]),
+            period,
+        }
+    }
+
     /// The speed that a node changes to at its `change`-th change, and for how long.
     #[must_use]
     pub fn draw(&self, seed: u64, node: u32, change: u64) -> (f64, Span) {
@@ -92,6 +103,22 @@ fn at_quantile(curve: &[(f64, f64)], quantile: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_of_the_states_is_slow_by_a_factor_of_the_range() {
+        let states = Slowdowns::of_states(0.2, [2.6, 12.0], Span::from_seconds(600));
+        let speeds = (0..10_000).map(|change| states.draw(1, 0, change).0);
+        let slow: Vec<f64> = speeds.filter(|&speed| speed < 1.0).collect();
+        assert!(
+            (slow.len() as f64 / 10_000.0 - 0.2).abs() < 0.02,
+            "{}",
+            slow.len()
+        );
+        assert!(
+            slow.iter()
+                .all(|&speed| (1.0 / 12.0..=1.0 / 2.6).contains(&speed))
+        );
+    }
 
     #[test]
     fn a_quantile_between_two_points_lies_on_their_line() {

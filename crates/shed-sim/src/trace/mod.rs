@@ -9,6 +9,7 @@ use shed_core::time::{Instant, Span};
 
 mod attempts;
 mod build;
+pub mod cut;
 pub mod distributions;
 mod natural;
 mod pods;

@@ -24,6 +24,8 @@ pub struct Setup {
     t_min: f64,
     beta: f64,
     max: Option<f64>,
+    /// Times are not Pareto but lie evenly within this share of t_min.
+    spread: Option<f64>,
     /// Slots of the paper's cluster.
     pub slots: u32,
 }
@@ -35,7 +37,7 @@ enum Gap {
 }
 
 /// For `--help` and messages.
-pub const HELP: &str = "`setup:NAME` with NAME one of S-1, S-2, S-3, P-1 to P-6, L-1, L-2, A, \
+pub const HELP: &str = "`setup:NAME` with NAME one of S-1, S-2, S-3, P-1 to P-6, L-1, L-2, A, C, \
     and optionally {tasks=,jobs=,deadline=,load=,gap=,beta=,t_min=,max=,slots=}";
 
 impl Setup {
@@ -48,6 +50,7 @@ impl Setup {
             t_min: 120.0,
             beta: 2.0,
             max: None,
+            spread: None,
             slots,
         };
         Some(match name {
@@ -82,6 +85,11 @@ impl Setup {
                 beta: 1.5,
                 ..base(thirds(150), Gap::Load(0.8), 0.0, 138)
             },
+            // The same sizes with tasks that differ little: what is slow is the machine.
+            "C" => Self {
+                spread: Some(0.15),
+                ..base(thirds(150), Gap::Load(0.8), 0.0, 138)
+            },
             _ => return None,
         })
     }
@@ -110,6 +118,9 @@ impl Setup {
     /// The attempt-time model that goes with it.
     #[must_use]
     pub fn model(&self) -> crate::model::Model {
+        if self.spread.is_some() {
+            return crate::model::Model::Trace;
+        }
         crate::model::Model::Pareto {
             beta: self.beta,
             t_min: Some(self.t_min),
@@ -153,6 +164,9 @@ impl Setup {
 
     fn mean_time(&self) -> f64 {
         let (t, b) = (self.t_min, self.beta);
+        if self.spread.is_some() {
+            return t;
+        }
         match self.max {
             // E[T | T ≤ max]: the integral of t·density over [t_min, max].
             Some(max) if max > t => {
@@ -171,6 +185,10 @@ impl Setup {
     }
 
     fn time(&self, stream: &mut Stream) -> Span {
+        if let Some(spread) = self.spread {
+            let seconds = self.t_min * stream.between(1.0 - spread, 1.0 + spread);
+            return Span::from_seconds_f64(seconds);
+        }
         Span::from_seconds_f64(match self.max.filter(|max| *max > self.t_min) {
             Some(max) => stream.truncated_pareto(self.t_min, self.beta, max),
             None => stream.pareto(self.t_min, self.beta),

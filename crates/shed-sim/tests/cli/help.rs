@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 
 use crate::common::succeeds;
 
-const SUB_COMMANDS: [&str; 7] = [
+const SUB_COMMANDS: [&str; 8] = [
+    "bound",
     "run",
     "sweep",
     "compare",

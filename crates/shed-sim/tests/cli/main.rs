@@ -4,6 +4,7 @@ mod common;
 mod faults;
 mod fit;
 mod help;
+mod presets;
 mod report;
 mod run;
 mod sweep;

@@ -294,7 +294,17 @@ proptest! {
         let after = apply(&snapshot, &plan);
         for (before, after) in snapshot.jobs.iter().zip(&after.jobs) {
             for task in before.tasks.iter().filter(|task| task.live().next().is_some()) {
-                prop_assert!(after.task(task.index).unwrap().live().next().is_some());
+                let given_up = plan.actions.iter().any(|planned| match &planned.action {
+                    Action::Kill(kill) => {
+                        planned.job == before.key
+                            && kill.task == task.index
+                            && kill.kind.gives_up_the_only()
+                    }
+                    _ => false,
+                });
+                // `plan_check` says when that is right.
+                let lives = after.task(task.index).unwrap().live().next().is_some();
+                prop_assert!(lives || given_up);
             }
         }
     }

@@ -1,0 +1,143 @@
+//! shed-prime, by what sets it apart.
+
+use super::speculators::{cluster, findings, uneven};
+use super::{brief, plan_of, report};
+use crate::fixtures::{JobBuilder, World, attempt, job, world};
+use crate::memory::Memory;
+use crate::plan::{Finding, Plan};
+use crate::policy::Policy;
+use crate::snapshot::{KillKind, Preemption};
+
+/// Attempts that report take 60 s each on three nodes of one slot, and nothing else has room.
+fn full(job: JobBuilder) -> World {
+    world(30.0, 3, 1000).job(job)
+}
+
+/// What is decided where no cluster grows.
+fn decided(text: &str, world: World) -> Plan {
+    let policy = Policy {
+        surge_max: 0,
+        ..text.parse().unwrap()
+    };
+    plan_of(&world.build(), &Memory::default(), &policy).0
+}
+
+#[track_caller]
+fn check(text: &str, world: World, expected: &[&str]) {
+    assert_eq!(brief(&decided(text, world)), expected, "{text}");
+}
+
+#[test]
+fn an_attempt_is_judged_by_its_own_rate_and_not_by_the_spread_of_all() {
+    // 252 s left of which 130 are there: without a clone it is lost, and so is its job.
+    let plan = decided("shed-prime", cluster().job(uneven()));
+    let [Finding::Late { miss }, ..] = findings(&plan)[..] else {
+        panic!("{plan:?}");
+    };
+    assert!(miss > 0.999, "{miss}");
+    let job = report(&plan, "a");
+    assert!(job.pocd_before.unwrap() < 0.001);
+    assert!(job.pocd_after.unwrap() > 0.9, "{job:?}");
+    let gains: f64 = job.clones.iter().map(|clone| clone.pocd_gain).sum();
+    assert!((gains - (job.pocd_after.unwrap() - job.pocd_before.unwrap())).abs() < 1e-9);
+    // With 300 s there is nothing to do.
+    check(
+        "shed-prime",
+        cluster().job(uneven().deadline_in(400.0)),
+        &[],
+    );
+}
+
+#[test]
+fn siblings_of_an_attempt_that_is_sure_to_be_in_time_go() {
+    let race = |deadline| {
+        let rivals = [
+            attempt(0).on(0).progress(0.3, 29.0),
+            attempt(1).launched(28.0).on(1),
+        ];
+        job("a").tasks(1).deadline_in(deadline).task(0, rivals)
+    };
+    check(
+        "shed-prime",
+        cluster().job(race(160.0)),
+        &["a: prune 0.1 for 0.0"],
+    );
+    // Needed for 67 s more with 65 s left: the silent one may still make it.
+    check("shed-prime{max_clones=1}", cluster().job(race(95.0)), &[]);
+}
+
+#[test]
+fn a_lone_attempt_that_will_miss_is_drawn_again_where_there_is_no_room_beside_it() {
+    let waiting = || job("b").submitted(20.0).tasks(2).deadline_in(500.0);
+    let crowded = || full(uneven()).job(waiting());
+    check("shed-prime", crowded(), &["a: restart 7.0"]);
+    let plan = decided("shed-prime", crowded());
+    let kill = &report(&plan, "a").kills[0];
+    assert_eq!((kill.kind, kill.survivor), (KillKind::Restart, None));
+    check("shed-prime{reroll_gain=1}", crowded(), &[]);
+    let lost = full(uneven().deadline_in(35.0)).job(waiting());
+    check("shed-prime", lost, &[]);
+}
+
+/// Two long tasks that have time, with checkpoints.
+fn patient() -> JobBuilder {
+    let long = |node| attempt(0).on(node).progress(0.3, 29.0).checkpoint(0.3);
+    job("a")
+        .tasks(2)
+        .deadline_in(1000.0)
+        .resumes()
+        .task(0, [long(0)])
+        .task(1, [long(1)])
+        .with(|job| job.rules.preemption = Preemption::WhenCheckpointed)
+}
+
+fn urgent(deadline: f64) -> JobBuilder {
+    job("b")
+        .tasks(1)
+        .submitted(25.0)
+        .deadline_in(deadline)
+        .ended_runs([20.0; 4])
+}
+
+#[test]
+fn attempts_with_time_make_way_for_tasks_without_where_their_user_allows_it() {
+    let both = |a: JobBuilder, b: JobBuilder| world(30.0, 2, 1000).job(a).job(b);
+    let text = "shed-prime{preempt_within=0.4}";
+    check(text, both(patient(), urgent(35.0)), &["a: preempt 1.0"]);
+    let never = patient().with(|job| job.rules.preemption = Preemption::Never);
+    check(text, both(never, urgent(35.0)), &[]);
+    // It can wait for 70 s more, and is looked at again when it can't.
+    let plan = decided(text, both(patient(), urgent(120.0)));
+    assert_eq!(brief(&plan), [""; 0]);
+    assert!(plan.report.next_pass.is_some());
+    // Others that are as urgent are left alone, and so are those without a checkpoint.
+    check(text, both(patient().deadline_in(105.0), urgent(35.0)), &[]);
+    let bare = patient().with(|job| {
+        for task in &mut job.tasks {
+            task.attempts[0].checkpoint = None;
+        }
+    });
+    check(text, both(bare, urgent(35.0)), &[]);
+}
+
+#[test]
+fn nobody_makes_way_right_after_it_was_launched() {
+    let both = world(30.0, 2, 1000).job(patient()).job(urgent(35.0));
+    check(
+        "shed-prime{preempt_within=0.4}",
+        both.launch_overhead(15.0),
+        &[],
+    );
+}
+
+#[test]
+fn a_hopeless_job_is_served_last() {
+    let lost = job("a").tasks(1).deadline_in(31.0).ended_runs([60.0; 4]);
+    let fine = job("b")
+        .tasks(1)
+        .submitted(5.0)
+        .deadline_in(200.0)
+        .ended_runs([60.0; 4]);
+    let one_slot = world(30.0, 1, 1000).job(lost).job(fine);
+    check("shed-prime", one_slot, &["b: original 0"]);
+}

@@ -1,0 +1,143 @@
+//! `shed-prime`: plans on events, by what each attempt has shown itself to be.
+//!
+//! In every pass, in this order: [`judge`] predicts each attempt's end and what a new one could
+//! do; [`keep`] ends attempts that are superfluous and gives up lone ones that will miss for a new
+//! draw; [`preempt`] lets attempts with time to spare make way for tasks that have none, where
+//! their users allow it; and, after first attempts are served by least slack, [`bundles`] hands
+//! out clones where they gain most per slot. `docs/shed-prime.md` has the reasons.
+
+use crate::decide::Pass;
+use crate::policy::Speculate;
+use crate::policy::keep::GRACE_MIN;
+use crate::policy::params::{Setting, word};
+use crate::policy::trigger::in_every_pass;
+use crate::time::Span;
+
+mod bundles;
+mod judge;
+mod keep;
+mod preempt;
+
+/// The parameters of `shed-prime`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShedPrime {
+    /// Most clones of a task at a time.
+    pub max_clones: u32,
+    /// A task whose probability of a miss is at or below this gets no clone, and siblings of an
+    /// attempt that alone is that safe are superfluous. (Were attempts superfluous already at a
+    /// larger miss, clones would be launched and killed for ever.)
+    pub miss_target: f64,
+    /// A bundle of clones must raise its job's PoCD by so much per clone.
+    pub min_gain: f64,
+    /// A job that can't reach this PoCD is hopeless: it is served last and gets no clone.
+    pub min_pocd: f64,
+    /// The standard deviation of a predicted remaining time, as a share of it.
+    pub spread: f64,
+    /// How much speaks for an attempt being as fast as its job's median before it has shown
+    /// anything, in tasks.
+    pub rate_prior: f64,
+    /// A lone attempt is given up for a new one in its place if that is in time with a probability
+    /// that is higher by so much; 1: never.
+    pub reroll_gain: f64,
+    /// A task that waits may drive out a running attempt that has more slack once it could start
+    /// so many task times later at most; 0: never.
+    pub preempt_within: f64,
+    /// Which attempts that have said nothing yet are hedged by clones.
+    pub hedge: Hedge,
+    /// From look to look while nothing happens.
+    pub interval: Span,
+    /// For so long at least a silent attempt is left alone: it may be starting up.
+    pub grace: Span,
+}
+
+impl Default for ShedPrime {
+    fn default() -> Self {
+        Self {
+            max_clones: 5,
+            miss_target: 0.01,
+            min_gain: 0.002,
+            min_pocd: 0.02,
+            spread: 0.1,
+            rate_prior: 0.05,
+            reroll_gain: 0.1,
+            preempt_within: 0.4,
+            hedge: Hedge::Silent,
+            interval: Span::from_seconds(3),
+            grace: GRACE_MIN,
+        }
+    }
+}
+
+/// Which attempts that have said nothing yet are hedged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hedge {
+    /// None.
+    Never,
+    /// Those of jobs that report nothing, and those that should have begun to report.
+    Silent,
+    /// All.
+    Always,
+}
+
+word!(
+    Hedge,
+    [
+        Hedge::Never => "never",
+        Hedge::Silent => "silent",
+        Hedge::Always => "always",
+    ]
+);
+
+impl Speculate for ShedPrime {
+    fn name(&self) -> &'static str {
+        "shed-prime"
+    }
+
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        vec![
+            Setting::whole("max_clones", &mut self.max_clones, 0, 20),
+            Setting::number("miss_target", &mut self.miss_target, 1e-9, 1.0),
+            Setting::number("min_gain", &mut self.min_gain, 0.0, 1.0),
+            Setting::number("min_pocd", &mut self.min_pocd, 0.0, 1.0),
+            Setting::number("spread", &mut self.spread, 0.0, 10.0),
+            Setting::number("rate_prior", &mut self.rate_prior, 0.0, 1.0),
+            Setting::number("reroll_gain", &mut self.reroll_gain, 0.0, 1.0),
+            Setting::number("preempt_within", &mut self.preempt_within, 0.0, 100.0),
+            Setting::word("hedge", &mut self.hedge),
+            Setting::seconds("interval", &mut self.interval, 0.1, 3600.0),
+            Setting::seconds("grace", &mut self.grace, 0.0, 3600.0),
+        ]
+    }
+
+    fn max_clones(&self) -> u32 {
+        self.max_clones
+    }
+
+    fn restarts(&self) -> bool {
+        self.reroll_gain < 1.0
+    }
+
+    fn preempts(&self) -> bool {
+        self.preempt_within > 0.0
+    }
+
+    fn rate_prior(&self) -> f64 {
+        self.rate_prior
+    }
+
+    fn before_admission(&self, pass: &mut Pass<'_>) {
+        in_every_pass(pass, self.interval);
+        judge::judge(pass, self);
+        keep::prune(pass, self);
+        if self.restarts() {
+            keep::reroll(pass, self);
+        }
+        if self.preempts() {
+            preempt::preempt(pass, self);
+        }
+    }
+
+    fn after_admission(&self, pass: &mut Pass<'_>) {
+        bundles::launch(pass, self);
+    }
+}

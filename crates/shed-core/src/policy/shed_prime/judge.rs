@@ -1,0 +1,200 @@
+//! What is believed of attempts and jobs: when each attempt ends, what a new one could do, how
+//! much slack a job has, and whether it still can be in time.
+
+use std::f64::consts::LN_2;
+
+use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
+use crate::estimate::law::AttemptLaw;
+use crate::estimate::pareto::{LN_CERTAIN, LN_IMPOSSIBLE};
+use crate::estimate::pocd::ln_miss_of_launch;
+use crate::estimate::special::ln_normal_tail;
+use crate::policy::ShedPrime;
+
+/// What the time of a task is taken for while nothing at all is known, as a share of the time from
+/// submission to deadline.
+const SHARE_OF_LIMIT: f64 = 0.5;
+
+/// What is believed of a new attempt of a job.
+pub(super) struct Fresh<'p, 'a> {
+    state: &'p JobState<'a>,
+    overhead: f64,
+}
+
+impl<'p, 'a> Fresh<'p, 'a> {
+    pub(super) fn of(pass: &Pass<'_>, state: &'p JobState<'a>) -> Self {
+        Self {
+            state,
+            overhead: overhead(pass, state),
+        }
+    }
+
+    /// P(an attempt launched now that begins there is in time).
+    pub(super) fn chance(&self, begin: f64) -> f64 {
+        let estimate = &self.state.estimate;
+        match (&estimate.law, estimate.slack) {
+            (Some(law), Some(slack)) => {
+                -libm::expm1(ln_miss_of_launch(law, begin, slack, self.overhead))
+            }
+            (_, Some(slack)) if slack <= 0.0 => 0.0,
+            _ => 1.0,
+        }
+    }
+}
+
+/// Seconds from the launch of an attempt of the job to the start of its work.
+pub(super) fn overhead(pass: &Pass<'_>, state: &JobState<'_>) -> f64 {
+    state.overhead.unwrap_or(pass.overhead)
+}
+
+/// The mean over the attempts that are there; images and volumes differ from job to job.
+fn measured_overhead(state: &JobState<'_>) -> Option<f64> {
+    let tasks = state.estimate.tasks.iter();
+    let attempts = tasks.flat_map(|task| task.task.live());
+    let (mut sum, mut count) = (0.0, 0.0);
+    for attempt in attempts {
+        if let Some(started) = attempt.started {
+            sum += started.since(attempt.launched).seconds().max(0.0);
+            count += 1.0;
+        }
+    }
+    (count > 0.0).then(|| sum / count)
+}
+
+/// Judges every attempt by what it has shown, and ranks every job.
+pub(super) fn judge(pass: &mut Pass<'_>, prime: &ShedPrime) {
+    for state in &mut pass.jobs {
+        state.overhead = measured_overhead(state);
+        judge_attempts(state, prime.spread);
+    }
+    let usual = usual_share(pass);
+    let ranks: Vec<(bool, i64)> = (0..pass.jobs.len())
+        .map(|position| rank(pass, position, usual, prime))
+        .collect();
+    for (state, rank) in pass.jobs.iter_mut().zip(ranks) {
+        state.rank = Some(rank);
+    }
+}
+
+/// An attempt that reports ends about when it is predicted to: what eq. 14 makes of it has the
+/// spread of all attempts, though most of that is in its rate, which is seen.
+fn judge_attempts(state: &mut JobState<'_>, spread: f64) {
+    let Some(slack) = state.estimate.slack else {
+        return;
+    };
+    let tasks = state.estimate.tasks.iter_mut();
+    for attempt in tasks.flat_map(|task| &mut task.attempts) {
+        if attempt.reports()
+            && let Some(remaining) = attempt.remaining
+        {
+            attempt.ln_miss = ln_miss(remaining, slack, spread);
+        }
+    }
+}
+
+fn ln_miss(remaining: f64, slack: f64, spread: f64) -> f64 {
+    if remaining <= 0.0 {
+        LN_IMPOSSIBLE
+    } else if slack <= 0.0 {
+        LN_CERTAIN
+    } else {
+        let deviation = (remaining * spread).max(f64::MIN_POSITIVE);
+        let z = (slack - remaining) / deviation;
+        if z.is_finite() {
+            ln_normal_tail(z)
+        } else if z > 0.0 {
+            LN_IMPOSSIBLE
+        } else {
+            LN_CERTAIN
+        }
+    }
+}
+
+/// The time of a usual task over the time that its job was given, by the jobs that are there:
+/// users of a cluster tend to give much time to long tasks.
+pub(super) fn usual_share(pass: &Pass<'_>) -> f64 {
+    let shares = pass.jobs.iter().filter_map(|state| {
+        let limit = limit(state)?;
+        let share = known_time(state)? / limit;
+        (share > 0.0 && share.is_finite()).then(|| libm::log(share))
+    });
+    let (mut sum, mut count) = (0.0, 0.0);
+    for share in shares {
+        sum += share;
+        count += 1.0;
+    }
+    libm::exp((sum + libm::log(SHARE_OF_LIMIT)) / (count + 1.0))
+}
+
+fn limit(state: &JobState<'_>) -> Option<f64> {
+    let limit = state.job.deadline?.since(state.job.submitted).seconds();
+    (limit > 0.0).then_some(limit)
+}
+
+/// The median time of a task, as far as anything was seen of the job.
+fn known_time(state: &JobState<'_>) -> Option<f64> {
+    let median = state.estimate.law.as_ref().map(|law| law.quantile(-LN_2));
+    median.filter(|median| median.is_finite() && *median > 0.0)
+}
+
+/// The usual time of the job's tasks in seconds.
+pub(super) fn task_time(state: &JobState<'_>, usual_share: f64) -> f64 {
+    let by_limit = || limit(state).map_or(0.0, |limit| limit * usual_share);
+    known_time(state).unwrap_or_else(by_limit)
+}
+
+/// Seconds that the task still needs, if what is best is done for it.
+pub(super) fn remaining(task: &TaskEstimate<'_>, time: f64, overhead: f64) -> f64 {
+    let end = |attempt: &AttemptEstimate| match attempt.remaining {
+        Some(remaining) if attempt.reports() => remaining,
+        // Of a silent one no more is known than of a new one.
+        _ => (time - attempt.age).max(0.0),
+    };
+    let best = task.attempts.iter().map(end).fold(f64::INFINITY, f64::min);
+    best.min(overhead + time * (1.0 - begin(task)))
+}
+
+/// Where an attempt of the task launched now begins.
+pub(super) fn begin(task: &TaskEstimate<'_>) -> f64 {
+    task.resume.map_or(0.0, |point| point.progress)
+}
+
+/// Whether the job is hopeless, and its slack in milliseconds.
+fn rank(pass: &Pass<'_>, position: usize, usual_share: f64, prime: &ShedPrime) -> (bool, i64) {
+    let Some(state) = pass.jobs.get(position) else {
+        return (false, i64::MAX);
+    };
+    let Some(slack) = state.estimate.slack else {
+        return (false, i64::MAX);
+    };
+    let time = task_time(state, usual_share);
+    let overhead = overhead(pass, state);
+    let (mut work, mut longest) = (0.0, 0.0_f64);
+    for task in &state.estimate.tasks {
+        let remaining = remaining(task, time, overhead);
+        work += remaining;
+        longest = longest.max(remaining);
+    }
+    let waiting = f64::from(state.waiting_now());
+    if waiting > 0.0 {
+        work += waiting * (time + overhead);
+        longest = longest.max(time + overhead);
+    }
+    let room = pass.capacity.times_usable(position);
+    let width = f64::from(state.job.rules.parallelism.min(room).max(1));
+    let slack = slack - longest.max(work / width);
+    (is_hopeless(pass, state, prime), (slack * 1000.0) as i64)
+}
+
+/// Whether a task of the job can't be in time whatever is done for it.
+fn is_hopeless(pass: &Pass<'_>, state: &JobState<'_>, prime: &ShedPrime) -> bool {
+    let fresh = Fresh::of(pass, state);
+    let draws = f64::from(prime.max_clones.max(1));
+    let lost = |task: &TaskEstimate<'_>| {
+        let own = task.ln_miss(|_| true);
+        let chance = fresh.chance(begin(task));
+        let ln_miss = own + draws * libm::log1p(-chance.min(1.0 - f64::EPSILON));
+        -libm::expm1(ln_miss) < prime.min_pocd
+    };
+    let waits = state.waiting_now() > 0;
+    waits && fresh.chance(0.0) * draws < prime.min_pocd || state.estimate.tasks.iter().any(lost)
+}

@@ -1,0 +1,196 @@
+//! Preemption: a task that has to start soon takes the place of a running attempt that has time.
+//! Only where the victim's user allows it and its checkpoint is durable.
+
+use crate::capacity::{Room, fits};
+use crate::decide::Pass;
+use crate::ids::{AttemptNumber, TaskIndex};
+use crate::policy::shed_prime::judge::{self, remaining, task_time};
+use crate::policy::{PREEMPTION_LAUNCHES, ShedPrime};
+use crate::snapshot::{AttemptKind, KillKind, NodeIndex, Preemption, Resume};
+
+/// Attempts that one pass preempts at most.
+const PREEMPTIONS_MAX: usize = 256;
+
+/// What a preemption costs the victim, in launches.
+const LAUNCHES_LOST: f64 = 2.0;
+
+/// A running attempt that may make way.
+struct Victim {
+    position: usize,
+    id: (TaskIndex, AttemptNumber),
+    node: Option<NodeIndex>,
+    /// Of its task once it has paid for being launched again, in seconds; infinite for one of a
+    /// hopeless job.
+    slack: f64,
+}
+
+/// A job with tasks that wait.
+struct Waiter {
+    position: usize,
+    tasks: u32,
+    slack: f64,
+    /// Below this slack it may drive others out.
+    within: f64,
+}
+
+/// Lets attempts make way for tasks that would otherwise start too late.
+pub(super) fn preempt(pass: &mut Pass<'_>, prime: &ShedPrime) {
+    let usual = judge::usual_share(pass);
+    let waiters = waiters(pass, usual, prime);
+    if waiters.is_empty() {
+        return;
+    }
+    let mut victims = victims(pass, usual);
+    let mut room = pass.capacity.room_after_kills.clone();
+    let mut clones = clones_alive(pass);
+    let (mut left, mut soonest) = (PREEMPTIONS_MAX, f64::INFINITY);
+    for waiter in waiters {
+        for _ in 0..waiter.tasks {
+            if take_free(pass, &mut room, waiter.position) {
+                continue;
+            }
+            // `admit` evicts clones for first attempts.
+            if clones > 0 {
+                clones -= 1;
+                continue;
+            }
+            if waiter.slack > waiter.within {
+                soonest = soonest.min(waiter.slack - waiter.within);
+                break;
+            }
+            let Some(at) = pick(pass, &victims, &waiter).filter(|_| left > 0) else {
+                break;
+            };
+            let victim = victims.remove(at);
+            left -= 1;
+            pass.kill(victim.position, victim.id, KillKind::Preempt, None);
+        }
+    }
+    if soonest.is_finite() {
+        let wait = crate::time::Span::from_seconds_f64(soonest.max(0.1));
+        pass.wake_at(Some(pass.snapshot.now.plus(wait)));
+    }
+}
+
+/// Those to be served first first; hopeless jobs drive nobody out.
+fn waiters(pass: &Pass<'_>, usual: f64, prime: &ShedPrime) -> Vec<Waiter> {
+    let now = pass.snapshot.now;
+    let mut waiters = Vec::new();
+    for (position, state) in pass.jobs.iter().enumerate() {
+        let tasks = state.waiting_now();
+        if let Some((false, slack)) = state.rank
+            && tasks > 0
+            && state.may_launch(now)
+        {
+            let rank = (slack, state.job.submitted, &state.job.key);
+            waiters.push((
+                rank,
+                Waiter {
+                    position,
+                    tasks,
+                    slack: slack as f64 / 1000.0,
+                    within: prime.preempt_within * task_time(state, usual),
+                },
+            ));
+        }
+    }
+    waiters.sort_by(|a, b| a.0.cmp(&b.0));
+    waiters.into_iter().map(|(_, waiter)| waiter).collect()
+}
+
+/// Those with the most slack last.
+fn victims(pass: &Pass<'_>, usual: f64) -> Vec<Victim> {
+    let mut victims = Vec::new();
+    for (position, state) in pass.jobs.iter().enumerate() {
+        let rules = &state.job.rules;
+        let may = rules.preemption == Preemption::WhenCheckpointed
+            && rules.resume == Resume::Checkpoint
+            && !rules.waits_until_gone()
+            && state.may_run();
+        if !may {
+            continue;
+        }
+        let is_hopeless = state.rank.is_some_and(|(is_hopeless, _)| is_hopeless);
+        let time = task_time(state, usual);
+        let overhead = judge::overhead(pass, state);
+        let least_run = PREEMPTION_LAUNCHES * overhead.max(pass.overhead);
+        for task in &state.estimate.tasks {
+            let [attempt] = &*task.attempts else {
+                continue;
+            };
+            let id = (task.task.index, attempt.number);
+            let is_durable = task.resume.is_some_and(|point| point.progress > 0.0);
+            if !is_durable || attempt.since_launch < least_run || state.doomed.contains(&id) {
+                continue;
+            }
+            let slack = state.estimate.slack.unwrap_or(f64::INFINITY);
+            let needed = remaining(task, time, overhead) + LAUNCHES_LOST * overhead;
+            victims.push(Victim {
+                position,
+                id,
+                node: attempt.node,
+                slack: if is_hopeless {
+                    f64::INFINITY
+                } else {
+                    slack - needed
+                },
+            });
+        }
+    }
+    let key = |victim: &Victim| pass.jobs.get(victim.position).map(|state| &state.job.key);
+    victims.sort_by(|a, b| {
+        let by_slack = a.slack.total_cmp(&b.slack);
+        by_slack.then_with(|| (key(a), a.id).cmp(&(key(b), b.id)))
+    });
+    victims
+}
+
+/// Whether the room that there is or will be holds one attempt more, which then takes it.
+fn take_free(pass: &Pass<'_>, room: &mut Room, position: usize) -> bool {
+    let Some(demand) = pass.capacity.demands.get(position) else {
+        return false;
+    };
+    if !room.fits_total(demand) {
+        return false;
+    }
+    let job = pass.jobs.get(position).map(|state| state.job);
+    let mut nodes = job.into_iter().flat_map(|job| job.eligible_nodes.iter());
+    let node = nodes.find(|node| room.fits_node(**node, demand)).copied();
+    if node.is_some() {
+        room.take(node, demand);
+    }
+    node.is_some()
+}
+
+/// The attempt with the most slack, if that is more than the waiter's, of those whose place the
+/// waiter can take.
+fn pick(pass: &Pass<'_>, victims: &[Victim], waiter: &Waiter) -> Option<usize> {
+    let demands = &pass.capacity.demands;
+    let demand = demands.get(waiter.position)?;
+    let job = pass.jobs.get(waiter.position)?.job;
+    let holds = |victim: &Victim| {
+        let freed = demands.get(victim.position);
+        let node = victim.node;
+        victim.position != waiter.position
+            && freed.is_some_and(|freed| fits(freed, demand))
+            && node.is_none_or(|node| job.eligible_nodes.binary_search(&node).is_ok())
+    };
+    let at = victims.iter().rposition(holds)?;
+    let has_more = victims.get(at)?.slack > waiter.within.max(waiter.slack);
+    has_more.then_some(at)
+}
+
+fn clones_alive(pass: &Pass<'_>) -> u32 {
+    let mut clones = 0;
+    for state in &pass.jobs {
+        for task in state.estimate.tasks.iter().filter(|t| t.attempts.len() > 1) {
+            let attempts = task.attempts.iter();
+            let may_go = attempts.filter(|attempt| {
+                let id = (task.task.index, attempt.number);
+                attempt.kind == AttemptKind::Clone && !state.doomed.contains(&id)
+            });
+            clones += may_go.count() as u32;
+        }
+    }
+    clones
+}

@@ -1,0 +1,274 @@
+//! Named experiments: `--preset G` stands for a list of flags, and what is given beside it wins.
+
+use std::ffi::{OsStr, OsString};
+
+use super::CliError;
+
+/// One experiment.
+struct Preset {
+    name: &'static str,
+    about: &'static str,
+    /// Flags without their dashes, in addition to [`COMMON`] ones that they do not set.
+    flags: &'static [(&'static str, &'static str)],
+}
+
+/// What an attempt is like unless a preset says otherwise: launch and first report take 5 % of the
+/// median each, and reports are wrong by 5 % at first. Jobs stop at their deadline.
+const COMMON: [(&str, &str); 8] = [
+    ("load", "0.8"),
+    ("deadline-factor", "1.5"),
+    ("launch-overhead", "5%"),
+    ("first-report", "5%"),
+    ("report-every", "1%"),
+    ("report-noise", "0.05"),
+    ("resume", "offset"),
+    ("on-miss", "fail"),
+];
+
+/// Set-up A with all that a preset of it needs.
+macro_rules! of_a {
+    ($own:literal $(, $flag:literal = $value:literal)*) => {
+        &[
+            ("trace", "setup:A"),
+            ("slots", "138"),
+            ("attempt-model", concat!("redraw{beta=1.5,t_min=120,own=", $own, "}")),
+            $(($flag, $value),)*
+        ]
+    };
+}
+
+/// Windows of the Google trace of 2011 with all that a preset of them needs.
+macro_rules! of_google {
+    ($model:literal, $preemption:literal $(, $flag:literal = $value:literal)*) => {
+        &[
+            ("trace", "google2011_hawk_a.csv.gz"),
+            ("tasks", "3..150"),
+            ("window", "200"),
+            ("slots", "200"),
+            ("attempt-model", $model),
+            ("preemption", $preemption),
+            $(($flag, $value),)*
+        ]
+    };
+}
+
+const PRESETS: [Preset; 12] = [
+    Preset {
+        name: "A",
+        about: "150 jobs of 5, 10 and 20 tasks, each attempt Pareto(120 s, 1.5); clones resume",
+        flags: of_a!("0"),
+    },
+    Preset {
+        name: "Ar",
+        about: "A, but clones start over",
+        flags: of_a!("0", "resume" = "scratch"),
+    },
+    Preset {
+        name: "aL",
+        about: "A, but a launch takes 60 s",
+        flags: of_a!("0", "launch-overhead" = "60"),
+    },
+    Preset {
+        name: "aS",
+        about: "A, but in half of the tasks slowness is the task's own and clones don't help",
+        flags: of_a!("0.5"),
+    },
+    Preset {
+        name: "an",
+        about: "A, but attempts report nothing",
+        flags: of_a!("0", "silent" = ""),
+    },
+    Preset {
+        name: "C",
+        about: "sizes as A, tasks of 120 s ± 15 %; a fifth of the states of slots, which last 600 s \
+                on the mean, are slow by a factor of 2.6 to 12",
+        flags: &[
+            ("trace", "setup:C"),
+            ("slots", "138"),
+            ("slow-slots", "0.2"),
+        ],
+    },
+    Preset {
+        name: "G",
+        about: "windows of 200 jobs with 3 to 150 tasks of the Google trace of 2011; a clone takes \
+                what a sibling took; originals may be preempted",
+        flags: of_google!("resample", "when-checkpointed"),
+    },
+    Preset {
+        name: "Gr",
+        about: "G, but attempts start over and nothing may be preempted",
+        flags: of_google!("resample", "never", "resume" = "scratch"),
+    },
+    Preset {
+        name: "Gn",
+        about: "G, but nothing may be preempted",
+        flags: of_google!("resample", "never"),
+    },
+    Preset {
+        name: "G1",
+        about: "G, but every attempt of a task takes the same: clones never help",
+        flags: of_google!("trace", "when-checkpointed"),
+    },
+    Preset {
+        name: "GJ",
+        about: "G, but deadlines are wider or tighter by up to 65 %, job by job",
+        flags: of_google!("resample", "when-checkpointed", "deadline-jitter" = "0.5"),
+    },
+    Preset {
+        name: "T",
+        about: "windows of 100 stages of TPC-H queries whose median task takes 0.8 s or more",
+        flags: &[
+            ("trace", "tpch_decima_a.csv.gz"),
+            ("split-stages", ""),
+            ("min-median", "0.8"),
+            ("window", "100"),
+            ("slots", "200"),
+            ("attempt-model", "resample"),
+            ("preemption", "when-checkpointed"),
+        ],
+    },
+];
+
+/// The arguments with `--preset NAME` replaced by what it stands for.
+///
+/// # Errors
+/// There is no such preset, or the folder of its trace is not known.
+pub fn expand(args: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString>, CliError> {
+    let folder = std::env::var_os("SHED_TRACES");
+    expand_with(args.into_iter().collect(), folder.as_deref())
+}
+
+fn expand_with(mut args: Vec<OsString>, folder: Option<&OsStr>) -> Result<Vec<OsString>, CliError> {
+    let Some(name) = take_preset(&mut args) else {
+        return Ok(args);
+    };
+    let mut flags = Vec::new();
+    for (flag, value) in flags_of(find(&name)?) {
+        if is_given(&args, flag) {
+            continue;
+        }
+        flags.push(OsString::from(format!("--{flag}")));
+        if flag == "trace" {
+            flags.push(trace(&name, value, folder)?);
+        } else if !value.is_empty() {
+            flags.push(value.into());
+        }
+    }
+    // Behind the name of the sub-command.
+    let at = args.len().min(2);
+    args.splice(at..at, flags);
+    Ok(args)
+}
+
+fn take_preset(args: &mut Vec<OsString>) -> Option<String> {
+    let at = args.iter().position(|arg| {
+        let text = arg.to_str();
+        text.is_some_and(|text| text == "--preset" || text.starts_with("--preset="))
+    })?;
+    let flag = args.remove(at);
+    let inline = flag.to_str().and_then(|text| text.split_once('='));
+    match inline {
+        Some((_, name)) => Some(name.to_owned()),
+        None if at < args.len() => Some(args.remove(at).to_string_lossy().into_owned()),
+        None => Some(String::new()),
+    }
+}
+
+fn find(name: &str) -> Result<&'static Preset, CliError> {
+    PRESETS
+        .iter()
+        .find(|preset| preset.name == name)
+        .ok_or_else(|| {
+            let known = PRESETS.iter();
+            let known: Vec<String> = known
+                .map(|p| format!("  {:<3}{}", p.name, p.about))
+                .collect();
+            let known = known.join("\n");
+            CliError::Usage(format!(
+                "--preset: `{name}` is none; the presets are\n{known}"
+            ))
+        })
+}
+
+/// Those of its own, then the common ones that it does not set.
+fn flags_of(preset: &Preset) -> Vec<(&'static str, &'static str)> {
+    let sets = |flag: &str| preset.flags.iter().any(|(own, _)| *own == flag);
+    let common = COMMON.iter().filter(|(flag, _)| !sets(flag));
+    preset.flags.iter().chain(common).copied().collect()
+}
+
+fn is_given(args: &[OsString], flag: &str) -> bool {
+    let other = match flag {
+        "trace" => "recording",
+        "slots" => "nodes",
+        "report-every" | "first-report" => "silent",
+        _ => flag,
+    };
+    args.iter().filter_map(|arg| arg.to_str()).any(|arg| {
+        let name = arg.strip_prefix("--").map(|arg| arg.split('=').next());
+        name.flatten()
+            .is_some_and(|name| name == flag || name == other)
+    })
+}
+
+fn trace(preset: &str, file: &str, folder: Option<&OsStr>) -> Result<OsString, CliError> {
+    if file.starts_with("setup:") {
+        return Ok(file.into());
+    }
+    match folder {
+        Some(folder) => Ok(std::path::Path::new(folder).join(file).into_os_string()),
+        None => Err(CliError::Usage(format!(
+            "--preset {preset} needs {file}: set SHED_TRACES to its folder, or give --trace FILE"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(text: &str) -> Result<String, String> {
+        let args = text.split(' ').map(OsString::from).collect();
+        let words = expand_with(args, Some(OsStr::new("/t")));
+        let words = words.map_err(|error| error.to_string())?;
+        let words: Vec<String> = words
+            .into_iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        Ok(words.join(" "))
+    }
+
+    #[test]
+    fn what_is_given_beside_a_preset_wins() {
+        let text = expanded("shed-sim run --load 0.95 --preset Gr --window=50").unwrap();
+        assert!(
+            text.contains("--load 0.95") && !text.contains("--load 0.8"),
+            "{text}"
+        );
+        assert!(
+            text.contains("--trace /t/google2011_hawk_a.csv.gz"),
+            "{text}"
+        );
+        assert!(
+            text.contains("--resume scratch") && !text.contains("offset"),
+            "{text}"
+        );
+        assert!(
+            !text.contains("--window 200") && !text.contains("preset"),
+            "{text}"
+        );
+        let plain = "shed-sim run --trace a.csv";
+        assert_eq!(expanded(plain).unwrap(), plain);
+    }
+
+    #[test]
+    fn an_unknown_preset_is_answered_with_those_there_are() {
+        let message = expanded("shed-sim run --preset Z").unwrap_err();
+        for preset in &PRESETS {
+            assert!(message.contains(preset.about), "{message}");
+        }
+        let args = ["shed-sim", "run", "--preset=G"].map(OsString::from);
+        let message = expand_with(args.to_vec(), None).unwrap_err().to_string();
+        assert!(message.contains("SHED_TRACES"), "{message}");
+    }
+}
