@@ -10,8 +10,8 @@ use shed_core::snapshot::{AttemptKind, Conclusion, KillKind, ResumePoint};
 use shed_core::time::{Instant, Span};
 
 use crate::api::{
-    AttemptCounts, AttemptEntry, DeadlineJobStatus, GrantEntry, Ledger, NodeEntry, ResumeEntry,
-    SegmentEntry, TaskEntry,
+    AttemptCounts, AttemptEntry, DeadlineJobStatus, GrantEntry, LEDGER_FORM, Ledger, NodeEntry,
+    ResumeEntry, SegmentEntry, TaskEntry,
 };
 use crate::clock::{micro_instant, micro_time};
 
@@ -23,6 +23,17 @@ const ENDED_RUNS_MAX: usize = 32;
 const RETRY_BACKOFF: Span = Span::from_seconds(1);
 /// No retry waits longer than this.
 const RETRY_BACKOFF_MAX: Span = Span::from_seconds(60);
+
+/// Why a ledger can't be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LedgerError {
+    /// A newer operator wrote it.
+    #[error("form {0} of the ledger is newer than form {LEDGER_FORM}, the last that is known here")]
+    Newer(u32),
+    /// Its index ranges were edited into something that is none.
+    #[error(transparent)]
+    Edited(#[from] ParseIndexSetError),
+}
 
 /// A job's book.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -67,8 +78,8 @@ impl Book {
     /// Reads the book from a status; an empty status is an empty book.
     ///
     /// # Errors
-    /// If the index ranges were edited into something that is none.
-    pub fn from_status(status: Option<&DeadlineJobStatus>) -> Result<Self, ParseIndexSetError> {
+    /// If the ledger has a form that is not known here, or was edited into something that is none.
+    pub fn from_status(status: Option<&DeadlineJobStatus>) -> Result<Self, LedgerError> {
         let Some(status) = status else {
             return Ok(Self::default());
         };
@@ -79,6 +90,9 @@ impl Book {
                 ..Self::default()
             });
         };
+        if ledger.form > LEDGER_FORM {
+            return Err(LedgerError::Newer(ledger.form));
+        }
         Ok(Self {
             revision: ledger.revision,
             first_pass: ledger.first_pass.as_ref().map(micro_instant),
@@ -113,6 +127,7 @@ impl Book {
     pub fn to_ledger(&self) -> Ledger {
         let micro = |instant: Option<Instant>| -> Option<MicroTime> { instant.map(micro_time) };
         Ledger {
+            form: LEDGER_FORM,
             revision: self.revision,
             first_pass: micro(self.first_pass),
             started: micro(self.started),

@@ -7,7 +7,7 @@ use kube::Client;
 use kube::runtime::events::Recorder;
 use shed_core::time::{Instant, Span};
 
-use crate::api::DeadlineJob;
+use crate::api::{DeadlineJob, LEDGER_FORM};
 use crate::board::Board;
 use crate::controller::build::{AgentSettings, ClonePriority};
 use crate::controller::feasibility::Told;
@@ -66,6 +66,8 @@ pub struct Memo {
     pub backoff: Option<Backoff>,
     /// When PoCD was last written.
     pub pocd_written: Option<Instant>,
+    /// Whether it was said that the job is left alone, as a newer operator has its ledger.
+    pub stands_aside: bool,
     /// When its deadline was last weighed, and of which generation.
     pub weighed: Option<(Instant, i64)>,
     /// What is to be told of whether the deadline can be kept.
@@ -114,10 +116,11 @@ impl Memos {
     pub fn newest(&self, watched: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
         let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap_or_default().into();
         self.with(&uid, |memo| {
+            // Nothing is read of a ledger in a newer form, its revision neither.
             let own = memo
                 .newest
                 .as_ref()
-                .filter(|own| version(own) > version(watched));
+                .filter(|own| !has_newer_form(watched) && version(own) > version(watched));
             if let Some(own) = own {
                 return Arc::clone(own);
             }
@@ -130,6 +133,12 @@ impl Memos {
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Memo>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn has_newer_form(job: &DeadlineJob) -> bool {
+    let status = job.status.as_ref();
+    let ledger = status.and_then(|status| status.ledger.as_ref());
+    ledger.is_some_and(|ledger| ledger.form > LEDGER_FORM)
 }
 
 /// Of the ledger, and of the specification.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::batch::{PodFailurePolicy, PodReplacementPolicy, SuccessPolicy};
-use super::ledger::Ledger;
+use super::ledger::{Ledger, read_known_form};
 
 /// Runs one pod attempt per task, estimates the probability that all tasks complete before the
 /// deadline (PoCD), clones stragglers where that pays, keeps the fastest attempt of each task.
@@ -365,7 +365,11 @@ pub struct DeadlineJobStatus {
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,
     /// The operator's book: what must survive a crash. Not for users to edit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "read_known_form"
+    )]
     pub ledger: Option<Ledger>,
 }
 

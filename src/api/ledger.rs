@@ -4,13 +4,22 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use shed_core::snapshot::{AttemptKind, Conclusion, KillKind};
 
+/// The form of the ledger that this operator writes. It is raised when an operator that doesn't
+/// know the new form would read the ledger wrongly; what may be passed over needs no new one.
+pub const LEDGER_FORM: u32 = 1;
+
 /// A job's book.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ledger {
+    /// The form that it is written in; absent: 1. An operator leaves a job alone whose ledger has
+    /// a form that it doesn't know.
+    #[serde(default = "first_form")]
+    #[schemars(range(min = 1))]
+    pub form: u32,
     /// Raised by one with every write: tells which of two copies is newer.
     #[serde(default)]
     pub revision: i64,
@@ -61,6 +70,60 @@ pub struct Ledger {
     /// Execution times in ms of the latest winners, newest last, at most 32.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended_runs_ms: Vec<i64>,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self {
+            form: LEDGER_FORM,
+            revision: 0,
+            first_pass: None,
+            started: None,
+            done: String::new(),
+            failed: String::new(),
+            last_win: None,
+            ending: None,
+            ending_note: None,
+            active_since: None,
+            finished: false,
+            ended: None,
+            tasks: Vec::new(),
+            segments: Vec::new(),
+            fence_token: 0,
+            copies: None,
+            ended_runs_ms: Vec::new(),
+        }
+    }
+}
+
+fn first_form() -> u32 {
+    1
+}
+
+/// Of a ledger in a newer form only that is read: the rest may have values that make no sense here,
+/// and one job that can't be read would keep all others from being listed.
+///
+/// # Errors
+/// If it is in a known form and no ledger.
+pub fn read_known_form<'de, D>(from: D) -> Result<Option<Ledger>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let Some(value) = Option::<serde_json::Value>::deserialize(from)? else {
+        return Ok(None);
+    };
+    let form = value.get("form").and_then(serde_json::Value::as_u64);
+    let form = form.and_then(|form| u32::try_from(form).ok());
+    if let Some(form) = form.filter(|&form| form > LEDGER_FORM) {
+        let unread = Ledger {
+            form,
+            ..Ledger::default()
+        };
+        return Ok(Some(unread));
+    }
+    serde_json::from_value(value)
+        .map(Some)
+        .map_err(serde::de::Error::custom)
 }
 
 /// A part of a task's input: the units from `start` up to and without `end`.

@@ -143,3 +143,20 @@ fn a_checkpoint_never_goes_back() {
     }
     assert_eq!(book.tasks[&3].resume.as_ref().unwrap().checkpoint, "0.6");
 }
+
+#[test]
+fn a_ledger_without_a_form_is_one_of_the_first_and_a_newer_one_is_not_read() {
+    let status = |ledger: serde_json::Value| -> DeadlineJobStatus {
+        serde_json::from_value(serde_json::json!({"ledger": ledger})).unwrap()
+    };
+    let old = status(serde_json::json!({"revision": 3, "done": "0-2"}));
+    let book = Book::from_status(Some(&old)).unwrap();
+    assert_eq!(
+        (book.revision, book.done.to_string()),
+        (3, "0-2".to_owned())
+    );
+    assert_eq!(book.to_ledger().form, LEDGER_FORM);
+    let newer = status(serde_json::json!({"form": LEDGER_FORM + 1, "done": ["0"]}));
+    let error = Book::from_status(Some(&newer)).unwrap_err();
+    assert_eq!(error, LedgerError::Newer(LEDGER_FORM + 1));
+}

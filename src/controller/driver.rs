@@ -13,11 +13,11 @@ use shed_core::snapshot::{JobSnapshot, KillKind, OnMiss, Resume};
 use shed_core::time::Instant;
 
 use super::apply::Created;
-use super::record::{any_runs, blocked_by_kubelet, record, refuse_spec};
+use super::record::{any_runs, blocked_by_kubelet, record, refuse_spec, stand_aside};
 use super::step::{Input, Notice, Step, step};
 use super::{Error, apply, build, events, fence, range, wake};
 use crate::api::{DeadlineJob, NodeEntry};
-use crate::book::Book;
+use crate::book::{Book, LedgerError};
 use crate::clock;
 use crate::context::{Backoff, Context};
 use crate::metrics::Why;
@@ -69,12 +69,16 @@ async fn pass(
     slice: &[Action],
 ) -> Result<Wake, Error> {
     let owner = context.memos.newest(&watched);
+    let book = Book::from_status(owner.status.as_ref());
+    if let Err(LedgerError::Newer(form)) = book {
+        return Ok(stand_aside(context, &owner, form).await);
+    }
     // validate (no client required)
     let job = match validate(&owner) {
         Ok(job) => job,
         Err(invalid) => return refuse_spec(context, &owner, invalid.to_string()).await,
     };
-    let mut book = match Book::from_status(owner.status.as_ref()) {
+    let mut book = match book {
         Ok(book) => book,
         Err(error) => {
             let message = format!("status.ledger was edited: {error}");

@@ -11,10 +11,10 @@ use super::driver::Pass;
 use super::status::Blocked;
 use super::step::Step;
 use super::{Error, apply, events, status};
-use crate::api::{self, DeadlineJob, DeadlineJobStatus, reason};
+use crate::api::{self, DeadlineJob, DeadlineJobStatus, LEDGER_FORM, reason};
 use crate::clock;
 use crate::context::Context;
-use crate::metrics::JobLabels;
+use crate::metrics::{JobLabels, Why};
 use crate::observe::job::{AttemptId, JobPods};
 use crate::observe::pod::{CRASHES, Stage};
 use crate::restored;
@@ -247,4 +247,27 @@ pub(super) async fn refuse_spec(
         .await;
     }
     Ok(Wake::await_change())
+}
+
+/// A newer operator has the job's ledger. Nothing is written, or what only that one knows of would
+/// be lost, and nothing is done that this ledger may not allow.
+pub(super) async fn stand_aside(context: &Context, owner: &DeadlineJob, form: u32) -> Wake {
+    let uid: Arc<str> = owner.metadata.uid.as_deref().unwrap_or_default().into();
+    let said = context
+        .memos
+        .with(&uid, |memo| std::mem::replace(&mut memo.stands_aside, true));
+    if !said {
+        let reason = "ledger_too_new";
+        let errors = &context.metrics.reconcile_errors;
+        errors.get_or_create(&Why { reason }).inc();
+        let note = format!(
+            "status.ledger.form is {form}, and version {} of the operator knows forms up to \
+             {LEDGER_FORM}: it leaves the job alone; run the operator that wrote it, or a newer one",
+            env!("CARGO_PKG_VERSION")
+        );
+        let (namespace, name) = (&owner.metadata.namespace, &owner.metadata.name);
+        tracing::warn!(?namespace, job = ?name, "{note}");
+        events::publish(context, owner, EventType::Warning, "LedgerTooNew", note).await;
+    }
+    Wake::await_change()
 }

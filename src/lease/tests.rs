@@ -330,6 +330,34 @@ async fn a_lease_that_somebody_takes_by_hand_is_left_to_them() {
     assert_eq!(api.world(|world| world.writes), before);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_something_else_holds_and_renews_is_never_taken() {
+    let api = Apiserver::default();
+    let other = Elector::new("other-controller".to_owned(), TIMING);
+    let renew = || {
+        api.world(|world| {
+            let found = world.lease.take().unwrap_or_default();
+            let mut lease = other.claim(found, Timestamp::UNIX_EPOCH);
+            // It is no operator of shed: nothing tells its version.
+            lease.metadata.annotations = None;
+            world.version += 1;
+            lease.metadata.resource_version = Some(world.version.to_string());
+            world.lease = Some(lease);
+        });
+    };
+    renew();
+    let a = Replica::start(&api, "a", 0);
+    for _ in 0..30 {
+        tokio::time::sleep(seconds(10)).await;
+        renew();
+    }
+    let said = a.standing.ready().unwrap();
+    assert_eq!(said, "ok: waiting, other-controller leads\n");
+    assert_eq!(api.world(|world| world.writes), 0);
+    // Once nothing renews it any more, it is free like any other.
+    works(&api, "a", seconds(15)).await;
+}
+
 /// A generator that needs no crate: splitmix64.
 struct Random(u64);
 

@@ -193,3 +193,22 @@ async fn go(stage: &Stage, planned: Planned) -> Result<Row> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_fault_or_workload_is_answered_with_the_valid_ones() {
+        for (wrong, valid) in [
+            (["--fault", "crush"], "stale-both"),
+            (["--workload", "planes"], "failures"),
+        ] {
+            let arguments = [&["campaign"][..], &wrong].concat();
+            let error = Options::try_parse_from(arguments).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            let said = error.to_string();
+            assert!(said.contains(wrong[1]) && said.contains(valid), "{said}");
+        }
+    }
+}

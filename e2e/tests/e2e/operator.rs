@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::ensure;
 use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use shed::api;
 use shed_e2e::jobs::{
@@ -28,6 +30,45 @@ const FAMILIES: [(&str, &str); 12] = [
     ("shed_apiserver_writes", "counter"),
     ("shed_decide_seconds", "histogram"),
 ];
+
+#[tokio::test]
+async fn a_job_that_a_newer_operator_has_is_left_alone() {
+    scenario(Needs::Pods, Company::Shared, async |world| {
+        let spec = json!({"completions": 1, "template": shell_or_fake("sleep 6", 6000, 0)});
+        let job = Job::submit(world, "newer", spec).await?;
+        job.wait_pods("its pod", SOON, |pods| pods.len() == 1)
+            .await?;
+        let form = async |form: u32| {
+            let patch = json!({"status": {"ledger": {"form": form}}});
+            let (parameters, patch) = (PatchParams::default(), Patch::Merge(patch));
+            job.api.patch_status(&job.name, &parameters, &patch).await
+        };
+        form(api::LEDGER_FORM + 1).await?;
+        let selector = format!("involvedObject.name={}", job.name);
+        wait::until("it to be said", SOON, || async {
+            let columns = ["-o", "custom-columns=reason:.reason", "--no-headers"];
+            let events = ["get", "events", "--field-selector", &selector];
+            let reasons = world.kubectl(&[&events[..], &columns].concat()).await?;
+            let said = reasons.contains("LedgerTooNew");
+            Ok(Seen::from_option(said.then_some(()), || reasons))
+        })
+        .await?;
+        let is_over = |pods: &[Pod]| pods.iter().all(|pod| wait::phase(pod) == "Succeeded");
+        job.wait_pods("its pod to end", SOON, is_over).await?;
+        let before = job.api.get(&job.name).await?;
+        // An operator that understood the ledger would count the end within a second.
+        tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+        let after = job.api.get(&job.name).await?;
+        assert_eq!(before.resource_version(), after.resource_version());
+        ensure!(job.pods_ever().iter().all(is_held), "its pod was let go");
+        form(api::LEDGER_FORM).await?;
+        let ended = job.wait_complete().await?;
+        assert_eq!(status(&ended).attempts.won, 1);
+        assert_books_balance(&ended);
+        Ok(())
+    })
+    .await;
+}
 
 #[tokio::test]
 async fn metrics_and_probes_answer() {

@@ -1,4 +1,4 @@
-//! The apiserver says no to a pod.
+//! The apiserver says no to a pod, or the ledger is a newer operator's.
 
 use super::*;
 
@@ -207,4 +207,45 @@ async fn a_conflict_while_taking_back_keeps_the_record_for_the_next_pass() {
     process.look(&api).await.unwrap();
     let status = api.job().status.clone().unwrap();
     assert_eq!((status.attempts.refused, status.active), (1, 0));
+}
+
+/// The job as a newer operator leaves it, in a form that can't be read here.
+fn of_newer_operator(job: &DeadlineJob) -> DeadlineJob {
+    let mut value = serde_json::to_value(job).unwrap();
+    value["status"]["ledger"] = serde_json::json!({
+        "form": api::LEDGER_FORM + 1, "revision": "r7", "ending": "Postponed", "tasks": {"0": 1}});
+    serde_json::from_value(value).expect("what is not understood is not read")
+}
+
+#[tokio::test]
+async fn a_job_whose_ledger_has_a_newer_form_is_left_alone() {
+    let (api, process) = two_running("").await;
+    let newer = of_newer_operator(&api.job());
+    api.world().job = Some(newer);
+    api.exit((0, 0), 0, clock::now());
+    process.plan(&api.job(), originals(2));
+    for said in [&["POST event LedgerTooNew"][..], &[]] {
+        process.look(&api).await.unwrap();
+        assert_eq!(api.said(), said);
+    }
+    assert!(process.is_drained().await);
+    // An attempt that runs still holds its room.
+    let seen_anew = Process::start(&api);
+    let view = crate::planner::observe::view(&seen_anew.context);
+    let held: usize = view.snapshot.jobs.iter().map(|job| job.tasks.len()).sum();
+    assert_eq!(held, 1, "{:?}", view.snapshot.jobs);
+}
+
+#[tokio::test]
+async fn a_job_is_taken_on_again_once_its_ledger_can_be_read() {
+    let (api, process) = two_running("").await;
+    let own = api.job();
+    let newer = of_newer_operator(&own);
+    api.world().job = Some(newer);
+    process.look(&api).await.unwrap();
+    api.world().job.as_mut().unwrap().status = own.status.clone();
+    api.said();
+    api.exit((0, 0), 0, clock::now());
+    process.look(&api).await.unwrap();
+    assert_eq!(api.job().status.as_ref().unwrap().attempts.won, 1);
 }
