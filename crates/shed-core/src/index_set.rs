@@ -74,6 +74,11 @@ impl IndexSet {
         self.count
     }
 
+    /// The ranges in ascending order, both ends inclusive.
+    pub fn ranges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.ranges.iter().copied()
+    }
+
     /// Whether nothing is in the set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -134,14 +139,15 @@ impl FromStr for IndexSet {
             let (low, high) = part.split_once('-').unwrap_or((part, part));
             let low: u32 = low.parse().map_err(|_| error())?;
             let high: u32 = high.parse().map_err(|_| error())?;
-            let ascending = set
-                .ranges
-                .last()
-                .is_none_or(|last| last.1 < u32::MAX && low > last.1 + 1);
-            if high < low || !ascending {
+            let last = set.ranges.last_mut();
+            if high < low || last.as_ref().is_some_and(|last| low <= last.1) {
                 return Err(error());
             }
-            set.ranges.push((low, high));
+            // batch/v1 writes two neighbours as `0,1`.
+            match last.filter(|last| last.1 + 1 == low) {
+                Some(last) => last.1 = high,
+                None => set.ranges.push((low, high)),
+            }
             set.count = set.count.saturating_add((high - low).saturating_add(1));
         }
         Ok(set)
@@ -191,8 +197,15 @@ mod tests {
     }
 
     #[test]
+    fn neighbours_written_apart_are_one_range() {
+        let set: IndexSet = "0,1,3-4,5,7".parse().unwrap();
+        assert_eq!(set.to_string(), "0-1,3-5,7");
+        assert_eq!(set.len(), 6);
+    }
+
+    #[test]
     fn a_text_that_is_no_set_is_refused_by_its_part() {
-        for text in ["a", "3-1", "5,4", "0-2,3", "-1"] {
+        for text in ["a", "3-1", "5,4", "0-2,2", "-1"] {
             assert!(text.parse::<IndexSet>().is_err(), "{text}");
         }
     }
