@@ -24,6 +24,7 @@ type config struct {
 	Mode    string         `json:"mode"`
 	Count   int            `json:"count"`
 	MaxPods int            `json:"maxPods"`
+	NoJobs  bool           `json:"noJobController"`
 	Net     int            `json:"net"` // second byte of the cluster's 10.x.0.0/16
 	Ports   map[string]int `json:"ports"`
 

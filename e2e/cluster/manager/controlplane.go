@@ -91,7 +91,11 @@ func (c *config) controlLoop(kube, name, identity string, more ...string) compon
 }
 
 func (c *config) controllerManager(kube string) component {
-	return c.controlLoop(kube, "kube-controller-manager", "controller-manager",
+	controllers := "--controllers=*"
+	if c.NoJobs {
+		controllers += ",-job-controller"
+	}
+	return c.controlLoop(kube, "kube-controller-manager", "controller-manager", controllers,
 		"--root-ca-file="+c.pki("ca.crt"),
 		"--service-account-private-key-file="+c.pki("service-account.key"),
 		"--use-service-account-credentials=true",

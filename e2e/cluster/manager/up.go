@@ -25,6 +25,7 @@ const (
 type upOptions struct {
 	nodes          string
 	count, maxPods int
+	noJobs         bool
 	given          map[string]bool
 }
 
@@ -35,12 +36,13 @@ func parseUp(args []string) (upOptions, error) {
 	flags.StringVar(&options.nodes, "nodes", "auto", "")
 	flags.IntVar(&options.count, "count", 0, "")
 	flags.IntVar(&options.maxPods, "max-pods", 60, "")
+	flags.BoolVar(&options.noJobs, "no-job-controller", false, "")
 	if err := flags.Parse(args); err != nil {
-		return options, usagef("up: %v; the options are --nodes real|kwok|auto, --count N and --max-pods N", err)
+		return options, usagef("up: %v; the options are --nodes real|kwok|auto, --count N, --max-pods N and --no-job-controller", err)
 	}
 	flags.Visit(func(f *flag.Flag) { options.given[f.Name] = true })
 	if flags.NArg() > 0 {
-		return options, usagef("up: unexpected argument %q; the options are --nodes, --count and --max-pods", flags.Arg(0))
+		return options, usagef("up: unexpected argument %q; the options are --nodes, --count, --max-pods and --no-job-controller", flags.Arg(0))
 	}
 	if options.nodes != "auto" && options.nodes != modeReal && options.nodes != modeKwok {
 		return options, usagef("up: --nodes=%s is none of real, kwok, auto", options.nodes)
@@ -128,7 +130,7 @@ func (c *config) killHung() error {
 // planCluster decides what the cluster will be and records that.
 func planCluster(state string, options upOptions) (*config, error) {
 	c := newConfig(state)
-	c.MaxPods = options.maxPods
+	c.MaxPods, c.NoJobs = options.maxPods, options.noJobs
 	var err error
 	if c.Mode, err = chooseMode(options.nodes); err != nil {
 		return nil, err
@@ -181,6 +183,8 @@ func (c *config) sameAs(options upOptions) error {
 		differs = fmt.Sprintf("--count=%d", c.Count)
 	case options.given["max-pods"] && options.maxPods != c.MaxPods:
 		differs = fmt.Sprintf("--max-pods=%d", c.MaxPods)
+	case options.given["no-job-controller"] && options.noJobs != c.NoJobs:
+		differs = fmt.Sprintf("--no-job-controller=%t", c.NoJobs)
 	}
 	if differs != "" {
 		return fmt.Errorf("the cluster in %s was made with %s: run `cluster down` first, or set SHED_CLUSTER_STATE to another folder", c.state, differs)
