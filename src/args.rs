@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 use kube::CustomResourceExt;
 
+use crate::adopt::AdoptJobs;
 use crate::api::DeadlineJob;
 use crate::lease::args::LeaseArgs;
 
@@ -56,6 +57,10 @@ pub struct OperatorArgs {
     /// PriorityClass of clones; absent: they keep the template's.
     #[arg(long, env = "SHED_CLONE_PRIORITY_CLASS")]
     pub clone_priority_class: Option<String>,
+    /// Which batch/v1 Jobs are run too: managed (those with `managedBy: shed.dev/deadline-controller`),
+    /// all (also those of the built-in Job controller, which must be switched off) or none.
+    #[arg(long, env = "SHED_ADOPT_JOBS", value_enum, default_value_t = AdoptJobs::Managed)]
+    pub adopt_jobs: AdoptJobs,
     /// Where /metrics, /healthz and /readyz are served.
     #[arg(long, env = "SHED_HTTP_ADDRESS", default_value = "0.0.0.0:8080")]
     pub http_address: std::net::SocketAddr,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use k8s_openapi::api::batch::v1::Job;
 use kube::Client;
 use kube::runtime::events::Recorder;
 use shed_core::time::{Instant, Span};
@@ -60,6 +61,8 @@ pub struct Memos(Mutex<HashMap<Arc<str>, Memo>>);
 pub struct Memo {
     /// The job as the last own write left it: newer than the watch for a while.
     pub newest: Option<Arc<DeadlineJob>>,
+    /// The batch/v1 Job that it stands for, as the last own write left it.
+    pub newest_batch: Option<Arc<Job>>,
     /// What was seen of its pods.
     pub traces: Traces,
     /// Why and until when nothing is launched.

@@ -1,7 +1,8 @@
 //! Builders of objects for tests.
 
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Node;
-use shed_core::time::Span;
+use shed_core::time::{Instant, Span};
 
 use crate::api::DeadlineJob;
 use crate::clock;
@@ -51,4 +52,33 @@ pub fn node(name: &str, cores: u32) -> Node {
          pods: '110'}}, conditions: [{{type: Ready, status: 'True'}}]}}}}"
     );
     serde_yaml_ng::from_str(&yaml).expect("node")
+}
+
+/// A batch/v1 Job that shed runs; `change` holds further keys of its specification, as YAML.
+pub fn batch_job(change: &str) -> Job {
+    let mut job: serde_json::Value = serde_yaml_ng::from_str(
+        r"
+metadata: {name: pi, namespace: team, uid: job-uid, resourceVersion: '7', creationTimestamp: '1970-01-01T00:00:00Z'}
+spec:
+  managedBy: shed.dev/deadline-controller
+  selector: {matchLabels: {batch.kubernetes.io/controller-uid: job-uid}}
+  template: {spec: {restartPolicy: Never, containers: [{name: task, image: task}]}}
+",
+    )
+    .expect("fixture");
+    let change: serde_json::Map<String, serde_json::Value> =
+        serde_yaml_ng::from_str(&format!("{{{change}}}")).expect("change is a YAML map");
+    for (key, field) in change {
+        job["spec"][key] = field;
+    }
+    serde_json::from_value(job).expect("Job")
+}
+
+/// Its companion, as the apiserver holds it.
+pub fn companion(job: &Job) -> DeadlineJob {
+    let mut companion = crate::adopt::translate::companion(job).expect("annotations");
+    companion.metadata.uid = Some("11111111-2222-3333-4444-555555555555".to_owned());
+    companion.metadata.resource_version = Some("8".to_owned());
+    companion.metadata.creation_timestamp = Some(clock::time(Instant(0)));
+    companion
 }

@@ -1,5 +1,6 @@
 //! The operator: the only code of shed that talks to Kubernetes.
 
+pub mod adopt;
 pub mod api;
 pub mod args;
 pub mod board;

@@ -15,6 +15,7 @@ use shed_core::policy::Policy;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::adopt::companions;
 use crate::args::OperatorArgs;
 use crate::board::Board;
 use crate::context::{Context, Memos};
@@ -28,7 +29,7 @@ use crate::metrics::Metrics;
 use crate::progress::ProgressTable;
 use crate::restored::doubt::{Doubt, DoubtLayer};
 use crate::server::Served;
-use crate::stores::Stores;
+use crate::stores::{Stores, Touched};
 use crate::{controller, fence, planner, progress, recording, restored, server};
 
 /// A call that takes longer has failed; watches end before that by themselves.
@@ -168,9 +169,14 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
     let key = Arc::new(fence::load_key(&client, &args.signing_secret).await?);
     let clone_priority = clone_priority(&client, args.clone_priority_class.clone()).await;
     let (touched, touched_jobs) = mpsc::unbounded_channel();
+    let (touched_batch, batch_jobs) = mpsc::unbounded_channel();
+    let told = Touched {
+        jobs: touched.clone(),
+        batch: touched_batch,
+    };
     // Ends with this future.
     let mut tasks = JoinSet::new();
-    let stores = Stores::start(&client, touched.clone(), &mut tasks);
+    let stores = Stores::start(&client, args.adopt_jobs, &told, &mut tasks);
     setup.standing.leading(Some(Arc::clone(&stores)));
     let context = Arc::new(Context {
         recorder: Recorder::new(client.clone(), reporter()),
@@ -213,6 +219,8 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
     tasks.spawn(poller.map(|()| "progress poller"));
     tasks.spawn(planner.map(|()| "planner"));
     tasks.spawn(orphans.map(|()| "release of orphans"));
+    let companions = companions::run(Arc::clone(&context), batch_jobs);
+    tasks.spawn(companions.map(|()| "companions of Jobs"));
     let restored = restored::noticed(Arc::clone(&context));
     tasks.spawn(restored.map(|()| "store of the apiserver was restored: the term"));
     tasks.spawn(reconcile(context, touched_jobs).map(|()| "reconciler"));

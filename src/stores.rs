@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use futures::{FutureExt, StreamExt};
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::ObjectMeta;
 use kube::runtime::WatchStreamExt;
+use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store, store};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
@@ -17,6 +19,7 @@ use shed_core::time::Instant;
 use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::task::JoinSet;
 
+use crate::adopt::{self, AdoptJobs, Jobs, translate};
 use crate::api::DeadlineJob;
 use crate::clock;
 use crate::observe::job::JobPods;
@@ -34,6 +37,8 @@ type PodKey = (Arc<str>, String);
 pub struct Stores {
     /// The jobs, as they are in the apiserver.
     pub jobs: Store<DeadlineJob>,
+    /// The batch/v1 Jobs, if any of them are shed's to run.
+    batch: Option<Jobs>,
     pods: RwLock<PodIndex>,
     nodes: RwLock<Option<BTreeMap<Arc<str>, NodeFacts>>>,
     /// Raised by everything that a plan may depend on.
@@ -52,6 +57,8 @@ struct PodIndex {
     listed: bool,
     all: HashMap<PodKey, Arc<PodFacts>>,
     by_job: HashMap<Arc<str>, JobPods>,
+    /// Pods of batch/v1 Jobs that are no attempts by their labels, by the Job's uid.
+    unlabelled: HashMap<Arc<str>, BTreeMap<PodKey, Arc<PodFacts>>>,
     /// What pods that are no attempts request, by node.
     others: BTreeMap<Arc<str>, Resources>,
     /// The list that is coming in.
@@ -75,12 +82,24 @@ impl PodIndex {
             }
             (None, _) => {}
         }
+        if let Some(uid) = unlabelled_of(&facts) {
+            let pods = self.unlabelled.entry(uid).or_default();
+            pods.insert(key.clone(), Arc::clone(&facts));
+        }
         self.all.insert(key, Arc::clone(&facts));
         facts
     }
 
     fn remove(&mut self, key: &PodKey) -> Option<Arc<PodFacts>> {
         let old = self.all.remove(key)?;
+        if let Some(uid) = unlabelled_of(&old)
+            && let Some(pods) = self.unlabelled.get_mut(&uid)
+        {
+            pods.remove(key);
+            if pods.is_empty() {
+                self.unlabelled.remove(&uid);
+            }
+        }
         match (&old.attempt, &old.node) {
             (Some(attempt), _) => {
                 if let Some(pods) = self.by_job.get_mut(&attempt.job_uid) {
@@ -103,6 +122,7 @@ impl PodIndex {
     fn replace_all(&mut self, pods: Vec<PodFacts>) {
         self.all.clear();
         self.by_job.clear();
+        self.unlabelled.clear();
         self.others.clear();
         for pod in pods {
             self.put(pod);
@@ -111,17 +131,39 @@ impl PodIndex {
     }
 }
 
+/// The batch/v1 Job that controls a pod which is no attempt by its labels.
+fn unlabelled_of(pod: &PodFacts) -> Option<Arc<str>> {
+    let belongs = pod.belongs.as_ref().filter(|_| pod.attempt.is_none())?;
+    belongs.controller.clone()
+}
+
+/// Who is told what happened to which job.
+#[derive(Clone)]
+pub struct Touched {
+    /// DeadlineJobs.
+    pub jobs: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
+    /// batch/v1 Jobs.
+    pub batch: mpsc::UnboundedSender<ObjectRef<Job>>,
+}
+
 impl Stores {
     /// Starts the watches, which end with `tasks`; `touched` gets every job that something happened to.
     #[must_use]
     pub fn start(
         client: &Client,
-        touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
+        adopt: AdoptJobs,
+        touched: &Touched,
         tasks: &mut JoinSet<&'static str>,
     ) -> Arc<Self> {
         let (jobs, writer) = store();
+        let (batch, batch_writer) = store();
+        let adopts = adopt != AdoptJobs::None;
         let stores = Arc::new(Self {
             jobs,
+            batch: adopts.then_some(Jobs {
+                mode: adopt,
+                store: batch,
+            }),
             pods: RwLock::default(),
             nodes: RwLock::default(),
             changed: Notify::new(),
@@ -130,11 +172,20 @@ impl Stores {
             first_lists: Mutex::default(),
         });
         let jobs = watch_jobs(Arc::clone(&stores), client.clone(), writer, touched.clone());
-        let pods = watch_pods(Arc::clone(&stores), client.clone(), touched);
+        let pods = watch_pods(Arc::clone(&stores), client.clone(), touched.jobs.clone());
         let nodes = watch_nodes(Arc::clone(&stores), client.clone());
         tasks.spawn(jobs.map(|()| "watch of jobs"));
         tasks.spawn(pods.map(|()| "watch of pods"));
         tasks.spawn(nodes.map(|()| "watch of nodes"));
+        if adopts {
+            let batch = watch_batch(
+                Arc::clone(&stores),
+                client.clone(),
+                batch_writer,
+                touched.clone(),
+            );
+            tasks.spawn(batch.map(|()| "watch of Jobs"));
+        }
         stores
     }
 
@@ -143,6 +194,9 @@ impl Stores {
         let _turn = self.first_lists.lock().await;
         // An error means that the writer is gone: the term is ending.
         let _ = self.jobs.wait_until_ready().await;
+        if let Some(batch) = &self.batch {
+            let _ = batch.store.wait_until_ready().await;
+        }
         while !self.is_ready() {
             self.changed.notified().await;
         }
@@ -153,6 +207,29 @@ impl Stores {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.pods().listed && self.nodes_guard().is_some()
+    }
+
+    /// The batch/v1 Jobs, if any of them are shed's to run.
+    #[must_use]
+    pub fn batch(&self) -> Option<&Jobs> {
+        self.batch.as_ref()
+    }
+
+    /// Whether a job is the book of a batch/v1 Job that is gone or going.
+    #[must_use]
+    pub fn lacks_batch_job(&self, job: &DeadlineJob) -> bool {
+        let batch = self.batch.as_ref().filter(|_| job.spec.is_companion());
+        batch.is_some_and(|jobs| jobs.of(job).is_none())
+    }
+
+    /// Pods that a batch/v1 Job controls and that are no attempts by their labels.
+    #[must_use]
+    pub fn unlabelled_pods_of(&self, uid: &str) -> Vec<Arc<PodFacts>> {
+        let index = self.pods();
+        let pods = index.unlabelled.get(uid);
+        pods.into_iter()
+            .flat_map(|pods| pods.values().cloned())
+            .collect()
     }
 
     /// A job's pods by attempt.
@@ -258,11 +335,21 @@ impl Stores {
     }
 
     fn job_of(&self, pod: &PodFacts) -> Option<ObjectRef<DeadlineJob>> {
-        let uid = &pod.attempt.as_ref()?.job_uid;
-        let owner = self
-            .jobs
-            .find(|job| job.metadata.uid.as_deref() == Some(uid))?;
-        Some(ObjectRef::from_obj(owner.as_ref()))
+        let job = match &pod.attempt {
+            Some(attempt) => {
+                let uid = Some(attempt.job_uid.as_ref());
+                self.jobs.find(|job| job.metadata.uid.as_deref() == uid)
+            }
+            None => {
+                let controller = self.batch.as_ref().and(unlabelled_of(pod))?;
+                let is_its = |job: &DeadlineJob| {
+                    let owner = adopt::owner(job).filter(|_| job.spec.is_companion());
+                    owner.is_some_and(|owner| *owner.uid == *controller)
+                };
+                self.jobs.find(is_its)
+            }
+        };
+        Some(ObjectRef::from_obj(job?.as_ref()))
     }
 }
 
@@ -279,6 +366,7 @@ impl Stores {
         let nodes = nodes.iter().map(NodeFacts::from_node);
         let stores = Arc::new(Self {
             jobs: reader,
+            batch: None,
             pods: RwLock::default(),
             nodes: RwLock::new(Some(
                 nodes.map(|node| (Arc::clone(&node.name), node)).collect(),
@@ -296,6 +384,7 @@ impl Stores {
     pub fn unlisted() -> Arc<Self> {
         Arc::new(Self {
             jobs: store().0,
+            batch: None,
             pods: RwLock::default(),
             nodes: RwLock::default(),
             changed: Notify::new(),
@@ -322,8 +411,8 @@ fn config() -> watcher::Config {
 async fn watch_jobs(
     stores: Arc<Stores>,
     client: Client,
-    mut writer: kube::runtime::reflector::store::Writer<DeadlineJob>,
-    touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
+    mut writer: Writer<DeadlineJob>,
+    touched: Touched,
 ) {
     let mut events = watcher(Api::<DeadlineJob>::all(client), config())
         .default_backoff()
@@ -335,12 +424,18 @@ async fn watch_jobs(
                 match event {
                     Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) => {
                         stores.note_version(&job.metadata);
+                        if let Some(owner) = adopt::owner(&job).filter(|_| job.spec.is_companion())
+                        {
+                            let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
+                            let owner = ObjectRef::new(&owner.name).within(namespace);
+                            let _ = touched.batch.send(owner);
+                        }
                         // A closed channel means that the process is ending.
-                        let _ = touched.send(ObjectRef::from_obj(&job));
+                        let _ = touched.jobs.send(ObjectRef::from_obj(&job));
                     }
                     Event::InitDone => {
                         for job in stores.jobs.state() {
-                            let _ = touched.send(ObjectRef::from_obj(job.as_ref()));
+                            let _ = touched.jobs.send(ObjectRef::from_obj(job.as_ref()));
                         }
                     }
                     Event::Init => {}
@@ -348,6 +443,45 @@ async fn watch_jobs(
                 stores.changed.notify_one();
             }
             Err(error) => tracing::warn!(%error, "watch of DeadlineJobs"),
+        }
+    }
+}
+
+async fn watch_batch(
+    stores: Arc<Stores>,
+    client: Client,
+    mut writer: Writer<Job>,
+    touched: Touched,
+) {
+    let mut events = watcher(Api::<Job>::all(client), config())
+        .default_backoff()
+        .boxed();
+    let touch = |job: &Job| {
+        // A closed channel means that the process is ending.
+        let _ = touched.batch.send(ObjectRef::from_obj(job));
+        if let Some(name) = translate::companion_name(job) {
+            let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
+            let _ = touched.jobs.send(ObjectRef::new(&name).within(namespace));
+        }
+    };
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(event) => {
+                writer.apply_watcher_event(&event);
+                match event {
+                    Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) => {
+                        stores.note_version(&job.metadata);
+                        touch(&job);
+                    }
+                    Event::InitDone => {
+                        let jobs = stores.batch.iter().flat_map(|batch| batch.store.state());
+                        jobs.for_each(|job| touch(&job));
+                    }
+                    Event::Init => {}
+                }
+                stores.changed.notify_one();
+            }
+            Err(error) => tracing::warn!(%error, "watch of Jobs"),
         }
     }
 }

@@ -10,6 +10,7 @@ use shed_core::index_set::IndexSet;
 use shed_core::snapshot::{Idempotency, JobRules, OnMiss, Preemption, Resume, SpeculationMode};
 use shed_core::time::{Instant, Span};
 
+use crate::adopt::Adopted;
 use crate::api::{self, DeadlineJob, DeadlineJobSpec, PodFailureRule, PodReplacementPolicy};
 use crate::clock;
 
@@ -46,11 +47,15 @@ pub struct ValidatedJob {
     pub ttl: Option<Span>,
     /// The pod to run.
     pub template: Arc<PodTemplateSpec>,
+    /// The batch/v1 Job that it is, if it is one.
+    pub adopted: Option<Arc<Adopted>>,
 }
 
 /// The deadline, as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeadlineRule {
+    /// There is none: a batch/v1 Job that names none.
+    Never,
     /// An instant.
     At(Instant),
     /// Counted from creation.
@@ -64,6 +69,7 @@ impl DeadlineRule {
     #[must_use]
     pub fn instant(self, created: Instant, first_pass: Option<Instant>) -> Option<Instant> {
         match self {
+            Self::Never => None,
             Self::At(instant) => Some(instant),
             Self::FromCreation(span) => Some(created.plus(span)),
             Self::FromStart(span) => first_pass.map(|start| start.plus(span)),
@@ -209,6 +215,14 @@ pub enum InvalidSpec {
          is one of a pod"
     )]
     FailurePolicyRestarts,
+    /// Something of a batch/v1 Job that this version can't read.
+    #[error("spec.{field}: {problem}: this version of shed can't run such a Job")]
+    NotKnown {
+        /// The field.
+        field: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// An object without the fields that the apiserver always sets.
     #[error("metadata.{field} is missing: the object does not come from an apiserver")]
     Metadata {
@@ -243,7 +257,7 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
             .as_ref()
             .map(clock::instant)
             .ok_or(missing("creationTimestamp"))?,
-        deadline: deadline(&spec.deadline)?,
+        deadline: deadline(spec)?,
         skipped: batch::skipped(spec, rules.completions)?,
         failure_rules: batch::failure_rules(spec)?.into(),
         time_limit: spec.active_deadline_seconds.map(Span::from_seconds),
@@ -253,6 +267,7 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
             .ttl_seconds_after_finished
             .map(|seconds| Span::from_seconds(i64::from(seconds))),
         template: Arc::new(spec.template.clone()),
+        adopted: None,
     })
 }
 
@@ -263,7 +278,15 @@ fn class(metadata: &ObjectMeta) -> Option<Arc<str>> {
     (!label.is_empty()).then(|| format!("{namespace}/{label}").into())
 }
 
-fn deadline(deadline: &api::Deadline) -> Result<DeadlineRule, InvalidSpec> {
+fn deadline(spec: &DeadlineJobSpec) -> Result<DeadlineRule, InvalidSpec> {
+    let Some(deadline) = &spec.deadline else {
+        let needed = !spec.is_companion();
+        return if needed {
+            Err(InvalidSpec::Deadline)
+        } else {
+            Ok(DeadlineRule::Never)
+        };
+    };
     match (&deadline.within, &deadline.at) {
         (None, Some(at)) => Ok(DeadlineRule::At(clock::instant(at))),
         (Some(text), None) => {
@@ -296,9 +319,14 @@ fn within(field: &'static str, value: i32, low: i32, high: i32) -> Result<u32, I
 }
 
 fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
-    let completions = within("completions", spec.completions, 1, 100_000)?;
+    // batch/v1 lets a Job have no task, pause with parallelism 0, and fail without end.
+    let (least, failures_most) = match spec.is_companion() {
+        true => (0, i32::MAX),
+        false => (1, 1000),
+    };
+    let completions = within("completions", spec.completions, least, 100_000)?;
     let parallelism = match spec.parallelism {
-        Some(parallelism) => within("parallelism", parallelism, 1, 100_000)?,
+        Some(parallelism) => within("parallelism", parallelism, least, 100_000)?,
         None => completions,
     };
     Ok(JobRules {
@@ -334,7 +362,7 @@ fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
             "backoffLimitPerIndex",
             spec.backoff_limit_per_index,
             0,
-            1000,
+            failures_most,
         )?,
         suspend: spec.suspend,
         preemption: Preemption::Never,

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// Value of `spec.managedBy` that means shed; absent means the same.
 pub const MANAGED_BY: &str = "shed.dev/deadline-controller";
 
+/// Value of `spec.managedBy` of what shed makes for a batch/v1 Job that it runs.
+pub const COMPANION: &str = "shed.dev/job-companion";
+
 /// What the failure of a pod means, by its exit code or conditions. The first rule that matches
 /// is the one that holds; without any, a failure counts unless it was done to the pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -22,6 +22,8 @@ pub const ATTEMPTS_BLOCKED: &str = "AttemptsBlocked";
 pub const PROGRESS_UNREACHABLE: &str = "ProgressUnreachable";
 /// An attempt has not been heard of to be gone, and another must not take its place before.
 pub const END_UNCONFIRMED: &str = "EndUnconfirmed";
+/// On a batch/v1 Job: shed can't run it as its annotations say.
+pub const ADOPTION_REFUSED: &str = "AdoptionRefused";
 
 /// Reasons, grouped by the condition that carries them.
 pub mod reason {
@@ -93,6 +95,12 @@ pub mod reason {
     pub const NO_ANSWER: &str = "NoAnswer";
     /// `ProgressUnreachable` is false.
     pub const ANSWERS: &str = "Answers";
+    /// `AdoptionRefused`: an annotation can't be read or contradicts another.
+    pub const INVALID_ANNOTATION: &str = "InvalidAnnotation";
+    /// `AdoptionRefused`: the book of a Job that had begun was deleted.
+    pub const BOOK_LOST: &str = "BookLost";
+    /// `AdoptionRefused` is false: what was wrong has been mended.
+    pub const ADOPTED: &str = "Adopted";
     /// `EndUnconfirmed`: its node says nothing.
     pub const NODE_SILENT: &str = "NodeSilent";
     /// `EndUnconfirmed` is false.

@@ -43,7 +43,9 @@ use super::ledger::{Ledger, read_known_form};
         .message("spec.parallelism must not be above spec.completions: lower it or leave it out"),
     validation = Rule::new("!has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy in ['Never', 'OnFailure']")
         .message("spec.template.spec.restartPolicy must be Never (the default) or OnFailure: a task that always restarts never ends"),
-    validation = Rule::new("has(self.template.spec) && size(self.template.spec.containers) > 0")
+    validation = Rule::new("has(self.deadline) || (has(self.managedBy) && self.managedBy == 'shed.dev/job-companion')")
+        .message("spec.deadline: Required value: say when the job must be complete, e.g. {within: 10m} or {at: 2030-01-31T08:00:00Z}"),
+    validation = Rule::new("(has(self.managedBy) && self.managedBy == 'shed.dev/job-companion') || (has(self.template.spec) && size(self.template.spec.containers) > 0)")
         .message("spec.template.spec.containers must hold at least one container: the task"),
     validation = Rule::new("self.resume != 'Checkpoint' || has(self.progress)")
         .message("spec.resume: Checkpoint needs spec.progress (e.g. progress: {file: {}}): checkpoints are reported with the progress"),
@@ -74,8 +76,9 @@ use super::ledger::{Ledger, read_known_form};
     validation = Rule::new("self.template == oldSelf.template").message("spec.template can't be changed: create another DeadlineJob")
 )]
 pub struct DeadlineJobSpec {
-    /// When the job must be complete.
-    pub deadline: Deadline,
+    /// When the job must be complete. Required, but in what shed makes itself for a batch/v1 Job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
     /// How many tasks the job has; each runs with its own JOB_COMPLETION_INDEX from 0. May be
     /// changed while the job runs: new tasks are launched, those beyond the new number are ended.
     #[schemars(range(min = 1, max = 100_000))]
@@ -150,7 +153,8 @@ pub struct DeadlineJobSpec {
     #[schemars(length(min = 1, max = 65536))]
     pub indexes: Option<String>,
     /// Who runs the job: shed.dev/deadline-controller, which is also meant if it is absent. A job
-    /// of anybody else is left alone.
+    /// of anybody else is left alone. shed.dev/job-companion marks what shed makes itself: the
+    /// book of a batch/v1 Job, in which all else is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63), regex(pattern = r"^[a-z0-9.-]+/[A-Za-z0-9._~/-]+$"))]
     pub managed_by: Option<String>,
@@ -174,7 +178,13 @@ impl DeadlineJobSpec {
     #[must_use]
     pub fn is_ours(&self) -> bool {
         let manager = self.managed_by.as_deref();
-        manager.is_none_or(|manager| manager == super::batch::MANAGED_BY)
+        manager.is_none_or(|manager| manager == super::batch::MANAGED_BY) || self.is_companion()
+    }
+
+    /// Whether it is the book of a batch/v1 Job.
+    #[must_use]
+    pub fn is_companion(&self) -> bool {
+        self.managed_by.as_deref() == Some(super::batch::COMPANION)
     }
 }
 
@@ -339,6 +349,10 @@ pub struct DeadlineJobStatus {
     /// Attempts that may still win.
     #[serde(default)]
     pub active: i32,
+    /// Attempts among them whose pod is Ready, as of the last write: a change of this number alone
+    /// is written after ten seconds.
+    #[serde(default)]
+    pub ready: i32,
     /// Clones among them.
     #[serde(default)]
     pub clones: i32,

@@ -4,10 +4,14 @@
 pub const GROUP: &str = "shed.dev";
 /// Taken off an attempt pod only after its end is durably counted.
 pub const ATTEMPT_FINALIZER: &str = "shed.dev/attempt-tracking";
+/// The same on a pod of a batch/v1 Job, under the name that such pods always have it.
+pub const JOB_TRACKING_FINALIZER: &str = "batch.kubernetes.io/job-tracking";
 /// Label: uid of the job that an attempt pod belongs to.
 pub const LABEL_JOB_UID: &str = "shed.dev/job-uid";
 /// Label: name of the job (cut to 63 characters).
 pub const LABEL_JOB_NAME: &str = "shed.dev/job-name";
+/// Label of attempts of a batch/v1 Job that is not Indexed: the task, as the ledger numbers it.
+pub const LABEL_TASK: &str = "shed.dev/task";
 /// Label: number of the attempt within its task.
 pub const LABEL_ATTEMPT: &str = "shed.dev/attempt";
 /// Label of attempts with `resume: Range`: which part of the job's input it does, as the ledger
@@ -20,6 +24,8 @@ pub const LABEL_KIND: &str = "shed.dev/attempt-kind";
 pub const LABEL_CLASS: &str = "shed.dev/class";
 /// Label and annotation of batch/v1: the task's index.
 pub const LABEL_INDEX: &str = "batch.kubernetes.io/job-completion-index";
+/// Annotation of batch/v1: how often the task had failed when the pod was made.
+pub const ANNOTATION_FAILURES: &str = "batch.kubernetes.io/job-index-failure-count";
 /// Label of batch/v1: the job's name.
 pub const LABEL_BATCH_JOB_NAME: &str = "batch.kubernetes.io/job-name";
 

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::status::Blocked;
 use super::step::PodRef;
-use crate::api::{ATTEMPT_FINALIZER, LABEL_JOB_UID, reason};
+use crate::api::{ATTEMPT_FINALIZER, JOB_TRACKING_FINALIZER, LABEL_JOB_UID, reason};
 use crate::metrics::{Kind, Metrics};
 
 /// Writes of one job under way at once.
@@ -159,7 +159,7 @@ async fn release_one(api: &Api<Pod>, pod: &PodRef, metrics: &Metrics) -> Result<
     // The uid is a precondition; finalizers of others are not touched.
     let patch = json!({"metadata": {
         "uid": pod.uid,
-        "$deleteFromPrimitiveList/finalizers": [ATTEMPT_FINALIZER],
+        "$deleteFromPrimitiveList/finalizers": [ATTEMPT_FINALIZER, JOB_TRACKING_FINALIZER],
     }});
     let patched = api
         .patch(&pod.name, &PatchParams::default(), &Patch::Strategic(patch))

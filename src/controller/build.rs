@@ -18,7 +18,9 @@ use shed_core::resources::Resources;
 use shed_core::snapshot::{AttemptKind, Idempotency};
 use shed_core::time::Instant;
 
+use crate::adopt::{names, translate};
 use crate::api::{self, AttemptEntry, DeadlineJob, ResumeEntry};
+use crate::book::Book;
 use crate::clock;
 use crate::observe::requests;
 use crate::validate::{ProgressSource, ValidatedJob};
@@ -58,6 +60,15 @@ pub fn pod_name(job: &str, uid: &str, task: u32, attempt: u32) -> String {
     format!("{}{tail}", head.trim_end_matches(['-', '.']))
 }
 
+/// Name of an attempt's pod, by the convention of whatever owns it.
+#[must_use]
+pub fn name(job: &ValidatedJob, task: u32, attempt: u32) -> String {
+    match &job.adopted {
+        Some(adopted) => names::of_job_pod(adopted, task, attempt),
+        None => pod_name(&job.name, &job.uid, task, attempt),
+    }
+}
+
 /// batch/v1's host name of a task, `<job>-<index>`, cut so that it is a label.
 pub(super) fn host_name(job: &str, task: u32) -> String {
     let tail = format!("-{task}");
@@ -66,7 +77,7 @@ pub(super) fn host_name(job: &str, task: u32) -> String {
 }
 
 /// FNV-1a, 32 bit: stable over versions of compilers and of this program, as names must be.
-fn fnv1a(bytes: &[u8]) -> u32 {
+pub(crate) fn fnv1a(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash: u32, &byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
     })
@@ -91,16 +102,18 @@ pub fn pod(
     agent: &AgentSettings,
     clone_priority: Option<&ClonePriority>,
 ) -> Pod {
-    let name = pod_name(&job.name, &job.uid, task, attempt.number);
+    let name = name(job, task, attempt.number);
     let mut spec = job.template.spec.clone().unwrap_or_default();
     spec.restart_policy
         .get_or_insert_with(|| "Never".to_owned());
-    // An attempt has no business with the apiserver unless its template says so.
-    if spec.service_account_name.is_none() {
+    // An attempt has no business with the apiserver unless its template says so; a Job's pod has.
+    if spec.service_account_name.is_none() && job.adopted.is_none() {
         spec.automount_service_account_token.get_or_insert(false);
     }
-    spec.hostname
-        .get_or_insert_with(|| host_name(&job.name, task));
+    if has_index(job) {
+        spec.hostname
+            .get_or_insert_with(|| host_name(&job.name, task));
+    }
     stay_away(&mut spec, attempt);
     // A template that asks for less than clones get keeps what it asks for.
     let lower = |priority: &&ClonePriority| spec.priority.is_none_or(|own| priority.value < own);
@@ -129,25 +142,41 @@ fn metadata(
     let template = job.template.metadata.clone().unwrap_or_default();
     let mut labels = template.labels.unwrap_or_default();
     let short_name: String = job.name.chars().take(NAME_MAX).collect();
+    let index_label = match has_index(job) {
+        true => api::LABEL_INDEX,
+        false => api::LABEL_TASK,
+    };
     labels.extend([
         (api::LABEL_JOB_UID.to_owned(), job.uid.to_string()),
         (api::LABEL_JOB_NAME.to_owned(), short_name.clone()),
-        (api::LABEL_BATCH_JOB_NAME.to_owned(), short_name),
-        (api::LABEL_INDEX.to_owned(), task.to_string()),
+        (index_label.to_owned(), task.to_string()),
         (api::LABEL_ATTEMPT.to_owned(), attempt.number.to_string()),
         (api::LABEL_KIND.to_owned(), attempt.kind.label().to_owned()),
     ]);
     let mut annotations = template.annotations.unwrap_or_default();
-    annotations.insert(api::LABEL_INDEX.to_owned(), task.to_string());
+    if has_index(job) {
+        annotations.insert(api::LABEL_INDEX.to_owned(), task.to_string());
+    }
+    let finalizer = match &job.adopted {
+        // The apiserver has put batch/v1's labels into a Job's template.
+        Some(_) => api::JOB_TRACKING_FINALIZER,
+        None => {
+            labels.insert(api::LABEL_BATCH_JOB_NAME.to_owned(), short_name);
+            api::ATTEMPT_FINALIZER
+        }
+    };
     let mut finalizers = template.finalizers.unwrap_or_default();
-    finalizers.push(api::ATTEMPT_FINALIZER.to_owned());
+    finalizers.push(finalizer.to_owned());
     ObjectMeta {
         name: Some(name),
         namespace: Some(job.namespace.to_string()),
         labels: Some(labels),
         annotations: Some(annotations),
         finalizers: Some(finalizers),
-        owner_references: Some(vec![owner_reference(owner)]),
+        owner_references: Some(vec![match &job.adopted {
+            Some(adopted) => translate::owner_reference(&adopted.name, &adopted.uid),
+            None => owner_reference(owner),
+        }]),
         ..ObjectMeta::default()
     }
 }
@@ -230,12 +259,17 @@ fn add_environment(
     deadline: Option<Instant>,
     name: &str,
 ) {
-    let mut variables = vec![
-        variable(api::ENV_INDEX, task.to_string()),
-        variable(api::ENV_COMPLETIONS, job.rules.completions.to_string()),
-        variable(api::ENV_ATTEMPT, attempt.number.to_string()),
-        variable(api::ENV_ATTEMPT_ID, name),
-    ];
+    let mut variables = Vec::new();
+    if has_index(job) {
+        variables.push(variable(api::ENV_INDEX, task.to_string()));
+    }
+    if !job.adopted.as_ref().is_some_and(|adopted| adopted.plain) {
+        variables.extend([
+            variable(api::ENV_COMPLETIONS, job.rules.completions.to_string()),
+            variable(api::ENV_ATTEMPT, attempt.number.to_string()),
+            variable(api::ENV_ATTEMPT_ID, name),
+        ]);
+    }
     if let Some(deadline) = deadline {
         variables.push(variable(api::ENV_DEADLINE, clock::rfc3339(deadline)));
     }
@@ -269,7 +303,7 @@ fn add_environment(
                 .into_iter()
                 .filter(|own| !names.contains(&own.name.as_str())),
         );
-        container.env = Some(env);
+        container.env = Some(env).filter(|env| !env.is_empty());
         if volume {
             container
                 .volume_mounts
@@ -442,6 +476,25 @@ fn restricted() -> SecurityContext {
         }),
         ..SecurityContext::default()
     }
+}
+
+/// Whether tasks know their index.
+fn has_index(job: &ValidatedJob) -> bool {
+    job.adopted.as_ref().is_none_or(|adopted| adopted.indexed)
+}
+
+/// batch/v1 says on each pod how often its index had failed, where failures are counted by index.
+pub fn note_failures(pod: &mut Pod, job: &ValidatedJob, book: &Book, task: u32) {
+    if job
+        .adopted
+        .as_ref()
+        .is_some_and(|adopted| !adopted.per_index)
+    {
+        return;
+    }
+    let failures = book.tasks.get(&task).map_or(0, |entry| entry.failures);
+    let annotations = pod.metadata.annotations.get_or_insert_default();
+    annotations.insert(api::ANNOTATION_FAILURES.to_owned(), failures.to_string());
 }
 
 /// The label selector of a job's attempt pods.

@@ -15,7 +15,9 @@ use shed_core::time::Instant;
 use super::apply::Created;
 use super::record::{any_runs, blocked_by_kubelet, record, refuse_spec, stand_aside};
 use super::step::{Input, Notice, Step, step};
-use super::{Error, apply, build, events, fence, range, wake};
+use super::{Error, apply, build, events, fence, mirror, range, wake};
+use crate::adopt::claims::{self, Claims};
+use crate::adopt::{self, Unfit};
 use crate::api::{DeadlineJob, NodeEntry};
 use crate::book::{Book, LedgerError};
 use crate::clock;
@@ -25,7 +27,7 @@ use crate::observe::gone;
 use crate::observe::job::{self, AttemptId, JobPods, Traces};
 use crate::observe::pod::PodFacts;
 use crate::recording;
-use crate::validate::{ValidatedJob, validate};
+use crate::validate::ValidatedJob;
 
 /// Everything about one job in one pass.
 pub(super) struct Pass {
@@ -44,6 +46,8 @@ pub(super) struct Pass {
     pub(super) placements: BTreeMap<AttemptId, NodeEntry>,
     /// Who keeps others waiting by not being gone for certain.
     pub(super) awaited: Option<String>,
+    /// Pods that an adopted Job takes in or lets go.
+    pub(super) claims: Claims,
     pub(super) now: Instant,
 }
 
@@ -74,9 +78,12 @@ async fn pass(
         return Ok(stand_aside(context, &owner, form).await);
     }
     // validate (no client required)
-    let job = match validate(&owner) {
+    let job = match adopt::read(&owner, context.stores.batch()) {
         Ok(job) => job,
-        Err(invalid) => return refuse_spec(context, &owner, invalid.to_string()).await,
+        Err(Unfit::Absent) => return let_go(context, &owner).await,
+        Err(Unfit::Invalid(invalid)) => {
+            return refuse_spec(context, &owner, invalid.to_string()).await;
+        }
     };
     let mut book = match book {
         Ok(book) => book,
@@ -106,14 +113,24 @@ async fn pass(
     // record (client required)
     let recorded = record(context, &pass, &step).await?;
     fence::answer(context, &pass, &step.book);
+    mirror::mirror(context, &pass, &step.book, &recorded).await?;
     recording::record_ends(context, &pass.facts, &step.notices);
     events::announce(context, &recorded, &pass.job, &step.book, &step.notices).await;
     // carry out (client required)
     carry_out(context, &pass, &recorded, &step).await?;
     // wake (no client required)
-    expire(context, &pass.job, &step.book, pass.now).await?;
+    expire(context, &pass, &step.book).await?;
     let next = wake::after(&pass.job, &step.book, &pass.facts, pass.now);
     Ok(next)
+}
+
+/// A companion whose Job is not there: it goes with the Job. One that was orphaned on purpose has
+/// nobody else to take it away.
+async fn let_go(context: &Context, owner: &DeadlineJob) -> Result<Wake, Error> {
+    if adopt::owner(owner).is_none() {
+        delete_job(context, owner).await?;
+    }
+    Ok(Wake::await_change())
 }
 
 async fn observe(
@@ -131,6 +148,13 @@ async fn observe(
         facts_as_of = now;
         pods = live_pods(context, &job).await?;
     }
+    let claims = match &job.adopted {
+        Some(adopted) => {
+            let unlabelled = context.stores.unlabelled_pods_of(&adopted.uid);
+            claims::sort(adopted, &mut pods, &unlabelled)
+        }
+        None => Claims::default(),
+    };
     let traces = context.memos.with(&job.uid, |memo| {
         if is_live {
             job::note_live(&mut memo.traces, &pods, now);
@@ -165,6 +189,7 @@ async fn observe(
         placements: fence::placements(context, &job, &book, &pods, &asking),
         asking,
         awaited,
+        claims,
         owner,
         job,
         book,
@@ -238,6 +263,10 @@ async fn carry_out(
     owner: &Arc<DeadlineJob>,
     step: &Step,
 ) -> Result<(), Error> {
+    if let Some(adopted) = &pass.job.adopted {
+        let claims = claims::carry_out(context, adopted, &pass.job.namespace, &pass.claims);
+        claims.await.map_err(Error::Claim)?;
+    }
     let api: Api<Pod> = Api::namespaced(context.client.clone(), &pass.job.namespace);
     apply::delete(&api, &step.deletes, &context.metrics)
         .await
@@ -260,6 +289,7 @@ async fn carry_out(
             let priority = context.clone_priority.as_ref();
             let agent = &context.agent;
             let mut pod = build::pod(owner, &pass.job, task, attempt, deadline, agent, priority);
+            build::note_failures(&mut pod, &pass.job, &step.book, task);
             if pass.job.rules.resume == Resume::Range {
                 range::dress(
                     &mut pod,
@@ -352,29 +382,31 @@ async fn take_back(
         asking: BTreeMap::new(),
         placements: BTreeMap::new(),
         awaited: pass.awaited.clone(),
+        claims: Claims::default(),
         now: clock::now(),
     };
     record(context, &pass, &refused).await.map(|_| ())
 }
 
-async fn expire(
-    context: &Context,
-    job: &ValidatedJob,
-    book: &Book,
-    now: Instant,
-) -> Result<(), Error> {
-    if wake::expiry(job, book).is_none_or(|expiry| now < expiry) {
+async fn expire(context: &Context, pass: &Pass, book: &Book) -> Result<(), Error> {
+    if wake::expiry(&pass.job, book).is_none_or(|expiry| pass.now < expiry) {
         return Ok(());
     }
-    let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), &job.namespace);
+    delete_job(context, &pass.owner).await
+}
+
+async fn delete_job(context: &Context, job: &DeadlineJob) -> Result<(), Error> {
+    let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
+    let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
     let parameters = DeleteParams {
         preconditions: Some(Preconditions {
-            uid: Some(job.uid.to_string()),
+            uid: job.metadata.uid.clone(),
             resource_version: None,
         }),
         ..DeleteParams::background()
     };
-    match api.delete(&job.name, &parameters).await {
+    let name = job.metadata.name.as_deref().unwrap_or_default();
+    match api.delete(name, &parameters).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
         Err(error) => Err(Error::Expire(error)),

@@ -1,5 +1,6 @@
 //! Events for users, log lines and metrics of what a step did, once it is recorded.
 
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Resource;
 use kube::runtime::events::{Event, EventType};
 use shed_core::plan::{Launch, LaunchReason};
@@ -7,6 +8,7 @@ use shed_core::snapshot::{AttemptKind, Conclusion, KillKind};
 
 use super::build;
 use super::step::Notice;
+use crate::adopt;
 use crate::api::DeadlineJob;
 use crate::book::Book;
 use crate::context::Context;
@@ -24,7 +26,7 @@ pub async fn announce(
 ) {
     for notice in notices {
         measure(context, notice);
-        let pod = |id: AttemptId| build::pod_name(&job.name, &job.uid, id.0, id.1);
+        let pod = |id: AttemptId| build::name(job, id.0, id.1);
         tracing::info!(namespace = %job.namespace, job = %job.name, ?notice, "recorded");
         let task = |index: u32| book.task_of(index);
         let Some((type_, reason, note)) = words(notice, pod, task) else {
@@ -49,9 +51,25 @@ pub async fn publish(
         action: "Reconcile".to_owned(),
         secondary: None,
     };
-    let reference = owner.object_ref(&());
+    let reference = subject(owner);
     if let Err(error) = context.recorder.publish(&event, &reference).await {
         tracing::debug!(%error, "event");
+    }
+}
+
+/// The job, or the batch/v1 Job that it stands for.
+fn subject(owner: &DeadlineJob) -> ObjectReference {
+    let job = adopt::owner(owner).filter(|_| owner.spec.is_companion());
+    match job {
+        Some(job) => ObjectReference {
+            api_version: Some(job.api_version.clone()),
+            kind: Some(job.kind.clone()),
+            name: Some(job.name.clone()),
+            namespace: owner.metadata.namespace.clone(),
+            uid: Some(job.uid.clone()),
+            ..ObjectReference::default()
+        },
+        None => owner.object_ref(&()),
     }
 }
 

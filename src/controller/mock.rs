@@ -20,7 +20,7 @@ use shed_core::snapshot::AttemptKind;
 
 use self::invariants::Invariants;
 pub use self::process::Process;
-use crate::api::{ATTEMPT_FINALIZER, DeadlineJob};
+use crate::api::{ATTEMPT_FINALIZER, DeadlineJob, JOB_TRACKING_FINALIZER};
 use crate::clock;
 use crate::observe::job::AttemptId;
 
@@ -334,7 +334,7 @@ impl World {
 
     fn release_pod(&mut self, call: &Call) -> Result<Value, Refusal> {
         let taken_off = &call.body["metadata"]["$deleteFromPrimitiveList/finalizers"];
-        if *taken_off != json!([ATTEMPT_FINALIZER]) {
+        if *taken_off != json!([ATTEMPT_FINALIZER, JOB_TRACKING_FINALIZER]) {
             return Err((422, "Invalid", "not a release".to_owned()));
         }
         let pod = self.pod(call)?;

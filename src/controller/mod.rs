@@ -7,6 +7,7 @@ mod driver;
 mod events;
 pub mod feasibility;
 mod fence;
+mod mirror;
 #[cfg(test)]
 pub(crate) mod mock;
 pub mod orphans;
@@ -77,6 +78,12 @@ pub enum Error {
     /// A finalizer could not be taken off.
     #[error("release of a pod: {0}")]
     Release(#[source] kube::Error),
+    /// The status of an adopted Job could not be written.
+    #[error("write of an adopted Job's status: {0}")]
+    Mirror(#[source] kube::Error),
+    /// Pods of an adopted Job could not be taken in or let go.
+    #[error("adoption or release of a pod: {0}")]
+    Claim(#[source] kube::Error),
     /// The job could not be deleted at the end of its time to live.
     #[error("deletion of the job: {0}")]
     Expire(#[source] kube::Error),
@@ -92,6 +99,8 @@ impl Error {
             Self::Create(_) => "create",
             Self::Delete(_) => "delete",
             Self::Release(_) => "release",
+            Self::Mirror(_) => "mirror",
+            Self::Claim(_) => "claim",
             Self::Expire(_) => "expire",
         }
     }

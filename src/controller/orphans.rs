@@ -28,7 +28,8 @@ pub async fn run(context: Arc<Context>) {
         let mut present: HashMap<Arc<str>, JobLabels> = HashMap::new();
         for job in context.stores.jobs.state() {
             let metadata = &job.metadata;
-            if metadata.deletion_timestamp.is_some() {
+            let lacks_job = context.stores.lacks_batch_job(&job);
+            if metadata.deletion_timestamp.is_some() || lacks_job {
                 continue;
             }
             let uid: Arc<str> = metadata.uid.as_deref().unwrap_or_default().into();

@@ -11,6 +11,7 @@ use super::driver::Pass;
 use super::status::Blocked;
 use super::step::Step;
 use super::{Error, apply, events, status};
+use crate::adopt::{self, companions};
 use crate::api::{self, DeadlineJob, DeadlineJobStatus, LEDGER_FORM, reason};
 use crate::clock;
 use crate::context::Context;
@@ -23,6 +24,11 @@ pub(super) fn any_runs(pods: &JobPods) -> bool {
     pods.values()
         .filter_map(|pod| pod.attempt.as_ref())
         .any(|attempt| attempt.stage == Stage::Running)
+}
+
+fn ready(pods: &JobPods) -> usize {
+    let pods = pods.values();
+    pods.filter(|pod| adopt::status::is_ready(pod)).count()
 }
 
 pub(super) fn blocked_by_kubelet(pods: &JobPods, id: AttemptId) -> Option<Blocked> {
@@ -64,6 +70,7 @@ pub(super) async fn record(
         report: pass.report.as_ref(),
         blocked: blocked.as_ref(),
         running: any_runs(&pass.pods),
+        ready: i32::try_from(ready(&pass.pods)).unwrap_or(i32::MAX),
         unreachable: context.progress.unreachable(&pass.job.uid),
         awaited: pass.awaited.as_deref(),
         told: told.as_ref(),
@@ -79,7 +86,8 @@ pub(super) async fn record(
     let written = write_status(context, &pass.owner, status).await?;
     context.memos.with(&pass.job.uid, |memo| {
         let new = written.status.as_ref();
-        if new.map(|status| &status.pocd) != Some(&old.pocd) {
+        let figures = |status: &DeadlineJobStatus| (status.pocd.clone(), status.ready);
+        if new.map(figures) != Some(figures(&old)) {
             memo.pocd_written = Some(pass.now);
         }
         memo.newest = Some(Arc::clone(&written));
@@ -233,6 +241,15 @@ pub(super) async fn refuse_spec(
     owner: &Arc<DeadlineJob>,
     message: String,
 ) -> Result<Wake, Error> {
+    if owner.spec.is_companion() {
+        // A Job's fate can't turn again, so it is not failed for what may be mended.
+        let Some(job) = context.stores.batch().and_then(|jobs| jobs.of(owner)) else {
+            return Ok(Wake::await_change());
+        };
+        let reason = reason::INVALID_SPEC;
+        let refused = companions::refuse(context, &job, reason, &message).await;
+        return refused.map_err(Error::Mirror);
+    }
     let old = owner.status.clone().unwrap_or_default();
     let status = status::invalid(&old, owner.metadata.generation, &message, clock::now());
     if status != old {

@@ -11,7 +11,7 @@ use super::feasibility::Told;
 use crate::api::{self, DeadlineJobStatus, reason};
 use crate::book::Book;
 use crate::clock;
-use crate::validate::ValidatedJob;
+use crate::validate::{DeadlineRule, ValidatedJob};
 
 /// Below this PoCD a job is at risk.
 const AT_RISK_BELOW: f64 = TARGET_DEFAULT;
@@ -44,6 +44,8 @@ pub struct Input<'a> {
     pub blocked: Option<&'a Blocked>,
     /// Whether any attempt runs.
     pub running: bool,
+    /// How many attempts that may win are Ready.
+    pub ready: i32,
     /// How many running attempts don't answer, and how many were asked.
     pub unreachable: (usize, usize),
     /// Who keeps others waiting by not being gone for certain.
@@ -87,6 +89,12 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
         pocd: fresh.pocd,
         estimated_completion_time: fresh.estimate.map(clock::time),
         active: count(live),
+        // Once the fate is known nobody may win any more.
+        ready: if book.ending.is_none() {
+            input.ready
+        } else {
+            0
+        },
         clones: count(clones),
         terminating: count(killed),
         succeeded: i32::try_from(done.len()).unwrap_or(i32::MAX),
@@ -150,6 +158,10 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
         estimate: None,
     };
     match input.book.ending {
+        _ if input.job.deadline == DeadlineRule::Never => FreshPocd {
+            pocd: None,
+            estimate: input.report.and_then(|report| report.estimated_completion),
+        },
         Some(conclusion) if conclusion.is_success() && met(input.job, input.book) => {
             settled("1.000")
         }
@@ -175,11 +187,12 @@ pub fn met(job: &ValidatedJob, book: &Book) -> bool {
 }
 
 impl DeadlineJobStatus {
-    /// PoCD and the estimate move all the time; alone they are worth a write only when PoCD
-    /// moved far enough and the last such write is long enough ago.
+    /// PoCD, the estimate and readiness move all the time; alone they are worth a write only when
+    /// PoCD moved far enough or readiness did, and the last such write is long enough ago.
     fn keep_estimate_if_nothing_else_changed(mut self, old: &Self, input: &Input<'_>) -> Self {
         let mut alike = self.clone();
         alike.pocd.clone_from(&old.pocd);
+        alike.ready = old.ready;
         alike
             .estimated_completion_time
             .clone_from(&old.estimated_completion_time);
@@ -195,7 +208,8 @@ impl DeadlineJobStatus {
         let due = input
             .pocd_written
             .is_none_or(|written| input.now.since(written) >= POCD_PERIOD);
-        if !(moved && due) {
+        if !((moved || self.ready != old.ready) && due) {
+            self.ready = alike.ready;
             self.pocd = alike.pocd;
             self.estimated_completion_time = alike.estimated_completion_time;
         }

@@ -13,6 +13,7 @@ use shed_core::snapshot::{
 };
 use shed_core::time::{Instant, Span};
 
+use super::adopted;
 use super::failure::Match;
 use super::gone;
 use super::pod::{PodFacts, Stage};
@@ -122,9 +123,9 @@ pub struct View<'a> {
 pub fn facts(job: &ValidatedJob, book: &Book, view: &View<'_>) -> JobSnapshot {
     let submitted = match job.deadline {
         DeadlineRule::FromStart(_) => book.first_pass.unwrap_or(view.now),
-        DeadlineRule::At(_) | DeadlineRule::FromCreation(_) => job.created,
+        DeadlineRule::Never | DeadlineRule::At(_) | DeadlineRule::FromCreation(_) => job.created,
     };
-    let rules = range::rules(job, book);
+    let rules = adopted::rules(job, book);
     JobSnapshot {
         key: JobKey(Arc::clone(&job.uid)),
         tenant: Tenant(Arc::clone(&job.namespace)),
@@ -142,7 +143,7 @@ pub fn facts(job: &ValidatedJob, book: &Book, view: &View<'_>) -> JobSnapshot {
         tasks: tasks(job, book, view),
         ended_runs: book.ended_runs.clone(),
         launch_not_before: view.launch_not_before,
-        failures: u32::try_from(book.counts.failed).unwrap_or(u32::MAX),
+        failures: adopted::failures(job, book, view.pods),
         time_limit: time_limit(job, book, view.now),
         facts_as_of: view.facts_as_of,
         asks_feasibility: false,
@@ -167,6 +168,7 @@ fn done(job: &ValidatedJob, book: &Book, indexes: u32) -> IndexSet {
     for index in job.skipped.iter().flat_map(IndexSet::iter) {
         done.insert(index);
     }
+    adopted::close_work_queue(job, book, indexes, &mut done);
     done
 }
 
@@ -226,7 +228,8 @@ fn attempt(
             // It may run on, whatever its pod says.
             AttemptState::Running
         } else {
-            by_rules(state(id, entry, view), matched.as_ref())
+            let by_rules = by_rules(state(id, entry, view), matched.as_ref());
+            adopted::count_disruption(job, by_rules, matched.as_ref())
         },
         kill: entry.kill,
         killed_at: entry.killed_at.as_ref().map(micro_instant),

@@ -1,5 +1,6 @@
 //! From Kubernetes' objects to the core's facts. No client, no decision.
 
+mod adopted;
 pub mod failure;
 pub mod gone;
 pub mod job;

@@ -1,8 +1,10 @@
 //! A pod, boiled down to what shed needs of it. Nothing else of a pod is kept in memory.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use shed_agent::Units;
 use shed_core::resources::Resources;
 use shed_core::time::{Instant, Span};
@@ -10,7 +12,8 @@ use shed_core::time::{Instant, Span};
 use super::failure::Failure;
 use super::requests;
 use crate::api::{
-    AGENT_CONTAINER, ATTEMPT_FINALIZER, LABEL_ATTEMPT, LABEL_INDEX, LABEL_JOB_UID, LABEL_SEGMENT,
+    AGENT_CONTAINER, ATTEMPT_FINALIZER, JOB_TRACKING_FINALIZER, LABEL_ATTEMPT, LABEL_INDEX,
+    LABEL_JOB_UID, LABEL_SEGMENT, LABEL_TASK,
 };
 use crate::clock;
 use crate::restored;
@@ -59,6 +62,17 @@ pub struct PodFacts {
     pub terminal: bool,
     /// The rest, if it is an attempt.
     pub attempt: Option<AttemptFacts>,
+    /// Whose it is, if a batch/v1 Job controls it, or nobody does and it is an attempt.
+    pub belongs: Option<Belonging>,
+}
+
+/// What batch/v1 Jobs take pods in by, and let go of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Belonging {
+    /// Uid of the batch/v1 Job that controls it.
+    pub controller: Option<Arc<str>>,
+    /// The labels of an attempt.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// An attempt pod.
@@ -84,6 +98,10 @@ pub struct AttemptFacts {
     pub reached: Option<Units>,
     /// How it failed, if it did.
     pub failure: Option<Failure>,
+    /// Whether it is Ready.
+    pub ready: bool,
+    /// How often its containers were started again in place.
+    pub restarts: u32,
     /// Whether the kubelet itself said that nothing of it runs any more. The phase alone does not
     /// say so: it is also set for a pod whose node is only out of reach.
     pub is_gone: bool,
@@ -144,9 +162,41 @@ impl PodFacts {
                 .map(Arc::from),
             requests: pod.spec.as_ref().map(requests::of_pod).unwrap_or_default(),
             terminal: ended || matches!(phase, "Succeeded" | "Failed"),
+            belongs: belonging(pod, attempt.is_some()),
             attempt,
         }
     }
+}
+
+fn belonging(pod: &Pod, is_attempt: bool) -> Option<Belonging> {
+    let mut owners = pod.metadata.owner_references.iter().flatten();
+    let controller = owners.find(|owner| owner.controller == Some(true));
+    let is_job = |owner: &OwnerReference| owner.kind == "Job" && owner.api_version == "batch/v1";
+    match controller {
+        Some(owner) if !is_job(owner) => return None,
+        None if !is_attempt => return None,
+        _ => {}
+    }
+    let labels = pod.metadata.labels.as_ref().filter(|_| is_attempt);
+    Some(Belonging {
+        controller: controller.map(|owner| owner.uid.as_str().into()),
+        labels: labels.cloned().unwrap_or_default(),
+    })
+}
+
+fn is_ready(pod: &Pod) -> bool {
+    let status = pod.status.as_ref();
+    let conditions = status.and_then(|status| status.conditions.as_ref());
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
+fn restarts(pod: &Pod) -> u32 {
+    let statuses = main_statuses(pod).chain(init_statuses(pod));
+    let counts = statuses.map(|status| u32::try_from(status.restart_count).unwrap_or(0));
+    counts.fold(0, u32::saturating_add)
 }
 
 fn phase(pod: &Pod) -> &str {
@@ -165,20 +215,26 @@ fn attempt_facts(pod: &Pod, seen: Instant) -> Option<AttemptFacts> {
     let failed = matches!(stage, Stage::Failed { .. });
     Some(AttemptFacts {
         job_uid: Arc::from(job_uid.as_str()),
-        task: part.or_else(|| labels.get(LABEL_INDEX))?.parse().ok()?,
+        task: part
+            .or_else(|| labels.get(LABEL_TASK))
+            .or_else(|| labels.get(LABEL_INDEX))?
+            .parse()
+            .ok()?,
         number: labels.get(LABEL_ATTEMPT)?.parse().ok()?,
         tracked: pod
             .metadata
             .finalizers
             .iter()
             .flatten()
-            .any(|finalizer| finalizer == ATTEMPT_FINALIZER),
+            .any(|finalizer| finalizer == ATTEMPT_FINALIZER || finalizer == JOB_TRACKING_FINALIZER),
         deleting: pod.metadata.deletion_timestamp.is_some(),
         ip: pod.status.as_ref().and_then(|status| status.pod_ip.clone()),
         stage,
         started: started(pod),
         reached: part.and_then(|_| reached(pod)),
         failure: failed.then(|| Failure::of(pod)),
+        ready: is_ready(pod),
+        restarts: restarts(pod),
         is_gone: is_gone(pod),
     })
 }
@@ -216,6 +272,12 @@ fn is_to_be_told(pod: &Pod) -> bool {
     labels.is_some_and(|labels| labels.contains_key(LABEL_SEGMENT)) && agent_end(pod).is_none()
 }
 
+/// Whoever sees that a batch/v1 Job is complete expects its pods to have the phase that says so.
+fn is_of_batch_job(pod: &Pod) -> bool {
+    let mut finalizers = pod.metadata.finalizers.iter().flatten();
+    finalizers.any(|finalizer| finalizer == JOB_TRACKING_FINALIZER)
+}
+
 fn main_statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
     let status = pod.status.as_ref();
     status
@@ -244,7 +306,9 @@ fn stage(pod: &Pod, seen: Instant) -> Stage {
             disrupted: true,
         },
         "Succeeded" => Stage::Succeeded { finished },
-        _ if all_ended && all_zero && is_to_be_told(pod) => Stage::Running,
+        _ if all_ended && all_zero && (is_to_be_told(pod) || is_of_batch_job(pod)) => {
+            Stage::Running
+        }
         // A container that ended with 0 is not run again under Never nor OnFailure, so the
         // success is final before the sidecar is gone and the phase follows.
         _ if all_ended && all_zero => Stage::Succeeded { finished },

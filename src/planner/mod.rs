@@ -20,6 +20,7 @@ use shed_core::snapshot::{AttemptKind, Snapshot};
 use shed_record::schema::Decided;
 use tokio::sync::mpsc;
 
+use crate::adopt;
 use crate::api::DeadlineJob;
 use crate::board::JobUid;
 use crate::clock;
@@ -42,7 +43,10 @@ pub async fn run(
     touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
 ) {
     context.stores.ready().await;
-    let mut memory = restore::memory(&context.stores.jobs.state());
+    let stores = &context.stores;
+    let mut memory = restore::memory(&stores.jobs.state(), |job| {
+        adopt::read(job, stores.batch()).ok()
+    });
     let mut refused = RefusedJobs::default();
     let mut series = HashSet::new();
     loop {

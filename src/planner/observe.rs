@@ -12,6 +12,7 @@ use shed_core::snapshot::{JobSnapshot, Node, NodeIndex, Snapshot};
 use shed_core::time::Instant;
 
 use super::departing;
+use crate::adopt::{self, claims};
 use crate::api::DeadlineJob;
 use crate::board::JobUid;
 use crate::book::Book;
@@ -20,7 +21,7 @@ use crate::context::Context;
 use crate::controller::{build, feasibility};
 use crate::observe::node::NodeFacts;
 use crate::observe::{gone, job};
-use crate::validate::{ValidatedJob, validate};
+use crate::validate::ValidatedJob;
 
 /// A snapshot, and what the planner needs to address its jobs.
 pub struct ClusterView {
@@ -100,12 +101,16 @@ fn job_facts(
     }
     let newest = context.memos.newest(watched);
     // What is wrong with a specification or a ledger is said by the job's reconciler.
-    let job = validate(&newest).ok()?;
+    let job = adopt::read(&newest, context.stores.batch()).ok()?;
     let book = Book::from_status(newest.status.as_ref()).ok()?;
-    if book.finished {
+    // A Job without a task is complete as it is.
+    if book.finished || job.rules.completions == 0 {
         return None;
     }
-    let pods = context.stores.pods_of(&job.uid);
+    let mut pods = context.stores.pods_of(&job.uid);
+    if let Some(adopted) = &job.adopted {
+        let _ = claims::sort(adopted, &mut pods, &[]);
+    }
     let (traces, launch_not_before, weighed) = context.memos.with(&job.uid, |memo| {
         job::note(&mut memo.traces, &pods, now);
         let until = memo.backoff.as_ref().map(|backoff| backoff.until);

@@ -7,15 +7,17 @@ use shed_core::memory::{Memory, PastJob};
 
 use crate::api::DeadlineJob;
 use crate::book::Book;
-use crate::validate::validate;
+use crate::validate::ValidatedJob;
 
 /// What the jobs that are there tell of what was learned and decided.
-pub fn memory(jobs: &[Arc<DeadlineJob>]) -> Memory {
+pub fn memory(
+    jobs: &[Arc<DeadlineJob>],
+    read: impl Fn(&DeadlineJob) -> Option<ValidatedJob>,
+) -> Memory {
     let mut past = Vec::new();
     let mut copies = Vec::new();
     for watched in jobs {
-        let read = validate(watched).ok();
-        let read = read.zip(Book::from_status(watched.status.as_ref()).ok());
+        let read = read(watched).zip(Book::from_status(watched.status.as_ref()).ok());
         let Some((job, book)) = read else {
             continue;
         };
@@ -40,6 +42,7 @@ mod tests {
     use super::*;
     use crate::api::{DeadlineJobStatus, LABEL_CLASS, Ledger};
     use crate::fixtures;
+    use crate::validate::validate;
 
     fn job(uid: &str, ledger: Ledger) -> Arc<DeadlineJob> {
         let mut job = fixtures::job("");
@@ -70,7 +73,7 @@ mod tests {
             job("old", finished.to_ledger()),
             job("new", goes_on.to_ledger()),
         ];
-        let memory = memory(&jobs);
+        let memory = memory(&jobs, |job| validate(job).ok());
         let class = validate(&jobs[0]).unwrap().class.map(JobClass);
         let least = memory.history().least(class.as_ref()).unwrap();
         assert!((least - 30.0).abs() < 1e-9, "{least}");

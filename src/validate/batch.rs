@@ -103,6 +103,10 @@ pub(super) fn failure_rules(spec: &DeadlineJobSpec) -> Result<&[PodFailureRule],
         if rule.on_exit_codes.is_some() == rule.on_pod_conditions.is_some() {
             return Err(InvalidSpec::FailureRule { at: later });
         }
+        // A Job's rules are the apiserver's to judge, which lets this pass.
+        if spec.is_companion() {
+            continue;
+        }
         let mut before = rules.iter().take(later);
         let covers = |other: &PodFailureRule| other.action != rule.action && covers(other, rule);
         if let Some(earlier) = before.position(covers) {

@@ -162,3 +162,75 @@ fn every_pod_is_tracked_and_owned() {
         ("DeadlineJob", Some(true))
     );
 }
+
+#[test]
+fn a_pod_says_how_often_its_task_had_failed() {
+    let entry = crate::api::TaskEntry {
+        index: 1,
+        failures: 2,
+        ..crate::api::TaskEntry::default()
+    };
+    let mut book = Book::default();
+    book.tasks.insert(1, entry);
+    let failures = |job: &ValidatedJob, task: u32| {
+        let mut pod = Pod::default();
+        note_failures(&mut pod, job, &book, task);
+        let annotations = pod.metadata.annotations.unwrap_or_default();
+        annotations.get(api::ANNOTATION_FAILURES).cloned()
+    };
+    let job = validate(&fixtures::job("")).unwrap();
+    assert_eq!(failures(&job, 1).as_deref(), Some("2"));
+    assert_eq!(failures(&job, 0).as_deref(), Some("0"));
+    let (_, plain) = adopted("completions: 3");
+    assert_eq!(failures(&plain, 1), None, "batch/v1 says so by index only");
+}
+
+/// A companion and what it and its Job are.
+fn adopted(change: &str) -> (DeadlineJob, ValidatedJob) {
+    let job = fixtures::batch_job(change);
+    let companion = fixtures::companion(&job);
+    let validated = crate::adopt::translate::validated(&companion, &job).unwrap();
+    (companion, validated)
+}
+
+fn of_job(change: &str) -> Pod {
+    let (companion, job) = adopted(change);
+    let attempt = AttemptEntry {
+        avoid: vec![],
+        ..attempt(AttemptKind::Retry)
+    };
+    pod(&companion, &job, 1, &attempt, None, &agent(), None)
+}
+
+#[test]
+fn a_pod_of_a_plain_job_knows_nothing_of_shed() {
+    let pod = of_job("completions: 3");
+    let spec = pod.spec.unwrap();
+    assert_eq!(spec.containers[0].env, None);
+    assert!(spec.init_containers.is_none() && spec.volumes.is_none());
+    assert_eq!(
+        (spec.hostname, spec.automount_service_account_token),
+        (None, None)
+    );
+    let metadata = pod.metadata;
+    assert_eq!(metadata.annotations, Some(BTreeMap::new()), "no index");
+    assert!(!metadata.labels.unwrap().contains_key(api::LABEL_INDEX));
+    assert_eq!(metadata.finalizers.unwrap(), [api::JOB_TRACKING_FINALIZER]);
+    let owner = &metadata.owner_references.unwrap()[0];
+    assert_eq!(
+        (owner.kind.as_str(), owner.uid.as_str()),
+        ("Job", "job-uid")
+    );
+}
+
+#[test]
+fn a_pod_of_an_indexed_job_knows_its_index_and_its_host_name() {
+    let pod = of_job("completions: 3, completionMode: Indexed");
+    let spec = pod.spec.unwrap();
+    assert_eq!(spec.hostname.as_deref(), Some("pi-1"));
+    let env = spec.containers[0].env.clone().unwrap();
+    let names: Vec<_> = env.iter().map(|env| env.name.as_str()).collect();
+    assert_eq!(names, [api::ENV_INDEX]);
+    let name = pod.metadata.name.unwrap();
+    assert!(name.starts_with("pi-1-"), "{name}");
+}

@@ -32,6 +32,7 @@ struct Case {
     now: Instant,
     told: Option<Told>,
     pocd_written: Option<Instant>,
+    ready: i32,
 }
 
 impl Case {
@@ -45,6 +46,7 @@ impl Case {
             now: Instant(10_000),
             told: None,
             pocd_written: None,
+            ready: 0,
         }
     }
 
@@ -56,6 +58,7 @@ impl Case {
             report: self.report.as_ref(),
             blocked: self.blocked.as_ref(),
             running: true,
+            ready: self.ready,
             unreachable: (0, 0),
             awaited: None,
             told: self.told.as_ref(),
@@ -240,4 +243,17 @@ fn a_job_that_has_reached_its_target_is_not_at_risk() {
     case.report = Some(report(0.69));
     let at_risk = is("True", reason::STRAGGLER);
     assert_eq!(case.condition(api::DEADLINE_AT_RISK), at_risk);
+}
+
+#[test]
+fn readiness_alone_is_written_every_ten_seconds_at_most() {
+    let mut case = Case::new("");
+    case.render();
+    case.ready = 2;
+    case.pocd_written = Some(case.now);
+    assert_eq!(case.render().ready, 0, "just written");
+    case.now = case.now.plus(POCD_PERIOD);
+    assert_eq!(case.render().ready, 2);
+    case.book.ending = Some(Conclusion::Complete);
+    assert_eq!(case.render().ready, 0, "nobody may win any more");
 }

@@ -75,6 +75,8 @@ impl World {
             started: Some(Instant(1000)),
             reached: None,
             failure: None,
+            ready: false,
+            restarts: 0,
             is_gone: terminal,
         };
         let pod = PodFacts {
@@ -86,6 +88,7 @@ impl World {
             requests: Resources::default(),
             terminal,
             attempt: Some(attempt),
+            belongs: None,
         };
         self.pods.insert(id, Arc::new(pod));
         self.traces.insert(

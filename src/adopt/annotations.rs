@@ -1,0 +1,310 @@
+//! What a batch/v1 Job asks shed for: annotations under `shed.dev/`. Pure.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde::de::DeserializeOwned;
+
+use crate::api::{
+    ClockStart, Deadline, GROUP, Idempotency, OnMiss, ProgressSource, Resume, Speculation,
+    SpeculationMode,
+};
+
+const DEADLINE: &str = "deadline";
+const CLOCK_START: &str = "clock-start";
+const ON_MISS: &str = "on-miss";
+const IDEMPOTENCY: &str = "idempotency";
+const PROGRESS: &str = "progress";
+const RESUME: &str = "resume";
+const SPECULATION: &str = "speculation";
+const MAX_CLONES: &str = "max-clones-per-task";
+const TARGET: &str = "target-pocd";
+const KNOWN: [&str; 9] = [
+    DEADLINE,
+    CLOCK_START,
+    ON_MISS,
+    IDEMPOTENCY,
+    PROGRESS,
+    RESUME,
+    SPECULATION,
+    MAX_CLONES,
+    TARGET,
+];
+
+/// What the annotations say.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Wishes {
+    /// When the Job must be complete.
+    pub deadline: Option<Deadline>,
+    /// What happens at the deadline.
+    pub on_miss: OnMiss,
+    /// Whether two live copies of a task do harm; absent: it was not said.
+    pub idempotency: Option<Idempotency>,
+    /// How attempts report progress.
+    pub progress: Option<ProgressSource>,
+    /// Where clones and retries begin.
+    pub resume: Resume,
+    /// Clones of stragglers.
+    pub speculation: Speculation,
+    /// Which probability of completion is enough.
+    pub target_pocd: Option<f64>,
+}
+
+/// An annotation that can't be carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("annotation shed.dev/{name}: {problem}")]
+pub struct BadAnnotation {
+    name: String,
+    problem: String,
+}
+
+fn bad(name: &str, problem: impl Into<String>) -> BadAnnotation {
+    BadAnnotation {
+        name: name.to_owned(),
+        problem: problem.into(),
+    }
+}
+
+/// Reads a Job's annotations.
+///
+/// # Errors
+/// [`BadAnnotation`], naming the annotation and the fix.
+pub fn read(annotations: Option<&BTreeMap<String, String>>) -> Result<Wishes, BadAnnotation> {
+    let mut own: BTreeMap<&str, &str> = BTreeMap::new();
+    for (key, value) in annotations.into_iter().flatten() {
+        let name = key
+            .strip_prefix(GROUP)
+            .and_then(|rest| rest.strip_prefix('/'));
+        let Some(name) = name else { continue };
+        if !KNOWN.contains(&name) {
+            let known = KNOWN.join(", ");
+            return Err(bad(
+                name,
+                format!("is not known: correct it to one of {known}"),
+            ));
+        }
+        own.insert(name, value);
+    }
+    let clock_start = word(&own, CLOCK_START, "Creation or Start")?;
+    let wishes = Wishes {
+        deadline: deadline(&own, clock_start)?,
+        on_miss: word(&own, ON_MISS, "Fail or Continue")?.unwrap_or_default(),
+        idempotency: word(&own, IDEMPOTENCY, "Safe, Fenced or None")?,
+        progress: progress(&own)?,
+        resume: word(&own, RESUME, "None, Checkpoint or Range")?.unwrap_or_default(),
+        speculation: Speculation::default(),
+        target_pocd: target(&own)?,
+    };
+    agree(&wishes)?;
+    let speculation = speculation(&own, &wishes)?;
+    Ok(Wishes {
+        speculation,
+        ..wishes
+    })
+}
+
+fn word<T: DeserializeOwned>(
+    own: &BTreeMap<&str, &str>,
+    name: &str,
+    words: &str,
+) -> Result<Option<T>, BadAnnotation> {
+    let Some(&text) = own.get(name) else {
+        return Ok(None);
+    };
+    let value = serde_json::Value::String(text.to_owned());
+    let wrong = |_| bad(name, format!("`{text}` is not {words}: write one of them"));
+    serde_json::from_value(value).map(Some).map_err(wrong)
+}
+
+fn deadline(
+    own: &BTreeMap<&str, &str>,
+    clock_start: Option<ClockStart>,
+) -> Result<Option<Deadline>, BadAnnotation> {
+    let Some(&text) = own.get(DEADLINE) else {
+        return match clock_start {
+            Some(_) => Err(bad(
+                CLOCK_START,
+                "says when shed.dev/deadline begins to count: add that",
+            )),
+            None => Ok(None),
+        };
+    };
+    let at: Option<jiff::Timestamp> = text.parse().ok();
+    if at.is_some() && clock_start.is_some() {
+        return Err(bad(
+            CLOCK_START,
+            "has no meaning with an instant in shed.dev/deadline: leave it out",
+        ));
+    }
+    let span: Option<jiff::SignedDuration> = text.parse().ok();
+    if at.is_none() && !span.is_some_and(|span| span.is_positive()) {
+        let fix = "write for example 90s, 10m, 1h30m or 2030-01-31T08:00:00Z";
+        return Err(bad(
+            DEADLINE,
+            format!("`{text}` is neither a duration nor an instant: {fix}"),
+        ));
+    }
+    Ok(Some(Deadline {
+        within: at.is_none().then(|| text.to_owned()),
+        at: at.map(Time),
+        clock_start: clock_start.unwrap_or_default(),
+    }))
+}
+
+fn target(own: &BTreeMap<&str, &str>) -> Result<Option<f64>, BadAnnotation> {
+    let Some(&text) = own.get(TARGET) else {
+        return Ok(None);
+    };
+    let number: Option<f64> = text.parse().ok();
+    let target = number.filter(|number| *number > 0.0 && *number < 1.0);
+    let wrong = || bad(TARGET, format!("`{text}` is no probability: write one such as 0.95"));
+    target.map(Some).ok_or_else(wrong)
+}
+
+/// `file`, or what spec.progress of a `DeadlineJob` holds.
+fn progress(own: &BTreeMap<&str, &str>) -> Result<Option<ProgressSource>, BadAnnotation> {
+    let Some(&text) = own.get(PROGRESS) else {
+        return Ok(None);
+    };
+    let yaml = if text == "file" { "{file: {}}" } else { text };
+    let fix = "write `file`, or such as `{httpGet: {port: 8080, path: /progress}}`";
+    let wrong = || bad(PROGRESS, format!("`{text}` can't be read: {fix}"));
+    let source: ProgressSource = serde_yaml_ng::from_str(yaml).map_err(|_| wrong())?;
+    match source.file.is_some() == source.http_get.is_some() {
+        true => Err(wrong()),
+        false => Ok(Some(source)),
+    }
+}
+
+/// What the schema of a `DeadlineJob` asks for too; there it names fields, here annotations.
+fn agree(wishes: &Wishes) -> Result<(), BadAnnotation> {
+    let progress = wishes.progress.as_ref();
+    let has_agent = progress.is_some_and(|source| source.file.is_some());
+    if wishes.idempotency == Some(Idempotency::Fenced) && !has_agent {
+        return Err(bad(
+            IDEMPOTENCY,
+            "Fenced needs the agent beside each task: add shed.dev/progress: file",
+        ));
+    }
+    match wishes.resume {
+        Resume::None => Ok(()),
+        Resume::Checkpoint if progress.is_some() => Ok(()),
+        Resume::Checkpoint => Err(bad(
+            RESUME,
+            "Checkpoint needs shed.dev/progress, e.g. file: checkpoints are reported with the progress",
+        )),
+        Resume::Range if !has_agent => Err(bad(RESUME, "Range needs shed.dev/progress: file")),
+        Resume::Range if wishes.idempotency != Some(Idempotency::Safe) => Err(bad(
+            RESUME,
+            "Range needs shed.dev/idempotency: Safe: parts of a task run beside each other",
+        )),
+        Resume::Range => Ok(()),
+    }
+}
+
+/// Two copies of a task are launched only where its user said that they do no harm, and there is a
+/// deadline to be met.
+fn speculation(own: &BTreeMap<&str, &str>, wishes: &Wishes) -> Result<Speculation, BadAnnotation> {
+    let words = "Enabled, Observe or Disabled";
+    let asked: Option<SpeculationMode> = word(own, SPECULATION, words)?;
+    let may = wishes.deadline.is_some()
+        && matches!(
+            wishes.idempotency,
+            Some(Idempotency::Safe | Idempotency::Fenced)
+        );
+    if asked.is_some_and(|mode| mode != SpeculationMode::Disabled) && !may {
+        let fix =
+            "clones need shed.dev/deadline, and shed.dev/idempotency with Safe or Fenced: add them";
+        return Err(bad(SPECULATION, fix));
+    }
+    let unasked = match may {
+        true => SpeculationMode::Enabled,
+        false => SpeculationMode::Disabled,
+    };
+    let mut speculation = Speculation {
+        mode: asked.unwrap_or(unasked),
+        ..Speculation::default()
+    };
+    if let Some(&text) = own.get(MAX_CLONES) {
+        let number = text.parse().ok().filter(|number| (0..=20).contains(number));
+        let wrong = || {
+            bad(
+                MAX_CLONES,
+                format!("`{text}` is no number from 0 to 20: write one"),
+            )
+        };
+        speculation.max_clones_per_task = number.ok_or_else(wrong)?;
+    }
+    Ok(speculation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wishes(yaml: &str) -> Result<Wishes, String> {
+        let annotations: BTreeMap<String, String> = serde_yaml_ng::from_str(yaml).unwrap();
+        read(Some(&annotations)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_job_without_annotations_gets_nothing() {
+        let none = wishes("{example.com/other: x}").unwrap();
+        assert!(none.deadline.is_none() && none.progress.is_none());
+        assert_eq!(none.speculation.mode, SpeculationMode::Disabled);
+        assert_eq!(read(None).unwrap(), none);
+    }
+
+    #[test]
+    fn a_deadline_is_a_duration_or_an_instant() {
+        let within = wishes("{shed.dev/deadline: 1h30m, shed.dev/clock-start: Start}").unwrap();
+        let deadline = within.deadline.unwrap();
+        assert_eq!(deadline.within.as_deref(), Some("1h30m"));
+        assert_eq!(deadline.clock_start, ClockStart::Start);
+        let at = wishes("{shed.dev/deadline: '2030-01-31T08:00:00Z'}").unwrap();
+        assert!(at.deadline.unwrap().at.is_some());
+    }
+
+    #[test]
+    fn clones_need_a_deadline_and_the_users_word_that_they_do_no_harm() {
+        let mode = |yaml: &str| wishes(yaml).unwrap().speculation.mode;
+        assert_eq!(mode("{shed.dev/deadline: 5m}"), SpeculationMode::Disabled);
+        let both = "{shed.dev/deadline: 5m, shed.dev/idempotency: Safe}";
+        assert_eq!(mode(both), SpeculationMode::Enabled);
+        let never = "{shed.dev/deadline: 5m, shed.dev/idempotency: None}";
+        assert_eq!(mode(never), SpeculationMode::Disabled);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_by_name_with_the_fix() {
+        for (yaml, words) in [
+            ("{shed.dev/deadlin: 5m}", "shed.dev/deadlin: is not known"),
+            ("{shed.dev/deadline: soon}", "write for example 90s"),
+            ("{shed.dev/deadline: -5m}", "shed.dev/deadline"),
+            ("{shed.dev/clock-start: Start}", "shed.dev/clock-start"),
+            ("{shed.dev/on-miss: Die}", "Fail or Continue"),
+            ("{shed.dev/idempotency: yes}", "Safe, Fenced or None"),
+            ("{shed.dev/idempotency: Fenced}", "shed.dev/progress: file"),
+            (
+                "{shed.dev/progress: '{file: {}, httpGet: {port: 1}}'}",
+                "write `file`",
+            ),
+            ("{shed.dev/progress: 8080}", "write `file`"),
+            ("{shed.dev/resume: Checkpoint}", "needs shed.dev/progress"),
+            (
+                "{shed.dev/resume: Range, shed.dev/progress: file}",
+                "shed.dev/idempotency: Safe",
+            ),
+            (
+                "{shed.dev/speculation: Enabled}",
+                "clones need shed.dev/deadline",
+            ),
+            ("{shed.dev/max-clones-per-task: '21'}", "from 0 to 20"),
+            ("{shed.dev/target-pocd: '1.5'}", "such as 0.95"),
+        ] {
+            let yaml = yaml.replace(": 8080", ": '8080'");
+            let said = wishes(&yaml).unwrap_err();
+            assert!(said.contains(words), "{yaml}: {said}");
+        }
+    }
+}

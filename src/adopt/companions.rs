@@ -1,0 +1,211 @@
+//! Sees to it that each Job that shed runs has its companion, and says on the Job why not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use k8s_openapi::api::batch::v1::{Job, JobStatus};
+use kube::Resource;
+use kube::api::{Api, PostParams};
+use kube::runtime::controller::{Action, Config, applier};
+use kube::runtime::events::{Event, EventType};
+use kube::runtime::reflector::ObjectRef;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+
+use super::{Jobs, status, translate};
+use crate::api::{DeadlineJob, reason};
+use crate::clock;
+use crate::context::Context;
+use crate::controller::apply;
+use crate::metrics::Why;
+
+/// Wait after a failed write.
+const ERROR_WAIT: Duration = Duration::from_secs(2);
+/// Jobs that are looked at at once.
+const CONCURRENCY: u16 = 8;
+
+/// Looks at every Job that `touched` names, for ever.
+pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectRef<Job>>) {
+    context.stores.ready().await;
+    let Some(jobs) = context.stores.batch() else {
+        return std::future::pending().await;
+    };
+    let store = jobs.store.clone();
+    let queue = UnboundedReceiverStream::new(touched).map(Ok::<_, std::convert::Infallible>);
+    applier(
+        |job, context| Box::pin(look(job, context)),
+        |_, error: &kube::Error, context| {
+            let reason = "companion";
+            let errors = context
+                .metrics
+                .reconcile_errors
+                .get_or_create(&Why { reason });
+            errors.inc();
+            tracing::warn!(%error, "companion of a Job, trying again");
+            Action::requeue(ERROR_WAIT)
+        },
+        Arc::clone(&context),
+        store,
+        queue,
+        Config::default().concurrency(CONCURRENCY),
+    )
+    .for_each(|_| std::future::ready(()))
+    .await;
+}
+
+async fn look(job: Arc<Job>, context: Arc<Context>) -> Result<Action, kube::Error> {
+    let takes = |jobs: &Jobs| jobs.mode.takes(&job);
+    let is_leaving = job.metadata.deletion_timestamp.is_some();
+    if is_leaving || status::is_finished(&job) || !context.stores.batch().is_some_and(takes) {
+        return Ok(Action::await_change());
+    }
+    let wanted = match translate::companion(&job) {
+        Ok(wanted) => wanted,
+        Err(bad) => {
+            let message = bad.to_string();
+            return refuse(&context, &job, reason::INVALID_ANNOTATION, &message).await;
+        }
+    };
+    let reference = ObjectRef::from_obj(&wanted);
+    match context.stores.jobs.get(&reference) {
+        Some(found) => change(&context, &job, &found, wanted).await,
+        None => create(&context, &job, &wanted).await,
+    }
+}
+
+/// Annotations that changed change the companion, as far as a `DeadlineJob` can be changed.
+async fn change(
+    context: &Context,
+    job: &Job,
+    found: &DeadlineJob,
+    mut wanted: DeadlineJob,
+) -> Result<Action, kube::Error> {
+    // Only said at creation.
+    wanted.spec.completions = found.spec.completions;
+    if wanted.spec == found.spec {
+        return Ok(Action::await_change());
+    }
+    let mut changed = found.clone();
+    changed.spec = wanted.spec;
+    match companions(context, job)
+        .replace(&reference_name(found), &PostParams::default(), &changed)
+        .await
+    {
+        Ok(_) => Ok(Action::await_change()),
+        // The watch is behind.
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(Action::requeue(ERROR_WAIT)),
+        Err(kube::Error::Api(status)) if status.code == 422 => {
+            let message = format!(
+                "the Job runs on as before; its new annotations can't be followed: {}",
+                status.message
+            );
+            refuse(context, job, reason::INVALID_ANNOTATION, &message).await
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn reference_name(companion: &DeadlineJob) -> String {
+    companion.metadata.name.clone().unwrap_or_default()
+}
+
+fn companions(context: &Context, job: &Job) -> Api<DeadlineJob> {
+    let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
+    Api::namespaced(context.client.clone(), namespace)
+}
+
+/// Only for a Job that a live read shows to be there: the garbage collector takes a companion away
+/// with its Job, and another must not begin anew in its place.
+async fn create(context: &Context, job: &Job, wanted: &DeadlineJob) -> Result<Action, kube::Error> {
+    let Some(live) = jobs(context, job).get_opt(&name(job)).await? else {
+        return Ok(Action::await_change());
+    };
+    let is_same = live.metadata.uid == job.metadata.uid;
+    if !is_same || live.metadata.deletion_timestamp.is_some() || status::is_finished(&live) {
+        return Ok(Action::await_change());
+    }
+    apply::count(&context.metrics, "companion");
+    let api = companions(context, job);
+    if has_begun(&live) {
+        // The watch may be behind; a book that is nowhere is lost.
+        return match api.get_metadata_opt(&reference_name(wanted)).await? {
+            Some(_) => Ok(Action::await_change()),
+            None => {
+                let message = "the DeadlineJob that held the book of this Job was deleted, so that nobody knows \
+                               what was done: delete the Job and create it again";
+                refuse(context, &live, reason::BOOK_LOST, message).await
+            }
+        };
+    }
+    match api.create(&PostParams::default(), wanted).await {
+        Ok(_) => Ok(Action::await_change()),
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(Action::await_change()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether shed ever wrote the Job's status from its book.
+fn has_begun(job: &Job) -> bool {
+    let status = job.status.as_ref();
+    status
+        .is_some_and(|status| status.uncounted_terminated_pods.is_some() && status.ready.is_some())
+}
+
+fn name(job: &Job) -> String {
+    job.metadata.name.clone().unwrap_or_default()
+}
+
+fn jobs(context: &Context, job: &Job) -> Api<Job> {
+    let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
+    Api::namespaced(context.client.clone(), namespace)
+}
+
+/// Says on the Job, once, why shed does not do what it asks for.
+///
+/// # Errors
+/// If the Job can't be written.
+pub async fn refuse(
+    context: &Context,
+    job: &Job,
+    reason: &str,
+    message: &str,
+) -> Result<Action, kube::Error> {
+    let Some(status) = status::refused(job, reason, message, clock::now()) else {
+        return Ok(Action::await_change());
+    };
+    match write(context, job, status).await {
+        Ok(_) => {}
+        // The next look says it on the newer version.
+        Err(kube::Error::Api(status)) if status.code == 409 => {
+            return Ok(Action::requeue(ERROR_WAIT));
+        }
+        Err(error) => return Err(error),
+    }
+    let event = Event {
+        type_: EventType::Warning,
+        reason: reason.to_owned(),
+        note: Some(message.chars().take(1000).collect()),
+        action: "Adopt".to_owned(),
+        secondary: None,
+    };
+    if let Err(error) = context.recorder.publish(&event, &job.object_ref(&())).await {
+        tracing::debug!(%error, "event");
+    }
+    Ok(Action::await_change())
+}
+
+/// Writes a Job's status on the version that it was made from.
+///
+/// # Errors
+/// The apiserver's.
+pub async fn write(context: &Context, job: &Job, status: JobStatus) -> Result<Job, kube::Error> {
+    apply::count(&context.metrics, "batch_job_status");
+    let changed = Job {
+        status: Some(status),
+        ..job.clone()
+    };
+    jobs(context, job)
+        .replace_status(&name(job), &PostParams::default(), &changed)
+        .await
+}

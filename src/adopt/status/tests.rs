@@ -1,0 +1,187 @@
+use super::*;
+use crate::adopt::translate;
+use crate::fixtures;
+use shed_core::ids::TaskIndex;
+
+const NOW: Instant = Instant(100_000);
+
+struct World {
+    job: Job,
+    book: Book,
+    recorded: DeadlineJobStatus,
+    pods: PodCounts,
+}
+
+impl World {
+    fn new(change: &str) -> Self {
+        Self {
+            job: fixtures::batch_job(change),
+            book: Book::default(),
+            recorded: DeadlineJobStatus::default(),
+            pods: PodCounts::default(),
+        }
+    }
+
+    fn says(&mut self, type_: &str, reason: &str) {
+        self.recorded.conditions.push(Condition {
+            type_: type_.to_owned(),
+            status: "True".to_owned(),
+            reason: reason.to_owned(),
+            message: String::new(),
+            observed_generation: None,
+            last_transition_time: clock::time(NOW),
+        });
+    }
+
+    /// Renders, and keeps what was rendered as what the Job has.
+    fn status(&mut self) -> JobStatus {
+        let companion = fixtures::companion(&self.job);
+        let job = translate::validated(&companion, &self.job).unwrap();
+        let status = render(Input {
+            job: &self.job,
+            adopted: job.adopted.as_ref().unwrap(),
+            recorded: &self.recorded,
+            book: &self.book,
+            pods: self.pods,
+            completions: job.rules.completions,
+            suspend: job.rules.suspend,
+            now: NOW,
+        });
+        self.job.status = Some(status.clone());
+        status
+    }
+
+    fn types(&mut self) -> Vec<String> {
+        let conditions = self.status().conditions.unwrap();
+        let held = conditions.into_iter().filter(|own| own.status == "True");
+        held.map(|own| own.type_).collect()
+    }
+}
+
+fn won(indexes: &[u32]) -> IndexSet {
+    let mut set = IndexSet::new();
+    for &index in indexes {
+        set.insert(TaskIndex(index));
+    }
+    set
+}
+
+#[test]
+fn indexes_are_said_where_the_job_has_them_and_as_batch_v1_writes_them() {
+    let mut world = World::new("completions: 9, completionMode: Indexed, backoffLimitPerIndex: 1");
+    world.book.done = won(&[0, 1, 4, 5, 6]);
+    world.book.failed = won(&[2, 3]);
+    let status = world.status();
+    assert_eq!(status.completed_indexes.as_deref(), Some("0,1,4-6"));
+    assert_eq!(status.failed_indexes.as_deref(), Some("2,3"));
+    assert_eq!(status.succeeded, Some(5));
+
+    let mut world = World::new("completions: 9");
+    world.book.done = won(&[0, 1]);
+    let status = world.status();
+    assert_eq!(
+        (status.completed_indexes, status.failed_indexes),
+        (None, None)
+    );
+    assert_eq!(status.succeeded, Some(2));
+}
+
+#[test]
+fn the_interim_condition_comes_before_the_final_one_and_nothing_runs_then() {
+    let mut world = World::new("completions: 1");
+    world.pods = PodCounts {
+        active: 1,
+        ready: 1,
+        terminating: 1,
+    };
+    world.book.ending = Some(Conclusion::Complete);
+    world.says(api::SUCCESS_CRITERIA_MET, reason::COMPLETIONS_REACHED);
+    let interim = world.status();
+    assert_eq!((interim.active, interim.terminating), (Some(1), Some(1)));
+    assert!(interim.completion_time.is_none());
+
+    world.book.finished = true;
+    world.book.last_win = Some(Instant(99_500));
+    world.says(api::COMPLETE, reason::COMPLETIONS_REACHED);
+    let last = world.status();
+    assert_eq!(
+        (last.active, last.ready, last.terminating),
+        (Some(0), Some(0), Some(0))
+    );
+    assert!(last.completion_time >= last.start_time, "{last:?}");
+    assert_eq!(world.types(), [api::SUCCESS_CRITERIA_MET, api::COMPLETE]);
+}
+
+#[test]
+fn what_has_ended_does_not_change_any_more() {
+    let mut world = World::new("completions: 1");
+    world.book.ending = Some(Conclusion::BackoffLimit);
+    world.book.finished = true;
+    world.says(api::FAILURE_TARGET, reason::BACKOFF_LIMIT);
+    world.says(api::FAILED, reason::BACKOFF_LIMIT);
+    let ended = world.status();
+    assert!(ended.start_time.is_some(), "also if it never started");
+    world.book.counts.failed = 7;
+    assert_eq!(world.status(), ended);
+}
+
+#[test]
+fn a_fate_that_may_turn_is_told_when_it_is_final() {
+    let mut world = World::new("completions: 1");
+    world.book.ending = Some(Conclusion::DeadlineExceeded);
+    world.says(api::FAILURE_TARGET, reason::DEADLINE_MISSED);
+    assert!(world.types().is_empty());
+    world.book.finished = true;
+    world.says(api::FAILED, reason::DEADLINE_MISSED);
+    assert_eq!(world.types(), [api::FAILURE_TARGET, api::FAILED]);
+}
+
+#[test]
+fn a_suspension_resets_the_start() {
+    let mut world = World::new("completions: 1");
+    assert_eq!(world.status().start_time, Some(clock::time(NOW)));
+    world.job.spec.as_mut().unwrap().suspend = Some(true);
+    assert_eq!(world.status().start_time, None);
+    world.job.spec.as_mut().unwrap().suspend = Some(false);
+    assert_eq!(world.status().start_time, Some(clock::time(NOW)));
+}
+
+#[test]
+fn conditions_of_others_stay() {
+    let mut world = World::new("completions: 1");
+    let foreign = JobCondition {
+        type_: "CustomConditionType".to_owned(),
+        status: "True".to_owned(),
+        ..JobCondition::default()
+    };
+    world.job.status = Some(JobStatus {
+        conditions: Some(vec![foreign]),
+        ..JobStatus::default()
+    });
+    world.says(api::SUSPENDED, reason::JOB_SUSPENDED);
+    assert_eq!(world.types(), ["CustomConditionType", api::SUSPENDED]);
+}
+
+#[test]
+fn a_success_policy_is_the_reason_also_where_all_succeeded() {
+    let mut world = World::new(
+        "completions: 1, completionMode: Indexed, successPolicy: {rules: [{succeededCount: 1}]}",
+    );
+    world.says(api::SUCCESS_CRITERIA_MET, reason::COMPLETIONS_REACHED);
+    let conditions = world.status().conditions.unwrap();
+    assert_eq!(
+        conditions[0].reason.as_deref(),
+        Some(reason::SUCCESS_POLICY)
+    );
+}
+
+#[test]
+fn a_refusal_is_told_once_and_taken_back_when_the_job_runs() {
+    let mut world = World::new("completions: 1");
+    let status = refused(&world.job, reason::INVALID_ANNOTATION, "x", NOW);
+    assert!(status.is_some());
+    world.job.status = status;
+    assert!(refused(&world.job, reason::INVALID_ANNOTATION, "x", NOW).is_none());
+    assert!(refused(&world.job, reason::INVALID_ANNOTATION, "y", NOW).is_some());
+    assert!(world.types().is_empty(), "it runs");
+}

@@ -1,0 +1,179 @@
+//! A batch/v1 Job → its companion, and both → the job that everybody else works on. Pure.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::batch::v1::{Job, JobSpec};
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::Resource;
+use kube::core::Selector;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Adopted;
+use super::annotations::{self, BadAnnotation, Wishes};
+use crate::api::{self, DeadlineJob, DeadlineJobSpec, Idempotency, PodReplacementPolicy, Resume};
+use crate::controller::build::fnv1a;
+use crate::validate::{InvalidSpec, ValidatedJob, validate};
+
+/// What batch/v1 sets where `backoffLimit` is absent.
+const BACKOFF_LIMIT: i32 = 6;
+/// Most tasks of a `DeadlineJob`, and smallest.
+const COMPLETIONS: std::ops::RangeInclusive<i32> = 1..=100_000;
+
+/// Name of a Job's companion. It holds a hash of the Job's uid: a Job that is made again under the
+/// same name gets another while the old one is still on its way out.
+#[must_use]
+pub fn companion_name(job: &Job) -> Option<String> {
+    let (name, uid) = (job.metadata.name.as_ref()?, job.metadata.uid.as_ref()?);
+    Some(format!("{name}-{:08x}", fnv1a(uid.as_bytes())))
+}
+
+/// How a pod or a companion says whose it is.
+#[must_use]
+pub fn owner_reference(name: &str, uid: &str) -> OwnerReference {
+    OwnerReference {
+        api_version: Job::api_version(&()).into_owned(),
+        kind: Job::kind(&()).into_owned(),
+        name: name.to_owned(),
+        uid: uid.to_owned(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+/// The companion that a Job should have.
+///
+/// # Errors
+/// [`BadAnnotation`], naming the annotation and the fix.
+pub fn companion(job: &Job) -> Result<DeadlineJob, BadAnnotation> {
+    let wishes = annotations::read(job.metadata.annotations.as_ref())?;
+    let metadata = &job.metadata;
+    let mut companion = DeadlineJob::new(
+        &companion_name(job).unwrap_or_default(),
+        companion_spec(job, wishes),
+    );
+    let class = metadata.labels.as_ref();
+    let class = class.and_then(|labels| labels.get_key_value(api::LABEL_CLASS));
+    companion.metadata = ObjectMeta {
+        namespace: metadata.namespace.clone(),
+        labels: class.map(|(key, value)| [(key.clone(), value.clone())].into()),
+        owner_references: Some(vec![owner_reference(
+            metadata.name.as_deref().unwrap_or_default(),
+            metadata.uid.as_deref().unwrap_or_default(),
+        )]),
+        ..companion.metadata
+    };
+    Ok(companion)
+}
+
+fn companion_spec(job: &Job, wishes: Wishes) -> DeadlineJobSpec {
+    let spec = job.spec.clone().unwrap_or_default();
+    DeadlineJobSpec {
+        deadline: wishes.deadline,
+        // For people who list companions; shed reads the Job.
+        completions: tasks(&spec).clamp(*COMPLETIONS.start(), *COMPLETIONS.end()),
+        parallelism: None,
+        idempotency: wishes.idempotency.unwrap_or(Idempotency::Safe),
+        progress: wishes.progress,
+        resume: wishes.resume,
+        speculation: wishes.speculation,
+        target_pocd: wishes.target_pocd,
+        on_miss: wishes.on_miss,
+        backoff_limit_per_index: 0,
+        backoff_limit: None,
+        max_failed_indexes: None,
+        pod_failure_policy: None,
+        success_policy: None,
+        pod_replacement_policy: PodReplacementPolicy::default(),
+        active_deadline_seconds: None,
+        indexes: None,
+        managed_by: Some(api::COMPANION.to_owned()),
+        ttl_seconds_after_finished: None,
+        suspend: false,
+        template: PodTemplateSpec::default(),
+    }
+}
+
+/// A work queue has as many tasks as pods may run.
+fn tasks(spec: &JobSpec) -> i32 {
+    let parallelism = spec.parallelism.unwrap_or(1);
+    spec.completions.unwrap_or_else(|| parallelism.max(1))
+}
+
+/// The job that a Job and its companion are.
+///
+/// # Errors
+/// [`InvalidSpec`], if the Job asks for what shed can't do.
+pub fn validated(companion: &DeadlineJob, job: &Job) -> Result<ValidatedJob, InvalidSpec> {
+    let spec = job.spec.clone().unwrap_or_default();
+    let mut whole = companion.clone();
+    overlay(&mut whole.spec, &spec)?;
+    whole.metadata.creation_timestamp = job.metadata.creation_timestamp.clone();
+    let adopted = adopted(job, &spec, companion)?;
+    let name = Arc::clone(&adopted.name);
+    Ok(ValidatedJob {
+        name,
+        adopted: Some(Arc::new(adopted)),
+        ..validate(&whole)?
+    })
+}
+
+/// What batch/v1 says goes over what a companion holds.
+fn overlay(whole: &mut DeadlineJobSpec, spec: &JobSpec) -> Result<(), InvalidSpec> {
+    whole.completions = tasks(spec);
+    whole.parallelism = Some(spec.parallelism.unwrap_or(1));
+    // Without a limit per index only the whole Job's counts.
+    whole.backoff_limit_per_index = spec.backoff_limit_per_index.unwrap_or(i32::MAX);
+    whole.backoff_limit = Some(spec.backoff_limit.unwrap_or(BACKOFF_LIMIT));
+    whole.max_failed_indexes = spec.max_failed_indexes;
+    whole.pod_failure_policy = alike("podFailurePolicy", spec.pod_failure_policy.as_ref())?;
+    whole.success_policy = alike("successPolicy", spec.success_policy.as_ref())?;
+    let replacement = alike("podReplacementPolicy", spec.pod_replacement_policy.as_ref())?;
+    whole.pod_replacement_policy = replacement.unwrap_or_default();
+    whole.active_deadline_seconds = spec.active_deadline_seconds;
+    whole.suspend = spec.suspend == Some(true);
+    whole.template = spec.template.clone();
+    Ok(())
+}
+
+/// The same words in both APIs.
+fn alike<T: Serialize, U: DeserializeOwned>(
+    field: &'static str,
+    theirs: Option<&T>,
+) -> Result<Option<U>, InvalidSpec> {
+    let read = |theirs| serde_json::to_value(theirs).and_then(serde_json::from_value);
+    let unknown = |error: serde_json::Error| InvalidSpec::NotKnown {
+        field,
+        problem: error.to_string(),
+    };
+    theirs.map(read).transpose().map_err(unknown)
+}
+
+fn adopted(job: &Job, spec: &JobSpec, companion: &DeadlineJob) -> Result<Adopted, InvalidSpec> {
+    let metadata = &job.metadata;
+    let missing = |field| InvalidSpec::Metadata { field };
+    let selector = spec.selector.clone().unwrap_or_default();
+    let selector = Selector::try_from(selector).map_err(|error| InvalidSpec::NotKnown {
+        field: "selector",
+        problem: error.to_string(),
+    })?;
+    let pod = spec.template.spec.as_ref();
+    let restart_policy = pod.and_then(|pod| pod.restart_policy.as_deref());
+    let wishes = &companion.spec;
+    Ok(Adopted {
+        name: metadata.name.as_deref().ok_or(missing("name"))?.into(),
+        uid: metadata.uid.as_deref().ok_or(missing("uid"))?.into(),
+        indexed: spec.completion_mode.as_deref() == Some("Indexed"),
+        work_queue: spec.completions.is_none(),
+        per_index: spec.backoff_limit_per_index.is_some(),
+        restarts: restart_policy == Some("OnFailure"),
+        plain: wishes.deadline.is_none()
+            && wishes.progress.is_none()
+            && wishes.resume == Resume::None,
+        selector,
+    })
+}
+
+#[cfg(test)]
+mod tests;

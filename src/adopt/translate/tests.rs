@@ -1,0 +1,109 @@
+use super::*;
+use crate::fixtures;
+
+fn job(change: &str) -> Job {
+    fixtures::batch_job(change)
+}
+
+fn read(job: &Job) -> ValidatedJob {
+    let companion = fixtures::companion(job);
+    validated(&companion, job).unwrap()
+}
+
+#[test]
+fn a_companion_belongs_to_its_job_and_says_so() {
+    let job = job("");
+    let companion = companion(&job).unwrap();
+    let owner = &companion.metadata.owner_references.as_ref().unwrap()[0];
+    assert_eq!((owner.kind.as_str(), owner.name.as_str()), ("Job", "pi"));
+    assert_eq!(owner.controller, Some(true));
+    assert!(companion.spec.is_companion() && companion.spec.is_ours());
+    let name = companion.metadata.name.unwrap();
+    let mut again = job.clone();
+    again.metadata.uid = Some("another".to_owned());
+    assert!(name.starts_with("pi-"));
+    assert_ne!(
+        companion_name(&again),
+        Some(name),
+        "made again, it gets a book of its own"
+    );
+}
+
+#[test]
+fn a_job_without_annotations_gets_no_clone_and_no_sidecar() {
+    let read = read(&job("completions: 3"));
+    assert_eq!(read.deadline, crate::validate::DeadlineRule::Never);
+    assert_eq!(
+        read.rules.speculation,
+        shed_core::snapshot::SpeculationMode::Disabled
+    );
+    assert!(read.progress.is_none());
+    assert!(read.adopted.unwrap().plain);
+}
+
+#[test]
+fn limits_are_those_of_batch_v1() {
+    let plain = read(&job("completions: 3"));
+    assert_eq!((plain.rules.completions, plain.rules.parallelism), (3, 1));
+    assert_eq!(plain.rules.ending.failures_max, Some(6));
+    assert_eq!(
+        plain.rules.backoff_limit, 2_147_483_647,
+        "no limit per task"
+    );
+    let per_index = "completions: 3, completionMode: Indexed, backoffLimitPerIndex: 1, \
+                     backoffLimit: 2147483647";
+    let per_index = read(&job(per_index));
+    assert_eq!(per_index.rules.backoff_limit, 1);
+    assert!(per_index.adopted.unwrap().per_index);
+    let none = read(&job("completions: 0, parallelism: 0"));
+    assert_eq!((none.rules.completions, none.rules.parallelism), (0, 0));
+}
+
+#[test]
+fn a_work_queue_has_a_task_for_each_pod_that_may_run() {
+    let queue = read(&job("parallelism: 4"));
+    assert_eq!(queue.rules.completions, 4);
+    assert!(queue.adopted.unwrap().work_queue);
+    assert_eq!(
+        read(&job("parallelism: 0")).rules.completions,
+        1,
+        "it is paused, not complete"
+    );
+}
+
+#[test]
+fn policies_are_read_as_they_are_written() {
+    let policies = "completions: 2, completionMode: Indexed, \
+        podFailurePolicy: {rules: [{action: Ignore, onPodConditions: [{type: DisruptionTarget, status: 'True'}]}, \
+            {action: FailJob, onExitCodes: {operator: In, values: [42]}}]}, \
+        successPolicy: {rules: [{succeededIndexes: '0,1', succeededCount: 1}]}, \
+        podReplacementPolicy: Failed";
+    let job = read(&job(policies));
+    assert_eq!(job.failure_rules.len(), 2);
+    assert_eq!(job.rules.ending.success.len(), 1);
+    assert!(job.rules.replaces_when_gone);
+}
+
+#[test]
+fn annotations_reach_the_job_through_its_companion() {
+    let mut job = job("completions: 2");
+    let annotations = [
+        ("shed.dev/deadline", "10m"),
+        ("shed.dev/idempotency", "Safe"),
+        ("shed.dev/progress", "file"),
+    ];
+    let annotations = annotations.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    job.metadata.annotations = Some(annotations.into());
+    let read = read(&job);
+    let created = read.created;
+    let deadline = read.deadline.instant(created, None);
+    assert_eq!(
+        deadline,
+        Some(created.plus(shed_core::time::Span::from_seconds(600)))
+    );
+    assert_eq!(
+        read.rules.speculation,
+        shed_core::snapshot::SpeculationMode::Enabled
+    );
+    assert!(read.progress.is_some() && !read.adopted.unwrap().plain);
+}

@@ -1,0 +1,89 @@
+//! An adopted Job's status follows its companion's, once that is written and before any pod is.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::batch::v1::Job;
+use kube::api::Api;
+
+use super::driver::Pass;
+use super::{Error, apply};
+use crate::adopt::{Adopted, companions, status};
+use crate::api::{DeadlineJob, DeadlineJobStatus};
+use crate::book::Book;
+use crate::context::Context;
+
+/// Writes the status of the Job that a companion stands for, if it should change.
+pub(super) async fn mirror(
+    context: &Context,
+    pass: &Pass,
+    book: &Book,
+    recorded: &DeadlineJob,
+) -> Result<(), Error> {
+    let Some(adopted) = &pass.job.adopted else {
+        return Ok(());
+    };
+    let Some(mut job) = newest(context, pass) else {
+        return Ok(());
+    };
+    let recorded = recorded.status.clone().unwrap_or_default();
+    for _ in 0..apply::TRIES_MAX {
+        let status = render(pass, book, adopted, &recorded, &job);
+        if job.status.as_ref() == Some(&status) {
+            return Ok(());
+        }
+        match companions::write(context, &job, status).await {
+            Ok(written) => {
+                context.memos.with(&pass.job.uid, |memo| {
+                    memo.newest_batch = Some(Arc::new(written));
+                });
+                return Ok(());
+            }
+            Err(kube::Error::Api(status)) if status.code == 404 => return Err(Error::Gone),
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(error) => return Err(Error::Mirror(error)),
+        }
+        job = live(context, pass, adopted).await?;
+    }
+    Err(Error::Conflict)
+}
+
+fn render(
+    pass: &Pass,
+    book: &Book,
+    adopted: &Adopted,
+    recorded: &DeadlineJobStatus,
+    job: &Job,
+) -> k8s_openapi::api::batch::v1::JobStatus {
+    status::render(status::Input {
+        job,
+        adopted,
+        recorded,
+        book,
+        pods: status::count(book, &pass.pods),
+        completions: pass.job.rules.completions,
+        suspend: pass.job.rules.suspend,
+        now: pass.now,
+    })
+}
+
+/// The Job as the last own write left it, until the watch shows something newer.
+fn newest(context: &Context, pass: &Pass) -> Option<Arc<Job>> {
+    let watched = context.stores.batch()?.of(&pass.owner)?;
+    let version = |job: &Job| -> Option<u64> {
+        let version = job.metadata.resource_version.as_deref()?;
+        version.parse().ok()
+    };
+    context.memos.with(&pass.job.uid, |memo| {
+        let own = memo.newest_batch.clone();
+        let own = own.filter(|own| version(own) > version(&watched));
+        memo.newest_batch.clone_from(&own);
+        Some(own.unwrap_or(watched))
+    })
+}
+
+async fn live(context: &Context, pass: &Pass, adopted: &Adopted) -> Result<Arc<Job>, Error> {
+    let api: Api<Job> = Api::namespaced(context.client.clone(), &pass.job.namespace);
+    let live = api.get_opt(&adopted.name).await.map_err(Error::Mirror)?;
+    let is_it = |job: &Job| job.metadata.uid.as_deref() == Some(adopted.uid.as_ref());
+    live.filter(is_it).map(Arc::new).ok_or(Error::Gone)
+}

@@ -1,0 +1,167 @@
+//! Where the facts about a batch/v1 Job differ from those about a `DeadlineJob`.
+
+use shed_core::ids::TaskIndex;
+use shed_core::index_set::IndexSet;
+use shed_core::snapshot::{AttemptState, JobRules};
+
+use super::failure::Match;
+use super::job::JobPods;
+use super::pod::Stage;
+use super::range;
+use crate::book::Book;
+use crate::validate::ValidatedJob;
+
+/// The job's rules. A work queue whose parallelism was lowered keeps the tasks that it had.
+pub(super) fn rules(job: &ValidatedJob, book: &Book) -> JobRules {
+    let mut rules = range::rules(job, book);
+    if is_work_queue(job) {
+        let attempted = book.tasks.keys().next_back().map(|&index| index + 1);
+        let won = book.done.ranges().last().map(|(_, last)| last + 1);
+        rules.completions = rules.completions.max(attempted.max(won).unwrap_or(0));
+    }
+    rules
+}
+
+fn is_work_queue(job: &ValidatedJob) -> bool {
+    job.adopted.as_ref().is_some_and(|job| job.work_queue)
+}
+
+/// Once a pod of a work queue has succeeded the queue is empty: none is launched any more, and the
+/// job is complete when those that run have ended.
+pub(super) fn close_work_queue(job: &ValidatedJob, book: &Book, indexes: u32, done: &mut IndexSet) {
+    if !is_work_queue(job) || book.done.is_empty() {
+        return;
+    }
+    for index in 0..indexes {
+        let entry = book.tasks.get(&index);
+        if entry.is_none_or(|entry| entry.attempts.is_empty()) {
+            done.insert(TaskIndex(index));
+        }
+    }
+}
+
+/// Failures that count against `backoffLimit`. With `restartPolicy: OnFailure` batch/v1 takes it
+/// for the limit of restarts in the pods that live.
+pub(super) fn failures(job: &ValidatedJob, book: &Book, pods: &JobPods) -> u32 {
+    let counted = u32::try_from(book.counts.failed).unwrap_or(u32::MAX);
+    let Some(limit) = job.rules.ending.failures_max else {
+        return counted;
+    };
+    if !job.adopted.as_ref().is_some_and(|job| job.restarts) {
+        return counted;
+    }
+    let attempts = pods.values().filter_map(|pod| pod.attempt.as_ref());
+    let alive = attempts.filter(|attempt| {
+        let stage = &attempt.stage;
+        !matches!(stage, Stage::Succeeded { .. } | Stage::Failed { .. })
+    });
+    let restarts = alive.map(|attempt| attempt.restarts);
+    match restarts.fold(0, u32::saturating_add) >= limit.max(1) {
+        true => counted.max(limit.saturating_add(1)),
+        false => counted,
+    }
+}
+
+/// To batch/v1 a pod that failed has failed, whoever did it, unless a rule says Ignore.
+pub(super) fn count_disruption(
+    job: &ValidatedJob,
+    state: AttemptState,
+    matched: Option<&Match>,
+) -> AttemptState {
+    match state {
+        AttemptState::Failed { finished, .. } if job.adopted.is_some() => AttemptState::Failed {
+            finished,
+            disrupted: matched.is_some_and(Match::is_ignored),
+        },
+        state => state,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::adopt::translate;
+    use crate::api::TaskEntry;
+    use crate::fixtures;
+    use crate::observe::pod::PodFacts;
+    use shed_core::time::Instant;
+
+    fn job(change: &str) -> ValidatedJob {
+        let job = fixtures::batch_job(change);
+        translate::validated(&fixtures::companion(&job), &job).unwrap()
+    }
+
+    fn attempted(book: &mut Book, index: u32) {
+        let entry = TaskEntry {
+            index,
+            ..TaskEntry::default()
+        };
+        book.tasks.insert(index, entry);
+    }
+
+    #[test]
+    fn a_queue_that_is_empty_launches_nothing_more() {
+        let (queue, mut book, mut done) = (job("parallelism: 3"), Book::default(), IndexSet::new());
+        close_work_queue(&queue, &book, 3, &mut done);
+        assert!(done.is_empty(), "nobody has succeeded");
+        book.done.insert(TaskIndex(1));
+        attempted(&mut book, 2);
+        close_work_queue(&queue, &book, 3, &mut done);
+        assert_eq!(
+            done.to_string(),
+            "0,2",
+            "neither what never ran nor what failed"
+        );
+        let mut done = IndexSet::new();
+        close_work_queue(&job("completions: 3"), &book, 3, &mut done);
+        assert!(done.is_empty(), "no queue");
+    }
+
+    #[test]
+    fn a_queue_that_was_made_narrower_keeps_what_it_had() {
+        let mut book = Book::default();
+        book.done.insert(TaskIndex(4));
+        attempted(&mut book, 6);
+        assert_eq!(rules(&job("parallelism: 2"), &book).completions, 7);
+        assert_eq!(rules(&job("parallelism: 9"), &book).completions, 9);
+        assert_eq!(rules(&job("completions: 3"), &book).completions, 3);
+    }
+
+    #[test]
+    fn restarts_in_place_count_where_containers_are_started_again() {
+        let pod = |restarts: u32| {
+            let pod = serde_yaml_ng::from_str(&format!(
+                "{{metadata: {{labels: {{shed.dev/job-uid: d, shed.dev/task: '0', shed.dev/attempt: '0'}}}}, \
+                 spec: {{containers: [{{name: c}}]}}, status: {{phase: Running, containerStatuses: \
+                 [{{name: c, restartCount: {restarts}, ready: true, image: i, imageID: i}}]}}}}"
+            ));
+            let pod = PodFacts::from_pod(&pod.unwrap(), Instant(0));
+            JobPods::from([((0, 0), Arc::new(pod))])
+        };
+        let book = Book::default();
+        let in_place = "completions: 1, backoffLimit: 2, template: {spec: {restartPolicy: OnFailure, \
+                        containers: [{name: c, image: i}]}}";
+        let in_place = job(in_place);
+        assert_eq!(failures(&in_place, &book, &pod(1)), 0);
+        assert_eq!(failures(&in_place, &book, &pod(2)), 3, "beyond the limit");
+        let never = job("completions: 1, backoffLimit: 2");
+        assert_eq!(failures(&never, &book, &pod(2)), 0);
+    }
+
+    #[test]
+    fn a_pod_that_failed_has_failed_whoever_did_it() {
+        let failed = |disrupted| AttemptState::Failed {
+            finished: Instant(1),
+            disrupted,
+        };
+        let adopted = job("completions: 1");
+        assert_eq!(
+            count_disruption(&adopted, failed(true), None),
+            failed(false)
+        );
+        let own = crate::validate::validate(&fixtures::job("")).unwrap();
+        assert_eq!(count_disruption(&own, failed(true), None), failed(true));
+    }
+}
