@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 REPEAT ?= 1
 SEED ?= 1
+CONTROLLER ?= shed
 
 .PHONY: help
 help: ## List the targets
@@ -45,6 +46,10 @@ campaign-crash: ## The operator killed after every write, once each
 campaign-sample: ## A sample of the campaign drawn by SEED, without what takes minutes
 	e2e/campaign.sh --fault crash,lost-answer,stale-pods,stale-jobs,stale-both,gone,conflicts,errors \
 	  --sample 16 --seed $(SEED)
+
+.PHONY: test-upstream-jobs
+test-upstream-jobs: ## Kubernetes' own end-to-end specs of batch/v1 Job, run by shed (CONTROLLER=builtin: by the built-in controller)
+	e2e/upstream-jobs.sh $(CONTROLLER) $(if $(FOCUS),"$(FOCUS)")
 
 .PHONY: unit
 unit: ## Unit tests, property tests, golden vectors: no cluster

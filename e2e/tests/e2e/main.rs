@@ -2,6 +2,7 @@
 //! `e2e/run.sh`. One program for all of them, since linking each file by itself takes longer
 //! than most of the tests.
 
+mod adopted;
 mod batch;
 mod blocked;
 mod completion;
