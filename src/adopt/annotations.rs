@@ -156,8 +156,13 @@ fn target(own: &BTreeMap<&str, &str>) -> Result<Option<f64>, BadAnnotation> {
         return Ok(None);
     };
     let number: Option<f64> = text.parse().ok();
-    let target = number.filter(|number| *number > 0.0 && *number < 1.0);
-    let wrong = || bad(TARGET, format!("`{text}` is no probability: write one such as 0.95"));
+    let target = number.filter(|number| *number > 0.0 && *number <= 1.0);
+    let wrong = || {
+        bad(
+            TARGET,
+            format!("`{text}` is no probability: write one such as 0.95"),
+        )
+    };
     target.map(Some).ok_or_else(wrong)
 }
 

@@ -111,7 +111,7 @@ mod tests {
         close_work_queue(&queue, &book, 3, &mut done);
         assert_eq!(
             done.to_string(),
-            "0,2",
+            "0-2",
             "neither what never ran nor what failed"
         );
         let mut done = IndexSet::new();
