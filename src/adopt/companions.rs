@@ -132,8 +132,8 @@ async fn create(context: &Context, job: &Job, wanted: &DeadlineJob) -> Result<Ac
         return match api.get_metadata_opt(&reference_name(wanted)).await? {
             Some(_) => Ok(Action::await_change()),
             None => {
-                let message = "the DeadlineJob that held the book of this Job was deleted, so that nobody knows \
-                               what was done: delete the Job and create it again";
+                let message = "the Job has begun, and the DeadlineJob that holds its book is not there: it was deleted, or \
+                               another controller began the Job. Delete the Job and create it again";
                 refuse(context, &live, reason::BOOK_LOST, message).await
             }
         };

@@ -12,6 +12,7 @@ pub mod translate;
 use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::core::Selector;
 use kube::runtime::reflector::{ObjectRef, Store};
 
@@ -74,11 +75,11 @@ impl Jobs {
 
 /// The Job that owns a companion.
 #[must_use]
-pub fn owner(
-    companion: &DeadlineJob,
-) -> Option<&k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference> {
+pub fn owner(companion: &DeadlineJob) -> Option<&OwnerReference> {
     let mut owners = companion.metadata.owner_references.iter().flatten();
-    owners.find(|owner| owner.controller == Some(true) && owner.kind == "Job")
+    // Others have a kind of that name too.
+    let is_job = |owner: &OwnerReference| owner.kind == "Job" && owner.api_version == "batch/v1";
+    owners.find(|owner| owner.controller == Some(true) && is_job(owner))
 }
 
 /// What of a batch/v1 Job attempts and decisions differ by.

@@ -127,7 +127,8 @@ async fn pass(
 /// A companion whose Job is not there: it goes with the Job. One that was orphaned on purpose has
 /// nobody else to take it away.
 async fn let_go(context: &Context, owner: &DeadlineJob) -> Result<Wake, Error> {
-    if adopt::owner(owner).is_none() {
+    let has_begun = owner.status.is_some();
+    if has_begun && adopt::owner(owner).is_none() {
         delete_job(context, owner).await?;
     }
     Ok(Wake::await_change())

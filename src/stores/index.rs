@@ -1,0 +1,144 @@
+//! Pods by what they are asked for.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use shed_core::resources::Resources;
+
+use crate::observe::job::JobPods;
+use crate::observe::pod::PodFacts;
+
+/// Namespace and name of a pod.
+pub(super) type PodKey = (Arc<str>, String);
+
+/// Pods by what they are asked for.
+#[derive(Default)]
+pub(super) struct PodIndex {
+    pub(super) listed: bool,
+    pub(super) all: HashMap<PodKey, Arc<PodFacts>>,
+    pub(super) by_job: HashMap<Arc<str>, JobPods>,
+    /// Pods of batch/v1 Jobs that are no attempts by their labels, by the Job's uid.
+    pub(super) unlabelled: HashMap<Arc<str>, BTreeMap<PodKey, Arc<PodFacts>>>,
+    /// What pods that are no attempts request, by node.
+    pub(super) others: BTreeMap<Arc<str>, Resources>,
+    /// The list that is coming in.
+    pub(super) incoming: Option<Vec<PodFacts>>,
+}
+
+impl PodIndex {
+    pub(super) fn put(&mut self, facts: PodFacts) -> Arc<PodFacts> {
+        let key = (Arc::clone(&facts.namespace), facts.name.clone());
+        self.remove(&key);
+        let facts = Arc::new(facts);
+        match (&facts.attempt, &facts.node) {
+            (Some(attempt), _) => {
+                let id = (attempt.task, attempt.number);
+                let pods = self.by_job.entry(Arc::clone(&attempt.job_uid));
+                pods.or_default().insert(id, Arc::clone(&facts));
+            }
+            (None, Some(node)) if !facts.terminal => {
+                let used = self.others.entry(Arc::clone(node)).or_default();
+                used.add(&facts.requests);
+            }
+            (None, _) => {}
+        }
+        if let Some(uid) = unlabelled_of(&facts) {
+            let pods = self.unlabelled.entry(uid).or_default();
+            pods.insert(key.clone(), Arc::clone(&facts));
+        }
+        self.all.insert(key, Arc::clone(&facts));
+        facts
+    }
+
+    pub(super) fn remove(&mut self, key: &PodKey) -> Option<Arc<PodFacts>> {
+        let old = self.all.remove(key)?;
+        if let Some(uid) = unlabelled_of(&old)
+            && let Some(pods) = self.unlabelled.get_mut(&uid)
+        {
+            pods.remove(key);
+            if pods.is_empty() {
+                self.unlabelled.remove(&uid);
+            }
+        }
+        match (&old.attempt, &old.node) {
+            (Some(attempt), _) => {
+                if let Some(pods) = self.by_job.get_mut(&attempt.job_uid) {
+                    pods.remove(&(attempt.task, attempt.number));
+                    if pods.is_empty() {
+                        self.by_job.remove(&attempt.job_uid);
+                    }
+                }
+            }
+            (None, Some(node)) if !old.terminal => {
+                if let Some(used) = self.others.get_mut(node) {
+                    used.subtract(&old.requests);
+                }
+            }
+            (None, _) => {}
+        }
+        Some(old)
+    }
+
+    pub(super) fn replace_all(&mut self, pods: Vec<PodFacts>) {
+        self.all.clear();
+        self.by_job.clear();
+        self.unlabelled.clear();
+        self.others.clear();
+        for pod in pods {
+            self.put(pod);
+        }
+        self.listed = true;
+    }
+}
+
+/// The batch/v1 Job that controls a pod which is no attempt by its labels.
+pub(super) fn unlabelled_of(pod: &PodFacts) -> Option<Arc<str>> {
+    let belongs = pod.belongs.as_ref().filter(|_| pod.attempt.is_none())?;
+    belongs.controller.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Pod;
+    use shed_core::time::Instant;
+
+    use super::*;
+
+    fn pod(name: &str, node: &str, attempt: bool, phase: &str) -> PodFacts {
+        let labels = if attempt {
+            "labels: {shed.dev/job-uid: u, shed.dev/attempt: '0', batch.kubernetes.io/job-completion-index: '1'},"
+        } else {
+            ""
+        };
+        let pod: Pod = serde_yaml_ng::from_str(&format!(
+            "{{metadata: {{name: {name}, namespace: n, {labels} uid: x}}, status: {{phase: {phase}}}, \
+             spec: {{nodeName: {node}, containers: [{{name: c, resources: {{requests: {{cpu: '1'}}}}}}]}}}}"
+        ))
+        .unwrap();
+        PodFacts::from_pod(&pod, Instant(0))
+    }
+
+    #[test]
+    fn what_others_request_follows_every_change_of_their_pods() {
+        let mut index = PodIndex::default();
+        let cpu = |index: &PodIndex| index.others.get("a").map_or(0, |used| used.get("cpu"));
+        index.put(pod("x", "a", false, "Running"));
+        index.put(pod("y", "a", false, "Running"));
+        assert_eq!(cpu(&index), 2000);
+        index.put(pod("x", "a", false, "Succeeded"));
+        assert_eq!(cpu(&index), 1000);
+        index.remove(&(Arc::from("n"), "x".to_owned()));
+        index.remove(&(Arc::from("n"), "y".to_owned()));
+        assert_eq!(cpu(&index), 0);
+    }
+
+    #[test]
+    fn attempts_are_found_by_job_and_number_until_they_are_gone() {
+        let mut index = PodIndex::default();
+        index.put(pod("x", "a", true, "Running"));
+        assert!(index.by_job["u"].contains_key(&(1, 0)));
+        assert!(index.others.is_empty(), "an attempt is no load of others");
+        index.remove(&(Arc::from("n"), "x".to_owned()));
+        assert!(index.by_job.is_empty());
+    }
+}
