@@ -33,6 +33,7 @@ tools: # Kubernetes and what else the tests start; no containers and no images.
 	e2e/cluster/cluster tool kube
 	e2e/cluster/cluster tool helm
 	e2e/cluster/cluster tool kwok
+	e2e/upstream-jobs.sh build
 builds: # All that cargo compiles for the tests, and, where containers can run, the operator's image.
 	cargo clippy --locked --quiet --workspace --all-targets
 	cargo test --locked --quiet --workspace --no-run

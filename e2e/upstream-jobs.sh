@@ -4,6 +4,7 @@
 #
 #   e2e/upstream-jobs.sh                   shed runs every Job; the built-in controller is off
 #   e2e/upstream-jobs.sh builtin           the built-in controller runs them: is the cluster sound?
+#   e2e/upstream-jobs.sh build             only builds the suite's program
 #   e2e/upstream-jobs.sh shed "adopt matching orphans"    only specs whose names contain this regexp
 #
 # The specs of ContainerRestartRules are left out: their feature gate is off by default.
@@ -20,6 +21,7 @@ controller=${1:-shed} focus=${2-}
 case $controller in
 shed) up=(--no-job-controller) ;;
 builtin) up=(--no-job-controller=false) ;;
+build) ;;
 *)
     sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"
     exit 2
@@ -37,6 +39,7 @@ if [ ! -x "$suite" ]; then
     (cd e2e/cluster/jobs && CGO_ENABLED=0 go test -c -trimpath -ldflags '-s -w' -o "$suite.$$" .)
     mv -f "$suite.$$" "$suite"
 fi
+[ "$controller" != build ] || exit 0
 if [ "$controller" = shed ]; then
     archive=$(e2e/image.sh | tail -n 1)
     helm=$("$cluster" tool helm | tail -n 1)
