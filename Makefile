@@ -79,6 +79,10 @@ bench: ## Time and allocations of the optimizers, and how far each is from the o
 	cargo bench --locked --package shed-core --bench optimizers --bench dollymp
 	cargo test --locked --package shed-core --test optimality_gap -- --nocapture --test-threads 1
 
+.PHONY: league
+league: ## Every policy over presets, loads and deadlines: hours; needs SHED_TRACES; goes on after a stop
+	cargo run --locked --release --quiet --package shed-sim -- league --results target/league.jsonl --out docs/league.md
+
 .PHONY: mutants
 mutants: ## Mutation testing of optimizers and estimation; needs cargo-mutants
 	CARGO_PROFILE_TEST_DEBUG=0 .ci/mutate

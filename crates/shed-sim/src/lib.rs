@@ -6,6 +6,7 @@
 //! - [`model`]: how long attempts take.
 //! - [`settings`]: all that a run depends on beside its workload.
 //! - [`bound`]: how many deadlines can be met at most.
+//! - [`calibration`]: predicted PoCDs against what happened.
 //! - [`engine`]: the simulation.
 //! - [`cli`]: the command line.
 //! - [`outcome`]: what came of it.
@@ -15,6 +16,7 @@
 //! (time, sequence), a portable random stream per thing, transcendental functions from `libm`.
 
 pub mod bound;
+pub mod calibration;
 pub mod cli;
 pub mod engine;
 pub mod event;

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use clap::Args;
 use serde::Serialize;
 
-use super::lists::{self, Lists};
+use super::lists::{self, Cell, Lists};
+use super::options::Prepared;
 use super::output::{self, Format};
-use super::sweep::read_traces;
+use super::sweep::{Traces, read_traces};
 use super::{CliError, stats};
-use crate::bound::{Conditions, bound};
+use crate::bound::{Bound, Conditions, bound};
 
 pub(super) const EXAMPLES: &str = "\
 Every flag of `run` takes a list with commas, and --seed ranges such as 0..20; flags that only
@@ -59,30 +60,13 @@ pub(super) fn run(args: &BoundArgs) -> Result<(), CliError> {
     let traces = read_traces(&cells)?;
     let mut rows = Vec::new();
     for cell in &cells {
-        let options = &cell.options;
-        let prepared = match traces.get(&options.trace) {
-            Some(trace) => options.prepare_with(trace.clone())?,
-            None => options.prepare()?,
-        };
-        let Some(slots) = prepared.slots else {
-            let message = "the bound is one of equal slots: use --slots instead of --nodes";
-            return Err(CliError::Usage(message.into()));
-        };
+        let prepared = prepare(cell, &traces)?;
         for &draws in &args.draws {
-            let found = bound(
-                &prepared.workload,
-                &Conditions {
-                    slots,
-                    model: prepared.settings.model,
-                    launch_overhead: prepared.settings.launch_overhead,
-                    draws,
-                    seed: options.seed,
-                },
-            );
+            let found = of(&prepared, draws)?;
             rows.push(BoundRow {
                 cell: lists::without(&cell.name, &["--policy", "--order", "--seed"]),
                 draws,
-                seed: options.seed,
+                seed: cell.options.seed,
                 jobs: found.jobs,
                 alone: found.alone,
                 most: found.most,
@@ -95,6 +79,30 @@ pub(super) fn run(args: &BoundArgs) -> Result<(), CliError> {
         Format::Csv => output::csv(&rows)?,
         Format::Table => table(&rows).into_bytes(),
     })
+}
+
+/// The run of a cell.
+pub(super) fn prepare(cell: &Cell, traces: &Traces) -> Result<Prepared, CliError> {
+    match traces.get(&cell.options.trace) {
+        Some(trace) => cell.options.prepare_with(trace.clone()),
+        None => cell.options.prepare(),
+    }
+}
+
+/// The bound of a run with so many draws per task.
+pub(super) fn of(prepared: &Prepared, draws: u32) -> Result<Bound, CliError> {
+    let Some(slots) = prepared.slots else {
+        let message = "the bound is one of equal slots: use --slots instead of --nodes";
+        return Err(CliError::Usage(message.into()));
+    };
+    let conditions = Conditions {
+        slots,
+        model: prepared.settings.model,
+        launch_overhead: prepared.settings.launch_overhead,
+        draws,
+        seed: prepared.settings.seed,
+    };
+    Ok(bound(&prepared.workload, &conditions))
 }
 
 fn table(rows: &[BoundRow]) -> String {

@@ -1,12 +1,14 @@
 //! The command line.
 
 mod bound;
+mod calibrate;
 mod cluster;
 mod compare;
 mod details;
 mod fault;
 mod files;
 mod fit;
+mod league;
 mod lists;
 mod options;
 mod output;
@@ -55,6 +57,12 @@ enum Command {
     /// Say how many deadlines no policy can pass.
     #[command(after_help = bound::EXAMPLES, allow_negative_numbers = true)]
     Bound(Box<bound::BoundArgs>),
+    /// Say how far predicted PoCDs are from what happens.
+    #[command(after_help = calibrate::EXAMPLES, allow_negative_numbers = true)]
+    Calibrate(Box<calibrate::CalibrateArgs>),
+    /// Make the page that compares all policies with each other and with what is possible.
+    #[command(after_help = league::EXAMPLES)]
+    League(league::LeagueArgs),
     /// Decide again on what a recording's passes saw.
     #[command(after_help = replay::EXAMPLES)]
     Replay(replay::ReplayArgs),
@@ -119,6 +127,8 @@ impl Args {
             Command::Sweep(args) => sweep::run(&args),
             Command::Compare(args) => compare::run(&args),
             Command::Bound(args) => bound::run(&args),
+            Command::Calibrate(args) => calibrate::run(&args),
+            Command::League(args) => league::run(&args),
             Command::Replay(args) => replay::run(&args),
             Command::Report(args) => report::run(&args),
             Command::Fit(args) => fit::run(&args),

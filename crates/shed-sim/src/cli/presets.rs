@@ -138,7 +138,10 @@ pub fn expand(args: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString>,
     expand_with(args.into_iter().collect(), folder.as_deref())
 }
 
-fn expand_with(mut args: Vec<OsString>, folder: Option<&OsStr>) -> Result<Vec<OsString>, CliError> {
+pub(super) fn expand_with(
+    mut args: Vec<OsString>,
+    folder: Option<&OsStr>,
+) -> Result<Vec<OsString>, CliError> {
     let Some(name) = take_preset(&mut args) else {
         return Ok(args);
     };

@@ -48,11 +48,16 @@ pub(super) struct CellRow {
 }
 
 pub(super) fn run(args: &SweepArgs) -> Result<(), CliError> {
-    let cells = args.lists.cells()?;
-    let done: BTreeSet<String> = read_done(&args.out)?
-        .into_iter()
-        .map(|line| line.cell)
-        .collect();
+    run_open(args.lists.cells()?, &args.out, args.threads)
+}
+
+/// Runs the cells that are not in the file yet and adds them to it.
+pub(super) fn run_open(
+    cells: Vec<Cell>,
+    out: &Path,
+    threads: Option<usize>,
+) -> Result<(), CliError> {
+    let done: BTreeSet<String> = read_done(out)?.into_iter().map(|line| line.cell).collect();
     let total = cells.len();
     let open: Vec<Cell> = cells
         .into_iter()
@@ -60,24 +65,22 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), CliError> {
         .collect();
     let traces = read_traces(&open)?;
     // Everything that can be wrong with flags and files is known before the first line is written.
-    let file = OpenOptions::new().create(true).append(true).open(&args.out);
-    let file = Arc::new(Mutex::new(
-        file.map_err(|error| write_error(&args.out, error))?,
-    ));
-    stop_between_lines(&file, &args.out)?;
+    let file = OpenOptions::new().create(true).append(true).open(out);
+    let file = Arc::new(Mutex::new(file.map_err(|error| write_error(out, error))?));
+    stop_between_lines(&file, out)?;
     let ran = open.len();
     let keep = |line: &CellRow| {
         let mut text = json(line)?;
         text.push('\n');
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
         let written = file.write_all(text.as_bytes()).and_then(|()| file.flush());
-        written.map_err(|error| write_error(&args.out, error))
+        written.map_err(|error| write_error(out, error))
     };
-    run_all(&open, &traces, args.threads, keep)?;
+    run_all(&open, &traces, threads, keep)?;
     eprintln!(
         "{ran} of {total} runs made, {} were there; results: {}",
         total - ran,
-        args.out.display()
+        out.display()
     );
     Ok(())
 }

@@ -6,14 +6,16 @@ use std::process::{Command, Stdio};
 
 use crate::common::succeeds;
 
-const SUB_COMMANDS: [&str; 8] = [
+const SUB_COMMANDS: [&str; 10] = [
     "bound",
+    "calibrate",
     "run",
     "sweep",
     "compare",
     "replay",
     "report",
     "fit",
+    "league",
     "completion",
 ];
 

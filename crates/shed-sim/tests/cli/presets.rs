@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::common::{run_fails, succeeds};
+use crate::common::{Folder, path, run_fails, shed_sim, succeeds};
 
 fn figures(args: &[&str]) -> Value {
     serde_json::from_str(&succeeds(args)).expect("one object")
@@ -94,5 +94,99 @@ fn faulty_names_ranges_and_draws_are_answered_with_what_is_right() {
         &["bound", "--preset", "A", "--draws", "0"],
         "--draws",
         &["1..=10000"],
+    );
+}
+
+#[test]
+fn predictions_are_held_against_what_happened() {
+    let shared = [
+        "--preset",
+        "A",
+        "--trace",
+        "setup:A{jobs=30}",
+        "--slots",
+        "24",
+    ];
+    let json = [
+        "calibrate",
+        "--policy",
+        "shed-prime",
+        "--seed",
+        "1..3",
+        "--format",
+        "json",
+    ];
+    let text = succeeds(&[&json[..], &shared].concat());
+    let rows: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("an object"))
+        .collect();
+    let moments: Vec<f64> = rows
+        .iter()
+        .filter_map(|row| row["moment"].as_f64())
+        .collect();
+    assert_eq!(moments, [0.0, 0.25, 0.5, 0.75]);
+    let counts: Vec<u64> = rows
+        .iter()
+        .filter_map(|row| row["count"].as_u64())
+        .collect();
+    assert!(
+        counts[0] > 50 && counts[0] <= 60 && counts.is_sorted_by(|a, b| a >= b),
+        "{counts:?}"
+    );
+    run_fails(
+        &["calibrate", "--trace", "setup:A", "--slots", "24"],
+        "--deadline-factor",
+        &["nothing was predicted"],
+    );
+}
+
+#[test]
+fn a_league_goes_on_where_it_stopped_and_names_the_bound() {
+    let folder = Folder::new("league");
+    let results = folder.0.join("results.jsonl");
+    let out = folder.0.join("league.md");
+    let flags = "--trace setup:A{jobs=12} --slots 24 --load 0.8 --seed 0..2";
+    let league = |policies| {
+        let args = [
+            "league",
+            "--presets",
+            "A,Ar",
+            "--flags",
+            flags,
+            "--policies",
+            policies,
+        ];
+        let files = ["--results", path(&results), "--out", path(&out)];
+        let output = shed_sim(&[&args[..], &files].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        said
+    };
+    assert!(league("hadoop-ns,shed-plus").contains("8 of 8 runs made"));
+    let said = league("hadoop-ns,shed-plus,shed-prime");
+    assert!(said.contains("4 of 12 runs made, 8 were there"), "{said}");
+    let page = std::fs::read_to_string(&out).expect("the page");
+    for part in [
+        "## A, load 0.8, k 1.5",
+        "## Ar, ",
+        "Bound: ",
+        "| `shed-prime` | ",
+        "2 seeds",
+    ] {
+        assert!(page.contains(part), "{part} is not in\n{page}");
+    }
+    run_fails(
+        &[
+            "league",
+            "--presets",
+            "B",
+            "--results",
+            path(&results),
+            "--out",
+            path(&out),
+        ],
+        "--preset",
+        &["`B` is none"],
     );
 }
