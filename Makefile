@@ -39,11 +39,15 @@ builds: # All that cargo compiles for the tests, and, where containers can run, 
 	cargo test --locked --quiet --workspace --no-run
 	if [ "$$(id -u)" = 0 ] && [ "$${SHED_E2E_NODES-}" != kwok ]; then e2e/image.sh; fi
 
-.PHONY: campaign campaign-crash campaign-sample
+TASKS ?= 200
+
+.PHONY: campaign campaign-crash campaign-fence campaign-sample
 campaign: ## Every fault at every point of the reference workloads: hours; FAULTS=… names some
 	e2e/campaign.sh $(if $(FAULTS),--fault $(FAULTS))
 campaign-crash: ## The operator killed after every write, once each
 	e2e/campaign.sh --fault crash
+campaign-fence: ## TASKS=200 fenced tasks of three live copies on real nodes, operators killed, nodes frozen
+	SHED_FENCE_TASKS=$(TASKS) e2e/run.sh three_live_copies_publish_once --nocapture
 campaign-sample: ## A sample of the campaign drawn by SEED, without what takes minutes
 	e2e/campaign.sh --fault crash,lost-answer,stale-pods,stale-jobs,stale-both,gone,conflicts,errors \
 	  --sample 16 --seed $(SEED)

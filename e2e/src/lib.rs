@@ -5,6 +5,7 @@ pub mod campaign;
 pub mod cluster;
 pub mod command;
 pub mod demo;
+pub mod frozen;
 pub mod host_operator;
 pub mod jobs;
 pub mod operator;

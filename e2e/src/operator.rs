@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{ListParams, LogParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, LogParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -196,14 +196,54 @@ impl Operator {
         self.await_at_work().await
     }
 
+    /// Kills the leader's process with SIGKILL and takes its pod away, so that the next one does not
+    /// wait for the kubelet's back-off; who leads next is not waited for.
+    ///
+    /// # Errors
+    /// If none leads, or there is no such process.
+    pub async fn kill_and_take_away(&self) -> Result<()> {
+        let pod = self.pod().await?;
+        let process = process_of(&pod.uid().context("a pod without uid")?)?;
+        run_quietly("kill", &["-KILL", &process]).await?;
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), OPERATOR_NAMESPACE);
+        let at_once = DeleteParams::default().grace_period(0);
+        pods.delete(&pod.name_any(), &at_once).await?;
+        Ok(())
+    }
+
+    /// On which nodes its replicas are.
+    ///
+    /// # Errors
+    /// If the apiserver doesn't answer.
+    pub async fn nodes(&self) -> Result<Vec<String>> {
+        let pods = self.pods().await?;
+        let nodes = pods.into_iter().filter_map(|pod| pod.spec?.node_name);
+        Ok(nodes.collect())
+    }
+
     /// Replaces every pod as an upgrade does, and returns when only new ones are left.
     ///
     /// # Errors
     /// If the roll-out doesn't end.
     pub async fn roll(&self) -> Result<()> {
+        let first = self.pods().await?.first().and_then(ResourceExt::uid);
+        self.replace_pods(json!({"metadata": {"annotations": {"shed.dev/e2e-rolled": first}}}))
+            .await
+    }
+
+    /// Gives it another policy, and returns when only pods with it are left.
+    ///
+    /// # Errors
+    /// If the roll-out doesn't end.
+    pub async fn set_policy(&self, policy: &str) -> Result<()> {
+        let policy = json!({"name": "SHED_POLICY", "value": policy});
+        let container = json!({"name": "operator", "env": [policy]});
+        self.replace_pods(json!({"spec": {"containers": [container]}}))
+            .await
+    }
+
+    async fn replace_pods(&self, template: Value) -> Result<()> {
         let before: Vec<_> = self.pods().await?.iter().map(ResourceExt::uid).collect();
-        let mark = before.first().cloned().flatten();
-        let template = json!({"metadata": {"annotations": {"shed.dev/e2e-rolled": mark}}});
         self.patch(&json!({"spec": {"template": template}})).await?;
         wait::until("the old replicas to be gone", TURN, || async {
             let pods = self.pods().await?;
@@ -254,7 +294,7 @@ impl Operator {
                 .patch(
                     &deployment.name_any(),
                     &PatchParams::default(),
-                    &Patch::Merge(patch),
+                    &Patch::Strategic(patch),
                 )
                 .await?;
         }

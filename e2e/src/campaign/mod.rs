@@ -13,4 +13,5 @@ mod snapshot;
 mod tasks;
 mod workload;
 
+pub use self::fault::draw;
 pub use self::plan::{Options, campaign};

@@ -11,6 +11,7 @@ mod election;
 mod failures;
 mod feasibility;
 mod fence;
+mod fence_faults;
 mod lifecycle;
 mod operator;
 mod progress;

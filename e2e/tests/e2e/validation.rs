@@ -101,6 +101,14 @@ fn refused_ways() -> Vec<(Value, Vec<&'static str>)> {
             vec!["spec.resume", "spec.progress"],
         ),
         (
+            json!({"resume": "Range"}),
+            vec!["spec.resume", "spec.progress", "file"],
+        ),
+        (
+            json!({"resume": "Range", "progress": {"file": {}}, "idempotency": "Fenced"}),
+            vec!["spec.resume", "spec.idempotency", "Safe"],
+        ),
+        (
             json!({"backoffLimitPerIndex": -1}),
             vec!["spec.backoffLimitPerIndex"],
         ),
