@@ -324,6 +324,12 @@ impl Capacity {
             .map(|placed| placed.1)
     }
 
+    /// How often the demand fits into what is left of all that is usable.
+    pub(crate) fn times_left(&self, position: usize) -> u32 {
+        let demand = self.demands.get(position);
+        demand.map_or(0, |demand| times_in(&self.room.total, demand))
+    }
+
     /// How often the demand fits into all that is usable.
     pub(crate) fn times_usable(&self, position: usize) -> u32 {
         let demand = self.demands.get(position);

@@ -82,7 +82,15 @@ struct Entry {
 
 impl Entry {
     fn is_before(&self, other: &Self) -> bool {
-        (self.at, self.order) < (other.at, other.order)
+        self.key() < other.key()
+    }
+
+    /// Time and order in one number: to compare them one after the other takes a branch that
+    /// nobody can predict.
+    fn key(&self) -> u128 {
+        // The lowest time comes to be 0.
+        let at = self.at.0.cast_unsigned() ^ (1 << 63);
+        (u128::from(at) << 64) | u128::from(self.order)
     }
 }
 

@@ -48,6 +48,7 @@ fn serve_ranked(
     ranks.sort();
     for (_, position) in ranks {
         if let Some(mut turn) = Turn::new(pass, position) {
+            pass.expect_launches(position, turn.slots);
             while turn.step(pass, evictions, surge_left) {}
             turn.finish(pass);
         }

@@ -164,6 +164,12 @@ impl<'a> Pass<'a> {
         self.capacity.launch(position, node);
     }
 
+    /// Makes room for the launches of a job that has so many attempts to launch.
+    pub(crate) fn expect_launches(&mut self, position: usize, attempts: u32) {
+        let fitting = self.capacity.times_left(position).min(attempts);
+        self.launches.reserve(fitting as usize);
+    }
+
     /// Whether attempts are believed to be slow there.
     pub(crate) fn is_slow(&self, node: NodeIndex) -> bool {
         self.slow.binary_search(&node).is_ok()
@@ -239,7 +245,11 @@ impl<'a> Pass<'a> {
             jobs.push(state.report(self.snapshot.now));
         }
         let mut actions = self.kills;
-        actions.extend(self.launches);
+        if actions.is_empty() {
+            actions = self.launches;
+        } else {
+            actions.extend(self.launches);
+        }
         let capacity = CapacityReport {
             usable: self.capacity.usable,
             used: self.capacity.used,

@@ -1,19 +1,15 @@
 //! Carrying actions out: the simulator's part of what the operator's ledger, the apiserver and
 //! the kubelet do.
 
-use shed_core::ids::{AttemptNumber, NodeName, TaskIndex};
-use shed_core::plan::{Action, Kill, Launch, Outcome};
-use shed_core::snapshot::{AttemptKind, AttemptSnapshot, AttemptState, JobPhase, NodeIndex};
+use shed_core::ids::{AttemptNumber, TaskIndex};
+use shed_core::plan::{Action, Kill, Outcome};
+use shed_core::snapshot::{AttemptKind, AttemptState, JobPhase};
 use shed_core::time::{Instant, Span};
 
-use super::attempt::Attempt;
 use super::group::{covered, keep_best};
-use super::room::Room;
 use super::{Engine, RunError, Scope};
 use crate::event::Event;
-use crate::model::Which;
-use crate::random::{Purpose, Stream};
-use crate::settings::{Resuming, Settings};
+use crate::settings::Resuming;
 
 impl Engine<'_> {
     /// Carries out one action; every variant is named, so that a new one must be thought of.
@@ -58,124 +54,6 @@ impl Engine<'_> {
         }
     }
 
-    fn launch(&mut self, id: u32, launch: &Launch) {
-        let group = &mut self.groups[id as usize];
-        let (job, stage, median) = (group.job, group.stage, group.median);
-        let Some((entry, truth)) = group.entry(launch.task) else {
-            return;
-        };
-        let number = truth.next_number;
-        truth.next_number += 1;
-        let retry = entry.retry_not_before.take();
-        let begin = launch.resume.as_ref().map_or(0.0, |point| point.progress);
-        if let Some(point) = &launch.resume {
-            keep_best(&mut entry.resume_point, begin, &point.checkpoint);
-        }
-        let which = Which {
-            job,
-            stage,
-            task: launch.task.0,
-            attempt: number,
-        };
-        let (settings, trace_job) = (self.settings, &self.trace.jobs[job as usize]);
-        let slot = self.attempts.add(Attempt::new(
-            (id, launch.task.0, number),
-            launch.kind,
-            self.now,
-            begin,
-            settings.model.draw(settings.seed, trace_job, median, which),
-            report_error(settings, which),
-        ));
-        self.spare.make_room(entry, truth);
-        truth.slots.push(slot);
-        entry.attempts.push(AttemptSnapshot {
-            number: AttemptNumber(number),
-            kind: launch.kind,
-            state: AttemptState::Pending,
-            kill: None,
-            killed_at: None,
-            launched: self.now,
-            node: None,
-            started: None,
-            start_progress: begin,
-            progress: None,
-            checkpoint: None,
-            failure_rule: None,
-        });
-        let is_first = group.held == 0;
-        if let Some(facts) = &mut group.facts {
-            facts.launched_before = true;
-        }
-        group.held += 1;
-        group.live += 1;
-        let is_alive_again = group.live == 1;
-        self.attempts.get_mut(slot).position = group.position(launch.task).unwrap_or(0);
-        if launch.kind == AttemptKind::Clone {
-            group.clones += 1;
-            group.live_clones += 1;
-            self.planner.clones += 1;
-            self.planner.rivals = true;
-            self.totals.clones += 1;
-        } else {
-            group.waiting = group.waiting.saturating_sub(1);
-            if group.waiting == 0 {
-                self.note_waiting(id);
-            }
-        }
-        self.totals.attempts += 1;
-        if is_first {
-            self.stir(id);
-        }
-        self.forget_retry(id, launch.task, retry);
-        if is_alive_again && self.is_exact() {
-            self.file(id);
-        }
-        if !self.place(slot, launch.node.as_ref(), &launch.avoid) {
-            self.unplaced.push(self.attempts.name(slot));
-        }
-    }
-
-    /// Puts an attempt on a node, if one has room: on the chosen one if that has.
-    fn place(&mut self, slot: u32, chosen: Option<&NodeName>, avoid: &[NodeName]) -> bool {
-        let (id, task, number) = {
-            let attempt = self.attempts.get(slot);
-            (attempt.group, attempt.task, attempt.number)
-        };
-        let group = &mut self.groups[id as usize];
-        let Some(demand) = group.facts.as_ref().map(|facts| &facts.demand) else {
-            return true;
-        };
-        let chosen = chosen.and_then(|name| self.room.place_on(demand, name));
-        let Some(node) = chosen.or_else(|| self.room.place(demand, avoid)) else {
-            return false;
-        };
-        let overhead = group.launch_overhead;
-        // Slots are no machines: nobody may learn that one of them is slow.
-        if let (Room::Nodes(_), Some(facts)) = (&self.room, group.attempt_mut(task, number)) {
-            facts.node = Some(NodeIndex(node as usize));
-        }
-        let attempt = self.attempts.get_mut(slot);
-        attempt.node = Some(node);
-        attempt.placed = self.now;
-        if overhead > Span(0) {
-            let name = self.attempts.name(slot);
-            self.queue.put(self.now.plus(overhead), Event::Start(name));
-        } else {
-            self.start(slot);
-        }
-        true
-    }
-
-    /// Tries again for attempts that wait for a node.
-    pub(super) fn place_waiting(&mut self) {
-        let waiting = std::mem::take(&mut self.unplaced);
-        for name in waiting {
-            if self.attempts.is_current(name) && !self.place(name.slot, None, &[]) {
-                self.unplaced.push(name);
-            }
-        }
-    }
-
     /// An attempt starts to process.
     pub(super) fn start(&mut self, slot: u32) {
         let now = self.now;
@@ -190,7 +68,8 @@ impl Engine<'_> {
         let group = &mut self.groups[id as usize];
         group.look_at(position);
         let first_report = group.reports.map(|times| now.plus(times.first));
-        if let Some(facts) = group.attempt_mut(task, number) {
+        let is_bare = group.bare.has(TaskIndex(task));
+        if !is_bare && let Some(facts) = group.attempt_mut(task, number) {
             facts.state = AttemptState::Running;
             facts.started = Some(now);
         }
@@ -256,6 +135,11 @@ impl Engine<'_> {
     pub(super) fn ended(&mut self, slot: u32, state: AttemptState) {
         self.attempts.forget_events(slot);
         let now = self.now;
+        let failed = !matches!(state, AttemptState::Succeeded { .. });
+        if failed {
+            let attempt = self.attempts.get(slot);
+            self.show_task(attempt.group, TaskIndex(attempt.task));
+        }
         let attempt = self.attempts.get_mut(slot);
         attempt.ended = true;
         let reached = attempt.progress(now);
@@ -282,7 +166,13 @@ impl Engine<'_> {
         }
         let text = &self.no_checkpoint;
         let mut was_killed = false;
-        if let Some((entry, truth)) = group.entry(TaskIndex(task)) {
+        let is_bare = group.bare.has(TaskIndex(task));
+        let entry = if is_bare {
+            None
+        } else {
+            group.entry(TaskIndex(task))
+        };
+        if let Some((entry, truth)) = entry {
             if let Some(facts) = entry.attempts.iter_mut().find(|a| a.number.0 == number) {
                 facts.state = state;
                 was_killed = facts.kill.is_some();
@@ -294,7 +184,6 @@ impl Engine<'_> {
                 truth.segments.push((begin, reached));
             }
         }
-        let failed = !matches!(state, AttemptState::Succeeded { .. });
         if was_killed {
             group.dying -= 1;
             self.planner.dying -= 1;
@@ -340,27 +229,36 @@ impl Engine<'_> {
 
     fn win(&mut self, id: u32, task: TaskIndex, number: AttemptNumber) {
         let group = &mut self.groups[id as usize];
-        let Some((facts, slot)) = group.take(task, number) else {
+        let bare = group.bare.take(task);
+        let has_entry = bare.is_none();
+        let taken = bare.map(|slot| (slot, None)).or_else(|| {
+            let (facts, slot) = group.take(task, number)?;
+            Some((slot, facts.kill))
+        });
+        let Some((slot, kill)) = taken else {
             return;
         };
         if let Some(snapshot) = &mut group.facts {
             snapshot.done.insert(task);
         }
-        if let Some((entry, truth)) = group.entry(task) {
+        if has_entry && let Some((entry, truth)) = group.entry(task) {
             entry.winner = Some(number);
             entry.retry_not_before = None;
             self.spare.reclaim(entry, truth);
         }
-        if let Some(started) = facts.started {
-            let run = self.now.since(started).seconds() / (1.0 - facts.start_progress);
+        let attempt = self.attempts.get(slot);
+        if let Some(started) = attempt.started {
+            let run = self.now.since(started).seconds() / (1.0 - attempt.start_progress);
             group.add_ended_run(Span::from_seconds_f64(run));
         }
-        group.fold(task);
-        self.record(id, slot, &facts, None);
+        if has_entry {
+            group.fold(task);
+        }
+        self.record(id, slot, kill, None);
         let attempt = self.attempts.get(slot);
         self.totals.useful_ms += self.now.since(attempt.placed).0;
         self.totals.tasks_done += 1;
-        self.totals.clone_wins += u64::from(facts.kind == AttemptKind::Clone);
+        self.totals.clone_wins += u64::from(attempt.kind == AttemptKind::Clone);
         self.attempts.remove(slot);
     }
 
@@ -381,7 +279,7 @@ impl Engine<'_> {
                 self.note_single(id);
             }
         }
-        self.record(id, slot, &facts, Some(outcome));
+        self.record(id, slot, facts.kill, Some(outcome));
         self.attempts.remove(slot);
         match outcome {
             Outcome::Failed | Outcome::CloneFailed => self.totals.failures += 1,
@@ -402,7 +300,7 @@ impl Engine<'_> {
     }
 
     /// The task waits for no retry any more.
-    fn forget_retry(&mut self, id: u32, task: TaskIndex, retry: Option<Instant>) {
+    pub(super) fn forget_retry(&mut self, id: u32, task: TaskIndex, retry: Option<Instant>) {
         if let Some(at) = retry {
             self.planner.agenda.retries.remove(&(at, id, task.0));
         }
@@ -495,17 +393,4 @@ impl Engine<'_> {
             covered,
         })
     }
-}
-
-/// How wrong the attempt's reports are at its start.
-fn report_error(settings: &Settings, which: Which) -> f64 {
-    let noise = settings.reports.map_or(0.0, |reports| reports.noise);
-    if noise <= 0.0 {
-        return 0.0;
-    }
-    let task = (u64::from(which.stage) << 32) | u64::from(which.task);
-    let thing = [u64::from(which.job), task, u64::from(which.attempt)];
-    let normal = Stream::new(settings.seed, Purpose::Noise, thing).normal();
-    // Beyond ±1 a claim could go back or exceed the whole.
-    (noise * normal).clamp(-0.9, 0.9)
 }

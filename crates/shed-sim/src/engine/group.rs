@@ -10,6 +10,7 @@ use shed_core::snapshot::{AttemptSnapshot, JobSnapshot, ResumePoint, TaskSnapsho
 use shed_core::time::{Instant, Span};
 
 use super::attempt::ReportTimes;
+use super::bare::Bare;
 use super::outlook::Outlook;
 
 /// As in the operator's ledger: how many execution times of winners are kept.
@@ -37,6 +38,8 @@ pub(super) struct Group {
     pub(super) facts: Option<JobSnapshot>,
     /// In step with `facts.tasks`.
     pub(super) truths: Vec<TaskTruth>,
+    /// Tasks without an entry that only their attempt tells of.
+    pub(super) bare: Bare,
     /// Where the last task was found: an event looks for its task several times.
     hint: Cell<usize>,
     /// How many entries say nothing any more.
@@ -84,6 +87,7 @@ impl Group {
             waiting: facts.rules.completions,
             facts: Some(facts),
             truths: Vec::new(),
+            bare: Bare::default(),
             hint: Cell::new(0),
             stale: 0,
             held: 0,

@@ -6,8 +6,10 @@
 
 mod apply;
 mod attempt;
+mod bare;
 mod exact;
 mod group;
+mod launch;
 mod nodes;
 mod outlook;
 mod passes;
@@ -29,7 +31,7 @@ use shed_core::policy::{Order, Policy, Speculation};
 use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{
     AttemptState, EndRules, Idempotency, JobPhase, JobRules, JobSnapshot, NodeIndex, Resume,
-    Snapshot, SpeculationMode,
+    Snapshot, SpeculationMode, TaskSnapshot,
 };
 use shed_core::time::{Instant, Span};
 
@@ -111,8 +113,9 @@ pub struct Engine<'a> {
     room: Room,
     attempts: Attempts,
     groups: Vec<Group>,
-    /// Groups that are not finished, in the snapshot's order.
+    /// Groups that are not finished, in the snapshot's order, and what says where each belongs.
     live: Vec<u32>,
+    live_places: Vec<(u32, u32)>,
     jobs: Vec<JobProgress>,
     outcomes: Vec<JobOutcome>,
     /// Attempts that are over; absent unless they were asked for.
@@ -123,6 +126,9 @@ pub struct Engine<'a> {
     /// Positions of the tasks that are settled, and what follows; kept for their room.
     settling: (Vec<usize>, Vec<Action>),
     spare: Spare,
+    /// Whether tasks may be bare, and their entries while they are settled.
+    keeps_bare: bool,
+    bare_entries: Vec<TaskSnapshot>,
     /// Groups that `settle` must look at as a whole.
     dirty_groups: Vec<u32>,
     /// Attempts that no node had room for, in the order of their launch.
@@ -241,6 +247,7 @@ impl<'a> Engine<'a> {
             attempts: Attempts::default(),
             groups: Vec::new(),
             live: Vec::new(),
+            live_places: Vec::new(),
             jobs: Vec::with_capacity(trace.jobs.len()),
             outcomes: Vec::with_capacity(trace.jobs.len()),
             ended: None,
@@ -248,6 +255,8 @@ impl<'a> Engine<'a> {
             dirty: Vec::new(),
             settling: (Vec::new(), Vec::new()),
             spare: Spare::default(),
+            keeps_bare: bare::applies(settings, scope),
+            bare_entries: Vec::new(),
             dirty_groups: Vec::new(),
             unplaced: Vec::new(),
             changed: false,
@@ -404,7 +413,9 @@ impl<'a> Engine<'a> {
             every: reports.every.of(group.median).max(Span(1)),
         });
         self.groups.push(group);
-        self.live.insert(self.place_of(id), id);
+        let place = self.place_of(id);
+        self.live.insert(place, id);
+        self.live_places.insert(place, (position, stage as u32));
         if let Some(deadline) = deadline.filter(|_| on_miss_fails) {
             self.queue.put(deadline.max(self.now), Event::Deadline(id));
         }
@@ -419,11 +430,9 @@ impl<'a> Engine<'a> {
     /// Where the group is among the live ones, or belongs: they are in the order of arrival, as
     /// the jobs of the trace are.
     fn place_of(&self, id: u32) -> usize {
-        let place = |id: u32| {
-            let group = &self.groups[id as usize];
-            (group.job, group.stage)
-        };
-        self.live.partition_point(|&other| place(other) < place(id))
+        let group = &self.groups[id as usize];
+        let mine = (group.job, group.stage);
+        self.live_places.partition_point(|&other| other < mine)
     }
 
     /// A stage as the core's job. All stages have the job's arrival and deadline: the operator

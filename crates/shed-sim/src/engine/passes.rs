@@ -112,6 +112,7 @@ impl Engine<'_> {
             (count > 0).then(|| Span(self.planner.overhead_total / count.max(1)));
         snapshot.jobs.clear();
         for &id in ids {
+            self.show_bare(id);
             if let Some(mut facts) = self.groups[id as usize].facts.take() {
                 if refresh {
                     self.refresh(id, &mut facts);

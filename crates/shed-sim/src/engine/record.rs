@@ -1,7 +1,7 @@
 //! Attempts as they were, for those who want to see them one by one.
 
 use shed_core::plan::Outcome as Bucket;
-use shed_core::snapshot::AttemptSnapshot;
+use shed_core::snapshot::KillKind;
 
 use super::Engine;
 use super::room::Room;
@@ -22,7 +22,7 @@ impl Engine<'_> {
         &mut self,
         group: u32,
         slot: u32,
-        facts: &AttemptSnapshot,
+        kill: Option<KillKind>,
         bucket: Option<Bucket>,
     ) {
         let Some(ended) = &mut self.ended else {
@@ -42,7 +42,7 @@ impl Engine<'_> {
             started: attempt.started,
             ended: self.now,
             begin: attempt.start_progress,
-            kill: facts.kill,
+            kill,
             bucket,
         });
     }

@@ -130,17 +130,27 @@ fn scoped_passes_are_exact_where_retries_have_to_wait_too() {
 
 fn same_by_both_ways(jobs: &[Job], model: Model) {
     for order in [Order::Fifo, Order::EarliestDeadline] {
-        let scoped = Settings {
-            model,
-            ..on_slots(policy("hadoop-ns", order), 8)
-        };
-        let full = Settings {
-            passes: Passes::Full,
-            ..scoped.clone()
-        };
-        let (scoped, full) = (run(&scoped, jobs), run(&full, jobs));
-        assert_eq!(scoped.totals.digest, full.totals.digest, "{order}");
-        assert_eq!(scoped.jobs, full.jobs);
+        for (on_miss, overhead) in [(OnMiss::Continue, 0), (OnMiss::Fail, 1000)] {
+            let with = |passes, check| {
+                let settings = Settings {
+                    model,
+                    passes,
+                    check,
+                    on_miss,
+                    launch_overhead: Delay::Fixed(Span(overhead)),
+                    kill_latency: Span(overhead / 2),
+                    ..on_slots(policy("hadoop-ns", order), 8)
+                };
+                run(&settings, jobs)
+            };
+            let full = with(Passes::Full, true);
+            // Unchecked, tasks need not have entries among the facts.
+            for check in [true, false] {
+                let scoped = with(Passes::Exact, check);
+                assert_eq!(scoped.totals.digest, full.totals.digest, "{order}");
+                assert_eq!(scoped.jobs, full.jobs);
+            }
+        }
     }
 }
 

@@ -1,0 +1,151 @@
+//! Launching attempts and putting them on nodes.
+
+use shed_core::ids::NodeName;
+use shed_core::plan::Launch;
+use shed_core::snapshot::{AttemptKind, NodeIndex};
+use shed_core::time::Span;
+
+use super::Engine;
+use super::attempt::Attempt;
+use super::bare::launched;
+use super::group::keep_best;
+use super::room::Room;
+use crate::event::Event;
+use crate::model::Which;
+use crate::random::{Purpose, Stream};
+use crate::settings::Settings;
+
+impl Engine<'_> {
+    pub(super) fn launch(&mut self, id: u32, launch: &Launch) {
+        let is_bare = self.keeps_bare && launch.kind == AttemptKind::Original;
+        let group = &mut self.groups[id as usize];
+        let (job, stage, median) = (group.job, group.stage, group.median);
+        let (mut number, mut retry) = (0, None);
+        let begin = launch.resume.as_ref().map_or(0.0, |point| point.progress);
+        if !is_bare {
+            let Some((entry, truth)) = group.entry(launch.task) else {
+                return;
+            };
+            number = truth.next_number;
+            truth.next_number += 1;
+            retry = entry.retry_not_before.take();
+            if let Some(point) = &launch.resume {
+                keep_best(&mut entry.resume_point, begin, &point.checkpoint);
+            }
+        }
+        let which = Which {
+            job,
+            stage,
+            task: launch.task.0,
+            attempt: number,
+        };
+        let (settings, trace_job) = (self.settings, &self.trace.jobs[job as usize]);
+        let slot = self.attempts.add(Attempt::new(
+            (id, launch.task.0, number),
+            launch.kind,
+            self.now,
+            begin,
+            settings.model.draw(settings.seed, trace_job, median, which),
+            report_error(settings, which),
+        ));
+        if is_bare {
+            let completions = group.facts.as_ref().map_or(0, |f| f.rules.completions);
+            group.bare.put(launch.task, slot, completions);
+        } else if let Some((entry, truth)) = group.entry(launch.task) {
+            self.spare.make_room(entry, truth);
+            truth.slots.push(slot);
+            let facts = launched(number, launch.kind, self.now, begin);
+            entry.attempts.push(facts);
+            self.attempts.get_mut(slot).position = group.position(launch.task).unwrap_or(0);
+        }
+        self.count_launch(id, launch.kind);
+        self.forget_retry(id, launch.task, retry);
+        if !self.place(slot, launch.node.as_ref(), &launch.avoid) {
+            self.unplaced.push(self.attempts.name(slot));
+        }
+    }
+
+    fn count_launch(&mut self, id: u32, kind: AttemptKind) {
+        let group = &mut self.groups[id as usize];
+        let is_first = group.held == 0;
+        if let Some(facts) = &mut group.facts {
+            facts.launched_before = true;
+        }
+        group.held += 1;
+        group.live += 1;
+        let is_alive_again = group.live == 1;
+        if kind == AttemptKind::Clone {
+            group.clones += 1;
+            group.live_clones += 1;
+            self.planner.clones += 1;
+            self.planner.rivals = true;
+            self.totals.clones += 1;
+        } else {
+            group.waiting = group.waiting.saturating_sub(1);
+            if group.waiting == 0 {
+                self.note_waiting(id);
+            }
+        }
+        self.totals.attempts += 1;
+        if is_first {
+            self.stir(id);
+        }
+        if is_alive_again && self.is_exact() {
+            self.file(id);
+        }
+    }
+
+    /// Puts an attempt on a node, if one has room: on the chosen one if that has.
+    fn place(&mut self, slot: u32, chosen: Option<&NodeName>, avoid: &[NodeName]) -> bool {
+        let (id, task, number) = {
+            let attempt = self.attempts.get(slot);
+            (attempt.group, attempt.task, attempt.number)
+        };
+        let group = &mut self.groups[id as usize];
+        let Some(demand) = group.facts.as_ref().map(|facts| &facts.demand) else {
+            return true;
+        };
+        let chosen = chosen.and_then(|name| self.room.place_on(demand, name));
+        let Some(node) = chosen.or_else(|| self.room.place(demand, avoid)) else {
+            return false;
+        };
+        let overhead = group.launch_overhead;
+        // Slots are no machines: nobody may learn that one of them is slow.
+        if let (Room::Nodes(_), Some(facts)) = (&self.room, group.attempt_mut(task, number)) {
+            facts.node = Some(NodeIndex(node as usize));
+        }
+        let attempt = self.attempts.get_mut(slot);
+        attempt.node = Some(node);
+        attempt.placed = self.now;
+        if overhead > Span(0) {
+            let name = self.attempts.name(slot);
+            self.queue.put(self.now.plus(overhead), Event::Start(name));
+        } else {
+            self.start(slot);
+        }
+        true
+    }
+
+    /// Tries again for attempts that wait for a node.
+    pub(super) fn place_waiting(&mut self) {
+        let waiting = std::mem::take(&mut self.unplaced);
+        for name in waiting {
+            if self.attempts.is_current(name) && !self.place(name.slot, None, &[]) {
+                self.unplaced.push(name);
+            }
+        }
+    }
+}
+
+/// How wrong the attempt's reports are at its start.
+fn report_error(settings: &Settings, which: Which) -> f64 {
+    let noise = settings.reports.map_or(0.0, |reports| reports.noise);
+    if noise <= 0.0 {
+        return 0.0;
+    }
+    let task = (u64::from(which.stage) << 32) | u64::from(which.task);
+    let thing = [u64::from(which.job), task, u64::from(which.attempt)];
+    let normal = Stream::new(settings.seed, Purpose::Noise, thing).normal();
+    // Beyond ±1 a claim could go back or exceed the whole.
+    (noise * normal).clamp(-0.9, 0.9)
+}
