@@ -97,9 +97,8 @@ fn share_out(pass: &mut Pass<'_>, jobs: &mut [CloneJob], prime: &ShedPrime) {
         let free = pass.capacity.times_free(job.position);
         if free < bundle.clones {
             // Others have taken the room: what is left may do for a smaller one.
-            bundles.extend(best_bundle(pass, bundle.job, job, prime));
-            if free == 0 {
-                return;
+            if free > 0 {
+                bundles.extend(best_bundle(pass, bundle.job, job, prime));
             }
             continue;
         }
@@ -110,51 +109,145 @@ fn share_out(pass: &mut Pass<'_>, jobs: &mut [CloneJob], prime: &ShedPrime) {
     }
 }
 
-/// The task that gains most by one more clone, and ln of what its job's PoCD rises by.
-fn best_task(tasks: &[(f64, f64, u32)]) -> Option<(usize, f64)> {
-    let mut best: Option<(usize, f64)> = None;
-    for (at, &(ln_miss, ln_per_clone, left)) in tasks.iter().enumerate() {
-        let gain = gain_of_one_more(ln_miss, ln_per_clone);
-        if left > 0 && gain > 0.0 && best.is_none_or(|(_, most)| gain > most) {
-            best = Some((at, gain));
+/// A task while a bundle is looked for: it is larger if one more clone gains more.
+#[derive(PartialEq)]
+struct Trial {
+    gain: f64,
+    /// Its place in the job.
+    at: usize,
+    ln_miss: f64,
+    ln_miss_per_clone: f64,
+    /// Clones that it may still get.
+    left: u32,
+}
+
+impl Trial {
+    fn new(at: usize, task: &CloneTask, job: &CloneJob, ln_target: f64) -> Self {
+        let is_done = task.is_refused || task.ln_miss <= ln_target;
+        let has = task.clones_alive + task.clones;
+        Self {
+            gain: gain_of_one_more(task.ln_miss, task.ln_miss_per_clone),
+            at,
+            ln_miss: task.ln_miss,
+            ln_miss_per_clone: task.ln_miss_per_clone,
+            left: if is_done {
+                0
+            } else {
+                job.max_clones.saturating_sub(has)
+            },
         }
     }
-    best
+
+    fn may_get_one(&self) -> bool {
+        self.left > 0 && self.gain > 0.0
+    }
+
+    fn with_one_more(self) -> Self {
+        let ln_miss = self.ln_miss + self.ln_miss_per_clone;
+        Self {
+            gain: gain_of_one_more(ln_miss, self.ln_miss_per_clone),
+            ln_miss,
+            left: self.left - 1,
+            ..self
+        }
+    }
 }
 
-/// ln miss, ln miss per clone and how many clones it may still get, of each task.
-fn tasks_of(job: &CloneJob, prime: &ShedPrime) -> Vec<(f64, f64, u32)> {
+impl Eq for Trial {}
+
+impl PartialOrd for Trial {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Trial {
+    /// By gain; of equals the earlier task is larger.
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let by_gain = self.gain.total_cmp(&other.gain);
+        by_gain.then_with(|| other.at.cmp(&self.at))
+    }
+}
+
+/// The product of tasks' PoCDs, of which some may be 0.
+struct Product {
+    ln: f64,
+    zeros: usize,
+}
+
+impl Product {
+    fn add(&mut self, ln_miss: f64) {
+        let ln_pocd = ln_task_pocd(ln_miss);
+        if ln_pocd.is_finite() {
+            self.ln += ln_pocd;
+        } else {
+            self.zeros += 1;
+        }
+    }
+
+    fn take_out(&mut self, ln_miss: f64) {
+        let ln_pocd = ln_task_pocd(ln_miss);
+        if ln_pocd.is_finite() {
+            self.ln -= ln_pocd;
+        } else {
+            self.zeros -= 1;
+        }
+    }
+
+    fn value(&self) -> f64 {
+        if self.zeros > 0 {
+            0.0
+        } else {
+            probability(self.ln)
+        }
+    }
+}
+
+/// The task that gains most by one more clone.
+fn best_task(job: &CloneJob, prime: &ShedPrime) -> Option<usize> {
     let ln_target = libm::log(prime.miss_target);
-    let of = |task: &CloneTask| {
-        let has = task.clones_alive + task.clones;
-        let is_done = task.is_refused || task.ln_miss <= ln_target;
-        let left = job.max_clones.saturating_sub(has);
-        let left = if is_done { 0 } else { left };
-        (task.ln_miss, task.ln_miss_per_clone, left)
-    };
-    job.tasks.iter().map(of).collect()
+    let tasks = job.tasks.iter().enumerate();
+    let trials = tasks.map(|(at, task)| Trial::new(at, task, job, ln_target));
+    let best = trials.filter(Trial::may_get_one).max();
+    best.map(|trial| trial.at)
 }
 
-fn best_bundle(pass: &Pass<'_>, at: usize, job: &CloneJob, prime: &ShedPrime) -> Option<Bundle> {
-    let mut tasks = tasks_of(job, prime);
-    let ln_pocd = |tasks: &[(f64, f64, u32)]| {
-        let sum: f64 = tasks.iter().map(|task| ln_task_pocd(task.0)).sum();
-        job.ln_pocd_rest + sum
+/// Clones are added one by one where they gain most; the bundle is what they are when they gain
+/// most each. None if there is none, or the pass runs out of work.
+fn best_bundle(
+    pass: &mut Pass<'_>,
+    at: usize,
+    job: &CloneJob,
+    prime: &ShedPrime,
+) -> Option<Bundle> {
+    if !pass.afford(job.position, job.tasks.len() as u64) {
+        return None;
+    }
+    let ln_target = libm::log(prime.miss_target);
+    let mut product = Product {
+        ln: job.ln_pocd_rest,
+        zeros: 0,
     };
-    let before = probability(ln_pocd(&tasks));
-    let most = pass.capacity.times_free(job.position);
-    let (mut best, mut clones) = (None::<Bundle>, 0);
-    while clones < most.min(CLONES_PER_PASS_MAX) {
-        let Some((index, _)) = best_task(&tasks) else {
+    let mut trials = BinaryHeap::new();
+    for (at, task) in job.tasks.iter().enumerate() {
+        product.add(task.ln_miss);
+        trials.extend(Some(Trial::new(at, task, job, ln_target)).filter(Trial::may_get_one));
+    }
+    let before = product.value();
+    let most = pass
+        .capacity
+        .times_free(job.position)
+        .min(CLONES_PER_PASS_MAX);
+    let mut best: Option<Bundle> = None;
+    for clones in 1..=most {
+        let Some(trial) = trials.pop() else {
             break;
         };
-        let Some(task) = tasks.get_mut(index) else {
-            break;
-        };
-        task.0 += task.1;
-        task.2 -= 1;
-        clones += 1;
-        let gain = (probability(ln_pocd(&tasks)) - before) / f64::from(clones);
+        product.take_out(trial.ln_miss);
+        let trial = trial.with_one_more();
+        product.add(trial.ln_miss);
+        trials.extend(Some(trial).filter(Trial::may_get_one));
+        let gain = (product.value() - before) / f64::from(clones);
         if gain >= prime.min_gain && best.as_ref().is_none_or(|best| gain > best.gain) {
             let job = at;
             best = Some(Bundle { gain, job, clones });
@@ -166,7 +259,7 @@ fn best_bundle(pass: &Pass<'_>, at: usize, job: &CloneJob, prime: &ShedPrime) ->
 /// Grants the clones one by one; how many there was room for.
 fn grant_bundle(pass: &mut Pass<'_>, job: &mut CloneJob, clones: u32, prime: &ShedPrime) -> u32 {
     for granted in 0..clones {
-        let Some((at, _)) = best_task(&tasks_of(job, prime)) else {
+        let Some(at) = best_task(job, prime) else {
             return granted;
         };
         let miss = job

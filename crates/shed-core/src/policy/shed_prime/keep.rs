@@ -35,8 +35,9 @@ pub(super) fn prune(pass: &mut Pass<'_>, prime: &ShedPrime) {
 /// Gives up lone attempts where a new one in their place is likelier to be in time. Only where
 /// there is no room for a clone beside it.
 pub(super) fn reroll(pass: &mut Pass<'_>, prime: &ShedPrime) {
+    let someone_waits = pass.jobs.iter().any(|state| state.waiting_now() > 0);
     for position in pass.by_submission() {
-        if pass.capacity.times_free(position) > 0 && !someone_waits(pass) {
+        if pass.capacity.times_free(position) > 0 && !someone_waits {
             continue;
         }
         let Some(state) = pass.jobs.get(position) else {
@@ -58,10 +59,6 @@ pub(super) fn reroll(pass: &mut Pass<'_>, prime: &ShedPrime) {
             pass.kill(position, id, KillKind::Restart, None);
         }
     }
-}
-
-fn someone_waits(pass: &Pass<'_>) -> bool {
-    pass.jobs.iter().any(|state| state.waiting_now() > 0)
 }
 
 /// The task's only attempt, if it has reported and a new one is likelier to be in time.
