@@ -70,6 +70,11 @@ model: ## Model checking of the controller's step, exhaustively: an hour (docs/m
 campaign-mutants: ## Faults seeded into the controller (.ci/mutants): which test notices each; an hour
 	.ci/campaign-mutants
 
+.PHONY: polls
+polls: ## 5000 attempts asked for progress by one operator: counts, CPU, memory
+	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed --lib -- \
+	  --ignored --nocapture five_thousand_attempts
+
 .PHONY: lint
 lint: ## Format, clippy, purity of the core, each crate alone, drift of generated files
 	cargo fmt --all --check

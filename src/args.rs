@@ -61,6 +61,10 @@ pub struct OperatorArgs {
     /// all (also those of the built-in Job controller, which must be switched off) or none.
     #[arg(long, env = "SHED_ADOPT_JOBS", value_enum, default_value_t = AdoptJobs::Managed)]
     pub adopt_jobs: AdoptJobs,
+    /// Questions for progress per second, of all jobs together; with more attempts each is asked less often.
+    #[arg(long, env = "SHED_PROGRESS_POLLS_PER_SECOND", default_value_t = 1000, value_name = "COUNT",
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub progress_polls_per_second: u32,
     /// Where /metrics, /healthz and /readyz are served.
     #[arg(long, env = "SHED_HTTP_ADDRESS", default_value = "0.0.0.0:8080")]
     pub http_address: std::net::SocketAddr,

@@ -90,7 +90,7 @@ const REFUSALS: [RefusalReason; 10] = [
     RefusalReason::Work,
     RefusalReason::Target,
 ];
-const REPORT_FAULTS: [ReportError; 9] = [
+const REPORT_FAULTS: [ReportError; 10] = [
     ReportError::TooLarge,
     ReportError::NotUtf8,
     ReportError::NotANumber,
@@ -99,6 +99,7 @@ const REPORT_FAULTS: [ReportError; 9] = [
     ReportError::ZeroTotal,
     ReportError::CheckpointTooLong,
     ReportError::BadJson,
+    ReportError::Ambiguous,
     ReportError::Unreadable,
 ];
 /// Outcome label of an attempt that won.
@@ -148,6 +149,10 @@ pub struct Metrics {
     pub jobs_cut_short: Counter,
     /// Progress reports that were refused.
     pub progress_refused: Family<Why, Counter>,
+    /// Questions for progress.
+    pub progress_polls: Counter,
+    /// How long the longest waiting question for progress is due.
+    pub progress_lag: GaugeF64,
     /// Questions for progress that got no usable answer.
     pub progress_unanswered: Counter,
     /// Attempts that were given leave to publish.
@@ -221,6 +226,11 @@ impl Metrics {
             ),
             jobs_cut_short: register!("jobs_cut_short", "Jobs for which a pass had no work left"),
             progress_refused: register!("progress_refused", "Progress reports that were refused"),
+            progress_polls: register!("progress_polls", "Questions for progress"),
+            progress_lag: register!(
+                "progress_lag_seconds",
+                "How long the question for progress that waits longest is due, for the budget's sake"
+            ),
             progress_unanswered: register!(
                 "progress_unanswered",
                 "Questions for progress without a usable answer"

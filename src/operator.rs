@@ -212,6 +212,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         stores,
         Arc::clone(&context.metrics),
         key,
+        setup.args.progress_polls_per_second,
     );
     let planner = planner::run(Arc::clone(&context), setup.policy.clone(), touched);
     let orphans = controller::orphans::run(Arc::clone(&context));

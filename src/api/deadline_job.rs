@@ -43,6 +43,8 @@ use super::ledger::{Ledger, read_known_form};
         .message("spec.parallelism must not be above spec.completions: lower it or leave it out"),
     validation = Rule::new("!has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy in ['Never', 'OnFailure']")
         .message("spec.template.spec.restartPolicy must be Never (the default) or OnFailure: a task that always restarts never ends"),
+    validation = Rule::new("!has(self.progress) || !has(self.template.spec) || !has(self.template.spec.hostNetwork) || !self.template.spec.hostNetwork")
+        .message("spec.progress can't be asked for in pods with spec.template.spec.hostNetwork: true, where its port is the node's: leave one of them out"),
     validation = Rule::new("has(self.deadline) || (has(self.managedBy) && self.managedBy == 'shed.dev/job-companion')")
         .message("spec.deadline: Required value: say when the job must be complete, e.g. {within: 10m} or {at: 2030-01-31T08:00:00Z}"),
     validation = Rule::new("(has(self.managedBy) && self.managedBy == 'shed.dev/job-companion') || (has(self.template.spec) && size(self.template.spec.containers) > 0)")
@@ -246,8 +248,8 @@ pub enum OnMiss {
 /// How attempts report progress. shed asks them, as a probe does.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("has(self.file) != has(self.httpGet)")
-    .message("spec.progress needs exactly one of file: {} and httpGet: {port, path}; leave spec.progress out if tasks report nothing"))]
+#[x_kube(validation = Rule::new("[has(self.file), has(self.httpGet), has(self.metric)].filter(given, given).size() == 1")
+    .message("spec.progress needs exactly one of file: {}, httpGet: {port, path} and metric: {port, path, name}; leave spec.progress out if tasks report nothing"))]
 pub struct ProgressSource {
     /// The task writes `0.42`, `17/40` or `{\"progress\":0.42,\"checkpoint\":\"…\"}` to the file
     /// that SHED_PROGRESS_FILE names; a sidecar serves it.
@@ -256,7 +258,11 @@ pub struct ProgressSource {
     /// The task serves the same content itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_get: Option<HttpProgress>,
-    /// Seconds between two questions to one attempt.
+    /// The task has a page of metrics for Prometheus, and one of them says how far it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<MetricProgress>,
+    /// Seconds between two questions to one attempt, at least. An attempt of which a newer value
+    /// could change little is asked up to eight times less often.
     #[serde(default = "default_period_seconds")]
     #[schemars(range(min = 1, max = 3600))]
     pub period_seconds: i32,
@@ -284,6 +290,37 @@ pub struct HttpProgress {
 
 fn default_path() -> String {
     "/progress".to_owned()
+}
+
+/// Progress by a metric.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MetricProgress {
+    /// Port of the pod.
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: i32,
+    /// Path of the page, in Prometheus' text format, at most 64 KiB.
+    #[serde(default = "default_metrics_path")]
+    #[schemars(length(min = 1, max = 256), regex(pattern = r"^/[^\s]*$"))]
+    pub path: String,
+    /// Name of the metric, of which there must be one series: from 0 to 1, or what is done if there
+    /// is a total.
+    #[schemars(
+        length(min = 1, max = 256),
+        regex(pattern = r"^[a-zA-Z_:][a-zA-Z0-9_:]*$")
+    )]
+    pub name: String,
+    /// Name of the metric that says how much the task has to do. Absent: the first is a share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(min = 1, max = 256),
+        regex(pattern = r"^[a-zA-Z_:][a-zA-Z0-9_:]*$")
+    )]
+    pub total: Option<String>,
+}
+
+fn default_metrics_path() -> String {
+    "/metrics".to_owned()
 }
 
 /// Clones of stragglers.

@@ -228,7 +228,7 @@ fn attempt_facts(pod: &Pod, seen: Instant) -> Option<AttemptFacts> {
             .flatten()
             .any(|finalizer| finalizer == ATTEMPT_FINALIZER || finalizer == JOB_TRACKING_FINALIZER),
         deleting: pod.metadata.deletion_timestamp.is_some(),
-        ip: pod.status.as_ref().and_then(|status| status.pod_ip.clone()),
+        ip: address(pod),
         stage,
         started: started(pod),
         reached: part.and_then(|_| reached(pod)),
@@ -237,6 +237,15 @@ fn attempt_facts(pod: &Pod, seen: Instant) -> Option<AttemptFacts> {
         restarts: restarts(pod),
         is_gone: is_gone(pod),
     })
+}
+
+/// Where the pod is asked. One on the host's network has no address of its own: who answers on a port
+/// of its node may be anybody.
+fn address(pod: &Pod) -> Option<String> {
+    let spec = pod.spec.as_ref();
+    let is_on_host = spec.is_some_and(|spec| spec.host_network == Some(true));
+    let status = pod.status.as_ref().filter(|_| !is_on_host);
+    status.and_then(|status| status.pod_ip.clone())
 }
 
 /// The end of the agent, the last container of a pod to end.

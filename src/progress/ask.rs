@@ -1,16 +1,22 @@
-//! One question to one attempt over HTTP, with limits on time and size.
+//! One question to one attempt over HTTP, with limits on time and size. Redirects are not followed: an
+//! answer that is none counts as no answer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::Request;
 use hyper::body::Bytes;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use shed_agent::metric::PAGE_BYTES_MAX;
+use shed_agent::report::CONTENT_BYTES_MAX;
 use shed_agent::signed::SigningKey;
 use shed_agent::stop::{STOP_PATH, StopAt, StopState};
-use shed_agent::{parse_report, read_endpoint, read_reply, wire};
+use shed_agent::{
+    Metric, Report, ReportError, WireError, read_endpoint, read_metrics, read_reply, wire,
+};
 
 use super::Answer;
 use crate::api::AGENT_PORT;
@@ -18,7 +24,7 @@ use crate::observe::pod::PodFacts;
 use crate::validate::ProgressSource;
 
 /// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// An HTTP client without TLS: pods are asked by address.
 pub type HttpClient = Client<HttpConnector, Full<Bytes>>;
@@ -40,7 +46,9 @@ pub struct Question {
     pod_name: String,
     host: String,
     url: String,
-    from_agent: bool,
+    /// The attempt's job.
+    pub job: Arc<str>,
+    source: ProgressSource,
     /// Where the ledger says that the attempt's part ends, if its task was divided.
     pub ends_at: Option<u64>,
 }
@@ -55,23 +63,59 @@ pub struct Reply {
 
 impl Question {
     /// The question that a source asks for.
-    pub fn new(source: &ProgressSource, ip: &str, pod: &PodFacts, ends_at: Option<u64>) -> Self {
+    pub fn new(
+        source: &ProgressSource,
+        job: &Arc<str>,
+        ip: &str,
+        pod: &PodFacts,
+        ends_at: Option<u64>,
+    ) -> Self {
         let host = if ip.contains(':') {
             format!("[{ip}]")
         } else {
             ip.to_owned()
         };
-        let (port, path, from_agent) = match source {
-            ProgressSource::Agent => (AGENT_PORT, wire::PROGRESS_PATH, true),
-            ProgressSource::Task { port, path } => (*port, &**path, false),
+        let (port, path) = match source {
+            ProgressSource::Agent => (AGENT_PORT, wire::PROGRESS_PATH),
+            ProgressSource::Task { port, path } | ProgressSource::Metric { port, path, .. } => {
+                (*port, &**path)
+            }
         };
         Self {
             uid: pod.uid.clone(),
             pod_name: pod.name.clone(),
             url: format!("http://{host}:{port}{path}"),
             host,
-            from_agent,
+            job: Arc::clone(job),
+            source: source.clone(),
             ends_at,
+        }
+    }
+
+    /// Longer answers are refused for their length.
+    fn bytes_max(&self) -> usize {
+        match self.source {
+            // Its content has its own limit, and each byte of it may be escaped.
+            ProgressSource::Agent => wire::REPLY_BYTES_MAX,
+            ProgressSource::Task { .. } => CONTENT_BYTES_MAX,
+            ProgressSource::Metric { .. } => PAGE_BYTES_MAX,
+        }
+    }
+
+    /// What the body says, if it is from the attempt that was asked.
+    fn read(
+        &self,
+        header: Option<&[u8]>,
+        body: &[u8],
+    ) -> Result<Result<Option<Report>, ReportError>, WireError> {
+        match &self.source {
+            ProgressSource::Agent => read_reply(body, &self.uid),
+            ProgressSource::Task { .. } => read_endpoint(header, body, &self.pod_name),
+            ProgressSource::Metric { name, total, .. } => {
+                let total = total.as_deref();
+                let metric = Metric { name, total };
+                read_metrics(header, body, &self.pod_name, metric)
+            }
         }
     }
 }
@@ -96,24 +140,19 @@ async fn exchange(client: &HttpClient, question: &Question) -> Option<Reply> {
         .headers()
         .get(wire::ATTEMPT_HEADER)
         .map(|value| value.as_bytes().to_vec());
-    // The agent's reply has its own limit; a task's endpoint must not be longer than a report.
-    let limit = wire::REPLY_BYTES_MAX + 1;
-    let body = match Limited::new(response.into_body(), limit).collect().await {
+    let bytes_max = question.bytes_max();
+    let body = match Limited::new(response.into_body(), bytes_max)
+        .collect()
+        .await
+    {
         Ok(body) => body.to_bytes(),
-        // Too long for any report: judged as such, and counted.
-        Err(_) => {
-            return Some(Reply {
-                answer: Answer::Said(parse_report(&vec![b' '; limit])),
-                stop: None,
-            });
+        Err(error) if error.is::<LengthLimitError>() => {
+            let answer = Answer::Said(Err(ReportError::TooLarge));
+            return Some(Reply { answer, stop: None });
         }
+        Err(_) => return None,
     };
-    let said = if question.from_agent {
-        read_reply(&body, &question.uid)
-    } else {
-        read_endpoint(header.as_deref(), &body, &question.pod_name)
-    };
-    let said = said.ok()?;
+    let said = question.read(header.as_deref(), &body).ok()?;
     Some(Reply {
         answer: Answer::Said(said),
         stop: question.ends_at.and_then(|_| wire::read_stop(&body)),

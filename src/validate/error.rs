@@ -33,8 +33,14 @@ pub enum InvalidSpec {
         value: f64,
     },
     /// Neither or both of the progress sources.
-    #[error("spec.progress needs exactly one of file and httpGet")]
+    #[error("spec.progress needs exactly one of file, httpGet and metric")]
     Progress,
+    /// Ports there are the node's, and anybody's.
+    #[error(
+        "spec.progress can't be asked for in pods with spec.template.spec.hostNetwork: true, where its \
+         port is the node's: leave one of them out"
+    )]
+    ProgressOnHost,
     /// A split that could not be agreed on with the task.
     #[error(
         "spec.resume: Range needs spec.progress: {{file: {{}}}}: where a task stops is agreed with its \

@@ -40,6 +40,10 @@
 //! (`spec.progress.httpGet`). It should send the header `Shed-Attempt: $SHED_ATTEMPT_ID`,
 //! because pod addresses are reused; an answer that names another attempt is not believed.
 //!
+//! A task that Prometheus scrapes anyway names the metric (`spec.progress.metric`): a gauge from
+//! 0 to 1, or a counter and the metric that holds its total. There must be one series of each; a
+//! page that does not have it yet means "no report yet". [`metric`] has the details.
+//!
 //! ## Resuming
 //!
 //! The resume file is complete before the task starts. It is one line of JSON, `checkpoint`
@@ -139,6 +143,7 @@ pub mod commit;
 pub mod config;
 mod connection;
 pub mod fence;
+pub mod metric;
 mod progress_file;
 pub mod report;
 pub mod resume;
@@ -152,6 +157,7 @@ pub use config::{
     ATTEMPT_UID_VAR, AgentConfig, BIN_VAR, FenceConfig, PORT_DEFAULT, PORT_VAR, PROGRESS_FILE_VAR,
     RESUME_FILE_VAR, RESUME_VAR, Resume, STOP_FILE_VAR, StopConfig,
 };
+pub use metric::{Metric, parse_metric};
 pub use report::{Report, ReportError, Units, parse_report};
 pub use series::{Observed, Series};
-pub use wire::{WireError, read_endpoint, read_reply};
+pub use wire::{WireError, read_endpoint, read_metrics, read_reply};

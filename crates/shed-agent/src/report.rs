@@ -117,6 +117,8 @@ pub enum ReportError {
     CheckpointTooLong,
     #[error("the report is not a JSON object with a `progress` and, if any, a text `checkpoint`")]
     BadJson,
+    #[error("the page has the metric more than once, with different labels")]
+    Ambiguous,
     #[error("the progress file cannot be read: no permission, or not a regular file")]
     Unreadable,
 }
@@ -133,6 +135,7 @@ impl ReportError {
             ReportError::ZeroTotal => "zero_total",
             ReportError::CheckpointTooLong => "checkpoint_too_long",
             ReportError::BadJson => "bad_json",
+            ReportError::Ambiguous => "ambiguous",
             ReportError::Unreadable => "unreadable",
         }
     }

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::metric::{Metric, parse_metric};
 use crate::report::{CONTENT_BYTES_MAX, Report, ReportError, parse_report};
 use crate::stop::StopState;
 
@@ -138,9 +139,26 @@ pub fn read_endpoint(
     body: &[u8],
     expected_id: &str,
 ) -> Result<Result<Option<Report>, ReportError>, WireError> {
+    named_rightly(attempt_header, expected_id)?;
+    Ok(parse_report(body))
+}
+
+/// Reads a page of metrics, which may name its attempt in the same way. The caller reads at most
+/// [`PAGE_BYTES_MAX`](crate::metric::PAGE_BYTES_MAX) + 1 bytes of it.
+pub fn read_metrics(
+    attempt_header: Option<&[u8]>,
+    page: &[u8],
+    expected_id: &str,
+    metric: Metric<'_>,
+) -> Result<Result<Option<Report>, ReportError>, WireError> {
+    named_rightly(attempt_header, expected_id)?;
+    Ok(parse_metric(page, metric))
+}
+
+fn named_rightly(attempt_header: Option<&[u8]>, expected_id: &str) -> Result<(), WireError> {
     match attempt_header {
         Some(id) if id.trim_ascii() != expected_id.as_bytes() => Err(WireError::WrongAttempt),
-        Some(_) | None => Ok(parse_report(body)),
+        Some(_) | None => Ok(()),
     }
 }
 

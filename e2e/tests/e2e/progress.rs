@@ -106,6 +106,46 @@ exit 1
 }
 
 #[tokio::test]
+async fn a_metric_of_the_task_is_progress() {
+    scenario(Needs::Containers, Company::Shared, async |world| {
+        // A page as a client library writes it, longer than a report may be.
+        let script = r##"
+mkdir -p /tmp/served
+filler=$(head -c 6000 /dev/zero | tr '\0' x)
+page() {
+    echo "# HELP rows_done_total Rows that are done."
+    echo "# TYPE rows_done_total counter"
+    echo "rows_done_total{table=\"a\"} $1"
+    echo "# TYPE rows gauge"
+    echo "rows 60"
+    echo "other{of=\"$filler\"} 7"
+}
+page 0 > /tmp/served/metrics
+httpd -p 8083 -h /tmp/served
+for row in $(seq 1 60); do
+    sleep 0.5
+    page "$row" > /tmp/served/new
+    mv /tmp/served/new /tmp/served/metrics
+done
+"##;
+        let metric = json!({"port": 8083, "name": "rows_done_total", "total": "rows"});
+        let spec = json!({
+            "completions": 2,
+            "progress": {"metric": metric, "periodSeconds": 1},
+            "template": shell(script),
+        });
+        let job = Job::submit(world, "metered", spec).await?;
+        // Nothing but its reports tells how long it takes.
+        let told = job.wait("a PoCD while it runs", SOON, tells_pocd).await?;
+        let ends = status(&told).estimated_completion_time;
+        ensure!(ends.is_some(), "no expected end");
+        job.wait_complete().await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn attempts_that_do_not_answer_are_told() {
     scenario(Needs::Containers, Company::Shared, async |world| {
         let spec = json!({

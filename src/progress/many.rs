@@ -1,0 +1,205 @@
+//! Many attempts with an endpoint each, asked by one operator over real connections. Every endpoint has
+//! an address of its own in 127.0.0.0/8; behind them is one listener, which tells them apart.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+use shed_agent::signed::SigningKey;
+use shed_core::time::Span;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::{ProgressTable, run};
+use crate::api::{DeadlineJob, LABEL_ATTEMPT, LABEL_INDEX, LABEL_JOB_UID};
+use crate::clock;
+use crate::fixtures;
+use crate::metrics::Metrics;
+use crate::stores::Stores;
+
+/// What one endpoint saw.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    asked: u32,
+    now: u32,
+    most_at_once: u32,
+}
+
+#[derive(Default)]
+struct Endpoints {
+    seen: Mutex<HashMap<Ipv4Addr, Seen>>,
+}
+
+impl Endpoints {
+    async fn serve(self: Arc<Self>, listener: TcpListener) {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(Arc::clone(&self).answer(stream));
+        }
+    }
+
+    async fn answer(self: Arc<Self>, mut stream: TcpStream) {
+        let Ok(std::net::SocketAddr::V4(own)) = stream.local_addr() else {
+            return;
+        };
+        let count = self.begin(*own.ip());
+        let mut request = [0; 1024];
+        let _ = stream.read(&mut request).await;
+        // A thousandth of a task per question.
+        let body = format!("{}/1000", count.min(1000));
+        let length = body.len();
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+        // Before the answer: once it is there, the next question may come.
+        self.end(*own.ip());
+        let _ = stream.write_all(format!("{head}{body}").as_bytes()).await;
+    }
+
+    fn begin(&self, of: Ipv4Addr) -> u32 {
+        let mut all = self.seen.lock().unwrap();
+        let seen = all.entry(of).or_default();
+        seen.asked += 1;
+        seen.now += 1;
+        seen.most_at_once = seen.most_at_once.max(seen.now);
+        seen.asked
+    }
+
+    fn end(&self, of: Ipv4Addr) {
+        let mut all = self.seen.lock().unwrap();
+        all.entry(of).or_default().now -= 1;
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().values().copied().collect()
+    }
+}
+
+fn address(number: u32) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 77, 0, 1)) + number)
+}
+
+fn pod(number: u32) -> k8s_openapi::api::core::v1::Pod {
+    serde_json::from_value(json!({
+        "metadata": {"name": format!("count-{number}-0"), "namespace": "team",
+            "uid": format!("pod-{number}"), "labels": {
+                LABEL_JOB_UID: "11111111-2222-3333-4444-555555555555",
+                LABEL_INDEX: number.to_string(), LABEL_ATTEMPT: "0",
+            }},
+        "spec": {"nodeName": "node-1", "containers": [{"name": "task"}]},
+        "status": {"phase": "Running", "podIP": address(number).to_string(),
+            "containerStatuses": [{"name": "task", "image": "", "imageID": "", "ready": true,
+                "restartCount": 0, "state": {"running": {"startedAt": "2020-01-01T00:00:00Z"}}}]},
+    }))
+    .unwrap()
+}
+
+/// A job of so many attempts that run, each asked every second.
+fn stores(attempts: u32, port: u16) -> Arc<Stores> {
+    let progress = format!("progress: {{httpGet: {{port: {port}}}, periodSeconds: 1}}");
+    let mut job: DeadlineJob = fixtures::job(&progress);
+    job.spec.completions = i32::try_from(attempts).unwrap();
+    // They need longer, so that each is asked as often as may be.
+    let deadline = clock::time(clock::now().plus(Span::from_seconds(60)));
+    job.status = Some(serde_json::from_value(json!({"deadline": deadline})).unwrap());
+    Stores::for_tests(vec![job], (0..attempts).map(pod).collect(), &[])
+}
+
+/// What `run` took of this machine.
+struct Taken {
+    seconds: f64,
+    cpu_seconds: f64,
+    resident_mib: f64,
+}
+
+fn cpu_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = text
+        .split(' ')
+        .next()
+        .and_then(|first| first.parse::<f64>().ok());
+    nanoseconds.unwrap_or(f64::NAN) / 1e9
+}
+
+fn resident_mib() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
+    number.unwrap_or(f64::NAN) / 1024.0
+}
+
+/// Asks for so long in a thread of its own, whose CPU time is therefore that of asking.
+fn ask(table: Arc<ProgressTable>, stores: Arc<Stores>, per_second: u32, long: Duration) -> Taken {
+    let asking = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let key = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
+        let (before, started) = (cpu_seconds(), std::time::Instant::now());
+        let asked = run(
+            table,
+            stores,
+            Arc::new(Metrics::new()),
+            Arc::new(key),
+            per_second,
+        );
+        let _ = runtime.block_on(async { tokio::time::timeout(long, asked).await });
+        Taken {
+            seconds: started.elapsed().as_secs_f64(),
+            cpu_seconds: cpu_seconds() - before,
+            resident_mib: resident_mib(),
+        }
+    });
+    asking.join().unwrap()
+}
+
+/// Asks so many attempts that more are due than the budget allows, and checks who was asked how often.
+async fn check(attempts: u32, per_second: u32, long: Duration) {
+    let listener = TcpListener::bind(("0.0.0.0", 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let endpoints = Arc::new(Endpoints::default());
+    let serving = tokio::spawn(Arc::clone(&endpoints).serve(listener));
+    let table = Arc::new(ProgressTable::default());
+    let before = resident_mib();
+    let (asked, known) = (Arc::clone(&table), stores(attempts, port));
+    let asking = tokio::task::spawn_blocking(move || ask(asked, known, per_second, long));
+    let taken = asking.await.unwrap();
+    serving.abort();
+    let seen = endpoints.seen();
+    let total: u32 = seen.iter().map(|seen| seen.asked).sum();
+    // By the operator's own count: where the machine is busy a connection may fail.
+    let counted = table.asked_times();
+    let (fewest, most) = (counted.iter().min().copied(), counted.iter().max().copied());
+    let (fewest, most) = (fewest.unwrap_or(0), most.unwrap_or(0));
+    println!(
+        "{attempts} attempts, budget {per_second}/s, {:.1} s: {total} questions, {fewest} to {most} \
+         each, {:.2} CPU-s ({:.0} µs each), {:.0} MiB resident, {before:.0} before",
+        taken.seconds,
+        taken.cpu_seconds,
+        taken.cpu_seconds * 1e6 / f64::from(total),
+        taken.resident_mib,
+    );
+    let allowed = f64::from(per_second) * (taken.seconds + 1.0);
+    assert!(
+        f64::from(total) <= allowed,
+        "{total} questions, {allowed} allowed"
+    );
+    assert_eq!(seen.len(), attempts as usize, "somebody was never asked");
+    // Where each is within its round differs at the start, at the end, and by jitter.
+    assert!(most - fewest <= 2, "{fewest} to {most} questions each");
+    assert!(seen.iter().all(|seen| seen.most_at_once == 1));
+    let reports = table.reports_of("11111111-2222-3333-4444-555555555555");
+    assert_eq!(reports.len(), attempts as usize);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_budget_that_is_too_small_is_kept_and_starves_nobody() {
+    check(200, 100, Duration::from_secs(5)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+#[ignore = "half a minute: make polls"]
+async fn five_thousand_attempts_are_asked_by_one_operator() {
+    check(5000, 1000, Duration::from_secs(30)).await;
+}
