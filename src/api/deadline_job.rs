@@ -71,6 +71,10 @@ use super::ledger::{Ledger, read_known_form};
         .message("spec.podFailurePolicy can't be changed: create another DeadlineJob"),
     validation = Rule::new("has(self.successPolicy) == has(oldSelf.successPolicy) && (!has(self.successPolicy) || self.successPolicy == oldSelf.successPolicy)")
         .message("spec.successPolicy can't be changed: create another DeadlineJob"),
+    validation = Rule::new("(!has(self.successPolicy) && !has(self.indexes)) || self.completions >= oldSelf.completions")
+        .message("spec.completions can't be lowered with spec.successPolicy or spec.indexes, which name tasks: create another DeadlineJob"),
+    validation = Rule::new("has(self.progress) == has(oldSelf.progress) && (!has(self.progress) || (has(self.progress.file) == has(oldSelf.progress.file) && has(self.progress.httpGet) == has(oldSelf.progress.httpGet) && (!has(self.progress.httpGet) || self.progress.httpGet == oldSelf.progress.httpGet) && has(self.progress.metric) == has(oldSelf.progress.metric) && (!has(self.progress.metric) || self.progress.metric == oldSelf.progress.metric)))")
+        .message("spec.progress can't be changed but for periodSeconds, as attempts that run have their sidecar or none: create another DeadlineJob"),
     validation = Rule::new("self.idempotency != 'Fenced' || (has(self.progress) && has(self.progress.file))")
         .message("spec.idempotency: Fenced needs the agent beside each task: set spec.progress to {file: {}}, or choose Safe or None"),
     validation = Rule::new("self.idempotency == oldSelf.idempotency").message("spec.idempotency can't be changed: create another DeadlineJob"),

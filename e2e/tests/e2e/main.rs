@@ -12,6 +12,7 @@ mod failures;
 mod feasibility;
 mod fence;
 mod fence_faults;
+mod fields;
 mod lifecycle;
 mod operator;
 mod progress;
