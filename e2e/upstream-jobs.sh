@@ -72,7 +72,7 @@ eval "$("$cluster" env)"
 if [ "$controller" = shed ]; then
     "$cluster" load "$archive" >&2
     "$helm" upgrade --install shed charts/shed --namespace shed-system --create-namespace \
-        --set image.tag=dev --set adoptJobs=all --set log.json=false --wait --timeout 2m >&2
+        --set image.tag=dev --set adoptJobs=all --set log.json=false --wait --timeout 5m >&2
 fi
 
 # Without colours; what a spec said is printed where it failed.

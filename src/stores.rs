@@ -134,7 +134,7 @@ impl Stores {
     #[must_use]
     pub fn lacks_batch_job(&self, job: &DeadlineJob) -> bool {
         let batch = self.batch.as_ref().filter(|_| job.spec.is_companion());
-        batch.is_some_and(|jobs| jobs.of(job).is_none())
+        batch.is_some_and(|jobs| jobs.present(job).is_none())
     }
 
     /// Pods that a batch/v1 Job controls and that are no attempts by their labels.

@@ -61,6 +61,13 @@ impl Jobs {
     /// The Job whose companion this is, if it is there, shed's, and not being deleted.
     #[must_use]
     pub fn of(&self, companion: &DeadlineJob) -> Option<Arc<Job>> {
+        let job = self.present(companion)?;
+        self.mode.takes(&job).then_some(job)
+    }
+
+    /// The Job whose companion this is, whoever's it is by now, if it is there and stays.
+    #[must_use]
+    pub fn present(&self, companion: &DeadlineJob) -> Option<Arc<Job>> {
         let owner = owner(companion)?;
         let namespace = companion.metadata.namespace.as_deref()?;
         let job = self
@@ -69,7 +76,7 @@ impl Jobs {
         let is_it = job.metadata.uid.as_deref() == Some(owner.uid.as_str());
         let is_named = translate::companion_name(&job) == companion.metadata.name;
         let stays = job.metadata.deletion_timestamp.is_none();
-        (is_it && is_named && stays && self.mode.takes(&job)).then_some(job)
+        (is_it && is_named && stays).then_some(job)
     }
 }
 
@@ -122,4 +129,59 @@ pub fn read(job: &DeadlineJob, jobs: Option<&Jobs>) -> Result<ValidatedJob, Unfi
     }
     let owner = jobs.and_then(|jobs| jobs.of(job)).ok_or(Unfit::Absent)?;
     translate::validated(job, &owner).map_err(Unfit::Invalid)
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::runtime::reflector::store;
+    use kube::runtime::watcher::Event;
+
+    use super::*;
+    use crate::fixtures;
+
+    fn job_of(manager: Option<&str>) -> Job {
+        let mut job = fixtures::batch_job("");
+        job.spec.as_mut().unwrap().managed_by = manager.map(str::to_owned);
+        job
+    }
+
+    #[test]
+    fn whose_job_it_is_follows_from_its_manager_and_the_mode() {
+        let theirs = Some("example.com/other");
+        for (mode, manager, expected) in [
+            (AdoptJobs::Managed, Some(api::MANAGED_BY), true),
+            (AdoptJobs::Managed, None, false),
+            (AdoptJobs::All, None, true),
+            (AdoptJobs::All, Some(BUILT_IN), true),
+            (AdoptJobs::All, theirs, false),
+            (AdoptJobs::None, Some(api::MANAGED_BY), false),
+        ] {
+            assert_eq!(
+                mode.takes(&job_of(manager)),
+                expected,
+                "{mode:?} {manager:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_job_that_is_not_sheds_any_more_is_not_worked_on_and_keeps_its_pods() {
+        let job = job_of(None);
+        let companion = fixtures::companion(&job);
+        let (reader, mut writer) = store();
+        writer.apply_watcher_event(&Event::Apply(job));
+        let jobs = |mode| Jobs {
+            mode,
+            store: reader.clone(),
+        };
+        assert!(jobs(AdoptJobs::All).of(&companion).is_some());
+        assert!(jobs(AdoptJobs::Managed).of(&companion).is_none());
+        assert!(jobs(AdoptJobs::Managed).present(&companion).is_some());
+        let mut of_another = companion.clone();
+        of_another.metadata.name = Some("mine".to_owned());
+        assert!(
+            jobs(AdoptJobs::All).of(&of_another).is_none(),
+            "one made by hand"
+        );
+    }
 }
