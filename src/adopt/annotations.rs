@@ -175,9 +175,14 @@ fn progress(own: &BTreeMap<&str, &str>) -> Result<Option<ProgressSource>, BadAnn
     let fix = "write `file`, or such as `{httpGet: {port: 8080, path: /progress}}`";
     let wrong = || bad(PROGRESS, format!("`{text}` can't be read: {fix}"));
     let source: ProgressSource = serde_yaml_ng::from_str(yaml).map_err(|_| wrong())?;
-    match source.file.is_some() == source.http_get.is_some() {
-        true => Err(wrong()),
-        false => Ok(Some(source)),
+    let sources = [
+        source.file.is_some(),
+        source.http_get.is_some(),
+        source.metric.is_some(),
+    ];
+    match sources.into_iter().filter(|&there| there).count() {
+        1 => Ok(Some(source)),
+        _ => Err(wrong()),
     }
 }
 
