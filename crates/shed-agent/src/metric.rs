@@ -1,7 +1,7 @@
 //! Progress from a page of metrics, as Prometheus scrapes them: the text format, and OpenMetrics as far
 //! as both are alike. The page comes from inside the task's container, so anything is possible.
 
-use crate::report::{Report, ReportError};
+use crate::report::{Report, ReportError, share};
 
 /// A longer page is refused. Pages of common client libraries with their own metrics take some 10 KiB.
 pub const PAGE_BYTES_MAX: usize = 64 * 1024;
@@ -35,16 +35,7 @@ pub fn parse_metric(page: &[u8], metric: Metric<'_>) -> Result<Option<Report>, R
     let Some(total) = sample(text, total)? else {
         return Ok(None);
     };
-    if !done.is_finite() || !total.is_finite() {
-        return Err(ReportError::NotFinite);
-    }
-    if total == 0.0 {
-        return Err(ReportError::ZeroTotal);
-    }
-    if done < 0.0 || done > total {
-        return Err(ReportError::OutOfRange);
-    }
-    Report::new(done / total, None).map(Some)
+    Report::new(share(done, total)?, None).map(Some)
 }
 
 /// The value of the one sample of that name.

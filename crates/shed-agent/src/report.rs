@@ -187,22 +187,23 @@ fn parse_json(text: &str) -> Result<Report, ReportError> {
 fn parse_progress(text: &str) -> Result<f64, ReportError> {
     match text.split_once('/') {
         None => parse_number(text),
-        Some((done, total)) => {
-            let done = parse_number(done.trim())?;
-            let total = parse_number(total.trim())?;
-            if !done.is_finite() || !total.is_finite() {
-                return Err(ReportError::NotFinite);
-            }
-            if total == 0.0 {
-                return Err(ReportError::ZeroTotal);
-            }
-            // Signs are checked before dividing: -3/-4 is not 0.75.
-            if done < 0.0 || done > total {
-                return Err(ReportError::OutOfRange);
-            }
-            Ok(done / total)
-        }
+        Some((done, total)) => share(parse_number(done.trim())?, parse_number(total.trim())?),
     }
+}
+
+/// What of the whole is done, of which both are told.
+pub(crate) fn share(done: f64, total: f64) -> Result<f64, ReportError> {
+    if !done.is_finite() || !total.is_finite() {
+        return Err(ReportError::NotFinite);
+    }
+    if total == 0.0 {
+        return Err(ReportError::ZeroTotal);
+    }
+    // Signs are checked before dividing: -3/-4 is not 0.75.
+    if done < 0.0 || done > total {
+        return Err(ReportError::OutOfRange);
+    }
+    Ok(done / total)
 }
 
 fn parse_number(text: &str) -> Result<f64, ReportError> {
