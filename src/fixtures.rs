@@ -1,8 +1,14 @@
 //! Builders of objects for tests.
 
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Node;
 use shed_core::time::{Instant, Span};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 use crate::api::DeadlineJob;
 use crate::clock;
@@ -81,4 +87,47 @@ pub fn companion(job: &Job) -> DeadlineJob {
     companion.metadata.resource_version = Some("8".to_owned());
     companion.metadata.creation_timestamp = Some(clock::time(Instant(0)));
     companion
+}
+
+/// An agent on this machine: answers every question alike, takes every order and counts them.
+pub struct Agent {
+    pub address: SocketAddr,
+    orders: Arc<AtomicU32>,
+    server: JoinHandle<()>,
+}
+
+impl Agent {
+    pub async fn serve(answer: Vec<u8>) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .await
+            .expect("a port");
+        let address = listener.local_addr().expect("its address");
+        let orders: Arc<AtomicU32> = Arc::default();
+        let taken = Arc::clone(&orders);
+        let answering =
+            axum::routing::get(move || std::future::ready(answer.clone())).post(move || {
+                taken.fetch_add(1, Ordering::Relaxed);
+                std::future::ready(())
+            });
+        let router = axum::Router::new().fallback_service(answering);
+        let server = tokio::spawn(async move {
+            axum::serve(listener, router).await.expect("it serves");
+        });
+        Self {
+            address,
+            orders,
+            server,
+        }
+    }
+
+    /// How many it got.
+    pub fn orders(&self) -> u32 {
+        self.orders.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
 }

@@ -203,6 +203,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
     let commits = fence::run(Fence {
         table: Arc::clone(&context.fence),
         stores: Arc::clone(&stores),
+        doubt: Arc::clone(&context.doubt),
         metrics: Arc::clone(&context.metrics),
         key: Arc::clone(&key),
         touched: touched.clone(),
@@ -212,6 +213,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         stores,
         Arc::clone(&context.metrics),
         key,
+        Arc::clone(&context.doubt),
         setup.args.progress_polls_per_second,
     );
     let planner = planner::run(Arc::clone(&context), setup.policy.clone(), touched);

@@ -11,8 +11,6 @@ use hyper_util::rt::TokioExecutor;
 use shed_agent::fence::{FENCE_PATH, POLL_HELD, read_poll};
 use shed_agent::signed::ORDER_BYTES_MAX;
 
-use crate::api::AGENT_PORT;
-
 /// Longest wait for a connection, and for an answer that need not be waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -28,8 +26,8 @@ pub(super) fn client() -> HttpClient {
 }
 
 /// The agent's nonce if its task asks, within `Some`; nothing if there was no usable answer.
-pub(super) async fn poll(client: &HttpClient, ip: &str, uid: &str) -> Option<Option<String>> {
-    let request = request(Method::GET, ip, Vec::new())?;
+pub(super) async fn poll(client: &HttpClient, agent: &str, uid: &str) -> Option<Option<String>> {
+    let request = request(Method::GET, agent, Vec::new())?;
     let exchange = async {
         let response = client.request(request).await.ok()?;
         if !response.status().is_success() {
@@ -44,23 +42,18 @@ pub(super) async fn poll(client: &HttpClient, ip: &str, uid: &str) -> Option<Opt
 }
 
 /// Leaves a signed grant; true if the agent took it.
-pub(super) async fn leave(client: &HttpClient, ip: &str, message: Vec<u8>) -> bool {
-    let Some(request) = request(Method::POST, ip, message) else {
+pub(super) async fn leave(client: &HttpClient, agent: &str, message: Vec<u8>) -> bool {
+    let Some(request) = request(Method::POST, agent, message) else {
         return false;
     };
     let answer = tokio::time::timeout(PATIENCE, client.request(request)).await;
     matches!(answer, Ok(Ok(response)) if response.status().is_success())
 }
 
-fn request(method: Method, ip: &str, body: Vec<u8>) -> Option<Request<Full<Bytes>>> {
-    let host = if ip.contains(':') {
-        format!("[{ip}]")
-    } else {
-        ip.to_owned()
-    };
+fn request(method: Method, agent: &str, body: Vec<u8>) -> Option<Request<Full<Bytes>>> {
     Request::builder()
         .method(method)
-        .uri(format!("http://{host}:{AGENT_PORT}{FENCE_PATH}"))
+        .uri(format!("http://{agent}{FENCE_PATH}"))
         .body(Full::from(body))
         .ok()
 }

@@ -6,6 +6,7 @@ mod ask;
 mod key;
 
 use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,10 +17,11 @@ use shed_core::time::{Instant, Span};
 use tokio::sync::{Notify, Semaphore, mpsc};
 
 pub use self::key::load as load_key;
-use crate::api::{DeadlineJob, Idempotency};
+use crate::api::{AGENT_PORT, DeadlineJob, Idempotency};
 use crate::clock;
 use crate::metrics::Metrics;
 use crate::observe::pod::{PodFacts, Stage};
+use crate::restored::doubt::Doubt;
 use crate::stores::Stores;
 
 /// Polls under way at once; each is held by its agent while the task does not ask.
@@ -95,7 +97,7 @@ impl FenceTable {
         true
     }
 
-    /// Nothing came back: nobody may count on it that this attempt still wants to publish.
+    /// Nothing came back, or nothing may be said: nobody may count on it that this attempt still wants to publish.
     fn is_silent(&self, pod_uid: &str, now: Instant) {
         if let Some(entry) = self.lock().get_mut(pod_uid) {
             entry.asked = None;
@@ -146,6 +148,8 @@ pub struct Fence {
     pub table: Arc<FenceTable>,
     /// The watched world.
     pub stores: Arc<Stores>,
+    /// Whether the ledger still says what it said.
+    pub doubt: Arc<Doubt>,
     /// Prometheus metrics.
     pub metrics: Arc<Metrics>,
     /// Signs grants.
@@ -181,13 +185,14 @@ pub async fn run(fence: Fence) {
 struct Target {
     job: ObjectRef<DeadlineJob>,
     pod_uid: String,
-    ip: String,
+    /// Host and port.
+    agent: String,
 }
 
 /// One poll, and the grant if there is one by then.
 async fn attend(fence: &Fence, client: &ask::HttpClient, target: &Target) {
     let (table, uid) = (&fence.table, &target.pod_uid);
-    match ask::poll(client, &target.ip, uid).await {
+    match ask::poll(client, &target.agent, uid).await {
         Some(nonce) => {
             let is_asking = nonce.is_some();
             if table.take(uid, nonce, clock::now()) {
@@ -209,11 +214,15 @@ async fn attend(fence: &Fence, client: &ask::HttpClient, target: &Target) {
     let Ok(message) = fence.key.sign(uid, &nonce, &grant) else {
         return;
     };
-    if ask::leave(client, &target.ip, message).await {
-        table.is_answered(uid);
-    } else {
-        fence.metrics.fence_unanswered.inc();
-        table.is_silent(uid, clock::now());
+    // The grant may be of a ledger that was undone: then this process ends, else the agent is asked anew.
+    let leaving = ask::leave(client, &target.agent, message);
+    match fence.doubt.unless_arisen(leaving).await {
+        Some(true) => table.is_answered(uid),
+        Some(false) => {
+            fence.metrics.fence_unanswered.inc();
+            table.is_silent(uid, clock::now());
+        }
+        None => table.is_silent(uid, clock::now()),
     }
 }
 
@@ -230,7 +239,7 @@ fn due(table: &FenceTable, stores: &Stores, now: Instant) -> Vec<Target> {
             continue;
         }
         for pod in stores.pods_of(uid).values() {
-            let Some(ip) = address(pod) else { continue };
+            let Some(agent) = address(pod) else { continue };
             present.push(pod.uid.clone());
             let entry = entries.entry(pod.uid.clone()).or_insert_with(|| Entry {
                 job: uid.into(),
@@ -243,7 +252,7 @@ fn due(table: &FenceTable, stores: &Stores, now: Instant) -> Vec<Target> {
             targets.push(Target {
                 job: ObjectRef::from_obj(job.as_ref()),
                 pod_uid: pod.uid.clone(),
-                ip: ip.to_owned(),
+                agent,
             });
         }
     }
@@ -253,10 +262,11 @@ fn due(table: &FenceTable, stores: &Stores, now: Instant) -> Vec<Target> {
 }
 
 /// Where to reach the agent of an attempt that may still publish.
-fn address(pod: &PodFacts) -> Option<&str> {
+fn address(pod: &PodFacts) -> Option<String> {
     let attempt = pod.attempt.as_ref()?;
     let runs = attempt.stage == Stage::Running && !attempt.deleting;
-    attempt.ip.as_deref().filter(|_| runs)
+    let ip: IpAddr = attempt.ip.as_deref().filter(|_| runs)?.parse().ok()?;
+    Some(SocketAddr::new(ip, AGENT_PORT).to_string())
 }
 
 #[cfg(test)]

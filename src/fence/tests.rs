@@ -1,4 +1,5 @@
 use super::*;
+use crate::fixtures::Agent;
 
 const JOB: &str = "job";
 
@@ -55,4 +56,36 @@ async fn who_waits_is_told_at_once() {
     tokio::task::yield_now().await;
     table.allow("pod", grant(7));
     assert!(waiting.await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn in_doubt_nobody_is_told_and_once_it_is_gone_who_asks_again_is() {
+    let agent = Agent::serve(br#"{"attempt":"pod","nonce":"nonce"}"#.to_vec()).await;
+    let key = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
+    let fence = Fence {
+        table: Arc::new(asking()),
+        stores: Stores::for_tests(vec![], vec![], &[]),
+        doubt: Doubt::new(),
+        metrics: Arc::new(Metrics::new()),
+        key: Arc::new(key),
+        touched: mpsc::unbounded_channel().0,
+    };
+    let target = Target {
+        job: ObjectRef::new("count"),
+        pod_uid: "pod".to_owned(),
+        agent: agent.address.to_string(),
+    };
+    let client = ask::client();
+    fence.table.allow("pod", grant(7));
+    fence.doubt.raise();
+    attend(&fence, &client, &target).await;
+    assert_eq!(agent.orders(), 0);
+    assert!(
+        fence.table.asking(JOB).is_empty(),
+        "who has gone silent meanwhile is given nothing"
+    );
+    fence.doubt.dispel(fence.doubt.arisen().await);
+    attend(&fence, &client, &target).await;
+    assert_eq!(agent.orders(), 1);
+    assert_eq!(fence.table.told_for_tests("pod"), None, "told");
 }

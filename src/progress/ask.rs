@@ -44,8 +44,10 @@ pub struct Question {
     /// The attempt's pod.
     pub uid: String,
     pod_name: String,
-    host: String,
+    /// Where its report is.
     url: String,
+    /// Host and port of its agent.
+    agent: String,
     /// The attempt's job.
     pub job: Arc<str>,
     source: ProgressSource,
@@ -85,7 +87,7 @@ impl Question {
             uid: pod.uid.clone(),
             pod_name: pod.name.clone(),
             url: format!("http://{host}:{port}{path}"),
-            host,
+            agent: format!("{host}:{AGENT_PORT}"),
             job: Arc::clone(job),
             source: source.clone(),
             ends_at,
@@ -173,7 +175,7 @@ pub async fn tell(
         return true;
     }
     let order = key.sign(&question.uid, &stop.nonce, &StopAt { unit });
-    let url = format!("http://{}:{AGENT_PORT}{STOP_PATH}", question.host);
+    let url = format!("http://{}{STOP_PATH}", question.agent);
     let request = order
         .ok()
         .and_then(|order| Request::post(url).body(Full::from(order)).ok());
@@ -182,4 +184,20 @@ pub async fn tell(
     };
     let answer = tokio::time::timeout(PATIENCE, client.request(request)).await;
     matches!(answer, Ok(Ok(response)) if response.status().is_success())
+}
+
+#[cfg(test)]
+impl Question {
+    /// Asks an agent that answers there.
+    pub fn for_tests(uid: &str, job: &str, agent: std::net::SocketAddr, ends_at: u64) -> Self {
+        Self {
+            uid: uid.to_owned(),
+            pod_name: String::new(),
+            url: format!("http://{agent}{}", wire::PROGRESS_PATH),
+            agent: agent.to_string(),
+            job: job.into(),
+            source: ProgressSource::Agent,
+            ends_at: Some(ends_at),
+        }
+    }
 }

@@ -17,6 +17,7 @@ use crate::api::{DeadlineJob, LABEL_ATTEMPT, LABEL_INDEX, LABEL_JOB_UID};
 use crate::clock;
 use crate::fixtures;
 use crate::metrics::Metrics;
+use crate::restored::doubt::Doubt;
 use crate::stores::Stores;
 
 /// What one endpoint saw.
@@ -142,6 +143,7 @@ fn ask(table: Arc<ProgressTable>, stores: Arc<Stores>, per_second: u32, long: Du
             stores,
             Arc::new(Metrics::new()),
             Arc::new(key),
+            Doubt::new(),
             per_second,
         );
         let _ = runtime.block_on(async { tokio::time::timeout(long, asked).await });

@@ -18,6 +18,7 @@ use crate::clock;
 use crate::metrics::Metrics;
 use crate::observe::job::JobPods;
 use crate::observe::pod::{AttemptFacts, PodFacts, Stage};
+use crate::restored::doubt::Doubt;
 use crate::stores::Stores;
 use crate::validate::{self, ProgressRule};
 
@@ -34,6 +35,7 @@ struct Poller {
     stores: Arc<Stores>,
     metrics: Arc<Metrics>,
     key: Arc<SigningKey>,
+    doubt: Arc<Doubt>,
     client: HttpClient,
 }
 
@@ -43,6 +45,7 @@ pub async fn run(
     stores: Arc<Stores>,
     metrics: Arc<Metrics>,
     key: Arc<SigningKey>,
+    doubt: Arc<Doubt>,
     per_second: u32,
 ) {
     let client = ask::client();
@@ -51,6 +54,7 @@ pub async fn run(
         stores,
         metrics,
         key,
+        doubt,
         client,
     });
     let places = Arc::new(Semaphore::new(ASKED_AT_ONCE_MAX));
@@ -78,7 +82,9 @@ impl Poller {
     async fn exchange(self: Arc<Self>, question: Question, place: OwnedSemaphorePermit) {
         let Reply { answer, stop } = ask::ask(&self.client, &question).await;
         let (job, uid) = (&question.job, &question.uid);
-        if ask::tell(&self.client, &question, &self.key, stop.as_ref()).await {
+        // The division may be of a ledger that was undone.
+        let telling = ask::tell(&self.client, &question, &self.key, stop.as_ref());
+        if self.doubt.unless_arisen(telling).await == Some(true) {
             self.table.is_told(job, uid, question.ends_at);
         }
         let is_news = self
@@ -239,3 +245,6 @@ fn new_entry(job: &DeadlineJob, attempt: &AttemptFacts, now: Instant) -> Entry {
     let launched = recorded.map(|entry| clock::micro_instant(&entry.launched));
     Entry::new(start, launched, now)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! Whether what is remembered still holds. Doubt arises when a watch ends before its time or a call
 //! gets no answer; while it lasts, no request that changes something is sent, and one that is under
-//! way is given up. A layer of the client sees to both.
+//! way is given up. A layer of the client sees to both; what agents are told goes by `unless_arisen`.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -64,6 +64,17 @@ impl Doubt {
         self.wait(|state| state.is_settled()).await;
     }
 
+    /// Sends what is only true if what is remembered holds: not at all in doubt, and what is under
+    /// way when doubt arises is given up. None then.
+    pub async fn unless_arisen<T>(&self, sending: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            // What is asked when a watch breaks is not sent on to the store that comes next.
+            biased;
+            _ = self.arisen() => None,
+            sent = sending => Some(sent),
+        }
+    }
+
     async fn wait(&self, until: impl Fn(State) -> bool) -> State {
         let mut states = self.0.subscribe();
         let found = states
@@ -125,11 +136,9 @@ where
         }
         let answering = self.inner.call(request);
         Box::pin(async move {
-            let answer = tokio::select! {
-                // What is asked when a watch breaks is not sent on to the store that comes next.
-                biased;
-                _ = doubt.arisen(), if changes => return Err(InDoubt.into()),
-                answer = answering => answer,
+            let answer = match changes {
+                true => doubt.unless_arisen(answering).await.ok_or(InDoubt)?,
+                false => answering.await,
             };
             match answer {
                 Ok(answer) => Ok(answer.map(|body| Watched { body, guard })),

@@ -150,3 +150,18 @@ async fn doubt_that_arises_while_it_is_looked_stays() {
     doubt.dispel(doubt.arisen().await);
     doubt.settled().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_agents_are_told_is_held_back_and_given_up_as_writes_are() {
+    let doubt = Doubt::new();
+    let sending = || tokio::time::sleep(Duration::from_secs(1));
+    assert_eq!(doubt.unless_arisen(sending()).await, Some(()));
+    let raise = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        doubt.raise();
+    };
+    let (sent, ()) = tokio::join!(doubt.unless_arisen(sending()), raise);
+    assert_eq!(sent, None);
+    let at_once = doubt.unless_arisen(std::future::ready(()));
+    assert_eq!(at_once.await, None, "not even begun");
+}
