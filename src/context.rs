@@ -187,6 +187,20 @@ mod tests {
     }
 
     #[test]
+    fn an_own_copy_hides_no_ledger_in_a_newer_form() {
+        let memos = Memos::default();
+        let uid: Arc<str> = at_revision(0).metadata.uid.as_deref().unwrap().into();
+        memos.with(&uid, |memo| memo.newest = Some(at_revision(5)));
+        let mut watched = Arc::unwrap_or_clone(at_revision(0));
+        let ledger = watched
+            .status
+            .as_mut()
+            .and_then(|status| status.ledger.as_mut());
+        ledger.unwrap().form = LEDGER_FORM + 1;
+        assert!(has_newer_form(&memos.newest(&Arc::new(watched))));
+    }
+
+    #[test]
     fn waits_double_up_to_five_minutes() {
         let blocked = Blocked {
             reason: "QuotaExceeded",
