@@ -76,8 +76,8 @@ may "$operator" no get "leases.coordination.k8s.io/$release"
 may "$operator" yes create events
 may "$operator" yes create events.events.k8s.io
 # Books of batch/v1 Jobs, whose status is all that is written of them.
-for verb in create update; do may "$operator" yes "$verb" deadlinejobs.shed.dev; done
-may "$operator" no patch deadlinejobs.shed.dev
+for verb in create patch; do may "$operator" yes "$verb" deadlinejobs.shed.dev; done
+may "$operator" no update deadlinejobs.shed.dev
 for verb in get list watch; do may "$operator" yes "$verb" jobs.batch; done
 for sub in status finalizers; do may "$operator" yes update jobs.batch --subresource "$sub"; done
 for verb in create update patch delete; do may "$operator" no "$verb" jobs.batch; done

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Node;
+use kube::api::DynamicObject;
 use shed_core::time::{Instant, Span};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -41,6 +42,18 @@ spec:
         value["spec"][key] = field;
     }
     serde_json::from_value(value).expect("fixture with change")
+}
+
+/// A job as the apiserver holds it, with values here and there that may make no sense to this version:
+/// each by its place, such as `/spec/onMiss`.
+pub fn object(job: &DeadlineJob, changes: &[(&str, serde_json::Value)]) -> DynamicObject {
+    let mut value = serde_json::to_value(job).expect("job");
+    for (pointer, change) in changes {
+        let (parent, field) = pointer.rsplit_once('/').expect("pointer");
+        let parent = value.pointer_mut(parent).expect("parent");
+        parent[field] = change.clone();
+    }
+    serde_json::from_value(value).expect("object")
 }
 
 /// The same, created so many seconds ago: what the driver sees by its own clock.

@@ -167,6 +167,8 @@ pub struct Metrics {
     pub recording_lost: Counter,
     /// Reconciles that failed and are tried again.
     pub reconcile_errors: Family<Why, Counter>,
+    /// Jobs that can't be read and are left alone.
+    pub jobs_unreadable: Gauge,
     /// The election.
     pub lease: LeaseMetrics,
 }
@@ -247,6 +249,10 @@ impl Metrics {
                 "Passes and ends of attempts that were to be recorded and are not"
             ),
             reconcile_errors: register!("reconcile_errors", "Reconciles that failed, by step"),
+            jobs_unreadable: register!(
+                "jobs_unreadable",
+                "Jobs that this version can't read and leaves alone"
+            ),
             lease: LeaseMetrics::register(&mut registry),
             registry: Registry::default(),
         };
@@ -301,6 +307,7 @@ impl Metrics {
         self.job_earliest.clear();
         self.capacity_used.clear();
         self.capacity_usable.clear();
+        self.jobs_unreadable.set(0);
     }
 }
 

@@ -222,6 +222,8 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
     tasks.spawn(poller.map(|()| "progress poller"));
     tasks.spawn(planner.map(|()| "planner"));
     tasks.spawn(orphans.map(|()| "release of orphans"));
+    let gaps = controller::gaps::run(Arc::clone(&context));
+    tasks.spawn(gaps.map(|()| "telling of what is not understood"));
     let companions = companions::run(Arc::clone(&context), batch_jobs);
     tasks.spawn(companions.map(|()| "companions of Jobs"));
     let restored = restored::noticed(Arc::clone(&context));

@@ -83,6 +83,10 @@ async fn went_back(context: &Context) -> Result<bool, kube::Error> {
 /// The newest version known of each job and attempt pod, by uid.
 fn known(context: &Context) -> BTreeMap<String, u64> {
     let mut known = context.stores.versions();
+    for gap in context.stores.gaps() {
+        let version = version(&gap.metadata).unwrap_or(0);
+        known.insert(gap.metadata.uid.unwrap_or_default(), version);
+    }
     for job in context.stores.jobs.state() {
         // Own writes are known before the watch shows them.
         let newest = context.memos.newest(&job);

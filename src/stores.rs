@@ -8,6 +8,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use futures::{FutureExt, StreamExt};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Node, Pod};
+#[cfg(test)]
+use kube::api::DynamicObject;
 use kube::api::ObjectMeta;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::store::Writer;
@@ -27,8 +29,11 @@ use crate::observe::node::NodeFacts;
 use crate::observe::pod::PodFacts;
 use crate::restored;
 
+mod gaps;
 mod index;
 
+pub use gaps::Gap;
+use gaps::{Gaps, watch_jobs};
 use index::{PodIndex, unlabelled_of};
 
 /// Seconds until the apiserver ends a watch; a silent one is given up 5 s later.
@@ -36,8 +41,10 @@ const WATCH_SECONDS: u32 = 55;
 
 /// The watched world.
 pub struct Stores {
-    /// The jobs, as they are in the apiserver.
+    /// The jobs, as they are in the apiserver, that can be read.
     pub jobs: Store<DeadlineJob>,
+    /// What is not understood of jobs.
+    gaps: RwLock<Gaps>,
     /// The batch/v1 Jobs, if any of them are shed's to run.
     batch: Option<Jobs>,
     pods: RwLock<PodIndex>,
@@ -73,19 +80,11 @@ impl Stores {
         let (jobs, writer) = store();
         let (batch, batch_writer) = store();
         let adopts = adopt != AdoptJobs::None;
-        let stores = Arc::new(Self {
-            jobs,
-            batch: adopts.then_some(Jobs {
-                mode: adopt,
-                store: batch,
-            }),
-            pods: RwLock::default(),
-            nodes: RwLock::default(),
-            changed: Notify::new(),
-            pods_heard: AtomicI64::new(0),
-            newest_version: AtomicU64::new(0),
-            first_lists: Mutex::default(),
+        let batch = adopts.then_some(Jobs {
+            mode: adopt,
+            store: batch,
         });
+        let stores = Arc::new(Self::new(jobs, batch));
         let jobs = watch_jobs(Arc::clone(&stores), client.clone(), writer, touched.clone());
         let pods = watch_pods(Arc::clone(&stores), client.clone(), touched.jobs.clone());
         let nodes = watch_nodes(Arc::clone(&stores), client.clone());
@@ -102,6 +101,20 @@ impl Stores {
             tasks.spawn(batch.map(|()| "watch of Jobs"));
         }
         stores
+    }
+
+    fn new(jobs: Store<DeadlineJob>, batch: Option<Jobs>) -> Self {
+        Self {
+            jobs,
+            gaps: RwLock::default(),
+            batch,
+            pods: RwLock::default(),
+            nodes: RwLock::default(),
+            changed: Notify::new(),
+            pods_heard: AtomicI64::new(0),
+            newest_version: AtomicU64::new(0),
+            first_lists: Mutex::default(),
+        }
     }
 
     /// Waits until every list has come in.
@@ -278,18 +291,30 @@ impl Stores {
             writer.apply_watcher_event(&Event::InitApply(job));
         }
         writer.apply_watcher_event(&Event::InitDone);
+        Self::seen(reader, pods, nodes)
+    }
+
+    /// Jobs as the apiserver sends them, some of which can't be read; the watch goes on with the writer.
+    pub fn of_objects(
+        jobs: Vec<DynamicObject>,
+        pods: Vec<Pod>,
+    ) -> (Arc<Self>, Writer<DeadlineJob>) {
+        let (reader, mut writer) = store();
+        let stores = Self::seen(reader, pods, &[]);
+        stores.apply_job_event(&mut writer, Event::Init);
+        for job in jobs {
+            stores.apply_job_event(&mut writer, Event::InitApply(job));
+        }
+        stores.apply_job_event(&mut writer, Event::InitDone);
+        (stores, writer)
+    }
+
+    fn seen(jobs: Store<DeadlineJob>, pods: Vec<Pod>, nodes: &[Node]) -> Arc<Self> {
         let nodes = nodes.iter().map(NodeFacts::from_node);
+        let nodes = nodes.map(|node| (Arc::clone(&node.name), node));
         let stores = Arc::new(Self {
-            jobs: reader,
-            batch: None,
-            pods: RwLock::default(),
-            nodes: RwLock::new(Some(
-                nodes.map(|node| (Arc::clone(&node.name), node)).collect(),
-            )),
-            changed: Notify::new(),
-            pods_heard: AtomicI64::new(0),
-            newest_version: AtomicU64::new(0),
-            first_lists: Mutex::default(),
+            nodes: RwLock::new(Some(nodes.collect())),
+            ..Self::new(jobs, None)
         });
         stores.show(pods);
         stores
@@ -297,16 +322,7 @@ impl Stores {
 
     /// Stores whose first lists have not come in.
     pub fn unlisted() -> Arc<Self> {
-        Arc::new(Self {
-            jobs: store().0,
-            batch: None,
-            pods: RwLock::default(),
-            nodes: RwLock::default(),
-            changed: Notify::new(),
-            pods_heard: AtomicI64::new(0),
-            newest_version: AtomicU64::new(0),
-            first_lists: Mutex::default(),
-        })
+        Arc::new(Self::new(store().0, None))
     }
 
     /// The watch of pods lists again.
@@ -321,45 +337,6 @@ impl Stores {
 
 fn config() -> watcher::Config {
     watcher::Config::default().timeout(WATCH_SECONDS)
-}
-
-async fn watch_jobs(
-    stores: Arc<Stores>,
-    client: Client,
-    mut writer: Writer<DeadlineJob>,
-    touched: Touched,
-) {
-    let mut events = watcher(Api::<DeadlineJob>::all(client), config())
-        .default_backoff()
-        .boxed();
-    while let Some(event) = events.next().await {
-        match event {
-            Ok(event) => {
-                writer.apply_watcher_event(&event);
-                match event {
-                    Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) => {
-                        stores.note_version(&job.metadata);
-                        if let Some(owner) = adopt::owner(&job).filter(|_| job.spec.is_companion())
-                        {
-                            let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
-                            let owner = ObjectRef::new(&owner.name).within(namespace);
-                            let _ = touched.batch.send(owner);
-                        }
-                        // A closed channel means that the process is ending.
-                        let _ = touched.jobs.send(ObjectRef::from_obj(&job));
-                    }
-                    Event::InitDone => {
-                        for job in stores.jobs.state() {
-                            let _ = touched.jobs.send(ObjectRef::from_obj(job.as_ref()));
-                        }
-                    }
-                    Event::Init => {}
-                }
-                stores.changed.notify_one();
-            }
-            Err(error) => tracing::warn!(%error, "watch of DeadlineJobs"),
-        }
-    }
 }
 
 async fn watch_batch(

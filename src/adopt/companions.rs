@@ -6,15 +6,16 @@ use std::time::Duration;
 use futures::StreamExt;
 use k8s_openapi::api::batch::v1::{Job, JobStatus};
 use kube::Resource;
-use kube::api::{Api, PostParams};
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::runtime::controller::{Action, Config, applier};
 use kube::runtime::events::{Event, EventType};
 use kube::runtime::reflector::ObjectRef;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use super::{Jobs, status, translate};
-use crate::api::{DeadlineJob, reason};
+use crate::api::{DeadlineJob, kept, reason};
 use crate::clock;
 use crate::context::Context;
 use crate::controller::apply;
@@ -86,12 +87,15 @@ async fn change(
     if wanted.spec == found.spec {
         return Ok(Action::await_change());
     }
-    let mut changed = found.clone();
-    changed.spec = wanted.spec;
-    match companions(context, job)
-        .replace(&reference_name(found), &PostParams::default(), &changed)
-        .await
-    {
+    let difference = kept::difference(&spec_of(found)?, &spec_of(&wanted)?);
+    let version = &found.metadata.resource_version;
+    // What a newer operator wrote beside it stays.
+    let patch = json!({"metadata": {"resourceVersion": version}, "spec": difference});
+    let parameters = PatchParams::default();
+    let patched = companions(context, job)
+        .patch(&reference_name(found), &parameters, &Patch::Merge(patch))
+        .await;
+    match patched {
         Ok(_) => Ok(Action::await_change()),
         // The watch is behind.
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(Action::requeue(ERROR_WAIT)),
@@ -104,6 +108,10 @@ async fn change(
         }
         Err(error) => Err(error),
     }
+}
+
+fn spec_of(companion: &DeadlineJob) -> Result<Value, kube::Error> {
+    serde_json::to_value(&companion.spec).map_err(kube::Error::SerdeError)
 }
 
 fn reference_name(companion: &DeadlineJob) -> String {

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::batch::{PodFailurePolicy, PodReplacementPolicy, SuccessPolicy};
-use super::ledger::{Ledger, read_known_form};
+use super::kept::Unknown;
+use super::ledger::Ledger;
 
 /// Runs one pod attempt per task, estimates the probability that all tasks complete before the
 /// deadline (PoCD), clones stragglers where that pays, keeps the fastest attempt of each task.
@@ -363,8 +364,9 @@ pub enum SpeculationMode {
 }
 
 /// What shed knows about the job.
+// `remote`: how it is read and written as a whole, with what is unknown, is in `kept`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "Self")]
 pub struct DeadlineJobStatus {
     /// Generation of the specification that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -420,12 +422,11 @@ pub struct DeadlineJobStatus {
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,
     /// The operator's book: what must survive a crash. Not for users to edit.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "read_known_form"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<Ledger>,
+    /// What a newer operator wrote and this one does not know; kept with every write.
+    #[serde(skip)]
+    pub unknown: Unknown,
 }
 
 /// Totals over the job's life; every attempt ends in exactly one of the ends.

@@ -4,7 +4,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use shed_core::snapshot::{AttemptKind, Conclusion, KillKind};
 
 /// The form of the ledger that this operator writes. It is raised when an operator that doesn't
@@ -98,32 +98,6 @@ impl Default for Ledger {
 
 fn first_form() -> u32 {
     1
-}
-
-/// Of a ledger in a newer form only that is read: the rest may have values that make no sense here,
-/// and one job that can't be read would keep all others from being listed.
-///
-/// # Errors
-/// If it is in a known form and no ledger.
-pub fn read_known_form<'de, D>(from: D) -> Result<Option<Ledger>, D::Error>
-where
-    D: Deserializer<'de>,
-{
-    let Some(value) = Option::<serde_json::Value>::deserialize(from)? else {
-        return Ok(None);
-    };
-    let form = value.get("form").and_then(serde_json::Value::as_u64);
-    let form = form.and_then(|form| u32::try_from(form).ok());
-    if let Some(form) = form.filter(|&form| form > LEDGER_FORM) {
-        let unread = Ledger {
-            form,
-            ..Ledger::default()
-        };
-        return Ok(Some(unread));
-    }
-    serde_json::from_value(value)
-        .map(Some)
-        .map_err(serde::de::Error::custom)
 }
 
 /// A part of a task's input: the units from `start` up to and without `end`.

@@ -3,8 +3,10 @@
 mod batch;
 mod conditions;
 mod deadline_job;
+pub mod kept;
 mod ledger;
 mod names;
+pub mod read;
 
 pub use batch::*;
 pub use conditions::*;

@@ -44,6 +44,17 @@ pub async fn publish(
     reason: &str,
     note: String,
 ) {
+    publish_about(context, &subject(owner), type_, reason, note).await;
+}
+
+/// Publishes one event about any object.
+pub async fn publish_about(
+    context: &Context,
+    object: &ObjectReference,
+    type_: EventType,
+    reason: &str,
+    note: String,
+) {
     let event = Event {
         type_,
         reason: reason.to_owned(),
@@ -51,8 +62,7 @@ pub async fn publish(
         action: "Reconcile".to_owned(),
         secondary: None,
     };
-    let reference = subject(owner);
-    if let Err(error) = context.recorder.publish(&event, &reference).await {
+    if let Err(error) = context.recorder.publish(&event, object).await {
         tracing::debug!(%error, "event");
     }
 }

@@ -7,6 +7,7 @@ mod driver;
 mod events;
 pub mod feasibility;
 mod fence;
+pub mod gaps;
 mod mirror;
 #[cfg(test)]
 pub(crate) mod mock;

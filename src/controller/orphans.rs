@@ -26,16 +26,11 @@ pub async fn run(context: Arc<Context>) {
     loop {
         ticks.tick().await;
         let mut present: HashMap<Arc<str>, JobLabels> = HashMap::new();
-        for job in context.stores.jobs.state() {
-            let metadata = &job.metadata;
-            let lacks_job = context.stores.lacks_batch_job(&job);
-            if metadata.deletion_timestamp.is_some() || lacks_job {
-                continue;
-            }
-            let uid: Arc<str> = metadata.uid.as_deref().unwrap_or_default().into();
+        for metadata in context.stores.staying() {
+            let uid: Arc<str> = metadata.uid.unwrap_or_default().into();
             let labels = JobLabels {
-                namespace: metadata.namespace.clone().unwrap_or_default(),
-                job: metadata.name.clone().unwrap_or_default(),
+                namespace: metadata.namespace.unwrap_or_default(),
+                job: metadata.name.unwrap_or_default(),
             };
             present.insert(uid, labels);
         }

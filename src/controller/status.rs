@@ -104,6 +104,7 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
         attempts: book.counts,
         conditions: conditions(input, deadline),
         ledger: Some(book.to_ledger()),
+        unknown: old.unknown.clone(),
     }
     .keep_estimate_if_nothing_else_changed(old, &input)
 }

@@ -20,4 +20,5 @@ mod range;
 mod recording;
 mod stragglers;
 mod tasks;
+mod upgrades;
 mod validation;

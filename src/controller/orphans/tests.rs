@@ -66,6 +66,37 @@ async fn pods_of_a_job_that_is_there_are_left_to_it() {
     assert!(api.said().is_empty());
 }
 
+/// Two attempts run; then the job can't be read any more, as `leaving` says on its way out.
+async fn two_attempts_of_an_unreadable(leaving: bool) -> (Apiserver, Process) {
+    let (api, _) = two_attempts(Some).await;
+    let mut job = (*api.job()).clone();
+    if leaving {
+        job.metadata.deletion_timestamp = Some(clock::time(clock::now()));
+    }
+    api.world().job = Some(job.clone());
+    let unreadable = fixtures::object(&job, &[("/spec/onMiss", "Postpone".into())]);
+    let (stores, _writer) = Stores::of_objects(vec![unreadable], api.pods());
+    let process = Process::with_stores(&api, stores);
+    (api, process)
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_of_a_job_that_can_not_be_read_are_kept_and_hold_their_room() {
+    let (api, process) = two_attempts_of_an_unreadable(false).await;
+    looks(&process, 2).await;
+    assert!(api.said().is_empty());
+    let view = crate::planner::observe::view(&process.context);
+    let held: usize = view.snapshot.jobs.iter().map(|job| job.tasks.len()).sum();
+    assert_eq!(held, 2, "{:?}", view.snapshot.jobs);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unreadable_job_that_is_being_deleted_lets_its_pods_go() {
+    let (api, process) = two_attempts_of_an_unreadable(true).await;
+    looks(&process, 1).await;
+    assert_eq!(api.said(), ["PATCH pod 0-0", "PATCH pod 1-0"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn pods_of_a_job_that_was_made_again_under_its_name_are_orphans() {
     let made_again = |mut job: DeadlineJob| {

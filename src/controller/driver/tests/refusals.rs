@@ -249,3 +249,27 @@ async fn a_job_is_taken_on_again_once_its_ledger_can_be_read() {
     process.look(&api).await.unwrap();
     assert_eq!(api.job().status.as_ref().unwrap().attempts.won, 1);
 }
+
+#[tokio::test]
+async fn what_a_newer_operator_wrote_into_the_status_is_kept_by_every_write() {
+    let (api, process) = two_running("").await;
+    let novel = [
+        ("/status/novel", serde_json::json!({"depth": 1})),
+        ("/status/ledger/novel", "x".into()),
+        ("/status/ledger/tasks/1/novel", 7.into()),
+        ("/status/ledger/tasks/1/attempts/0/novel", true.into()),
+    ];
+    let object = fixtures::object(&api.job(), &novel);
+    api.world().job = Some(api::read::read(&object).unwrap().job);
+    api.exit((0, 0), 0, clock::now());
+    process.look(&api).await.unwrap();
+    let put = api.call("PUT job status").body;
+    let ledger = &put["status"]["ledger"];
+    assert_eq!(put["status"]["novel"], novel[0].1);
+    assert_eq!(ledger["novel"], novel[1].1);
+    // Task 0 is done, so that its entry is gone and the other has moved up.
+    assert_eq!(ledger["done"], "0");
+    let left = &ledger["tasks"][0];
+    assert_eq!((&left["index"], &left["novel"]), (&1.into(), &novel[2].1));
+    assert_eq!(left["attempts"][0]["novel"], novel[3].1);
+}

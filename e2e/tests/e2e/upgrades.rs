@@ -1,0 +1,308 @@
+//! An operator meets what a newer one left, and the schema changes while jobs run. As no newer release
+//! is there, its CRD is this one with a field and a value more.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+use shed_e2e::jobs::{Job, SOON, assert_books_balance, is_held, shell_or_fake, status, untyped};
+use shed_e2e::scenario::{Company, Needs, World, scenario};
+use shed_e2e::wait::{self, Seen};
+
+const CRD: &str = "deadlinejobs.shed.dev";
+/// How long an operator is watched that is to do nothing; it would act within a second.
+const WATCHED: Duration = Duration::from_secs(4);
+
+/// This release's CRD, and how to get to a newer one and back.
+struct Schema {
+    api: Api<CustomResourceDefinition>,
+    own: CustomResourceDefinition,
+}
+
+impl Schema {
+    async fn of(world: &World) -> Result<Self> {
+        let api: Api<CustomResourceDefinition> = Api::all(world.cluster.client());
+        let own = api.get(CRD).await?;
+        Ok(Self { api, own })
+    }
+
+    /// As a newer release would have it.
+    async fn widen(&self) -> Result<()> {
+        let mut value = serde_json::to_value(&self.own)?;
+        let schema = "/spec/versions/0/schema/openAPIV3Schema/properties";
+        let novel = json!({"type": "integer"});
+        let ledger = "status/properties/ledger/properties";
+        let tasks = format!("{ledger}/tasks/items/properties");
+        for fields in ["spec/properties", "status/properties", ledger, &tasks] {
+            let fields = value.pointer_mut(&format!("{schema}/{fields}"));
+            fields.context("a part of the schema")?["novel"] = novel.clone();
+        }
+        let values = value.pointer_mut(&format!("{schema}/spec/properties/onMiss/enum"));
+        let values = values.and_then(Value::as_array_mut);
+        values.context("values of onMiss")?.push(json!("Postpone"));
+        self.put(serde_json::from_value(value)?).await
+    }
+
+    async fn roll_back(&self) -> Result<()> {
+        self.put(self.own.clone()).await
+    }
+
+    async fn put(&self, mut crd: CustomResourceDefinition) -> Result<()> {
+        // The control plane writes to it as well.
+        crd.metadata = self.api.get_metadata(CRD).await?.metadata;
+        self.api.replace(CRD, &PostParams::default(), &crd).await?;
+        Ok(())
+    }
+}
+
+/// Runs a test that changes the schema, and puts that right whatever comes of it.
+async fn with_schema<F>(world: &World, body: F) -> Result<()>
+where
+    F: AsyncFnOnce(&Schema) -> Result<()>,
+{
+    let schema = Schema::of(world).await?;
+    let outcome = body(&schema).await;
+    schema.roll_back().await?;
+    outcome
+}
+
+async fn raw(world: &World, name: &str) -> Result<Value> {
+    let object = untyped(world, world.cluster.client()).get(name).await?;
+    Ok(object.data)
+}
+
+/// Changes a specification until the apiserver keeps what it is given: it takes a new schema up in
+/// its own time.
+async fn change_spec(world: &World, name: &str, spec: &Value) -> Result<()> {
+    let api = untyped(world, world.cluster.client());
+    let patch = Patch::Merge(json!({"spec": spec}));
+    wait::until("the specification to be changed", SOON, || async {
+        let seen = match api.patch(name, &PatchParams::default(), &patch).await {
+            Ok(object) => object.data,
+            Err(kube::Error::Api(refused)) if refused.code == 422 => {
+                return Ok(Seen::NotYet(refused.message.clone()));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let fields = spec.as_object().into_iter().flatten();
+        let is_kept = fields
+            .clone()
+            .all(|(name, value)| seen["spec"][name] == *value);
+        Ok(Seen::from_option(is_kept.then_some(()), || {
+            seen.to_string()
+        }))
+    })
+    .await
+}
+
+/// Writes fields into a status that only a newer operator would: in all parts of it.
+async fn write_novelties(world: &World, name: &str) -> Result<()> {
+    let api = untyped(world, world.cluster.client());
+    wait::until("the status to be written", SOON, || async {
+        let mut object = api.get(name).await?;
+        let status = &mut object.data["status"];
+        status["novel"] = json!(1);
+        status["ledger"]["novel"] = json!(2);
+        status["ledger"]["tasks"][0]["novel"] = json!(3);
+        match api
+            .replace_status(name, &PostParams::default(), &object)
+            .await
+        {
+            Ok(written) => {
+                let kept = novelties(&written.data);
+                let is_kept = kept == NOVELTIES.map(Some);
+                Ok(Seen::from_option(is_kept.then_some(()), || {
+                    format!("{kept:?}")
+                }))
+            }
+            // The operator was quicker.
+            Err(kube::Error::Api(refused)) if refused.code == 409 => {
+                Ok(Seen::NotYet(refused.message.clone()))
+            }
+            Err(error) => Err(error.into()),
+        }
+    })
+    .await
+}
+
+/// What [`write_novelties`] wrote to the status, its ledger, and the ledger's first task.
+const NOVELTIES: [i64; 3] = [1, 2, 3];
+
+fn novelties(job: &Value) -> [Option<i64>; 3] {
+    let places = [
+        "/status/novel",
+        "/status/ledger/novel",
+        "/status/ledger/tasks/0/novel",
+    ];
+    places.map(|place| job.pointer(place).and_then(Value::as_i64))
+}
+
+fn uids(pods: &[Pod]) -> BTreeSet<Option<String>> {
+    pods.iter().map(ResourceExt::uid).collect()
+}
+
+/// What was said of a job for this reason.
+async fn said(world: &World, job: &str, reason: &str) -> Result<String> {
+    let selector = format!("involvedObject.name={job},reason={reason}");
+    let messages = "jsonpath={.items[*].message}";
+    let arguments = [
+        "get",
+        "events",
+        "--field-selector",
+        &selector,
+        "-o",
+        messages,
+    ];
+    world.kubectl(&arguments).await
+}
+
+async fn await_said(world: &World, job: &str, reason: &str, words: &str) -> Result<()> {
+    wait::until(&format!("{reason} to be said"), SOON, || async {
+        let said = said(world, job, reason).await?;
+        let is_said = said.contains(words);
+        Ok(Seen::from_option(is_said.then_some(()), || said))
+    })
+    .await
+}
+
+/// Changes the new field until the operator has heard of it. A watch from before the schema changed
+/// shows objects without it for some seconds, and then nothing more until they change again.
+async fn await_schema_heard(world: &World, job: &str) -> Result<()> {
+    let mut value = 0;
+    let words = "spec.novel: not known to version";
+    while !said(world, job, "UnknownField").await?.contains(words) {
+        value += 1;
+        ensure!(value < 60, "the operator says nothing of spec.novel");
+        change_spec(world, job, &json!({"novel": value})).await?;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    change_spec(world, job, &json!({"novel": 5})).await
+}
+
+async fn await_unreadable(world: &World, count: f64) -> Result<()> {
+    wait::until(&format!("{count} jobs to be unreadable"), SOON, || async {
+        let counted = world.operator.metric("shed_jobs_unreadable", &[]).await?;
+        let is_so = (counted - count).abs() < 0.5;
+        Ok(Seen::from_option(is_so.then_some(()), || {
+            counted.to_string()
+        }))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_job_that_an_older_operator_can_not_read_is_left_alone_and_no_other() {
+    scenario(Needs::Pods, Company::Alone, async |world| {
+        with_schema(world, async |schema| {
+            schema.widen().await?;
+            let spec = json!({"completions": 2, "template": shell_or_fake("sleep 8", 8000, 0)});
+            let newer = Job::submit(world, "newer", spec.clone()).await?;
+            let before = uids(&newer.wait_running(2).await?);
+            change_spec(world, "newer", &json!({"onMiss": "Postpone", "novel": 5})).await?;
+            let words = "spec.onMiss: unknown variant `Postpone`, expected `Fail` or `Continue`";
+            await_said(world, "newer", "Unreadable", words).await?;
+            await_unreadable(world, 1.0).await?;
+            let left = raw(world, "newer").await?;
+            // Others come, run and end as ever.
+            Job::submit(world, "other", spec)
+                .await?
+                .wait_complete()
+                .await?;
+            let are_over = |pods: &[Pod]| pods.iter().all(|pod| wait::phase(pod) == "Succeeded");
+            newer.wait_pods("its tasks to end", SOON, are_over).await?;
+            tokio::time::sleep(WATCHED).await;
+            ensure!(raw(world, "newer").await? == left, "the job was written to");
+            let pods = newer
+                .wait_pods("its pods", SOON, |pods| pods.len() == 2)
+                .await?;
+            ensure!(
+                uids(&pods) == before && pods.iter().all(is_held),
+                "its pods were touched"
+            );
+            // Who mends it has it run to its end.
+            change_spec(world, "newer", &json!({"onMiss": "Fail"})).await?;
+            let ended = newer.wait_complete().await?;
+            ensure!(
+                raw(world, "newer").await?["spec"]["novel"] == 5,
+                "a field was lost"
+            );
+            ensure!(
+                uids(&newer.pods_ever()) == before,
+                "attempts were launched anew"
+            );
+            assert_eq!(status(&ended).attempts.won, 2);
+            assert_books_balance(&ended);
+            await_unreadable(world, 0.0).await
+        })
+        .await
+    })
+    .await;
+}
+
+/// Changes the specification, so that the operator writes the status, and waits until it has.
+async fn have_it_written(world: &World, job: &Job<'_>, limit: i64) -> Result<Value> {
+    let change = json!({"backoffLimitPerIndex": limit});
+    change_spec(world, &job.name, &change).await?;
+    let api: Api<DynamicObject> = untyped(world, world.cluster.client());
+    wait::until("the operator to write the status", SOON, || async {
+        let object = api.get(&job.name).await?;
+        let observed = object.data["status"]["observedGeneration"].as_i64();
+        let is_done = observed == object.metadata.generation;
+        Ok(Seen::from_option(is_done.then_some(object.data), || {
+            format!("{observed:?}")
+        }))
+    })
+    .await
+}
+
+/// The ledger, but for how often it was written and what a newer operator put there.
+fn ledger(job: &Value) -> Value {
+    let mut ledger = job["status"]["ledger"].clone();
+    for place in ["", "/tasks/0", "/tasks/1"] {
+        if let Some(fields) = ledger.pointer_mut(place).and_then(Value::as_object_mut) {
+            fields.retain(|name, _| name != "novel" && name != "revision");
+        }
+    }
+    ledger
+}
+
+#[tokio::test]
+async fn the_schema_goes_forward_and_back_while_attempts_run() {
+    scenario(Needs::Pods, Company::Alone, async |world| {
+        with_schema(world, async |schema| {
+            let template = shell_or_fake("sleep 25", 25_000, 0);
+            // Clones would make the ledger another.
+            let spec = json!({"completions": 2, "speculation": {"mode": "Disabled"}, "template": template});
+            let job = Job::submit(world, "travels", spec).await?;
+            let before = uids(&job.wait_running(2).await?);
+            let own = have_it_written(world, &job, 4).await?;
+            schema.widen().await?;
+            await_schema_heard(world, "travels").await?;
+            write_novelties(world, "travels").await?;
+            let newer = have_it_written(world, &job, 5).await?;
+            assert_eq!(novelties(&newer), NOVELTIES.map(Some), "{newer:#}");
+            assert_eq!((&newer["spec"]["novel"], ledger(&newer)), (&json!(5), ledger(&own)));
+            schema.roll_back().await?;
+            let back = wait::until("the old schema to hold", SOON, || async {
+                let job = have_it_written(world, &job, 4).await?;
+                let is_so = novelties(&job) == [None; 3];
+                Ok(Seen::from_option(is_so.then_some(job), || "novelties are there".to_owned()))
+            })
+            .await?;
+            assert_eq!((&back["spec"], ledger(&back)), (&own["spec"], ledger(&own)));
+            let running = job.wait_running(2).await.context("both attempts still run")?;
+            assert_eq!(uids(&running), before, "attempts were restarted");
+            let ended = job.wait_complete().await?;
+            assert_eq!(uids(&job.pods_ever()), before, "attempts were launched anew");
+            assert_books_balance(&ended);
+            Ok(())
+        })
+        .await
+    })
+    .await;
+}

@@ -1,0 +1,90 @@
+//! Objects as the apiserver holds them → jobs. What a newer operator or a newer schema put there must
+//! cost nobody but the job that has it. Pure.
+
+use kube::api::DynamicObject;
+use serde_json::Value;
+
+use super::kept;
+use super::{DeadlineJob, DeadlineJobSpec, DeadlineJobStatus};
+
+/// A job that could be read.
+#[derive(Debug)]
+pub struct Read {
+    /// The job.
+    pub job: DeadlineJob,
+    /// Fields of its specification that are not known here, such as `spec.novel`.
+    pub unheeded: Vec<String>,
+}
+
+/// Reads a job.
+///
+/// # Errors
+/// The field and what is wrong in it.
+pub fn read(object: &DynamicObject) -> Result<Read, String> {
+    let part = |name: &str| object.data.get(name).unwrap_or(&Value::Null);
+    let (spec, unheeded) =
+        kept::read::<DeadlineJobSpec>(part("spec")).map_err(|problem| format!("spec{problem}"))?;
+    let (status, _) = kept::read::<Option<DeadlineJobStatus>>(part("status"))
+        .map_err(|problem| format!("status{}", problem.trim_start_matches(": ")))?;
+    let metadata = object.metadata.clone();
+    let unheeded = unheeded.iter().map(|field| format!("spec.{field}"));
+    Ok(Read {
+        job: DeadlineJob {
+            metadata,
+            spec,
+            status,
+        },
+        unheeded: unheeded.collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::Ledger;
+    use crate::fixtures;
+
+    #[test]
+    fn a_job_is_read_as_it_is() {
+        let job = fixtures::job("");
+        let read = read(&fixtures::object(&job, &[])).unwrap();
+        assert_eq!(read.job, job);
+        assert!(read.unheeded.is_empty(), "{:?}", read.unheeded);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_the_whole_name_of_its_field() {
+        let error = |place: &str, value| {
+            let mut job = fixtures::job("");
+            job.status = Some(DeadlineJobStatus {
+                ledger: Some(Ledger::default()),
+                ..DeadlineJobStatus::default()
+            });
+            read(&fixtures::object(&job, &[(place, value)])).unwrap_err()
+        };
+        let said = error("/spec/idempotency", json!("Twice"));
+        assert!(
+            said.starts_with("spec.idempotency: unknown variant `Twice`"),
+            "{said}"
+        );
+        let said = error("/status/ledger/ending", json!("Postponed"));
+        assert!(
+            said.starts_with("status.ledger.ending: unknown variant"),
+            "{said}"
+        );
+        let said = error("/spec", Value::Null);
+        assert!(said.starts_with("spec: invalid type: null"), "{said}");
+    }
+
+    #[test]
+    fn fields_that_are_not_known_are_named_and_keep_nobody_from_reading() {
+        let changes = [
+            ("/spec/novel", json!(5)),
+            ("/spec/speculation/novel", json!(true)),
+        ];
+        let read = read(&fixtures::object(&fixtures::job(""), &changes)).unwrap();
+        assert_eq!(read.unheeded, ["spec.novel", "spec.speculation.novel"]);
+    }
+}

@@ -1,0 +1,106 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::fixtures;
+
+const UNREADABLE: (&str, &str) = ("/spec/onMiss", "Postpone");
+
+fn job(uid: &str) -> DeadlineJob {
+    let mut job = fixtures::job("");
+    job.metadata.name = Some(uid.to_owned());
+    job.metadata.uid = Some(uid.to_owned());
+    job
+}
+
+fn readable(uid: &str) -> DynamicObject {
+    fixtures::object(&job(uid), &[])
+}
+
+fn unreadable(uid: &str) -> DynamicObject {
+    let (place, value) = UNREADABLE;
+    fixtures::object(&job(uid), &[(place, json!(value))])
+}
+
+/// Uids of the jobs that are read, of those that are not, and of those that are there.
+fn seen(stores: &Stores) -> [Vec<String>; 3] {
+    let sorted = |uids: Vec<Option<String>>| {
+        let mut uids: Vec<String> = uids.into_iter().flatten().collect();
+        uids.sort();
+        uids
+    };
+    let read = stores.jobs.state();
+    let gaps = stores.gaps();
+    [
+        sorted(read.iter().map(|job| job.metadata.uid.clone()).collect()),
+        sorted(gaps.iter().map(|gap| gap.metadata.uid.clone()).collect()),
+        sorted(
+            stores
+                .staying()
+                .into_iter()
+                .map(|metadata| metadata.uid)
+                .collect(),
+        ),
+    ]
+}
+
+fn uids(words: [&str; 3]) -> [Vec<String>; 3] {
+    words.map(|words| words.split_whitespace().map(str::to_owned).collect())
+}
+
+#[test]
+fn a_job_that_can_not_be_read_keeps_no_other_from_being_read() {
+    let (stores, _writer) = Stores::of_objects(vec![unreadable("a"), readable("b")], vec![]);
+    assert_eq!(seen(&stores), uids(["b", "a", "a b"]));
+    let problem = stores.gaps()[0].problem.clone().unwrap();
+    assert!(
+        problem.starts_with("spec.onMiss: unknown variant `Postpone`"),
+        "{problem}"
+    );
+}
+
+#[test]
+fn a_job_is_dropped_when_it_can_not_be_read_any_more_and_taken_in_again() {
+    let (stores, mut writer) = Stores::of_objects(vec![readable("a"), readable("b")], vec![]);
+    let touched = stores.apply_job_event(&mut writer, Event::Apply(unreadable("a")));
+    assert_eq!(seen(&stores), uids(["b", "a", "a b"]));
+    assert_eq!(
+        touched[0].metadata.uid.as_deref(),
+        Some("a"),
+        "who waits for it is told"
+    );
+    let touched = stores.apply_job_event(&mut writer, Event::Apply(readable("a")));
+    assert_eq!(seen(&stores), uids(["a b", "", "a b"]));
+    assert_eq!(touched[0].metadata.uid.as_deref(), Some("a"));
+}
+
+#[test]
+fn what_is_gone_or_on_its_way_out_does_not_stay() {
+    let (stores, mut writer) = Stores::of_objects(vec![unreadable("a"), unreadable("b")], vec![]);
+    stores.apply_job_event(&mut writer, Event::Delete(unreadable("a")));
+    assert_eq!(seen(&stores), uids(["", "b", "b"]));
+    let mut leaving = unreadable("b");
+    leaving.metadata.deletion_timestamp = Some(crate::clock::time(crate::clock::now()));
+    stores.apply_job_event(&mut writer, Event::Apply(leaving));
+    assert_eq!(seen(&stores), uids(["", "b", ""]));
+}
+
+#[test]
+fn a_new_list_replaces_the_old_one_when_it_is_complete() {
+    let (stores, mut writer) = Stores::of_objects(vec![unreadable("a"), readable("b")], vec![]);
+    for event in [Event::Init, Event::InitApply(unreadable("b"))] {
+        stores.apply_job_event(&mut writer, event);
+        assert_eq!(seen(&stores), uids(["b", "a", "a b"]), "as before");
+    }
+    stores.apply_job_event(&mut writer, Event::InitDone);
+    assert_eq!(seen(&stores), uids(["", "b", "b"]));
+}
+
+#[test]
+fn a_job_with_a_field_that_is_not_known_is_read_and_the_field_is_named() {
+    let novel = fixtures::object(&job("a"), &[("/spec/novel", Value::from(1))]);
+    let (stores, mut writer) = Stores::of_objects(vec![novel], vec![]);
+    assert_eq!(seen(&stores), uids(["a", "a", "a"]));
+    assert_eq!(stores.gaps()[0].unheeded, ["spec.novel"]);
+    stores.apply_job_event(&mut writer, Event::Apply(readable("a")));
+    assert!(stores.gaps().is_empty());
+}
