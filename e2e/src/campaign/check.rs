@@ -1,9 +1,13 @@
 //! What must hold in every state of a history. The letters are those of docs/faults.md.
 
+mod batch;
+
 use std::collections::{BTreeMap, BTreeSet};
 
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
+use shed::adopt;
 use shed::api::{self, AttemptCounts, AttemptEntry, DeadlineJob};
 use shed::book::Book;
 use shed_core::ids::TaskIndex;
@@ -33,6 +37,8 @@ struct Replay<'k> {
     version: u64,
     jobs: BTreeMap<String, (DeadlineJob, Book)>,
     pods: BTreeMap<String, Pod>,
+    /// batch/v1 Jobs that shed runs.
+    batch: BTreeMap<String, Job>,
     /// Which pod an attempt had.
     pod_of: BTreeMap<AttemptId, String>,
     /// Attempt numbers that were given out.
@@ -48,6 +54,7 @@ pub fn check(entries: &[Entry], known: &Known) -> Vec<String> {
         version: 0,
         jobs: BTreeMap::new(),
         pods: BTreeMap::new(),
+        batch: BTreeMap::new(),
         pod_of: BTreeMap::new(),
         given: BTreeSet::new(),
         broken: Vec::new(),
@@ -60,6 +67,10 @@ pub fn check(entries: &[Entry], known: &Known) -> Vec<String> {
             Change::Pod(pod) => replay.pod(pod),
             Change::PodGone(pod) => {
                 replay.pods.remove(&pod.uid().unwrap_or_default());
+            }
+            Change::Batch(job) => replay.batch(job),
+            Change::BatchGone(job) => {
+                replay.batch.remove(&job.uid().unwrap_or_default());
             }
         }
         replay.room();
@@ -76,7 +87,8 @@ fn id(pod: &Pod) -> Option<AttemptId> {
     let label = |name: &str| pod.labels().get(name);
     let number = |name: &str| label(name)?.parse::<u32>().ok();
     let job = label(api::LABEL_JOB_UID)?.clone();
-    Some((job, number(api::LABEL_INDEX)?, number(api::LABEL_ATTEMPT)?))
+    let task = number(api::LABEL_INDEX).or_else(|| number(api::LABEL_TASK))?;
+    Some((job, task, number(api::LABEL_ATTEMPT)?))
 }
 
 fn attempts(book: &Book) -> BTreeMap<(u32, u32), &AttemptEntry> {
@@ -264,7 +276,10 @@ impl Replay<'_> {
 
     fn book_of(&self, job: &str) -> Option<&Book> {
         let (job, book) = self.jobs.get(job)?;
-        job.metadata.deletion_timestamp.is_none().then_some(book)
+        // A companion goes with its Job, a moment later.
+        let owner = adopt::owner(job).filter(|_| job.spec.is_companion());
+        let stays = owner.is_none_or(|owner| self.batch.contains_key(&owner.uid));
+        (stays && job.metadata.deletion_timestamp.is_none()).then_some(book)
     }
 
     fn pod(&mut self, pod: &Pod) {
@@ -277,7 +292,8 @@ impl Replay<'_> {
         let deleting = |pod: &Pod| pod.metadata.deletion_timestamp.is_some();
         let tracked = |pod: &Pod| {
             let finalizers = pod.finalizers();
-            finalizers.iter().any(|name| name == api::ATTEMPT_FINALIZER)
+            let own = [api::ATTEMPT_FINALIZER, api::JOB_TRACKING_FINALIZER];
+            finalizers.iter().any(|name| own.contains(&name.as_str()))
         };
         let Some(old) = old else { return };
         if deleting(pod) && !deleting(&old) && !self.known.deleted_by_user.contains(&uid) {
@@ -308,6 +324,7 @@ impl Replay<'_> {
             // It may have been counted by then; or its job is going, and the garbage collector takes it.
             return;
         }
+        self.has_begun(pod);
         let alive = self
             .entry(attempt)
             .is_some_and(|entry| entry.kill.is_none());
@@ -369,7 +386,8 @@ impl Replay<'_> {
         });
         if self.known.emptied {
             let pods: Vec<String> = self.pods.values().map(ResourceExt::name_any).collect();
-            self.demand(pods.is_empty() && self.jobs.is_empty(), || {
+            let no_job = self.jobs.is_empty() && self.batch.is_empty();
+            self.demand(pods.is_empty() && no_job, || {
                 format!("I8: left after the deletion of all jobs: {pods:?}")
             });
         }

@@ -1,10 +1,11 @@
-//! Every state that a namespace went through: its pods and DeadlineJobs in the order of
+//! Every state that a namespace went through: its pods, DeadlineJobs and Jobs in the order of
 //! resourceVersions, which on one apiserver is the order in which they were written.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use futures::{StreamExt, TryStreamExt};
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::{Api, Client, Resource, ResourceExt};
@@ -23,6 +24,10 @@ pub enum Change {
     Job(Box<DeadlineJob>),
     /// It is gone.
     JobGone(Box<DeadlineJob>),
+    /// A batch/v1 Job is so now.
+    Batch(Box<Job>),
+    /// It is gone.
+    BatchGone(Box<Job>),
 }
 
 /// One write.
@@ -34,14 +39,17 @@ pub struct Entry {
     pub change: Change,
 }
 
+/// Pods, DeadlineJobs, Jobs.
+const KINDS: usize = 3;
+
 #[derive(Default)]
 struct Written {
     entries: Vec<Entry>,
     broken: Option<String>,
     /// Which version the lists had that the history begins with.
     begins_at: u64,
-    /// How far the watches of pods and of jobs have come.
-    reached: [u64; 2],
+    /// How far each watch has come.
+    reached: [u64; KINDS],
 }
 
 /// A history that is being recorded.
@@ -51,34 +59,37 @@ pub struct History {
 }
 
 impl History {
-    /// Records from now on, what is there already included.
+    /// Records from now on, what is there already included; Jobs only `with_batch`.
     ///
     /// # Errors
     /// If the apiserver doesn't answer.
-    pub async fn record(client: Client, namespace: &str) -> Result<Self> {
+    pub async fn record(client: Client, namespace: &str, with_batch: bool) -> Result<Self> {
         let written: Arc<Mutex<Written>> = Arc::default();
         let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
-        let jobs: Api<DeadlineJob> = Api::namespaced(client, namespace);
-        let watches = vec![
-            follow(pods, 0, Arc::clone(&written), |pod, gone| {
-                let pod = Box::new(pod);
-                if gone {
-                    Change::PodGone(pod)
-                } else {
-                    Change::Pod(pod)
-                }
+        let jobs: Api<DeadlineJob> = Api::namespaced(client.clone(), namespace);
+        let batch: Api<Job> = Api::namespaced(client, namespace);
+        let mut watches = vec![
+            follow(pods, 0, Arc::clone(&written), |pod, gone| match gone {
+                true => Change::PodGone(Box::new(pod)),
+                false => Change::Pod(Box::new(pod)),
             })
             .await?,
-            follow(jobs, 1, Arc::clone(&written), |job, gone| {
-                let job = Box::new(job);
-                if gone {
-                    Change::JobGone(job)
-                } else {
-                    Change::Job(job)
-                }
+            follow(jobs, 1, Arc::clone(&written), |job, gone| match gone {
+                true => Change::JobGone(Box::new(job)),
+                false => Change::Job(Box::new(job)),
             })
             .await?,
         ];
+        if with_batch {
+            let watch = follow(batch, 2, Arc::clone(&written), |job, gone| match gone {
+                true => Change::BatchGone(Box::new(job)),
+                false => Change::Batch(Box::new(job)),
+            });
+            watches.push(watch.await?);
+        } else {
+            // Nobody waits for it.
+            lock(&written).reached[2] = u64::MAX;
+        }
         Ok(Self { written, watches })
     }
 
@@ -90,13 +101,13 @@ impl History {
         entries
     }
 
-    /// What was written up to where both watches have come: after that, one may lack what the
-    /// other has seen the effect of.
+    /// What was written up to where all watches have come: after that, one may lack what another
+    /// has seen the effect of.
     #[must_use]
     pub fn complete(&self) -> Vec<Entry> {
-        let [pods, jobs] = self.lock().reached;
+        let reached = self.lock().reached.into_iter().min();
         let mut entries = self.so_far();
-        entries.retain(|entry| entry.version <= pods.min(jobs));
+        entries.retain(|entry| Some(entry.version) <= reached);
         entries
     }
 

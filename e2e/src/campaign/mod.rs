@@ -10,6 +10,7 @@ mod proxy;
 mod report;
 mod run;
 mod snapshot;
+mod states;
 mod tasks;
 mod workload;
 

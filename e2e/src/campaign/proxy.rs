@@ -203,11 +203,16 @@ impl Shared {
         }
         call.let_fare(&self.script, &mut lock(&self.seen).unguarded);
         let (words, is_write, watched) = (call.words(), call.is_write(), call.watched());
+        let mirrors = call.mirrors();
         let sent = self.client.send(call.into_request()?).await;
         let response = sent.map_err(|_| Broken)?;
         let status = response.status();
         if is_write {
             self.log(&format!("{words} -> {}", status.as_u16()));
+        }
+        if mirrors && status == StatusCode::UNPROCESSABLE_ENTITY {
+            let refused = format!("I1: the apiserver refused {words}: it breaks batch/v1's rules");
+            lock(&self.seen).unguarded.push(refused);
         }
         if is_write && status.is_success() {
             self.committed().await?;

@@ -6,23 +6,26 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
+use k8s_openapi::api::batch::v1 as batch;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use kube::{Api, ResourceExt};
-use serde_json::json;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use shed::api::{self, DeadlineJob};
 
 use super::check::{self, Known};
 use super::fault::{Fault, Point};
-use super::history::{Change, Entry, History};
+use super::history::{Entry, History};
 use super::operator::{self, Launcher};
 use super::proxy::{Proxy, Script, Seen};
 use super::snapshot::Snapshot;
+use super::states::{self, gone_jobs, latest_pods, users_jobs};
 use super::tasks::Tasks;
 use super::workload::{Meddling, Workload};
 use crate::cluster::Cluster;
-use crate::jobs::{condition, is_true};
 use crate::wait::{self, phase};
 
 /// Attempts that the operator has room for: few, so that clones and first attempts compete.
@@ -109,7 +112,7 @@ pub async fn run(
         workload,
         point,
         proxy: Proxy::serve(client.clone(), script).await?,
-        history: History::record(client, &namespace).await?,
+        history: History::record(client, &namespace, workload.is_adopted()).await?,
         namespace,
         folder,
         http: None,
@@ -174,12 +177,21 @@ impl Run<'_> {
     }
 
     async fn submit(&self) -> Result<()> {
-        let jobs: Api<DeadlineJob> = Api::namespaced(self.stage.cluster.client(), &self.namespace);
         for manifest in self.workload.jobs(self.stage.tasks.port) {
-            let job: DeadlineJob = serde_json::from_value(manifest)?;
-            jobs.create(&PostParams::default(), &job).await?;
+            match self.workload.is_adopted() {
+                true => create(&self.all::<batch::Job>(), manifest).await?,
+                false => create(&self.all::<DeadlineJob>(), manifest).await?,
+            }
         }
         Ok(())
+    }
+
+    fn all<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = k8s_openapi::NamespaceResourceScope>,
+        K::DynamicType: Default,
+    {
+        Api::namespaced(self.stage.cluster.client(), &self.namespace)
     }
 
     fn patience(&self) -> Duration {
@@ -248,7 +260,8 @@ impl Run<'_> {
                 self.before_restore = Some(broken);
                 snapshot.put_back().await?;
                 let client = self.stage.cluster.client();
-                self.history = History::record(client, &self.namespace).await?;
+                let with_batch = self.workload.is_adopted();
+                self.history = History::record(client, &self.namespace, with_batch).await?;
                 // What a user did after the snapshot never happened.
                 self.meddled.clear();
                 self.proxy.strike();
@@ -268,21 +281,20 @@ impl Run<'_> {
     }
 
     fn all_ended(&self, states: &[Entry]) -> bool {
-        let jobs = latest_jobs(states);
+        let jobs = users_jobs(states);
         self.workload.expected().iter().all(|expected| {
-            match jobs.iter().find(|job| job.name_any() == expected.job) {
+            match jobs.iter().find(|job| job.name == expected.job) {
                 // The watch may not have shown it yet.
                 None => {
                     let gone = expected.job;
                     self.gone_before.contains(gone) || gone_jobs(states).contains(gone)
                 }
-                Some(job) => expected.end.is_some() && is_finished(job),
+                Some(job) => expected.end.is_some() && job.is_finished,
             }
         })
     }
 
     async fn meddle(&mut self, states: &[Entry]) -> Result<()> {
-        let client = self.stage.cluster.client();
         for meddling in self.workload.meddling() {
             let (job, task) = match meddling {
                 Meddling::DeletePod { job } => (*job, Some("2")),
@@ -299,12 +311,10 @@ impl Run<'_> {
             };
             let now = DeleteParams::background();
             if task.is_none() {
-                let jobs: Api<DeadlineJob> = Api::namespaced(client.clone(), &self.namespace);
-                drop(jobs.delete(job, &now).await?);
+                drop(self.all::<DeadlineJob>().delete(job, &now).await?);
             } else {
                 self.deleted_by_user.insert(pod.uid().unwrap_or_default());
-                let pods: Api<Pod> = Api::namespaced(client.clone(), &self.namespace);
-                drop(pods.delete(&pod.name_any(), &now).await?);
+                drop(self.all::<Pod>().delete(&pod.name_any(), &now).await?);
             }
         }
         Ok(())
@@ -333,20 +343,14 @@ impl Run<'_> {
         let is_open = self
             .point
             .is_some_and(|point| point.fault.outlasts_deadlines());
-        let jobs = latest_jobs(&self.history.so_far());
+        let jobs = users_jobs(&self.history.so_far());
         for expected in self.workload.expected() {
-            let found = jobs.iter().find(|job| job.name_any() == expected.job);
+            let found = jobs.iter().find(|job| job.name == expected.job);
             let (Some((type_, reason)), Some(job)) = (expected.end, found) else {
                 continue;
             };
-            let ends_so = is_true(job, type_)
-                && condition(job, type_).is_some_and(|c| reason.is_empty() || c.reason == reason);
-            if !ends_so && !is_open {
-                bail!(
-                    "I3: {} did not end as {type_} {reason}: {}",
-                    expected.job,
-                    crate::jobs::summary(job)
-                );
+            if !job.says(type_, reason) && !is_open {
+                bail!("I3: {} did not end as {type_} {reason}: {job:?}", job.name);
             }
         }
         Ok(())
@@ -354,17 +358,25 @@ impl Run<'_> {
 
     /// I8: nothing is left of deleted jobs, neither objects nor metrics.
     async fn delete_all(&mut self) -> Result<()> {
-        let jobs: Api<DeadlineJob> = Api::namespaced(self.stage.cluster.client(), &self.namespace);
-        let all = kube::api::ListParams::default();
-        drop(
-            jobs.delete_collection(&DeleteParams::background(), &all)
-                .await?,
-        );
+        let (now, all) = (DeleteParams::background(), ListParams::default());
+        // The garbage collector takes companions away with their Jobs.
+        match self.workload.is_adopted() {
+            true => drop(
+                self.all::<batch::Job>()
+                    .delete_collection(&now, &all)
+                    .await?,
+            ),
+            false => drop(
+                self.all::<DeadlineJob>()
+                    .delete_collection(&now, &all)
+                    .await?,
+            ),
+        }
         let started = Instant::now();
         loop {
             self.keep_operator().await?;
             let states = self.history.so_far();
-            let (pods, jobs) = (latest_pods(&states).len(), latest_jobs(&states).len());
+            let (pods, jobs) = (latest_pods(&states).len(), states::jobs(&states));
             let series = match self.http {
                 Some(http) => operator::series_of(http, &self.namespace).await,
                 None => None,
@@ -403,7 +415,10 @@ impl Run<'_> {
         } else {
             std::fs::write(self.folder.join("violations"), broken.join("\n"))?;
             std::fs::write(self.folder.join("calls"), seen.log.join("\n"))?;
-            std::fs::write(self.folder.join("history"), told(&self.history.so_far())?)?;
+            std::fs::write(
+                self.folder.join("history"),
+                states::told(&self.history.so_far())?,
+            )?;
             self.strip_finalizers().await?;
         }
         let namespaces: Api<Namespace> = Api::all(self.stage.cluster.client());
@@ -416,9 +431,9 @@ impl Run<'_> {
     }
 
     async fn strip_finalizers(&self) -> Result<()> {
-        let pods: Api<Pod> = Api::namespaced(self.stage.cluster.client(), &self.namespace);
+        let pods: Api<Pod> = self.all();
         let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-        for pod in pods.list(&kube::api::ListParams::default()).await? {
+        for pod in pods.list(&ListParams::default()).await? {
             // Another may still be freed though this one is gone by now.
             drop(
                 pods.patch(&pod.name_any(), &PatchParams::default(), &none)
@@ -429,81 +444,39 @@ impl Run<'_> {
     }
 }
 
-fn is_finished(job: &DeadlineJob) -> bool {
-    let ledger = job
-        .status
-        .as_ref()
-        .and_then(|status| status.ledger.as_ref());
-    ledger.is_some_and(|ledger| ledger.finished)
-}
-
-fn latest_jobs(states: &[Entry]) -> Vec<DeadlineJob> {
-    let mut jobs = std::collections::BTreeMap::new();
-    for state in states {
-        match &state.change {
-            Change::Job(job) => drop(jobs.insert(job.uid(), job)),
-            Change::JobGone(job) => drop(jobs.remove(&job.uid())),
-            Change::Pod(_) | Change::PodGone(_) => {}
-        }
-    }
-    jobs.into_values().map(|job| (**job).clone()).collect()
-}
-
-fn gone_jobs(states: &[Entry]) -> BTreeSet<String> {
-    let gone = states.iter().filter_map(|state| match &state.change {
-        Change::JobGone(job) => Some(job.name_any()),
-        _ => None,
-    });
-    gone.collect()
-}
-
-fn latest_pods(states: &[Entry]) -> Vec<Pod> {
-    let mut pods = std::collections::BTreeMap::new();
-    for state in states {
-        match &state.change {
-            Change::Pod(pod) => drop(pods.insert(pod.uid(), pod)),
-            Change::PodGone(pod) => drop(pods.remove(&pod.uid())),
-            Change::Job(_) | Change::JobGone(_) => {}
-        }
-    }
-    pods.into_values().map(|pod| (**pod).clone()).collect()
-}
-
-/// A history as lines of JSON.
-fn told(states: &[Entry]) -> Result<String> {
-    let lines = states.iter().map(|state| {
-        let (what, object) = match &state.change {
-            Change::Pod(pod) => ("pod", serde_json::to_value(pod)?),
-            Change::PodGone(pod) => ("pod gone", serde_json::to_value(pod)?),
-            Change::Job(job) => ("job", serde_json::to_value(job)?),
-            Change::JobGone(job) => ("job gone", serde_json::to_value(job)?),
-        };
-        Ok(json!({"version": state.version, "what": what, "object": object}).to_string())
-    });
-    let lines: Result<Vec<String>> = lines.collect();
-    lines
-        .map(|lines| lines.join("\n"))
-        .context("the history as JSON")
+async fn create<K>(api: &Api<K>, manifest: Value) -> Result<()>
+where
+    K: Clone + std::fmt::Debug + Serialize + DeserializeOwned,
+{
+    let object: K = serde_json::from_value(manifest)?;
+    drop(api.create(&PostParams::default(), &object).await?);
+    Ok(())
 }
 
 /// Edits labels of every job and pod of the namespace, again and again.
 async fn edit(cluster: Cluster, namespace: String) {
     let jobs: Api<DeadlineJob> = Api::namespaced(cluster.client(), &namespace);
+    let batch: Api<batch::Job> = Api::namespaced(cluster.client(), &namespace);
     let pods: Api<Pod> = Api::namespaced(cluster.client(), &namespace);
-    let all = kube::api::ListParams::default();
-    let parameters = PatchParams::default();
     let mut ticks = tokio::time::interval(EDIT_EVERY);
     for count in 0_u32.. {
         ticks.tick().await;
-        let label = Patch::Merge(json!({"metadata": {"labels": {"edited": count.to_string()}}}));
-        // An edit that doesn't come through is one less.
-        for job in jobs.list(&all).await.into_iter().flatten() {
-            drop(jobs.patch(&job.name_any(), &parameters, &label).await);
-        }
+        edit_all(&jobs, count).await;
+        edit_all(&batch, count).await;
         if count.is_multiple_of(5) {
-            for pod in pods.list(&all).await.into_iter().flatten() {
-                drop(pods.patch(&pod.name_any(), &parameters, &label).await);
-            }
+            edit_all(&pods, count).await;
         }
+    }
+}
+
+/// An edit that doesn't come through is one less.
+async fn edit_all<K>(api: &Api<K>, count: u32)
+where
+    K: Resource + Clone + std::fmt::Debug + DeserializeOwned,
+{
+    let parameters = PatchParams::default();
+    let label = Patch::Merge(json!({"metadata": {"labels": {"edited": count.to_string()}}}));
+    for object in api.list(&ListParams::default()).await.into_iter().flatten() {
+        drop(api.patch(&object.name_any(), &parameters, &label).await);
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
+use shed::api;
 
 use crate::jobs::{manifest, shell_or_fake};
 
@@ -18,6 +19,9 @@ pub enum Workload {
     /// Failures within and beyond the limit, a deadline that passes, a pod and a job that are
     /// deleted, a time to live.
     Failures,
+    /// batch/v1 Jobs that shed runs: one with a straggler and a failure, one that fails, one that
+    /// asks nothing of shed.
+    Adopted,
 }
 
 /// How an attempt fares.
@@ -68,6 +72,12 @@ impl Workload {
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
+    /// Whether its jobs are batch/v1 Jobs.
+    #[must_use]
+    pub fn is_adopted(self) -> bool {
+        self == Self::Adopted
+    }
+
     /// The jobs; `port` is where attempts serve their progress.
     #[must_use]
     pub fn jobs(self, port: u16) -> Vec<Value> {
@@ -105,6 +115,7 @@ impl Workload {
                     json!({"deadline": {"within": "10m"}, "ttlSecondsAfterFinished": 1}),
                 ),
             ],
+            Self::Adopted => adopted_jobs(&template, port),
         }
     }
 
@@ -120,7 +131,11 @@ impl Workload {
             (Self::Failures, "retries", 0, 0) | (Self::Failures, "retries", 1, _) => fare(1000, 3),
             (Self::Failures, "retries", 2, 0) => fare(6000, 0),
             (Self::Failures, "late" | "dropped", ..) => fare(60_000, 0),
-            (Self::Failures, ..) => fare(1000, 0),
+            (Self::Failures, ..) | (Self::Adopted, "bare", ..) => fare(1000, 0),
+            // As above, and task 1 fails once.
+            (Self::Adopted, "adopted", 0, 0) => fare(300_000, 0),
+            (Self::Adopted, "adopted", 1, 0) | (Self::Adopted, "doomed", ..) => fare(1000, 3),
+            (Self::Adopted, ..) => fare(5000, 0),
         }
     }
 
@@ -128,7 +143,7 @@ impl Workload {
     #[must_use]
     pub fn meddling(self) -> &'static [Meddling] {
         match self {
-            Self::Plain | Self::Clones => &[],
+            Self::Plain | Self::Clones | Self::Adopted => &[],
             Self::Failures => &[
                 Meddling::DeletePod { job: "retries" },
                 Meddling::DeleteJob { job: "dropped" },
@@ -164,6 +179,43 @@ impl Workload {
                     end: None,
                 },
             ],
+            Self::Adopted => vec![
+                complete("adopted"),
+                Expected {
+                    job: "doomed",
+                    end: Some(("Failed", "BackoffLimitExceeded")),
+                },
+                complete("bare"),
+            ],
         }
     }
+}
+
+fn adopted_jobs(template: &Value, port: u16) -> Vec<Value> {
+    let job = |name: &str, annotations: Value, mut spec: Value| {
+        spec["managedBy"] = json!(api::MANAGED_BY);
+        spec["template"] = template.clone();
+        spec["template"]["spec"]["restartPolicy"] = json!("Never");
+        json!({"apiVersion": "batch/v1", "kind": "Job",
+            "metadata": {"name": name, "annotations": annotations}, "spec": spec})
+    };
+    let wishes = json!({
+        "shed.dev/deadline": "100s",
+        "shed.dev/idempotency": "Safe",
+        "shed.dev/progress": format!("{{httpGet: {{port: {port}}}, periodSeconds: 1}}"),
+        "shed.dev/resume": "Checkpoint",
+    });
+    vec![
+        job(
+            "adopted",
+            wishes,
+            json!({"completions": 4, "parallelism": 4, "completionMode": "Indexed"}),
+        ),
+        job("doomed", json!({}), json!({"backoffLimit": 0})),
+        job(
+            "bare",
+            json!({}),
+            json!({"completions": 2, "parallelism": 2}),
+        ),
+    ]
 }

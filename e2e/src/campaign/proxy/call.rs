@@ -14,7 +14,7 @@ use crate::campaign::tasks::TaskId;
 pub enum Watched {
     /// Pods.
     Pods,
-    /// DeadlineJobs.
+    /// DeadlineJobs or Jobs.
     Jobs,
 }
 
@@ -39,6 +39,7 @@ fn scoped(path: &str, namespace: &str) -> String {
     for (group, plural) in [
         ("/api/v1", "pods"),
         ("/apis/shed.dev/v1alpha1", "deadlinejobs"),
+        ("/apis/batch/v1", "jobs"),
     ] {
         if path == format!("{group}/{plural}") {
             return format!("{group}/namespaces/{namespace}/{plural}");
@@ -75,7 +76,7 @@ impl Call {
         }
         if self.path.ends_with("/pods") {
             Some(Watched::Pods)
-        } else if self.path.ends_with("/deadlinejobs") {
+        } else if self.path.ends_with("/deadlinejobs") || self.path.ends_with("/jobs") {
             Some(Watched::Jobs)
         } else {
             None
@@ -93,6 +94,13 @@ impl Call {
         format!("{} {object} {more}", self.method)
             .trim_end()
             .to_owned()
+    }
+
+    /// Whether it writes the status of a batch/v1 Job, for which the apiserver has rules.
+    pub fn mirrors(&self) -> bool {
+        self.method == Method::PUT
+            && self.path.starts_with("/apis/batch/v1/")
+            && self.path.ends_with("/status")
     }
 
     /// What it lacks of what must guard it: a uid where it deletes or lets go, a
@@ -172,7 +180,10 @@ impl Attempt {
         Some(Self {
             job: label(api::LABEL_JOB_NAME)?.to_owned(),
             job_uid: label(api::LABEL_JOB_UID)?.to_owned(),
-            task: label(api::LABEL_INDEX)?.parse().ok()?,
+            task: label(api::LABEL_INDEX)
+                .or(label(api::LABEL_TASK))?
+                .parse()
+                .ok()?,
             number: label(api::LABEL_ATTEMPT)?.parse().ok()?,
             resumes_at: resume_point(body).unwrap_or(0.0),
         })
@@ -213,6 +224,8 @@ mod tests {
         );
         let jobs = scoped("/apis/shed.dev/v1alpha1/deadlinejobs", "team");
         assert_eq!(jobs, "/apis/shed.dev/v1alpha1/namespaces/team/deadlinejobs");
+        let batch = scoped("/apis/batch/v1/jobs", "team");
+        assert_eq!(batch, "/apis/batch/v1/namespaces/team/jobs");
         assert_eq!(scoped("/api/v1/nodes", "team"), "/api/v1/nodes");
     }
 

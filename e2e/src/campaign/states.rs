@@ -1,0 +1,136 @@
+//! What a history says of the world that it leads to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, Result};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use serde_json::json;
+use shed::adopt;
+
+use super::history::{Change, Entry};
+
+/// A job as its user sees it: a DeadlineJob that is nobody's companion, or a batch/v1 Job.
+#[derive(Debug)]
+pub struct UsersJob {
+    /// Its name.
+    pub name: String,
+    /// Whether it has come to its end.
+    pub is_finished: bool,
+    /// Types and reasons of the conditions that are true.
+    conditions: Vec<(String, String)>,
+}
+
+impl UsersJob {
+    /// Whether a condition of this type is true, for this reason unless that is empty.
+    #[must_use]
+    pub fn says(&self, type_: &str, reason: &str) -> bool {
+        let mut conditions = self.conditions.iter();
+        conditions.any(|own| own.0 == type_ && (reason.is_empty() || own.1 == reason))
+    }
+}
+
+/// The jobs that are there.
+#[must_use]
+pub fn users_jobs(states: &[Entry]) -> Vec<UsersJob> {
+    let mut jobs = BTreeMap::new();
+    for state in states {
+        match &state.change {
+            Change::Job(job) if !job.spec.is_companion() => {
+                let status = job.status.as_ref();
+                let ledger = status.and_then(|status| status.ledger.as_ref());
+                let conditions = status.into_iter().flat_map(|status| &status.conditions);
+                let true_ones = conditions.filter(|own| own.status == "True");
+                let seen = UsersJob {
+                    name: job.name_any(),
+                    is_finished: ledger.is_some_and(|ledger| ledger.finished),
+                    conditions: true_ones
+                        .map(|own| (own.type_.clone(), own.reason.clone()))
+                        .collect(),
+                };
+                jobs.insert(job.uid(), seen);
+            }
+            Change::Batch(job) => {
+                let status = job.status.as_ref();
+                let conditions = status.and_then(|status| status.conditions.as_ref());
+                let true_ones = conditions.into_iter().flatten();
+                let true_ones = true_ones.filter(|own| own.status == "True");
+                let seen = UsersJob {
+                    name: job.name_any(),
+                    is_finished: adopt::status::is_finished(job),
+                    conditions: true_ones
+                        .map(|own| (own.type_.clone(), own.reason.clone().unwrap_or_default()))
+                        .collect(),
+                };
+                jobs.insert(job.uid(), seen);
+            }
+            Change::JobGone(job) => drop(jobs.remove(&job.uid())),
+            Change::BatchGone(job) => drop(jobs.remove(&job.uid())),
+            Change::Job(_) | Change::Pod(_) | Change::PodGone(_) => {}
+        }
+    }
+    jobs.into_values().collect()
+}
+
+/// How many jobs there are of any kind.
+#[must_use]
+pub fn jobs(states: &[Entry]) -> usize {
+    let mut uids = BTreeSet::new();
+    for state in states {
+        match &state.change {
+            Change::Job(job) => drop(uids.insert(job.uid())),
+            Change::Batch(job) => drop(uids.insert(job.uid())),
+            Change::JobGone(job) => drop(uids.remove(&job.uid())),
+            Change::BatchGone(job) => drop(uids.remove(&job.uid())),
+            Change::Pod(_) | Change::PodGone(_) => {}
+        }
+    }
+    uids.len()
+}
+
+/// Names of jobs that are gone.
+#[must_use]
+pub fn gone_jobs(states: &[Entry]) -> BTreeSet<String> {
+    let gone = states.iter().filter_map(|state| match &state.change {
+        Change::JobGone(job) => Some(job.name_any()),
+        Change::BatchGone(job) => Some(job.name_any()),
+        _ => None,
+    });
+    gone.collect()
+}
+
+/// The pods that are there.
+#[must_use]
+pub fn latest_pods(states: &[Entry]) -> Vec<Pod> {
+    let mut pods = BTreeMap::new();
+    for state in states {
+        match &state.change {
+            Change::Pod(pod) => drop(pods.insert(pod.uid(), pod)),
+            Change::PodGone(pod) => drop(pods.remove(&pod.uid())),
+            _ => {}
+        }
+    }
+    pods.into_values().map(|pod| (**pod).clone()).collect()
+}
+
+/// A history as lines of JSON.
+///
+/// # Errors
+/// If an object is no JSON.
+pub fn told(states: &[Entry]) -> Result<String> {
+    let lines = states.iter().map(|state| {
+        let (what, object) = match &state.change {
+            Change::Pod(pod) => ("pod", serde_json::to_value(pod)?),
+            Change::PodGone(pod) => ("pod gone", serde_json::to_value(pod)?),
+            Change::Job(job) => ("job", serde_json::to_value(job)?),
+            Change::JobGone(job) => ("job gone", serde_json::to_value(job)?),
+            Change::Batch(job) => ("Job", serde_json::to_value(job)?),
+            Change::BatchGone(job) => ("Job gone", serde_json::to_value(job)?),
+        };
+        Ok(json!({"version": state.version, "what": what, "object": object}).to_string())
+    });
+    let lines: Result<Vec<String>> = lines.collect();
+    lines
+        .map(|lines| lines.join("\n"))
+        .context("the history as JSON")
+}
