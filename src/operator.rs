@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 use crate::adopt::companions;
 use crate::args::OperatorArgs;
 use crate::board::Board;
+use crate::clock;
 use crate::context::{Context, Memos};
 use crate::controller::build::{AgentSettings, ClonePriority};
 use crate::fence::{Fence, FenceTable};
@@ -183,7 +184,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         client,
         stores: Arc::clone(&stores),
         doubt,
-        progress: Arc::new(ProgressTable::default()),
+        progress: Arc::new(ProgressTable::new(clock::now())),
         fence: Arc::new(FenceTable::default()),
         board: Board::default(),
         agent: AgentSettings {

@@ -162,7 +162,7 @@ async fn check(attempts: u32, per_second: u32, long: Duration) {
     let port = listener.local_addr().unwrap().port();
     let endpoints = Arc::new(Endpoints::default());
     let serving = tokio::spawn(Arc::clone(&endpoints).serve(listener));
-    let table = Arc::new(ProgressTable::default());
+    let table = Arc::new(ProgressTable::new(clock::now()));
     let before = resident_mib();
     let (asked, known) = (Arc::clone(&table), stores(attempts, port));
     let asking = tokio::task::spawn_blocking(move || ask(asked, known, per_second, long));

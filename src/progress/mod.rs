@@ -22,10 +22,11 @@ pub use poll::run;
 /// Unanswered questions in a row after which an attempt counts as unreachable.
 const UNANSWERED_MAX: u32 = 3;
 /// What attempts reported, by job and by pod uid.
-#[derive(Default)]
 pub struct ProgressTable {
     entries: Mutex<Entries>,
     overhead: Mutex<Overhead>,
+    /// Since when attempts are asked.
+    begun: Instant,
 }
 
 type Entries = HashMap<Arc<str>, BTreeMap<String, Entry>>;
@@ -62,6 +63,16 @@ pub enum Answer {
 }
 
 impl ProgressTable {
+    /// Of attempts that are asked from `begun` on.
+    #[must_use]
+    pub fn new(begun: Instant) -> Self {
+        Self {
+            entries: Mutex::default(),
+            overhead: Mutex::default(),
+            begun,
+        }
+    }
+
     /// The reports of a job's attempts by pod uid.
     #[must_use]
     pub fn reports_of(&self, job: &str) -> BTreeMap<String, Reported> {
@@ -135,7 +146,11 @@ impl ProgressTable {
     }
 
     fn measure(&self, launched: Option<Instant>, now: Instant) {
-        let Some(launched) = launched else { return };
+        // One that was launched before may have reported long ago, to somebody else: after a restart its
+        // age would pass for the time that a launch takes, and clones would look too late to launch.
+        let Some(launched) = launched.filter(|launched| *launched >= self.begun) else {
+            return;
+        };
         let mut overhead = self.overhead.lock().unwrap_or_else(PoisonError::into_inner);
         overhead.total += now.since(launched).0.max(0);
         overhead.count += 1;
@@ -221,7 +236,7 @@ mod tests {
     use super::*;
 
     fn table(job: &str, uid: &str) -> ProgressTable {
-        let table = ProgressTable::default();
+        let table = ProgressTable::new(Instant(500));
         let mut entry = Entry::new(0.0, Some(Instant(1000)), Instant(0));
         entry.asking = true;
         let own = BTreeMap::from([(uid.to_owned(), entry)]);
@@ -269,5 +284,17 @@ mod tests {
         table.take("j", "p", said("0.1"), Instant(3500), &metrics);
         table.take("j", "p", said("0.2"), Instant(9500), &metrics);
         assert_eq!(table.launch_overhead(), Some(Span(2500)));
+    }
+
+    #[test]
+    fn an_attempt_that_was_launched_before_says_nothing_about_launches() {
+        let (table, metrics) = (table("j", "p"), Metrics::new());
+        let after_restart = ProgressTable {
+            begun: Instant(1001),
+            ..table
+        };
+        after_restart.take("j", "p", said("0.1"), Instant(37_000), &metrics);
+        assert_eq!(after_restart.launch_overhead(), None);
+        assert!(after_restart.reports_of("j").contains_key("p"));
     }
 }

@@ -50,7 +50,7 @@ impl Process {
             client: api.client.clone(),
             stores,
             doubt: Doubt::new(),
-            progress: Arc::new(ProgressTable::default()),
+            progress: Arc::new(ProgressTable::new(clock::now())),
             fence: Arc::new(FenceTable::default()),
             board: Board::default(),
             metrics: Arc::new(Metrics::new()),

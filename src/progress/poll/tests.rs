@@ -10,7 +10,7 @@ const POD: &str = "pod";
 const END: u64 = 40;
 
 fn poller(doubt: &Arc<Doubt>) -> Arc<Poller> {
-    let table = Arc::new(ProgressTable::default());
+    let table = Arc::new(ProgressTable::new(Instant(0)));
     table.answer_for_tests(JOB, POD, &[]);
     let key = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
     Arc::new(Poller {
