@@ -5,7 +5,7 @@
 
 pub mod doubt;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::api::{DeadlineJob, LABEL_JOB_UID};
 use crate::context::Context;
+use crate::stores::Shown;
 
 /// How often it is looked where no watch breaks: one call that lists at most one object.
 const PERIOD: Duration = Duration::from_secs(20);
@@ -26,18 +27,30 @@ const RETRY_LAST: Duration = Duration::from_secs(2);
 /// Objects per page of a list.
 const PAGE: u32 = 500;
 
-/// Returns once resourceVersions have gone back; the process must start anew then.
+/// What the list lacks must go from what the watch has shown within this time: a watch that broke
+/// begins again within 30 s.
+const MISSING_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Returns once the store was put back; the process must start anew then.
 pub async fn noticed(context: Arc<Context>) {
     context.stores.ready().await;
     let mut next_look = Instant::now() + PERIOD;
+    let mut missing = Missing::default();
     loop {
         tokio::select! {
             doubt = context.doubt.arisen() => {
                 tracing::info!("a watch broke: nothing is done until a list has been read");
-                if prove(&context).await {
-                    return;
+                match prove(&context).await {
+                    Compared::Older => return,
+                    Compared::Newer { lacks } => missing.add(lacks),
                 }
                 context.doubt.dispel(doubt);
+            }
+            () = missing.due() => {
+                if missing.are_shown(&context) {
+                    tracing::warn!("a list lacked what a watch goes on showing");
+                    return;
+                }
             }
             () = sleep_until(next_look) => {
                 if counter_went_back(&context).await {
@@ -49,12 +62,55 @@ pub async fn noticed(context: Arc<Context>) {
     }
 }
 
-/// Asks until there is an answer, for nothing is decided on errors: whether versions went back.
-async fn prove(context: &Context) -> bool {
+/// What was shown and a list lacks. It was deleted, and the watch will say so; or it was made after
+/// what the store was put back to, and a watch that goes on from a later version never will.
+#[derive(Default)]
+struct Missing(BTreeMap<String, Instant>);
+
+impl Missing {
+    fn add(&mut self, uids: BTreeSet<String>) {
+        let due = Instant::now() + MISSING_PATIENCE;
+        for uid in uids {
+            self.0.entry(uid).or_insert(due);
+        }
+    }
+
+    async fn due(&self) {
+        match self.0.values().min() {
+            Some(&due) => sleep_until(due).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Whether any that is due is still shown; those that are not are forgotten.
+    fn are_shown(&mut self, context: &Context) -> bool {
+        let now = Instant::now();
+        let (pods, jobs) = (context.stores.shown_pods(), context.stores.shown_jobs());
+        let is_shown = |uid: &String| pods.expected.contains(uid) || jobs.expected.contains(uid);
+        let any = self.0.iter().any(|(uid, due)| *due <= now && is_shown(uid));
+        self.0.retain(|_, due| *due > now);
+        any
+    }
+}
+
+/// What a comparison of fresh lists with what is known has shown.
+#[derive(Debug, PartialEq, Eq)]
+enum Compared {
+    /// The store was put back.
+    Older,
+    /// Nothing says so.
+    Newer {
+        /// Uids of what is known and not there.
+        lacks: BTreeSet<String>,
+    },
+}
+
+/// Asks until there is an answer, for nothing is decided on errors.
+async fn prove(context: &Context) -> Compared {
     let mut wait = RETRY_FIRST;
     loop {
-        match went_back(context).await {
-            Ok(back) => return back,
+        match compare(context).await {
+            Ok(compared) => return compared,
             Err(error) => tracing::info!(%error, "no list yet, nothing is done"),
         }
         sleep(wait).await;
@@ -63,69 +119,65 @@ async fn prove(context: &Context) -> bool {
 }
 
 /// A list is as new as the moment it was asked for, so neither it nor any object in it is older
-/// than what was seen before. The counter alone may have caught up since the store was put back.
-async fn went_back(context: &Context) -> Result<bool, kube::Error> {
-    let (seen, known) = (context.stores.newest_version(), known(context));
-    let jobs: Api<DeadlineJob> = Api::all(context.client.clone());
-    let pods: Api<Pod> = Api::all(context.client.clone());
-    Ok(
-        list_is_older(&jobs, ListParams::default(), seen, &known).await?
-            || list_is_older(
-                &pods,
-                ListParams::default().labels(LABEL_JOB_UID),
-                seen,
-                &known,
-            )
-            .await?,
-    )
+/// than what was seen before, and what was seen to go is not in it. The counter alone may have
+/// caught up since the store was put back.
+async fn compare(context: &Context) -> Result<Compared, kube::Error> {
+    let seen = context.stores.newest_version();
+    let (pods, jobs) = (context.stores.shown_pods(), known_jobs(context));
+    let all_jobs: Api<DeadlineJob> = Api::all(context.client.clone());
+    let all_pods: Api<Pod> = Api::all(context.client.clone());
+    let Some(mut lacks) = lacking(&all_jobs, ListParams::default(), seen, jobs).await? else {
+        return Ok(Compared::Older);
+    };
+    let attempts = ListParams::default().labels(LABEL_JOB_UID);
+    let Some(of_pods) = lacking(&all_pods, attempts, seen, pods).await? else {
+        return Ok(Compared::Older);
+    };
+    lacks.extend(of_pods);
+    Ok(Compared::Newer { lacks })
 }
 
-/// The newest version known of each job and attempt pod, by uid.
-fn known(context: &Context) -> BTreeMap<String, u64> {
-    let mut known = context.stores.versions();
-    for gap in context.stores.gaps() {
-        let version = version(&gap.metadata).unwrap_or(0);
-        known.insert(gap.metadata.uid.unwrap_or_default(), version);
-    }
+/// Own writes are known before the watch shows them.
+fn known_jobs(context: &Context) -> Shown {
+    let mut shown = context.stores.shown_jobs();
     for job in context.stores.jobs.state() {
-        // Own writes are known before the watch shows them.
         let newest = context.memos.newest(&job);
-        let version = version(&newest.metadata).max(version(&job.metadata));
-        known.insert(
-            job.metadata.uid.clone().unwrap_or_default(),
-            version.unwrap_or(0),
-        );
+        let uid = newest.metadata.uid.as_deref().unwrap_or_default();
+        if let (Some(known), Some(own)) = (shown.versions.get_mut(uid), version(&newest.metadata)) {
+            *known = own.max(*known);
+        }
     }
-    known
+    shown
 }
 
-async fn list_is_older<K>(
+/// What a fresh list lacks; none if it is older than what is known.
+async fn lacking<K>(
     api: &Api<K>,
     parameters: ListParams,
     seen: u64,
-    known: &BTreeMap<String, u64>,
-) -> Result<bool, kube::Error>
+    shown: Shown,
+) -> Result<Option<BTreeSet<String>>, kube::Error>
 where
     K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::de::DeserializeOwned,
 {
     let mut parameters = parameters.limit(PAGE);
+    let mut lacks = shown.expected.clone();
     loop {
         let page = api.list_metadata(&parameters).await?;
-        if is_older(&page, seen, known) {
-            return Ok(true);
+        if is_older(&page, seen, &shown) {
+            return Ok(None);
+        }
+        for object in &page.items {
+            lacks.remove(object.metadata.uid.as_deref().unwrap_or_default());
         }
         match page.metadata.continue_ {
             Some(token) if !token.is_empty() => parameters.continue_token = Some(token),
-            _ => return Ok(false),
+            _ => return Ok(Some(lacks)),
         }
     }
 }
 
-fn is_older<K>(
-    page: &ObjectList<PartialObjectMeta<K>>,
-    seen: u64,
-    known: &BTreeMap<String, u64>,
-) -> bool
+fn is_older<K>(page: &ObjectList<PartialObjectMeta<K>>, seen: u64, shown: &Shown) -> bool
 where
     K: Clone,
 {
@@ -134,8 +186,12 @@ where
     of_list.is_some_and(|version| version < seen)
         || page.items.iter().any(|object| {
             let uid = object.metadata.uid.as_deref().unwrap_or_default();
-            let before = known.get(uid).copied().unwrap_or(0);
-            version(&object.metadata).is_some_and(|version| version < before)
+            let is_older = |listed: u64| match shown.versions.get(uid) {
+                Some(&before) => listed < before,
+                // It was seen to go.
+                None => listed <= shown.reached,
+            };
+            version(&object.metadata).is_some_and(is_older)
         })
 }
 
@@ -150,7 +206,7 @@ async fn counter_went_back(context: &Context) -> bool {
     let seen = context.stores.newest_version();
     let jobs: Api<DeadlineJob> = Api::all(context.client.clone());
     let one = jobs.list_metadata(&ListParams::default().limit(1)).await;
-    one.is_ok_and(|page| is_older(&page, seen, &BTreeMap::new()))
+    one.is_ok_and(|page| is_older(&page, seen, &Shown::default()))
 }
 
 #[cfg(test)]

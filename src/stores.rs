@@ -31,10 +31,12 @@ use crate::restored;
 
 mod gaps;
 mod index;
+mod shown;
 
 pub use gaps::Gap;
 use gaps::{Gaps, watch_jobs};
 use index::{PodIndex, unlabelled_of};
+pub use shown::Shown;
 
 /// Seconds until the apiserver ends a watch; a silent one is given up 5 s later.
 const WATCH_SECONDS: u32 = 55;
@@ -209,14 +211,6 @@ impl Stores {
         }
     }
 
-    /// The resourceVersion of each attempt pod, by uid.
-    #[must_use]
-    pub fn versions(&self) -> BTreeMap<String, u64> {
-        let pods = self.pods();
-        let attempts = pods.by_job.values().flat_map(BTreeMap::values);
-        attempts.map(|pod| (pod.uid.clone(), pod.version)).collect()
-    }
-
     // A panic while the lock was held leaves data that the next event mends.
     fn pods(&self) -> RwLockReadGuard<'_, PodIndex> {
         self.pods.read().unwrap_or_else(PoisonError::into_inner)
@@ -253,9 +247,14 @@ impl Stores {
                 index.replace_all(incoming);
                 index.all.values().cloned().chain(before).collect()
             }
-            Event::Apply(pod) => vec![index.put(PodFacts::from_pod(&pod, now))],
+            Event::Apply(pod) => {
+                let facts = PodFacts::from_pod(&pod, now);
+                index.reached = index.reached.max(facts.version);
+                vec![index.put(facts)]
+            }
             Event::Delete(pod) => {
                 let facts = PodFacts::from_pod(&pod, now);
+                index.reached = index.reached.max(facts.version);
                 let key = (Arc::clone(&facts.namespace), facts.name.clone());
                 index.remove(&key).into_iter().collect()
             }

@@ -38,11 +38,49 @@ async fn the_counter_that_goes_back_is_noticed() {
     assert_eq!(api.said(), ["LIST jobs"; 3]);
 }
 
+/// Whether lists show that the store was put back.
+async fn went_back(process: &Process) -> bool {
+    compare(&process.context).await.unwrap() == Compared::Older
+}
+
 #[tokio::test]
 async fn versions_that_went_forward_are_no_restore() {
     let (api, process) = begun().await;
-    assert!(!went_back(&process.context).await.unwrap());
+    assert!(!went_back(&process).await);
     assert_eq!(api.said(), LISTS);
+}
+
+#[tokio::test]
+async fn what_was_seen_to_go_and_is_back_is_a_restore_though_the_counter_has_caught_up() {
+    let (api, process) = begun().await;
+    process.context.stores.show(vec![]);
+    assert!(went_back(&process).await);
+
+    // One that no watch has shown yet.
+    let newer = api.world().version.to_string();
+    for pod in api.world().pods.values_mut() {
+        pod.metadata.resource_version = Some(newer.clone());
+    }
+    assert!(!went_back(&process).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_lists_lack_must_go_from_view_or_the_store_was_put_back() {
+    for goes in [true, false] {
+        let (api, process) = begun().await;
+        let noticed = tokio::spawn(noticed(Arc::clone(&process.context)));
+        let pods = std::mem::take(&mut api.world().pods);
+        process.context.doubt.raise();
+        process.context.doubt.settled().await;
+        assert_eq!(pods.len(), 1);
+        if goes {
+            process.context.stores.show(vec![]);
+        }
+        tokio::time::sleep(MISSING_PATIENCE - Duration::from_secs(1)).await;
+        assert!(!noticed.is_finished(), "a watch may begin again late");
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_eq!(noticed.is_finished(), !goes);
+    }
 }
 
 #[tokio::test]
@@ -50,13 +88,13 @@ async fn an_older_job_or_pod_is_a_restore_though_the_counter_has_caught_up() {
     let (api, process) = begun().await;
     // The own write of the ledger counts, though no watch has shown it.
     api.world().job.as_mut().unwrap().metadata.resource_version = Some("7".to_owned());
-    assert!(went_back(&process.context).await.unwrap());
+    assert!(went_back(&process).await);
 
     let (api, process) = begun().await;
     for pod in api.world().pods.values_mut() {
         pod.metadata.resource_version = Some("8".to_owned());
     }
-    assert!(went_back(&process.context).await.unwrap());
+    assert!(went_back(&process).await);
 }
 
 #[tokio::test]
@@ -66,7 +104,7 @@ async fn an_own_write_counts_for_the_counter() {
     api.world().job = None;
     api.world().pods.clear();
     api.world().version = 99;
-    assert!(went_back(&process.context).await.unwrap());
+    assert!(went_back(&process).await);
 }
 
 #[tokio::test(start_paused = true)]

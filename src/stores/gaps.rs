@@ -16,6 +16,7 @@ use super::{Stores, Touched, config};
 use crate::adopt;
 use crate::api::DeadlineJob;
 use crate::api::read::{Read, read};
+use crate::restored;
 
 /// Namespace and name of a job.
 type Key = (String, String);
@@ -38,6 +39,8 @@ pub(super) struct Gaps {
     known: BTreeMap<Key, Gap>,
     /// Those of the list that is coming in.
     incoming: BTreeMap<Key, Gap>,
+    /// The newest version that the watch of jobs has shown; all up to it is taken in.
+    pub(super) reached: u64,
 }
 
 fn key(object: &DynamicObject) -> Key {
@@ -79,6 +82,10 @@ impl Stores {
         }
         // Held until both are as they are to be: a job that is in neither passes for deleted.
         let mut gaps = self.gaps.write().unwrap_or_else(PoisonError::into_inner);
+        if let Event::Apply(job) | Event::Delete(job) = &event {
+            let version = restored::version(&job.metadata).unwrap_or(0);
+            gaps.reached = gaps.reached.max(version);
+        }
         match event {
             Event::Init => {
                 gaps.incoming.clear();
@@ -97,6 +104,9 @@ impl Stores {
             Event::InitDone => {
                 gaps.known = std::mem::take(&mut gaps.incoming);
                 writer.apply_watcher_event(&Event::InitDone);
+                let versions = self.versions_of_jobs(&gaps);
+                let newest = versions.values().copied().max();
+                gaps.reached = gaps.reached.max(newest.unwrap_or(0));
                 self.jobs.state()
             }
             Event::Apply(object) => {
@@ -117,6 +127,23 @@ impl Stores {
         }
     }
 
+    /// The version of each job that is there, by uid.
+    pub(super) fn versions_of_jobs(&self, gaps: &Gaps) -> BTreeMap<String, u64> {
+        let mut versions = BTreeMap::new();
+        let mut note = |metadata: &ObjectMeta| {
+            if let (Some(uid), Some(version)) = (&metadata.uid, restored::version(metadata)) {
+                versions.insert(uid.clone(), version);
+            }
+        };
+        for job in self.jobs.state() {
+            note(&job.metadata);
+        }
+        for gap in gaps.known.values() {
+            note(&gap.metadata);
+        }
+        versions
+    }
+
     /// Takes a job out of the store, where it is no more or can't be read.
     fn drop_job(
         &self,
@@ -131,7 +158,7 @@ impl Stores {
         known.into_iter().collect()
     }
 
-    fn gaps_guard(&self) -> RwLockReadGuard<'_, Gaps> {
+    pub(super) fn gaps_guard(&self) -> RwLockReadGuard<'_, Gaps> {
         self.gaps.read().unwrap_or_else(PoisonError::into_inner)
     }
 

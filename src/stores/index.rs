@@ -15,6 +15,8 @@ pub(super) type PodKey = (Arc<str>, String);
 #[derive(Default)]
 pub(super) struct PodIndex {
     pub(super) listed: bool,
+    /// The newest version that the watch has shown; all up to it is in here.
+    pub(super) reached: u64,
     pub(super) all: HashMap<PodKey, Arc<PodFacts>>,
     pub(super) by_job: HashMap<Arc<str>, JobPods>,
     /// Pods of batch/v1 Jobs that are no attempts by their labels, by the Job's uid.
@@ -85,6 +87,7 @@ impl PodIndex {
         self.unlabelled.clear();
         self.others.clear();
         for pod in pods {
+            self.reached = self.reached.max(pod.version);
             self.put(pod);
         }
         self.listed = true;

@@ -104,3 +104,29 @@ fn a_job_with_a_field_that_is_not_known_is_read_and_the_field_is_named() {
     stores.apply_job_event(&mut writer, Event::Apply(readable("a")));
     assert!(stores.gaps().is_empty());
 }
+
+#[test]
+fn all_up_to_the_version_that_is_reached_is_shown() {
+    let at = |uid: &str, version: &str| {
+        let version = json!(version);
+        fixtures::object(&job(uid), &[("/metadata/resourceVersion", version)])
+    };
+    let (stores, mut writer) = Stores::of_objects(vec![at("a", "7"), unreadable("b")], vec![]);
+    let shown = |stores: &Stores| {
+        let shown = stores.shown_jobs();
+        let uids: Vec<String> = shown.versions.into_keys().collect();
+        (shown.reached, uids.join(" "))
+    };
+    assert_eq!(shown(&stores), (7, "a b".to_owned()));
+    stores.apply_job_event(&mut writer, Event::Delete(at("a", "9")));
+    assert_eq!(shown(&stores), (9, "b".to_owned()));
+    stores.apply_job_event(&mut writer, Event::Init);
+    stores.apply_job_event(&mut writer, Event::InitApply(at("c", "12")));
+    assert_eq!(
+        shown(&stores),
+        (9, "b".to_owned()),
+        "a list counts as a whole"
+    );
+    stores.apply_job_event(&mut writer, Event::InitDone);
+    assert_eq!(shown(&stores), (12, "c".to_owned()));
+}

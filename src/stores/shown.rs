@@ -1,0 +1,46 @@
+//! How far the watches have come: what a fresh list is compared with when they broke.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Stores;
+
+/// What a watch has shown of one kind of object.
+#[derive(Debug, Default)]
+pub struct Shown {
+    /// The newest version that it has shown: an object that is not newer is among `versions`, or gone.
+    pub reached: u64,
+    /// The version of each object, by uid.
+    pub versions: BTreeMap<String, u64>,
+    /// Uids of those that a list shows, unless they have gone since.
+    pub expected: BTreeSet<String>,
+}
+
+impl Stores {
+    /// What the watch of pods has shown. A list of attempts alone need not show the others.
+    #[must_use]
+    pub fn shown_pods(&self) -> Shown {
+        let pods = self.pods();
+        let attempts = pods.all.values().filter(|pod| pod.attempt.is_some());
+        Shown {
+            reached: pods.reached,
+            expected: attempts.map(|pod| pod.uid.clone()).collect(),
+            versions: pods
+                .all
+                .values()
+                .map(|pod| (pod.uid.clone(), pod.version))
+                .collect(),
+        }
+    }
+
+    /// What the watch of jobs has shown.
+    #[must_use]
+    pub fn shown_jobs(&self) -> Shown {
+        let gaps = self.gaps_guard();
+        let versions = self.versions_of_jobs(&gaps);
+        Shown {
+            reached: gaps.reached,
+            expected: versions.keys().cloned().collect(),
+            versions,
+        }
+    }
+}
