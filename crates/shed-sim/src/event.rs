@@ -1,5 +1,12 @@
-//! The event queue: a heap ordered by (time, sequence), so that events of one instant are taken
-//! in the order in which they were put in, on every machine.
+//! The event queue, ordered by (time, sequence), so that events of one instant are taken in the
+//! order in which they were put in, on every machine.
+//!
+//! Nothing is put in before what was taken last, so that a radix heap will do (Ahuja, Mehlhorn,
+//! Orlin, Tarjan 1990): events lie in buckets by the first bit in which their time differs from that
+//! of the last one taken, and only the lowest bucket is ever sorted out, into lower ones. All that an
+//! event costs is to be copied to the end of a list a few times.
+
+use std::collections::VecDeque;
 
 use shed_core::time::Instant;
 
@@ -36,144 +43,116 @@ pub enum Event {
     Slowdown(u32),
 }
 
-impl Event {
-    /// Which kind it is, and what it is about.
-    fn pack(self) -> (u64, u32, u32) {
-        match self {
-            Self::Arrival(job) => (0, job, 0),
-            Self::Start(name) => (1, name.slot, name.generation),
-            Self::FirstReport(name) => (2, name.slot, name.generation),
-            Self::End(name) => (3, name.slot, name.generation),
-            Self::Gone(name) => (4, name.slot, name.generation),
-            Self::Deadline(group) => (5, group, 0),
-            Self::Wake => (6, 0, 0),
-            Self::Node(node) => (7, node, 0),
-            Self::Slowdown(node) => (8, node, 0),
-        }
-    }
-
-    fn unpack(kind: u64, slot: u32, generation: u32) -> Self {
-        let name = AttemptRef { slot, generation };
-        match kind {
-            0 => Self::Arrival(slot),
-            1 => Self::Start(name),
-            2 => Self::FirstReport(name),
-            3 => Self::End(name),
-            4 => Self::Gone(name),
-            5 => Self::Deadline(slot),
-            6 => Self::Wake,
-            7 => Self::Node(slot),
-            _ => Self::Slowdown(slot),
-        }
-    }
-}
-
-/// Bits of [`Entry::order`] that say which kind of event it is.
-const KIND_BITS: u32 = 4;
-
-/// An event in the heap: 24 bytes, of which two and a half fit a line of the cache.
+/// An event that is still to come.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     at: Instant,
-    /// Sequence, then kind: no two entries share a sequence, so that the kind decides nothing.
-    order: u64,
-    about: (u32, u32),
+    event: Event,
 }
 
-impl Entry {
-    fn is_before(&self, other: &Self) -> bool {
-        self.key() < other.key()
-    }
-
-    /// Time and order in one number: to compare them one after the other takes a branch that
-    /// nobody can predict.
-    fn key(&self) -> u128 {
-        // The lowest time comes to be 0.
-        let at = self.at.0.cast_unsigned() ^ (1 << 63);
-        (u128::from(at) << 64) | u128::from(self.order)
-    }
+/// The events of which the time first differs from that of the last one taken in one bit, in the
+/// order in which they were put in.
+#[derive(Debug)]
+struct Bucket {
+    entries: Vec<Entry>,
+    /// The earliest time among them.
+    earliest: Instant,
 }
 
-/// Children of a node of the heap. Four lie side by side, and the heap is half as deep as with
-/// two.
-const WIDTH: usize = 4;
+/// Bits of a time, and so buckets.
+const BITS: usize = u64::BITS as usize;
 
 /// Events that are still to come.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct EventQueue {
-    /// Each entry is before its children: those of `i` begin at `WIDTH · i + 1`.
-    heap: Vec<Entry>,
-    put: u64,
+    /// Those that happen when the last one taken did.
+    due: VecDeque<Event>,
+    /// When that was.
+    now: Instant,
+    /// By the bit, the lowest first.
+    buckets: [Bucket; BITS],
+    /// A bit for each bucket that holds anything.
+    filled: u64,
     taken: u64,
 }
 
-impl EventQueue {
-    /// Puts an event in.
-    pub fn put(&mut self, at: Instant, event: Event) {
-        let (kind, slot, generation) = event.pack();
-        let entry = Entry {
-            at,
-            order: (self.put << KIND_BITS) | kind,
-            about: (slot, generation),
+impl Default for EventQueue {
+    fn default() -> Self {
+        let empty = |_| Bucket {
+            entries: Vec::new(),
+            earliest: Instant(i64::MAX),
         };
-        self.put += 1;
-        self.heap.push(entry);
-        self.rise(self.heap.len() - 1, entry);
+        Self {
+            due: VecDeque::new(),
+            now: Instant(i64::MIN),
+            buckets: std::array::from_fn(empty),
+            filled: 0,
+            taken: 0,
+        }
+    }
+}
+
+impl EventQueue {
+    /// Puts an event in. What lies before the last one taken happens now.
+    pub fn put(&mut self, at: Instant, event: Event) {
+        let at = at.max(self.now);
+        self.file(Entry { at, event });
+    }
+
+    fn file(&mut self, entry: Entry) {
+        let differs = (entry.at.0 ^ self.now.0).cast_unsigned();
+        let Some(bit) = differs.checked_ilog2() else {
+            self.due.push_back(entry.event);
+            return;
+        };
+        self.filled |= 1 << bit;
+        let bucket = &mut self.buckets[bit as usize];
+        bucket.earliest = bucket.earliest.min(entry.at);
+        bucket.entries.push(entry);
     }
 
     /// When the next event happens.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
-        self.heap.first().map(|entry| entry.at)
+        if self.due.is_empty() {
+            self.lowest().map(|lowest| self.buckets[lowest].earliest)
+        } else {
+            Some(self.now)
+        }
     }
 
     /// Takes the next event, if it happens at `now`.
     pub fn take_at(&mut self, now: Instant) -> Option<Event> {
-        let first = *self.heap.first().filter(|entry| entry.at == now)?;
+        if self.due.is_empty() {
+            self.advance(now)?;
+        } else if self.now != now {
+            return None;
+        }
         self.taken += 1;
-        let last = self.heap.pop()?;
-        if !self.heap.is_empty() {
-            self.sink(last);
-        }
-        let kind = first.order & ((1 << KIND_BITS) - 1);
-        Some(Event::unpack(kind, first.about.0, first.about.1))
+        self.due.pop_front()
     }
 
-    /// Puts the entry in at the root's place. It was the last, and mostly belongs far down: the
-    /// hole goes down to a leaf first and then up as far as needed.
-    fn sink(&mut self, entry: Entry) {
-        let mut hole = 0;
-        loop {
-            let first = WIDTH * hole + 1;
-            let Some(children) = self.heap.get(first..) else {
-                break;
-            };
-            let mut children = children.iter().take(WIDTH).enumerate();
-            let Some((mut best, mut earliest)) = children.next() else {
-                break;
-            };
-            for (at, child) in children {
-                if child.is_before(earliest) {
-                    (best, earliest) = (at, child);
-                }
-            }
-            self.heap[hole] = *earliest;
-            hole = first + best;
+    /// Makes those of `now` due, if they are the next ones.
+    fn advance(&mut self, now: Instant) -> Option<()> {
+        let lowest = self.lowest()?;
+        let bucket = &mut self.buckets[lowest];
+        if bucket.earliest != now {
+            return None;
         }
-        self.rise(hole, entry);
+        self.now = now;
+        self.filled &= !(1 << lowest);
+        bucket.earliest = Instant(i64::MAX);
+        // They all have this bit in common now, and belong into lower buckets.
+        let mut entries = std::mem::take(&mut bucket.entries);
+        for entry in entries.drain(..) {
+            self.file(entry);
+        }
+        self.buckets[lowest].entries = entries;
+        Some(())
     }
 
-    /// Puts the entry in at the hole, or above as far as it comes before what is there.
-    fn rise(&mut self, mut hole: usize, entry: Entry) {
-        while hole > 0 {
-            let parent = (hole - 1) / WIDTH;
-            if !entry.is_before(&self.heap[parent]) {
-                break;
-            }
-            self.heap[hole] = self.heap[parent];
-            hole = parent;
-        }
-        self.heap[hole] = entry;
+    fn lowest(&self) -> Option<usize> {
+        (self.filled != 0).then(|| self.filled.trailing_zeros() as usize)
     }
 
     /// How many events were taken.
@@ -238,6 +217,34 @@ mod tests {
         }
         // Nothing was put in before what had been taken, and the sort is stable.
         expected.sort_by_key(|(at, _)| *at);
+        assert_eq!(taken, expected);
+    }
+
+    #[test]
+    fn times_far_apart_come_in_order_and_what_is_late_happens_now() {
+        let mut queue = EventQueue::default();
+        let times = [i64::MAX, -7, 1 << 40, 0, (1 << 40) + 1, i64::MIN];
+        for (id, at) in (0..).zip(times) {
+            queue.put(Instant(at), Event::Arrival(id));
+        }
+        let mut taken = Vec::new();
+        while let Some(at) = queue.next_at() {
+            let event = queue.take_at(at);
+            if event == Some(Event::Arrival(3)) {
+                queue.put(Instant(-3), Event::Wake);
+            }
+            taken.push((at.0, event));
+        }
+        let arrival = |id| Some(Event::Arrival(id));
+        let expected = [
+            (i64::MIN, arrival(5)),
+            (-7, arrival(1)),
+            (0, arrival(3)),
+            (0, Some(Event::Wake)),
+            (1 << 40, arrival(2)),
+            ((1 << 40) + 1, arrival(4)),
+            (i64::MAX, arrival(0)),
+        ];
         assert_eq!(taken, expected);
     }
 
