@@ -29,7 +29,7 @@ use super::{Engine, Rank, RunError, Scope};
 use crate::event::Event;
 
 /// How many launches are planned ahead at least: it shares out what a call costs.
-const AHEAD_MIN: u32 = 1024;
+const AHEAD_MIN: u32 = 4096;
 
 impl Engine<'_> {
     /// One planner pass.
