@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::resources::Resources;
-use crate::snapshot::{AttemptKind, AttemptSnapshot, JobPhase, JobSnapshot, NodeIndex, Snapshot};
+use crate::snapshot::{
+    AttemptKind, AttemptSnapshot, JobPhase, JobSnapshot, NodeIndex, Snapshot, TaskSnapshot,
+};
 
 /// What attempts may use altogether: per resource min(λ·A, A − requests of other pods), A
 /// being what the nodes have that some active job may use.
@@ -44,16 +46,36 @@ fn eligible(snapshot: &Snapshot) -> Vec<bool> {
     eligible
 }
 
-/// What non-terminal attempts hold, those that are being killed included.
-#[must_use]
-pub fn used(snapshot: &Snapshot) -> Resources {
-    let mut used = Resources::default();
-    for job in &snapshot.jobs {
-        let attempts = job.tasks.iter().flat_map(|task| &task.attempts);
-        let holding = attempts.filter(|attempt| attempt.holds_capacity()).count();
-        used.add_times(&job.demand, holding);
+/// How many attempts of a job hold capacity, those that are being killed included. Counted in one
+/// walk over them: what a pass costs is above all how often it fetches all attempts from memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Holdings {
+    /// All of them.
+    pub(crate) all: usize,
+    /// Those on a node.
+    pub(crate) placed: usize,
+    /// Those that are being killed.
+    pub(crate) killed: usize,
+}
+
+impl Holdings {
+    /// Those of a whole job.
+    pub(crate) fn of(job: &JobSnapshot) -> Self {
+        let mut holdings = Self::default();
+        for task in &job.tasks {
+            holdings.count(task);
+        }
+        holdings
     }
-    used
+
+    /// Counts those of one more task.
+    pub(crate) fn count(&mut self, task: &TaskSnapshot) {
+        for attempt in task.attempts.iter().filter(|a| a.holds_capacity()) {
+            self.all += 1;
+            self.placed += usize::from(attempt.node.is_some());
+            self.killed += usize::from(attempt.kill.is_some());
+        }
+    }
 }
 
 /// The resources that some job asks for, in the order of [`Amounts`].
@@ -224,10 +246,19 @@ impl Capacity {
     /// attempt or retry that fits nowhere is a surge one and holds nothing, since no node can
     /// be running it before another has made room.
     pub(crate) fn new(snapshot: &Snapshot, capacity_share: f64) -> Self {
+        let holdings: Vec<Holdings> = snapshot.jobs.iter().map(Holdings::of).collect();
+        Self::with(snapshot, capacity_share, &holdings)
+    }
+
+    /// The same where it is known what each job's attempts hold, by position in the snapshot.
+    pub(crate) fn with(snapshot: &Snapshot, capacity_share: f64, holdings: &[Holdings]) -> Self {
         let names = names(snapshot);
         let amounts = |of: &Resources| names.iter().map(|name| of.get(name)).collect::<Amounts>();
         let usable = usable(snapshot, capacity_share);
-        let used = used(snapshot);
+        let mut used = Resources::default();
+        for (job, holdings) in snapshot.jobs.iter().zip(holdings) {
+            used.add_times(&job.demand, holdings.all);
+        }
         let room = Room {
             total: amounts(&usable),
             nodes: snapshot
@@ -250,33 +281,29 @@ impl Capacity {
             placed: Vec::new(),
             surging: Vec::new(),
         };
-        capacity.charge_placed(snapshot);
-        capacity.charge_unplaced(snapshot);
+        capacity.charge_placed(holdings);
+        capacity.charge_unplaced(snapshot, holdings);
         capacity.room_after_kills = capacity.room.clone();
-        capacity.return_killed(snapshot);
+        capacity.return_killed(snapshot, holdings);
         capacity
     }
 
     /// Attempts on nodes: the nodes' free amounts know of them, usable capacity does not.
-    fn charge_placed(&mut self, snapshot: &Snapshot) {
-        for (job, demand) in snapshot.jobs.iter().zip(&self.demands) {
-            for attempt in job.tasks.iter().flat_map(|task| &task.attempts) {
-                if attempt.node.is_some() && attempt.holds_capacity() {
-                    self.room.take(None, demand);
-                }
+    fn charge_placed(&mut self, holdings: &[Holdings]) {
+        for (demand, holdings) in self.demands.iter().zip(holdings) {
+            for (room, demand) in self.room.total.iter_mut().zip(demand) {
+                let held = demand.saturating_mul(holdings.placed as i64);
+                *room = room.saturating_sub(held);
             }
         }
     }
 
     /// In the order of submission: where a job stands in the snapshot does not matter.
-    fn charge_unplaced(&mut self, snapshot: &Snapshot) {
+    fn charge_unplaced(&mut self, snapshot: &Snapshot, holdings: &[Holdings]) {
         let is_unplaced = |a: &AttemptSnapshot| a.node.is_none() && a.holds_capacity();
-        let has_unplaced = |job: &JobSnapshot| {
-            let mut attempts = job.tasks.iter().flat_map(|task| &task.attempts);
-            attempts.any(is_unplaced)
-        };
-        let jobs = snapshot.jobs.iter().enumerate();
-        let mut jobs: Vec<(usize, &JobSnapshot)> = jobs.filter(|job| has_unplaced(job.1)).collect();
+        let jobs = snapshot.jobs.iter().zip(holdings).enumerate();
+        let jobs = jobs.filter(|(_, (_, held))| held.placed < held.all);
+        let mut jobs: Vec<(usize, &JobSnapshot)> = jobs.map(|(at, (job, _))| (at, job)).collect();
         jobs.sort_by_key(|(_, job)| (job.submitted, &job.key));
         for (position, job) in jobs {
             let Some(demand) = self.demands.get(position) else {
@@ -303,8 +330,9 @@ impl Capacity {
         self.placed.sort_unstable_by_key(|placed| placed.0);
     }
 
-    fn return_killed(&mut self, snapshot: &Snapshot) {
-        for (position, job) in snapshot.jobs.iter().enumerate() {
+    fn return_killed(&mut self, snapshot: &Snapshot, holdings: &[Holdings]) {
+        let jobs = snapshot.jobs.iter().zip(holdings).enumerate();
+        for (position, (job, _)) in jobs.filter(|(_, (_, held))| held.killed > 0) {
             for task in &job.tasks {
                 for attempt in &task.attempts {
                     if attempt.kill.is_some() && attempt.holds_capacity() {

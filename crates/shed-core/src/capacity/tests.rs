@@ -32,8 +32,8 @@ fn an_attempt_holds_capacity_until_it_is_gone() {
         attempt(3).launching(),
     ];
     let snapshot = world(9.0, 2, 4000).job(job("a").task(0, attempts)).build();
-    assert_eq!(used(&snapshot).get("cpu"), 3000);
     let capacity = Capacity::new(&snapshot, 1.0);
+    assert_eq!(capacity.used.get("cpu"), 3000);
     assert_eq!(capacity.times_free(0), 5);
     assert_eq!(
         times_in(&capacity.room_after_kills.total, &capacity.demands[0]),

@@ -250,43 +250,64 @@ pub(crate) struct JobEstimate<'a> {
     pub(crate) tasks: Vec<TaskEstimate<'a>>,
     /// Mean progress over all tasks, a finished one being 1 (A17).
     pub(crate) progress: f64,
-    /// What [`ended_runs`] says.
+    /// Seconds that ended attempts took for a whole task: recorded winners, and successes that
+    /// `settle` has yet to record. Without those a job whose healthy attempts end together would
+    /// for an instant be judged by its slow ones alone.
     pub(super) ended: Vec<f64>,
 }
 
 impl<'a> JobEstimate<'a> {
-    pub(crate) fn new(
-        now: Instant,
-        overhead: f64,
-        job: &'a JobSnapshot,
-        running: &[&'a TaskSnapshot],
-    ) -> Self {
-        let tasks: Vec<TaskEstimate<'a>> = running
-            .iter()
-            .map(|&task| TaskEstimate {
-                task,
-                attempts: task
-                    .live()
-                    .map(|attempt| AttemptEstimate::new(now, overhead, attempt))
-                    .collect(),
-                resume: resume_point(job, task),
-            })
-            .collect();
+    /// Of no task yet.
+    pub(super) fn new(now: Instant, job: &JobSnapshot) -> Self {
         let slack = job.deadline.map(|deadline| deadline.since(now).seconds());
-        let mut reported = 0.0;
-        for task in &tasks {
-            let furthest = task.attempts.iter().filter(|attempt| attempt.reports());
-            reported += furthest.map(|a| a.progress).fold(0.0, f64::max);
-        }
-        let total = f64::from(job.rules.completions.max(1));
         Self {
             slack,
             law: None,
             mean_run: None,
-            tasks,
-            progress: (f64::from(job.done.len()) + reported) / total,
-            ended: ended_runs(job),
+            tasks: Vec::with_capacity(job.tasks.len()),
+            progress: 0.0,
+            ended: job.ended_runs.iter().map(|run| run.seconds()).collect(),
         }
+    }
+
+    /// One more task, ascending: successes that `settle` has yet to record.
+    pub(super) fn note_ended(&mut self, task: &TaskSnapshot) {
+        if task.winner.is_none() {
+            let fresh = task.attempts.iter().filter_map(unrecorded_run);
+            self.ended.extend(fresh);
+        }
+    }
+
+    /// One more unfinished task with live attempts, ascending.
+    pub(super) fn note_running(
+        &mut self,
+        now: Instant,
+        overhead: f64,
+        job: &JobSnapshot,
+        task: &'a TaskSnapshot,
+    ) {
+        let estimate = |attempt| AttemptEstimate::new(now, overhead, attempt);
+        let attempts = match task.attempts.as_slice() {
+            [only] if only.lives() => Few::One(estimate(only)),
+            _ => task.live().map(estimate).collect(),
+        };
+        let resume = resume_point(job, task);
+        self.tasks.push(TaskEstimate {
+            task,
+            attempts,
+            resume,
+        });
+    }
+
+    /// All tasks are noted.
+    pub(super) fn add_up_progress(&mut self, job: &JobSnapshot) {
+        let mut reported = 0.0;
+        for task in &self.tasks {
+            let furthest = task.attempts.iter().filter(|attempt| attempt.reports());
+            reported += furthest.map(|a| a.progress).fold(0.0, f64::max);
+        }
+        let total = f64::from(job.rules.completions.max(1));
+        self.progress = (f64::from(job.done.len()) + reported) / total;
     }
 
     /// Learns the job's law and judges each attempt by it. `ln_ratios` is what is believed about
@@ -314,14 +335,25 @@ impl<'a> JobEstimate<'a> {
 
     /// Weighs what each attempt has shown against the job's median and what is believed about its
     /// node.
-    pub(super) fn weigh(&mut self, ln_ratios: &[f64], rate_prior: f64) {
+    fn weigh(&mut self, ln_ratios: &[f64], rate_prior: f64) {
         let weighs = rate_prior > 0.0;
         if let Some(median) = weighs.then(|| self.median_total()).flatten() {
-            let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
-            for attempt in attempts {
-                let node = attempt.node.and_then(|node| ln_ratios.get(node.0));
-                attempt.shrink(median, node.copied().unwrap_or(0.0), rate_prior);
-            }
+            self.weigh_those(|_| true, median, ln_ratios, rate_prior);
+        }
+    }
+
+    /// The same for the attempts of some tasks, where the median is known.
+    pub(super) fn weigh_those(
+        &mut self,
+        are_weighed: impl Fn(&TaskEstimate<'_>) -> bool,
+        median: f64,
+        ln_ratios: &[f64],
+        rate_prior: f64,
+    ) {
+        let tasks = self.tasks.iter_mut().filter(|task| are_weighed(task));
+        for attempt in tasks.flat_map(|task| &mut task.attempts) {
+            let node = attempt.node.and_then(|node| ln_ratios.get(node.0));
+            attempt.shrink(median, node.copied().unwrap_or(0.0), rate_prior);
         }
     }
 
@@ -355,18 +387,6 @@ pub(crate) fn resume_point<'a>(
         Resume::None => None,
         Resume::Checkpoint | Resume::Range => task.best_resume_point(),
     }
-}
-
-/// Seconds that ended attempts took for a whole task: recorded winners, and successes that
-/// `settle` has yet to record. Without those a job whose healthy attempts end together would for
-/// an instant be judged by its slow ones alone.
-fn ended_runs(job: &JobSnapshot) -> Vec<f64> {
-    let recorded = job.ended_runs.iter().map(|run| run.seconds());
-    let attempts = job.tasks.iter().filter(|task| task.winner.is_none());
-    let fresh = attempts
-        .flat_map(|task| &task.attempts)
-        .filter_map(unrecorded_run);
-    recorded.chain(fresh).collect()
 }
 
 fn unrecorded_run(attempt: &AttemptSnapshot) -> Option<f64> {

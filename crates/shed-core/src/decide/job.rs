@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::capacity::NodeQueue;
+use crate::capacity::{Holdings, NodeQueue};
 use crate::decide::estimates::{JobEstimate, Standing, is_active, standing};
 use crate::estimate::pocd::probability;
 use crate::ids::{AttemptNumber, TaskIndex};
@@ -15,6 +15,10 @@ use crate::time::{Instant, Span};
 pub(crate) struct JobState<'a> {
     pub(crate) job: &'a JobSnapshot,
     pub(crate) estimate: JobEstimate<'a>,
+    /// What its attempts hold.
+    pub(super) holdings: Holdings,
+    /// When the first of its tasks that back off may be launched again.
+    pub(super) next_retry: Option<Instant>,
     /// Touched tasks that need an attempt and may get one now, ascending.
     pub(super) ready: Vec<TaskIndex>,
     /// Touched tasks that need an attempt and must not get one yet, ascending.
@@ -66,26 +70,36 @@ pub(crate) struct JobState<'a> {
 
 impl<'a> JobState<'a> {
     pub(super) fn new(now: Instant, overhead: f64, job: &'a JobSnapshot) -> Self {
-        let (mut running, mut ready, mut held_back) = (Vec::new(), Vec::new(), Vec::new());
+        let mut estimate = JobEstimate::new(now, job);
+        let mut holdings = Holdings::default();
+        let (mut ready, mut held_back) = (Vec::new(), Vec::new());
         let (mut active, mut touched) = (0u32, 0u32);
+        let mut next_retry: Option<Instant> = None;
         for task in &job.tasks {
+            holdings.count(task);
+            estimate.note_ended(task);
+            let retry = task.retry_not_before.filter(|&at| at > now);
+            next_retry = next_retry.into_iter().chain(retry).min();
             active += u32::from(is_active(job, task));
             let standing = standing(now, job, task);
             touched += u32::from(standing != Standing::Ended);
             match standing {
                 Standing::Ended | Standing::Succeeded => {}
-                Standing::Live => running.push(task),
+                Standing::Live => estimate.note_running(now, overhead, job, task),
                 Standing::Ready => ready.push(task.index),
                 Standing::Unsettled | Standing::BackOff(_) | Standing::NotGone => {
                     held_back.push(task.index);
                 }
             }
         }
+        estimate.add_up_progress(job);
         let ended = job.done.len().saturating_add(job.failed.len());
         let known = ended.saturating_add(touched);
         Self {
             job,
-            estimate: JobEstimate::new(now, overhead, job, &running),
+            estimate,
+            holdings,
+            next_retry,
             ready,
             held_back,
             untouched: job.rules.completions.saturating_sub(known),

@@ -62,7 +62,7 @@ impl<'a> Learner<'a> {
             return None;
         }
         let prior = ShapePrior {
-            smallest_predicted_total: seen.smallest_predicted(),
+            smallest_predicted_total: seen.smallest_predicted,
             ..self.history.shape_prior(class)
         };
         let pareto = shape::fit(seen.ended, &seen.ages, &prior);
@@ -108,32 +108,43 @@ fn usual_time(law: &Law) -> f64 {
 /// What the snapshot shows of a job's times, in seconds for a whole task.
 struct Seen<'a> {
     ended: &'a [f64],
+    /// Of all attempts that live.
     ages: Vec<f64>,
-    predicted: Vec<f64>,
+    /// How many of them predict their time, and the least of it.
+    predicted: usize,
+    smallest_predicted: Option<f64>,
+    /// Of ended and predicted times.
+    sum: f64,
 }
 
 impl<'a> Seen<'a> {
     fn new(estimate: &'a JobEstimate<'_>) -> Self {
-        let attempts = || estimate.tasks.iter().flat_map(|task| &task.attempts);
-        Self {
+        let mut seen = Self {
             ended: &estimate.ended,
-            ages: attempts().map(|attempt| attempt.whole_age()).collect(),
-            predicted: attempts().filter_map(|attempt| attempt.total).collect(),
+            ages: Vec::with_capacity(estimate.tasks.len()),
+            predicted: 0,
+            smallest_predicted: None,
+            sum: estimate.ended.iter().sum(),
+        };
+        for attempt in estimate.tasks.iter().flat_map(|task| &task.attempts) {
+            seen.ages.push(attempt.whole_age());
+            if let Some(total) = attempt.total {
+                seen.predicted += 1;
+                seen.sum += total;
+                let least = seen.smallest_predicted.unwrap_or(f64::INFINITY);
+                seen.smallest_predicted = Some(least.min(total));
+            }
         }
-    }
-
-    fn smallest_predicted(&self) -> Option<f64> {
-        self.predicted.iter().copied().min_by(f64::total_cmp)
+        seen
     }
 
     fn knows_least(&self) -> bool {
-        self.ended.iter().any(|time| *time > 0.0) || !self.predicted.is_empty()
+        self.predicted > 0 || self.ended.iter().any(|time| *time > 0.0)
     }
 
     fn mean(&self) -> Option<f64> {
-        let count = self.ended.len() + self.predicted.len();
-        let sum = self.ended.iter().chain(&self.predicted).sum::<f64>();
-        self.knows_least().then(|| sum / count as f64)
+        let count = self.ended.len() + self.predicted;
+        self.knows_least().then(|| self.sum / count as f64)
     }
 }
 

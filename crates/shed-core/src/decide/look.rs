@@ -95,10 +95,23 @@ pub fn look(
             break;
         }
     }
-    state.estimate.weigh(&[], plus.rate_prior);
     seen.has_reached_xi = state.estimate.progress >= plus.xi;
-    seen.has_new_straggler = last.is_some_and(|last| has_new_straggler(&state, last));
+    if let Some(last) = last {
+        if let Some(median) = median_of(&totals).filter(|_| plus.rate_prior > 0.0) {
+            let news = |task: &TaskEstimate<'_>| task.is_news_since(last);
+            state
+                .estimate
+                .weigh_those(news, median, &[], plus.rate_prior);
+        }
+        seen.has_new_straggler = has_new_straggler(&state, last);
+    }
     seen
+}
+
+/// What [`JobEstimate::median_total`] is, of all totals ascending.
+fn median_of(totals: &[f64]) -> Option<f64> {
+    let median = totals.get(totals.len() / 2).copied();
+    median.filter(|median| totals.len() >= REPORTS_MIN && *median > 0.0)
 }
 
 /// Those that have reported since then.

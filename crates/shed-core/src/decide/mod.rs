@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::capacity::{Capacity, NodeQueue};
+use crate::capacity::{Capacity, Holdings, NodeQueue};
 use crate::ids::{AttemptNumber, NodeName, TaskIndex};
 use crate::memory::{JobMemory, Memory, NodeSlowness, SpeculationMemory};
 use crate::plan::{Action, CapacityReport, Kill, Launch, Plan, PlanReport, PlannedAction};
@@ -91,10 +91,11 @@ impl<'a> Pass<'a> {
                 .judge(state.job, &learner, &beliefs.ln_ratios, rate_prior);
             state.remembered = memory.speculation(&state.job.key);
         }
+        let holdings: Vec<Holdings> = jobs.iter().map(|state| state.holdings).collect();
         let mut pass = Self {
             snapshot,
             memory,
-            capacity: Capacity::new(snapshot, policy.capacity_share),
+            capacity: Capacity::with(snapshot, policy.capacity_share, &holdings),
             slow: beliefs.slow,
             slow_seen: beliefs.remembered,
             jobs,
@@ -107,11 +108,9 @@ impl<'a> Pass<'a> {
         for job in &snapshot.jobs {
             pass.wake_at(job.deadline);
             pass.wake_at(job.launch_not_before);
-            let retries = job.tasks.iter().filter_map(|task| task.retry_not_before);
-            for at in retries {
-                pass.wake_at(Some(at));
-            }
         }
+        let retries = pass.jobs.iter().filter_map(|state| state.next_retry).min();
+        pass.wake_at(retries);
         pass
     }
 

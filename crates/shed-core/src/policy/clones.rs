@@ -181,8 +181,13 @@ pub(super) fn clone_job(
             }),
         }
     }
-    let is_candidate = |index| tasks.binary_search_by_key(&index, |t| t.index).is_ok();
-    let ln_pocd_rest = state.ln_pocd_without(pass.overhead, is_candidate);
+    // Most runs find none, and a PoCD takes longer than to look for them.
+    let ln_pocd_rest = if tasks.is_empty() {
+        None
+    } else {
+        let is_candidate = |index| tasks.binary_search_by_key(&index, |t| t.index).is_ok();
+        state.ln_pocd_without(pass.overhead, is_candidate)
+    };
     let ln_pocd_rest = ln_pocd_rest.unwrap_or(f64::NEG_INFINITY);
     pass.jobs.get_mut(position)?.refusals.extend(refusals);
     CloneJob::of(pass, position, mode, ask, tasks, ln_pocd_rest)
