@@ -67,6 +67,8 @@ for verb in update patch; do may "$operator" yes "$verb" deadlinejobs.shed.dev -
 may "$operator" yes update deadlinejobs.shed.dev --subresource finalizers
 for verb in get list watch create delete patch; do may "$operator" yes "$verb" pods; done
 for verb in list watch; do may "$operator" yes "$verb" nodes; done
+may "$operator" yes get persistentvolumeclaims
+for verb in list watch update delete; do may "$operator" no "$verb" persistentvolumeclaims; done
 # The Lease, in its own namespace and under its own name only.
 for verb in get update; do may "$operator" yes "$verb" "leases.coordination.k8s.io/$release" --namespace "$system"; done
 may "$operator" yes create leases.coordination.k8s.io --namespace "$system"

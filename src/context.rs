@@ -71,6 +71,8 @@ pub struct Memo {
     pub pocd_written: Option<Instant>,
     /// Whether it was said that the job is left alone, as a newer operator has its ledger.
     pub stands_aside: bool,
+    /// When the claims that it mounts were last looked at, and what is to be said of them.
+    pub claims: Option<(Instant, Option<String>)>,
     /// When its deadline was last weighed, and of which generation.
     pub weighed: Option<(Instant, i64)>,
     /// What is to be told of whether the deadline can be kept.

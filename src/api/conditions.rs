@@ -20,6 +20,8 @@ pub const DEADLINE_MISSED: &str = "DeadlineMissed";
 pub const ATTEMPTS_BLOCKED: &str = "AttemptsBlocked";
 /// Running attempts don't answer when asked for progress.
 pub const PROGRESS_UNREACHABLE: &str = "ProgressUnreachable";
+/// Clones can't mount what their original holds on another node.
+pub const VOLUME_NOT_SHARED: &str = "VolumeNotShared";
 /// An attempt has not been heard of to be gone, and another must not take its place before.
 pub const END_UNCONFIRMED: &str = "EndUnconfirmed";
 /// On a batch/v1 Job: shed can't run it as its annotations say.
@@ -101,6 +103,10 @@ pub mod reason {
     pub const BOOK_LOST: &str = "BookLost";
     /// `AdoptionRefused` is false: what was wrong has been mended.
     pub const ADOPTED: &str = "Adopted";
+    /// `VolumeNotShared`: a claim is ReadWriteOnce or ReadWriteOncePod.
+    pub const ONE_NODE_AT_A_TIME: &str = "OneNodeAtATime";
+    /// `VolumeNotShared` is false.
+    pub const VOLUMES_SHARED: &str = "VolumesShared";
     /// `EndUnconfirmed`: its node says nothing.
     pub const NODE_SILENT: &str = "NodeSilent";
     /// `EndUnconfirmed` is false.

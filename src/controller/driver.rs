@@ -15,7 +15,7 @@ use shed_core::time::Instant;
 use super::apply::Created;
 use super::record::{any_runs, blocked_by_kubelet, record, refuse_spec, stand_aside};
 use super::step::{Input, Notice, Step, step};
-use super::{Error, apply, build, events, fence, mirror, range, wake};
+use super::{Error, apply, build, events, fence, mirror, range, volumes, wake};
 use crate::adopt::claims::{self, Claims};
 use crate::adopt::{self, Unfit};
 use crate::api::{DeadlineJob, NodeEntry};
@@ -46,6 +46,8 @@ pub(super) struct Pass {
     pub(super) placements: BTreeMap<AttemptId, NodeEntry>,
     /// Who keeps others waiting by not being gone for certain.
     pub(super) awaited: Option<String>,
+    /// What is to be said of the claims that attempts mount.
+    pub(super) unshared: Option<String>,
     /// Pods that an adopted Job takes in or lets go.
     pub(super) claims: Claims,
     pub(super) now: Instant,
@@ -94,7 +96,7 @@ async fn pass(
     };
     // What the planner decided once must be there after a failover.
     book.copies = context.board.copies(&job.uid).or(book.copies);
-    // observe (client required at the deadline only)
+    // observe (client required at the deadline and for claims only)
     let pass = observe(context, owner, job, book).await?;
     // step (no client required)
     let mut step = step(Input {
@@ -186,7 +188,9 @@ async fn observe(
     let awaited = awaited.map(|awaited| awaited.to_string());
     let report = context.board.report(&job.uid);
     let asking = fence::asking(context, &job, &pods);
+    let unshared = volumes::unshared(context, &job, &book, now).await;
     Ok(Pass {
+        unshared,
         placements: fence::placements(context, &job, &book, &pods, &asking),
         asking,
         awaited,
@@ -383,6 +387,7 @@ async fn take_back(
         asking: BTreeMap::new(),
         placements: BTreeMap::new(),
         awaited: pass.awaited.clone(),
+        unshared: pass.unshared.clone(),
         claims: Claims::default(),
         now: clock::now(),
     };

@@ -59,6 +59,8 @@ pub struct World {
     pub job: Option<DeadlineJob>,
     /// Pods by name.
     pub pods: BTreeMap<String, Pod>,
+    /// Access modes of claims, by name.
+    pub claims: BTreeMap<String, Vec<&'static str>>,
     /// What attempts answer when they are asked for their progress.
     pub answers: BTreeMap<AttemptId, String>,
     /// Every call so far.
@@ -83,6 +85,7 @@ impl Apiserver {
         let world = Arc::new(Mutex::new(World {
             job: Some(job),
             pods: BTreeMap::new(),
+            claims: BTreeMap::new(),
             answers: BTreeMap::new(),
             calls: Vec::new(),
             script: Box::new(|_| Fate::Served),
@@ -206,6 +209,7 @@ impl Call {
                 name.clone_into(&mut pod);
                 format!("{method} pod {}", tail(name))
             }
+            [.., "persistentvolumeclaims", name] => format!("{method} claim {name}"),
             [.., "events"] => format!("{method} event {}", text("/reason").unwrap_or("?")),
             _ => format!("{method} {}", head.uri.path()),
         };
@@ -273,6 +277,11 @@ impl World {
                 "kind": "PartialObjectMetadata", "metadata": self.pod(call)?.metadata})),
             ("DELETE", "pod") => self.delete_pod(call),
             ("PATCH", "pod") => self.release_pod(call),
+            ("GET", "claim") => {
+                let name = rest.rsplit(' ').next().unwrap_or_default();
+                let modes = self.claims.get(name).ok_or_else(not_found)?;
+                Ok(json!({"metadata": {"name": name}, "spec": {"accessModes": modes}}))
+            }
             ("POST" | "PATCH", "event") => Ok(call.body.clone()),
             _ => Err((
                 405,

@@ -16,6 +16,7 @@ mod range;
 mod record;
 pub mod status;
 pub mod step;
+mod volumes;
 mod wake;
 
 use std::sync::Arc;

@@ -73,6 +73,7 @@ pub(super) async fn record(
         ready: i32::try_from(ready(&pass.pods)).unwrap_or(i32::MAX),
         unreachable: context.progress.unreachable(&pass.job.uid),
         awaited: pass.awaited.as_deref(),
+        unshared: pass.unshared.as_deref(),
         told: told.as_ref(),
         pocd_written,
         now: pass.now,
@@ -183,6 +184,11 @@ async fn announce_conditions(
     if let Some(blocked) = blocked.filter(|_| turned_true(api::ATTEMPTS_BLOCKED)) {
         let note = blocked.message.clone();
         events::publish(context, written, EventType::Warning, blocked.reason, note).await;
+    }
+    let unshared = message_if_true(new, api::VOLUME_NOT_SHARED);
+    if let Some(why) = unshared.filter(|_| turned_true(api::VOLUME_NOT_SHARED)) {
+        let (reason, note) = (api::VOLUME_NOT_SHARED, why.to_owned());
+        events::publish(context, written, EventType::Warning, reason, note).await;
     }
     if turned_true(api::DEADLINE_AT_RISK) {
         let pocd = new.pocd.as_deref().unwrap_or("unknown");

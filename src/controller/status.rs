@@ -50,6 +50,8 @@ pub struct Input<'a> {
     pub unreachable: (usize, usize),
     /// Who keeps others waiting by not being gone for certain.
     pub awaited: Option<&'a str>,
+    /// What is to be said of the claims that attempts mount.
+    pub unshared: Option<&'a str>,
     /// What is to be told of whether the deadline can be kept.
     pub told: Option<&'a Told>,
     /// When PoCD alone was last worth a write.
@@ -267,6 +269,19 @@ fn conditions(input: Input<'_>, deadline: Option<Instant>) -> Vec<Condition> {
             api::END_UNCONFIRMED,
             reason::ALL_CONFIRMED,
             "every attempt that others wait for is gone",
+        ),
+    }
+    match input.unshared {
+        Some(message) => list.set(
+            api::VOLUME_NOT_SHARED,
+            true,
+            reason::ONE_NODE_AT_A_TIME,
+            message,
+        ),
+        None => list.clear(
+            api::VOLUME_NOT_SHARED,
+            reason::VOLUMES_SHARED,
+            "attempts on several nodes can mount what the template mounts, or have no need to",
         ),
     }
     let (silent, asked) = input.unreachable;

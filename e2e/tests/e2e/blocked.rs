@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use k8s_openapi::api::core::v1::{Event, Pod, ResourceQuota, ResourceQuotaSpec};
+use k8s_openapi::api::core::v1::{
+    Event, PersistentVolumeClaim, Pod, ResourceQuota, ResourceQuotaSpec,
+};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
-use shed::api::{self, reason};
+use shed::api::{self, DeadlineJob, reason};
 use shed_e2e::jobs::{
     Job, SOON, assert_books_balance, condition, is_true, shell, shell_or_fake, status,
 };
@@ -220,4 +222,49 @@ fn restricted(mut template: Value) -> Value {
         "capabilities": {"drop": ["ALL"]},
     });
     template
+}
+
+#[tokio::test]
+async fn a_volume_that_clones_could_not_mount_is_told_with_the_fix() {
+    scenario(Needs::Pods, Company::Shared, async |world| {
+        // Nothing need provide it: what is wrong stands in the claim.
+        let claim: PersistentVolumeClaim = serde_json::from_value(json!({
+            "metadata": {"name": "data"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": "",
+                "resources": {"requests": {"storage": "1Mi"}},
+            },
+        }))?;
+        let claims: Api<PersistentVolumeClaim> = world.api();
+        claims.create(&PostParams::default(), &claim).await?;
+        let mut template = shell("true");
+        template["spec"]["volumes"] =
+            json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);
+        let spec = json!({"resume": "Checkpoint", "progress": {"file": {}}, "template": template});
+        let job = Job::submit(world, "shares", spec).await?;
+        let type_ = api::VOLUME_NOT_SHARED;
+        let told = job
+            .wait_true(type_, reason::ONE_NODE_AT_A_TIME, SOON)
+            .await?;
+        let message = &condition(&told, type_).context("the condition")?.message;
+        for words in [
+            "spec.template.spec.volumes[0]",
+            "ReadWriteOnce",
+            "ReadWriteMany",
+        ] {
+            ensure!(message.contains(words), "{words} is not in {message}");
+        }
+        wait_event(world, &job.name, type_, SOON).await?;
+        job.change(&json!({"speculation": {"mode": "Disabled"}}))
+            .await?;
+        let is_over = |job: &DeadlineJob| {
+            condition(job, type_).is_some_and(|condition| condition.status == "False")
+        };
+        job.wait("nothing to be wrong any more", SOON, is_over)
+            .await?;
+        job.delete(&DeleteParams::background()).await?;
+        job.wait_nothing_left(Duration::from_secs(30)).await
+    })
+    .await;
 }

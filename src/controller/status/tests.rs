@@ -61,6 +61,7 @@ impl Case {
             ready: self.ready,
             unreachable: (0, 0),
             awaited: None,
+            unshared: None,
             told: self.told.as_ref(),
             pocd_written: self.pocd_written,
             now: self.now,

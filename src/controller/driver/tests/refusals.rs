@@ -273,3 +273,63 @@ async fn what_a_newer_operator_wrote_into_the_status_is_kept_by_every_write() {
     assert_eq!((&left["index"], &left["novel"]), (&1.into(), &novel[2].1));
     assert_eq!(left["attempts"][0]["novel"], novel[3].1);
 }
+
+/// A pass over a job whose clones resume and whose attempts mount the claim `data`, which has these modes.
+async fn with_claim(modes: Vec<&'static str>, change: &str) -> (Apiserver, Process) {
+    let change = format!(
+        "{{completions: 1, resume: Checkpoint, progress: {{file: {{}}}}, {change} template: {{spec: \
+         {{containers: [{{name: task, image: task}}], volumes: [{{name: scratch, emptyDir: {{}}}}, \
+         {{name: data, persistentVolumeClaim: {{claimName: data}}}}]}}}}}}"
+    );
+    let api = Apiserver::new(fixtures::job_of_age(0, &change));
+    api.world().claims.insert("data".to_owned(), modes);
+    let process = Process::start(&api);
+    process.look(&api).await.unwrap();
+    (api, process)
+}
+
+#[tokio::test]
+async fn a_claim_that_two_nodes_can_not_mount_is_named_once_with_the_fix() {
+    let (api, process) = with_claim(vec!["ReadWriteOnce"], "").await;
+    let note = api.call("POST event").body["note"].clone();
+    let note = note.as_str().unwrap();
+    let place = "spec.template.spec.volumes[1].persistentVolumeClaim.claimName: claim data is ReadWriteOnce";
+    assert!(
+        note.starts_with(place) && note.contains("ReadWriteMany"),
+        "{note}"
+    );
+    let said = [
+        "GET claim data",
+        "PUT job status",
+        "POST event VolumeNotShared",
+    ];
+    assert_eq!(api.said(), said);
+    let condition = api.condition(api::VOLUME_NOT_SHARED);
+    assert_eq!(condition, true_for("OneNodeAtATime"));
+    process.look(&api).await.unwrap();
+    assert!(api.said().is_empty(), "it is looked at again later");
+}
+
+#[tokio::test]
+async fn of_a_claim_for_many_nodes_or_where_nothing_is_cloned_nothing_is_said() {
+    let (api, _) = with_claim(vec!["ReadWriteMany"], "").await;
+    assert_eq!(api.said(), ["GET claim data", "PUT job status"]);
+    assert_eq!(api.condition(api::VOLUME_NOT_SHARED), None);
+    let disabled = "speculation: {mode: Disabled},";
+    let (api, _) = with_claim(vec!["ReadWriteOnce"], disabled).await;
+    assert_eq!(api.said(), ["PUT job status"]);
+}
+
+#[tokio::test]
+async fn a_claim_that_can_not_be_read_keeps_no_job_from_running() {
+    let (api, process) = with_claim(vec!["ReadWriteOnce"], "").await;
+    process.context.memos.retain(&[]);
+    api.said();
+    api.refuse("GET claim", 403, "Forbidden", "no");
+    process.plan(&api.job(), originals(1));
+    process.look(&api).await.unwrap();
+    assert_eq!(
+        api.said(),
+        ["GET claim data", "PUT job status", "POST pod 0-0"]
+    );
+}
