@@ -41,6 +41,9 @@ pub struct ShedPlus {
     pub xi: f64,
     /// θ': the share of the deadline that lies between two runs for a job, eq. 17.
     pub theta: f64,
+    /// Whether θ adds t_avg, so that it is never less than a launch takes (eq. 17). Off: θ = θ'·D, as
+    /// in Table II of \[S+\], which shows what becomes of a smaller one.
+    pub theta_floor: bool,
     /// MAX: the most clones that a task may have at a time; jobs may allow less.
     pub max_clones: u32,
     /// A task whose probability of a miss is at or below this gets no further clone; 0 for the
@@ -87,6 +90,7 @@ impl Default for ShedPlus {
         Self {
             xi: 0.1,
             theta: 0.05,
+            theta_floor: true,
             max_clones: 5,
             miss_target: 0.01,
             min_pocd: 0.005,
@@ -201,6 +205,7 @@ impl Speculate for ShedPlus {
         vec![
             Setting::number("xi", &mut self.xi, 0.0, 1.0),
             Setting::number("theta", &mut self.theta, 0.0, 1.0),
+            Setting::switch("theta_floor", &mut self.theta_floor),
             Setting::whole("max_clones", &mut self.max_clones, 0, 20),
             Setting::number("miss_target", &mut self.miss_target, 0.0, 1.0),
             Setting::number("min_pocd", &mut self.min_pocd, 0.0, 1.0),

@@ -13,7 +13,7 @@ fn a_policy_without_parameters_has_the_papers_defaults() {
 fn what_is_written_is_read_back() {
     for text in [
         "hadoop-ns",
-        "shed-plus{xi=0.25,theta=0.01,max_clones=3,miss_target=0.05,min_pocd=0.02,mode=marginal,utility=alpha,alpha=0.5,silent=off,\
+        "shed-plus{xi=0.25,theta=0.01,theta_floor=off,max_clones=3,miss_target=0.05,min_pocd=0.02,mode=marginal,utility=alpha,alpha=0.5,silent=off,\
          keep=on,straggler_miss=1,rate_prior=0,launch_overhead=1.5,\
          min_interval=2,grace=5,slow_half_life=60}",
     ] {

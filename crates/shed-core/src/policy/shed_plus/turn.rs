@@ -58,6 +58,7 @@ impl ShedPlus {
     /// θ of the job, with t_avg in seconds.
     #[must_use]
     pub fn theta(&self, turn: &Turn, overhead: f64) -> Span {
+        let overhead = if self.theta_floor { overhead } else { 0.0 };
         self.interval(turn.limit(), overhead)
     }
 

@@ -124,3 +124,14 @@ fn a_task_that_is_late_at_its_first_report_brings_the_run_forward() {
     assert!(!optimized(26.0, "shed-plus"));
     assert!(!optimized(28.0, "shed-plus{mode=paper}"));
 }
+
+#[test]
+fn without_its_floor_theta_is_a_share_of_the_deadline() {
+    let snapshot = cluster(2).launch_overhead(60.0).job(straggling()).build();
+    let policy = Policy {
+        speculation: "shed-plus{theta_floor=off}".parse().unwrap(),
+        ..Policy::default()
+    };
+    let (plan, _) = plan_of(&snapshot, &optimized_at(25.0), &policy);
+    assert_eq!(plan.report.next_pass, Some(at(25.0 + 8.0)));
+}
