@@ -25,5 +25,6 @@ pub mod outcome;
 pub mod random;
 pub mod replay;
 pub mod settings;
+mod stats;
 pub mod trace;
 pub mod workload;

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use clap::Args;
 use serde::Serialize;
 
+use super::CliError;
 use super::lists::{self, Cell, Lists};
 use super::options::Prepared;
 use super::output::{self, Format};
 use super::sweep::{Traces, read_traces};
-use super::{CliError, stats};
 use crate::bound::{Bound, Conditions, bound};
+use crate::stats;
 
 pub(super) const EXAMPLES: &str = "\
 Every flag of `run` takes a list with commas, and --seed ranges such as 0..20; flags that only

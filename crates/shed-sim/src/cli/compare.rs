@@ -7,11 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use super::CliError;
 use super::lists::{self, Lists};
 use super::output::{self, Format};
 use super::sweep::{CellRow, read_traces, run_all};
-use super::{CliError, stats};
 use crate::outcome::Figures;
+use crate::stats;
 
 pub(super) const EXAMPLES: &str = "\
 Every flag of `run` takes a list with commas, and --seed ranges such as 0..20. Policies and orders

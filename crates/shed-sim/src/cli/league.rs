@@ -9,8 +9,9 @@ use clap::{Args, Parser};
 
 use super::lists::{self, Cell, Lists};
 use super::sweep::{CellRow, Traces, read_done, read_traces, run_open};
-use super::{CliError, bound, presets, stats};
+use super::{CliError, bound, presets};
 use crate::outcome::Figures;
+use crate::stats;
 
 pub(super) const EXAMPLES: &str = "\
 Example:

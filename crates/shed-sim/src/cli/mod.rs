@@ -17,7 +17,6 @@ mod record;
 mod replay;
 mod report;
 mod run;
-mod stats;
 mod sweep;
 mod values;
 

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::lines::Line;
 use super::names::PolicyKey;
-use crate::cli::{lists, stats};
+use crate::cli::lists;
+use crate::stats;
 use shed_record::InputError;
 
 /// Flags that are an axis, a line or a repetition; a workload is what the others say.
