@@ -46,7 +46,8 @@ pub struct RunOptions {
     /// So many places that each take any one attempt.
     #[arg(long, value_name = "N", required_unless_present = "nodes")]
     pub slots: Option<u32>,
-    /// Nodes with resources: a CSV with columns name, cpu, memory_mib, pods, speed, count.
+    /// Nodes with resources: a CSV with columns name, cpu, memory_mib, pods, speed, count; or
+    /// setup:D, the 30 nodes of DollyMP's testbed.
     #[arg(long, value_name = "FILE", conflicts_with = "slots")]
     pub nodes: Option<PathBuf>,
     /// What becomes of nodes: a CSV with columns node, at_s, factor (of speed; 0: lost until the

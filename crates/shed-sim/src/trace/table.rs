@@ -39,7 +39,15 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn open(path: &Path) -> Result<Self, InputError> {
-        let reader = open(path)?;
+        Self::of(path, open(path)?)
+    }
+
+    /// A table that is no file; `path` is what it is called in errors.
+    pub(crate) fn of_text(path: &Path, text: &'static str) -> Result<Self, InputError> {
+        Self::of(path, Box::new(text.as_bytes()))
+    }
+
+    fn of(path: &Path, reader: Box<dyn Read>) -> Result<Self, InputError> {
         let mut reader = csv::ReaderBuilder::new()
             .flexible(true)
             .trim(csv::Trim::All)
