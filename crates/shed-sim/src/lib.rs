@@ -11,6 +11,7 @@
 //! - [`cli`]: the command line.
 //! - [`outcome`]: what came of it.
 //! - [`replay`]: recordings decided again.
+//! - [`reproduce`]: the papers' figures run again.
 //!
 //! One seed is one run, bit-identical on every machine: integer milliseconds, events ordered by
 //! (time, sequence), a portable random stream per thing, transcendental functions from `libm`.
@@ -24,6 +25,7 @@ pub mod model;
 pub mod outcome;
 pub mod random;
 pub mod replay;
+pub mod reproduce;
 pub mod settings;
 mod stats;
 pub mod trace;

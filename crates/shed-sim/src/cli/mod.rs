@@ -16,6 +16,7 @@ mod presets;
 mod record;
 mod replay;
 mod report;
+mod reproduce;
 mod run;
 mod sweep;
 mod values;
@@ -23,7 +24,7 @@ mod values;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::engine::RunError;
-pub use options::RunOptions;
+pub use options::{Prepared, RunOptions};
 pub use output::Format;
 pub use presets::expand;
 use shed_record::InputError;
@@ -62,6 +63,9 @@ enum Command {
     /// Make the page that compares all policies with each other and with what is possible.
     #[command(after_help = league::EXAMPLES)]
     League(league::LeagueArgs),
+    /// Run the papers' figures and tables again: published value, ours, verdict.
+    #[command(after_help = reproduce::EXAMPLES)]
+    Reproduce(reproduce::ReproduceArgs),
     /// Decide again on what a recording's passes saw.
     #[command(after_help = replay::EXAMPLES)]
     Replay(replay::ReplayArgs),
@@ -91,6 +95,14 @@ pub enum CliError {
     /// The run went wrong.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// A run of a figure went wrong.
+    #[error("run {flags}: {error}")]
+    Figure {
+        /// Its flags.
+        flags: String,
+        /// What went wrong.
+        error: RunError,
+    },
     /// A recorded pass is decided otherwise.
     #[error("the recording is not decided again alike, first at {0}")]
     Differs(String),
@@ -110,7 +122,7 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Input(_) | Self::Usage(_) => 2,
-            Self::Run(_) | Self::Differs(_) | Self::Write { .. } => 1,
+            Self::Run(_) | Self::Figure { .. } | Self::Differs(_) | Self::Write { .. } => 1,
         }
     }
 }
@@ -128,6 +140,7 @@ impl Args {
             Command::Bound(args) => bound::run(&args),
             Command::Calibrate(args) => calibrate::run(&args),
             Command::League(args) => league::run(&args),
+            Command::Reproduce(args) => reproduce::run(&args),
             Command::Replay(args) => replay::run(&args),
             Command::Report(args) => report::run(&args),
             Command::Fit(args) => fit::run(&args),

@@ -6,13 +6,14 @@ use std::process::{Command, Stdio};
 
 use crate::common::succeeds;
 
-const SUB_COMMANDS: [&str; 10] = [
+const SUB_COMMANDS: [&str; 11] = [
     "bound",
     "calibrate",
     "run",
     "sweep",
     "compare",
     "replay",
+    "reproduce",
     "report",
     "fit",
     "league",

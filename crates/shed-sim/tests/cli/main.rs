@@ -6,5 +6,6 @@ mod fit;
 mod help;
 mod presets;
 mod report;
+mod reproduce;
 mod run;
 mod sweep;
