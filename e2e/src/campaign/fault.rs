@@ -13,9 +13,9 @@ pub enum Fault {
     LostAnswer,
     /// The watch of pods is held 5 to 30 s at the k-th notification.
     StalePods,
-    /// The watch of DeadlineJobs is held 5 to 30 s at the k-th notification.
+    /// The watches of DeadlineJobs and Jobs are held 5 to 30 s at the k-th notification.
     StaleJobs,
-    /// Both watches are held 5 to 30 s at the k-th notification of either.
+    /// All of them are held 5 to 30 s at the k-th notification of any.
     StaleBoth,
     /// The k-th notification is replaced by 410, so that the operator must list again.
     Gone,
