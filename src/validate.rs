@@ -252,10 +252,20 @@ fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
             failures_most,
         )?,
         suspend: spec.suspend,
-        preemption: Preemption::Never,
+        preemption: preemption(spec)?,
         replaces_when_gone: spec.pod_replacement_policy == PodReplacementPolicy::Failed,
         ending: batch::end_rules(spec, completions)?,
     })
+}
+
+fn preemption(spec: &DeadlineJobSpec) -> Result<Preemption, InvalidSpec> {
+    match (spec.preemption, spec.resume) {
+        (api::Preemption::Never, _) => Ok(Preemption::Never),
+        (api::Preemption::WhenCheckpointed, api::Resume::Checkpoint) => {
+            Ok(Preemption::WhenCheckpointed)
+        }
+        (api::Preemption::WhenCheckpointed, _) => Err(InvalidSpec::PreemptionResume),
+    }
 }
 
 fn target(pocd: Option<f64>) -> Result<Option<f64>, InvalidSpec> {
@@ -461,6 +471,7 @@ mod tests {
                 "{resume: Range, progress: {file: {}}, idempotency: None}",
                 "spec.idempotency",
             ),
+            ("preemption: WhenCheckpointed", "spec.preemption"),
             ("idempotency: Fenced", "spec.idempotency"),
             (
                 "{idempotency: Fenced, progress: {httpGet: {port: 80}}}",

@@ -6,8 +6,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::de::DeserializeOwned;
 
 use crate::api::{
-    ClockStart, Deadline, GROUP, Idempotency, OnMiss, ProgressSource, Resume, Speculation,
-    SpeculationMode,
+    ClockStart, Deadline, GROUP, Idempotency, OnMiss, Preemption, ProgressSource, Resume,
+    Speculation, SpeculationMode,
 };
 
 const DEADLINE: &str = "deadline";
@@ -16,16 +16,18 @@ const ON_MISS: &str = "on-miss";
 const IDEMPOTENCY: &str = "idempotency";
 const PROGRESS: &str = "progress";
 const RESUME: &str = "resume";
+const PREEMPTION: &str = "preemption";
 const SPECULATION: &str = "speculation";
 const MAX_CLONES: &str = "max-clones-per-task";
 const TARGET: &str = "target-pocd";
-const KNOWN: [&str; 9] = [
+const KNOWN: [&str; 10] = [
     DEADLINE,
     CLOCK_START,
     ON_MISS,
     IDEMPOTENCY,
     PROGRESS,
     RESUME,
+    PREEMPTION,
     SPECULATION,
     MAX_CLONES,
     TARGET,
@@ -44,6 +46,8 @@ pub struct Wishes {
     pub progress: Option<ProgressSource>,
     /// Where clones and retries begin.
     pub resume: Resume,
+    /// Whether attempts may make way for a more urgent job's.
+    pub preemption: Preemption,
     /// Clones of stragglers.
     pub speculation: Speculation,
     /// Which probability of completion is enough.
@@ -92,6 +96,7 @@ pub fn read(annotations: Option<&BTreeMap<String, String>>) -> Result<Wishes, Ba
         idempotency: word(&own, IDEMPOTENCY, "Safe, Fenced or None")?,
         progress: progress(&own)?,
         resume: word(&own, RESUME, "None, Checkpoint or Range")?.unwrap_or_default(),
+        preemption: word(&own, PREEMPTION, "Never or WhenCheckpointed")?.unwrap_or_default(),
         speculation: Speculation::default(),
         target_pocd: target(&own)?,
     };
@@ -194,6 +199,12 @@ fn agree(wishes: &Wishes) -> Result<(), BadAnnotation> {
         return Err(bad(
             IDEMPOTENCY,
             "Fenced needs the agent beside each task: add shed.dev/progress: file",
+        ));
+    }
+    if wishes.preemption != Preemption::Never && wishes.resume != Resume::Checkpoint {
+        return Err(bad(
+            PREEMPTION,
+            "WhenCheckpointed needs shed.dev/resume: Checkpoint, where an attempt goes on that made way",
         ));
     }
     match wishes.resume {
@@ -304,6 +315,11 @@ mod tests {
             (
                 "{shed.dev/resume: Range, shed.dev/progress: file}",
                 "shed.dev/idempotency: Safe",
+            ),
+            ("{shed.dev/preemption: Always}", "Never or WhenCheckpointed"),
+            (
+                "{shed.dev/preemption: WhenCheckpointed}",
+                "needs shed.dev/resume: Checkpoint",
             ),
             (
                 "{shed.dev/speculation: Enabled}",

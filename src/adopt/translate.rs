@@ -77,6 +77,7 @@ fn companion_spec(job: &Job, wishes: Wishes) -> DeadlineJobSpec {
         idempotency: wishes.idempotency.unwrap_or(Idempotency::Safe),
         progress: wishes.progress,
         resume: wishes.resume,
+        preemption: wishes.preemption,
         speculation: wishes.speculation,
         target_pocd: wishes.target_pocd,
         on_miss: wishes.on_miss,

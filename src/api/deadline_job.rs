@@ -52,6 +52,8 @@ use super::ledger::Ledger;
         .message("spec.template.spec.containers must hold at least one container: the task"),
     validation = Rule::new("self.resume != 'Checkpoint' || has(self.progress)")
         .message("spec.resume: Checkpoint needs spec.progress (e.g. progress: {file: {}}): checkpoints are reported with the progress"),
+    validation = Rule::new("self.preemption != 'WhenCheckpointed' || self.resume == 'Checkpoint'")
+        .message("spec.preemption: WhenCheckpointed needs spec.resume: Checkpoint: an attempt that makes way goes on from its checkpoint; or leave it at Never"),
     validation = Rule::new("self.resume != 'Range' || (has(self.progress) && has(self.progress.file))")
         .message("spec.resume: Range needs spec.progress: {file: {}}: where a task stops is agreed with its agent, in the units of the N/M that it reports"),
     validation = Rule::new("self.resume != 'Range' || self.idempotency == 'Safe'")
@@ -108,6 +110,11 @@ pub struct DeadlineJobSpec {
     /// SHED_STOP_FILE).
     #[serde(default)]
     pub resume: Resume,
+    /// Whether a task's only attempt may make way for a job that would otherwise miss its deadline:
+    /// Never, or WhenCheckpointed (it is ended once a checkpoint of it is known, and goes on from there
+    /// when there is room). Only the policy shed-prime makes use of it.
+    #[serde(default)]
+    pub preemption: Preemption,
     /// The probability of completion before the deadline that is enough, above 0 and at most 1, e.g.
     /// 0.95: `DeadlineFeasible` says whether it can be reached, and with it the job gets no further
     /// clone. Absent: 0.9 for `DeadlineFeasible`, and as many clones as the policy finds worthwhile.
@@ -240,6 +247,14 @@ pub enum Resume {
     None,
     Checkpoint,
     Range,
+}
+
+/// Whether running attempts may make way for a more urgent job's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Preemption {
+    #[default]
+    Never,
+    WhenCheckpointed,
 }
 
 /// What happens at the deadline.

@@ -53,6 +53,12 @@ pub enum InvalidSpec {
          choose Safe, or resume: Checkpoint"
     )]
     RangeIdempotency,
+    /// An attempt that would have to begin from zero after it made way.
+    #[error(
+        "spec.preemption: WhenCheckpointed needs spec.resume: Checkpoint: an attempt that makes way goes \
+         on from its checkpoint; or leave it at Never"
+    )]
+    PreemptionResume,
     /// A fence that nobody guards.
     #[error(
         "spec.idempotency: Fenced needs the agent beside each task: set spec.progress to {{file: {{}}}}, \

@@ -126,6 +126,12 @@ fn limits_and_times() -> Vec<Walk> {
         taken("onMiss", ["Fail", "Continue", "Fail"], "Ignore"),
         taken("parallelism", [2, 1, 2], 0),
         taken(
+            "preemption",
+            ["WhenCheckpointed", "Never", "WhenCheckpointed"],
+            "Always",
+        )
+        .with(json!({"progress": {"file": {}}, "resume": "Checkpoint"})),
+        taken(
             "podReplacementPolicy",
             ["Failed", "TerminatingOrFailed", "Failed"],
             "Never",

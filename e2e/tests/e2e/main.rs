@@ -15,6 +15,7 @@ mod fence_faults;
 mod fields;
 mod lifecycle;
 mod operator;
+mod preemption;
 mod progress;
 mod range;
 mod recording;

@@ -1,0 +1,92 @@
+//! Attempts that make way for a more urgent job, because their user allowed it.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::core::v1::Node;
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+use shed::api;
+use shed_e2e::jobs::{Job, assert_books_balance, label, said, shell, status};
+use shed_e2e::scenario::{Company, Needs, World, scenario};
+
+use crate::tasks::{first_unit, worker};
+
+const POLICY: &str = "shed-prime";
+const POLICY_BEFORE: &str = "shed-plus";
+
+/// Until attempts have run for as long as they must before they may be preempted.
+const UNDER_WAY: Duration = Duration::from_secs(60);
+
+/// A node holds one attempt that asks for so much of its cpu.
+const SHARE_OF_NODE: f64 = 0.6;
+
+/// A template for attempts of which a node holds one.
+async fn large(world: &World, script: &str) -> Result<Value> {
+    let nodes: Api<Node> = Api::all(world.cluster.client());
+    let name = world.cluster.node_names().await?.pop().context("no node")?;
+    let allocatable = nodes.get(&name).await?.status.and_then(|s| s.allocatable);
+    let cpu = allocatable.and_then(|mut all| all.remove("cpu"));
+    let cores: f64 = cpu.context("no cpu")?.0.parse()?;
+    let mut template = shell(script);
+    let millis = format!("{:.0}m", cores * 1000.0 * SHARE_OF_NODE);
+    template["spec"]["containers"][0]["resources"]["requests"]["cpu"] = json!(millis);
+    Ok(template)
+}
+
+/// One job fills the cluster and has time, the other has none.
+async fn go(world: &World) -> Result<()> {
+    let nodes = world.cluster.node_names().await?.len();
+    let patient = json!({
+        "completions": nodes,
+        "deadline": {"within": "15m"},
+        "progress": {"file": {}, "periodSeconds": 1},
+        "resume": "Checkpoint",
+        "preemption": "WhenCheckpointed",
+        "template": large(world, &worker(60, 1.0, 1.0, ":")).await?,
+    });
+    let patient = Job::submit(world, "patient", patient).await?;
+    patient.wait_running(nodes).await?;
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    let urgent = json!({
+        "deadline": {"within": "30s"},
+        "onMiss": "Continue",
+        "template": large(world, "sleep 2").await?,
+    });
+    let urgent = Job::submit(world, "urgent", urgent).await?;
+    urgent.wait_complete().await?;
+    let preempted = world
+        .operator
+        .metric("shed_kills_total", &["kind=\"preempt\""]);
+    assert_eq!(preempted.await?, 1.0, "attempts that made way");
+    let running = patient
+        .wait("nothing to be lost by it", UNDER_WAY, |job| {
+            status(job).attempts.retries == 1
+        })
+        .await?;
+    ensure!(
+        status(&running).attempts.failed == 0,
+        "it counts as a failure"
+    );
+    let ended = patient.wait_complete().await?;
+    assert_books_balance(&ended);
+    let pods = patient.pods_ever();
+    assert_eq!(pods.len(), nodes + 1, "attempts in all");
+    let retry = pods.iter().find(|p| label(p, api::LABEL_KIND) == "retry");
+    let retry = retry.context("no retry")?;
+    let began = first_unit(said(retry)).with_context(|| retry.name_any())?;
+    ensure!(began > 3, "it began at unit {began}, not where it was");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_attempt_that_may_makes_way_for_an_urgent_job_and_goes_on_from_its_checkpoint() {
+    scenario(Needs::OperatorPod, Company::Alone, async |world| {
+        world.operator.set_policy(POLICY).await?;
+        let went = go(world).await;
+        // The next tests want what the chart installs, whatever came of this one.
+        world.operator.set_policy(POLICY_BEFORE).await?;
+        went
+    })
+    .await;
+}
