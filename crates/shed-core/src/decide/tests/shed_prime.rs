@@ -121,6 +121,20 @@ fn attempts_with_time_make_way_for_tasks_without_where_their_user_allows_it() {
 }
 
 #[test]
+fn attempts_make_way_for_a_pod_that_was_launched_beyond_capacity() {
+    let both = |a: JobBuilder, b: JobBuilder| world(30.0, 2, 1000).job(a).job(b);
+    let surging = || urgent(35.0).task(0, [attempt(0).pending()]);
+    let text = "shed-prime{preempt_within=0.4}";
+    check(text, both(patient(), surging()), &["a: preempt 1.0"]);
+    // One is enough.
+    let making_way = patient().with(|job| {
+        job.tasks[1].attempts[0].kill = Some(KillKind::Preempt);
+        job.tasks[1].attempts[0].killed_at = Some(job.submitted);
+    });
+    check(text, both(making_way, surging()), &[]);
+}
+
+#[test]
 fn nobody_makes_way_right_after_it_was_launched() {
     let both = world(30.0, 2, 1000).job(patient()).job(urgent(35.0));
     check(

@@ -77,7 +77,10 @@ fn waiters(pass: &Pass<'_>, usual: f64, prime: &ShedPrime) -> Vec<Waiter> {
     let now = pass.snapshot.now;
     let mut waiters = Vec::new();
     for (position, state) in pass.jobs.iter().enumerate() {
-        let tasks = state.waiting_now();
+        // A pod that was launched so that the cluster may grow waits as well.
+        let surging = pass.capacity.surging.iter();
+        let surging = surging.filter(|at| **at == position).count();
+        let tasks = state.waiting_now().saturating_add(surging as u32);
         if let Some((false, slack)) = state.rank
             && tasks > 0
             && state.may_launch(now)
