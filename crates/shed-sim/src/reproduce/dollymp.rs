@@ -5,7 +5,7 @@ mod model;
 
 use std::collections::BTreeMap;
 
-use super::findings::{Check, Findings, Gate, Line, Sample, Trials};
+use super::findings::{Check, Findings, Line, Sample, Trials};
 use super::lab::{Lab, Run, Runs};
 use super::{Figure, Paper};
 use crate::cli::CliError;
@@ -156,18 +156,6 @@ fn shorter_by(ours: &Runs, theirs: &Runs, share: f64) -> Sample {
     })
 }
 
-/// The time in which that share of a policy's jobs is done, by one of a job's times.
-fn time_of(runs: &Runs, share: f64, of: impl Fn(&super::lab::JobRun) -> Option<f64>) -> f64 {
-    let jobs = runs.0.iter().flat_map(|run| &run.jobs);
-    let mut times: Vec<f64> = jobs.filter_map(of).collect();
-    times.sort_by(f64::total_cmp);
-    let at = (share * times.len() as f64) as usize;
-    times
-        .get(at.min(times.len().saturating_sub(1)))
-        .copied()
-        .unwrap_or(f64::NAN)
-}
-
 /// A measure of DollyMP² against a baseline under other loads and laws.
 fn tried(
     lab: &mut Lab,
@@ -184,11 +172,11 @@ fn tried(
             rows.push((format!("load {load}, `{model}`"), vec![of(&ours, &theirs)]));
         }
     }
-    Ok(Trials {
-        about: format!("DollyMP² against {baseline}: loads, and what a clone takes"),
-        columns: vec![(column.0.to_owned(), Some(column.1))],
+    Ok(Trials::new(
+        format!("DollyMP² against {baseline}: loads, and what a clone takes"),
+        [(column.0, Some(column.1))],
         rows,
-    })
+    ))
 }
 
 /// Loads and laws where a value is sought that the set-up does not give.
@@ -213,15 +201,13 @@ fn d_1(lab: &mut Lab) -> Result<Findings, CliError> {
     let saved = less(&ours, &theirs, Run::mean_flow);
     let mut findings = Findings::default();
     let what = "DollyMP² against Capacity: mean running time less by, %";
-    findings
-        .lines
-        .push(Line::new(what, 20.0, saved.clone(), Check::Within(8.0)));
+    findings.compare(what, 20.0, saved.clone(), Check::Within(8.0));
     let nothing = Sample(vec![0.0; saved.0.len()]);
-    findings.gates.push(Gate::not_below(
+    findings.not_below(
         "mean running time: DollyMP² below Capacity",
         &saved,
         &nothing,
-    ));
+    );
     let of = |a: &Runs, b: &Runs| less(a, b, Run::mean_flow);
     let set_ups = [
         ("0.02", "resample"),
@@ -241,23 +227,19 @@ fn d_4(lab: &mut Lab) -> Result<Findings, CliError> {
     let Some((ours, theirs)) = ours.zip(theirs) else {
         return Ok(no_trace());
     };
-    let limit = time_of(&theirs, 0.8, |job| job.flow);
+    let limit = theirs.time_of(0.8, |job| job.flow);
     let within = |runs: &Runs| runs.sample(|run| run.within(limit));
     let saved = less(&ours, &theirs, Run::mean_flow);
     let mut findings = Findings::default();
     let what = "DollyMP²: jobs within the time of 80 % of Capacity's, %";
-    findings
-        .lines
-        .push(Line::new(what, 95.0, within(&ours), Check::Within(5.0)));
+    findings.compare(what, 95.0, within(&ours), Check::Within(5.0));
     let what = "mean flow time: DollyMP² below Capacity by, %";
-    findings
-        .lines
-        .push(Line::new(what, 10.0, saved, Check::Within(5.0)));
-    findings.gates.push(Gate::not_below(
+    findings.compare(what, 10.0, saved, Check::Within(5.0));
+    findings.not_below(
         "mean flow time: DollyMP² below Capacity",
         &theirs.flow(),
         &ours.flow(),
-    ));
+    );
     let of = |a: &Runs, b: &Runs| less(a, b, Run::mean_flow);
     findings.trials.push(tried(
         lab,
@@ -287,29 +269,21 @@ fn d_5(lab: &mut Lab) -> Result<Findings, CliError> {
         };
         let saved = less(&ours, &theirs, total);
         let what = format!("total flow time: DollyMP² below {name} by, %");
-        findings
-            .lines
-            .push(Line::new(what, published, saved, Check::Within(10.0)));
+        findings.compare(what, published, saved, Check::Within(10.0));
         let claim = format!("mean flow time: DollyMP² below {name}");
-        findings
-            .gates
-            .push(Gate::not_below(claim, &theirs.flow(), &ours.flow()));
+        findings.not_below(claim, &theirs.flow(), &ours.flow());
         by_name.insert(order, theirs);
     }
     if let Some((tetris, capacity)) = by_name.get("tetris").zip(by_name.get("capacity")) {
-        let limit = time_of(tetris, 0.8, |job| job.running);
+        let limit = tetris.time_of(0.8, |job| job.running);
         let within =
             ours.sample(|run| run.share(|job| job.running.is_some_and(|time| time <= limit)));
         let what = "DollyMP²: jobs whose running time is within that of 80 % of Tetris', %";
-        findings
-            .lines
-            .push(Line::new(what, 100.0, within, Check::Within(10.0)));
-        let limit = time_of(tetris, 0.6, |job| job.flow);
+        findings.compare(what, 100.0, within, Check::Within(10.0));
+        let limit = tetris.time_of(0.6, |job| job.flow);
         let within = capacity.sample(|run| run.within(limit));
         let what = "Capacity: jobs within the time of 60 % of Tetris', %";
-        findings
-            .lines
-            .push(Line::new(what, 45.0, within, Check::Within(10.0)));
+        findings.compare(what, 45.0, within, Check::Within(10.0));
         let within = ours.sample(|run| run.within(limit));
         let what = "DollyMP²: jobs within the same, % (\"most\")";
         findings
@@ -365,20 +339,18 @@ fn d_8(lab: &mut Lab) -> Result<Findings, CliError> {
         ),
         ("resources above DRF by, %", 60.0, used, 15.0),
     ] {
-        findings
-            .lines
-            .push(Line::new(what, published, ours, Check::Within(tolerance)));
+        findings.compare(what, published, ours, Check::Within(tolerance));
     }
-    findings.gates.push(Gate::not_below(
+    findings.not_below(
         "mean flow time: DollyMP² below Tetris",
         &tetris.flow(),
         &ours.flow(),
-    ));
-    findings.gates.push(Gate::not_below(
+    );
+    findings.not_below(
         "mean flow time: DollyMP² below DRF",
         &drf.flow(),
         &ours.flow(),
-    ));
+    );
     let of = |a: &Runs, b: &Runs| less(a, b, Run::mean_flow);
     let set_ups = [
         ("0.3", "resample"),
@@ -416,14 +388,10 @@ fn d_9(lab: &mut Lab) -> Result<Findings, CliError> {
         ("the same, three against two, %", 5.0, helped[1].clone()),
         ("resources, three against two, % more", 15.0, used),
     ] {
-        findings
-            .lines
-            .push(Line::new(what, published, ours, Check::Within(10.0)));
+        findings.compare(what, published, ours, Check::Within(10.0));
     }
     let claim = "a second clone helps more jobs than a third";
-    findings
-        .gates
-        .push(Gate::not_below(claim, &helped[0], &helped[1]));
+    findings.not_below(claim, &helped[0], &helped[1]);
     Ok(findings)
 }
 
@@ -454,15 +422,13 @@ fn d_10(lab: &mut Lab) -> Result<Findings, CliError> {
             ours.sample(|run| 100.0 * run.cloned),
         ),
     ] {
-        findings
-            .lines
-            .push(Line::new(what, published, ours, Check::Within(8.0)));
+        findings.compare(what, published, ours, Check::Within(8.0));
     }
-    findings.gates.push(Gate::not_below(
+    findings.not_below(
         "mean flow time: DollyMP² below DollyMP⁰",
         &none.flow(),
         &ours.flow(),
-    ));
+    );
     Ok(findings)
 }
 
@@ -488,15 +454,13 @@ fn d_11(lab: &mut Lab) -> Result<Findings, CliError> {
         ),
         ("jobs that use the same within 5 %, %", 60.0, equal),
     ] {
-        findings
-            .lines
-            .push(Line::new(what, published, ours, Check::Within(10.0)));
+        findings.compare(what, published, ours, Check::Within(10.0));
     }
-    findings.gates.push(Gate::not_below(
+    findings.not_below(
         "mean flow time: DollyMP² below Carbyne",
         &theirs.flow(),
         &ours.flow(),
-    ));
+    );
     let of = |a: &Runs, b: &Runs| less(a, b, Run::mean_flow);
     findings.trials.push(tried(
         lab,

@@ -207,6 +207,21 @@ pub struct Trials {
 }
 
 impl Trials {
+    /// With columns each of which has a published value or none.
+    #[must_use]
+    pub fn new<C: Into<String>>(
+        about: impl Into<String>,
+        columns: impl IntoIterator<Item = (C, Option<f64>)>,
+        rows: Vec<(String, Vec<Sample>)>,
+    ) -> Self {
+        let columns = columns.into_iter();
+        Self {
+            about: about.into(),
+            columns: columns.map(|(what, value)| (what.into(), value)).collect(),
+            rows,
+        }
+    }
+
     /// The mean distance of a row from what was published; absent where nothing was.
     #[must_use]
     pub fn distance(&self, row: &[Sample]) -> Option<f64> {
@@ -238,6 +253,18 @@ pub struct Findings {
     pub trials: Vec<Trials>,
     /// What of the figure was not run, with the reason.
     pub not_run: Vec<String>,
+}
+
+impl Findings {
+    /// Adds a published value and ours.
+    pub fn compare(&mut self, what: impl Into<String>, published: f64, ours: Sample, check: Check) {
+        self.lines.push(Line::new(what, published, ours, check));
+    }
+
+    /// Adds that `higher` must not be below `lower`.
+    pub fn not_below(&mut self, claim: impl Into<String>, higher: &Sample, lower: &Sample) {
+        self.gates.push(Gate::not_below(claim, higher, lower));
+    }
 }
 
 #[cfg(test)]

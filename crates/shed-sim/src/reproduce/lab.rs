@@ -137,6 +137,18 @@ impl Runs {
         self.sample(Run::mean_flow)
     }
 
+    /// The time in which that share of the jobs of all seeds is done, by one of a job's times; NaN
+    /// of none.
+    #[must_use]
+    pub fn time_of(&self, share: f64, of: impl Fn(&JobRun) -> Option<f64>) -> f64 {
+        let jobs = self.0.iter().flat_map(|run| &run.jobs);
+        let mut times: Vec<f64> = jobs.filter_map(of).collect();
+        times.sort_by(f64::total_cmp);
+        let at = (share * times.len() as f64) as usize;
+        let time = times.get(at.min(times.len().saturating_sub(1)));
+        time.copied().unwrap_or(f64::NAN)
+    }
+
     /// The same of both, seed by seed.
     #[must_use]
     pub fn against(&self, other: &Self, of: impl Fn(&Run, &Run) -> f64) -> Sample {

@@ -4,7 +4,7 @@ use shed_core::estimate::pareto::ParetoLaw;
 use shed_core::estimate::pocd::probability;
 use shed_core::formulas::srquant::{Price, SlowMean, SrQuantJob};
 
-use super::findings::{Check, Findings, Gate, Line, Sample, Trials};
+use super::findings::{Check, Findings, Gate, Sample, Trials};
 use super::lab::{Lab, Runs};
 use super::{Figure, Paper};
 use crate::cli::CliError;
@@ -72,12 +72,12 @@ fn model(_: &mut Lab) -> Result<Findings, CliError> {
         let whats = ["r*", "R(r*)", "E(r*), s", "R without speculation"];
         let half_digit = [0.0, 5e-4, 0.5, 5e-4];
         for at in 0..4 {
-            findings.lines.push(Line::new(
+            findings.compare(
                 format!("{name}, D {deadline} s: {}", whats[at]),
                 published[at],
                 Sample::exact(ours[at]),
                 Check::Within(half_digit[at]),
-            ));
+            );
         }
     }
     Ok(findings)
@@ -208,44 +208,48 @@ fn l_1_values(fours: &[(u32, Four)]) -> [Sample; 4] {
     ]
 }
 
-fn l_1(lab: &mut Lab) -> Result<Findings, CliError> {
-    let fours_1 = fours(lab, L_1, [220, 250, 300])?;
-    let mut findings = Findings::default();
-    for ((what, published), ours) in L_1_PUBLISHED.into_iter().zip(l_1_values(&fours_1)) {
-        let what = format!("{what}, up to");
-        findings
-            .lines
-            .push(Line::new(what, published, ours, Check::Within(10.0)));
-    }
-    orders(&mut findings, &fours_1);
-    for (deadline, four) in &fours_1 {
-        for (name, ours) in [("SRQuant", &four.quant), ("LASER", &four.laser)] {
-            let claim = format!("D {deadline} s, utility: {name} ≥ Hadoop-S");
-            let gate = Gate::not_below(claim, &utility(ours), &utility(&four.hadoop));
-            findings.gates.push(gate);
-        }
-    }
+/// What is published against what other t_min and launches give.
+fn t_min_tried<const N: usize>(
+    lab: &mut Lab,
+    set_up: SetUp,
+    deadlines: [u32; 3],
+    published: [(&str, f64); N],
+    values: impl Fn(&[(u32, Four)]) -> [Sample; N],
+) -> Result<Trials, CliError> {
     let mut rows = Vec::new();
     for (t_min, launch) in [(30, 3), (40, 3), (50, 3), (60, 3), (80, 3), (40, 20)] {
         let set_up = SetUp {
             t_min,
             launch,
-            ..L_1
+            ..set_up
         };
-        let fours = fours(lab, set_up, [220, 250, 300])?;
-        rows.push((
-            format!("t_min {t_min} s, launch {launch} s"),
-            l_1_values(&fours).into(),
-        ));
+        let fours = fours(lab, set_up, deadlines)?;
+        let name = format!("t_min {t_min} s, launch {launch} s");
+        rows.push((name, values(&fours).into()));
     }
-    findings.trials.push(Trials {
-        about: "t_min, which the paper does not give, and the launch".into(),
-        columns: L_1_PUBLISHED
-            .iter()
-            .map(|(what, value)| ((*what).to_owned(), Some(*value)))
-            .collect(),
+    Ok(Trials::new(
+        "t_min, which the paper does not give, and the launch",
+        published.map(|(what, value)| (what, Some(value))),
         rows,
-    });
+    ))
+}
+
+fn l_1(lab: &mut Lab) -> Result<Findings, CliError> {
+    let fours_1 = fours(lab, L_1, [220, 250, 300])?;
+    let mut findings = Findings::default();
+    for ((what, published), ours) in L_1_PUBLISHED.into_iter().zip(l_1_values(&fours_1)) {
+        let what = format!("{what}, up to");
+        findings.compare(what, published, ours, Check::Within(10.0));
+    }
+    orders(&mut findings, &fours_1);
+    for (deadline, four) in &fours_1 {
+        for (name, ours) in [("SRQuant", &four.quant), ("LASER", &four.laser)] {
+            let claim = format!("D {deadline} s, utility: {name} ≥ Hadoop-S");
+            findings.not_below(claim, &utility(ours), &utility(&four.hadoop));
+        }
+    }
+    let tried = t_min_tried(lab, L_1, [220, 250, 300], L_1_PUBLISHED, l_1_values)?;
+    findings.trials.push(tried);
     Ok(findings)
 }
 
@@ -274,38 +278,15 @@ fn l_2(lab: &mut Lab) -> Result<Findings, CliError> {
     let mut findings = Findings::default();
     for ((what, published), ours) in L_2_PUBLISHED.into_iter().zip(l_2_values(&fours_2)) {
         let what = format!("{what}, up to");
-        findings
-            .lines
-            .push(Line::new(what, published, ours, Check::Within(10.0)));
+        findings.compare(what, published, ours, Check::Within(10.0));
     }
     orders(&mut findings, &fours_2);
     for (deadline, four) in &fours_2 {
         let claim = format!("D {deadline} s, deadlines met: SRQuant ≥ LASER");
-        findings
-            .gates
-            .push(Gate::not_below(claim, &four.quant.met(), &four.laser.met()));
+        findings.not_below(claim, &four.quant.met(), &four.laser.met());
     }
-    let mut rows = Vec::new();
-    for (t_min, launch) in [(30, 3), (40, 3), (50, 3), (60, 3), (80, 3), (40, 20)] {
-        let set_up = SetUp {
-            t_min,
-            launch,
-            ..L_2
-        };
-        let fours = fours(lab, set_up, [160, 180, 200])?;
-        rows.push((
-            format!("t_min {t_min} s, launch {launch} s"),
-            l_2_values(&fours).into(),
-        ));
-    }
-    findings.trials.push(Trials {
-        about: "t_min, which the paper does not give, and the launch".into(),
-        columns: L_2_PUBLISHED
-            .iter()
-            .map(|(what, value)| ((*what).to_owned(), Some(*value)))
-            .collect(),
-        rows,
-    });
+    let tried = t_min_tried(lab, L_2, [160, 180, 200], L_2_PUBLISHED, l_2_values)?;
+    findings.trials.push(tried);
     Ok(findings)
 }
 

@@ -2,7 +2,7 @@
 
 mod model;
 
-use super::findings::{Check, Findings, Gate, Line, Sample, Trials};
+use super::findings::{Check, Findings, Line, Sample, Trials};
 use super::lab::{Lab, Run, Runs};
 use super::{Figure, Paper};
 use crate::cli::CliError;
@@ -155,23 +155,19 @@ fn s_2(lab: &mut Lab) -> Result<Findings, CliError> {
     if let Some((_, most)) = of_machines.last() {
         let nothing = Sample(vec![0.0; most.0.len()]);
         let claim = "12 000 machines: SCA below SRPT";
-        findings.gates.push(Gate::not_below(claim, most, &nothing));
+        findings.not_below(claim, most, &nothing);
     }
     let beats = of_machines.iter().find(|(_, gain)| gain.mean() > 0.0);
     if let Some((machines, _)) = beats {
         let what = "the fewest machines of those tried at which SCA beats SRPT";
         let check = Check::Within(2000.0);
-        findings
-            .lines
-            .push(Line::new(what, 6000.0, Sample::exact(*machines), check));
+        findings.compare(what, 6000.0, Sample::exact(*machines), check);
     }
-    findings.trials.push(Trials {
-        about: "the shape of the law: SCA's mean flow time below SRPT's in %, by machines".into(),
-        columns: ["5500", "6000", "8000", "12 000"]
-            .map(|name| (name.to_owned(), None))
-            .into(),
+    findings.trials.push(Trials::new(
+        "the shape of the law: SCA's mean flow time below SRPT's in %, by machines",
+        ["5500", "6000", "8000", "12 000"].map(|name| (name, None)),
         rows,
-    });
+    ));
     Ok(findings)
 }
 
@@ -189,27 +185,11 @@ fn s_3(lab: &mut Lab) -> Result<Findings, CliError> {
         gains.push(gain);
     }
     let claim = "γ 0.01 gives at least what γ 0.5 does";
-    findings
-        .gates
-        .push(Gate::not_below(claim, &gains[1], &gains[4]));
+    findings.not_below(claim, &gains[1], &gains[4]);
     let nothing = Sample(vec![0.0; gains[1].0.len()]);
     let claim = "γ 0.01: SCA below Mantri";
-    findings
-        .gates
-        .push(Gate::not_below(claim, &gains[1], &nothing));
+    findings.not_below(claim, &gains[1], &nothing);
     Ok(findings)
-}
-
-/// The time in which that share of a policy's jobs is completed.
-fn time_of(runs: &Runs, share: f64) -> f64 {
-    let jobs = runs.0.iter().flat_map(|run| &run.jobs);
-    let mut flows: Vec<f64> = jobs.filter_map(|job| job.flow).collect();
-    flows.sort_by(f64::total_cmp);
-    let at = (share * flows.len() as f64) as usize;
-    flows
-        .get(at.min(flows.len().saturating_sub(1)))
-        .copied()
-        .unwrap_or(f64::NAN)
 }
 
 /// Mean flow time below Mantri's, completed in the time of Mantri's share, machine time above.
@@ -221,7 +201,7 @@ fn against_mantri(
 ) -> Result<[Sample; 3], CliError> {
     let mantri = mantri(lab, load, alpha, is_blind)?;
     let ours = run(lab, load, alpha, policy[0], policy[1])?;
-    let limit = time_of(&mantri, share);
+    let limit = mantri.time_of(share, |job| job.flow);
     Ok([
         flow_below(&ours, &mantri),
         ours.sample(|run| run.within(limit)),
@@ -249,22 +229,18 @@ fn compare(
     ];
     let ours = against_mantri(lab, (2.0, load, false), policy, share)?;
     let nothing = Sample(vec![0.0; ours[0].0.len()]);
-    findings.gates.push(Gate::not_below(
+    findings.not_below(
         format!("mean flow time: {name} below Mantri"),
         &ours[0],
         &nothing,
-    ));
+    );
     for ((what, value), ours) in whats.iter().zip(published).zip(ours) {
-        findings
-            .lines
-            .push(Line::new(what.clone(), value, ours, Check::Within(8.0)));
+        findings.compare(what.clone(), value, ours, Check::Within(8.0));
     }
     let mut rows = Vec::new();
     let blind = against_mantri(lab, (2.0, load, true), policy, share)?;
     let claim = format!("mean flow time: {name} below a Mantri that sees no progress");
-    findings
-        .gates
-        .push(Gate::not_below(claim, &blind[0], &nothing));
+    findings.not_below(claim, &blind[0], &nothing);
     for (alpha, load, is_blind) in [
         (2.0, load, false),
         (1.633, load, false),
@@ -283,17 +259,14 @@ fn compare(
         };
         rows.push((format!("α {alpha}, load {load}{blind}"), row.into()));
     }
-    findings.trials.push(Trials {
-        about:
-            "the shape of the law and what Mantri sees, which the paper does not say, and the load"
-                .into(),
-        columns: whats
+    findings.trials.push(Trials::new(
+        "the shape of the law and what Mantri sees, which the paper does not say, and the load",
+        whats
             .into_iter()
             .zip(published)
-            .map(|(what, value)| (what, Some(value)))
-            .collect(),
+            .map(|(what, value)| (what, Some(value))),
         rows,
-    });
+    ));
     Ok(findings)
 }
 
@@ -331,14 +304,10 @@ fn s_6(lab: &mut Lab) -> Result<Findings, CliError> {
             &format!("interval=30,sigma={sigma}"),
         )?;
         let claim = format!("mean flow time: σ* below σ {sigma}");
-        findings
-            .gates
-            .push(Gate::not_below(claim, &other.flow(), &star.flow()));
+        findings.not_below(claim, &other.flow(), &star.flow());
         let held = |runs: &Runs| runs.sample(|run| run.machine_seconds);
         let claim = format!("machine time: σ* below σ {sigma}");
-        findings
-            .gates
-            .push(Gate::not_below(claim, &held(&other), &held(&star)));
+        findings.not_below(claim, &held(&other), &held(&star));
     }
     Ok(findings)
 }
@@ -356,22 +325,14 @@ fn s_7(lab: &mut Lab) -> Result<Findings, CliError> {
     let mut findings = Findings::default();
     let claim = "mean flow time of small jobs: SCA below ESE";
     let (small, big) = (of_size(true), of_size(false));
-    findings.gates.push(Gate::not_below(
-        claim,
-        &ese.sample(small),
-        &sca.sample(small),
-    ));
+    findings.not_below(claim, &ese.sample(small), &sca.sample(small));
     let claim = "machine time: SCA above ESE";
     let held = |runs: &Runs| runs.sample(|run| run.machine_seconds);
-    findings
-        .gates
-        .push(Gate::not_below(claim, &held(&sca), &held(&ese)));
+    findings.not_below(claim, &held(&sca), &held(&ese));
     let ratio = sca
         .sample(big)
         .with(&ese.sample(big), |a, b| 100.0 * (a / b - 1.0));
     let what = "mean flow time of big jobs, SCA against ESE, %";
-    findings
-        .lines
-        .push(Line::new(what, 0.0, ratio, Check::Within(8.0)));
+    findings.compare(what, 0.0, ratio, Check::Within(8.0));
     Ok(findings)
 }

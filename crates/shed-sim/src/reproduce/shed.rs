@@ -4,9 +4,9 @@ use shed_core::estimate::pareto::ln_miss;
 use shed_core::estimate::pocd::{ln_job_pocd_uniform, probability};
 use shed_core::formulas::dolly;
 
-use super::findings::{Check, Findings, Gate, Line, Sample, Trials};
+use super::findings::{Check, Findings, Sample, Trials};
 use super::lab::{Lab, Run, Runs};
-use super::testbed::{Testbed, within};
+use super::testbed::{Testbed, times_tried, within};
 use super::{Figure, Paper};
 use crate::cli::CliError;
 
@@ -89,24 +89,24 @@ fn model(_: &mut Lab) -> Result<Findings, CliError> {
             for (clones, published) in (0_u32..).zip(of_clones) {
                 let miss = ln_miss(0.0, 120.0, deadline, beta);
                 let pocd = probability(ln_job_pocd_uniform(miss, clones + 1, tasks));
-                findings.lines.push(Line::new(
+                findings.compare(
                     format!("PoCD, N {tasks}, D {deadline} s, β {beta}, r {clones}"),
                     published,
                     Sample::exact(pocd),
                     Check::Within(1e-4),
-                ));
+                );
             }
         }
     }
     for (p, of_tasks) in [(0.4, [6.0, 6.0, 7.0]), (0.6, [9.0, 11.0, 12.0])] {
         for (tasks, published) in [5, 10, 20].into_iter().zip(of_tasks) {
             let attempts = dolly::attempts(p, 0.05, tasks).map_or(f64::INFINITY, f64::from);
-            findings.lines.push(Line::new(
+            findings.compare(
                 format!("Dolly's attempts, p {p}, N {tasks}"),
                 published,
                 Sample::exact(attempts),
                 Check::Within(0.0),
-            ));
+            );
         }
     }
     Ok(findings)
@@ -188,7 +188,7 @@ fn s_1(lab: &mut Lab) -> Result<Findings, CliError> {
             let of = format!("{tasks} tasks, D {deadline} s");
             for (name, other) in [("Dolly", &dolly), ("Hadoop-S", &hadoop)] {
                 let claim = format!("{of}: Shed ≥ {name}");
-                findings.gates.push(Gate::not_below(claim, &shed, other));
+                findings.not_below(claim, &shed, other);
             }
             for (samples, one) in all.iter_mut().zip([shed, dolly, hadoop]) {
                 samples.push(one);
@@ -198,7 +198,7 @@ fn s_1(lab: &mut Lab) -> Result<Findings, CliError> {
     for ((name, published), samples) in THREE.into_iter().zip(&all) {
         let what = format!("{name}, deadlines met, %, mean over sizes and deadlines");
         let (mean, check) = (Sample::mean_of(samples), Check::Within(10.0));
-        findings.lines.push(Line::new(what, published, mean, check));
+        findings.compare(what, published, mean, check);
     }
     let mut rows = Vec::new();
     for law in &TRIED {
@@ -207,11 +207,11 @@ fn s_1(lab: &mut Lab) -> Result<Findings, CliError> {
         rows.push((law.name(), met.into()));
     }
     let columns = THREE.map(|(name, published)| (format!("{name}, %"), Some(published)));
-    findings.trials.push(Trials {
-        about: "laws of attempt times and launches, 10 tasks, D 500 s".into(),
-        columns: columns.into(),
+    findings.trials.push(Trials::new(
+        "laws of attempt times and launches, 10 tasks, D 500 s",
+        columns,
         rows,
-    });
+    ));
     Ok(findings)
 }
 
@@ -223,14 +223,8 @@ fn s_2(lab: &mut Lab) -> Result<Findings, CliError> {
         let hadoop = within(&testbed.hadoop_s(lab)?, deadline);
         let of = format!("{tasks} tasks, D {deadline} s");
         let what = format!("{of}: Shed, deadlines met, %");
-        findings
-            .lines
-            .push(Line::new(what, 85.0, shed.clone(), Check::AtLeast(85.0)));
-        findings.gates.push(Gate::not_below(
-            format!("{of}: Shed ≥ Hadoop-S"),
-            &shed,
-            &hadoop,
-        ));
+        findings.compare(what, 85.0, shed.clone(), Check::AtLeast(85.0));
+        findings.not_below(format!("{of}: Shed ≥ Hadoop-S"), &shed, &hadoop);
     }
     Ok(findings)
 }
@@ -249,21 +243,15 @@ fn s_3(lab: &mut Lab) -> Result<Findings, CliError> {
     for ((name, within, mean), runs) in S_3.into_iter().zip(&runs) {
         let share = runs.sample(|run| run.within(500.0));
         let what = format!("{name}: jobs within 500 s, %");
-        findings
-            .lines
-            .push(Line::new(what, within, share, Check::Within(10.0)));
+        findings.compare(what, within, share, Check::Within(10.0));
         let what = format!("{name}: mean time, s");
-        findings
-            .lines
-            .push(Line::new(what, mean, runs.flow(), Check::Report));
+        findings.compare(what, mean, runs.flow(), Check::Report);
     }
     let [shed, dolly, hadoop] = &runs;
     for (name, published, runs) in [("Dolly", 1000.0, dolly), ("Hadoop-S", 900.0, hadoop)] {
         let what = format!("{name}: longest time, s");
         let longest = runs.sample(Run::longest_flow);
-        findings
-            .lines
-            .push(Line::new(what, published, longest, Check::Report));
+        findings.compare(what, published, longest, Check::Report);
     }
     for (name, published, check, runs) in [
         ("Shed", 90.0, Check::AtLeast(90.0), shed),
@@ -272,42 +260,19 @@ fn s_3(lab: &mut Lab) -> Result<Findings, CliError> {
     ] {
         let what = format!("{name}: utilisation while jobs arrive, %");
         let held = runs.sample(|run| 100.0 * run.utilisation.unwrap_or(f64::NAN));
-        findings.lines.push(Line::new(what, published, held, check));
+        findings.compare(what, published, held, check);
     }
-    findings.gates.push(Gate::not_below(
-        "mean time: Shed < Hadoop-S",
-        &hadoop.flow(),
-        &shed.flow(),
-    ));
-    findings.gates.push(Gate::not_below(
-        "mean time: Hadoop-S < Dolly",
-        &dolly.flow(),
-        &hadoop.flow(),
-    ));
+    findings.not_below("mean time: Shed < Hadoop-S", &hadoop.flow(), &shed.flow());
+    findings.not_below("mean time: Hadoop-S < Dolly", &dolly.flow(), &hadoop.flow());
     findings.trials.push(s_3_tried(lab)?);
     Ok(findings)
 }
 
 fn s_3_tried(lab: &mut Lab) -> Result<Trials, CliError> {
-    let mut rows = Vec::new();
+    let mut tried = Vec::new();
     for law in &TRIED {
         let testbed = law.testbed(lab, 100, 10).on_after_deadline();
-        let runs = three(lab, &testbed, 500)?;
-        let shares = runs.iter().map(|runs| runs.sample(|run| run.within(500.0)));
-        rows.push((
-            law.name(),
-            shares.chain(runs.iter().map(Runs::flow)).collect(),
-        ));
+        tried.push((law.name(), three(lab, &testbed, 500)?.into()));
     }
-    let shares = S_3
-        .iter()
-        .map(|(name, within, _)| (format!("{name} ≤ 500 s, %"), Some(*within)));
-    let means = S_3
-        .iter()
-        .map(|(name, _, mean)| (format!("{name} mean, s"), Some(*mean)));
-    Ok(Trials {
-        about: "laws of attempt times and launches".into(),
-        columns: shares.chain(means).collect(),
-        rows,
-    })
+    Ok(times_tried(500, &S_3, tried))
 }

@@ -5,9 +5,9 @@ mod table_2;
 
 use shed_core::estimate::progress::optimization_interval;
 
-use super::findings::{Check, Findings, Gate, Line, Sample, Trials};
+use super::findings::{Check, Findings, Line, Sample, Trials};
 use super::lab::{Lab, Run, Runs};
-use super::testbed::{NAMES, Testbed};
+use super::testbed::{NAMES, Testbed, times_tried};
 use super::{Figure, Paper};
 use crate::cli::CliError;
 
@@ -135,9 +135,7 @@ fn p_1(lab: &mut Lab) -> Result<Findings, CliError> {
         gaps.push(plus.with(&shed, |a, b| a - b));
     }
     let claim = "Shed+ − Shed: 20 tasks ≥ 5 tasks";
-    findings
-        .gates
-        .push(Gate::not_below(claim, &gaps[2], &gaps[0]));
+    findings.not_below(claim, &gaps[2], &gaps[0]);
     let mut rows = Vec::new();
     for launch in ["60", "40", "20", "6"] {
         let workload = format!("P-1{{jobs={},tasks=10,max=600}}", lab.jobs(99));
@@ -148,15 +146,12 @@ fn p_1(lab: &mut Lab) -> Result<Findings, CliError> {
         rows.push((format!("10 tasks, launch {launch} s, D {deadline} s"), row));
     }
     let published = [Some(100.0), Some(80.0), Some(60.0), None, None];
-    findings.trials.push(Trials {
-        about: "launch times, deadlines met in %".into(),
-        columns: NAMES
-            .iter()
-            .zip(published)
-            .map(|(name, share)| ((*name).to_owned(), share))
-            .collect(),
+    let columns = NAMES.into_iter().zip(published);
+    findings.trials.push(Trials::new(
+        "launch times, deadlines met in %",
+        columns,
         rows,
-    });
+    ));
     Ok(findings)
 }
 
@@ -169,9 +164,7 @@ fn p_2(lab: &mut Lab) -> Result<Findings, CliError> {
         let five = testbed.five(lab, deadline)?;
         let of = format!("D {share} x̃ = {deadline} s");
         let what = format!("{of}: Shed+, deadlines met, %");
-        findings
-            .lines
-            .push(Line::new(what, 100.0, five.plus.met(), Check::Within(5.0)));
+        findings.compare(what, 100.0, five.plus.met(), Check::Within(5.0));
         findings.gates.extend(five.order(&of));
     }
     let mut rows = Vec::new();
@@ -182,11 +175,11 @@ fn p_2(lab: &mut Lab) -> Result<Findings, CliError> {
         let met = testbed.plus(lab, deadline, "")?.met();
         rows.push((format!("launch {launch} s, D {deadline} s"), vec![met]));
     }
-    findings.trials.push(Trials {
-        about: "launch times at the tightest deadline, 0.8 x̃".into(),
-        columns: vec![("Shed+, deadlines met, %".into(), Some(100.0))],
+    findings.trials.push(Trials::new(
+        "launch times at the tightest deadline, 0.8 x̃",
+        [("Shed+, deadlines met, %", Some(100.0))],
         rows,
-    });
+    ));
     Ok(findings)
 }
 
@@ -203,9 +196,7 @@ fn p_3(lab: &mut Lab) -> Result<Findings, CliError> {
         } else {
             Check::Report
         };
-        findings
-            .lines
-            .push(Line::new(what, 100.0, plus.clone(), check));
+        findings.compare(what, 100.0, plus.clone(), check);
         if matches!(load, "0.1" | "0.2") {
             let apart = plus.with(&shed, |a, b| (a - b).abs());
             let what = format!("load {load}: Shed+ and Shed apart, points");
@@ -228,11 +219,11 @@ fn p_3(lab: &mut Lab) -> Result<Findings, CliError> {
             vec![plus, shed],
         ));
     }
-    findings.trials.push(Trials {
-        about: "launch times at load 0.1, where both are said to be alike".into(),
-        columns: vec![("Shed+".into(), Some(100.0)), ("Shed".into(), Some(100.0))],
+    findings.trials.push(Trials::new(
+        "launch times at load 0.1, where both are said to be alike",
+        [("Shed+", Some(100.0)), ("Shed", Some(100.0))],
         rows,
-    });
+    ));
     Ok(findings)
 }
 
@@ -262,49 +253,47 @@ fn p_4(lab: &mut Lab) -> Result<Findings, CliError> {
     let mut findings = Findings::default();
     for ((name, within, mean), runs) in P_4_TIMES.into_iter().zip(&runs) {
         let share = runs.sample(|run| run.within(350.0));
-        findings.lines.push(Line::new(
+        findings.compare(
             format!("{name}: jobs within 350 s, %"),
             within,
             share,
             Check::Within(10.0),
-        ));
-        findings.lines.push(Line::new(
+        );
+        findings.compare(
             format!("{name}: mean time, s"),
             mean,
             runs.flow(),
             Check::Report,
-        ));
+        );
     }
     let longest = |runs: &Runs| runs.sample(Run::longest_flow);
-    findings.lines.push(Line::new(
+    findings.compare(
         "Dolly: longest time, s",
         600.0,
         longest(&runs[2]),
         Check::Report,
-    ));
-    findings.lines.push(Line::new(
+    );
+    findings.compare(
         "Hadoop-S: longest time, s",
         550.0,
         longest(&runs[3]),
         Check::Report,
-    ));
+    );
     let held = |runs: &Runs| runs.sample(|run| 100.0 * run.utilisation.unwrap_or(f64::NAN));
     let peak = runs[0].sample(|run| 100.0 * run.peak.unwrap_or(f64::NAN));
-    findings.lines.push(Line::new(
+    findings.compare(
         "Shed+: utilisation when needed (its peak), %",
         90.0,
         peak,
         Check::AtLeast(90.0),
-    ));
+    );
     for (name, published, runs) in [
         ("Shed", 75.0, &runs[1]),
         ("Dolly", 55.0, &runs[2]),
         ("Hadoop-S", 55.0, &runs[3]),
     ] {
         let what = format!("{name}: utilisation while jobs arrive, %");
-        findings
-            .lines
-            .push(Line::new(what, published, held(runs), Check::Within(10.0)));
+        findings.compare(what, published, held(runs), Check::Within(10.0));
     }
     findings.lines.push(Line::unpublished(
         "Shed+: utilisation while jobs arrive, %",
@@ -317,15 +306,11 @@ fn p_4(lab: &mut Lab) -> Result<Findings, CliError> {
         ("mean time: Shed < Hadoop-S", hadoop, shed),
         ("mean time: Hadoop-S < Dolly", dolly, hadoop),
     ] {
-        findings
-            .gates
-            .push(Gate::not_below(claim, &longer.flow(), &shorter.flow()));
+        findings.not_below(claim, &longer.flow(), &shorter.flow());
     }
     let active = |runs: &Runs| runs.sample(Run::active_jobs);
     let claim = "active jobs: fewer under Shed+ than under Shed";
-    findings
-        .gates
-        .push(Gate::not_below(claim, &active(shed), &active(plus)));
+    findings.not_below(claim, &active(shed), &active(plus));
     findings.trials.push(p_4_tried(lab)?);
     Ok(findings)
 }
@@ -343,26 +328,14 @@ fn p_4_tried(lab: &mut Lab) -> Result<Trials, CliError> {
         ("t_min 120, β 1, ≤ 400 s, launch 60", "max=400,beta=1", "60"),
         ("t_min 120, β 2, ≤ 600 s, launch 20", "max=600", "20"),
     ];
-    let mut rows = Vec::new();
+    let mut runs = Vec::new();
     for (name, parameters, launch) in tried {
         let workload = format!("P-4{{jobs={},{parameters}}}", lab.jobs(100));
         let testbed = Testbed::local(workload, launch, 2.0);
-        let runs = p_4_runs(lab, &testbed, 350)?;
-        let shares = runs.iter().map(|runs| runs.sample(|run| run.within(350.0)));
-        let means = runs.iter().map(Runs::flow);
-        rows.push((name.to_owned(), shares.chain(means).collect()));
+        let four = p_4_runs(lab, &testbed, 350)?;
+        runs.push((name.to_owned(), four.into()));
     }
-    let shares = P_4_TIMES
-        .iter()
-        .map(|(name, within, _)| (format!("{name} ≤ 350 s, %"), Some(*within)));
-    let means = P_4_TIMES
-        .iter()
-        .map(|(name, _, mean)| (format!("{name} mean, s"), Some(*mean)));
-    Ok(Trials {
-        about: "laws of attempt times and launches".into(),
-        columns: shares.chain(means).collect(),
-        rows,
-    })
+    Ok(times_tried(350, &P_4_TIMES, runs))
 }
 
 fn p_5(lab: &mut Lab) -> Result<Findings, CliError> {
@@ -379,9 +352,7 @@ fn p_5(lab: &mut Lab) -> Result<Findings, CliError> {
         let five = testbed("0.6", "60").five(lab, deadline)?;
         let of = format!("D {deadline} s");
         let what = format!("{of}: Shed+, deadlines met, %");
-        findings
-            .lines
-            .push(Line::new(what, 100.0, five.plus.met(), Check::Report));
+        findings.compare(what, 100.0, five.plus.met(), Check::Report);
         findings.gates.extend(five.order(&of));
     }
     let mut rows = Vec::new();
@@ -399,14 +370,11 @@ fn p_5(lab: &mut Lab) -> Result<Findings, CliError> {
         ));
     }
     let published = [Some(100.0), None, None, None, None];
-    findings.trials.push(Trials {
-        about: "loads and launch times, deadlines met in %".into(),
-        columns: NAMES
-            .iter()
-            .zip(published)
-            .map(|(name, share)| ((*name).to_owned(), share))
-            .collect(),
+    let columns = NAMES.into_iter().zip(published);
+    findings.trials.push(Trials::new(
+        "loads and launch times, deadlines met in %",
+        columns,
         rows,
-    });
+    ));
     Ok(findings)
 }

@@ -6,7 +6,7 @@
 //! on the same workload. The baselines know no deadline: each is run once, and its jobs within D are
 //! counted. Hadoop-S looks every 3 s, as often as attempts report. First attempts are served first come, first served.
 
-use super::findings::{Check, Gate, Line, Sample};
+use super::findings::{Check, Gate, Line, Sample, Trials};
 use super::lab::{Lab, Runs};
 use crate::cli::CliError;
 
@@ -182,6 +182,31 @@ impl Five {
         }
         gates
     }
+}
+
+/// Laws and launches that were tried, each with the runs of some policies: jobs within `seconds` in
+/// % and mean times, beside what is `published` of each policy.
+pub(super) fn times_tried(
+    seconds: u32,
+    published: &[(&str, f64, f64)],
+    tried: Vec<(String, Vec<Runs>)>,
+) -> Trials {
+    let shares = published.iter();
+    let shares = shares.map(|(name, within, _)| (format!("{name} ≤ {seconds} s, %"), *within));
+    let means = published.iter();
+    let means = means.map(|(name, _, mean)| (format!("{name} mean, s"), *mean));
+    let columns = shares.chain(means).map(|(what, value)| (what, Some(value)));
+    let limit = f64::from(seconds);
+    let row = |runs: &[Runs]| {
+        let shares = runs.iter().map(|runs| runs.sample(|run| run.within(limit)));
+        shares.chain(runs.iter().map(Runs::flow)).collect()
+    };
+    let rows = tried.into_iter().map(|(name, runs)| (name, row(&runs)));
+    Trials::new(
+        "laws of attempt times and launches",
+        columns,
+        rows.collect(),
+    )
 }
 
 #[cfg(test)]

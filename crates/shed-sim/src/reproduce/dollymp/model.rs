@@ -10,7 +10,7 @@ use shed_core::formulas::dollymp::{DollyMp, cached_levels, passes, priorities};
 use shed_core::formulas::fluid::{FluidJob, simulate};
 use shed_core::formulas::ordering::{TetrisScore, tetris};
 
-use super::super::findings::{Check, Findings, Line, Sample};
+use super::super::findings::{Check, Findings, Sample};
 use super::super::lab::Lab;
 use crate::cli::CliError;
 
@@ -30,12 +30,7 @@ pub(super) fn speedups(_: &mut Lab) -> Result<Findings, CliError> {
                 .zip([alpha, of(2.0), of(3.0)])
         {
             let what = format!("CV {cv}: {what}");
-            findings.lines.push(Line::new(
-                what,
-                published,
-                Sample::exact(ours),
-                Check::Within(1e-6),
-            ));
+            findings.compare(what, published, Sample::exact(ours), Check::Within(1e-6));
         }
     }
     Ok(findings)
@@ -101,12 +96,7 @@ pub(super) fn figure_2(_: &mut Lab) -> Result<Findings, CliError> {
         let sum =
             figure_2_sum(is_tetris, clones).map_err(|error| CliError::Usage(error.to_string()))?;
         let what = format!("{name}: sum of completion times, s");
-        findings.lines.push(Line::new(
-            what,
-            published,
-            Sample::exact(sum),
-            Check::Within(1e-9),
-        ));
+        findings.compare(what, published, Sample::exact(sum), Check::Within(1e-9));
     }
     Ok(findings)
 }

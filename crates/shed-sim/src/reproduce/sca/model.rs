@@ -6,7 +6,7 @@ use shed_core::formulas::gradient::{Steps, gradient_projection};
 use shed_core::formulas::load::{Service, cutoff};
 use shed_core::formulas::sca::{CloneJob, P2, objective, round_copies, solve_relaxed};
 
-use super::super::findings::{Check, Findings, Line, Sample};
+use super::super::findings::{Check, Findings, Sample};
 use super::super::lab::Lab;
 use crate::cli::CliError;
 
@@ -79,9 +79,7 @@ pub(super) fn figure_1(_: &mut Lab) -> Result<Findings, CliError> {
     ];
     let mut push = |what: String, published: f64, ours: f64, tolerance: f64| {
         let check = Check::Within(tolerance);
-        findings
-            .lines
-            .push(Line::new(what, published, Sample::exact(ours), check));
+        findings.compare(what, published, Sample::exact(ours), check);
     };
     for (gamma, copies, price, value, whole, of_whole) in FIGURE_1 {
         let p2 = P2 {
@@ -172,12 +170,12 @@ pub(super) fn cutoffs(_: &mut Lab) -> Result<Findings, CliError> {
                 .zip(ours.into_iter().zip([1e-4, 1e-4, 0.51]))
         {
             let what = format!("α {alpha}: {what}");
-            findings.lines.push(Line::new(
+            findings.compare(
                 what,
                 published,
                 Sample::exact(ours),
                 Check::Within(tolerance),
-            ));
+            );
         }
     }
     Ok(findings)
@@ -213,9 +211,7 @@ pub(super) fn figure_5(_: &mut Lab) -> Result<Findings, CliError> {
         let ours = straggler_factor(alpha).unwrap_or(f64::NAN);
         let mut push = |what: String, published, ours| {
             let check = Check::Within(1e-9);
-            findings
-                .lines
-                .push(Line::new(what, published, Sample::exact(ours), check));
+            findings.compare(what, published, Sample::exact(ours), check);
         };
         push(format!("α {alpha}: σ*"), star, ours);
         for (sigma, published) in [0.1, 1.0, ours, 3.0].into_iter().zip(costs) {

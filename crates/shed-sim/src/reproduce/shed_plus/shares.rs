@@ -84,16 +84,13 @@ fn five_tried(
         row.push(Sample::exact(holding as f64));
         rows.push((format!("{name}, D {deadline} s"), row));
     }
-    let columns = NAMES.iter().zip(published);
-    let mut columns: Vec<(String, Option<f64>)> = columns
-        .map(|(name, share)| ((*name).to_owned(), Some(share)))
-        .collect();
-    columns.push(("orderings that hold, of 4".into(), None));
-    Ok(Trials {
-        about: "other loads, launch times and sizes, deadlines met in %".into(),
+    let columns = NAMES.into_iter().zip(published.map(Some));
+    let columns = columns.chain([("orderings that hold, of 4", None)]);
+    Ok(Trials::new(
+        "other loads, launch times and sizes, deadlines met in %",
         columns,
         rows,
-    })
+    ))
 }
 
 pub(super) fn light(lab: &mut Lab) -> Result<Findings, CliError> {
@@ -140,10 +137,9 @@ fn dolly_tried(lab: &mut Lab, testbed: &Testbed, deadline: u32) -> Result<Trials
         let met = within(&testbed.dolly(lab, p)?, deadline);
         rows.push((format!("p {p}"), vec![met]));
     }
-    Ok(Trials {
-        about: "Dolly's p, of which 0.57 is the job's miss and the others are nearer to a task's"
-            .into(),
-        columns: vec![("Dolly, deadlines met, %".into(), Some(LIGHT[2]))],
+    Ok(Trials::new(
+        "Dolly's p, of which 0.57 is the job's miss and the others are nearer to a task's",
+        [("Dolly, deadlines met, %", Some(LIGHT[2]))],
         rows,
-    })
+    ))
 }

@@ -1,6 +1,6 @@
 //! P-6: Table II, PoCD by ξ and θ'.
 
-use super::super::findings::{Check, Findings, Gate, Line, Sample, Trials};
+use super::super::findings::{Check, Findings, Gate, Sample, Trials};
 use super::super::lab::Lab;
 use super::super::testbed::Testbed;
 use crate::cli::CliError;
@@ -41,9 +41,7 @@ pub(super) fn table_2(lab: &mut Lab) -> Result<Findings, CliError> {
         for (theta, published) in THETAS.into_iter().zip(of_theta) {
             let met = cell(lab, &testbed, 400, xi, theta)?;
             let what = format!("deadlines met, %, ξ {xi} %, θ' {theta} %");
-            findings
-                .lines
-                .push(Line::new(what, published, met.clone(), Check::Report));
+            findings.compare(what, published, met.clone(), Check::Report);
             samples.push(met);
         }
         let best = samples.iter().max_by(|a, b| a.mean().total_cmp(&b.mean()));
@@ -57,9 +55,7 @@ pub(super) fn table_2(lab: &mut Lab) -> Result<Findings, CliError> {
     }
     for (pair, (low, high)) in of_xi.windows(2).zip([(10, 20), (20, 30)]) {
         let claim = format!("mean over θ': ξ {low} % ≥ ξ {high} %");
-        findings
-            .gates
-            .push(Gate::not_below(claim, &pair[0], &pair[1]));
+        findings.not_below(claim, &pair[0], &pair[1]);
     }
     findings.trials.push(table_2_tried(lab)?);
     Ok(findings)
@@ -92,13 +88,10 @@ fn table_2_tried(lab: &mut Lab) -> Result<Trials, CliError> {
         rows.push((format!("launch {launch}, load {load} {more}"), row));
     }
     let columns = THETAS.into_iter().zip(TABLE_2[0].1);
-    Ok(Trials {
-        about: "the row ξ = 10 % with launches of other lengths (in seconds, or a share of the job's median, so that \
-                they differ from job to job), loads, and reports that are wrong"
-            .into(),
-        columns: columns
-            .map(|(theta, published)| (format!("θ' {theta} %"), Some(published)))
-            .collect(),
+    Ok(Trials::new(
+        "the row ξ = 10 % with launches of other lengths (in seconds, or a share of the job's median, so that \
+                they differ from job to job), loads, and reports that are wrong",
+        columns.map(|(theta, published)| (format!("θ' {theta} %"), Some(published))),
         rows,
-    })
+    ))
 }
