@@ -361,13 +361,7 @@ impl<'a> JobEstimate<'a> {
     /// nodes' attempts end first, and those that are left must not become the measure of
     /// themselves.
     pub(super) fn median_total(&self) -> Option<f64> {
-        let mut totals = self.totals();
-        if totals.len() < REPORTS_MIN {
-            return None;
-        }
-        let middle = totals.len() / 2;
-        let (_, median, _) = totals.select_nth_unstable_by(middle, f64::total_cmp);
-        Some(*median).filter(|median| *median > 0.0)
+        median_of(&mut self.totals())
     }
 
     /// Times of a whole task, predicted and seen.
@@ -376,6 +370,16 @@ impl<'a> JobEstimate<'a> {
         let predicted = attempts.filter_map(|attempt| attempt.total);
         predicted.chain(self.ended.iter().copied()).collect()
     }
+}
+
+/// What [`JobEstimate::median_total`] is of these totals, whose order it may change.
+pub(super) fn median_of(totals: &mut [f64]) -> Option<f64> {
+    if totals.len() < REPORTS_MIN {
+        return None;
+    }
+    let middle = totals.len() / 2;
+    let (_, median, _) = totals.select_nth_unstable_by(middle, f64::total_cmp);
+    Some(*median).filter(|median| *median > 0.0)
 }
 
 /// Where an attempt launched now begins.

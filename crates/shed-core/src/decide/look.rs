@@ -3,7 +3,7 @@
 //! out late. `decide` looks at every job in every pass, which a simulation of thousands can't
 //! afford.
 
-use crate::decide::estimates::{JobEstimate, REPORTS_MIN, TaskEstimate};
+use crate::decide::estimates::{JobEstimate, REPORTS_MIN, TaskEstimate, median_of};
 use crate::decide::job::JobState;
 use crate::ids::TaskIndex;
 use crate::policy::ShedPlus;
@@ -97,7 +97,7 @@ pub fn look(
     }
     seen.has_reached_xi = state.estimate.progress >= plus.xi;
     if let Some(last) = last {
-        if let Some(median) = median_of(&totals).filter(|_| plus.rate_prior > 0.0) {
+        if let Some(median) = median_of(&mut totals).filter(|_| plus.rate_prior > 0.0) {
             let news = |task: &TaskEstimate<'_>| task.is_news_since(last);
             state
                 .estimate
@@ -106,12 +106,6 @@ pub fn look(
         seen.has_new_straggler = has_new_straggler(&state, last);
     }
     seen
-}
-
-/// What [`JobEstimate::median_total`] is, of all totals ascending.
-fn median_of(totals: &[f64]) -> Option<f64> {
-    let median = totals.get(totals.len() / 2).copied();
-    median.filter(|median| totals.len() >= REPORTS_MIN && *median > 0.0)
 }
 
 /// Those that have reported since then.
