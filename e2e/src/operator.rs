@@ -27,6 +27,8 @@ const TURN: Duration = Duration::from_secs(90);
 const REPLICAS: usize = 2;
 /// The Lease, called as the release.
 const LEASE: &str = RELEASE;
+/// The policy that the chart installs.
+const POLICY_OF_CHART: &str = "shed-plus";
 
 /// The operator of this run.
 pub struct Operator {
@@ -231,11 +233,21 @@ impl Operator {
             .await
     }
 
-    /// Gives it another policy, and returns when only pods with it are left.
+    /// Gives it another policy for a test; then it has the chart's again, whatever came of the test.
     ///
     /// # Errors
-    /// If the roll-out doesn't end.
-    pub async fn set_policy(&self, policy: &str) -> Result<()> {
+    /// Those of the test, or if a roll-out doesn't end.
+    pub async fn under_policy<F>(&self, policy: &str, test: F) -> Result<()>
+    where
+        F: AsyncFnOnce() -> Result<()>,
+    {
+        self.set_policy(policy).await?;
+        let went = test().await;
+        self.set_policy(POLICY_OF_CHART).await?;
+        went
+    }
+
+    async fn set_policy(&self, policy: &str) -> Result<()> {
         let policy = json!({"name": "SHED_POLICY", "value": policy});
         let container = json!({"name": "operator", "env": [policy]});
         self.replace_pods(json!({"spec": {"containers": [container]}}))

@@ -20,8 +20,6 @@ use shed_e2e::scenario::{Company, Needs, World, scenario};
 
 /// Two clones of every task as soon as there is room.
 const POLICY: &str = "dollymp{max_clones=2}";
-/// What the chart installs.
-const POLICY_BEFORE: &str = "shed-plus";
 const COPIES: usize = 3;
 /// Seconds between two kills, and between a thaw and the next freeze: least, and how many more.
 const BETWEEN_KILLS: (u64, u64) = (15, 30);
@@ -311,11 +309,8 @@ async fn go(world: &World, size: &Size) -> Result<()> {
 async fn three_live_copies_publish_once_whatever_dies() {
     scenario(Needs::OperatorPod, Company::Alone, async |world| {
         let size = Size::chosen()?;
-        world.operator.set_policy(POLICY).await?;
-        let went = go(world, &size).await;
-        // The next tests want what the chart installs, whatever came of this one.
-        world.operator.set_policy(POLICY_BEFORE).await?;
-        went
+        let test = async || go(world, &size).await;
+        world.operator.under_policy(POLICY, test).await
     })
     .await;
 }

@@ -1,22 +1,15 @@
 //! Attempts that make way for a more urgent job, because their user allowed it.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use shed::api;
-use shed_e2e::jobs::{Job, assert_books_balance, label, said, shell, status};
+use shed_e2e::jobs::{Job, SOON, assert_books_balance, label, said, shell, status};
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 
+use crate::progress::tells_pocd;
 use crate::tasks::{first_unit, worker};
-
-const POLICY: &str = "shed-prime";
-const POLICY_BEFORE: &str = "shed-plus";
-
-/// Until attempts have run for as long as they must before they may be preempted.
-const UNDER_WAY: Duration = Duration::from_secs(60);
 
 /// A node holds one attempt that asks for so much of its cpu.
 const SHARE_OF_NODE: f64 = 0.6;
@@ -46,8 +39,9 @@ async fn go(world: &World) -> Result<()> {
         "template": large(world, &worker(60, 1.0, 1.0, ":")).await?,
     });
     let patient = Job::submit(world, "patient", patient).await?;
-    patient.wait_running(nodes).await?;
-    tokio::time::sleep(Duration::from_secs(8)).await;
+    patient
+        .wait("its attempts to be heard of", SOON, tells_pocd)
+        .await?;
     let urgent = json!({
         "deadline": {"within": "30s"},
         "onMiss": "Continue",
@@ -59,17 +53,10 @@ async fn go(world: &World) -> Result<()> {
         .operator
         .metric("shed_kills_total", &["kind=\"preempt\""]);
     assert_eq!(preempted.await?, 1.0, "attempts that made way");
-    let running = patient
-        .wait("nothing to be lost by it", UNDER_WAY, |job| {
-            status(job).attempts.retries == 1
-        })
-        .await?;
-    ensure!(
-        status(&running).attempts.failed == 0,
-        "it counts as a failure"
-    );
     let ended = patient.wait_complete().await?;
     assert_books_balance(&ended);
+    let counts = status(&ended).attempts;
+    assert_eq!((counts.retries, counts.failed), (1, 0));
     let pods = patient.pods_ever();
     assert_eq!(pods.len(), nodes + 1, "attempts in all");
     let retry = pods.iter().find(|p| label(p, api::LABEL_KIND) == "retry");
@@ -82,11 +69,8 @@ async fn go(world: &World) -> Result<()> {
 #[tokio::test]
 async fn an_attempt_that_may_makes_way_for_an_urgent_job_and_goes_on_from_its_checkpoint() {
     scenario(Needs::OperatorPod, Company::Alone, async |world| {
-        world.operator.set_policy(POLICY).await?;
-        let went = go(world).await;
-        // The next tests want what the chart installs, whatever came of this one.
-        world.operator.set_policy(POLICY_BEFORE).await?;
-        went
+        let test = async || go(world).await;
+        world.operator.under_policy("shed-prime", test).await
     })
     .await;
 }
