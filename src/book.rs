@@ -14,15 +14,12 @@ use crate::api::{
     ResumeEntry, SegmentEntry, TaskEntry,
 };
 use crate::clock::{micro_instant, micro_time};
+use crate::validate::RetryRule;
 
 mod segments;
 
 /// How many execution times of winners are kept for the estimate of t_min and β.
 const ENDED_RUNS_MAX: usize = 32;
-/// Back-off before the first retry of a failed task; doubles with each failure.
-const RETRY_BACKOFF: Span = Span::from_seconds(1);
-/// No retry waits longer than this.
-const RETRY_BACKOFF_MAX: Span = Span::from_seconds(60);
 
 /// Why a ledger can't be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -286,6 +283,7 @@ impl Book {
         task: TaskIndex,
         number: AttemptNumber,
         outcome: Outcome,
+        retries: RetryRule,
         now: Instant,
     ) -> Option<AttemptKind> {
         let kind = self.take(task, number)?.kind;
@@ -293,8 +291,7 @@ impl Book {
         match outcome {
             Outcome::Failed => {
                 entry.failures += 1;
-                let doublings = entry.failures.saturating_sub(1).min(16);
-                let wait = Span(RETRY_BACKOFF.0 << doublings).min(RETRY_BACKOFF_MAX);
+                let wait = retries.wait(entry.failures);
                 entry.retry_not_before = Some(micro_time(now.plus(wait)));
             }
             Outcome::CloneFailed => entry.clone_failures += 1,

@@ -40,6 +40,8 @@ pub struct ValidatedJob {
     pub rules: JobRules,
     /// How attempts are asked for progress.
     pub progress: Option<ProgressRule>,
+    /// How long a failed task waits for its next attempt.
+    pub retries: RetryRule,
     /// What failures of pods mean, first match first.
     pub failure_rules: Arc<[PodFailureRule]>,
     /// Tasks that are not to be run; absent: none.
@@ -77,6 +79,33 @@ impl DeadlineRule {
             Self::FromCreation(span) => Some(created.plus(span)),
             Self::FromStart(span) => first_pass.map(|start| start.plus(span)),
         }
+    }
+}
+
+/// How long a failed task waits for its next attempt: twice as long with each of its failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryRule {
+    /// After the first failure.
+    pub first: Span,
+    /// At most.
+    pub most: Span,
+    /// Whether all of the job's tasks wait while one does.
+    pub whole_job: bool,
+}
+
+impl RetryRule {
+    /// Where a deadline is to be met: a failure costs little of the time that is left.
+    pub const PROMPT: Self = Self {
+        first: Span::from_seconds(1),
+        most: Span::from_seconds(60),
+        whole_job: false,
+    };
+
+    /// The wait after so many failures of a task.
+    #[must_use]
+    pub fn wait(self, failures: u32) -> Span {
+        let doublings = failures.saturating_sub(1).min(16);
+        Span(self.first.0 << doublings).min(self.most)
     }
 }
 
@@ -145,6 +174,7 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
             .map(clock::instant)
             .ok_or(missing("creationTimestamp"))?,
         deadline: deadline(spec)?,
+        retries: RetryRule::PROMPT,
         skipped: batch::skipped(spec, rules.completions)?,
         failure_rules: batch::failure_rules(spec)?.into(),
         time_limit: spec.active_deadline_seconds.map(Span::from_seconds),

@@ -9,15 +9,22 @@ use kube::Resource;
 use kube::core::Selector;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use shed_core::time::Span;
 
 use super::Adopted;
 use super::annotations::{self, BadAnnotation, Wishes};
 use crate::api::{self, DeadlineJob, DeadlineJobSpec, Idempotency, PodReplacementPolicy, Resume};
 use crate::controller::build::fnv1a;
-use crate::validate::{InvalidSpec, ValidatedJob, validate};
+use crate::validate::{DeadlineRule, InvalidSpec, RetryRule, ValidatedJob, validate};
 
 /// What batch/v1 sets where `backoffLimit` is absent.
 const BACKOFF_LIMIT: i32 = 6;
+/// The built-in controller's waits after failures of a Job whose failures are counted per index.
+const BATCH_RETRIES: RetryRule = RetryRule {
+    first: Span::from_seconds(10),
+    most: Span::from_seconds(600),
+    whole_job: false,
+};
 /// Most tasks of a `DeadlineJob`, and smallest.
 const COMPLETIONS: std::ops::RangeInclusive<i32> = 1..=100_000;
 
@@ -113,11 +120,24 @@ pub fn validated(companion: &DeadlineJob, job: &Job) -> Result<ValidatedJob, Inv
     whole.metadata.creation_timestamp = job.metadata.creation_timestamp.clone();
     let adopted = adopted(job, &spec, companion)?;
     let name = Arc::clone(&adopted.name);
+    let validated = validate(&whole)?;
     Ok(ValidatedJob {
         name,
+        retries: retries(validated.deadline, &adopted),
         adopted: Some(Arc::new(adopted)),
-        ..validate(&whole)?
+        ..validated
     })
+}
+
+/// Without a deadline a Job waits as the built-in controller lets it.
+fn retries(deadline: DeadlineRule, job: &Adopted) -> RetryRule {
+    match deadline {
+        DeadlineRule::Never => RetryRule {
+            whole_job: !job.per_index,
+            ..BATCH_RETRIES
+        },
+        _ => RetryRule::PROMPT,
+    }
 }
 
 /// What batch/v1 says goes over what a companion holds.

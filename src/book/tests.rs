@@ -64,6 +64,7 @@ fn numbers_are_never_used_twice_even_after_an_end() {
         TaskIndex(3),
         AttemptNumber(1),
         Outcome::Superseded,
+        RetryRule::PROMPT,
         Instant(0),
     );
     assert_eq!(
@@ -82,6 +83,7 @@ fn an_attempt_is_counted_once_and_a_task_won_once() {
             TaskIndex(3),
             AttemptNumber(0),
             Outcome::Superseded,
+            RetryRule::PROMPT,
             Instant(9),
         )
     };
@@ -110,10 +112,17 @@ fn retries_back_off_exponentially_and_a_clones_failure_does_not() {
         TaskIndex(3),
         AttemptNumber(1),
         Outcome::CloneFailed,
+        RetryRule::PROMPT,
         Instant(0),
     );
     assert!(book.tasks[&3].retry_not_before.is_none());
-    book.count(TaskIndex(3), AttemptNumber(0), Outcome::Failed, Instant(0));
+    book.count(
+        TaskIndex(3),
+        AttemptNumber(0),
+        Outcome::Failed,
+        RetryRule::PROMPT,
+        Instant(0),
+    );
     let wait = |book: &Book| book.tasks[&3].retry_not_before.as_ref().map(micro_instant);
     assert_eq!(wait(&book), Some(Instant(1000)));
     for number in 2..12 {
@@ -122,6 +131,7 @@ fn retries_back_off_exponentially_and_a_clones_failure_does_not() {
             TaskIndex(3),
             AttemptNumber(number),
             Outcome::Failed,
+            RetryRule::PROMPT,
             Instant(0),
         );
     }

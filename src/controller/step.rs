@@ -307,7 +307,8 @@ fn apply(step: &mut Step, input: Input<'_>, action: &Action) {
             attempt,
             outcome,
         } => {
-            if let Some(kind) = step.book.count(*task, *attempt, *outcome, now) {
+            let retries = input.job.retries;
+            if let Some(kind) = step.book.count(*task, *attempt, *outcome, retries, now) {
                 step.notices.push(Notice::Counted {
                     id: (task.0, attempt.0),
                     kind,

@@ -3,12 +3,14 @@
 use shed_core::ids::TaskIndex;
 use shed_core::index_set::IndexSet;
 use shed_core::snapshot::{AttemptState, JobRules};
+use shed_core::time::Instant;
 
 use super::failure::Match;
 use super::job::JobPods;
 use super::pod::Stage;
 use super::range;
 use crate::book::Book;
+use crate::clock::micro_instant;
 use crate::validate::ValidatedJob;
 
 /// The job's rules. A work queue whose parallelism was lowered keeps the tasks that it had.
@@ -38,6 +40,17 @@ pub(super) fn close_work_queue(job: &ValidatedJob, book: &Book, indexes: u32, do
             done.insert(TaskIndex(index));
         }
     }
+}
+
+/// What else holds launches off: batch/v1 creates no pod of a Job while one of its tasks backs off,
+/// unless failures are counted per index.
+pub(super) fn launch_not_before(job: &ValidatedJob, book: &Book) -> Option<Instant> {
+    let waits = book.tasks.values();
+    let waits = waits.filter_map(|entry| entry.retry_not_before.as_ref());
+    waits
+        .filter(|_| job.retries.whole_job)
+        .map(micro_instant)
+        .max()
 }
 
 /// Failures that count against `backoffLimit`. With `restartPolicy: OnFailure` batch/v1 takes it
@@ -86,7 +99,6 @@ mod tests {
     use crate::api::TaskEntry;
     use crate::fixtures;
     use crate::observe::pod::PodFacts;
-    use shed_core::time::Instant;
 
     fn job(change: &str) -> ValidatedJob {
         let job = fixtures::batch_job(change);
@@ -127,6 +139,21 @@ mod tests {
         assert_eq!(rules(&job("parallelism: 2"), &book).completions, 7);
         assert_eq!(rules(&job("parallelism: 9"), &book).completions, 9);
         assert_eq!(rules(&job("completions: 3"), &book).completions, 3);
+    }
+
+    #[test]
+    fn a_job_waits_as_a_whole_unless_failures_are_counted_per_index() {
+        let mut book = Book::default();
+        for (index, wait) in [(0, None), (1, Some(12_000)), (2, Some(11_000))] {
+            attempted(&mut book, index);
+            let entry = book.tasks.get_mut(&index).unwrap();
+            entry.retry_not_before = wait.map(|wait| crate::clock::micro_time(Instant(wait)));
+        }
+        let whole = job("completions: 3");
+        assert_eq!(launch_not_before(&whole, &book), Some(Instant(12_000)));
+        let by_task = "completions: 3, completionMode: Indexed, backoffLimitPerIndex: 1";
+        assert_eq!(launch_not_before(&job(by_task), &book), None);
+        assert_eq!(launch_not_before(&whole, &Book::default()), None);
     }
 
     #[test]

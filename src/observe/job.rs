@@ -142,7 +142,9 @@ pub fn facts(job: &ValidatedJob, book: &Book, view: &View<'_>) -> JobSnapshot {
         eligible_nodes: Arc::clone(&view.eligible_nodes),
         tasks: tasks(job, book, view),
         ended_runs: book.ended_runs.clone(),
-        launch_not_before: view.launch_not_before,
+        launch_not_before: view
+            .launch_not_before
+            .max(adopted::launch_not_before(job, book)),
         failures: adopted::failures(job, book, view.pods),
         time_limit: time_limit(job, book, view.now),
         facts_as_of: view.facts_as_of,

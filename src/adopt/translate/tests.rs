@@ -60,6 +60,24 @@ fn limits_are_those_of_batch_v1() {
 }
 
 #[test]
+fn without_a_deadline_a_job_backs_off_as_batch_v1_does() {
+    let waits = |job: &Job, failures| {
+        let retries = read(job).retries;
+        (retries.wait(failures).seconds(), retries.whole_job)
+    };
+    let plain = job("completions: 3");
+    assert_eq!(waits(&plain, 1), (10.0, true));
+    assert_eq!(waits(&plain, 3), (40.0, true));
+    assert_eq!(waits(&plain, 99), (600.0, true));
+    let per_index = job("completions: 3, completionMode: Indexed, backoffLimitPerIndex: 1");
+    assert_eq!(waits(&per_index, 1), (10.0, false));
+    let mut urgent = plain;
+    let deadline = [("shed.dev/deadline".to_owned(), "5m".to_owned())];
+    urgent.metadata.annotations = Some(deadline.into());
+    assert_eq!(waits(&urgent, 1), (1.0, false));
+}
+
+#[test]
 fn a_work_queue_has_a_task_for_each_pod_that_may_run() {
     let queue = read(&job("parallelism: 4"));
     assert_eq!(queue.rules.completions, 4);
