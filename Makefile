@@ -24,6 +24,7 @@ test: ## Everything that CI checks: lint, unit and property tests, vectors, char
 	e2e/step.sh "unit and property tests, golden vectors" --budget 8 $(MAKE) --no-print-directory unit
 	e2e/step.sh "chart" --budget 1 e2e/chart-test.sh
 	e2e/step.sh "end to end" --budget 16 e2e/run.sh
+	e2e/step.sh "upstream Job suite" --budget 6 $(MAKE) --no-print-directory upstream-jobs-if-containers
 	e2e/step.sh "faults, a sample" --budget 4 $(MAKE) --no-print-directory campaign-sample
 	@e2e/step.sh --summary
 
@@ -38,6 +39,13 @@ builds: # All that cargo compiles for the tests, and, where containers can run, 
 	cargo clippy --locked --quiet --workspace --all-targets
 	cargo test --locked --quiet --workspace --no-run
 	if [ "$$(id -u)" = 0 ] && [ "$${SHED_E2E_NODES-}" != kwok ]; then e2e/image.sh; fi
+
+# Where containers can run. On a cluster of the user's own another controller runs the Jobs of others.
+.PHONY: upstream-jobs-if-containers
+upstream-jobs-if-containers:
+	if [ -z "$${SHED_KUBECONFIG-}" ] && [ "$$(id -u)" = 0 ] && [ "$${SHED_E2E_NODES-}" != kwok ]; then \
+	  $(MAKE) --no-print-directory test-upstream-jobs CONTROLLER=shed FOCUS=; \
+	else echo 'left out: it needs containers, and a cluster of its own'; fi
 
 TASKS ?= 200
 
