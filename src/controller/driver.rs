@@ -164,6 +164,7 @@ async fn observe(
         } else {
             job::note(&mut memo.traces, &pods, now);
         }
+        job::forget(&mut memo.traces, &book, &pods);
         memo.traces.clone()
     });
     let launch_not_before = context.memos.with(&job.uid, |memo| {

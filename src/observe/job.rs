@@ -62,13 +62,23 @@ pub type Traces = BTreeMap<AttemptId, Trace>;
 pub fn note(traces: &mut Traces, pods: &JobPods, now: Instant) {
     for (&id, pod) in pods {
         let trace = traces.entry(id).or_default();
-        trace.seen = true;
         let stuck = matches!(
             pod.attempt.as_ref().map(|attempt| &attempt.stage),
             Some(Stage::Stuck { .. })
         );
-        trace.stuck_since = stuck.then(|| trace.stuck_since.unwrap_or(now));
+        // What is seen was created: when that was asked for says nothing any more.
+        *trace = Trace {
+            seen: true,
+            stuck_since: stuck.then(|| trace.stuck_since.unwrap_or(now)),
+            ..Trace::default()
+        };
     }
+}
+
+/// Forgets attempts that are counted and whose pods are gone. Only with the newest book: to an
+/// older one an attempt that was just recorded is none.
+pub fn forget(traces: &mut Traces, book: &Book, pods: &JobPods) {
+    traces.retain(|id, _| pods.contains_key(id) || book.attempt(id.0, id.1).is_some());
 }
 
 /// Notes what a live read shows: it is ahead of the watch, which will lose nothing of what it
@@ -299,5 +309,70 @@ pub fn resume_point(entry: &ResumeEntry) -> ResumePoint {
     ResumePoint {
         progress: entry.progress,
         checkpoint: entry.checkpoint.as_str().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shed_core::ids::TaskIndex;
+    use shed_core::plan::{Launch, LaunchReason, Outcome};
+    use shed_core::snapshot::AttemptKind;
+
+    use super::*;
+    use crate::validate::RetryRule;
+
+    fn launched(tasks: u32) -> Book {
+        let mut book = Book::default();
+        for task in 0..tasks {
+            let launch = Launch {
+                task: TaskIndex(task),
+                kind: AttemptKind::Original,
+                resume: None,
+                avoid: Vec::new(),
+                node: None,
+                surge: false,
+                reason: LaunchReason::Admitted,
+            };
+            book.launch(&launch, Instant(0));
+        }
+        book
+    }
+
+    fn pods(ids: &[AttemptId]) -> JobPods {
+        let pod = serde_yaml_ng::from_str("{metadata: {name: p}, spec: {containers: [{name: c}]}}");
+        let pod = Arc::new(PodFacts::from_pod(&pod.unwrap(), Instant(0)));
+        ids.iter().map(|&id| (id, Arc::clone(&pod))).collect()
+    }
+
+    #[test]
+    fn a_pod_that_is_seen_was_created_whenever_that_was_asked_for() {
+        let asked = Trace {
+            asked: Some(Instant(1)),
+            created: Some(Instant(2)),
+            ..Trace::default()
+        };
+        assert!(asked.may_appear(Instant(3)));
+        let mut traces = Traces::from([((0, 0), asked), ((1, 0), asked)]);
+        note(&mut traces, &pods(&[(1, 0)]), Instant(3));
+        let seen = Trace {
+            seen: true,
+            ..Trace::default()
+        };
+        assert_eq!(traces, Traces::from([((0, 0), asked), ((1, 0), seen)]));
+    }
+
+    #[test]
+    fn an_attempt_leaves_no_trace_once_it_is_counted_and_its_pod_gone() {
+        let mut book = launched(3);
+        for task in [0, 1] {
+            let id = (TaskIndex(task), AttemptNumber(0));
+            let lost = Outcome::Disrupted;
+            book.count(id.0, id.1, lost, RetryRule::PROMPT, Instant(9));
+        }
+        let all = [(0, 0), (1, 0), (2, 0)];
+        let mut traces = Traces::from(all.map(|id| (id, Trace::default())));
+        forget(&mut traces, &book, &pods(&[(1, 0)]));
+        let left: Vec<AttemptId> = traces.into_keys().collect();
+        assert_eq!(left, [(1, 0), (2, 0)]);
     }
 }
