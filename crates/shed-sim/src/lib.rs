@@ -12,6 +12,7 @@
 //! - [`outcome`]: what came of it.
 //! - [`replay`]: recordings decided again.
 //! - [`reproduce`]: the papers' figures run again.
+//! - [`stats`]: means and confidence intervals.
 //!
 //! One seed is one run, bit-identical on every machine: integer milliseconds, events ordered by
 //! (time, sequence), a portable random stream per thing, transcendental functions from `libm`.
@@ -27,6 +28,6 @@ pub mod random;
 pub mod replay;
 pub mod reproduce;
 pub mod settings;
-mod stats;
+pub mod stats;
 pub mod trace;
 pub mod workload;
