@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Pod;
@@ -11,10 +12,25 @@ use kube::{Api, ResourceExt};
 use tokio::task::JoinHandle;
 
 use crate::cluster::Cluster;
+use crate::wait;
+
+/// A pod, as it was last seen.
+#[derive(Clone)]
+pub struct Sighting {
+    pub pod: Pod,
+    /// When it was first seen.
+    pub first: Instant,
+    /// When it was first seen to be deleted, if it was.
+    pub doomed: Option<Instant>,
+    /// When its containers were first seen to have ended, or it to be gone.
+    pub over: Option<Instant>,
+}
+
+type Record = BTreeMap<String, Sighting>;
 
 /// A running record of a namespace's pods.
 pub struct Sightings {
-    pods: Arc<Mutex<BTreeMap<String, Pod>>>,
+    pods: Arc<Mutex<Record>>,
     task: JoinHandle<()>,
 }
 
@@ -22,7 +38,7 @@ impl Sightings {
     /// Starts to watch.
     pub(crate) fn of(cluster: &Cluster, namespace: &str) -> Self {
         let api: Api<Pod> = Api::namespaced(cluster.client(), namespace);
-        let pods: Arc<Mutex<BTreeMap<String, Pod>>> = Arc::default();
+        let pods: Arc<Mutex<Record>> = Arc::default();
         let record = Arc::clone(&pods);
         let events = watcher(api, watcher::Config::default())
             .default_backoff()
@@ -34,14 +50,12 @@ impl Sightings {
                 let Ok(Some(event)) = events.try_next().await else {
                     continue;
                 };
-                let (watcher::Event::Apply(pod)
-                | watcher::Event::InitApply(pod)
-                | watcher::Event::Delete(pod)) = event
-                else {
-                    continue;
+                let (pod, is_gone) = match event {
+                    watcher::Event::Apply(pod) | watcher::Event::InitApply(pod) => (pod, false),
+                    watcher::Event::Delete(pod) => (pod, true),
+                    watcher::Event::Init | watcher::Event::InitDone => continue,
                 };
-                let Some(uid) = pod.uid() else { continue };
-                lock(&record).insert(uid, pod);
+                note(&mut lock(&record), pod, is_gone);
             }
         });
         Self { pods, task }
@@ -50,6 +64,15 @@ impl Sightings {
     /// Each pod as it was last seen.
     #[must_use]
     pub fn all(&self) -> Vec<Pod> {
+        lock(&self.pods)
+            .values()
+            .map(|seen| seen.pod.clone())
+            .collect()
+    }
+
+    /// Each pod, and when it was seen to come and go.
+    #[must_use]
+    pub fn timed(&self) -> Vec<Sighting> {
         lock(&self.pods).values().cloned().collect()
     }
 }
@@ -58,6 +81,23 @@ impl Drop for Sightings {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+fn note(record: &mut Record, pod: Pod, is_gone: bool) {
+    let (Some(uid), now) = (pod.uid(), Instant::now()) else {
+        return;
+    };
+    let is_over = is_gone || ["Succeeded", "Failed"].contains(&wait::phase(&pod));
+    let before = record.get(&uid);
+    let sighting = Sighting {
+        first: before.map_or(now, |seen| seen.first),
+        doomed: before
+            .and_then(|seen| seen.doomed)
+            .or_else(|| pod.metadata.deletion_timestamp.as_ref().map(|_| now)),
+        over: before.and_then(|seen| seen.over).or(is_over.then_some(now)),
+        pod,
+    };
+    record.insert(uid, sighting);
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
