@@ -33,6 +33,8 @@ pub enum Event {
     End(AttemptRef),
     /// A killed attempt is gone.
     Gone(AttemptRef),
+    /// What the attempt that ended first, of those that still hold room, held is free.
+    Freed,
     /// The deadline of a group's job passes.
     Deadline(u32),
     /// The planner asked for a pass.
@@ -253,7 +255,7 @@ mod tests {
             slot: id,
             generation: id / 2,
         };
-        match id % 9 {
+        match id % 10 {
             0 => Event::Arrival(id),
             1 => Event::Start(name),
             2 => Event::FirstReport(name),
@@ -262,6 +264,7 @@ mod tests {
             5 => Event::Deadline(id),
             6 => Event::Wake,
             7 => Event::Node(id),
+            8 => Event::Freed,
             _ => Event::Slowdown(id),
         }
     }

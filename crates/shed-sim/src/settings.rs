@@ -118,6 +118,9 @@ pub struct Settings {
     pub resuming: Resuming,
     /// From a kill until what the attempt held is free.
     pub kill_latency: Span,
+    /// From the end of an attempt that was not killed until what it held is free. Its job knows of the
+    /// end at once.
+    pub release_latency: Span,
     /// What happens to a job at its deadline.
     pub on_miss: OnMiss,
     /// Failures that a task may have before it has failed for good.
@@ -152,6 +155,7 @@ impl Settings {
             }),
             resuming: Resuming::Scratch,
             kill_latency: Span(0),
+            release_latency: Span(0),
             on_miss: OnMiss::Continue,
             backoff_limit: 6,
             max_clones: 5,

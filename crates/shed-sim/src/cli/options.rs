@@ -103,6 +103,9 @@ pub struct RunOptions {
     /// From a kill until what the attempt held is free, in seconds.
     #[arg(long, value_name = "S", default_value = "0", value_parser = values::seconds)]
     pub kill_latency: Span,
+    /// From the end of an attempt that was not killed until what it held is free, in seconds.
+    #[arg(long, value_name = "S", default_value = "0", value_parser = values::seconds)]
+    pub release_latency: Span,
     /// What happens to a job at its deadline: continue or fail.
     #[arg(long, value_name = "WHAT", default_value = "continue", value_parser = values::on_miss)]
     pub on_miss: OnMiss,
@@ -334,6 +337,7 @@ impl RunOptions {
             reports: (!self.silent).then_some(reports),
             resuming: self.resume,
             kill_latency: self.kill_latency,
+            release_latency: self.release_latency,
             on_miss: self.on_miss,
             backoff_limit: self.backoff_limit,
             max_clones: self.max_clones,

@@ -131,6 +131,15 @@ impl Engine<'_> {
         }
     }
 
+    /// What the attempt that ended first held is free.
+    pub(super) fn free_next(&mut self) {
+        if let Some((node, demand)) = self.leaving.pop_front() {
+            self.room.release(node, &demand);
+            self.changed = true;
+            self.place_waiting();
+        }
+    }
+
     /// An attempt is over, in that state.
     pub(super) fn ended(&mut self, slot: u32, state: AttemptState) {
         self.attempts.forget_events(slot);
@@ -161,8 +170,15 @@ impl Engine<'_> {
             self.planner.clones -= 1;
         }
         if let (Some(node), Some(facts)) = (node, group.facts.as_ref()) {
-            self.room.release(node, &facts.demand);
+            let latency = self.settings.release_latency;
             self.totals.machine_ms += held;
+            if latency == Span(0) || state == AttemptState::Lost {
+                self.room.release(node, &facts.demand);
+            } else {
+                self.totals.machine_ms += latency.0;
+                self.leaving.push_back((node, facts.demand.clone()));
+                self.queue.put(now.plus(latency), Event::Freed);
+            }
         }
         let text = &self.no_checkpoint;
         let mut was_killed = false;

@@ -28,6 +28,7 @@ use shed_core::memory::Memory;
 use shed_core::plan::{Action, Launch, Plan};
 use shed_core::plan_check::Violation;
 use shed_core::policy::{Order, Policy, Speculation};
+use shed_core::resources::Resources;
 use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{
     AttemptState, EndRules, Idempotency, JobPhase, JobRules, JobSnapshot, NodeIndex, Resume,
@@ -133,6 +134,8 @@ pub struct Engine<'a> {
     dirty_groups: Vec<u32>,
     /// Attempts that no node had room for, in the order of their launch.
     unplaced: Vec<AttemptRef>,
+    /// Nodes and what attempts that are over still hold there, in the order of their ends.
+    leaving: VecDeque<(u32, Resources)>,
     changed: bool,
     planner: Planner,
     no_checkpoint: Arc<str>,
@@ -204,7 +207,8 @@ impl Scope {
     /// looked through: see `passes`.
     fn of(settings: &Settings, room: &Room, trace: &Trace) -> Self {
         let by_key = matches!(settings.policy.order, Order::Fifo | Order::EarliestDeadline);
-        if !by_key || !matches!(room, Room::Slots { .. }) {
+        let is_free_at_once = settings.release_latency == Span(0);
+        if !by_key || !is_free_at_once || !matches!(room, Room::Slots { .. }) {
             return Self::Full;
         }
         match (&settings.policy.speculation, settings.passes) {
@@ -259,6 +263,7 @@ impl<'a> Engine<'a> {
             bare_entries: Vec::new(),
             dirty_groups: Vec::new(),
             unplaced: Vec::new(),
+            leaving: VecDeque::new(),
             changed: false,
             planner: Planner {
                 memory: Memory::default(),
@@ -354,6 +359,7 @@ impl<'a> Engine<'a> {
             Event::End(name) if self.attempts.is_current(name) => return self.end(name.slot),
             Event::Gone(name) if self.attempts.is_current(name) => self.gone(name.slot),
             Event::Start(_) | Event::FirstReport(_) | Event::End(_) | Event::Gone(_) => {}
+            Event::Freed => self.free_next(),
             Event::Deadline(group) => {
                 if let Some(facts) = &mut self.groups[group as usize].facts {
                     // A simulated end is stamped to the millisecond, so that everything up to

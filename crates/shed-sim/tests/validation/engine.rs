@@ -1,12 +1,14 @@
 //! What must hold of any run: order, conservation, exactness of shortcuts, stages, failures.
 
 use crate::common::{fifo, flowtimes, job, on_slots, policy, run, stage};
+use shed_core::ids::NodeName;
 use shed_core::policy::Order;
+use shed_core::resources::Resources;
 use shed_core::snapshot::OnMiss;
 use shed_core::time::{Instant, Span};
 use shed_sim::model::Model;
 use shed_sim::random::{Purpose, Stream};
-use shed_sim::settings::{Delay, Passes, Resuming, Settings};
+use shed_sim::settings::{Cluster, Delay, NodeSpec, Passes, Resuming, Settings};
 use shed_sim::trace::{Ending, Job, Recorded};
 
 /// Jobs of up to 12 tasks of very different times, about `load` for that many slots.
@@ -35,6 +37,31 @@ fn deterministic_times_in_fifo_order_by_hand() {
     assert_eq!(flowtimes(&outcome), [5000, 8000]);
     assert_eq!(outcome.totals.machine_ms, 15_000);
     assert_eq!(outcome.span(), Span(9000));
+}
+
+#[test]
+fn room_that_is_given_back_late_is_waited_for_and_the_end_counts_at_once() {
+    // Two slots, each busy for a second after an end: 0-3 and 0-5; then 4-6 of job 0, which is done;
+    // job 1 gets 6-7 and 7-11.
+    let jobs = [job(0, 0, &[3000, 5000, 2000]), job(1, 1000, &[1000, 4000])];
+    let node = |name: &str| NodeSpec {
+        name: NodeName::from(name),
+        allocatable: Resources::from_pairs([("pods", 1)]),
+        speed: 1.0,
+        changes: Vec::new(),
+        slowdowns: None,
+    };
+    let nodes = Cluster::Nodes(vec![node("a"), node("b")]);
+    for cluster in [Cluster::Slots(2), nodes] {
+        let settings = Settings {
+            cluster,
+            release_latency: Span(1000),
+            ..on_slots(fifo(), 2)
+        };
+        let outcome = run(&settings, &jobs);
+        assert_eq!(flowtimes(&outcome), [6000, 10_000]);
+        assert_eq!(outcome.totals.machine_ms, 20_000);
+    }
 }
 
 #[test]
