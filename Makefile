@@ -15,6 +15,12 @@ help: ## List the targets
 demo: ## From nothing to a met deadline: a cluster, the operator, a word count (REPEAT=10 repeats it)
 	REPEAT=$(REPEAT) cargo run --locked --quiet --package shed-e2e --bin demo
 
+QUALITY ?=
+
+.PHONY: demo-quality
+demo-quality: ## 200 tasks of a trace under three policies on the cluster, and in the simulator; half an hour (SHED_TRACES: folder of traces)
+	cargo run --locked --quiet --package shed-e2e --bin demo_quality -- $(QUALITY)
+
 .PHONY: test
 test: ## Everything that CI checks: lint, unit and property tests, vectors, chart, end to end
 	@e2e/step.sh --begin

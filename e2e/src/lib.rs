@@ -10,6 +10,7 @@ pub mod host_operator;
 pub mod jobs;
 pub mod operator;
 pub mod picture;
+pub mod quality;
 pub mod replicas;
 pub mod scenario;
 pub mod sightings;
