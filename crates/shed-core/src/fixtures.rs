@@ -13,6 +13,9 @@ use crate::snapshot::{
 };
 use crate::time::{Instant, Span};
 
+mod networks;
+pub use networks::{line, networks, networks_of};
+
 /// An instant from seconds.
 #[must_use]
 pub fn at(seconds: f64) -> Instant {

@@ -11,6 +11,7 @@ mod cloners;
 mod corrupt;
 mod feasibility;
 mod fuzz;
+mod laser;
 mod laws;
 mod order_of_facts;
 mod orders;

@@ -11,7 +11,7 @@ use crate::policy::keep;
 use crate::policy::params::Setting;
 use crate::policy::redundancy::level_up;
 use crate::policy::trigger::may_speculate;
-use crate::snapshot::{AttemptKind, Resume};
+use crate::snapshot::{AttemptKind, JobSnapshot, Resume};
 use crate::time::{Instant, Span};
 
 /// Clones that found no room, and originals that make way, are looked after that often.
@@ -59,9 +59,11 @@ impl Instants {
         ]
     }
 
-    /// τ_est and τ_kill of the job; the latter is never before the former.
-    fn of(&self, state: &JobState<'_>) -> Option<[Span; 2]> {
-        let limit = state.job.deadline?.since(state.job.submitted).seconds();
+    /// τ_est and τ_kill of the job, from its submission on; the latter is never before the former.
+    /// None without a deadline.
+    #[must_use]
+    pub fn of(&self, job: &JobSnapshot) -> Option<[Span; 2]> {
+        let limit = job.deadline?.since(job.submitted).seconds();
         let pick = |share: f64, seconds: Span| {
             let share = Span::from_seconds_f64(share * limit);
             if seconds > Span(0) { seconds } else { share }
@@ -71,7 +73,7 @@ impl Instants {
     }
 
     fn instants(&self, state: &JobState<'_>) -> Option<[Instant; 2]> {
-        let spans = self.of(state)?;
+        let spans = self.of(state.job)?;
         Some(spans.map(|span| state.job.submitted.plus(span)))
     }
 
@@ -82,7 +84,7 @@ impl Instants {
         law: ParetoLaw,
         phi_est: f64,
     ) -> Option<SrQuantJob> {
-        let [est, kill] = self.of(state)?;
+        let [est, kill] = self.of(state.job)?;
         Some(SrQuantJob {
             law,
             deadline: state.job.deadline?.since(state.job.submitted).seconds(),

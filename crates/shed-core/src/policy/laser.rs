@@ -1,6 +1,8 @@
 //! LASER (\[L\] Algorithm 2): as SRQuant, but r is chosen by predictions of the job's time and of its
-//! machine time for each r. The rule takes any [`Predictor`]; `decide` runs it with
-//! [`LawPredictor`], which predicts from the job's law what \[L\] learns with neural networks.
+//! machine time for each r. The rule takes any [`Predictor`]: trained [`Networks`], as \[L\] has it, or
+//! without any a [`LawPredictor`], which predicts from the job's law.
+
+use std::sync::Arc;
 
 use crate::decide::{JobState, Pass, TaskEstimate};
 use crate::estimate::pareto::ParetoLaw;
@@ -10,41 +12,28 @@ use crate::policy::Speculate;
 use crate::policy::clones::Ask;
 use crate::policy::judgement::{Instants, Terms, judge, settings, stop_originals};
 use crate::policy::params::Setting;
+use crate::snapshot::Snapshot;
 
-/// A job at τ_est, as a predictor sees it. Times in seconds from the job's submission.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LaserJob {
-    /// The law of an attempt's time.
-    pub law: ParetoLaw,
-    /// Now.
-    pub now: f64,
-    /// D, the deadline.
-    pub deadline: f64,
-    /// τ_kill.
-    pub tau_kill: f64,
-    /// t_avg, from a launch to the first report.
-    pub launch_overhead: f64,
-    /// Its running tasks.
-    pub tasks: Vec<LaserTask>,
-}
+mod network;
+mod networks;
+mod view;
 
-/// A running task.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LaserTask {
-    /// Since its first attempt's launch, in seconds.
-    pub elapsed: f64,
-    /// φ, 0…1.
-    pub progress: f64,
-    /// Expected time to its end as it is, in seconds; absent while unknown.
-    pub remaining: Option<f64>,
-    /// Whether it is a straggler, to be replaced.
-    pub is_late: bool,
-}
+pub use network::{Input, Layer, Regressor};
+pub use networks::{
+    Feature, JOB_FEATURES, Networks, NetworksFault, TASK_FEATURES, Training, VERSION, job_features,
+    task_features, version_fault,
+};
+pub use view::{LaserJob, LaserTask};
 
 /// Predicts what r + 1 resumed attempts per straggler would make of a job.
 pub trait Predictor {
     /// The job's time and machine time with `extra` = r; neither may be NaN.
     fn predict(&self, job: &LaserJob, extra: u32) -> Prediction;
+
+    /// Whether the task is a straggler: expected to end after the deadline.
+    fn is_late(&self, _job: &LaserJob, task: &LaserTask) -> bool {
+        task.is_late
+    }
 }
 
 /// LASER's rule: the r, at most `extra_max`, of the largest utility 1{T̂(r) ≤ D} − θC·M̂(r).
@@ -63,18 +52,23 @@ pub fn extra_attempts(
 /// Expected values under the job's law. A straggler's r + 1 attempts take (1 − φ) times the mean
 /// of the fastest of so many, after a launch; the others end when they are expected to. The job's
 /// time is the largest of the tasks' means, which is below the mean of their largest.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct LawPredictor;
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LawPredictor {
+    /// The law of an attempt's time.
+    pub law: ParetoLaw,
+    /// t_avg, from a launch to the first report, in seconds.
+    pub launch_overhead: f64,
+}
 
 impl Predictor for LawPredictor {
     fn predict(&self, job: &LaserJob, extra: u32) -> Prediction {
         let attempts = f64::from(extra) + 1.0;
-        let fastest = fastest_mean(&job.law, attempts);
+        let fastest = fastest_mean(&self.law, attempts);
         let until_kill = (job.tau_kill - job.now).max(0.0);
         let (mut job_time, mut machine_time) = (job.now, 0.0);
         for task in &job.tasks {
             let rest = if task.is_late {
-                job.launch_overhead + (1.0 - task.progress).max(0.0) * fastest
+                self.launch_overhead + (1.0 - task.progress_now).max(0.0) * fastest
             } else {
                 task.remaining.unwrap_or(0.0)
             };
@@ -93,6 +87,18 @@ impl Predictor for LawPredictor {
     }
 }
 
+/// Where r comes from.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Source {
+    /// Expected values under the job's law.
+    #[default]
+    Law,
+    /// Trained networks, which also say who is a straggler.
+    Networks(Arc<Networks>),
+    /// From 0 to the most, drawn for each job with this seed: what networks are trained on.
+    Drawn(u64),
+}
+
 /// The parameters of LASER; R_min is not used.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Laser {
@@ -100,6 +106,78 @@ pub struct Laser {
     pub instants: Instants,
     /// Price, bound and law.
     pub terms: Terms,
+    /// Where r comes from; no part of the text.
+    pub source: Source,
+}
+
+/// The most r for so many clones of a task: the original dies, and one clone takes its place.
+fn extra_max(max_clones: u32) -> u32 {
+    max_clones.saturating_sub(1)
+}
+
+impl Laser {
+    /// The r that [`Source::Drawn`] gives the job.
+    #[must_use]
+    pub fn drawn_extra(&self, seed: u64, job: &LaserJob) -> u32 {
+        let most = extra_max(self.terms.max_clones);
+        let unit = view::drawn(seed, &job.key, [u32::MAX; 2]);
+        // Below most + 1: the cast rounds down.
+        ((unit * (f64::from(most) + 1.0)) as u32).min(most)
+    }
+
+    /// r for a job, if it can be told yet.
+    fn extra(&self, pass_overhead: f64, state: &JobState<'_>, job: &LaserJob) -> Option<u32> {
+        let by = |predictor: &dyn Predictor| {
+            let most = extra_max(self.terms.max_clones);
+            extra_attempts(job, predictor, self.terms.theta_c, most)
+        };
+        Some(match &self.source {
+            Source::Law => by(&LawPredictor {
+                law: self.terms.law.of(state)?,
+                launch_overhead: pass_overhead,
+            }),
+            Source::Networks(networks) => by(&**networks),
+            Source::Drawn(seed) => self.drawn_extra(*seed, job),
+        })
+    }
+
+    fn view(&self, snapshot: &Snapshot, state: &JobState<'_>) -> Option<LaserJob> {
+        let [_, tau_kill] = self.instants.of(state.job)?;
+        let mut view = LaserJob::of(snapshot, state.job, tau_kill)?;
+        let estimates = &state.estimate.tasks;
+        for task in &mut view.tasks {
+            let at = estimates.binary_search_by_key(&task.index, |known| known.task.index);
+            if let Some(estimate) = at.ok().and_then(|at| estimates.get(at)) {
+                foresee(task, estimate);
+            }
+            task.is_late = state.stragglers.binary_search(&task.index).is_ok();
+        }
+        Some(view)
+    }
+
+    /// Networks say for themselves which tasks are stragglers, when a job is judged.
+    fn find_stragglers(&self, pass: &mut Pass<'_>) {
+        let Source::Networks(networks) = &self.source else {
+            return;
+        };
+        for state in &mut pass.jobs {
+            if !state.optimized || state.remembered.copies.is_some() {
+                continue;
+            }
+            if let Some(job) = self.view(pass.snapshot, state) {
+                let tasks = job.tasks.iter();
+                let late = tasks.filter(|task| networks.is_late(&job, task));
+                state.stragglers = late.map(|task| task.index).collect();
+            }
+        }
+    }
+}
+
+/// What the estimates add to the facts.
+fn foresee(task: &mut LaserTask, estimate: &TaskEstimate<'_>) {
+    let attempts = estimate.attempts.iter();
+    task.progress_now = attempts.map(|a| a.progress).fold(0.0, f64::max);
+    task.remaining = estimate.remaining().filter(|seconds| seconds.is_finite());
 }
 
 impl Speculate for Laser {
@@ -123,35 +201,13 @@ impl Speculate for Laser {
 
     fn after_admission(&self, pass: &mut Pass<'_>) {
         let ask = Ask::aware(self.terms.max_clones);
-        let (now, overhead) = (pass.snapshot.now, pass.overhead);
-        judge(pass, &self.instants, ask, |state, phi| {
-            let job = self.instants.job(state, self.terms.law.of(state)?, phi)?;
-            let view = LaserJob {
-                law: job.law,
-                now: now.since(state.job.submitted).seconds(),
-                deadline: job.deadline,
-                tau_kill: job.tau_kill,
-                launch_overhead: overhead,
-                tasks: tasks(state),
-            };
-            let extra_max = self.terms.max_clones.saturating_sub(1);
-            let extra = extra_attempts(&view, &LawPredictor, self.terms.theta_c, extra_max);
+        let (snapshot, overhead) = (pass.snapshot, pass.overhead);
+        self.find_stragglers(pass);
+        judge(pass, &self.instants, ask, |state, _| {
+            let job = self.view(snapshot, state)?;
+            let extra = self.extra(overhead, state, &job)?;
             // A15: r + 1 resumed attempts, as the original dies.
             Some(extra.saturating_add(1))
         });
     }
-}
-
-fn tasks(state: &JobState<'_>) -> Vec<LaserTask> {
-    let task = |task: &TaskEstimate<'_>| {
-        let index = task.task.index;
-        let attempts = || task.attempts.iter();
-        LaserTask {
-            elapsed: attempts().map(|a| a.since_launch).fold(0.0, f64::max),
-            progress: attempts().map(|a| a.progress).fold(0.0, f64::max),
-            remaining: task.remaining().filter(|seconds| seconds.is_finite()),
-            is_late: state.stragglers.binary_search(&index).is_ok(),
-        }
-    };
-    state.estimate.tasks.iter().map(task).collect()
 }

@@ -14,6 +14,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::decide::Pass;
 use crate::estimate::fit::LawChoice;
@@ -69,6 +70,7 @@ pub use shed_plus::{Mode, ShedPlus, Utility};
 pub use shed_prime::{Hedge, ShedPrime};
 pub use srquant::SrQuant;
 
+use laser::{Networks, Source};
 use params::{Parsed, Setting};
 
 /// t_avg as long as none was measured, for policies that have no parameter of their own for it.
@@ -118,6 +120,35 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// The same policy, deciding by trained networks.
+    ///
+    /// # Errors
+    /// If it is another than `laser`.
+    pub fn with_networks(mut self, networks: Arc<Networks>) -> Result<Self, ParsePolicyError> {
+        match &mut self.speculation {
+            Speculation::Laser(laser) => laser.source = Source::Networks(networks),
+            other => {
+                let name = other.name();
+                let fault =
+                    format!("`{name}` knows no networks: use `laser`, which decides by them");
+                return Err(ParsePolicyError(fault));
+            }
+        }
+        Ok(self)
+    }
+
+    /// The networks that it decides by, if there are any.
+    #[must_use]
+    pub fn networks(&self) -> Option<&Arc<Networks>> {
+        match &self.speculation {
+            Speculation::Laser(laser) => match &laser.source {
+                Source::Networks(networks) => Some(networks),
+                Source::Law | Source::Drawn(_) => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The policy that `text` says, with `order` unless the text has an `order=` of its own;
     /// all else as by default.
     ///
