@@ -13,16 +13,21 @@
 //!
 //! [`Writer`] writes a recording; [`Recorder`] does so on a thread of its own and never makes its
 //! caller wait; [`Reader`] reads one.
+//!
+//! A recording of decisions by LASER's networks holds these networks. They have a file of their own too
+//! ([`read_networks`]).
 
 mod delta;
 mod error;
 mod files;
+mod networks;
 mod reader;
 mod recorder;
 pub mod schema;
 mod writer;
 
 pub use error::InputError;
+pub use networks::{networks_to_text, read_networks};
 pub use reader::{Item, Reader};
 pub use recorder::{Fault, Recorder};
 pub use writer::{Pass, WriteError, Writer};

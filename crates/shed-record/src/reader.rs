@@ -14,7 +14,7 @@ use shed_core::snapshot::Snapshot;
 use crate::delta::{self, Misfit};
 use crate::error::InputError;
 use crate::files;
-use crate::schema::{Decided, Ended, Gap, Header, Line, PassLine, SCHEMA};
+use crate::schema::{Decided, Ended, Gap, Header, Line, PassLine, SCHEMA, SCHEMA_MIN};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -186,7 +186,7 @@ impl Reader {
             self.error(Some("header"), message)
         })?;
         let Version { schema, shed } = found.header;
-        if schema == u64::from(SCHEMA) {
+        if (u64::from(SCHEMA_MIN)..=u64::from(SCHEMA)).contains(&schema) {
             return Ok(());
         }
         let age = if schema > u64::from(SCHEMA) {
@@ -195,12 +195,16 @@ impl Reader {
             "unknown"
         };
         let message = format!(
-            "{schema}, written by shed {shed}, is {age}; this version reads schema {SCHEMA}"
+            "{schema}, written by shed {shed}, is {age}; this version reads schemas {SCHEMA_MIN} to {SCHEMA}"
         );
         Err(self.error(Some("header.schema"), message))
     }
 
     fn header(&mut self, header: Header) -> Result<Item, InputError> {
+        if let Some(Err(fault)) = header.policy.networks.as_ref().map(|n| n.check()) {
+            let field = format!("header.policy.networks.{}", fault.field);
+            return Err(self.error(Some(&field), fault.message));
+        }
         let policy = header.policy.policy();
         let policy =
             policy.map_err(|fault| self.error(Some("header.policy.policy"), fault.to_string()))?;

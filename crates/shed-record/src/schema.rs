@@ -1,6 +1,7 @@
 //! The lines of a recording.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use shed_core::decide::decide;
@@ -8,6 +9,7 @@ use shed_core::guard::policies;
 use shed_core::ids::{AttemptNumber, JobKey, TaskIndex};
 use shed_core::memory::Memory;
 use shed_core::plan::{Outcome, Plan};
+use shed_core::policy::laser::Networks;
 use shed_core::policy::{Order, ParsePolicyError, Policy};
 use shed_core::snapshot::{AttemptKind, AttemptState, JobSnapshot, Node, Snapshot, TaskSnapshot};
 use shed_core::time::{Instant, Span};
@@ -15,7 +17,10 @@ use shed_core::validate::sound;
 
 /// The version of what is written here. Raised with every change that an older reader would
 /// misread.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
+
+/// The oldest that is read. What came since: 4 may hold networks.
+pub const SCHEMA_MIN: u32 = 3;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,6 +66,9 @@ pub struct PolicyText {
     pub surge_max: u32,
     /// Steps of a policy about clones in one pass.
     pub work_max: u64,
+    /// What it predicts with, if that is trained networks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub networks: Option<Arc<Networks>>,
 }
 
 impl PolicyText {
@@ -81,6 +89,7 @@ impl PolicyText {
             capacity_share,
             surge_max,
             work_max,
+            networks: policy.networks().map(Arc::clone),
         }
     }
 
@@ -89,7 +98,10 @@ impl PolicyText {
     /// # Errors
     /// If the text is none.
     pub fn policy(&self) -> Result<Policy, ParsePolicyError> {
-        let policy = Policy::parse(&self.policy, Order::default())?;
+        let mut policy = Policy::parse(&self.policy, Order::default())?;
+        if let Some(networks) = &self.networks {
+            policy = policy.with_networks(Arc::clone(networks))?;
+        }
         Ok(Policy {
             capacity_share: self.capacity_share,
             surge_max: self.surge_max,

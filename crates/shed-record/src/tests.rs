@@ -9,14 +9,15 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use shed_core::decide::decide;
 use shed_core::estimate::fit::LawChoice;
-use shed_core::fixtures::{at, attempt, job, world};
+use shed_core::fixtures::{at, attempt, job, networks, world};
 use shed_core::ids::{JobKey, NodeName, TaskIndex};
 use shed_core::memory::{JobMemory, Memory, NodeSlowness};
 use shed_core::plan::Plan;
 use shed_core::policy::{Order, Policy, Speculation};
 use shed_core::snapshot::Snapshot;
+use shed_core::time::Instant;
 
-use crate::schema::{Decided, Ended, PolicyText};
+use crate::schema::{Decided, Ended, Header, Line, PolicyText};
 use crate::{Fault, Item, Pass, Reader, Recorder, Writer, files};
 
 /// A folder of its own, gone at the end.
@@ -165,6 +166,47 @@ fn every_policy_is_read_back_from_its_text() {
 }
 
 #[test]
+fn networks_are_in_the_recording_and_an_older_schema_has_none() {
+    let laser: Policy = "laser".parse().unwrap();
+    let with = laser.clone().with_networks(Arc::new(networks(5))).unwrap();
+    let text = PolicyText::of(&with);
+    assert_eq!(text.policy(), Ok(with.clone()));
+    assert_ne!(with, laser);
+    let json = serde_json::to_string(&text).unwrap();
+    assert_eq!(serde_json::from_str::<PolicyText>(&json).unwrap(), text);
+
+    let header = |schema: u32, text: &PolicyText| {
+        let header = Line::Header(Header {
+            schema,
+            shed: "0".into(),
+            policy: text.clone(),
+            run: Instant(0),
+            first_pass: 0,
+            lost: 0,
+            memory: Memory::default(),
+        });
+        serde_json::to_string(&header).unwrap() + "\n"
+    };
+    let folder = Folder::new("networks");
+    fs::create_dir_all(&folder.0).unwrap();
+    let file = folder.0.join("shed-recording-00000000.jsonl");
+    let first = |line: &str| {
+        fs::write(&file, line).unwrap();
+        Reader::open(&folder.0).unwrap().next_item()
+    };
+    let policy_of = |item| match item {
+        Ok(Some(Item::File(_, policy))) => *policy,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(policy_of(first(&header(4, &text))), with);
+    assert_eq!(policy_of(first(&header(3, &PolicyText::of(&laser)))), laser);
+    let error = first(&header(4, &text).replacen("elapsed_most", "elapsed", 1)).unwrap_err();
+    let field = "header.policy.networks.job.inputs";
+    assert_eq!(error.field.as_deref(), Some(field), "{error}");
+    assert!(error.message.contains("`elapsed_most` missing"), "{error}");
+}
+
+#[test]
 fn what_was_written_is_read_back_file_by_file() {
     let folder = Folder::new("back");
     let mut written = record(&folder.0, 1 << 30, 35);
@@ -270,8 +312,13 @@ fn what_is_no_recording_is_refused_by_file_line_and_field() {
         fs::write(&file, lines.join("\n") + "\n").unwrap();
         refused(&plain.0, Some(line), Some(field), words);
     };
-    let newer = lines[0].replace("\"schema\":3", "\"schema\":4");
-    check(&[&newer], 1, "header.schema", "this version reads schema 3");
+    let newer = lines[0].replace("\"schema\":4", "\"schema\":5");
+    check(
+        &[&newer],
+        1,
+        "header.schema",
+        "this version reads schemas 3 to 4",
+    );
     let unlike = r#"{"header":{"schema":7,"shed":"9.9.9","unlike":[]}}"#;
     check(
         &[unlike],

@@ -269,8 +269,8 @@ fn bad_recordings_are_refused_by_file_line_and_field() {
     record(&folder, "hadoop-ns", &["--slots", "30"]);
     let text = folder.text();
     let file = "shed-recording-00000000.jsonl.gz";
-    folder.rewrite(&text.replacen("\"schema\":3", "\"schema\":4", 1));
-    let newer = [file, ":1: field `header.schema`", "newer", "schema 3"];
+    folder.rewrite(&text.replacen("\"schema\":4", "\"schema\":5", 1));
+    let newer = [file, ":1: field `header.schema`", "newer", "schemas 3 to 4"];
     fails(&folder.0, &newer);
     fails(&folder.file(), &newer);
     let (_, headless) = text.split_once('\n').unwrap();
