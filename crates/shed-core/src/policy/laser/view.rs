@@ -73,7 +73,7 @@ impl LaserJob {
             deadline: job.deadline?.since(job.submitted).seconds(),
             tau_kill: tau_kill.seconds(),
             completions: job.rules.completions,
-            done: u32::try_from(job.done.len()).unwrap_or(u32::MAX),
+            done: job.done.len(),
             tasks: job.tasks.iter().filter_map(task).collect(),
         })
     }
