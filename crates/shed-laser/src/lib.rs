@@ -5,8 +5,9 @@
 //!    recording of the operator shows them: of each task and job what is known at τ_est, and how
 //!    long it came to take.
 //! 2. [`network`] trains one network: parametric ReLU, least absolute deviations.
-//! 3. [`training`] puts three of them together to [`Networks`](shed_core::policy::laser::Networks).
-//! 4. [`losses`] is \[L\]'s Table I and its comparison with a random forest.
+//! 3. [`losses`] trains networks of several depths, puts three of them together to
+//!    [`Networks`](shed_core::policy::laser::Networks), and tells what they are worth: \[L\]'s Table I and
+//!    its comparison with a random forest.
 //!
 //! Training is here, on candle. What is trained is plain numbers, and to predict with them takes the core
 //! alone: neither the operator nor a replay needs this crate.

@@ -1,13 +1,15 @@
 //! \[L\]'s Table I: test losses by number of hidden layers, and its Figure 5, the comparison with a
 //! random forest.
 
-use shed_core::policy::laser::{Feature, JOB_FEATURES, TASK_FEATURES};
+use shed_core::policy::laser::{
+    Feature, JOB_FEATURES, Networks, Regressor, TASK_FEATURES, VERSION,
+};
 
 use crate::error::TrainError;
 use crate::forest;
 use crate::network::train;
 use crate::samples::{Sample, Samples};
-use crate::training::{Divided, Plan, check, divide};
+use crate::training::{Divided, HIDDEN, Plan, check, divide};
 
 /// The numbers of hidden layers of Table I.
 pub const LAYERS: [usize; 3] = [1, 3, 5];
@@ -54,8 +56,6 @@ pub struct Loss {
     pub mean: f64,
     /// Their standard deviation.
     pub deviation: f64,
-    /// Their median: one task of hours outweighs thousands of minutes in the mean.
-    pub median: f64,
 }
 
 impl Loss {
@@ -63,8 +63,7 @@ impl Loss {
         let losses = predicted
             .zip(test)
             .map(|(time, sample)| (time - sample.time).abs());
-        let mut losses: Vec<f64> = losses.collect();
-        losses.sort_by(f64::total_cmp);
+        let losses: Vec<f64> = losses.collect();
         let count = losses.len().max(1) as f64;
         let mean = losses.iter().sum::<f64>() / count;
         let square = losses
@@ -74,7 +73,6 @@ impl Loss {
         Self {
             mean,
             deviation: (square / count).sqrt(),
-            median: losses.get(losses.len() / 2).copied().unwrap_or(0.0),
         }
     }
 }
@@ -91,50 +89,83 @@ pub struct Losses {
     /// Mean time of those, in seconds.
     pub time: f64,
     /// By [`LAYERS`].
-    pub layers: [Loss; 3],
+    pub layers: Vec<Loss>,
     /// The forest's; absent without trees.
     pub forest: Option<Loss>,
     /// Always saying the median of what was trained on.
     pub median: Loss,
 }
 
-/// The three tables. `tick` is called 9 × epochs + 3 × trees times.
+/// Networks of each number of hidden layers, and what they are worth.
+struct Compared {
+    networks: Vec<Regressor>,
+    losses: Losses,
+}
+
+/// How often [`compare`] calls `tick`.
+#[must_use]
+pub fn ticks(plan: &Plan, trees: usize) -> u64 {
+    let networks = u64::from(plan.epochs) * 3 * LAYERS.len() as u64;
+    networks + 3 * trees as u64
+}
+
+/// Trains networks of all numbers of hidden layers, and forests of so many `trees`, on the
+/// training part of the samples, and tests them on the rest. Those of [`HIDDEN`] layers are given
+/// back. `tick` is called as work goes on.
 ///
 /// # Errors
 /// If there are too few samples or weights run away.
-pub fn losses(
+pub fn compare(
     samples: &Samples,
     plan: &Plan,
     trees: usize,
     tick: &mut dyn FnMut(),
-) -> Result<[Losses; 3], TrainError> {
+) -> Result<(Networks, [Losses; 3]), TrainError> {
     check(samples)?;
     let jobs = samples.jobs;
     let mut of = |what, features: &[Feature], samples| {
         let divided = divide(samples, jobs, plan.seed);
-        losses_of(what, features, &divided, plan, trees, tick)
+        compare_one(what, features, &divided, plan, trees, tick)
     };
-    Ok([
-        of("task", &TASK_FEATURES, &samples.task)?,
-        of("job", &JOB_FEATURES, &samples.job)?,
-        of("machine", &JOB_FEATURES, &samples.machine)?,
-    ])
+    let task = of("task", &TASK_FEATURES, &samples.task)?;
+    let job = of("job", &JOB_FEATURES, &samples.job)?;
+    let machine = of("machine", &JOB_FEATURES, &samples.machine)?;
+    let networks = Networks {
+        version: VERSION,
+        seed: plan.seed,
+        training: plan.describe(samples),
+        task: task.chosen(HIDDEN[0])?,
+        job: job.chosen(HIDDEN[1])?,
+        machine: machine.chosen(HIDDEN[2])?,
+    };
+    Ok((networks, [task.losses, job.losses, machine.losses]))
 }
 
-fn losses_of(
+impl Compared {
+    fn chosen(&self, hidden: usize) -> Result<Regressor, TrainError> {
+        let network = LAYERS.iter().zip(&self.networks);
+        let mut network = network.filter(|(layers, _)| **layers == hidden);
+        let network = network.next().map(|(_, network)| network.clone());
+        network.ok_or(TrainError::Diverged(self.losses.what))
+    }
+}
+
+fn compare_one(
     what: &'static str,
     features: &[Feature],
     Divided { train: known, test }: &Divided<'_>,
     plan: &Plan,
     trees: usize,
     tick: &mut dyn FnMut(),
-) -> Result<Losses, TrainError> {
-    let mut by_layers = Vec::new();
+) -> Result<Compared, TrainError> {
+    let mut networks = Vec::new();
     for hidden in LAYERS {
-        let network = train(what, features, known, plan.shape(hidden), tick)?;
-        let predicted = test.iter().map(|sample| network.predict(&sample.features));
-        by_layers.push(Loss::of(test, predicted));
+        networks.push(train(what, features, known, plan.shape(hidden), tick)?);
     }
+    let loss = |network: &Regressor| {
+        let predicted = test.iter().map(|sample| network.predict(&sample.features));
+        Loss::of(test, predicted)
+    };
     let forest = match trees {
         0 => None,
         _ => {
@@ -142,17 +173,25 @@ fn losses_of(
             Some(Loss::of(test, predicted.into_iter()))
         }
     };
-    let mut times: Vec<f64> = known.iter().map(|sample| sample.time).collect();
-    times.sort_by(f64::total_cmp);
-    let median = times.get(times.len() / 2).copied().unwrap_or(0.0);
-    let layers = <[Loss; 3]>::try_from(by_layers);
-    Ok(Losses {
+    let losses = Losses {
         what,
         trained: known.len(),
         tested: test.len(),
-        time: test.iter().map(|sample| sample.time).sum::<f64>() / test.len().max(1) as f64,
-        layers: layers.unwrap_or([Loss::of(&[], std::iter::empty()); 3]),
+        time: mean(test.iter().map(|sample| sample.time)),
+        layers: networks.iter().map(loss).collect(),
         forest,
-        median: Loss::of(test, std::iter::repeat(median)),
-    })
+        median: Loss::of(test, std::iter::repeat(median(known))),
+    };
+    Ok(Compared { networks, losses })
+}
+
+fn mean(times: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = times.len().max(1) as f64;
+    times.sum::<f64>() / count
+}
+
+fn median(samples: &[&Sample]) -> f64 {
+    let mut times: Vec<f64> = samples.iter().map(|sample| sample.time).collect();
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(0.0)
 }

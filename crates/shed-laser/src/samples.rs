@@ -114,6 +114,8 @@ impl Collector {
             };
             if job.submitted.plus(tau_est) <= snapshot.now {
                 let view = LaserJob::of(snapshot, job, tau_kill);
+                // While all its tasks wait for room the policy does not judge it either.
+                let view = view.filter(|view| !view.tasks.is_empty());
                 seen.at_tau_est = view.map(|view| (view, snapshot.now));
             }
         }
@@ -138,9 +140,6 @@ impl Collector {
             let Some((view, at)) = &job.at_tau_est else {
                 continue;
             };
-            if view.tasks.is_empty() {
-                continue;
-            }
             let of_job = |features, time| Sample {
                 job: number,
                 features,

@@ -10,10 +10,10 @@ use shed_core::snapshot::AttemptKind;
 use shed_record::schema::Ended;
 
 use crate::error::TrainError;
-use crate::losses::losses;
+use crate::losses::{compare, ticks};
 use crate::network::{Shape, train};
 use crate::samples::{Collector, Extra, Sample, Samples};
-use crate::training::{JOBS_MIN, Plan, check, divide, networks};
+use crate::training::{HIDDEN, JOBS_MIN, Plan, check, divide};
 
 /// Jobs whose times follow from their features: 100 s, and 50 s less for each extra attempt.
 fn samples(jobs: usize) -> Samples {
@@ -57,10 +57,13 @@ fn plan(epochs: u32, seed: u64) -> Plan {
 #[test]
 fn a_seed_gives_the_same_networks_bit_by_bit_and_another_gives_others() {
     let samples = samples(120);
-    let train = |seed| networks(&samples, &plan(2, seed), &mut || {}).unwrap();
+    let train = |seed| compare(&samples, &plan(2, seed), 3, &mut || {}).unwrap();
     let (one, again, other) = (train(1), train(1), train(2));
-    assert_eq!(one, again);
+    assert_eq!(one, again, "the losses too");
+    let (one, again, other) = (one.0, again.0, other.0);
     assert_ne!(one.task, other.task);
+    let hidden = [&one.task, &one.job, &one.machine].map(|network| network.layers.len() - 1);
+    assert_eq!(hidden, HIDDEN);
     one.check().unwrap();
     let text = shed_record::networks_to_text(&one).unwrap();
     assert_eq!(text, shed_record::networks_to_text(&again).unwrap());
@@ -130,7 +133,7 @@ impl ForwardOf for candle_nn::PReLU {
 #[test]
 fn the_core_predicts_what_candle_predicts() {
     let samples = samples(110);
-    let trained = networks(&samples, &plan(3, 4), &mut || {}).unwrap();
+    let (trained, _) = compare(&samples, &plan(3, 4), 0, &mut || {}).unwrap();
     let mut compared = 0;
     for (network, samples) in [
         (&trained.task, &samples.task),
@@ -155,9 +158,11 @@ fn the_core_predicts_what_candle_predicts() {
 #[test]
 fn tables_have_every_depth_and_a_forest_that_has_learned() {
     let samples = samples(120);
-    let mut ticks = 0;
-    let [task, job, machine] = losses(&samples, &plan(1, 1), 12, &mut || ticks += 1).unwrap();
-    assert_eq!(ticks, 9 + 3 * 12);
+    let mut ticked = 0;
+    let plan = plan(1, 1);
+    let (_, losses) = compare(&samples, &plan, 12, &mut || ticked += 1).unwrap();
+    assert_eq!([ticked, ticks(&plan, 12)], [9 + 3 * 12; 2]);
+    let [task, job, machine] = losses;
     assert_eq!(
         [task.what, job.what, machine.what],
         ["task", "job", "machine"]
@@ -169,7 +174,7 @@ fn tables_have_every_depth_and_a_forest_that_has_learned() {
             .all(|loss| loss.mean > 0.0 && loss.deviation > 0.0)
     );
     assert!(job.forest.unwrap().mean < 0.2 * job.median.mean, "{job:?}");
-    let without = losses(&samples, &plan(1, 1), 0, &mut || {}).unwrap();
+    let (_, without) = compare(&samples, &plan, 0, &mut || {}).unwrap();
     assert_eq!(without[1].forest, None);
     assert_eq!(without[1].layers, job.layers);
 }
@@ -195,7 +200,7 @@ fn too_few_jobs_or_tasks_are_refused_by_field_and_number() {
     no_tasks.task.truncate(3);
     let message = check(&no_tasks).unwrap_err().to_string();
     assert!(message.starts_with("field `tasks`: 3 tasks"), "{message}");
-    let refused = networks(&few, &plan(1, 1), &mut || {}).unwrap_err();
+    let refused = compare(&few, &plan(1, 1), 0, &mut || {}).unwrap_err();
     assert!(matches!(refused, TrainError::TooFew { .. }), "{refused}");
 }
 

@@ -1,10 +1,10 @@
-//! Three networks from samples.
+//! How networks are trained: which samples are for what, and how many it takes.
 
-use shed_core::policy::laser::{JOB_FEATURES, Networks, TASK_FEATURES, Training, VERSION};
+use shed_core::policy::laser::Training;
 
 use crate::draw::Draw;
 use crate::error::TrainError;
-use crate::network::{Shape, train};
+use crate::network::Shape;
 use crate::samples::{Sample, Samples};
 
 /// Fewer jobs teach nothing: a fifth of them are for the test.
@@ -83,50 +83,19 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// Trains the three networks on the training part of the samples; `tick` is called
-/// 3 × `epochs` times.
-///
-/// # Errors
-/// If there are too few samples or weights run away.
-pub fn networks(
-    samples: &Samples,
-    plan: &Plan,
-    tick: &mut dyn FnMut(),
-) -> Result<Networks, TrainError> {
-    check(samples)?;
-    let [task, job, machine] = HIDDEN;
-    let shape = |hidden| plan.shape(hidden);
-    let part = |of| divide(of, samples.jobs, plan.seed).train;
-    Ok(Networks {
-        version: VERSION,
-        seed: plan.seed,
-        training: Training {
-            source: plan.source.clone(),
+impl Plan {
+    /// What the file says of the training.
+    pub(crate) fn describe(&self, samples: &Samples) -> Training {
+        Training {
+            source: self.source.clone(),
             jobs: samples.jobs as u64,
             job_samples: samples.job.len() as u64,
             task_samples: samples.task.len() as u64,
-            epochs: plan.epochs,
+            epochs: self.epochs,
             shed: env!("CARGO_PKG_VERSION").to_owned(),
-        },
-        task: train(
-            "task",
-            &TASK_FEATURES,
-            &part(&samples.task),
-            shape(task),
-            tick,
-        )?,
-        job: train("job", &JOB_FEATURES, &part(&samples.job), shape(job), tick)?,
-        machine: train(
-            "machine",
-            &JOB_FEATURES,
-            &part(&samples.machine),
-            shape(machine),
-            tick,
-        )?,
-    })
-}
+        }
+    }
 
-impl Plan {
     /// Of a network with so many hidden layers.
     #[must_use]
     pub fn shape(&self, hidden: usize) -> Shape {

@@ -58,7 +58,8 @@ fn check_version(path: &Path, text: &str) -> Result<(), InputError> {
         version: Option<u64>,
     }
     let head: Version = serde_json::from_str(text).map_err(|fault| {
-        let what = if fault.is_eof() {
+        let is_cut = fault.is_eof() || text.starts_with('{') && !text.trim_end().ends_with('}');
+        let what = if is_cut {
             "the file is cut off"
         } else {
             "this is no file of LASER's networks"
@@ -124,7 +125,9 @@ mod tests {
     #[test]
     fn a_file_that_is_cut_off_or_something_else_is_refused() {
         let text = networks_to_text(&networks(1)).unwrap();
-        for at in [0, 1, text.len() / 2, text.len() - 2] {
+        // Within a number, a name, a list: anywhere but where another brace ends.
+        let cuts = (0..text.len() - 1).filter(|at| !text[..*at].ends_with('}'));
+        for at in cuts {
             refused(&text[..at], None, &["cut off"]);
         }
         refused("[1,2]", None, &["no file of LASER's networks"]);

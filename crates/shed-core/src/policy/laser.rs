@@ -125,8 +125,12 @@ impl Laser {
         ((unit * (f64::from(most) + 1.0)) as u32).min(most)
     }
 
-    /// r for a job, if it can be told yet.
+    /// r for a job, if it can be told yet: networks have nothing to go by while all its tasks wait
+    /// for room.
     fn extra(&self, pass_overhead: f64, state: &JobState<'_>, job: &LaserJob) -> Option<u32> {
+        if self.source != Source::Law && job.tasks.is_empty() {
+            return None;
+        }
         let by = |predictor: &dyn Predictor| {
             let most = extra_max(self.terms.max_clones);
             extra_attempts(job, predictor, self.terms.theta_c, most)
