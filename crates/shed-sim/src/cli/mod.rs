@@ -8,6 +8,7 @@ mod details;
 mod fault;
 mod files;
 mod fit;
+mod laser;
 mod league;
 mod lists;
 mod options;
@@ -21,12 +22,15 @@ mod run;
 mod sweep;
 mod values;
 
+use std::path::PathBuf;
+
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::engine::RunError;
 pub use options::{Prepared, RunOptions};
 pub use output::Format;
 pub use presets::expand;
+use shed_laser::TrainError;
 use shed_record::InputError;
 
 const COMPLETION_EXAMPLES: &str = "\
@@ -66,6 +70,9 @@ enum Command {
     /// Run the papers' figures and tables again: published value, ours, verdict.
     #[command(after_help = reproduce::EXAMPLES)]
     Reproduce(reproduce::ReproduceArgs),
+    /// Train the networks that the policy laser decides by.
+    #[command(subcommand)]
+    Laser(laser::LaserCommand),
     /// Decide again on what a recording's passes saw.
     #[command(after_help = replay::EXAMPLES)]
     Replay(replay::ReplayArgs),
@@ -103,6 +110,14 @@ pub enum CliError {
         /// What went wrong.
         error: RunError,
     },
+    /// Nothing was trained.
+    #[error("{}: {error}", file.display())]
+    Train {
+        /// What it was to be trained on.
+        file: PathBuf,
+        /// Why.
+        error: TrainError,
+    },
     /// A recorded pass is decided otherwise.
     #[error("the recording is not decided again alike, first at {0}")]
     Differs(String),
@@ -121,8 +136,17 @@ impl CliError {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Input(_) | Self::Usage(_) => 2,
-            Self::Run(_) | Self::Figure { .. } | Self::Differs(_) | Self::Write { .. } => 1,
+            Self::Input(_)
+            | Self::Usage(_)
+            | Self::Train {
+                error: TrainError::TooFew { .. },
+                ..
+            } => 2,
+            Self::Run(_)
+            | Self::Figure { .. }
+            | Self::Train { .. }
+            | Self::Differs(_)
+            | Self::Write { .. } => 1,
         }
     }
 }
@@ -141,6 +165,7 @@ impl Args {
             Command::Calibrate(args) => calibrate::run(&args),
             Command::League(args) => league::run(&args),
             Command::Reproduce(args) => reproduce::run(&args),
+            Command::Laser(command) => laser::run(&command),
             Command::Replay(args) => replay::run(&args),
             Command::Report(args) => report::run(&args),
             Command::Fit(args) => fit::run(&args),

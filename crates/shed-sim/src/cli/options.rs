@@ -2,10 +2,11 @@
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use shed_core::ids::NodeName;
-use shed_core::policy::{Order, Policy};
+use shed_core::policy::{Order, ParsePolicyError, Policy, Speculation};
 use shed_core::resources::Resources;
 use shed_core::snapshot::{OnMiss, Preemption};
 use shed_core::time::Span;
@@ -43,8 +44,12 @@ pub struct RunOptions {
     /// `order` parameter goes before.
     #[arg(long, default_value = "lst")]
     pub order: Order,
+    /// What `laser` predicts with: a file that `laser train` wrote, or law, the job's own law
+    /// [default: law]; other policies take no notice.
+    #[arg(long, value_name = "FILE")]
+    pub laser_model: Option<PathBuf>,
     /// So many places that each take any one attempt.
-    #[arg(long, value_name = "N", required_unless_present = "nodes")]
+    #[arg(long, value_name = "N")]
     pub slots: Option<u32>,
     /// Nodes with resources: a CSV with columns name, cpu, memory_mib, pods, speed, count; or
     /// setup:D, the 30 nodes of DollyMP's testbed.
@@ -218,7 +223,21 @@ impl RunOptions {
     /// # Errors
     /// If it is none.
     pub fn policy(&self) -> Result<Policy, CliError> {
-        Policy::parse(&self.policy, self.order).map_err(|error| CliError::Usage(error.to_string()))
+        let fault = |error: ParsePolicyError| CliError::Usage(error.to_string());
+        let policy = Policy::parse(&self.policy, self.order).map_err(fault)?;
+        match self.networks_file() {
+            Some(path) if matches!(policy.speculation, Speculation::Laser(_)) => {
+                let networks = shed_record::read_networks(path)?;
+                policy.with_networks(Arc::new(networks)).map_err(fault)
+            }
+            _ => Ok(policy),
+        }
+    }
+
+    /// The file of `--laser-model`.
+    pub(super) fn networks_file(&self) -> Option<&Path> {
+        let path = self.laser_model.as_deref();
+        path.filter(|path| *path != Path::new("law"))
     }
 
     /// The model that attempts follow.
@@ -261,6 +280,7 @@ impl RunOptions {
     /// If not.
     pub fn check(&self, trace: Option<&Trace>) -> Result<(), CliError> {
         self.model()?;
+        self.policy()?;
         let cluster = self.cluster()?;
         match trace.map(|trace| workload::check(trace, &cluster)) {
             Some(Err(error)) => Err(fault::of_workload(error, &self.trace, &cluster)),

@@ -157,8 +157,13 @@ pub(super) fn expand_with(
             flags.push(value.into());
         }
     }
-    // Behind the name of the sub-command.
-    let at = args.len().min(2);
+    // Behind the name of the sub-command, which has two words if it is laser's.
+    let words = if args.get(1).is_some_and(|word| word == "laser") {
+        3
+    } else {
+        2
+    };
+    let at = args.len().min(words);
     args.splice(at..at, flags);
     Ok(args)
 }

@@ -4,6 +4,7 @@ mod common;
 mod faults;
 mod fit;
 mod help;
+mod laser;
 mod presets;
 mod report;
 mod reproduce;
