@@ -267,11 +267,19 @@ fn policy(args: &OperatorArgs) -> anyhow::Result<Policy> {
         args.capacity_share
     );
     let order = args.order.parse().context("--order")?;
-    Ok(Policy {
+    let policy = Policy {
         capacity_share: args.capacity_share,
         surge_max: args.surge_max,
         ..Policy::parse(&args.policy, order).context("--policy")?
-    })
+    };
+    match &args.laser_model {
+        None => Ok(policy),
+        Some(path) => {
+            let networks = shed_record::read_networks(path).context("--laser-model")?;
+            let with = policy.with_networks(Arc::new(networks));
+            with.with_context(|| format!("--laser-model {}", path.display()))
+        }
+    }
 }
 
 /// The PriorityClass of clones, if it is there: a pod that names a missing one is refused.
@@ -316,5 +324,61 @@ async fn told_to_stop() {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use shed_core::fixtures::networks;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: OperatorArgs,
+    }
+
+    /// The policy of these flags, or what is said on standard error.
+    fn policy_of(flags: &[&str]) -> Result<Policy, String> {
+        let words = ["operator", "--agent-image", "i"].iter().chain(flags);
+        let command = Command::try_parse_from(words).unwrap();
+        policy(&command.args).map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn laser_decides_by_the_networks_of_a_file_or_does_not_start() {
+        let name = format!("shed-operator-networks-{}.json", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let file = path.to_str().unwrap();
+        let text = shed_record::networks_to_text(&networks(4)).unwrap();
+        let with = |text: &str, policy: &str| {
+            std::fs::write(&path, text).unwrap();
+            policy_of(&["--policy", policy, "--laser-model", file])
+        };
+        let found = with(&text, "laser{tau_est=0.4}").unwrap();
+        assert_eq!(found.networks().map(|n| (**n).clone()), Some(networks(4)));
+        let refused = |text: &str, policy: &str, words: &[&str]| {
+            let message = with(text, policy).unwrap_err();
+            assert!(message.starts_with("--laser-model"), "{message}");
+            for word in words.iter().chain(&[file]) {
+                assert!(message.contains(word), "{word}: {message}");
+            }
+        };
+        refused(&text, "shed-plus", &["`shed-plus` knows no networks"]);
+        let other = text.replacen("\"version\":1", "\"version\":2", 1);
+        refused(&other, "laser", &["field `version`", "reads version 1"]);
+        let missing = text.replacen("\"tau_kill\"", "\"tau\"", 1);
+        refused(
+            &missing,
+            "laser",
+            &["field `job.inputs`", "`tau_kill` missing"],
+        );
+        refused(&text[..90], "laser", &["cut off"]);
+        std::fs::remove_file(&path).unwrap();
+        let message = policy_of(&["--policy", "laser", "--laser-model", file]).unwrap_err();
+        assert!(message.contains("No such file"), "{message}");
+        let none = policy_of(&["--policy", "laser"]).unwrap();
+        assert!(none.networks().is_none());
     }
 }
