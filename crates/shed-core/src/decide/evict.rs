@@ -42,8 +42,11 @@ impl Reserve {
                 node = evictions.make_room(pass, job, &demand, node);
             }
             self.failed = node.is_none();
-            if node.is_some() {
-                pass.capacity.room_after_kills.take(node, &demand);
+            if let Some(node) = node {
+                pass.capacity.room_after_kills.take(Some(node), &demand);
+                if !pass.reserved.contains(&node) {
+                    pass.reserved.push(node);
+                }
             }
         } else {
             self.failed = true;

@@ -65,6 +65,8 @@ pub(crate) struct Pass<'a> {
     /// Nodes believed slow, ascending.
     slow: Vec<NodeIndex>,
     slow_seen: BTreeMap<NodeName, NodeSlowness>,
+    /// Nodes where room that comes free is meant for waiting first attempts.
+    reserved: Vec<NodeIndex>,
     work: Work,
     kills: Vec<PlannedAction>,
     launches: Vec<PlannedAction>,
@@ -98,6 +100,7 @@ impl<'a> Pass<'a> {
             capacity: Capacity::with(snapshot, policy.capacity_share, &holdings),
             slow: beliefs.slow,
             slow_seen: beliefs.remembered,
+            reserved: Vec::new(),
             jobs,
             overhead,
             work: Work::new(policy.work_max),
@@ -214,6 +217,23 @@ impl<'a> Pass<'a> {
             let rooms = [&self.capacity.room, &self.capacity.room_after_kills];
             rooms.iter().all(|room| room.fits_node(node, demand))
                 && state.job.eligible_nodes.binary_search(&node).is_ok()
+        })
+    }
+
+    /// Whether the cluster's scheduler, which chooses among all that has room now, could put an
+    /// attempt meant for `node` where a waiting first attempt counts on what comes free: clones
+    /// evicted for that one would have gone in vain, and again in every pass.
+    pub(crate) fn could_displace(&self, position: usize, node: NodeIndex) -> bool {
+        let state = self.jobs.get(position);
+        let demand = self.capacity.demands.get(position);
+        state.zip(demand).is_some_and(|(state, demand)| {
+            let (now, after) = (&self.capacity.room, &self.capacity.room_after_kills);
+            let mut others = self.reserved.iter().filter(|&&other| other != node);
+            others.any(|&other| {
+                now.fits_node(other, demand)
+                    && !after.fits_node(other, demand)
+                    && state.job.eligible_nodes.binary_search(&other).is_ok()
+            })
         })
     }
 

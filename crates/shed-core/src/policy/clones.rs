@@ -501,7 +501,8 @@ impl CloneJob {
 }
 
 /// Where a clone of a task with attempts on `nodes` goes: not beside one of them on a node that
-/// is believed slow, where it would be no faster.
+/// is believed slow, where it would be no faster, and not if it could end up in the way of a first
+/// attempt.
 fn place(
     pass: &mut Pass<'_>,
     position: usize,
@@ -517,6 +518,11 @@ fn place(
     let node = pass.find_node(position, nodes);
     // Beside a live attempt on a slow node a clone would share what slows it.
     let spoilt = |node| pass.is_slow(node) && (fast_nodes_only || nodes.contains(&node));
-    node.filter(|&node| !spoilt(node))
-        .ok_or(RefusalReason::NoNode)
+    let node = node
+        .filter(|&node| !spoilt(node))
+        .ok_or(RefusalReason::NoNode)?;
+    if pass.could_displace(position, node) {
+        return Err(RefusalReason::Capacity);
+    }
+    Ok(node)
 }

@@ -5,7 +5,7 @@ use crate::fixtures::{AttemptBuilder, JobBuilder, World, at, attempt, job, resum
 use crate::ids::{JobKey, TaskIndex};
 use crate::memory::Memory;
 use crate::plan::{Action, Finding, Plan, Refusal, RefusalReason};
-use crate::snapshot::AttemptKind;
+use crate::snapshot::{AttemptKind, NodeIndex};
 
 use super::{brief, report};
 
@@ -280,4 +280,26 @@ fn dollymp_clones_with_what_is_left_second_copies_first() {
         cluster().job(uneven()),
         &twice[..1],
     );
+}
+
+#[test]
+fn no_clone_is_launched_that_could_take_the_room_that_others_were_evicted_for() {
+    let cloned = job("a")
+        .tasks(1)
+        .task(0, [attempt(0).on(1), attempt(1).on(0)]);
+    let single = |node| job("c").tasks(1).task(0, [attempt(0).on(node)]);
+    // The eviction leaves 2 cores on node 0 for `b`, one of which is free now.
+    let waits = || job("b").tasks(1).cpu(2000);
+    let with = |third| {
+        world(9.0, 3, 2000)
+            .job(cloned.clone())
+            .job(waits())
+            .job(third)
+    };
+    let busy = with(single(2)).others(1, 1000);
+    check("dollymp", busy, &["a: evict 0.1 for 0.0"]);
+    // Where it can't, it is launched.
+    let only_there = single(2).with(|job| job.eligible_nodes = [NodeIndex(2)].into());
+    let busy = with(only_there).others(1, 1000);
+    check("dollymp", busy, &["a: evict 0.1 for 0.0", "c: clone 0"]);
 }
