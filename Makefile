@@ -76,7 +76,7 @@ unit: ## Unit tests, property tests, golden vectors: no cluster
 	cargo test --locked --package shed-core --test vectors -- --nocapture
 
 .PHONY: model
-model: ## Model checking of the controller's step, exhaustively: an hour (docs/model.md)
+model: ## Model checking of the controller's step, exhaustively: half an hour (docs/model.md)
 	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed --test model -- \
 	  --include-ignored --nocapture --test-threads 1
 

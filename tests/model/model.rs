@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use shed::api::{ATTEMPT_FINALIZER, AttemptEntry, DeadlineJob};
 use shed::clock;
 use shed::controller::build::{self, AgentSettings};
-use shed::observe::job::{AttemptId, JobPods};
+use shed::observe::job::{self, AttemptId, JobPods};
 use shed::observe::pod::PodFacts;
 use shed::validate::{ValidatedJob, validate};
 use shed_core::ids::{AttemptNumber, TaskIndex};
@@ -18,7 +18,7 @@ use shed_core::time::Instant;
 use stateright::Property;
 
 use super::operator::{self, Write, uid};
-use super::world::{Budget, Finish, Invariant, Pod, Pods, Stage, World};
+use super::world::{Budget, Finish, Flight, Invariant, Pod, Pods, Recorded, Stage, World};
 
 /// What is explored.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +35,7 @@ pub struct Size {
 pub const UNDISTURBED: Budget = Budget {
     crashes: 0,
     stale: 0,
+    stale_reads: 0,
     lost: 0,
     disruptions: 0,
     suspends: 0,
@@ -52,6 +53,10 @@ pub struct Model {
     /// Whether the pods that `build::pod` makes carry the finalizer.
     pub tracked_at_birth: bool,
     facts: RwLock<HashMap<(AttemptId, Pod), Arc<PodFacts>>>,
+    /// What each view leads to, by its fingerprint.
+    pub(super) flights: RwLock<HashMap<u64, Option<Flight>>>,
+    /// Ledgers by their fingerprints.
+    pub(super) ledgers: Mutex<HashMap<u64, Arc<Recorded>>>,
     /// Fingerprints of states from which everything comes to rest.
     pub(super) restful: Mutex<HashSet<u64>>,
 }
@@ -67,9 +72,13 @@ pub enum Move {
     LoseAnswer(Write),
     /// Its process dies, and the next one lists everything.
     Crash,
-    /// The watch of the job, or of the pods, stands still.
-    HoldJob,
-    HoldPods,
+    /// The watch of the job, or of the pods, stands still; perhaps for the next pass only.
+    HoldJob {
+        once: bool,
+    },
+    HoldPods {
+        once: bool,
+    },
     /// It catches up.
     CatchUp,
     /// The pod gets a node and its task starts.
@@ -118,6 +127,8 @@ impl Model {
             owner: owner(false),
             tracked_at_birth: true,
             facts: RwLock::default(),
+            flights: RwLock::default(),
+            ledgers: Mutex::default(),
             restful: Mutex::default(),
         };
         let born = model.pod_object((0, 0));
@@ -287,10 +298,13 @@ impl Model {
         if left.crashes > 0 {
             moves.push(Move::Crash);
         }
-        if left.stale > 0 {
-            moves.extend([Move::HoldJob, Move::HoldPods]);
+        let is_held = world.held_job.is_some() || world.held_pods.is_some();
+        for (budget, once) in [(left.stale, false), (left.stale_reads, true)] {
+            if budget > 0 && !(once && is_held) {
+                moves.extend([Move::HoldJob { once }, Move::HoldPods { once }]);
+            }
         }
-        if world.held_job.is_some() || world.held_pods.is_some() {
+        if is_held && !world.held_once {
             moves.push(Move::CatchUp);
         }
         for (&id, pod) in &world.pods {
@@ -313,7 +327,12 @@ impl Model {
 
     pub fn make(&self, world: &mut World, next: Move) {
         match next {
-            Move::Look(plan) => self.look(world, &plan.map(actions).unwrap_or_default()),
+            Move::Look(plan) => {
+                self.look(world, &plan.map(actions).unwrap_or_default());
+                if world.held_once {
+                    catch_up(world);
+                }
+            }
             Move::Write(write) => self.write(world, write, true),
             Move::LoseAnswer(write) => {
                 world.left.lost -= 1;
@@ -323,12 +342,12 @@ impl Model {
                 world.left.crashes -= 1;
                 restart(world);
             }
-            Move::HoldJob => {
-                world.left.stale -= 1;
+            Move::HoldJob { once } => {
+                hold(world, once);
                 world.held_job = Some(world.current_job());
             }
-            Move::HoldPods => {
-                world.left.stale -= 1;
+            Move::HoldPods { once } => {
+                hold(world, once);
                 world.held_pods = Some(world.pods.clone());
             }
             Move::CatchUp => catch_up(world),
@@ -359,6 +378,15 @@ impl Model {
             }
         }
         operator::check_capacity(world);
+        self.forget(world);
+    }
+
+    /// What the next pass would forget is forgotten at once, so that states don't differ by it.
+    fn forget(&self, world: &mut World) {
+        if world.held_job.is_none() && world.held_pods.is_none() {
+            let pods = self.job_pods(&world.pods);
+            job::forget(&mut world.traces.0, &world.job.book, &pods);
+        }
     }
 }
 
@@ -436,7 +464,18 @@ fn restart(world: &mut World) {
     catch_up(world);
 }
 
+fn hold(world: &mut World, once: bool) {
+    world.held_once = once;
+    let left = &mut world.left;
+    *if once {
+        &mut left.stale_reads
+    } else {
+        &mut left.stale
+    } -= 1;
+}
+
 pub fn catch_up(world: &mut World) {
+    world.held_once = false;
     world.held_job = None;
     world.held_pods = None;
     world.newest = None;

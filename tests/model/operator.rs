@@ -2,14 +2,16 @@
 //! and `step`, and its writes one by one, so that anything may happen between two of them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use shed::book::Book;
 use shed::controller::step::{Input, PodRef, Step, step};
 use shed::observe::job::{self, AttemptId, JobPods, Reported};
 use shed_core::plan::Action;
 use shed_core::resources::Resources;
 use shed_core::settle::DEADLINE_GRACE;
-use shed_core::snapshot::{JobSnapshot, OnMiss, Progress};
+use shed_core::snapshot::{OnMiss, Progress};
 use shed_core::time::Instant;
 
 use super::invariants;
@@ -26,10 +28,11 @@ pub enum Write {
 }
 
 /// What a pass reads.
-pub struct View {
-    pub base: JobCopy,
-    pub facts: JobSnapshot,
-    pods: JobPods,
+struct View {
+    base: JobCopy,
+    pods: Pods,
+    /// Whether the pods were read live, for the deadline.
+    stops: bool,
 }
 
 impl Model {
@@ -43,7 +46,7 @@ impl Model {
     }
 
     /// Reads the watches (live at the deadline), and notes what they show.
-    pub fn view(&self, world: &mut World) -> View {
+    fn view(&self, world: &mut World) -> View {
         let base = Self::base(world);
         let rules = self.job(base.suspended);
         let book = &base.recorded.book;
@@ -53,18 +56,55 @@ impl Model {
             && rules.rules.on_miss == OnMiss::Fail
             && deadline.is_some_and(|deadline| now >= deadline.plus(DEADLINE_GRACE));
         let shown = world.held_pods.as_ref().filter(|_| !stops);
-        let pods = self.job_pods(shown.unwrap_or(&world.pods));
+        let shown = shown.unwrap_or(&world.pods).clone();
+        let pods = self.job_pods(&shown);
+        let traces = &mut world.traces.0;
         if stops {
-            job::note_live(&mut world.traces.0, &pods, now);
+            job::note_live(traces, &pods, now);
         } else {
-            job::note(&mut world.traces.0, &pods, now);
+            job::note(traces, &pods, now);
         }
+        job::forget(traces, book, &pods);
+        View {
+            base,
+            pods: shown,
+            stops,
+        }
+    }
+
+    /// Begins a pass with this slice of a plan: everything up to its first write.
+    pub fn look(&self, world: &mut World, slice: &[Action]) {
+        let view = self.view(world);
+        world.flight = self.decided(&view, world, slice);
+    }
+
+    /// [`Model::decide`], once for each view: states are many more than views, and the JSON of
+    /// ledgers is most of the work.
+    fn decided(&self, view: &View, world: &World, slice: &[Action]) -> Option<Flight> {
+        let mut hasher = DefaultHasher::new();
+        (&view.base, &view.pods, &world.traces, world.overdue).hash(&mut hasher);
+        format!("{slice:?}").hash(&mut hasher);
+        let key = hasher.finish();
+        if let Some(known) = self.flights.read().expect("flights").get(&key) {
+            return known.clone();
+        }
+        let flight = self.decide(view, world, slice);
+        let mut flights = self.flights.write().expect("flights");
+        flights.insert(key, flight.clone());
+        flight
+    }
+
+    fn decide(&self, view: &View, world: &World, slice: &[Action]) -> Option<Flight> {
+        let now = self.now(world);
+        let job = self.job(view.base.suspended);
+        let book = &view.base.recorded.book;
+        let pods = self.job_pods(&view.pods);
         let facts = job::facts(
-            rules,
+            job,
             book,
             &job::View {
                 now,
-                facts_as_of: if stops { now } else { Instant(0) },
+                facts_as_of: if view.stops { now } else { Instant(0) },
                 pods: &pods,
                 traces: &world.traces.0,
                 reports: &reports(&pods, now),
@@ -75,24 +115,42 @@ impl Model {
                 proven_gone: &BTreeSet::new(),
             },
         );
-        View { base, facts, pods }
-    }
-
-    /// Begins a pass with this slice of a plan: everything up to its first write.
-    pub fn look(&self, world: &mut World, slice: &[Action]) {
-        let view = self.view(world);
         let step = step(Input {
-            job: self.job(view.base.suspended),
-            book: &view.base.recorded.book,
-            facts: &view.facts,
-            pods: &view.pods,
+            job,
+            book,
+            facts: &facts,
+            pods: &pods,
             traces: &world.traces.0,
             slice,
             asking: &BTreeMap::new(),
             placements: &BTreeMap::new(),
-            now: self.now(world),
+            now,
         });
-        world.flight = flight(&view.base, step);
+        self.flight(&view.base, step)
+    }
+
+    fn flight(&self, base: &JobCopy, step: Step) -> Option<Flight> {
+        let changed = step.book != base.recorded.book;
+        let flight = Flight {
+            record: changed.then(|| self.recorded(step.book)),
+            is_current: base.is_current,
+            deletes: step.deletes.iter().map(target).collect(),
+            releases: step.releases.iter().map(target).collect(),
+            creates: step.creates,
+        };
+        let says_nothing = flight.record.is_none()
+            && flight.deletes.is_empty()
+            && flight.releases.is_empty()
+            && flight.creates.is_empty();
+        (!says_nothing).then_some(flight)
+    }
+
+    /// The ledger as it is written, kept once.
+    fn recorded(&self, book: Book) -> Arc<Recorded> {
+        let recorded = Recorded::new(book);
+        let mut ledgers = self.ledgers.lock().expect("ledgers");
+        let known = ledgers.entry(recorded.fingerprint).or_insert(recorded);
+        Arc::clone(known)
     }
 
     /// The writes that may reach the apiserver next: the ledger, then deletes in any order, then
@@ -224,22 +282,6 @@ fn reports(pods: &JobPods, now: Instant) -> BTreeMap<String, Reported> {
     running
         .map(|pod| (pod.uid.clone(), report.clone()))
         .collect()
-}
-
-fn flight(base: &JobCopy, step: Step) -> Option<Flight> {
-    let changed = step.book != base.recorded.book;
-    let flight = Flight {
-        record: changed.then(|| Recorded::new(step.book)),
-        is_current: base.is_current,
-        deletes: step.deletes.iter().map(target).collect(),
-        releases: step.releases.iter().map(target).collect(),
-        creates: step.creates,
-    };
-    let says_nothing = flight.record.is_none()
-        && flight.deletes.is_empty()
-        && flight.releases.is_empty()
-        && flight.creates.is_empty();
-    (!says_nothing).then_some(flight)
 }
 
 /// A pod's uid in the model names its attempt and its generation.

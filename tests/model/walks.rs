@@ -22,6 +22,7 @@ const SIZE: Size = Size {
     budget: Budget {
         crashes: 1,
         stale: 1,
+        stale_reads: 0,
         lost: 1,
         disruptions: 1,
         suspends: 2,
@@ -33,7 +34,7 @@ const SIZE: Size = Size {
 fn is_shared(next: Move) -> bool {
     matches!(
         next,
-        Move::Crash | Move::HoldJob | Move::HoldPods | Move::CatchUp
+        Move::Crash | Move::HoldJob { .. } | Move::HoldPods { .. } | Move::CatchUp
     )
 }
 

@@ -13,7 +13,7 @@ use shed::observe::job::{AttemptId, Traces};
 #[derive(Debug)]
 pub struct Recorded {
     pub book: Book,
-    fingerprint: u64,
+    pub fingerprint: u64,
 }
 
 impl Recorded {
@@ -124,6 +124,8 @@ pub struct Budget {
     pub crashes: u8,
     /// Times that a watch stands still for a while.
     pub stale: u8,
+    /// Passes that read a watch as it was at any moment before.
+    pub stale_reads: u8,
     /// Times that an answer of the apiserver is lost.
     pub lost: u8,
     /// Pods that somebody else deletes.
@@ -148,6 +150,8 @@ pub struct World {
     pub held_job: Option<JobCopy>,
     /// The watch of pods stands still and shows this.
     pub held_pods: Option<Pods>,
+    /// Whether the watch that stands still does so for the next pass only.
+    pub held_once: bool,
     /// The job as the operator's last write left it, while the watch is behind that.
     pub newest: Option<JobCopy>,
     pub traces: TraceMap,
@@ -190,6 +194,7 @@ impl World {
             given: (0..tasks).map(|_| 0).collect(),
             held_job: None,
             held_pods: None,
+            held_once: false,
             newest: None,
             traces: TraceMap::default(),
             flight: None,
