@@ -12,6 +12,8 @@ use shed_e2e::quality::{Plan, compare_again};
 const REAL: &str = "google2011_hawk_a.csv.gz";
 /// Jobs of 5 and 10 tasks, Pareto.
 const MADE_UP: &str = "setup:A";
+/// How many times as long work takes on the slow node unless it is said.
+const SLOWNESS: u32 = 3;
 
 /// Replays an excerpt of a trace on the local cluster, one node of which is slow, and compares it with the
 /// simulator.
@@ -42,16 +44,17 @@ struct Args {
     /// Attempts that a node holds.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=15))]
     slots_per_node: u32,
-    /// How many times as long work takes on the slow node.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
-    slowness: u32,
+    /// How many times as long work takes on the slow node [default: 3; what was replayed].
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
+    slowness: Option<u32>,
     /// First attempts with a checkpoint may make way for more urgent jobs, as far as the policy does that.
     #[arg(long)]
     preempt: bool,
     /// What came of the replays is kept there.
     #[arg(long, value_name = "FILE", default_value = "target/quality.json")]
     results: PathBuf,
-    /// Only compare what is kept there with the simulator; needs no cluster.
+    /// Only compare what is kept there with the simulator, which is given another --slowness, and --preempt, if
+    /// they are set; needs no cluster.
     #[arg(long)]
     compare_only: bool,
 }
@@ -70,7 +73,7 @@ async fn main() -> ExitCode {
 
 async fn run(args: Args) -> Result<()> {
     if args.compare_only {
-        return compare_again(&args.results);
+        return compare_again(&args.results, args.slowness, args.preempt);
     }
     let trace = args.trace.unwrap_or_else(default_trace);
     anyhow::ensure!(
@@ -89,7 +92,7 @@ async fn run(args: Args) -> Result<()> {
         },
         policies: args.policies,
         slots_per_node: args.slots_per_node,
-        slowness: args.slowness,
+        slowness: args.slowness.unwrap_or(SLOWNESS),
         preempts: args.preempt,
     };
     plan.replay(&args.results).await

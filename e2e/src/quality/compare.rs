@@ -21,10 +21,9 @@ pub struct Compared {
     pub real: Came,
     /// With the same draws and the nodes in the same order.
     pub paired: Came,
-    /// The same without any delay, and with all but that of giving room back.
-    pub eased: [Came; 2],
-    /// With other draws, and the slow node at each place of the order.
-    pub others: Vec<Came>,
+    /// With other draws, and the slow node at each place of the order; under conditions that are
+    /// named.
+    pub others: Vec<(&'static str, Vec<Came>)>,
 }
 
 /// What the cluster took for what the simulator must be told: medians over all attempts of all
@@ -69,12 +68,11 @@ pub fn figures(all: &[Compared]) -> String {
         let of = compared.real.jobs.len();
         let what = |what: &str| format!("{}, {what}", compared.policy);
         rows.push(row(what("real"), &compared.real, of));
-        let [without, at_once] = &compared.eased;
         rows.push(row(what("simulated, the same draws"), &compared.paired, of));
-        rows.push(row(what("that, if room were free at once"), at_once, of));
-        rows.push(row(what("that, without any delay"), without, of));
-        let mean = format!("simulated, mean of {}", compared.others.len());
-        rows.push(row_of_means(what(&mean), &compared.others));
+        for (conditions, all) in &compared.others {
+            let mean = format!("simulated, mean of {}{conditions}", all.len());
+            rows.push(row_of_means(what(&mean), all));
+        }
     }
     table(&rows)
 }
@@ -137,7 +135,7 @@ pub fn parts(all: &[Compared]) -> String {
     table(&rows)
 }
 
-/// A line for each job that was in time on one side only, with what made the difference.
+/// Each job that was in time on one side only, the time to its deadline, and what made the difference.
 #[must_use]
 pub fn differences(all: &[Compared], conditions: &Conditions) -> String {
     let mut lines = String::new();
@@ -149,7 +147,7 @@ pub fn differences(all: &[Compared], conditions: &Conditions) -> String {
         {
             let cause = cause(compared, job, conditions);
             lines.push_str(&format!(
-                "  {}, job {job}, {:.0} s to its deadline: really {}, simulated {}; {}\n",
+                "  {}, job {job} of {:.0} s: really {}, simulated {}:\n    {}\n",
                 compared.policy,
                 real.within,
                 verdict(real),
@@ -195,8 +193,8 @@ fn cause(compared: &Compared, job: usize, conditions: &Conditions) -> Option<Str
     let largest = (0..4).max_by(|&a, &b| by[a].total_cmp(&by[b]))?;
     let is_slow = |story: &Story| story.first_node.as_ref() == Some(&conditions.slow);
     let placed = match (is_slow(&late), is_slow(&other)) {
-        (true, false) => ", first attempt on the slow node there only",
-        (false, true) => ", though first attempt on the slow node on the other side",
+        (true, false) => ", begun on the slow node there only",
+        (false, true) => ", though begun on the slow node on the other side",
         _ => "",
     };
     let what = [
@@ -243,8 +241,7 @@ mod tests {
             policy: "p".to_owned(),
             real,
             paired: paired.clone(),
-            eased: [paired.clone(), paired.clone()],
-            others: vec![paired; 3],
+            others: vec![("", vec![paired; 3])],
         }
     }
 
@@ -280,7 +277,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            lines[5].contains("1.0 ± 0.0") && lines[5].contains("mean of 3"),
+            lines[3].contains("1.0 ± 0.0") && lines[3].contains("mean of 3"),
             "{text}"
         );
         assert!(parts(&[compared()]).contains("15.0"));

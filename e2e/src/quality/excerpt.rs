@@ -136,6 +136,20 @@ impl Rule {
     }
 }
 
+/// The same with all times so many times as long.
+#[must_use]
+pub fn stretched(workload: &Trace, times: i64) -> Trace {
+    let mut long = workload.clone();
+    for job in &mut long.jobs {
+        job.arrival.0 *= times;
+        let work = job.stages.iter_mut().flat_map(|stage| &mut stage.durations);
+        for span in work.chain(&mut job.deadline) {
+            span.0 *= times;
+        }
+    }
+    long
+}
+
 /// What the attempts of a task take at full speed, in hundredths of a second, by their numbers: the
 /// simulator's own draws.
 #[must_use]
@@ -229,6 +243,20 @@ mod tests {
             (0.0..1.0).contains(&(deadline.seconds() - exact)),
             "{deadline:?} for {exact}"
         );
+    }
+
+    #[test]
+    fn what_is_stretched_keeps_its_load() {
+        let taken = rule(30).take(trace(&[10, 9, 8, 3]), 24).unwrap();
+        let long = stretched(&taken, 10);
+        let last = |trace: &Trace| trace.jobs.last().cloned().unwrap();
+        assert_eq!(last(&long).arrival.0, 10 * last(&taken).arrival.0);
+        assert_eq!(
+            last(&long).deadline.unwrap().0,
+            10 * last(&taken).deadline.unwrap().0
+        );
+        let work = |trace: &Trace| last(trace).durations().map(|span| span.0).sum::<i64>();
+        assert_eq!(work(&long), 10 * work(&taken));
     }
 
     #[test]

@@ -31,6 +31,8 @@ const NAMESPACE: &str = "shed-quality";
 /// Runs of the simulator per policy beside the paired one: a multiple of the nodes' number has the slow
 /// one equally often at each place.
 const OTHERS: u64 = 30;
+/// What a launch weighs beside a task's work shrinks to a tenth, as it is with tasks of minutes.
+const TENFOLD: i64 = 10;
 
 /// What is replayed, and where.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -226,42 +228,61 @@ impl Results {
         workload: &Trace,
         conditions: &Conditions,
     ) -> Result<Compared> {
-        let seed = self.plan.rule.seed;
-        let run = |conditions: &Conditions, seed| {
-            simulated::run(workload, conditions, &replayed.policy, seed)
-                .with_context(|| format!("simulating {}", replayed.policy))
-        };
-        let mut others = Vec::new();
-        for other in 1..=OTHERS {
-            let mut turned = conditions.clone();
-            turned.nodes.rotate_left(other as usize % self.nodes.len());
-            others.push(run(&turned, seed + other)?);
+        let (policy, seed) = (&*replayed.policy, self.plan.rule.seed);
+        let long = excerpt::stretched(workload, TENFOLD);
+        let others = [
+            ("", conditions.clone(), workload),
+            (
+                ", room free at once",
+                conditions.with_room_at_once(),
+                workload,
+            ),
+            (", no delays", conditions.without_delays(), workload),
+            (", all times tenfold", conditions.clone(), &long),
+        ];
+        let mut means = Vec::new();
+        for (name, conditions, workload) in others {
+            means.push((name, others_of(workload, &conditions, policy, seed)?));
         }
         Ok(Compared {
-            policy: replayed.policy.clone(),
+            policy: policy.to_owned(),
             real: replayed.real.clone(),
-            paired: run(conditions, seed)?,
-            eased: [
-                run(&conditions.without_delays(), seed)?,
-                run(&conditions.with_room_at_once(), seed)?,
-            ],
-            others,
+            paired: simulated::run(workload, conditions, policy, seed)?,
+            others: means,
         })
     }
 }
 
-/// Compares again what an earlier replay wrote, without a cluster.
+/// Runs with other draws of what clones take, and the nodes in each order.
+fn others_of(
+    workload: &Trace,
+    conditions: &Conditions,
+    policy: &str,
+    seed: u64,
+) -> Result<Vec<Came>> {
+    let run = |other: u64| {
+        let mut turned = conditions.clone();
+        turned
+            .nodes
+            .rotate_left(other as usize % conditions.nodes.len());
+        simulated::run(workload, &turned, policy, seed + other)
+    };
+    (1..=OTHERS).map(run).collect()
+}
+
+/// Compares again what an earlier replay wrote, without a cluster; the simulator may be given another
+/// slowness, or preemption, to see what they would change.
 ///
 /// # Errors
 /// If the file or its trace is not there, or is not what it was.
-pub fn compare_again(file: &Path) -> Result<()> {
+pub fn compare_again(file: &Path, slowness: Option<u32>, preempts: bool) -> Result<()> {
     let text = std::fs::read_to_string(file).with_context(|| {
         format!(
             "reading {}: run `make demo-quality` first, or name another file (--results)",
             file.display()
         )
     })?;
-    let results: Results = serde_json::from_str(&text)
+    let mut results: Results = serde_json::from_str(&text)
         .with_context(|| format!("{} holds no results of this version", file.display()))?;
     let plan = &results.plan;
     let slots = plan.slots_per_node * u32::try_from(results.nodes.len())?;
@@ -277,6 +298,8 @@ pub fn compare_again(file: &Path) -> Result<()> {
             plan.trace.display()
         );
     }
+    results.plan.slowness = slowness.unwrap_or(results.plan.slowness);
+    results.plan.preempts |= preempts;
     println!("{}", results.compare(&workload)?);
     Ok(())
 }
