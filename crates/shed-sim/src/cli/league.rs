@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+mod plots;
+
 use clap::{Args, Parser};
 
 use super::lists::{self, Cell, Lists};
@@ -61,8 +63,17 @@ struct Flags {
     lists: Lists,
 }
 
-/// By seed, by policy.
-type Runs = BTreeMap<String, BTreeMap<u64, Figures>>;
+/// One cell's runs.
+#[derive(Default)]
+struct Table {
+    /// By policy, by seed.
+    runs: BTreeMap<String, BTreeMap<u64, Figures>>,
+    /// Shares of deadlines that no policy can pass, by seed.
+    bounds: BTreeMap<u64, f64>,
+}
+
+/// Tables by the flags that their runs share.
+type Tables = BTreeMap<String, Table>;
 
 pub(super) fn run(args: &LeagueArgs) -> Result<(), CliError> {
     let mut cells = Vec::new();
@@ -72,9 +83,18 @@ pub(super) fn run(args: &LeagueArgs) -> Result<(), CliError> {
     run_open(cells.clone(), &args.results, args.threads)?;
     let traces = read_traces(&cells)?;
     let rows = read_done(&args.results)?;
-    let page = page(args, &cells, &rows, &traces)?;
-    std::fs::write(&args.out, page).map_err(|error| CliError::Write {
-        what: args.out.display().to_string(),
+    let tables = tables(&cells, &rows, &traces)?;
+    let mut page = head(args);
+    page.push_str(&plots::write(&args.out, &tables)?);
+    for (cell, table) in &tables {
+        page.push_str(&text_of(cell, table));
+    }
+    write(&args.out, &page)
+}
+
+fn write(file: &Path, text: &str) -> Result<(), CliError> {
+    std::fs::write(file, text).map_err(|error| CliError::Write {
+        what: file.display().to_string(),
         error,
     })
 }
@@ -105,32 +125,23 @@ fn shared(cell: &str) -> String {
     lists::without(cell, &["--policy", "--seed"])
 }
 
-fn page(
-    args: &LeagueArgs,
-    cells: &[Cell],
-    rows: &[CellRow],
-    traces: &Traces,
-) -> Result<String, CliError> {
-    let mut tables: BTreeMap<String, (Runs, BTreeMap<u64, f64>)> = BTreeMap::new();
+fn tables(cells: &[Cell], rows: &[CellRow], traces: &Traces) -> Result<Tables, CliError> {
+    let mut tables = Tables::new();
     let by_name: BTreeMap<&str, &CellRow> = rows.iter().map(|r| (r.cell.as_str(), r)).collect();
     for cell in cells {
         let Some(line) = by_name.get(cell.name.as_str()) else {
             continue;
         };
-        let (runs, bounds) = tables.entry(shared(&cell.name)).or_default();
+        let table = tables.entry(shared(&cell.name)).or_default();
         let seed = cell.options.seed;
-        let policy = runs.entry(cell.options.policy.clone()).or_default();
+        let policy = table.runs.entry(cell.options.policy.clone()).or_default();
         policy.insert(seed, line.row.figures.clone());
-        if let std::collections::btree_map::Entry::Vacant(vacant) = bounds.entry(seed) {
+        if let std::collections::btree_map::Entry::Vacant(vacant) = table.bounds.entry(seed) {
             let found = bound::of(&bound::prepare(cell, traces)?, DRAWS)?;
             vacant.insert(found.most as f64 / found.jobs.max(1) as f64);
         }
     }
-    let mut text = head(args);
-    for (cell, (runs, bounds)) in &tables {
-        text.push_str(&table(cell, runs, bounds));
-    }
-    Ok(text)
+    Ok(tables)
 }
 
 fn head(args: &LeagueArgs) -> String {
@@ -161,12 +172,22 @@ fn with_half(values: &[f64]) -> String {
     format!("{:.1}{half}", stats::mean(values))
 }
 
-fn table(cell: &str, runs: &Runs, bounds: &BTreeMap<u64, f64>) -> String {
-    let value = |flag: &str| {
-        let mut words = cell.split(' ').skip_while(|word| *word != flag);
-        words.nth(1).unwrap_or("-").to_owned()
-    };
-    let bound: Vec<f64> = bounds.values().map(|bound| bound * 100.0).collect();
+/// What a cell's flag says.
+fn value(cell: &str, flag: &str) -> String {
+    let mut words = cell.split(' ').skip_while(|word| *word != flag);
+    words.nth(1).unwrap_or("-").to_owned()
+}
+
+impl Table {
+    /// In percent, by seed.
+    fn bound(&self) -> Vec<f64> {
+        self.bounds.values().map(|bound| bound * 100.0).collect()
+    }
+}
+
+fn text_of(cell: &str, table: &Table) -> String {
+    let value = |flag| value(cell, flag);
+    let (bound, runs) = (table.bound(), &table.runs);
     let mut text = format!(
         "## {}, load {}, k {}\n\nBound: {} %, {} seeds.\n\n\
          | policy | met % | to {BASE} | gap closed % | mean flow s | p99 flow s | slot-seconds |\n\

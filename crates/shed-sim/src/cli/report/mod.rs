@@ -3,7 +3,7 @@
 
 mod chart;
 mod details;
-mod figures;
+pub(super) mod figures;
 mod lines;
 mod names;
 mod page;

@@ -56,21 +56,56 @@ fn over_load(points: &[&Point], names: &Names) -> Result<String, CliError> {
     for point in points.iter().filter(|point| point.load.0.is_some()) {
         by_policy.entry(&point.policy).or_default().push(point);
     }
-    let loads = points.iter().filter_map(|point| point.load.0);
-    let (least, most) = loads.fold((f64::INFINITY, 0.0_f64), |(low, high), load| {
-        (low.min(load), high.max(load))
-    });
-    let count = by_policy.len() as f64;
-    let series = by_policy.iter().enumerate().map(|(at, (policy, points))| {
+    let line = |(policy, points): (&&PolicyKey, &Vec<&Point>)| LoadLine {
+        name: names.name(policy).to_owned(),
+        rank: names.rank(policy),
+        points: points.iter().map(|point| at_load(point)).collect(),
+    };
+    let lines: Vec<LoadLine> = by_policy.iter().map(line).collect();
+    met_over_load(&lines)
+}
+
+fn at_load(point: &Point) -> AtLoad {
+    let (met, interval) = percents(point);
+    AtLoad {
+        load: point.load.0.unwrap_or(0.0),
+        met,
+        interval,
+    }
+}
+
+/// A line of a figure of deadlines met over load.
+pub(in crate::cli) struct LoadLine {
+    pub(in crate::cli) name: String,
+    /// What its colour and marker go by.
+    pub(in crate::cli) rank: usize,
+    pub(in crate::cli) points: Vec<AtLoad>,
+}
+
+/// Percent of deadlines met at a load.
+pub(in crate::cli) struct AtLoad {
+    pub(in crate::cli) load: f64,
+    pub(in crate::cli) met: f64,
+    pub(in crate::cli) interval: Option<(f64, f64)>,
+}
+
+/// Deadlines met over load, a line each.
+pub(in crate::cli) fn met_over_load(lines: &[LoadLine]) -> Result<String, CliError> {
+    let points = lines.iter().flat_map(|line| &line.points);
+    let loads: Vec<f64> = points.map(|point| point.load).collect();
+    let least = loads.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = loads.iter().copied().fold(0.0, f64::max);
+    let count = lines.len() as f64;
+    let series = lines.iter().enumerate().map(|(at, line)| {
         let aside = APART * (most - least) * (at as f64 - (count - 1.0) / 2.0);
-        one_line(points, aside, names.name(policy), names.rank(policy))
+        one_line(line, aside)
     });
     let series: Vec<Series> = series.collect();
     let mut across = Axis::linear("load (originals' time / slots × span)", 0.0, most);
     // Room on both sides, and a tick at each load alone where there are few.
     let margin = 0.06 * (most - least);
     (across.low, across.high) = (least - margin, most + margin);
-    across.ticks = round_loads(points);
+    across.ticks = round_loads(loads);
     let up = Axis::linear("deadlines met (%)", 0.0, PERCENT);
     chart::lines(
         HEIGHT,
@@ -80,13 +115,14 @@ fn over_load(points: &[&Point], names: &Names) -> Result<String, CliError> {
     )
 }
 
-fn one_line(points: &[&Point], aside: f64, name: &str, rank: usize) -> Series {
-    let x = |point: &Point| point.load.0.unwrap_or(0.0) + aside;
-    let middles: Vec<(f64, f64)> = points.iter().map(|p| (x(p), percents(p).0)).collect();
-    let intervals = points.iter().filter_map(|p| Some((x(p), percents(p).1?)));
+fn one_line(line: &LoadLine, aside: f64) -> Series {
+    let x = |point: &AtLoad| point.load + aside;
+    let points = line.points.iter();
+    let middles: Vec<(f64, f64)> = points.clone().map(|p| (x(p), p.met)).collect();
+    let intervals = points.filter_map(|p| Some((x(p), p.interval?)));
     Series {
-        name: name.to_owned(),
-        rank,
+        name: line.name.clone(),
+        rank: line.rank,
         whiskers: intervals.map(|(x, (low, high))| (x, low, high)).collect(),
         marked: middles.clone(),
         points: middles,
@@ -94,8 +130,7 @@ fn one_line(points: &[&Point], aside: f64, name: &str, rank: usize) -> Series {
 }
 
 /// Up to eight of the loads.
-fn round_loads(points: &[&Point]) -> Vec<f64> {
-    let mut loads: Vec<f64> = points.iter().filter_map(|point| point.load.0).collect();
+fn round_loads(mut loads: Vec<f64>) -> Vec<f64> {
     loads.sort_by(f64::total_cmp);
     loads.dedup();
     let every = loads.len().div_ceil(8).max(1);

@@ -7,8 +7,9 @@ mod gantt;
 
 pub(super) use cost::cost;
 pub(super) use deadlines::deadlines;
+pub(in crate::cli) use deadlines::{AtLoad, LoadLine, met_over_load};
 pub(super) use flowtimes::flowtimes;
 pub(super) use gantt::{LANES_MAX, gantt};
 
 /// More lines are not legible in one figure.
-pub(super) const POLICIES_MAX: usize = 7;
+pub(in crate::cli) const POLICIES_MAX: usize = 7;
