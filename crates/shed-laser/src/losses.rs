@@ -96,6 +96,16 @@ pub struct Losses {
     pub median: Loss,
 }
 
+impl Losses {
+    /// By how many per cent the best of the networks outperforms the forest.
+    #[must_use]
+    pub fn over_forest(&self) -> Option<f64> {
+        let best = self.layers.iter().map(|loss| loss.mean);
+        let best = best.fold(f64::INFINITY, f64::min);
+        self.forest.map(|forest| 100.0 * (1.0 - best / forest.mean))
+    }
+}
+
 /// Networks of each number of hidden layers, and what they are worth.
 struct Compared {
     networks: Vec<Regressor>,

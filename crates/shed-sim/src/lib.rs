@@ -22,6 +22,7 @@ pub mod calibration;
 pub mod cli;
 pub mod engine;
 pub mod event;
+mod learn;
 pub mod model;
 pub mod outcome;
 pub mod random;

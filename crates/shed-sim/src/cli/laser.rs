@@ -1,29 +1,25 @@
 //! `laser train`: the networks that the policy `laser` decides by, and \[L\]'s Table I.
 
 use std::collections::BTreeMap;
+use std::hint::black_box;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
-use shed_core::memory::Memory;
-use shed_core::plan::{Action, Outcome, Plan as Decided};
-use shed_core::policy::laser::Source;
+use shed_core::policy::laser::Networks;
 use shed_core::policy::{Laser, Speculation};
-use shed_core::snapshot::{JobSnapshot, Snapshot};
 use shed_laser::losses::{Losses, PUBLISHED, compare, ticks};
-use shed_laser::samples::{Collector, Extra, Samples};
+use shed_laser::samples::{Collector, Extra, Sample, Samples};
 use shed_laser::training::Plan;
-use shed_record::schema::Ended;
 use shed_record::{Item, Reader};
 
 use super::files::write_text;
-use super::options::Prepared;
 use super::{CliError, RunOptions, output, values};
-use crate::engine::{Engine, Watch};
-use crate::settings::Passes;
-use crate::trace::{Trace, recording};
+use crate::learn;
+use crate::trace::recording;
 
 pub(super) const EXAMPLES: &str = "\
 A trace is run on as many seeds as it takes, once without clones for the tasks' times and once with
@@ -94,6 +90,7 @@ pub(super) fn run(command: &LaserCommand) -> Result<(), CliError> {
         error: error.into(),
     })?;
     write_text(&args.out, &text)?;
+    say_cost(&networks, &samples);
     let table = table(&samples, args.trees, &losses);
     if let Some(path) = &args.losses {
         write_text(path, &table)?;
@@ -129,30 +126,6 @@ impl TrainArgs {
     }
 }
 
-/// Hands on to a collector what a run shows.
-struct Watched(Collector);
-
-impl Watch for Watched {
-    fn pass(&mut self, snapshot: &Snapshot, _memory: Memory, _plan: &Decided) {
-        self.0.pass(snapshot);
-    }
-
-    fn settled(&mut self, job: &JobSnapshot, action: &Action) {
-        let (task, attempt, outcome): (_, _, Option<Outcome>) = match action {
-            Action::Win { task, attempt, .. } => (*task, *attempt, None),
-            Action::Count {
-                task,
-                attempt,
-                outcome,
-            } => (*task, *attempt, Some(*outcome)),
-            _ => return,
-        };
-        if let Some(ended) = Ended::of(job, task, attempt, outcome) {
-            self.0.ended(ended);
-        }
-    }
-}
-
 /// What a recording shows.
 fn of_recording(args: &TrainArgs) -> Result<Samples, CliError> {
     let laser = args.laser()?;
@@ -181,7 +154,7 @@ fn simulated(args: &TrainArgs) -> Result<Samples, CliError> {
             seed,
             ..options.clone()
         };
-        run_of(&options, trace.as_ref(), &laser, args.options.seed)
+        learn::of_seed(&options, trace.as_ref(), &laser, args.options.seed)
     };
     let first = of_seed(options.seed)?;
     let runs = args.jobs.div_ceil(first.jobs.max(1)) as u64;
@@ -226,49 +199,22 @@ fn on_all_cores<T: Send>(
     results.into_values().collect()
 }
 
-/// One seed, twice: without clones for the tasks' times, and with a drawn number of clones.
-fn run_of(
-    options: &RunOptions,
-    trace: Option<&Trace>,
-    laser: &Laser,
-    imputing: u64,
-) -> Result<Samples, CliError> {
-    let prepare = || match trace {
-        Some(trace) => options.prepare_with(trace.clone()),
-        None => options.prepare(),
+/// How long this machine takes to predict.
+fn say_cost(networks: &Networks, samples: &Samples) {
+    let each = |samples: &[Sample], predict: &dyn Fn(&Sample) -> f64| {
+        let begin = Instant::now();
+        for sample in samples {
+            black_box(predict(sample));
+        }
+        begin.elapsed().as_secs_f64() * 1e6 / samples.len().max(1) as f64
     };
-    let mut plain = laser.clone();
-    plain.terms.max_clones = 0;
-    plain.source = Source::Drawn(options.seed);
-    let drawn = Laser {
-        source: Source::Drawn(options.seed),
-        ..laser.clone()
-    };
-    let tasks = watch(prepare()?, plain, options.seed, imputing)?;
-    let jobs = watch(prepare()?, drawn, options.seed, imputing)?;
-    Ok(Samples {
-        task: tasks.task,
-        ..jobs
-    })
-}
-
-fn watch(
-    mut prepared: Prepared,
-    laser: Laser,
-    drawn: u64,
-    imputing: u64,
-) -> Result<Samples, CliError> {
-    prepared.settings.passes = Passes::Full;
-    prepared.settings.policy.speculation = Speculation::Laser(laser.clone());
-    let mut watched = Watched(Collector::new(laser, Extra::Drawn(drawn), imputing));
-    let engine = Engine::new(&prepared.settings, &prepared.workload);
-    engine.watched(&mut watched).run()?;
-    let samples = watched.0.finish();
-    Ok(Samples {
-        // Those that no pass ever saw were run too.
-        jobs: prepared.workload.jobs.len().max(samples.jobs),
-        ..samples
-    })
+    let task = each(&samples.task, &|sample| {
+        networks.task.predict(&sample.features)
+    });
+    let job = each(&samples.job, &|sample| {
+        networks.job.predict(&sample.features) + networks.machine.predict(&sample.features)
+    });
+    eprintln!("a prediction takes {task:.1} µs per running task, and {job:.1} µs per job and r");
 }
 
 /// Table I and Figure 5, published and ours.
@@ -305,10 +251,10 @@ fn table(samples: &Samples, trees: usize, losses: &[Losses; 3]) -> String {
         let means: Vec<f64> = ours.layers.iter().map(|loss| loss.mean).collect();
         let cells = ours.layers.iter();
         let cells: Vec<String> = cells.map(|loss| cell(loss.mean, loss.deviation)).collect();
-        let best = means.iter().copied().fold(f64::INFINITY, f64::min);
-        let forest = ours.forest.map(|forest| {
-            let better = 100.0 * (1.0 - best / forest.mean);
-            (cell(forest.mean, forest.deviation), format!("{better:.0}"))
+        let better = ours.over_forest();
+        let forest = ours.forest.zip(better).map(|(forest, better)| {
+            let loss = cell(forest.mean, forest.deviation);
+            (loss, format!("{better:.0}"))
         });
         let (forest, better) = forest.unwrap_or(("-".into(), "-".into()));
         text.push_str(&format!(

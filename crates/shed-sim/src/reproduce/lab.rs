@@ -165,6 +165,16 @@ struct Flags {
     options: RunOptions,
 }
 
+/// What the flags of `shed-sim run`, separated by blanks, say.
+///
+/// # Errors
+/// The flags don't go together.
+pub(super) fn options(flags: &str) -> Result<RunOptions, CliError> {
+    let parsed = Flags::try_parse_from(flags.split_whitespace());
+    let parsed = parsed.map_err(|error| CliError::Usage(format!("{flags}: {error}")))?;
+    Ok(parsed.options)
+}
+
 /// Where figures are run. What was run before with the same flags is not run again.
 pub struct Lab<'a> {
     scale: Scale,
@@ -212,9 +222,7 @@ impl<'a> Lab<'a> {
         if let Some(runs) = self.done.get(flags) {
             return Ok(runs.clone());
         }
-        let parsed = Flags::try_parse_from(flags.split_whitespace());
-        let parsed = parsed.map_err(|error| CliError::Usage(format!("{flags}: {error}")))?;
-        let parsed = parsed.options;
+        let parsed = options(flags)?;
         let is_made_up = parsed.trace.to_string_lossy().starts_with("setup:");
         let trace = if is_made_up {
             None
