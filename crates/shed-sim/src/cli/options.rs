@@ -45,7 +45,7 @@ pub struct RunOptions {
     #[arg(long, default_value = "lst")]
     pub order: Order,
     /// What `laser` predicts with: a file that `laser train` wrote, or law, the job's own law
-    /// [default: law]; other policies take no notice.
+    /// [default: law]; in lists, other policies take no notice.
     #[arg(long, value_name = "FILE")]
     pub laser_model: Option<PathBuf>,
     /// So many places that each take any one attempt.

@@ -44,6 +44,14 @@ pub(super) struct RunArgs {
 
 pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
     let mut prepared = args.options.prepare()?;
+    // Lists of policies may hold some that know no networks; one policy alone is a mistake.
+    if args.options.networks_file().is_some() && prepared.settings.policy.networks().is_none() {
+        let message = format!(
+            "--laser-model: `{}` knows no networks; use --policy laser, or leave it out",
+            prepared.settings.policy.speculation.name()
+        );
+        return Err(CliError::Usage(message));
+    }
     let files = args.details.create()?;
     let keeps_attempts = args.details.attempts.is_some();
     let (row, outcome) = match &args.record {

@@ -160,6 +160,21 @@ fn faulty_models_are_refused_by_file_field_and_what_to_do() {
             );
         }
     };
+    run_fails(
+        &[
+            "run",
+            "--trace",
+            path(&trace),
+            "--slots",
+            "2",
+            "--policy",
+            "srquant",
+            "--laser-model",
+            path(&model),
+        ],
+        "--laser-model",
+        &["`srquant` knows no networks", "--policy laser"],
+    );
     let again = "shed-sim laser train";
     let other = text.replacen("\"version\":1", "\"version\":9", 1);
     refused(
