@@ -251,6 +251,23 @@ impl Operator {
         went
     }
 
+    /// Gives it the chart's policy again, if an interrupted run left it another one.
+    ///
+    /// # Errors
+    /// If a roll-out doesn't end.
+    pub(crate) async fn put_policy_back(&self) -> Result<()> {
+        let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), OPERATOR_NAMESPACE);
+        let all = deployments.list(&Self::ours()).await?;
+        let is_other = all
+            .iter()
+            .filter_map(policy_of)
+            .any(|policy| policy != POLICY_OF_CHART);
+        if is_other {
+            self.set_policy(POLICY_OF_CHART).await?;
+        }
+        Ok(())
+    }
+
     async fn set_policy(&self, policy: &str) -> Result<()> {
         let policy = json!({"name": "SHED_POLICY", "value": policy});
         let container = json!({"name": "operator", "env": [policy]});
@@ -316,6 +333,17 @@ impl Operator {
         }
         Ok(())
     }
+}
+
+fn policy_of(deployment: &Deployment) -> Option<&str> {
+    let containers = &deployment.spec.as_ref()?.template.spec.as_ref()?.containers;
+    let mut variables = containers
+        .iter()
+        .flat_map(|container| container.env.iter().flatten());
+    variables
+        .find(|variable| variable.name == "SHED_POLICY")?
+        .value
+        .as_deref()
 }
 
 fn is_ready(pod: &Pod) -> bool {

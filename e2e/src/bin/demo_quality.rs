@@ -77,8 +77,10 @@ async fn run(args: Args) -> Result<()> {
     }
     let trace = args.trace.unwrap_or_else(default_trace);
     anyhow::ensure!(
-        args.load > 0.0 && args.span > 0.0 && args.deadline_factor > 0.0,
-        "--load, --span and --deadline-factor must be above 0"
+        [args.load, args.span, args.deadline_factor]
+            .iter()
+            .all(|number| number.is_finite() && *number > 0.0),
+        "--load, --span and --deadline-factor must be numbers above 0"
     );
     let plan = Plan {
         trace,

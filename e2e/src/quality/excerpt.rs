@@ -174,6 +174,7 @@ mod tests {
 
     use shed_core::time::Instant;
     use shed_sim::trace::Stage;
+    use shed_sim::trace::setups::Setup;
 
     use super::*;
 
@@ -279,6 +280,14 @@ mod tests {
             ticks(&taken, 0, 3, 6, 2)[1..],
             "other seeds, other clones"
         );
+    }
+
+    #[test]
+    fn the_made_up_workload_is_enough() {
+        let setup: Setup = "A".parse().unwrap();
+        let taken = Rule::default().take(setup.trace(1), 24).unwrap();
+        let tasks: usize = taken.jobs.iter().map(Job::tasks).sum();
+        assert_eq!(tasks, 200);
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl Plan {
             _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("interrupted")),
         };
         screen.say("quality", "cleaning up");
-        let cleaned = cluster.delete_namespace(NAMESPACE).await;
+        let cleaned = clean_up(&cluster).await;
         done?;
         cleaned.context("cleaning up")?;
         println!("\nThe cluster stays up, with shed. To remove it: e2e/cluster/cluster down");
@@ -88,7 +88,7 @@ impl Plan {
             .to_str()
             .and_then(|name| name.strip_prefix("setup:"));
         let Some(name) = made_up else {
-            return Ok(trace::read(&self.trace)?);
+            return trace::read(&self.trace).context("--trace");
         };
         let setup: Setup = name.parse().map_err(anyhow::Error::msg)?;
         Ok(setup.trace(self.rule.seed))
@@ -157,6 +157,11 @@ impl Plan {
         println!("{}", results.compare(&workload)?);
         Ok(())
     }
+}
+
+async fn clean_up(cluster: &Cluster) -> Result<()> {
+    cluster.delete_namespace(NAMESPACE).await?;
+    Operator::new(cluster).put_policy_back().await
 }
 
 fn describe(workload: &Trace, slots: u32) -> String {
