@@ -438,6 +438,16 @@ async fn calm(world: &World, job: &Job<'_>) -> Result<Value> {
     .await
 }
 
+/// A kubelet has it, and its containers are still to come.
+fn is_starting(pod: &Pod) -> bool {
+    let phase = pod
+        .status
+        .as_ref()
+        .and_then(|status| status.phase.as_deref());
+    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref());
+    phase == Some("Pending") && node.is_some()
+}
+
 async fn state(world: &World, job: &Job<'_>) -> Result<Value> {
     let found = job.api.get(&job.name).await?;
     let selector = format!("{}={}", api::LABEL_JOB_UID, job.uid);
@@ -460,6 +470,7 @@ async fn state(world: &World, job: &Job<'_>) -> Result<Value> {
     let is_settled = status.observed_generation == found.metadata.generation
         && status.terminating == 0
         && live == pods.items.len()
+        && !pods.iter().any(is_starting)
         // One that may run does.
         && (found.spec.suspend || live > 0);
     let mut status = serde_json::to_value(&status)?;
