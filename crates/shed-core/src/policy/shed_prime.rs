@@ -42,6 +42,9 @@ pub struct ShedPrime {
     /// A task that waits may drive out a running attempt that has more slack once it could start
     /// so many task times later at most; 0: never.
     pub preempt_within: f64,
+    /// That attempt's slack must hold so many task times of the one that waits: its place is taken
+    /// for one, and with little left it would soon drive out another in turn.
+    pub preempt_apart: f64,
     /// Which attempts that have said nothing yet are hedged by clones.
     pub hedge: Hedge,
     /// From look to look while nothing happens.
@@ -61,6 +64,7 @@ impl Default for ShedPrime {
             rate_prior: 0.05,
             reroll_gain: 0.1,
             preempt_within: 0.4,
+            preempt_apart: 3.0,
             hedge: Hedge::Silent,
             interval: Span::from_seconds(3),
             grace: GRACE_MIN,
@@ -103,6 +107,7 @@ impl Speculate for ShedPrime {
             Setting::number("rate_prior", &mut self.rate_prior, 0.0, 1.0),
             Setting::number("reroll_gain", &mut self.reroll_gain, 0.0, 1.0),
             Setting::number("preempt_within", &mut self.preempt_within, 0.0, 100.0),
+            Setting::number("preempt_apart", &mut self.preempt_apart, 0.0, 100.0),
             Setting::word("hedge", &mut self.hedge),
             Setting::seconds("interval", &mut self.interval, 0.1, 3600.0),
             Setting::seconds("grace", &mut self.grace, 0.0, 3600.0),

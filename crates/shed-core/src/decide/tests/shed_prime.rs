@@ -112,6 +112,11 @@ fn attempts_with_time_make_way_for_tasks_without_where_their_user_allows_it() {
     assert!(plan.report.next_pass.is_some());
     // Others that are as urgent are left alone, and so are those without a checkpoint.
     check(text, both(patient().deadline_in(105.0), urgent(35.0)), &[]);
+    // More slack alone is not enough: three tasks of 20 s, one of which takes its place.
+    let hardly = || patient().deadline_in(140.0);
+    check(text, both(hardly(), urgent(35.0)), &[]);
+    let apart = "shed-prime{preempt_within=0.4,preempt_apart=1}";
+    check(apart, both(hardly(), urgent(35.0)), &["a: preempt 1.0"]);
     let bare = patient().with(|job| {
         for task in &mut job.tasks {
             task.attempts[0].checkpoint = None;

@@ -31,6 +31,8 @@ struct Waiter {
     slack: f64,
     /// Below this slack it may drive others out.
     within: f64,
+    /// Others with less slack than this stay.
+    apart: f64,
 }
 
 /// Lets attempts make way for tasks that would otherwise start too late.
@@ -86,13 +88,15 @@ fn waiters(pass: &Pass<'_>, usual: f64, prime: &ShedPrime) -> Vec<Waiter> {
             && state.may_launch(now)
         {
             let rank = (slack, state.job.submitted, &state.job.key);
+            let time = task_time(state, usual);
             waiters.push((
                 rank,
                 Waiter {
                     position,
                     tasks,
                     slack: slack as f64 / 1000.0,
-                    within: prime.preempt_within * task_time(state, usual),
+                    within: prime.preempt_within * time,
+                    apart: prime.preempt_apart * time,
                 },
             ));
         }
@@ -165,7 +169,7 @@ fn take_free(pass: &Pass<'_>, room: &mut Room, position: usize) -> bool {
     node.is_some()
 }
 
-/// The attempt with the most slack, if that is more than the waiter's, of those whose place the
+/// The attempt with the most slack, if that is well above the waiter's, of those whose place the
 /// waiter can take.
 fn pick(pass: &Pass<'_>, victims: &[Victim], waiter: &Waiter) -> Option<usize> {
     let demands = &pass.capacity.demands;
@@ -179,8 +183,8 @@ fn pick(pass: &Pass<'_>, victims: &[Victim], waiter: &Waiter) -> Option<usize> {
             && node.is_none_or(|node| job.eligible_nodes.binary_search(&node).is_ok())
     };
     let at = victims.iter().rposition(holds)?;
-    let has_more = victims.get(at)?.slack > waiter.within.max(waiter.slack);
-    has_more.then_some(at)
+    let least = waiter.within.max(waiter.slack).max(waiter.apart);
+    (victims.get(at)?.slack > least).then_some(at)
 }
 
 fn clones_alive(pass: &Pass<'_>) -> u32 {
