@@ -8,7 +8,7 @@ use shed_core::decide::decide;
 use shed_core::guard::policies;
 use shed_core::ids::{AttemptNumber, JobKey, TaskIndex};
 use shed_core::memory::Memory;
-use shed_core::plan::{Outcome, Plan};
+use shed_core::plan::{Action, Outcome, Plan};
 use shed_core::policy::laser::Networks;
 use shed_core::policy::{Order, ParsePolicyError, Policy};
 use shed_core::snapshot::{AttemptKind, AttemptState, JobSnapshot, Node, Snapshot, TaskSnapshot};
@@ -227,6 +227,24 @@ pub struct Ended {
 }
 
 impl Ended {
+    /// The end that an action counts; none if it counts none.
+    #[must_use]
+    pub fn by(job: &JobSnapshot, action: &Action) -> Option<Self> {
+        match action {
+            Action::Win { task, attempt, .. } => Self::of(job, *task, *attempt, None),
+            Action::Count {
+                task,
+                attempt,
+                outcome,
+            } => Self::of(job, *task, *attempt, Some(*outcome)),
+            Action::Launch(_)
+            | Action::Kill(_)
+            | Action::FailTask { .. }
+            | Action::End(_)
+            | Action::Finish(_) => None,
+        }
+    }
+
     /// What the facts that its end was settled on say of an attempt.
     #[must_use]
     pub fn of(

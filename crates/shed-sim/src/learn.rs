@@ -22,16 +22,7 @@ impl Watch for Watched {
     }
 
     fn settled(&mut self, job: &JobSnapshot, action: &Action) {
-        let (task, attempt, outcome): (_, _, Option<_>) = match action {
-            Action::Win { task, attempt, .. } => (*task, *attempt, None),
-            Action::Count {
-                task,
-                attempt,
-                outcome,
-            } => (*task, *attempt, Some(*outcome)),
-            _ => return,
-        };
-        if let Some(ended) = Ended::of(job, task, attempt, outcome) {
+        if let Some(ended) = Ended::by(job, action) {
             self.0.ended(ended);
         }
     }

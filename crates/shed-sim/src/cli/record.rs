@@ -63,20 +63,7 @@ impl Watch for Recording {
     }
 
     fn settled(&mut self, job: &JobSnapshot, action: &Action) {
-        let (task, attempt, outcome) = match action {
-            Action::Win { task, attempt, .. } => (*task, *attempt, None),
-            Action::Count {
-                task,
-                attempt,
-                outcome,
-            } => (*task, *attempt, Some(*outcome)),
-            Action::Launch(_)
-            | Action::Kill(_)
-            | Action::FailTask { .. }
-            | Action::End(_)
-            | Action::Finish(_) => return,
-        };
-        if let Some(ended) = Ended::of(job, task, attempt, outcome) {
+        if let Some(ended) = Ended::by(job, action) {
             let written = self.writer.ended(ended);
             self.note(written);
         }
