@@ -25,6 +25,7 @@ pub mod event;
 mod learn;
 pub mod model;
 pub mod outcome;
+mod parallel;
 pub mod random;
 pub mod replay;
 pub mod reproduce;

@@ -1,10 +1,7 @@
 //! `laser train`: the networks that the policy `laser` decides by, and \[L\]'s Table I.
 
-use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::{Args, Subcommand};
@@ -19,6 +16,7 @@ use shed_record::{Item, Reader};
 use super::files::write_text;
 use super::{CliError, RunOptions, output, values};
 use crate::learn;
+use crate::parallel::{cores, in_order};
 use crate::trace::recording;
 
 pub(super) const EXAMPLES: &str = "\
@@ -160,43 +158,16 @@ fn simulated(args: &TrainArgs) -> Result<Samples, CliError> {
     let runs = args.jobs.div_ceil(first.jobs.max(1)) as u64;
     let bar = bar(runs, "running");
     bar.inc(1);
-    let others = on_all_cores(1..runs, |number| {
+    let others = in_order(1..runs, cores(), |number| {
         let samples = of_seed(options.seed.wrapping_add(number));
         bar.inc(1);
         samples
     });
     bar.finish_and_clear();
-    others?.into_iter().try_fold(first, |mut all, samples| {
-        all.add(samples);
+    others.into_iter().try_fold(first, |mut all, samples| {
+        all.add(samples?);
         Ok(all)
     })
-}
-
-/// The results of all numbers, in their order.
-fn on_all_cores<T: Send>(
-    numbers: std::ops::Range<u64>,
-    work: impl Fn(u64) -> Result<T, CliError> + Sync,
-) -> Result<Vec<T>, CliError> {
-    let next = AtomicU64::new(numbers.start);
-    let results: Mutex<BTreeMap<u64, Result<T, CliError>>> = Mutex::default();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= numbers.end {
-                        return;
-                    }
-                    let result = work(number);
-                    let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-                    results.insert(number, result);
-                }
-            });
-        }
-    });
-    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.into_values().collect()
 }
 
 /// How long this machine takes to predict.

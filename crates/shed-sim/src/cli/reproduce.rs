@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::files::write_text;
 use super::{CliError, output, values};
+use crate::parallel::cores;
 use crate::reproduce::lab::{Lab, Scale};
 use crate::reproduce::{self, render};
 
@@ -41,10 +43,6 @@ pub(super) struct ReproduceArgs {
     /// The page, in Markdown [default: printed].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 pub(super) fn run(args: &ReproduceArgs) -> Result<(), CliError> {
@@ -85,9 +83,6 @@ pub(super) fn run(args: &ReproduceArgs) -> Result<(), CliError> {
     let page = render::page(&args.names, &scale, &results);
     match &args.out {
         None => output::write_to_stdout(page.as_bytes()),
-        Some(path) => std::fs::write(path, page).map_err(|error| CliError::Write {
-            what: path.display().to_string(),
-            error,
-        }),
+        Some(path) => write_text(path, &page),
     }
 }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::lists::{Cell, Lists};
 use super::output::Row;
 use super::{CliError, run};
+use crate::parallel::cores;
 use crate::trace::{self, Trace};
 use shed_record::InputError;
 
@@ -166,8 +167,7 @@ pub(super) fn run_all(
     threads: Option<usize>,
     keep: impl Fn(&CellRow) -> Result<(), CliError> + Sync,
 ) -> Result<(), CliError> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = threads.unwrap_or(cores).clamp(1, cells.len().max(1));
+    let threads = threads.unwrap_or_else(cores).clamp(1, cells.len().max(1));
     let bar = ProgressBar::new(cells.len() as u64);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len}  {elapsed} passed, {eta} to go");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Parser;
 use indicatif::ProgressBar;
@@ -15,6 +14,7 @@ use super::findings::Sample;
 use crate::cli::{CliError, Prepared, RunOptions};
 use crate::engine::Engine;
 use crate::outcome::{AttemptOutcome, Outcome};
+use crate::parallel::in_order;
 use crate::settings::Cluster;
 use crate::trace::{self, Demand, Trace};
 
@@ -254,36 +254,16 @@ fn on_seeds(
     scale: &Scale,
     bar: &ProgressBar,
 ) -> Result<Vec<Run>, CliError> {
-    let next = AtomicU64::new(0);
-    let work = || {
-        let mut own = Vec::new();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= scale.seeds {
-                return own;
-            }
-            let options = RunOptions {
-                seed: scale.seed.saturating_add(number),
-                ..options.clone()
-            };
-            own.push((number, once(&options, trace)));
-            bar.tick();
-        }
-    };
-    let mut all = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..scale.threads).map(|_| scope.spawn(work)).collect();
-        let mut all = work();
-        for other in others {
-            match other.join() {
-                Ok(more) => all.extend(more),
-                // What went wrong in a thread goes wrong here.
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        all
+    let runs = in_order(0..scale.seeds, scale.threads, |number| {
+        let options = RunOptions {
+            seed: scale.seed.saturating_add(number),
+            ..options.clone()
+        };
+        let run = once(&options, trace);
+        bar.tick();
+        run
     });
-    all.sort_by_key(|(number, _)| *number);
-    all.into_iter().map(|(_, run)| run).collect()
+    runs.into_iter().collect()
 }
 
 fn once(options: &RunOptions, trace: Option<&Trace>) -> Result<Run, CliError> {
