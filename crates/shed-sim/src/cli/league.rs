@@ -9,6 +9,7 @@ mod plots;
 
 use clap::{Args, Parser};
 
+use super::files::write_text;
 use super::lists::{self, Cell, Lists};
 use super::sweep::{CellRow, Traces, read_done, read_traces, run_open};
 use super::{CliError, bound, presets};
@@ -89,14 +90,7 @@ pub(super) fn run(args: &LeagueArgs) -> Result<(), CliError> {
     for (cell, table) in &tables {
         page.push_str(&text_of(cell, table));
     }
-    write(&args.out, &page)
-}
-
-fn write(file: &Path, text: &str) -> Result<(), CliError> {
-    std::fs::write(file, text).map_err(|error| CliError::Write {
-        what: file.display().to_string(),
-        error,
-    })
+    write_text(&args.out, &page)
 }
 
 fn cells_of(preset: &str, args: &LeagueArgs) -> Result<Vec<Cell>, CliError> {

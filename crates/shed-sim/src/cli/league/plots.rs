@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::{BASE, CliError, Table, Tables, shares, value};
+use crate::cli::files::write_text;
 use crate::cli::report::figures::{AtLoad, LoadLine, POLICIES_MAX, met_over_load};
 use crate::stats;
 
@@ -33,7 +34,7 @@ pub(super) fn write(page: &Path, tables: &Tables) -> Result<String, CliError> {
             what: folder.display().to_string(),
             error,
         })?;
-        super::write(&folder.join(&name), &met_over_load(&lines(&group))?)?;
+        write_text(&folder.join(&name), &met_over_load(&lines(&group))?)?;
         let folder = folder.file_name().unwrap_or_default().to_string_lossy();
         let _ = writeln!(text, "![{preset}, k {factor}]({folder}/{name})\n");
     }
