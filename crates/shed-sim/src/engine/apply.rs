@@ -131,6 +131,23 @@ impl Engine<'_> {
         }
     }
 
+    /// What an attempt held on a node for so many milliseconds is free now, or some time after an
+    /// end that no kill made.
+    fn leave(&mut self, id: u32, node: u32, held: i64, state: AttemptState) {
+        let Some(facts) = &self.groups[id as usize].facts else {
+            return;
+        };
+        let latency = self.settings.release_latency;
+        self.totals.machine_ms += held;
+        if latency == Span(0) || state == AttemptState::Lost {
+            self.room.release(node, &facts.demand);
+        } else {
+            self.totals.machine_ms += latency.0;
+            self.leaving.push_back((node, facts.demand.clone()));
+            self.queue.put(self.now.plus(latency), Event::Freed);
+        }
+    }
+
     /// What the attempt that ended first held is free.
     pub(super) fn free_next(&mut self) {
         if let Some((node, demand)) = self.leaving.pop_front() {
@@ -169,17 +186,10 @@ impl Engine<'_> {
             group.clones -= 1;
             self.planner.clones -= 1;
         }
-        if let (Some(node), Some(facts)) = (node, group.facts.as_ref()) {
-            let latency = self.settings.release_latency;
-            self.totals.machine_ms += held;
-            if latency == Span(0) || state == AttemptState::Lost {
-                self.room.release(node, &facts.demand);
-            } else {
-                self.totals.machine_ms += latency.0;
-                self.leaving.push_back((node, facts.demand.clone()));
-                self.queue.put(now.plus(latency), Event::Freed);
-            }
+        if let Some(node) = node {
+            self.leave(id, node, held, state);
         }
+        let group = &mut self.groups[id as usize];
         let text = &self.no_checkpoint;
         let mut was_killed = false;
         let is_bare = group.bare.has(TaskIndex(task));
