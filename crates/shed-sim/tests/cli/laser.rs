@@ -160,21 +160,14 @@ fn faulty_models_are_refused_by_file_field_and_what_to_do() {
             );
         }
     };
-    run_fails(
-        &[
-            "run",
-            "--trace",
-            path(&trace),
-            "--slots",
-            "2",
-            "--policy",
-            "srquant",
-            "--laser-model",
-            path(&model),
-        ],
-        "--laser-model",
-        &["`srquant` knows no networks", "--policy laser"],
-    );
+    let run = |policy, model, file: &str, what: &[&str]| {
+        let run = ["run", "--trace", path(&trace), "--slots", "2"];
+        let rest = ["--policy", policy, "--laser-model", model];
+        run_fails(&[&run[..], &rest].concat(), file, what);
+    };
+    let no_networks = ["`srquant` knows no networks", "--policy laser"];
+    run("srquant", path(&model), "--laser-model", &no_networks);
+    run("laser", "no.json", "no.json", &["No such file"]);
     let again = "shed-sim laser train";
     let other = text.replacen("\"version\":1", "\"version\":9", 1);
     refused(
@@ -191,21 +184,6 @@ fn faulty_models_are_refused_by_file_field_and_what_to_do() {
             "`elapsed_s` unknown",
             again,
         ],
-    );
-    run_fails(
-        &[
-            "run",
-            "--trace",
-            path(&trace),
-            "--slots",
-            "2",
-            "--policy",
-            "laser",
-            "--laser-model",
-            "no.json",
-        ],
-        "no.json",
-        &["No such file"],
     );
 }
 
