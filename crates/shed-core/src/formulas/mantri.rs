@@ -66,15 +66,32 @@ pub fn pays_known(law: &ParetoLaw, t_rem: f64, copies: u32) -> f64 {
 /// With w = t_min·u^(−1/α) it is an integral over u in (0, 1).
 #[must_use]
 pub fn pays_blind(law: &ParetoLaw, age: f64, copies: u32) -> f64 {
-    let ParetoLaw { t_min, beta } = *law;
-    if beta.is_infinite() {
+    if law.beta.is_infinite() {
         return 0.0;
     }
-    let reached = age.max(t_min);
-    integrate_unit(|u| {
-        let fresh = t_min * libm::pow(u, -1.0 / beta);
-        libm::pow(reached / (age + burden(copies) * fresh), beta)
-    })
+    integrate_unit(|u| pays_blind_at(law, age, copies, u))
+}
+
+/// No less than [`pays_blind`], for a tiny part of its work: it settles most cases.
+#[must_use]
+pub fn pays_blind_at_most(law: &ParetoLaw, age: f64, copies: u32) -> f64 {
+    if law.beta.is_infinite() {
+        return 0.0;
+    }
+    // The integrand rises with u: an upper sum.
+    let parts = [0.25, 0.5, 0.75, 1.0];
+    let sum: f64 = parts
+        .map(|u| pays_blind_at(law, age, copies, u))
+        .iter()
+        .sum();
+    sum / 4.0
+}
+
+/// The integrand of [`pays_blind`].
+fn pays_blind_at(law: &ParetoLaw, age: f64, copies: u32, u: f64) -> f64 {
+    let ParetoLaw { t_min, beta } = *law;
+    let fresh = t_min * libm::pow(u, -1.0 / beta);
+    libm::pow(age.max(t_min) / (age + burden(copies) * fresh), beta)
 }
 
 #[cfg(test)]
@@ -90,6 +107,22 @@ mod tests {
         for beta in [1.1, 2.0, 3.5] {
             let expected = libm::pow(2.0, -beta) / 2.0;
             assert!((pays_blind(&law(beta), 0.0, 1) - expected).abs() < 1e-13);
+        }
+    }
+
+    #[test]
+    fn the_quick_bound_is_never_below_the_probability_and_near_it() {
+        for beta in [1.1, 1.6, 2.0, 3.5] {
+            for age in [0.0, 3.0, 7.0, 20.0, 300.0] {
+                let (exact, most) = (
+                    pays_blind(&law(beta), age, 1),
+                    pays_blind_at_most(&law(beta), age, 1),
+                );
+                assert!(
+                    exact <= most && most < exact + 0.2,
+                    "{beta} {age}: {exact} {most}"
+                );
+            }
         }
     }
 

@@ -90,32 +90,37 @@ impl Speculate for Ese {
     }
 }
 
+/// Whether the task has one attempt, which still needs more than σ mean times.
+fn is_overdue(task: &TaskEstimate<'_>, limits: Option<(f64, f64)>) -> bool {
+    let needed = || Some((limits?, task.kept()?.remaining?));
+    task.attempts.len() == 1 && needed().is_some_and(|((mean, sigma), left)| left / mean > sigma)
+}
+
 impl Ese {
-    /// How many mean times the task still needs, if that is more than σ.
-    fn overdue(&self, state: &JobState<'_>, task: &TaskEstimate<'_>) -> Option<f64> {
+    /// The job's mean time in seconds and its σ.
+    fn limits(&self, state: &JobState<'_>) -> Option<(f64, f64)> {
         let law = self.law.of(state)?;
-        let mean = fastest_mean(&law, 1.0);
         let sigma = if self.sigma > 0.0 {
             self.sigma
         } else {
             straggler_factor(law.beta)?
         };
-        let times = task.kept()?.remaining? / mean;
-        (task.attempts.len() == 1 && times > sigma).then_some(times)
+        Some((fastest_mean(&law, 1.0), sigma))
     }
 
     fn duplicate(&self, pass: &mut Pass<'_>, mode: SpeculationMode) {
         let ask = Ask::blind(self.max_clones.min(1));
-        let mut jobs = clone_jobs(pass, mode, ask, |_, state, task| {
-            self.overdue(state, task).is_some()
+        // Of a job, not of each of its tasks: σ* is searched for.
+        let limits: Vec<_> = pass.jobs.iter().map(|state| self.limits(state)).collect();
+        let mut jobs = clone_jobs(pass, mode, ask, |position, _, task| {
+            limits
+                .get(position)
+                .is_some_and(|job| is_overdue(task, *job))
         });
         let mut ranked = Vec::new();
         for (at, job) in jobs.iter().enumerate() {
-            let mean = pass
-                .jobs
-                .get(job.position)
-                .and_then(|state| self.law.of(state));
-            let mean = mean.map_or(f64::INFINITY, |law| fastest_mean(&law, 1.0));
+            let limits = limits.get(job.position).copied().flatten();
+            let mean = limits.map_or(f64::INFINITY, |(mean, _)| mean);
             for (task, candidate) in job.tasks.iter().enumerate() {
                 let remaining = candidate.remaining.unwrap_or(0.0);
                 ranked.push((remaining, remaining / mean, at, task));

@@ -12,7 +12,7 @@
 
 use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
 use crate::estimate::law::AttemptLaw;
-use crate::formulas::mantri::{self, pays_blind, pays_known};
+use crate::formulas::mantri::{self, pays_blind, pays_blind_at_most, pays_known};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{Finding, RefusalReason};
 use crate::policy::Speculate;
@@ -213,6 +213,9 @@ impl Mantri {
             }
             None if self.silent && copies == 1 => {
                 let age = task.attempts.first()?.age.max(0.0);
+                if !rule.duplicates(pays_blind_at_most(&law, age, copies), copies) {
+                    return None;
+                }
                 pays_blind(&law, age, copies)
             }
             _ => return None,
