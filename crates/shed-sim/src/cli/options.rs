@@ -24,6 +24,9 @@ use crate::workload::{self, Shaping};
 /// How slow a slot is in its slow states.
 const SLOW_FACTORS: [f64; 2] = [2.6, 12.0];
 
+/// More than any attempt asks for; few enough to be added up over nodes.
+const UNLIMITED: i64 = 1 << 50;
+
 /// One run.
 #[derive(Debug, Clone, Args)]
 pub struct RunOptions {
@@ -32,7 +35,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "FILE", visible_alias = "recording")]
     pub trace: PathBuf,
     /// A named experiment: flags for all that is not given beside it. A, Ar, aL, aS, an, C, G, Gr,
-    /// Gn, G1, GJ or T; an unknown name prints what each is.
+    /// Gn, G1, GJ, P, Y, F or T, some with m for slow slots; an unknown name prints what each is.
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
     #[command(flatten)]
@@ -299,13 +302,17 @@ impl RunOptions {
         }
     }
 
-    /// Slots as nodes that each take one attempt.
+    /// Slots as nodes that each take one attempt, whatever it asks for.
     fn nodes_of_one(&self, slots: u32) -> Vec<NodeSpec> {
         let share = self.slow_slots.unwrap_or(0.0);
         let states = Slowdowns::of_states(share, SLOW_FACTORS, self.slowdown_period);
         let node = |number: u32| NodeSpec {
             name: NodeName::from(format!("slot-{number}").as_str()),
-            allocatable: Resources::from_pairs([("pods", 1)]),
+            allocatable: Resources::from_pairs([
+                ("pods", 1),
+                ("cpu", UNLIMITED),
+                ("memory", UNLIMITED),
+            ]),
             speed: 1.0,
             changes: Vec::new(),
             slowdowns: Some(states.clone()),

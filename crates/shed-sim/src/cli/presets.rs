@@ -37,11 +37,11 @@ macro_rules! of_a {
     };
 }
 
-/// Windows of the Google trace of 2011 with all that a preset of them needs.
-macro_rules! of_google {
-    ($model:literal, $preemption:literal $(, $flag:literal = $value:literal)*) => {
+/// Windows of 200 jobs with 3 to 150 tasks of a trace.
+macro_rules! of_windows {
+    ($file:literal, $model:literal, $preemption:literal $(, $flag:literal = $value:literal)*) => {
         &[
-            ("trace", "google2011_hawk_a.csv.gz"),
+            ("trace", $file),
             ("tasks", "3..150"),
             ("window", "200"),
             ("slots", "200"),
@@ -52,7 +52,23 @@ macro_rules! of_google {
     };
 }
 
-const PRESETS: [Preset; 12] = [
+/// Stages of TPC-H queries.
+macro_rules! of_tpch {
+    ($model:literal $(, $flag:literal = $value:literal)*) => {
+        &[
+            ("trace", "tpch_decima_a.csv.gz"),
+            ("split-stages", ""),
+            ("min-median", "0.8"),
+            ("window", "100"),
+            ("slots", "200"),
+            ("attempt-model", $model),
+            $(($flag, $value),)*
+            ("preemption", "when-checkpointed"),
+        ]
+    };
+}
+
+const PRESETS: [Preset; 20] = [
     Preset {
         name: "A",
         about: "150 jobs of 5, 10 and 20 tasks, each attempt Pareto(120 s, 1.5); clones resume",
@@ -92,40 +108,106 @@ const PRESETS: [Preset; 12] = [
         name: "G",
         about: "windows of 200 jobs with 3 to 150 tasks of the Google trace of 2011; a clone takes \
                 what a sibling took; originals may be preempted",
-        flags: of_google!("resample", "when-checkpointed"),
+        flags: of_windows!("google2011_hawk_a.csv.gz", "resample", "when-checkpointed"),
     },
     Preset {
         name: "Gr",
         about: "G, but attempts start over and nothing may be preempted",
-        flags: of_google!("resample", "never", "resume" = "scratch"),
+        flags: of_windows!(
+            "google2011_hawk_a.csv.gz",
+            "resample",
+            "never",
+            "resume" = "scratch"
+        ),
     },
     Preset {
         name: "Gn",
         about: "G, but nothing may be preempted",
-        flags: of_google!("resample", "never"),
+        flags: of_windows!("google2011_hawk_a.csv.gz", "resample", "never"),
     },
     Preset {
         name: "G1",
         about: "G, but every attempt of a task takes the same: clones never help",
-        flags: of_google!("trace", "when-checkpointed"),
+        flags: of_windows!("google2011_hawk_a.csv.gz", "trace", "when-checkpointed"),
     },
     Preset {
         name: "GJ",
         about: "G, but deadlines are wider or tighter by up to 65 %, job by job",
-        flags: of_google!("resample", "when-checkpointed", "deadline-jitter" = "0.5"),
+        flags: of_windows!(
+            "google2011_hawk_a.csv.gz",
+            "resample",
+            "when-checkpointed",
+            "deadline-jitter" = "0.5"
+        ),
+    },
+    Preset {
+        name: "Gm",
+        about: "G, but attempts of a task take the same, and a fifth of the states of slots are slow",
+        flags: of_windows!(
+            "google2011_hawk_a.csv.gz",
+            "trace",
+            "when-checkpointed",
+            "slow-slots" = "0.2",
+            "slowdown-period" = "1650"
+        ),
+    },
+    Preset {
+        name: "P",
+        about: "G with the first 5 600 s of the Google trace, task by task",
+        flags: of_windows!("google2011_part0_a.csv.gz", "resample", "when-checkpointed"),
+    },
+    Preset {
+        name: "Pm",
+        about: "P with slow slots, as Gm",
+        flags: of_windows!(
+            "google2011_part0_a.csv.gz",
+            "trace",
+            "when-checkpointed",
+            "slow-slots" = "0.2",
+            "slowdown-period" = "2100"
+        ),
+    },
+    Preset {
+        name: "Y",
+        about: "G with a trace of Yahoo, whose durations look made up",
+        flags: of_windows!("yahoo_hawk_yh1.csv.gz", "resample", "when-checkpointed"),
+    },
+    Preset {
+        name: "Ym",
+        about: "Y with slow slots, as Gm",
+        flags: of_windows!(
+            "yahoo_hawk_yh1.csv.gz",
+            "trace",
+            "when-checkpointed",
+            "slow-slots" = "0.2",
+            "slowdown-period" = "470"
+        ),
+    },
+    Preset {
+        name: "F",
+        about: "G with shuffles of Facebook: bytes of reducers at 1 Gbit/s",
+        flags: of_windows!("fb2010_coflow_a.csv.gz", "resample", "when-checkpointed"),
+    },
+    Preset {
+        name: "Fm",
+        about: "F with slow slots, as Gm",
+        flags: of_windows!(
+            "fb2010_coflow_a.csv.gz",
+            "trace",
+            "when-checkpointed",
+            "slow-slots" = "0.2",
+            "slowdown-period" = "10"
+        ),
     },
     Preset {
         name: "T",
         about: "windows of 100 stages of TPC-H queries whose median task takes 0.8 s or more",
-        flags: &[
-            ("trace", "tpch_decima_a.csv.gz"),
-            ("split-stages", ""),
-            ("min-median", "0.8"),
-            ("window", "100"),
-            ("slots", "200"),
-            ("attempt-model", "resample"),
-            ("preemption", "when-checkpointed"),
-        ],
+        flags: of_tpch!("resample"),
+    },
+    Preset {
+        name: "Tm",
+        about: "T with slow slots, as Gm",
+        flags: of_tpch!("trace", "slow-slots" = "0.2", "slowdown-period" = "10"),
     },
 ];
 
