@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::capacity::{Capacity, Holdings, NodeQueue};
 use crate::ids::{AttemptNumber, NodeName, TaskIndex};
-use crate::memory::{JobMemory, Memory, NodeSlowness, SpeculationMemory};
+use crate::memory::{JobMemory, Memory, NodeSlowness, Redraws, SpeculationMemory};
 use crate::plan::{Action, CapacityReport, Kill, Launch, Plan, PlanReport, PlannedAction};
 use crate::policy::Policy;
 use crate::snapshot::{KillKind, NodeIndex, Snapshot};
@@ -65,6 +65,8 @@ pub(crate) struct Pass<'a> {
     /// Nodes believed slow, ascending.
     slow: Vec<NodeIndex>,
     slow_seen: BTreeMap<NodeName, NodeSlowness>,
+    /// How attempts came out where slow ones were given up.
+    pub(crate) redraws: Redraws,
     /// Nodes where room that comes free is meant for waiting first attempts.
     reserved: Vec<NodeIndex>,
     work: Work,
@@ -100,6 +102,7 @@ impl<'a> Pass<'a> {
             capacity: Capacity::with(snapshot, policy.capacity_share, &holdings),
             slow: beliefs.slow,
             slow_seen: beliefs.remembered,
+            redraws: memory.redraws().clone(),
             reserved: Vec::new(),
             jobs,
             overhead,
@@ -241,6 +244,7 @@ impl<'a> Pass<'a> {
         let mut used_after = self.capacity.used.clone();
         let mut remembered = Memory::default();
         remembered.set_slow_nodes(self.slow_seen);
+        remembered.set_redraws(self.redraws);
         let lessons = self.jobs.iter();
         let lessons = lessons.filter_map(|state| lesson(state.job, &state.estimate));
         remembered.set_history(self.memory.history().after(self.snapshot.now, lessons));

@@ -33,9 +33,6 @@ pub struct ShedPrime {
     pub min_pocd: f64,
     /// The standard deviation of a predicted remaining time, as a share of it.
     pub spread: f64,
-    /// How much speaks for an attempt being as fast as its job's median before it has shown
-    /// anything, in tasks.
-    pub rate_prior: f64,
     /// A lone attempt is given up for a new one in its place if that is in time with a probability
     /// that is higher by so much; 1: never.
     pub reroll_gain: f64,
@@ -58,14 +55,13 @@ impl Default for ShedPrime {
         Self {
             max_clones: 5,
             miss_target: 0.01,
-            min_gain: 0.002,
+            min_gain: 0.01,
             min_pocd: 0.02,
             spread: 0.1,
-            rate_prior: 0.05,
             reroll_gain: 0.1,
             preempt_within: 0.4,
             preempt_apart: 3.0,
-            hedge: Hedge::Silent,
+            hedge: Hedge::Always,
             interval: Span::from_seconds(3),
             grace: GRACE_MIN,
         }
@@ -104,7 +100,6 @@ impl Speculate for ShedPrime {
             Setting::number("min_gain", &mut self.min_gain, 0.0, 1.0),
             Setting::number("min_pocd", &mut self.min_pocd, 0.0, 1.0),
             Setting::number("spread", &mut self.spread, 0.0, 10.0),
-            Setting::number("rate_prior", &mut self.rate_prior, 0.0, 1.0),
             Setting::number("reroll_gain", &mut self.reroll_gain, 0.0, 1.0),
             Setting::number("preempt_within", &mut self.preempt_within, 0.0, 100.0),
             Setting::number("preempt_apart", &mut self.preempt_apart, 0.0, 100.0),
@@ -126,15 +121,12 @@ impl Speculate for ShedPrime {
         self.preempt_within > 0.0
     }
 
-    fn rate_prior(&self) -> f64 {
-        self.rate_prior
-    }
-
     fn before_admission(&self, pass: &mut Pass<'_>) {
         in_every_pass(pass, self.interval);
         judge::judge(pass, self);
         keep::prune(pass, self);
         if self.restarts() {
+            keep::learn(pass);
             keep::reroll(pass, self);
         }
         if self.preempts() {

@@ -3,10 +3,12 @@
 use super::speculators::{cluster, findings, uneven};
 use super::{brief, plan_of, report};
 use crate::fixtures::{JobBuilder, World, attempt, job, world};
-use crate::memory::Memory;
+use crate::ids::NodeName;
+use crate::memory::{Memory, Redraws};
 use crate::plan::{Finding, Plan};
 use crate::policy::Policy;
 use crate::snapshot::{KillKind, Preemption};
+use crate::time::Instant;
 
 /// Attempts that report take 60 s each on three nodes of one slot, and nothing else has room.
 fn full(job: JobBuilder) -> World {
@@ -77,6 +79,61 @@ fn a_lone_attempt_that_will_miss_is_drawn_again_where_there_is_no_room_beside_it
     check("shed-prime{reroll_gain=1}", crowded(), &[]);
     let lost = full(uneven().deadline_in(35.0)).job(waiting());
     check("shed-prime", lost, &[]);
+}
+
+/// What is remembered once ten slow attempts were followed, where they ran, by such ones.
+fn followed_by(ln_ratio: f64) -> Memory {
+    let mut redraws = Redraws::default();
+    for _ in 0..10 {
+        redraws.give_up(&node(0), Instant(0), 2.0);
+        redraws.note(&node(0), ln_ratio);
+    }
+    let mut memory = Memory::default();
+    memory.set_redraws(redraws);
+    memory
+}
+
+fn node(number: usize) -> NodeName {
+    world(0.0, 3, 1000).build().nodes[number].name.clone()
+}
+
+#[test]
+fn nothing_is_drawn_again_where_slowness_is_seen_to_stay_with_the_place() {
+    let policy = Policy {
+        surge_max: 0,
+        ..("shed-prime".parse().unwrap())
+    };
+    let waiting = || job("b").submitted(20.0).tasks(2).deadline_in(500.0);
+    let crowded = full(uneven()).job(waiting()).build();
+    let kills = |memory: &Memory| brief(&plan_of(&crowded, memory, &policy).0);
+    assert_eq!(kills(&followed_by(0.0)), ["a: restart 7.0"]);
+    assert_eq!(kills(&followed_by(2.0)), [""; 0]);
+}
+
+#[test]
+fn what_follows_a_slow_attempt_that_was_given_up_is_learned_from() {
+    let policy: Policy = "shed-prime".parse().unwrap();
+    let usual = |node| attempt(0).on(node).progress(0.5, 29.0);
+    let a = job("a").tasks(4).deadline_in(1000.0);
+    let a = a
+        .task(0, [usual(1)])
+        .task(1, [usual(1)])
+        .task(2, [usual(2)]);
+    // Launched after it, and as slow.
+    let slow = attempt(1).launched(10.0).on(0).progress(0.1, 29.0);
+    let seen = cluster().job(a.task(3, [slow])).build();
+    let kept_after = |given_up: i64| {
+        let mut redraws = Redraws::default();
+        redraws.give_up(&node(0), Instant(given_up), 1.5);
+        let mut memory = Memory::default();
+        memory.set_redraws(redraws);
+        let (_, after) = plan_of(&seen, &memory, &policy);
+        after.redraws().kept()
+    };
+    let before = Redraws::default().kept();
+    assert!(kept_after(5000) > before);
+    // One that ran there at the same time tells nothing.
+    assert!((kept_after(20_000) - before).abs() < 1e-12);
 }
 
 /// Two long tasks that have time, with checkpoints.

@@ -14,6 +14,10 @@ use crate::policy::ShedPrime;
 /// submission to deadline.
 const SHARE_OF_LIMIT: f64 = 0.5;
 
+/// New attempts of each task that a job's hope may rest on. Where all of `max_clones` counted,
+/// jobs that only luck could save would be served first under overload, and take others along.
+const DRAWS_HOPED_FOR: f64 = 2.0;
+
 /// What is believed of a new attempt of a job.
 pub(super) struct Fresh<'p, 'a> {
     state: &'p JobState<'a>,
@@ -30,10 +34,16 @@ impl<'p, 'a> Fresh<'p, 'a> {
 
     /// P(an attempt launched now that begins there is in time).
     pub(super) fn chance(&self, begin: f64) -> f64 {
+        self.chance_where(begin, 1.0)
+    }
+
+    /// The same where attempts take that many times what they usually take.
+    pub(super) fn chance_where(&self, begin: f64, slowness: f64) -> f64 {
         let estimate = &self.state.estimate;
         match (&estimate.law, estimate.slack) {
             (Some(law), Some(slack)) => {
-                -libm::expm1(ln_miss_of_launch(law, begin, slack, self.overhead))
+                let law = law.scaled(slowness);
+                -libm::expm1(ln_miss_of_launch(&law, begin, slack, self.overhead))
             }
             (_, Some(slack)) if slack <= 0.0 => 0.0,
             _ => 1.0,
@@ -131,7 +141,7 @@ fn limit(state: &JobState<'_>) -> Option<f64> {
 }
 
 /// The median time of a task, as far as anything was seen of the job.
-fn known_time(state: &JobState<'_>) -> Option<f64> {
+pub(super) fn known_time(state: &JobState<'_>) -> Option<f64> {
     let median = state.estimate.law.as_ref().map(|law| law.quantile(-LN_2));
     median.filter(|median| median.is_finite() && *median > 0.0)
 }
@@ -185,16 +195,19 @@ fn rank(pass: &Pass<'_>, position: usize, usual_share: f64, prime: &ShedPrime) -
     (is_hopeless(pass, state, prime), (slack * 1000.0) as i64)
 }
 
-/// Whether a task of the job can't be in time whatever is done for it.
+/// Whether the job has next to no chance: the product over its tasks of the chance that one of
+/// their attempts or a few new ones are in time.
 fn is_hopeless(pass: &Pass<'_>, state: &JobState<'_>, prime: &ShedPrime) -> bool {
     let fresh = Fresh::of(pass, state);
-    let draws = f64::from(prime.max_clones.max(1));
-    let lost = |task: &TaskEstimate<'_>| {
-        let own = task.ln_miss(|_| true);
-        let chance = fresh.chance(begin(task));
-        let ln_miss = own + draws * libm::log1p(-chance.min(1.0 - f64::EPSILON));
-        -libm::expm1(ln_miss) < prime.min_pocd
-    };
-    let waits = state.waiting_now() > 0;
-    waits && fresh.chance(0.0) * draws < prime.min_pocd || state.estimate.tasks.iter().any(lost)
+    let ln_lost = |chance: f64| DRAWS_HOPED_FOR * libm::log1p(-chance.min(1.0 - f64::EPSILON));
+    let ln_chance = |ln_miss: f64| libm::log(-libm::expm1(ln_miss));
+    let mut ln_pocd = 0.0;
+    for task in &state.estimate.tasks {
+        ln_pocd += ln_chance(task.ln_miss(|_| true) + ln_lost(fresh.chance(begin(task))));
+    }
+    let waiting = f64::from(state.waiting_now());
+    if waiting > 0.0 {
+        ln_pocd += waiting * ln_chance(ln_lost(fresh.chance(0.0)));
+    }
+    ln_pocd < libm::log(prime.min_pocd)
 }

@@ -1,15 +1,18 @@
 //! Which attempts go on: of several the one that will end first, of one alone another draw if
 //! that is likelier to be in time.
 
-use crate::decide::{JobState, Pass, TaskEstimate};
-use crate::ids::{AttemptNumber, TaskIndex};
+use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
+use crate::ids::TaskIndex;
 use crate::policy::ShedPrime;
 use crate::policy::keep::{self as rivals, is_young, start_up};
-use crate::policy::shed_prime::judge::{Fresh, begin};
+use crate::policy::shed_prime::judge::{Fresh, begin, known_time};
 use crate::snapshot::{Idempotency, KillKind, SpeculationMode};
 
 /// A sibling in a close race stays: predictions are noisy.
 const MARGIN: f64 = 0.1;
+
+/// In so many task times an attempt has shown how fast it is.
+const SHOWN: f64 = 0.1;
 
 /// Siblings of an attempt that is all but sure to be in time go at once, those that are seen to
 /// lose too, and those that have been silent for too long once the best one is expected in time.
@@ -53,21 +56,70 @@ pub(super) fn reroll(pass: &mut Pass<'_>, prime: &ShedPrime) {
             continue;
         }
         let fresh = Fresh::of(pass, state);
+        let kept = pass.redraws.kept();
         let tasks = state.estimate.tasks.iter();
-        let doomed = tasks.filter_map(|task| worse_than(&fresh, state, task, prime));
-        for id in doomed.collect::<Vec<_>>() {
-            pass.kill(position, id, KillKind::Restart, None);
+        let doomed = tasks.filter_map(|task| worse_than(&fresh, state, task, kept, prime));
+        let doomed = doomed.map(|(index, attempt)| (index, attempt.clone()));
+        for (index, attempt) in doomed.collect::<Vec<_>>() {
+            remember(pass, position, &attempt);
+            pass.kill(position, (index, attempt.number), KillKind::Restart, None);
         }
     }
 }
 
-/// The task's only attempt, if it has reported and a new one is likelier to be in time.
-fn worse_than(
+fn remember(pass: &mut Pass<'_>, position: usize, attempt: &AttemptEstimate) {
+    let node = attempt
+        .node
+        .and_then(|node| pass.snapshot.nodes.get(node.0));
+    let state = pass.jobs.get(position);
+    let ratio = state.and_then(|state| ln_ratio(state, attempt));
+    if let (Some(node), Some(ratio)) = (node, ratio) {
+        pass.redraws.give_up(&node.name, pass.snapshot.now, ratio);
+    }
+}
+
+/// ln(the attempt's time over the median of its job).
+fn ln_ratio(state: &JobState<'_>, attempt: &AttemptEstimate) -> Option<f64> {
+    let ratio = libm::log(attempt.total? / known_time(state)?);
+    ratio.is_finite().then_some(ratio)
+}
+
+/// Compares attempts with those that were given up on their nodes before, as soon as they have
+/// shown enough.
+pub(super) fn learn(pass: &mut Pass<'_>) {
+    let nodes = &pass.snapshot.nodes;
+    let redraws = &mut pass.redraws;
+    if redraws.is_idle() {
+        return;
+    }
+    redraws.retain(|name| nodes.iter().any(|node| node.name == *name));
+    let now = pass.snapshot.now;
+    for state in &pass.jobs {
+        let tasks = state.estimate.tasks.iter();
+        for attempt in tasks.flat_map(|task| &task.attempts) {
+            let Some(node) = attempt.node.and_then(|node| nodes.get(node.0)) else {
+                continue;
+            };
+            let has_shown = known_time(state).is_some_and(|time| attempt.age >= SHOWN * time);
+            if has_shown
+                && redraws.awaits(&node.name, now, attempt.since_launch)
+                && let Some(ratio) = ln_ratio(state, attempt)
+            {
+                redraws.note(&node.name, ratio);
+            }
+        }
+    }
+}
+
+/// The task's only attempt, if it has reported and a new one is likelier to be in time though a
+/// share `kept` of ln(slowness) stays with the place, where that is known.
+fn worse_than<'t>(
     fresh: &Fresh<'_, '_>,
     state: &JobState<'_>,
-    task: &TaskEstimate<'_>,
+    task: &'t TaskEstimate<'_>,
+    kept: f64,
     prime: &ShedPrime,
-) -> Option<(TaskIndex, AttemptNumber)> {
+) -> Option<(TaskIndex, &'t AttemptEstimate)> {
     let [attempt] = &*task.attempts else {
         return None;
     };
@@ -76,6 +128,8 @@ fn worse_than(
         return None;
     }
     let own = -libm::expm1(attempt.ln_miss);
-    let gain = fresh.chance(begin(task)) - own;
-    (gain > prime.reroll_gain).then_some(id)
+    let of_place = attempt.node.and_then(|_| ln_ratio(state, attempt));
+    let slowness = libm::exp(kept * of_place.unwrap_or(0.0).max(0.0));
+    let gain = fresh.chance_where(begin(task), slowness) - own;
+    (gain > prime.reroll_gain).then_some((task.task.index, attempt))
 }
