@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+mod overview;
 mod plots;
 
 use clap::{Args, Parser};
@@ -36,19 +37,23 @@ pub(super) struct LeagueArgs {
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Presets.
-    #[arg(long, value_delimiter = ',', default_value = "A,Ar,aL,C,G,Gn,G1,GJ,T")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "A,Ar,aL,aS,an,C,G,Gr,Gn,G1,GJ,Gm,P,Pm,Y,Ym,F,Fm,T,Tm"
+    )]
     presets: Vec<String>,
     /// Flags for all of them: as for `sweep`, in one text.
     #[arg(
         long,
         allow_hyphen_values = true,
-        default_value = "--load 0.6,0.95,1.5 --deadline-factor 1.2,1.5,2 --seed 0..10"
+        default_value = "--load 0.4,0.6,0.8,0.95,1.1,1.5 --deadline-factor 1.2,1.5,2 --seed 200..210"
     )]
     flags: String,
     /// Policies.
     #[arg(
         long,
-        default_value = "hadoop-ns,hadoop-s,late,mantri,dolly,hopper,chronos-s-resume,sca,ese,dollymp,shed,s-resume-event,shed-plus,shed-prime"
+        default_value = "hadoop-ns,hadoop-s{interval=3},late,mantri,dolly,hopper,chronos-s-resume,laser,sca,ese,dollymp,shed,s-resume-event,shed-plus,shed-prime"
     )]
     policies: String,
     /// How many runs at a time [default: as many as there are cores].
@@ -87,6 +92,7 @@ pub(super) fn run(args: &LeagueArgs) -> Result<(), CliError> {
     let tables = tables(&cells, &rows, &traces)?;
     let mut page = head(args);
     page.push_str(&plots::write(&args.out, &tables)?);
+    page.push_str(&overview::of(&tables));
     for (cell, table) in &tables {
         page.push_str(&text_of(cell, table));
     }

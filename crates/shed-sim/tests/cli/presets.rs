@@ -182,6 +182,18 @@ fn a_league_goes_on_where_it_stopped_and_names_the_bound() {
     for line in ["bound", "shed-plus", "shed-prime", "hadoop-ns"] {
         assert!(figure.contains(line), "no line for {line}");
     }
+    assert!(
+        !page.contains("against the ones to beat"),
+        "one was not run"
+    );
+    league("s-resume-event,shed-plus,shed-prime");
+    let page = std::fs::read_to_string(&out).expect("the page");
+    for part in [
+        "- Of 4 cells it is behind `s-resume-event` in ",
+        "| Ar | 1.2 | 1.5 | ",
+    ] {
+        assert!(page.contains(part), "{part} is not in\n{page}");
+    }
     run_fails(
         &[
             "league",
