@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use clap::Args;
 use serde::Serialize;
 
+mod closed_form;
+
 use super::CliError;
 use super::bound::prepare;
 use super::lists::{self, Cell, Lists};
@@ -19,13 +21,19 @@ Every flag of `run` takes a list with commas, and --seed ranges such as 0..20: r
 their seed alone are one sample. Jobs of several stages are left out.
 
 Example:
-    shed-sim calibrate --preset A --seed 0..8 --policy shed-plus{law=best},shed-prime";
+    shed-sim calibrate --preset A --seed 0..8 --policy shed-plus{law=best},shed-prime
+    shed-sim calibrate --formulas --preset A --policy chronos-s-resume{theta_c=0,r_min=0,max_clones=1}";
 
 #[derive(Debug, Args)]
 pub(super) struct CalibrateArgs {
     /// How results are written.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+    /// What the paper's formula for the policy says at submission, instead of what the planner
+    /// says: for hadoop-ns, chronos-clone, chronos-s-restart, chronos-s-resume and srquant, each
+    /// with as many clones per task as `max_clones`.
+    #[arg(long)]
+    formulas: bool,
     #[command(flatten)]
     lists: Lists,
 }
@@ -52,7 +60,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<(), CliError> {
     for cell in &cells {
         let name = lists::without(&cell.name, &["--seed"]);
         let of_cell = seen.entry(name).or_default();
-        predict(cell, &traces, of_cell)?;
+        predict(cell, &traces, of_cell, args.formulas)?;
     }
     let mut rows = Vec::new();
     for (cell, moments) in seen {
@@ -82,8 +90,15 @@ fn predict(
     cell: &Cell,
     traces: &Traces,
     moments: &mut [Vec<Prediction>; MOMENTS.len()],
+    formulas: bool,
 ) -> Result<(), CliError> {
     let mut prepared = prepare(cell, traces)?;
+    let policy = prepared.settings.policy.speculation.clone();
+    if formulas && !closed_form::exists(&policy) {
+        let name = &cell.options.policy;
+        let message = format!("--formulas: `{name}` has none; chronos-s-resume and hadoop-ns have");
+        return Err(CliError::Usage(message));
+    }
     prepared.settings.passes = Passes::Full;
     let mut predictions = Predictions::default();
     let engine = Engine::new(&prepared.settings, &prepared.workload);
@@ -93,7 +108,11 @@ fn predict(
         if job.stages.len() != 1 || ended.deadline.is_none() {
             continue;
         }
-        let predicted = predictions.of_job(position);
+        let predicted = if formulas {
+            [closed_form::pocd(&policy, job), None, None, None]
+        } else {
+            predictions.of_job(position)
+        };
         for (moment, pocd) in moments.iter_mut().zip(predicted) {
             let met = ended.met();
             moment.extend(pocd.map(|pocd| Prediction { pocd, met }));

@@ -134,6 +134,26 @@ fn predictions_are_held_against_what_happened() {
         counts[0] > 50 && counts[0] <= 60 && counts.is_sorted_by(|a, b| a >= b),
         "{counts:?}"
     );
+    let formula = [
+        "calibrate",
+        "--formulas",
+        "--policy",
+        "hadoop-ns",
+        "--format",
+        "json",
+    ];
+    let text = succeeds(&[&formula[..], &shared].concat());
+    let row: Value = serde_json::from_str(&text).expect("one row");
+    assert_eq!((&row["moment"], &row["count"]), (&0.0.into(), &30.into()));
+    run_fails(
+        &[
+            &["calibrate", "--formulas", "--policy", "shed-prime"],
+            &shared[..],
+        ]
+        .concat(),
+        "--formulas",
+        &["`shed-prime` has none", "chronos-s-resume"],
+    );
     run_fails(
         &["calibrate", "--trace", "setup:A", "--slots", "24"],
         "--deadline-factor",
