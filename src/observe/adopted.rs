@@ -2,7 +2,7 @@
 
 use shed_core::ids::TaskIndex;
 use shed_core::index_set::IndexSet;
-use shed_core::snapshot::{AttemptState, JobRules};
+use shed_core::snapshot::{AttemptSnapshot, AttemptState, JobRules, TaskSnapshot};
 use shed_core::time::Instant;
 
 use super::failure::Match;
@@ -44,13 +44,25 @@ pub(super) fn close_work_queue(job: &ValidatedJob, book: &Book, indexes: u32, do
 
 /// What else holds launches off: batch/v1 creates no pod of a Job while one of its tasks backs off,
 /// unless failures are counted per index.
-pub(super) fn launch_not_before(job: &ValidatedJob, book: &Book) -> Option<Instant> {
+pub(super) fn launch_not_before(
+    job: &ValidatedJob,
+    book: &Book,
+    tasks: &[TaskSnapshot],
+    now: Instant,
+) -> Option<Instant> {
+    if !job.retries.whole_job {
+        return None;
+    }
     let waits = book.tasks.values();
     let waits = waits.filter_map(|entry| entry.retry_not_before.as_ref());
-    waits
-        .filter(|_| job.retries.whole_job)
-        .map(micro_instant)
-        .max()
+    // A failure that is seen and not counted yet: the pass that counts it must not launch another
+    // task in the room that it leaves.
+    let failed = |attempt: &AttemptSnapshot| {
+        attempt.kill.is_none() && matches!(attempt.state, AttemptState::Failed { .. })
+    };
+    let uncounted = tasks.iter().any(|task| task.attempts.iter().any(failed));
+    let until_counted = uncounted.then(|| now.plus(job.retries.first));
+    waits.map(micro_instant).max().max(until_counted)
 }
 
 /// Failures that count against `backoffLimit`. With `restartPolicy: OnFailure` batch/v1 takes it
@@ -93,6 +105,8 @@ pub(super) fn count_disruption(
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    use shed_core::fixtures as core;
 
     use super::*;
     use crate::adopt::translate;
@@ -149,11 +163,20 @@ mod tests {
             let entry = book.tasks.get_mut(&index).unwrap();
             entry.retry_not_before = wait.map(|wait| crate::clock::micro_time(Instant(wait)));
         }
+        let until = |job: &ValidatedJob, book: &Book, tasks: &[TaskSnapshot]| {
+            launch_not_before(job, book, tasks, Instant(5_000))
+        };
         let whole = job("completions: 3");
-        assert_eq!(launch_not_before(&whole, &book), Some(Instant(12_000)));
-        let by_task = "completions: 3, completionMode: Indexed, backoffLimitPerIndex: 1";
-        assert_eq!(launch_not_before(&job(by_task), &book), None);
-        assert_eq!(launch_not_before(&whole, &Book::default()), None);
+        assert_eq!(until(&whole, &book, &[]), Some(Instant(12_000)));
+        let by_task = job("completions: 3, completionMode: Indexed, backoffLimitPerIndex: 1");
+        assert_eq!(until(&by_task, &book, &[]), None);
+        assert_eq!(until(&whole, &Book::default(), &[]), None);
+        // What has failed is not counted yet.
+        let failed = core::job("a").task(1, [core::attempt(0).failed(4.0)]);
+        let failed = core::world(5.0, 1, 1000).job(failed).build().jobs.remove(0);
+        let first = Instant(5_000).plus(whole.retries.first);
+        assert_eq!(until(&whole, &Book::default(), &failed.tasks), Some(first));
+        assert_eq!(until(&by_task, &Book::default(), &failed.tasks), None);
     }
 
     #[test]

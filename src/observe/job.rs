@@ -136,6 +136,8 @@ pub fn facts(job: &ValidatedJob, book: &Book, view: &View<'_>) -> JobSnapshot {
         DeadlineRule::Never | DeadlineRule::At(_) | DeadlineRule::FromCreation(_) => job.created,
     };
     let rules = adopted::rules(job, book);
+    let tasks = tasks(job, book, view);
+    let held_off = adopted::launch_not_before(job, book, &tasks, view.now);
     JobSnapshot {
         key: JobKey(Arc::clone(&job.uid)),
         tenant: Tenant(Arc::clone(&job.namespace)),
@@ -150,11 +152,9 @@ pub fn facts(job: &ValidatedJob, book: &Book, view: &View<'_>) -> JobSnapshot {
         reports_progress: job.progress.is_some(),
         demand: view.demand.clone(),
         eligible_nodes: Arc::clone(&view.eligible_nodes),
-        tasks: tasks(job, book, view),
+        tasks,
         ended_runs: book.ended_runs.clone(),
-        launch_not_before: view
-            .launch_not_before
-            .max(adopted::launch_not_before(job, book)),
+        launch_not_before: view.launch_not_before.max(held_off),
         failures: adopted::failures(job, book, view.pods),
         time_limit: time_limit(job, book, view.now),
         facts_as_of: view.facts_as_of,
