@@ -63,13 +63,19 @@ impl Instants {
     /// None without a deadline.
     #[must_use]
     pub fn of(&self, job: &JobSnapshot) -> Option<[Span; 2]> {
-        let limit = job.deadline?.since(job.submitted).seconds();
+        Some(self.within(job.deadline?.since(job.submitted)))
+    }
+
+    /// The same of a job that has so much time.
+    #[must_use]
+    pub fn within(&self, limit: Span) -> [Span; 2] {
+        let limit = limit.seconds();
         let pick = |share: f64, seconds: Span| {
             let share = Span::from_seconds_f64(share * limit);
             if seconds > Span(0) { seconds } else { share }
         };
         let est = pick(self.tau_est, self.tau_est_seconds);
-        Some([est, pick(self.tau_kill, self.tau_kill_seconds).max(est)])
+        [est, pick(self.tau_kill, self.tau_kill_seconds).max(est)]
     }
 
     fn instants(&self, state: &JobState<'_>) -> Option<[Instant; 2]> {

@@ -167,6 +167,15 @@ fn shares(figures: &BTreeMap<u64, Figures>) -> Vec<f64> {
     shares.map(|share| share * 100.0).collect()
 }
 
+/// How far the first is ahead, in points, by seed; none unless both were run on the same seeds.
+fn paired(own: &BTreeMap<u64, Figures>, other: &BTreeMap<u64, Figures>) -> Option<Vec<f64>> {
+    let (of_own, of_other) = (shares(own), shares(other));
+    let pairs = of_own.iter().zip(&of_other);
+    own.keys()
+        .eq(other.keys())
+        .then(|| pairs.map(|(a, b)| a - b).collect())
+}
+
 fn with_half(values: &[f64]) -> String {
     let half = stats::half_width_95(values).map_or(String::new(), |half| format!(" ± {half:.1}"));
     format!("{:.1}{half}", stats::mean(values))
@@ -222,10 +231,8 @@ fn line(
     let p99 = mean(&|figures| figures.p99_flowtime_s, figures);
     let used = |all| mean(&|figures: &Figures| Some(figures.machine_seconds), all);
     let (mut to_base, mut gap, mut slots) = (String::new(), String::new(), String::new());
-    if let Some(base) = base.filter(|base| base.len() == figures.len()) {
-        let of_base = shares(base);
-        let paired: Vec<f64> = own.iter().zip(&of_base).map(|(a, b)| a - b).collect();
-        let open = bound - stats::mean(&of_base);
+    if let Some((base, paired)) = base.and_then(|base| Some((base, paired(figures, base)?))) {
+        let open = bound - stats::mean(&shares(base));
         to_base = with_half(&paired);
         if open > 0.5 {
             gap = format!("{:.0}", 100.0 * stats::mean(&paired) / open);

@@ -1,6 +1,9 @@
 //! What the papers' own formulas say of a job at its submission, for the policies that have one.
 
+use shed_core::estimate::fit::max_likelihood;
+use shed_core::estimate::law::{Law, LawKind};
 use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::sample::Sample;
 use shed_core::formulas::chronos::{clone_ln_pocd, restart_ln_pocd};
 use shed_core::formulas::srquant::SrQuantJob;
 use shed_core::policy::{GivenLaw, Instants, Speculation, Terms};
@@ -14,7 +17,7 @@ pub(super) fn exists(policy: &Speculation) -> bool {
 
 /// The PoCD that the policy's closed form gives the job, with as many clones per task as it may
 /// have. The law is the given one, or the one that fits the job's own times best: more than any
-/// policy knows. None if the job has no deadline or its times do not vary.
+/// policy knows. None if the job has no deadline or no task.
 pub(super) fn pocd(policy: &Speculation, job: &Job) -> Option<f64> {
     let (form, instants, terms) = strategy(policy)?;
     let [stage] = job.stages.as_slice() else {
@@ -23,19 +26,12 @@ pub(super) fn pocd(policy: &Speculation, job: &Job) -> Option<f64> {
     let deadline = job.deadline?.seconds();
     let times: Vec<f64> = stage.durations.iter().map(|time| time.seconds()).collect();
     let law = law(&terms.law, &times)?;
-    let pick = |share: f64, seconds: f64| {
-        if seconds > 0.0 {
-            seconds
-        } else {
-            share * deadline
-        }
-    };
-    let tau_est = pick(instants.tau_est, instants.tau_est_seconds.seconds());
+    let [tau_est, tau_kill] = instants.within(job.deadline?).map(|span| span.seconds());
     let job = SrQuantJob {
         law,
         deadline,
         tau_est,
-        tau_kill: pick(instants.tau_kill, instants.tau_kill_seconds.seconds()).max(tau_est),
+        tau_kill,
         // τ_est·E[1/T | T > D]: how far those are that will be late.
         phi_est: tau_est.min(deadline) / deadline * law.beta / (law.beta + 1.0),
         tasks: times.len() as u32,
@@ -74,17 +70,16 @@ fn strategy(policy: &Speculation) -> Option<(Form, Instants, Terms)> {
     }
 }
 
-/// Maximum likelihood: the least time, and the number of times over the sum of their logarithms
-/// over it.
+/// What is not given is that of the largest likelihood.
 fn law(given: &GivenLaw, times: &[f64]) -> Option<ParetoLaw> {
-    let least = times.iter().copied().fold(f64::INFINITY, f64::min);
-    let sum: f64 = times.iter().map(|time| libm::log(time / least)).sum();
-    let pick = |given: f64, fitted: f64| if given > 0.0 { given } else { fitted };
-    let law = ParetoLaw {
-        t_min: pick(given.t_min, least),
-        beta: pick(given.beta, times.len() as f64 / sum),
+    let Law::Pareto(fitted) = max_likelihood(LawKind::Pareto, &Sample::new(times, &[]))? else {
+        return None;
     };
-    (law.t_min > 0.0 && law.beta.is_finite()).then_some(law)
+    let pick = |given: f64, fitted: f64| if given > 0.0 { given } else { fitted };
+    Some(ParetoLaw {
+        t_min: pick(given.t_min, fitted.t_min),
+        beta: pick(given.beta, fitted.beta),
+    })
 }
 
 #[cfg(test)]
@@ -115,7 +110,9 @@ mod tests {
         let expected = (1.0 - libm::exp(-2.0)).powi(2);
         let got = pocd(&Speculation::HadoopNs, &job(&[100, 200])).unwrap();
         assert!((got - expected).abs() < 1e-12, "{got} {expected}");
-        assert_eq!(pocd(&Speculation::HadoopNs, &job(&[100, 100])), None);
+        // Times that do not vary end when they end.
+        assert_eq!(pocd(&Speculation::HadoopNs, &job(&[100, 100])), Some(1.0));
+        assert_eq!(pocd(&Speculation::HadoopNs, &job(&[])), None);
     }
 
     #[test]

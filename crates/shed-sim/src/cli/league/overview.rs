@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{BASE, Table, Tables, shares, value, with_half};
+use super::{BASE, Tables, paired, shares, value, with_half};
 use crate::stats;
 
 /// The policy of this project.
@@ -30,11 +30,13 @@ pub(super) fn of(tables: &Tables) -> String {
     let mut tallies: [Tally; RIVALS.len()] = Default::default();
     let mut rows = String::new();
     for (cell, table) in tables {
-        let differences = RIVALS.map(|rival| paired(table, rival));
-        let (Some(own), true) = (table.runs.get(OWN), differences.iter().all(Option::is_some))
-        else {
+        let Some(own) = table.runs.get(OWN) else {
             continue;
         };
+        let differences = RIVALS.map(|rival| paired(own, table.runs.get(rival)?));
+        if differences.iter().any(Option::is_none) {
+            continue;
+        }
         let own = stats::mean(&shares(own));
         let bound = stats::mean(&table.bound());
         let flags = ["--preset", "--load", "--deadline-factor"].map(|flag| value(cell, flag));
@@ -79,14 +81,4 @@ impl Tally {
         self.far_behind += usize::from(mean < -BEHIND);
         self.unsure += usize::from(mean - half < -BEHIND);
     }
-}
-
-/// In points, by seed; none unless both were run on the same seeds.
-fn paired(table: &Table, rival: &str) -> Option<Vec<f64>> {
-    let (own, rival) = (table.runs.get(OWN)?, table.runs.get(rival)?);
-    let (of_own, of_rival) = (shares(own), shares(rival));
-    let pairs = of_own.iter().zip(&of_rival);
-    own.keys()
-        .eq(rival.keys())
-        .then(|| pairs.map(|(a, b)| a - b).collect())
 }
