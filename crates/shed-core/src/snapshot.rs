@@ -76,10 +76,21 @@ pub enum Resume {
     None,
     /// At the best attempt's last checkpoint.
     Checkpoint,
+    /// At the best attempt's last checkpoint, as it is once the new attempt has started: what the
+    /// others do while it starts is not done again (eq. 16 of Shed+, and the original runs on).
+    Latest,
     /// Where the best attempt will be once a clone has started (eq. 16 of Shed+): it stops there, and
     /// what clones take from there on is a task of its own to this crate. Executors say where that
     /// is by the attempt's checkpoint.
     Range,
+}
+
+impl Resume {
+    /// Whether what an attempt has done outlives it.
+    #[must_use]
+    pub fn keeps_checkpoints(self) -> bool {
+        matches!(self, Self::Checkpoint | Self::Latest)
+    }
 }
 
 /// Whether a task's only attempt may make way for an attempt of a more urgent job.

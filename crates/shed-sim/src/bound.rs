@@ -95,7 +95,7 @@ fn fluid(position: u32, job: &Job, conditions: &Conditions) -> Option<Fluid> {
 
 /// The least time for which a task holds a slot: one launch and its shortest draw.
 fn least(job: &Job, conditions: &Conditions, which: impl Fn(u32) -> Which) -> Span {
-    let median = job.median_duration();
+    let median = job.usual_duration();
     let draws = (0..conditions.draws.max(1)).map(|attempt| {
         let draw = conditions
             .model

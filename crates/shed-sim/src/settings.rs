@@ -71,6 +71,8 @@ pub enum Resuming {
     Scratch,
     /// Where the best attempt was when it last reported.
     Offset,
+    /// Where the best attempt was when it last reported before the new one starts.
+    Latest,
     /// At the best attempt's last checkpoint: one is written each time this much has passed.
     Checkpoint(Span),
 }

@@ -4,6 +4,7 @@
 use shed_core::resources::Resources;
 use shed_core::time::{Instant, Span};
 
+use crate::model::slowdown::Slowdowns;
 use crate::random::{Purpose, Stream};
 use crate::settings::Cluster;
 use crate::trace::{Demand, Job, Trace};
@@ -13,10 +14,11 @@ use crate::trace::{Demand, Job, Trace};
 pub struct Shaping {
     /// Durations lose their fraction of a second, as in other simulators.
     pub whole_seconds: bool,
-    /// Arrivals are scaled so that the originals' durations add up to this × slots × span; where
-    /// the trace knows no arrivals they are drawn.
+    /// Arrivals are scaled so that the originals' durations add up to this × slots × span, each as
+    /// long as it takes on a node that is found slow or fast; where the trace knows no arrivals
+    /// they are drawn.
     pub load: Option<f64>,
-    /// k: deadlines are arrival + k × median task time × ⌈tasks / (fair share × slots)⌉. A
+    /// k: deadlines are arrival + k × usual task time × ⌈tasks / (fair share × slots)⌉. A
     /// deadline of the trace's own wins.
     pub deadline_factor: Option<f64>,
     /// f: the share of the slots that a job is taken to get.
@@ -91,7 +93,8 @@ pub fn shape(
         truncate(&mut trace);
     }
     if let Some(load) = shaping.load {
-        scale_arrivals(&mut trace, load, slots, shaping.seed);
+        let wanted = work(&trace, cluster, shaping.seed) / (load * f64::from(slots));
+        scale_arrivals(&mut trace, wanted, shaping.seed);
     }
     if let Some(factor) = shaping.deadline_factor {
         set_deadlines(&mut trace, factor, shaping, slots);
@@ -167,15 +170,31 @@ fn truncate(trace: &mut Trace) {
     }
 }
 
-/// Where all jobs arrive at once there is nothing to scale (the source knows no arrivals): they
+/// What the originals take, in milliseconds. Each starts on a node of its own, whose slowness the
+/// run does not draw: arrivals must not tell what becomes of it.
+fn work(trace: &Trace, cluster: &Cluster, seed: u64) -> f64 {
+    let nodes = match cluster {
+        Cluster::Slots(_) => &[][..],
+        Cluster::Nodes(nodes) => nodes,
+    };
+    let states: Vec<&Slowdowns> = nodes.iter().filter_map(|n| n.slowdowns.as_ref()).collect();
+    let durations = trace.jobs.iter().flat_map(Job::durations).enumerate();
+    let taken = durations.map(|(number, duration)| match states.len() {
+        0 => duration,
+        count => {
+            let node = u32::try_from(nodes.len() + number).unwrap_or(u32::MAX);
+            states[number % count].taken(seed, node, duration)
+        }
+    });
+    taken.map(|span| span.0 as f64).sum()
+}
+
+/// The jobs arrive within `wanted` milliseconds. Where all jobs arrive at once there is nothing to scale (the source knows no arrivals): they
 /// are drawn, Poisson.
-fn scale_arrivals(trace: &mut Trace, load: f64, slots: u32, seed: u64) {
-    let durations = trace.jobs.iter().flat_map(Job::durations);
-    let work: i64 = durations.map(|duration| duration.0).sum();
+fn scale_arrivals(trace: &mut Trace, wanted: f64, seed: u64) {
     let first = trace.jobs.first().map_or(Instant(0), |job| job.arrival);
     let last = trace.jobs.last().map_or(Instant(0), |job| job.arrival);
     let span = last.since(first).0;
-    let wanted = work as f64 / (load * f64::from(slots));
     if span == 0 {
         let gap = wanted / trace.jobs.len() as f64;
         let mut stream = Stream::new(seed, Purpose::Workload, [2, 0, 0]);
@@ -207,7 +226,64 @@ fn set_deadlines(trace: &mut Trace, factor: f64, shaping: &Shaping, slots: u32) 
             1.0
         };
         let waves = (job.tasks() as f64 / share).ceil().max(1.0);
-        let seconds = factor * jitter * job.median_duration().seconds() * waves;
+        let seconds = factor * jitter * job.usual_duration().seconds() * waves;
         job.deadline = Some(Span::from_seconds_f64(seconds));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::NodeSpec;
+    use crate::trace::setups::Setup;
+    use shed_core::ids::NodeName;
+
+    fn nodes(slowdowns: Option<Slowdowns>) -> Cluster {
+        let node = |number: u32| NodeSpec {
+            name: NodeName::from(format!("n{number}").as_str()),
+            allocatable: Resources::from_pairs([("pods", 1)]),
+            speed: 1.0,
+            changes: Vec::new(),
+            slowdowns: slowdowns.clone(),
+        };
+        Cluster::Nodes((0..10).map(node).collect())
+    }
+
+    fn span_of(cluster: &Cluster) -> f64 {
+        let trace = "C".parse::<Setup>().map(|setup| setup.trace(1));
+        let shaping = Shaping {
+            load: Some(0.8),
+            ..Shaping::default()
+        };
+        let shaped = shape(trace.unwrap_or_default(), &shaping, cluster).unwrap();
+        shaped.jobs.last().map_or(0.0, |job| job.arrival.0 as f64)
+    }
+
+    #[test]
+    fn slow_nodes_are_part_of_the_load() {
+        let slow = |share, period| {
+            let states = Slowdowns::of_states(share, [4.0, 4.0], Span::from_seconds(period));
+            span_of(&nodes(Some(states))) / span_of(&nodes(None))
+        };
+        // States that outlast every task: a half takes four times as long, so that all take 2.5.
+        assert!((slow(0.5, 1_000_000) - 2.5).abs() < 0.1);
+        assert!((slow(1.0, 600) - 4.0).abs() < 1e-3);
+        // States that are short against tasks: half of the time at a quarter of the speed.
+        assert!((slow(0.5, 1) - 1.6).abs() < 0.05);
+    }
+
+    #[test]
+    fn deadlines_count_from_the_law_where_it_is_known() {
+        let trace = "A".parse::<Setup>().map(|setup| setup.trace(1));
+        let shaping = Shaping {
+            deadline_factor: Some(1.5),
+            ..Shaping::default()
+        };
+        let shaped = shape(trace.unwrap_or_default(), &shaping, &Cluster::Slots(138)).unwrap();
+        // 120 s · 2^(1/1.5) · 1.5
+        let expected = Some(Span::from_seconds_f64(
+            120.0 * libm::pow(2.0, 1.0 / 1.5) * 1.5,
+        ));
+        assert!(shaped.jobs.iter().all(|job| job.deadline == expected));
     }
 }

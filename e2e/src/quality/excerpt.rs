@@ -186,6 +186,7 @@ mod tests {
             deadline: Some(Span(1)),
             weight: 1.0,
             class: None,
+            usual: None,
             stages: vec![Stage {
                 durations: (0..size)
                     .map(|task| Span::from_seconds(200 + task as i64))

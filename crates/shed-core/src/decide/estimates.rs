@@ -57,6 +57,23 @@ impl AttemptEstimate {
         (self.progress - self.start_progress).max(0.0)
     }
 
+    /// How far it will be in so many seconds, if it reports and does not end before.
+    fn progress_in(&self, seconds: f64) -> Option<f64> {
+        let there = self.progress + seconds / self.total?;
+        Some(there.min(1.0 - f64::EPSILON))
+    }
+
+    /// Seconds until it starts, if it has not.
+    fn starts_in(&self) -> Option<f64> {
+        (self.age < 0.0).then_some(-self.age)
+    }
+
+    /// It will begin there.
+    fn begin_at(&mut self, progress: f64) {
+        self.start_progress = self.start_progress.max(progress);
+        self.progress = self.start_progress;
+    }
+
     fn new(now: Instant, overhead: f64, attempt: &AttemptSnapshot) -> Self {
         let since_launch = now.since(attempt.launched).seconds().max(0.0);
         // One that reports without a known start has started some time after its launch.
@@ -194,9 +211,44 @@ pub(crate) struct TaskEstimate<'a> {
     pub(crate) attempts: Few<AttemptEstimate>,
     /// What an attempt launched now would begin with.
     pub(crate) resume: Option<&'a ResumePoint>,
+    /// Seconds that an attempt launched now takes to start, if it begins where the others are by
+    /// then.
+    start_up: Option<f64>,
 }
 
 impl TaskEstimate<'_> {
+    /// The progress at which an attempt launched now in the place of all others begins.
+    pub(crate) fn begin(&self) -> f64 {
+        self.resume.map_or(0.0, |point| point.progress)
+    }
+
+    /// The progress at which a clone launched now begins.
+    pub(crate) fn clone_begin(&self) -> f64 {
+        match self.start_up {
+            Some(seconds) => self.lead_in(seconds),
+            None => self.begin(),
+        }
+    }
+
+    /// Eq. (16) of Shed+: how far the best of the attempts will be in so many seconds.
+    fn lead_in(&self, seconds: f64) -> f64 {
+        let there = self.attempts.iter().filter_map(|a| a.progress_in(seconds));
+        there.fold(self.begin(), f64::max)
+    }
+
+    /// Attempts that have not started begin where the others will be by then.
+    fn expect_begins(&mut self) {
+        for at in 0..self.attempts.len() {
+            let Some(waits) = self.attempts.get(at).and_then(AttemptEstimate::starts_in) else {
+                continue;
+            };
+            let begin = self.lead_in(waits);
+            if let Some(attempt) = self.attempts.get_mut(at) {
+                attempt.begin_at(begin);
+            }
+        }
+    }
+
     /// The attempt to keep: of those that report, the one with the earliest predicted end
     /// (pitfall 2: the one with the most progress may be the slow one).
     pub(crate) fn kept(&self) -> Option<&AttemptEstimate> {
@@ -291,12 +343,17 @@ impl<'a> JobEstimate<'a> {
             [only] if only.lives() => Few::One(estimate(only)),
             _ => task.live().map(estimate).collect(),
         };
-        let resume = resume_point(job, task);
-        self.tasks.push(TaskEstimate {
+        let starts_late = job.rules.resume == Resume::Latest;
+        let mut estimate = TaskEstimate {
             task,
             attempts,
-            resume,
-        });
+            resume: resume_point(job, task),
+            start_up: starts_late.then_some(overhead),
+        };
+        if starts_late && estimate.attempts.len() > 1 {
+            estimate.expect_begins();
+        }
+        self.tasks.push(estimate);
     }
 
     /// All tasks are noted.
@@ -389,7 +446,7 @@ pub(crate) fn resume_point<'a>(
 ) -> Option<&'a ResumePoint> {
     match job.rules.resume {
         Resume::None => None,
-        Resume::Checkpoint | Resume::Range => task.best_resume_point(),
+        Resume::Checkpoint | Resume::Latest | Resume::Range => task.best_resume_point(),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::plan_check::{Rule, Violation, find_attempt};
 use crate::policy::{PREEMPTION_LAUNCHES, Policy};
 use crate::snapshot::{
     AttemptKind, AttemptSnapshot, Idempotency, JobPhase, JobSnapshot, KillKind, Node, NodeIndex,
-    Preemption, Resume, Snapshot, SpeculationMode, TaskSnapshot,
+    Preemption, Snapshot, SpeculationMode, TaskSnapshot,
 };
 use crate::time::{Instant, Span};
 
@@ -270,7 +270,7 @@ impl<'a> Slice<'a> {
     fn preemption_rule(&self, task: &TaskSnapshot, victim: &AttemptSnapshot) -> Option<Rule> {
         let rules = &self.job.rules;
         let is_allowed = rules.preemption == Preemption::WhenCheckpointed
-            && rules.resume == Resume::Checkpoint
+            && rules.resume.keeps_checkpoints()
             && !rules.waits_until_gone();
         let is_durable = task
             .best_resume_point()

@@ -339,11 +339,10 @@ fn clone_task(
         let id = (position, index, attempt.number);
         attempt.node.or_else(|| pass.capacity.tentative_node(id))
     };
-    let resume = match ask.begins {
-        Begins::AsTheJobResumes => task.resume,
-        Begins::FromZero => None,
+    let (resume, begin) = match ask.begins {
+        Begins::AsTheJobResumes => (task.resume, task.clone_begin()),
+        Begins::FromZero => (None, 0.0),
     };
-    let begin = resume.map_or(0.0, |point| point.progress);
     let Some(prospect) = prospect(pass, state, begin, ask) else {
         return Ok(None);
     };

@@ -11,7 +11,7 @@ use crate::policy::keep;
 use crate::policy::params::Setting;
 use crate::policy::redundancy::level_up;
 use crate::policy::trigger::may_speculate;
-use crate::snapshot::{AttemptKind, JobSnapshot, Resume};
+use crate::snapshot::{AttemptKind, JobSnapshot};
 use crate::time::{Instant, Span};
 
 /// Clones that found no room, and originals that make way, are looked after that often.
@@ -212,7 +212,7 @@ fn clone_reports(task: &TaskEstimate<'_>) -> bool {
 pub(super) fn stop_originals(pass: &mut Pass<'_>) {
     keep::prune_for_clones(pass, |state, task| {
         let judged = state.remembered.judged.binary_search(&task.task.index);
-        judged.is_ok() && state.job.rules.resume == Resume::Checkpoint
+        judged.is_ok() && state.job.rules.resume.keeps_checkpoints()
     });
 }
 

@@ -156,7 +156,7 @@ impl Mantri {
         if before >= self.restarts || !has_advanced {
             return None;
         }
-        let begin = task.resume.map_or(0.0, |point| point.progress);
+        let begin = task.begin();
         let fresh = (1.0 - begin) * self.law.of(state)?.mean();
         let is_worse = attempt.remaining? > fresh + self.restart_gain.seconds();
         is_worse.then_some((index, attempt.number))

@@ -16,6 +16,7 @@ fn trace(jobs: &[Tiny]) -> Trace {
         deadline: Some(Span(*limit)),
         weight: 1.0,
         class: None,
+        usual: None,
         stages: vec![Stage {
             durations: times.iter().map(|&time| Span(time)).collect(),
             ..Stage::default()

@@ -105,7 +105,8 @@ pub struct RunOptions {
     /// Attempts report nothing.
     #[arg(long)]
     pub silent: bool,
-    /// Where clones and retries begin: scratch, offset (as last reported), checkpoint:SECONDS.
+    /// Where clones and retries begin: scratch, offset (as last reported at their
+    /// launch), latest (as last reported at their start), checkpoint:SECONDS.
     #[arg(long, value_name = "HOW", default_value = "scratch", value_parser = values::resuming)]
     pub resume: Resuming,
     /// From a kill until what the attempt held is free, in seconds.

@@ -27,11 +27,12 @@ const COMMON: [(&str, &str); 8] = [
 
 /// Set-up A with all that a preset of it needs.
 macro_rules! of_a {
-    ($own:literal $(, $flag:literal = $value:literal)*) => {
+    ($own:literal, $resume:literal $(, $flag:literal = $value:literal)*) => {
         &[
             ("trace", "setup:A"),
             ("slots", "138"),
             ("attempt-model", concat!("redraw{beta=1.5,t_min=120,own=", $own, "}")),
+            ("resume", $resume),
             $(($flag, $value),)*
         ]
     };
@@ -72,27 +73,27 @@ const PRESETS: [Preset; 20] = [
     Preset {
         name: "A",
         about: "150 jobs of 5, 10 and 20 tasks, each attempt Pareto(120 s, 1.5); clones resume",
-        flags: of_a!("0"),
+        flags: of_a!("0", "latest"),
     },
     Preset {
         name: "Ar",
         about: "A, but clones start over",
-        flags: of_a!("0", "resume" = "scratch"),
+        flags: of_a!("0", "scratch"),
     },
     Preset {
         name: "aL",
         about: "A, but a launch takes 60 s",
-        flags: of_a!("0", "launch-overhead" = "60"),
+        flags: of_a!("0", "latest", "launch-overhead" = "60"),
     },
     Preset {
         name: "aS",
         about: "A, but in half of the tasks slowness is the task's own and clones don't help",
-        flags: of_a!("0.5"),
+        flags: of_a!("0.5", "latest"),
     },
     Preset {
         name: "an",
         about: "A, but attempts report nothing",
-        flags: of_a!("0", "silent" = ""),
+        flags: of_a!("0", "latest", "silent" = ""),
     },
     Preset {
         name: "C",
@@ -101,6 +102,7 @@ const PRESETS: [Preset; 20] = [
         flags: &[
             ("trace", "setup:C"),
             ("slots", "138"),
+            ("resume", "latest"),
             ("slow-slots", "0.2"),
         ],
     },

@@ -64,12 +64,13 @@ pub(super) fn resuming(text: &str) -> Result<Resuming, String> {
     match text.split_once(':') {
         None if text == "scratch" => Ok(Resuming::Scratch),
         None if text == "offset" => Ok(Resuming::Offset),
+        None if text == "latest" => Ok(Resuming::Latest),
         Some(("checkpoint", every)) => match seconds(every) {
             Ok(every) if every > Span(0) => Ok(Resuming::Checkpoint(every)),
             _ => Err(format!("`{every}` is not a number of seconds above 0")),
         },
         _ => Err(format!(
-            "`{text}` is none of scratch, offset, checkpoint:SECONDS"
+            "`{text}` is none of scratch, offset, latest, checkpoint:SECONDS"
         )),
     }
 }

@@ -58,8 +58,10 @@ impl Engine<'_> {
     pub(super) fn start(&mut self, slot: u32) {
         let now = self.now;
         let name = self.attempts.name(slot);
+        let begin = self.begin(slot);
         let attempt = self.attempts.get_mut(slot);
         let speed = attempt.node.map_or(1.0, |node| self.room.speed(node));
+        attempt.start_progress = begin;
         attempt.start(now, speed);
         self.changed |= self.planner.scope != Scope::Scoped;
         let (ends, _) = attempt.end();
@@ -72,6 +74,7 @@ impl Engine<'_> {
         if !is_bare && let Some(facts) = group.attempt_mut(task, number) {
             facts.state = AttemptState::Running;
             facts.started = Some(now);
+            facts.start_progress = begin;
         }
         self.queue.put(ends, Event::End(name));
         match first_report {
@@ -84,6 +87,33 @@ impl Engine<'_> {
                 self.planner.overhead_count += 1;
             }
         }
+    }
+
+    /// The progress at which an attempt begins that starts now.
+    fn begin(&self, slot: u32) -> f64 {
+        let attempt = self.attempts.get(slot);
+        let begin = attempt.start_progress;
+        let group = &self.groups[attempt.group as usize];
+        let task = TaskIndex(attempt.task);
+        if self.settings.resuming != Resuming::Latest || group.bare.has(task) {
+            return begin;
+        }
+        let (Some(times), Some(at)) = (group.reports, group.position(task)) else {
+            return begin;
+        };
+        let others = group.truths[at]
+            .slots
+            .iter()
+            .filter(|&&other| other != slot);
+        let told = others.filter_map(|&other| {
+            let (_, reached) = self.attempts.get(other).reported(self.now, times)?;
+            Some(self.checkpoint(other, reached))
+        });
+        let kept = group.facts.as_ref().and_then(|facts| facts.tasks.get(at));
+        let kept = kept
+            .and_then(|task| task.resume_point.as_ref())
+            .map(|point| point.progress);
+        told.chain(kept).fold(begin, f64::max)
     }
 
     /// Whether reports change anything.
@@ -240,7 +270,7 @@ impl Engine<'_> {
     pub(super) fn checkpoint(&self, slot: u32, reached: f64) -> f64 {
         let attempt = self.attempts.get(slot);
         match (self.settings.resuming, attempt.started) {
-            (Resuming::Offset, Some(_)) => reached,
+            (Resuming::Offset | Resuming::Latest, Some(_)) => reached,
             (Resuming::Checkpoint(every), Some(started)) if every.0 > 0 => {
                 let told_at = self.groups[attempt.group as usize]
                     .reports

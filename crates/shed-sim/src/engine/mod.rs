@@ -391,7 +391,7 @@ impl<'a> Engine<'a> {
             missing,
             active: 0,
             failed: false,
-            median: job.median_duration(),
+            median: job.usual_duration(),
         });
         self.outcomes.push(JobOutcome::new(job));
         let first: Vec<usize> = (0..job.stages.len())
@@ -459,6 +459,7 @@ impl<'a> Engine<'a> {
                 idempotency: Idempotency::Safe,
                 resume: match settings.resuming {
                     Resuming::Scratch => Resume::None,
+                    Resuming::Latest => Resume::Latest,
                     Resuming::Offset | Resuming::Checkpoint(_) => Resume::Checkpoint,
                 },
                 speculation: SpeculationMode::Enabled,

@@ -12,6 +12,9 @@ use crate::random::{Purpose, Stream};
 use crate::trace::table::Table;
 use shed_record::InputError;
 
+/// States of a node within one task that are told apart; what is left then runs at full speed.
+const STATES_MAX: u64 = 10_000;
+
 /// (Quantile, slowdown), ascending.
 type Curve = Vec<(f64, f64)>;
 
@@ -83,6 +86,24 @@ impl Slowdowns {
         let speed = 1.0 / at_quantile(curve, stream.unit());
         let seconds = stream.exponential(self.period.seconds());
         (speed, Span::from_seconds_f64(seconds).max(Span(1)))
+    }
+}
+
+impl Slowdowns {
+    /// How long so much work takes on that node from its first state on.
+    #[must_use]
+    pub fn taken(&self, seed: u64, node: u32, work: Span) -> Span {
+        let (mut left, mut taken) = (work.0 as f64, 0.0);
+        for change in 0..STATES_MAX {
+            let (speed, lasts) = self.draw(seed, node, change);
+            let done = lasts.0 as f64 * speed;
+            if done >= left {
+                return Span((taken + left / speed).round() as i64);
+            }
+            left -= done;
+            taken += lasts.0 as f64;
+        }
+        Span((taken + left) as i64)
     }
 }
 

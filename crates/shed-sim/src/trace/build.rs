@@ -127,6 +127,7 @@ fn job(path: &Path, mut rows: JobRows) -> Result<Job, InputError> {
     let class = rows.row.class.or_else(|| class_of_id(&rows.id));
     Ok(Job {
         class,
+        usual: None,
         id: rows.id,
         arrival: rows.row.arrival,
         deadline: rows.row.deadline,

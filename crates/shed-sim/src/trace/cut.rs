@@ -107,6 +107,7 @@ mod tests {
                 deadline: None,
                 weight: 1.0,
                 class: None,
+                usual: None,
                 stages: vec![stage, second],
             }
         });

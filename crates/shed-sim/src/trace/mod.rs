@@ -84,6 +84,9 @@ pub struct Job {
     pub weight: f64,
     /// What it recurs as: the trace's column `class`, or its id without the number of the run.
     pub class: Option<Arc<str>>,
+    /// How long its tasks usually take, where that is known beforehand: the median of the law that
+    /// made-up times are drawn from.
+    pub usual: Option<Span>,
     /// Its stages; parents have lower positions.
     pub stages: Vec<Stage>,
 }
@@ -149,6 +152,12 @@ impl Job {
         self.stages
             .iter()
             .flat_map(|stage| stage.durations.iter().copied())
+    }
+
+    /// How long its tasks usually take: what deadlines and shares of the median are counted from.
+    #[must_use]
+    pub fn usual_duration(&self) -> Span {
+        self.usual.unwrap_or_else(|| self.median_duration())
     }
 
     /// The median of its tasks' times: the mean of the middle two if their number is even; zero

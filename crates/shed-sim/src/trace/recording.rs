@@ -175,6 +175,7 @@ impl SeenJob {
         let durations = known.iter().map(|time| time.unwrap_or(median));
         Some(Job {
             class: self.class.clone(),
+            usual: None,
             id,
             arrival: Instant(0).plus(self.submitted.since(first)),
             // A deadline that lay in the past is met by nobody.

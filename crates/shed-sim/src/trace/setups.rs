@@ -163,6 +163,7 @@ impl Setup {
                 deadline: (self.deadline > 0.0).then(|| Span::from_seconds_f64(self.deadline)),
                 weight: 1.0,
                 class: None,
+                usual: Some(Span::from_seconds_f64(self.median_time())),
                 stages: vec![Stage {
                     durations,
                     ..Stage::default()
@@ -193,6 +194,17 @@ impl Setup {
             // Without a mean there is no load; the median serves.
             _ => t * libm::pow(2.0, 1.0 / b),
         }
+    }
+
+    fn median_time(&self) -> f64 {
+        let (t, b) = (self.t_min, self.beta);
+        if self.spread.is_some() {
+            return t;
+        }
+        // Half of what lies below the cut.
+        let below = self.max.filter(|max| *max > t);
+        let below = below.map_or(1.0, |max| 1.0 - libm::pow(t / max, b));
+        t * libm::pow(1.0 - below / 2.0, -1.0 / b)
     }
 
     fn time(&self, stream: &mut Stream) -> Span {

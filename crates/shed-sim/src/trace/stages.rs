@@ -63,6 +63,7 @@ pub(super) fn from_jobs(
             deadline: None,
             weight: 1.0,
             class: None,
+            usual: None,
             stages,
         })
         .collect();

@@ -4,12 +4,14 @@ use crate::common::{fifo, flowtimes, job, on_slots, policy, run, stage};
 use shed_core::ids::NodeName;
 use shed_core::policy::Order;
 use shed_core::resources::Resources;
-use shed_core::snapshot::OnMiss;
+use shed_core::snapshot::{AttemptKind, OnMiss};
 use shed_core::time::{Instant, Span};
+use shed_sim::engine::Engine;
 use shed_sim::model::Model;
+use shed_sim::outcome::AttemptOutcome;
 use shed_sim::random::{Purpose, Stream};
 use shed_sim::settings::{Cluster, Delay, NodeSpec, Passes, Resuming, Settings};
-use shed_sim::trace::{Ending, Job, Recorded};
+use shed_sim::trace::{Ending, Job, Recorded, Trace};
 
 /// Jobs of up to 12 tasks of very different times, about `load` for that many slots.
 pub fn mixed(seed: u64, jobs: usize, slots: u32, load: f64) -> Vec<Job> {
@@ -197,6 +199,7 @@ fn shed_plus_keeps_every_rule_and_its_clones_win() {
     for resuming in [
         Resuming::Scratch,
         Resuming::Offset,
+        Resuming::Latest,
         Resuming::Checkpoint(Span(30_000)),
     ] {
         for order in [Order::Fifo, Order::LeastSlack] {
@@ -210,6 +213,37 @@ fn shed_plus_keeps_every_rule_and_its_clones_win() {
             assert!(totals.machine_ms > totals.useful_ms);
         }
     }
+}
+
+#[test]
+fn a_clone_may_begin_where_the_others_are_when_it_starts() {
+    let jobs = mixed(6, 300, 12, 0.4);
+    let settings = Settings {
+        launch_overhead: Delay::Fixed(Span::from_seconds(20)),
+        ..speculating(Order::LeastSlack, Resuming::Latest)
+    };
+    let trace = Trace { jobs: jobs.clone() };
+    let outcome = Engine::new(&settings, &trace).with_attempts().run();
+    let attempts = outcome.expect("a sound run").attempts;
+    let mut seen = 0;
+    for clone in attempts.iter().filter(|a| a.kind == AttemptKind::Clone) {
+        let is_original = |a: &&AttemptOutcome| {
+            (a.job, a.task, a.kind) == (clone.job, clone.task, AttemptKind::Original)
+        };
+        let original = attempts.iter().find(is_original);
+        let begun = original.and_then(|original| original.started);
+        let (Some(start), Some(begun)) = (clone.started, begun) else {
+            continue;
+        };
+        // What it said last, at most three seconds before.
+        let takes = jobs[clone.job as usize].stages[0].durations[clone.task as usize];
+        let told = (start.since(begun).seconds() - 3.0) / takes.seconds();
+        if original.is_some_and(|original| original.ended >= start) {
+            assert!(clone.begin >= told - 1e-9, "{clone:?} {told}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 10, "{seen}");
 }
 
 #[test]

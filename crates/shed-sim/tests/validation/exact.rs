@@ -42,6 +42,7 @@ fn exact_passes_of_shed_plus_do_what_full_ones_do() {
             for (order, resuming) in [
                 (Order::Fifo, Resuming::Scratch),
                 (Order::EarliestDeadline, Resuming::Offset),
+                (Order::LeastSlack, Resuming::Latest),
             ] {
                 let settings = Settings {
                     kill_latency: Span(kill_latency),

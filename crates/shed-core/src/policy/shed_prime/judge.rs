@@ -160,12 +160,7 @@ pub(super) fn remaining(task: &TaskEstimate<'_>, time: f64, overhead: f64) -> f6
         _ => (time - attempt.age).max(0.0),
     };
     let best = task.attempts.iter().map(end).fold(f64::INFINITY, f64::min);
-    best.min(overhead + time * (1.0 - begin(task)))
-}
-
-/// Where an attempt of the task launched now begins.
-pub(super) fn begin(task: &TaskEstimate<'_>) -> f64 {
-    task.resume.map_or(0.0, |point| point.progress)
+    best.min(overhead + time * (1.0 - task.clone_begin()))
 }
 
 /// Whether the job is hopeless, and its slack in milliseconds.
@@ -203,7 +198,7 @@ fn is_hopeless(pass: &Pass<'_>, state: &JobState<'_>, prime: &ShedPrime) -> bool
     let ln_chance = |ln_miss: f64| libm::log(-libm::expm1(ln_miss));
     let mut ln_pocd = 0.0;
     for task in &state.estimate.tasks {
-        ln_pocd += ln_chance(task.ln_miss(|_| true) + ln_lost(fresh.chance(begin(task))));
+        ln_pocd += ln_chance(task.ln_miss(|_| true) + ln_lost(fresh.chance(task.clone_begin())));
     }
     let waiting = f64::from(state.waiting_now());
     if waiting > 0.0 {

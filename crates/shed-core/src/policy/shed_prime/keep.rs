@@ -5,7 +5,7 @@ use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
 use crate::ids::TaskIndex;
 use crate::policy::ShedPrime;
 use crate::policy::keep::{self as rivals, is_young, start_up};
-use crate::policy::shed_prime::judge::{Fresh, begin, known_time};
+use crate::policy::shed_prime::judge::{Fresh, known_time};
 use crate::snapshot::{Idempotency, KillKind, SpeculationMode};
 
 /// A sibling in a close race stays: predictions are noisy.
@@ -130,6 +130,6 @@ fn worse_than<'t>(
     let own = -libm::expm1(attempt.ln_miss);
     let of_place = attempt.node.and_then(|_| ln_ratio(state, attempt));
     let slowness = libm::exp(kept * of_place.unwrap_or(0.0).max(0.0));
-    let gain = fresh.chance_where(begin(task), slowness) - own;
+    let gain = fresh.chance_where(task.begin(), slowness) - own;
     (gain > prime.reroll_gain).then_some((task.task.index, attempt))
 }

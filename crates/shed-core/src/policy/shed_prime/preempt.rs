@@ -6,7 +6,7 @@ use crate::decide::Pass;
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::policy::shed_prime::judge::{self, remaining, task_time};
 use crate::policy::{PREEMPTION_LAUNCHES, ShedPrime};
-use crate::snapshot::{AttemptKind, KillKind, NodeIndex, Preemption, Resume};
+use crate::snapshot::{AttemptKind, KillKind, NodeIndex, Preemption};
 
 /// Attempts that one pass preempts at most.
 const PREEMPTIONS_MAX: usize = 256;
@@ -111,7 +111,7 @@ fn victims(pass: &Pass<'_>, usual: f64) -> Vec<Victim> {
     for (position, state) in pass.jobs.iter().enumerate() {
         let rules = &state.job.rules;
         let may = rules.preemption == Preemption::WhenCheckpointed
-            && rules.resume == Resume::Checkpoint
+            && rules.resume.keeps_checkpoints()
             && !rules.waits_until_gone()
             && state.may_run();
         if !may {

@@ -97,6 +97,7 @@ mod tests {
             deadline: Some(Span::from_seconds(200)),
             weight: 1.0,
             class: None,
+            usual: None,
             stages: vec![Stage {
                 durations,
                 ..Stage::default()
