@@ -34,12 +34,13 @@ impl Reserve {
         if self.failed {
             return false;
         }
-        let job = pass.jobs.get(self.position).map(|state| state.job);
+        let job = pass.jobs.get(self.position);
+        let job = job.map(|state| (state.job, state.worth_of_waiting()));
         let demand = pass.capacity.demands.get(self.position).cloned();
-        if let (Some(job), Some(demand)) = (job, demand) {
+        if let (Some((job, worth)), Some(demand)) = (job, demand) {
             let mut node = self.find_node(pass, evictions, job, &demand);
             if node.is_none() || !pass.capacity.room_after_kills.fits_total(&demand) {
-                node = evictions.make_room(pass, job, &demand, node);
+                node = evictions.make_room(pass, (job, worth), &demand, node);
             }
             self.failed = node.is_none();
             if let Some(node) = node {
@@ -85,6 +86,7 @@ struct Victim {
     id: AttemptId,
     node: Option<NodeIndex>,
     demand: Amounts,
+    worth: f64,
 }
 
 /// The clones that may be evicted, those to go first first.
@@ -96,8 +98,9 @@ pub(super) struct Evictions {
 }
 
 impl Evictions {
-    /// Clones with the least progress go first, then the youngest; a clone that is the best
-    /// attempt of its task goes after all others.
+    /// Clones that are worth least go first, by a policy that weighs them; of equals those with the
+    /// least progress, then the youngest; a clone that is the best attempt of its task goes after
+    /// all others.
     pub(super) fn new(pass: &Pass<'_>) -> Self {
         let mut victims = Vec::new();
         for (position, state) in pass.jobs.iter().enumerate() {
@@ -114,7 +117,13 @@ impl Evictions {
                     let is_best = kept == Some(clone.number);
                     let node = clone.node.or_else(|| pass.capacity.tentative_node(id));
                     let demand = demand.clone();
-                    let victim = Victim { id, node, demand };
+                    let worth = state.worth_of_clone((id.1, id.2));
+                    let victim = Victim {
+                        id,
+                        node,
+                        demand,
+                        worth,
+                    };
                     victims.push((is_best, clone.progress, clone.since_launch, victim));
                 }
             }
@@ -125,7 +134,9 @@ impl Evictions {
             (key, victim.id.1, victim.id.2)
         };
         victims.sort_by(|a, b| {
-            a.0.cmp(&b.0)
+            a.3.worth
+                .total_cmp(&b.3.worth)
+                .then(a.0.cmp(&b.0))
                 .then(a.1.total_cmp(&b.1))
                 .then(a.2.total_cmp(&b.2))
                 .then_with(|| name(&a.3).cmp(&name(&b.3)))
@@ -142,13 +153,13 @@ impl Evictions {
     fn make_room(
         &mut self,
         pass: &mut Pass<'_>,
-        job: &JobSnapshot,
+        (job, worth): (&JobSnapshot, f64),
         demand: &Amounts,
         node: Option<NodeIndex>,
     ) -> Option<NodeIndex> {
         let (node, mut picked) = match node {
             Some(node) => (node, Vec::new()),
-            None => self.clear_node(pass, job, demand)?,
+            None => self.clear_node(pass, (job, worth), demand)?,
         };
         let mut total = pass.capacity.room_after_kills.total().to_vec();
         for victim in picked.iter().filter_map(|&at| self.victims.get(at)) {
@@ -158,7 +169,7 @@ impl Evictions {
             if fits(&total, demand) {
                 break;
             }
-            if !picked.contains(&at) && self.may_go(pass, victim, &picked) {
+            if !picked.contains(&at) && self.may_go(pass, victim, worth, &picked) {
                 add(&mut total, &victim.demand, 1);
                 picked.push(at);
             }
@@ -213,7 +224,7 @@ impl Evictions {
     fn clear_node(
         &self,
         pass: &Pass<'_>,
-        job: &JobSnapshot,
+        (job, worth): (&JobSnapshot, f64),
         demand: &Amounts,
     ) -> Option<(NodeIndex, Vec<usize>)> {
         let mut trials: BTreeMap<NodeIndex, (Amounts, Vec<usize>)> = BTreeMap::new();
@@ -229,7 +240,7 @@ impl Evictions {
             let (room, picked) = trials
                 .entry(node)
                 .or_insert_with(|| (room.to_vec(), Vec::new()));
-            if self.may_go(pass, victim, picked) {
+            if self.may_go(pass, victim, worth, picked) {
                 add(room, &victim.demand, 1);
                 picked.push(at);
                 if fits(room, demand) {
@@ -240,9 +251,9 @@ impl Evictions {
         None
     }
 
-    /// Whether an attempt of the clone's task lives on without it and those picked, and no
-    /// kill relies on it.
-    fn may_go(&self, pass: &Pass<'_>, victim: &Victim, picked: &[usize]) -> bool {
+    /// Whether the clone is worth no more than who waits, an attempt of its task lives on without
+    /// it and those picked, and no kill relies on it.
+    fn may_go(&self, pass: &Pass<'_>, victim: &Victim, worth: f64, picked: &[usize]) -> bool {
         let (position, index, number) = victim.id;
         let Some(state) = pass.jobs.get(position) else {
             return false;
@@ -253,7 +264,8 @@ impl Evictions {
             .map(|other| other.id.2)
             .chain([number])
             .collect();
-        !state.doomed.contains(&(index, number))
+        victim.worth <= worth
+            && !state.doomed.contains(&(index, number))
             && !state.survivors.contains(&(index, number))
             && survivor(state, victim, &going).is_some()
     }

@@ -11,6 +11,22 @@ use crate::plan::{CloneReport, Feasibility, JobReport, KillReport, Refusal};
 use crate::snapshot::{AttemptKind, JobPhase, JobSnapshot, NodeIndex};
 use crate::time::{Instant, Span};
 
+/// Expected deadlines met per second for which an attempt holds its place.
+#[derive(Debug, Clone)]
+pub(crate) struct Worth {
+    /// Of each of the attempts that wait.
+    pub(crate) waiting: f64,
+    /// Of each live clone, ascending by task and number.
+    pub(crate) clones: Vec<((TaskIndex, AttemptNumber), f64)>,
+}
+
+impl Worth {
+    fn of_clone(&self, id: (TaskIndex, AttemptNumber)) -> Option<f64> {
+        let at = self.clones.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        self.clones.get(at).map(|(_, worth)| *worth)
+    }
+}
+
 /// One job.
 pub(crate) struct JobState<'a> {
     pub(crate) job: &'a JobSnapshot,
@@ -47,6 +63,9 @@ pub(crate) struct JobState<'a> {
     /// Whether it is hopeless and its slack in milliseconds, by a policy that knows better than
     /// the order of first attempts.
     pub(crate) rank: Option<(bool, i64)>,
+    /// What its waiting attempts and clones are worth, by a policy that weighs them against those
+    /// of other jobs.
+    pub(crate) worth: Option<Worth>,
     /// Seconds from a launch to the start of its work, by a policy that measures it job by job;
     /// otherwise it is t_avg.
     pub(crate) overhead: Option<f64>,
@@ -114,6 +133,7 @@ impl<'a> JobState<'a> {
             survivors: BTreeSet::new(),
             optimized: false,
             rank: None,
+            worth: None,
             overhead: None,
             was_idle: false,
             is_cut_short: false,
@@ -126,6 +146,19 @@ impl<'a> JobState<'a> {
             completion: None,
             feasibility: None,
         }
+    }
+
+    /// What a clone of it is worth, 0 where nobody says.
+    pub(crate) fn worth_of_clone(&self, id: (TaskIndex, AttemptNumber)) -> f64 {
+        let worth = self.worth.as_ref();
+        worth.and_then(|worth| worth.of_clone(id)).unwrap_or(0.0)
+    }
+
+    /// What its waiting attempts are worth, ∞ where nobody says.
+    pub(crate) fn worth_of_waiting(&self) -> f64 {
+        self.worth
+            .as_ref()
+            .map_or(f64::INFINITY, |worth| worth.waiting)
     }
 
     /// Whether anything may be launched or pruned for it.

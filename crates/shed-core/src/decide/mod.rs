@@ -9,7 +9,7 @@ use crate::ids::{AttemptNumber, NodeName, TaskIndex};
 use crate::memory::{JobMemory, Memory, NodeSlowness, Redraws, SpeculationMemory};
 use crate::plan::{Action, CapacityReport, Kill, Launch, Plan, PlanReport, PlannedAction};
 use crate::policy::Policy;
-use crate::snapshot::{KillKind, NodeIndex, Snapshot};
+use crate::snapshot::{AttemptKind, KillKind, NodeIndex, Snapshot};
 use crate::time::{Instant, Span};
 
 mod admission;
@@ -27,8 +27,9 @@ mod slow;
 mod work;
 
 pub(crate) use estimates::{AttemptEstimate, TaskEstimate};
-pub(crate) use job::JobState;
+pub(crate) use job::{JobState, Worth};
 use learn::{Learner, lesson};
+pub(crate) use order::Number;
 use work::Work;
 
 /// Jobs that were cut short are looked at again after so long.
@@ -267,11 +268,14 @@ impl<'a> Pass<'a> {
             }
             jobs.push(state.report(self.snapshot.now));
         }
+        let mut launches = self.launches;
+        // Clones may have been decided on first; there is room for all of them.
+        launches.sort_by_key(|planned| is_clone(&planned.action));
         let mut actions = self.kills;
         if actions.is_empty() {
-            actions = self.launches;
+            actions = launches;
         } else {
-            actions.extend(self.launches);
+            actions.extend(launches);
         }
         let capacity = CapacityReport {
             usable: self.capacity.usable,
@@ -285,6 +289,10 @@ impl<'a> Pass<'a> {
         };
         (Plan { actions, report }, remembered)
     }
+}
+
+fn is_clone(action: &Action) -> bool {
+    matches!(action, Action::Launch(launch) if launch.kind == AttemptKind::Clone)
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub(super) type Rank<'a> = (bool, i64, Number, Instant, &'a JobKey);
 
 /// A number in its total order.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Number(pub(super) f64);
+pub(crate) struct Number(pub(crate) f64);
 
 impl Eq for Number {}
 
@@ -65,7 +65,10 @@ pub(super) fn ranks<'a>(pass: &Pass<'a>, order: Order) -> Vec<(Rank<'a>, usize)>
             Order::LeastSlack => {
                 let (is_hopeless, urgency) =
                     state.rank.unwrap_or_else(|| urgency(pass, position, state));
-                (is_hopeless, urgency, none)
+                match &state.worth {
+                    Some(worth) => (is_hopeless, 0, Number(-worth.waiting)),
+                    None => (is_hopeless, urgency, none),
+                }
             }
             Order::Srpt => (false, 0, Number(pass.measures(position, 0.0, SLOT).time)),
             Order::Svf => (false, 0, Number(pass.measures(position, 0.0, SLOT).volume)),

@@ -116,6 +116,13 @@ pub(super) struct CloneTask {
     pub(super) is_refused: bool,
 }
 
+impl CloneTask {
+    /// P(its attempts that the plan leaves alive, and its clones of this pass, all miss).
+    pub(super) fn miss(&self) -> f64 {
+        libm::exp(self.ln_miss)
+    }
+}
+
 /// The job's PoCD before and after a clone; absent while nothing is known about it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Odds {

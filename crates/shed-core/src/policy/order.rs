@@ -8,7 +8,8 @@ use crate::policy::params::ParsePolicyError;
 /// The order of first attempts and retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// Least slack first; jobs that can't make it last.
+    /// Least slack first; jobs that can't make it last. Where a policy weighs what attempts bring,
+    /// those that bring most first.
     #[default]
     LeastSlack,
     /// Earliest deadline first.

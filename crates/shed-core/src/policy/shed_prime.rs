@@ -3,8 +3,9 @@
 //! In every pass, in this order: [`judge`] predicts each attempt's end and what a new one could
 //! do; [`keep`] ends attempts that are superfluous and gives up lone ones that will miss for a new
 //! draw; [`preempt`] lets attempts with time to spare make way for tasks that have none, where
-//! their users allow it; and, after first attempts are served by least slack, [`bundles`] hands
-//! out clones where they gain most per slot. `docs/shed-prime.md` has the reasons.
+//! their users allow it; [`worth`] launches the clones that bring more than any task that waits;
+//! and, after first attempts are served, those that bring most first, [`bundles`] hands out clones where they
+//! gain most per slot. `docs/shed-prime.md` has the reasons.
 
 use crate::decide::Pass;
 use crate::policy::Speculate;
@@ -17,6 +18,7 @@ mod bundles;
 mod judge;
 mod keep;
 mod preempt;
+mod worth;
 
 /// The parameters of `shed-prime`.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +46,9 @@ pub struct ShedPrime {
     pub preempt_apart: f64,
     /// Which attempts that have said nothing yet are hedged by clones.
     pub hedge: Hedge,
+    /// Whether attempts are weighed against each other by what they bring where room is short. If
+    /// not, those with the least slack come first, and clones make way for any of them.
+    pub weigh: bool,
     /// From look to look while nothing happens.
     pub interval: Span,
     /// For so long at least a silent attempt is left alone: it may be starting up.
@@ -62,6 +67,7 @@ impl Default for ShedPrime {
             preempt_within: 0.4,
             preempt_apart: 3.0,
             hedge: Hedge::Always,
+            weigh: true,
             interval: Span::from_seconds(3),
             grace: GRACE_MIN,
         }
@@ -104,6 +110,7 @@ impl Speculate for ShedPrime {
             Setting::number("preempt_within", &mut self.preempt_within, 0.0, 100.0),
             Setting::number("preempt_apart", &mut self.preempt_apart, 0.0, 100.0),
             Setting::word("hedge", &mut self.hedge),
+            Setting::switch("weigh", &mut self.weigh),
             Setting::seconds("interval", &mut self.interval, 0.1, 3600.0),
             Setting::seconds("grace", &mut self.grace, 0.0, 3600.0),
         ]
@@ -131,6 +138,9 @@ impl Speculate for ShedPrime {
         }
         if self.preempts() {
             preempt::preempt(pass, self);
+        }
+        if self.weigh {
+            worth::rescue(pass, self);
         }
     }
 

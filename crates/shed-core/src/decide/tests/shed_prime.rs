@@ -7,7 +7,7 @@ use crate::ids::NodeName;
 use crate::memory::{Memory, Redraws};
 use crate::plan::{Finding, Plan};
 use crate::policy::Policy;
-use crate::snapshot::{KillKind, Preemption};
+use crate::snapshot::{KillKind, Preemption, Resume};
 use crate::time::Instant;
 
 /// Attempts that report take 60 s each on three nodes of one slot, and nothing else has room.
@@ -216,4 +216,68 @@ fn a_hopeless_job_is_served_last() {
         .ended_runs([60.0; 4]);
     let one_slot = world(30.0, 1, 1000).job(lost).job(fine);
     check("shed-prime", one_slot, &["b: original 0"]);
+}
+
+/// Three slots, taken by a task that will miss, its clone and another job's task.
+fn with_a_clone(deadline: f64, usual: f64) -> World {
+    let late = [
+        attempt(0).on(0).progress(0.1, 29.0),
+        attempt(1).launched(28.0).on(1).pending(),
+    ];
+    let a = job("a").tasks(1).deadline_in(deadline).task(0, late);
+    let b = job("b").submitted(20.0).tasks(1);
+    full(a.ended_runs([usual; 4])).job(b.task(0, [attempt(0).on(2)]))
+}
+
+#[test]
+fn a_clone_makes_way_only_for_attempts_that_bring_more() {
+    let waiting = |tasks: u32| {
+        let job = job("c").submitted(25.0).tasks(tasks).deadline_in(100.0);
+        job.ended_runs([20.0; 4])
+    };
+    // The clone saves a job within 50 s, each of ten tasks a tenth of one within 20 s.
+    let useful = || with_a_clone(130.0, 50.0);
+    check("shed-prime", useful().job(waiting(10)), &[]);
+    // One alone completes its job.
+    let evicted = ["a: evict 0.1 for 0.0"];
+    check("shed-prime", useful().job(waiting(1)), &evicted);
+    // Who has no deadline can wait.
+    let patient = waiting(1).with(|job| job.deadline = None);
+    check("shed-prime", useful().job(patient), &[]);
+    // A clone that is no help makes way for anybody.
+    let useless = with_a_clone(300.0, 400.0);
+    check("shed-prime", useless.job(waiting(10)), &evicted);
+}
+
+#[test]
+fn a_clone_that_brings_more_than_all_that_wait_comes_first() {
+    let late = attempt(0).on(0).progress(0.1, 29.0);
+    let a = || job("a").tasks(1).deadline_in(150.0).task(0, [late.clone()]);
+    let a = || a().ended_runs([60.0; 4]);
+    let waiting = |tasks| {
+        let job = job("b").submitted(5.0).tasks(tasks).deadline_in(120.0);
+        job.ended_runs([70.0; 4])
+    };
+    let two_slots = |b| world(30.0, 2, 1000).job(a()).job(b);
+    let text = "shed-prime{reroll_gain=1}";
+    // One slot is left: a clone saves a job of one task, an original does a twentieth of one.
+    check(text, two_slots(waiting(20)), &["a: clone 0"]);
+    check(text, two_slots(waiting(1)), &["b: original 0"]);
+}
+
+#[test]
+fn a_clone_is_expected_to_begin_where_the_original_will_be() {
+    let late = attempt(0).on(0).progress(0.2, 29.0);
+    let a = |resume| {
+        let job = job("a").tasks(1).deadline_in(150.0).task(0, [late.clone()]);
+        let job = job.ended_runs([100.0; 8]);
+        job.with(|job| job.rules.resume = resume)
+    };
+    let pocd = |resume| {
+        let plan = decided("shed-prime", cluster().job(a(resume)).launch_overhead(28.0));
+        report(&plan, "a").pocd_after.unwrap()
+    };
+    // It starts 28 s later, at 0.4 instead of 0.2.
+    let (at_launch, at_start) = (pocd(Resume::Checkpoint), pocd(Resume::Latest));
+    assert!(at_start > at_launch, "{at_launch} {at_start}");
 }

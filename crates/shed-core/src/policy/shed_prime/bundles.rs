@@ -26,7 +26,11 @@ pub(super) fn launch(pass: &mut Pass<'_>, prime: &ShedPrime) {
     }
 }
 
-fn candidates(pass: &mut Pass<'_>, prime: &ShedPrime, mode: SpeculationMode) -> Vec<CloneJob> {
+pub(super) fn candidates(
+    pass: &mut Pass<'_>,
+    prime: &ShedPrime,
+    mode: SpeculationMode,
+) -> Vec<CloneJob> {
     let ln_target = libm::log(prime.miss_target);
     let grace = start_up(pass, prime.grace);
     let ask = Ask {
@@ -40,6 +44,8 @@ fn candidates(pass: &mut Pass<'_>, prime: &ShedPrime, mode: SpeculationMode) -> 
             !state.doomed.contains(&id)
         };
         !is_hopeless
+            // What was launched already in this pass is not in the tasks' misses.
+            && state.clones.is_empty()
             && task.attempts.iter().any(lives_on)
             && state.ln_miss_kept(task) > ln_target
             && may_hedge(state, task, prime.hedge, grace)

@@ -6,9 +6,10 @@ use std::f64::consts::LN_2;
 use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
 use crate::estimate::law::AttemptLaw;
 use crate::estimate::pareto::{LN_CERTAIN, LN_IMPOSSIBLE};
-use crate::estimate::pocd::ln_miss_of_launch;
+use crate::estimate::pocd::{ln_miss_of_launch, ln_task_pocd};
 use crate::estimate::special::ln_normal_tail;
 use crate::policy::ShedPrime;
+use crate::policy::shed_prime::worth::{is_short, worth};
 
 /// What the time of a task is taken for while nothing at all is known, as a share of the time from
 /// submission to deadline.
@@ -20,8 +21,8 @@ const DRAWS_HOPED_FOR: f64 = 2.0;
 
 /// What is believed of a new attempt of a job.
 pub(super) struct Fresh<'p, 'a> {
-    state: &'p JobState<'a>,
-    overhead: f64,
+    pub(super) state: &'p JobState<'a>,
+    pub(super) overhead: f64,
 }
 
 impl<'p, 'a> Fresh<'p, 'a> {
@@ -30,6 +31,31 @@ impl<'p, 'a> Fresh<'p, 'a> {
             state,
             overhead: overhead(pass, state),
         }
+    }
+
+    /// ln P(all tasks of the job are in time, with a few new attempts each).
+    pub(super) fn ln_hope(&self) -> f64 {
+        let tasks = &self.state.estimate.tasks;
+        let running: f64 = tasks.iter().map(|task| self.ln_hope_of(task)).sum();
+        match self.state.waiting_now() {
+            0 => running,
+            waiting => running + f64::from(waiting) * ln_task_pocd(self.ln_lost(0.0)),
+        }
+    }
+
+    /// ln P(one of the task's attempts or of a few new ones is in time).
+    pub(super) fn ln_hope_of(&self, task: &TaskEstimate<'_>) -> f64 {
+        ln_task_pocd(task.ln_miss(|_| true) + self.ln_lost(task.clone_begin()))
+    }
+
+    /// ln P(a few new attempts that begin there all miss).
+    fn ln_lost(&self, begin: f64) -> f64 {
+        DRAWS_HOPED_FOR * libm::log1p(-self.chance(begin).min(1.0 - f64::EPSILON))
+    }
+
+    /// Seconds for which a new attempt that begins there holds its place.
+    pub(super) fn holds(&self, begin: f64, usual_share: f64) -> f64 {
+        self.overhead + task_time(self.state, usual_share) * (1.0 - begin)
     }
 
     /// P(an attempt launched now that begins there is in time).
@@ -77,11 +103,20 @@ pub(super) fn judge(pass: &mut Pass<'_>, prime: &ShedPrime) {
         judge_attempts(state, prime.spread);
     }
     let usual = usual_share(pass);
-    let ranks: Vec<(bool, i64)> = (0..pass.jobs.len())
-        .map(|position| rank(pass, position, usual, prime))
-        .collect();
-    for (state, rank) in pass.jobs.iter_mut().zip(ranks) {
+    let is_short = prime.weigh && is_short(pass);
+    let ln_hope_min = libm::log(prime.min_pocd);
+    let judge = |state: &JobState<'_>, position| {
+        let fresh = Fresh::of(pass, state);
+        let ln_hope = fresh.ln_hope();
+        let rank = (ln_hope < ln_hope_min, slack(pass, position, &fresh, usual));
+        let worth = is_short.then(|| worth(&fresh, ln_hope, usual));
+        (rank, worth)
+    };
+    let states = pass.jobs.iter().zip(0..);
+    let judged: Vec<_> = states.map(|(state, at)| judge(state, at)).collect();
+    for (state, (rank, worth)) in pass.jobs.iter_mut().zip(judged) {
         state.rank = Some(rank);
+        state.worth = worth;
     }
 }
 
@@ -163,16 +198,13 @@ pub(super) fn remaining(task: &TaskEstimate<'_>, time: f64, overhead: f64) -> f6
     best.min(overhead + time * (1.0 - task.clone_begin()))
 }
 
-/// Whether the job is hopeless, and its slack in milliseconds.
-fn rank(pass: &Pass<'_>, position: usize, usual_share: f64, prime: &ShedPrime) -> (bool, i64) {
-    let Some(state) = pass.jobs.get(position) else {
-        return (false, i64::MAX);
-    };
+/// The job's slack in milliseconds.
+fn slack(pass: &Pass<'_>, position: usize, fresh: &Fresh<'_, '_>, usual_share: f64) -> i64 {
+    let (state, overhead) = (fresh.state, fresh.overhead);
     let Some(slack) = state.estimate.slack else {
-        return (false, i64::MAX);
+        return i64::MAX;
     };
     let time = task_time(state, usual_share);
-    let overhead = overhead(pass, state);
     let (mut work, mut longest) = (0.0, 0.0_f64);
     for task in &state.estimate.tasks {
         let remaining = remaining(task, time, overhead);
@@ -187,22 +219,5 @@ fn rank(pass: &Pass<'_>, position: usize, usual_share: f64, prime: &ShedPrime) -
     let room = pass.capacity.times_usable(position);
     let width = f64::from(state.job.rules.parallelism.min(room).max(1));
     let slack = slack - longest.max(work / width);
-    (is_hopeless(pass, state, prime), (slack * 1000.0) as i64)
-}
-
-/// Whether the job has next to no chance: the product over its tasks of the chance that one of
-/// their attempts or a few new ones are in time.
-fn is_hopeless(pass: &Pass<'_>, state: &JobState<'_>, prime: &ShedPrime) -> bool {
-    let fresh = Fresh::of(pass, state);
-    let ln_lost = |chance: f64| DRAWS_HOPED_FOR * libm::log1p(-chance.min(1.0 - f64::EPSILON));
-    let ln_chance = |ln_miss: f64| libm::log(-libm::expm1(ln_miss));
-    let mut ln_pocd = 0.0;
-    for task in &state.estimate.tasks {
-        ln_pocd += ln_chance(task.ln_miss(|_| true) + ln_lost(fresh.chance(task.clone_begin())));
-    }
-    let waiting = f64::from(state.waiting_now());
-    if waiting > 0.0 {
-        ln_pocd += waiting * ln_chance(ln_lost(fresh.chance(0.0)));
-    }
-    ln_pocd < libm::log(prime.min_pocd)
+    (slack * 1000.0) as i64
 }

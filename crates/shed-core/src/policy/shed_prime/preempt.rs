@@ -2,7 +2,7 @@
 //! Only where the victim's user allows it and its checkpoint is durable.
 
 use crate::capacity::{Room, fits};
-use crate::decide::Pass;
+use crate::decide::{Number, Pass};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::policy::shed_prime::judge::{self, remaining, task_time};
 use crate::policy::{PREEMPTION_LAUNCHES, ShedPrime};
@@ -87,7 +87,8 @@ fn waiters(pass: &Pass<'_>, usual: f64, prime: &ShedPrime) -> Vec<Waiter> {
             && tasks > 0
             && state.may_launch(now)
         {
-            let rank = (slack, state.job.submitted, &state.job.key);
+            let worth = Number(-state.worth_of_waiting());
+            let rank = (worth, slack, state.job.submitted, &state.job.key);
             let time = task_time(state, usual);
             waiters.push((
                 rank,

@@ -1,0 +1,202 @@
+//! What a place in the cluster brings where places are short: expected deadlines met per second for
+//! which an attempt holds it. A clone makes way only for a first attempt that brings more, and one
+//! that brings more than all first attempts that wait is launched before them: the job that it
+//! saves has cost its slots already.
+
+use std::collections::BinaryHeap;
+
+use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate, Worth};
+use crate::ids::{AttemptNumber, TaskIndex};
+use crate::plan::{Finding, RefusalReason};
+use crate::policy::ShedPrime;
+use crate::policy::clones::{CloneJob, CloneTask, MODES, by_rule, grant};
+use crate::policy::shed_prime::bundles::candidates;
+use crate::policy::shed_prime::judge::{Fresh, usual_share};
+use crate::snapshot::{AttemptKind, SpeculationMode};
+
+/// A clone is launched before first attempts that wait only if it brings so many times as much:
+/// what is believed changes from pass to pass, and none is to be evicted for them right after.
+const MARGIN: f64 = 1.5;
+
+/// Whether somebody waits for room.
+pub(super) fn is_short(pass: &Pass<'_>) -> bool {
+    let someone_waits = pass.jobs.iter().any(|state| state.waiting_now() > 0);
+    someone_waits || !pass.capacity.surging.is_empty()
+}
+
+/// What the job's waiting attempts and its clones bring, `ln_hope` being the job's. Attempts that
+/// no deadline waits for bring nothing.
+pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64, usual_share: f64) -> Worth {
+    let estimate = &fresh.state.estimate;
+    let waiting = f64::from(fresh.state.waiting_now().max(1));
+    let hope = estimate.slack.map_or(0.0, |_| libm::exp(ln_hope));
+    let tasks = estimate.tasks.iter().filter(|t| t.attempts.len() > 1);
+    let clones = tasks.flat_map(|task| of_clones(fresh, task, ln_hope, usual_share));
+    Worth {
+        waiting: hope / waiting / fresh.holds(0.0, usual_share).max(1.0),
+        clones: clones.collect(),
+    }
+}
+
+/// What each clone of the task brings: an equal part of what they save together.
+fn of_clones<'t>(
+    fresh: &Fresh<'_, '_>,
+    task: &'t TaskEstimate<'_>,
+    ln_hope: f64,
+    usual_share: f64,
+) -> impl Iterator<Item = ((TaskIndex, AttemptNumber), f64)> + 't {
+    let is_clone = |attempt: &&AttemptEstimate| attempt.kind == AttemptKind::Clone;
+    let [with, without] = [true, false].map(|counts| {
+        let ln_miss = task.ln_miss(|attempt| counts || !is_clone(&attempt));
+        libm::exp(ln_miss)
+    });
+    let count = task.attempts.iter().filter(is_clone).count().max(1);
+    let saved = hope_of_others(fresh, task, ln_hope) * (without - with) / count as f64;
+    let whole = fresh.holds(task.clone_begin(), usual_share);
+    let slack = fresh.state.estimate.slack.unwrap_or(f64::INFINITY);
+    let clones = task.attempts.iter().filter(is_clone);
+    clones.map(move |clone| {
+        let remaining = clone.remaining.filter(|_| clone.reports());
+        let holds = remaining.unwrap_or(whole - clone.since_launch);
+        let worth = match clone.since_launch > 0.0 {
+            true => saved / holds.min(slack).max(1.0),
+            // Launched at this very instant: no pass undoes what the one before it did.
+            false => f64::INFINITY,
+        };
+        ((task.task.index, clone.number), worth)
+    })
+}
+
+/// P(all other tasks of the job are in time), as far as there is hope.
+fn hope_of_others(fresh: &Fresh<'_, '_>, task: &TaskEstimate<'_>, ln_hope: f64) -> f64 {
+    if ln_hope.is_finite() {
+        libm::exp(ln_hope - fresh.ln_hope_of(task))
+    } else {
+        0.0
+    }
+}
+
+/// Hands out clones that bring more than any first attempt that waits, before those are served.
+pub(super) fn rescue(pass: &mut Pass<'_>, prime: &ShedPrime) {
+    let waits =
+        |state: &&JobState<'_>| state.waiting_now() > 0 && state.may_launch(pass.snapshot.now);
+    let worth = |state: &JobState<'_>| match state.rank {
+        Some((is_hopeless, _)) if !is_hopeless => state.worth_of_waiting(),
+        _ => 0.0,
+    };
+    let waiting = pass.jobs.iter().filter(waits);
+    let Some(most) = waiting.map(worth).max_by(f64::total_cmp) else {
+        return;
+    };
+    for mode in MODES {
+        rescue_in(pass, prime, mode, most * MARGIN);
+    }
+}
+
+fn rescue_in(pass: &mut Pass<'_>, prime: &ShedPrime, mode: SpeculationMode, least: f64) {
+    let mut jobs = candidates(pass, prime, mode);
+    let usual = usual_share(pass);
+    let mut queue = BinaryHeap::new();
+    for (at, job) in jobs.iter().enumerate() {
+        if pass.afford(job.position, job.tasks.len() as u64) {
+            queue.extend(trials(pass, (at, job), usual).filter(|t| t.is_worth(least, prime)));
+        }
+    }
+    while let Some(trial) = queue.pop() {
+        let Some(job) = jobs.get_mut(trial.job) else {
+            continue;
+        };
+        let miss = job.tasks.get(trial.task).map_or(1.0, CloneTask::miss);
+        let finding = Finding::Late { miss };
+        if grant(pass, job, trial.task, |odds| by_rule(finding, odds)) {
+            let next = trial
+                .again(job)
+                .filter(|trial| trial.is_worth(least, prime));
+            queue.extend(next);
+        }
+    }
+    for job in &mut jobs {
+        let state = pass.jobs.get_mut(job.position);
+        match state {
+            Some(state) if state.clones.is_empty() => state.refusals.clear(),
+            _ => job.refuse_rest(pass, RefusalReason::Capacity),
+        }
+    }
+}
+
+/// One more clone of a task.
+#[derive(PartialEq)]
+struct Trial {
+    worth: f64,
+    gain: f64,
+    /// P(the other tasks are in time).
+    others: f64,
+    /// Seconds for which it holds its place.
+    holds: f64,
+    job: usize,
+    task: usize,
+}
+
+fn trials<'j>(
+    pass: &'j Pass<'_>,
+    (at, job): (usize, &'j CloneJob),
+    usual_share: f64,
+) -> impl Iterator<Item = Trial> + 'j {
+    let state = pass.jobs.get(job.position);
+    let facts = state.map(|state| (Fresh::of(pass, state), state));
+    let facts = facts.map(|(fresh, state)| (fresh.ln_hope(), fresh, state));
+    let tasks = job.tasks.iter().enumerate();
+    tasks.filter_map(move |(place, task)| {
+        let (ln_hope, fresh, state) = facts.as_ref()?;
+        let running = state
+            .estimate
+            .tasks
+            .binary_search_by_key(&task.index, |t| t.task.index);
+        let running = state.estimate.tasks.get(running.ok()?)?;
+        let slack = state.estimate.slack.unwrap_or(f64::INFINITY);
+        let holds = fresh.holds(running.clone_begin(), usual_share);
+        let trial = Trial {
+            worth: 0.0,
+            gain: 0.0,
+            others: hope_of_others(fresh, running, *ln_hope),
+            holds: holds.min(slack).max(1.0),
+            job: at,
+            task: place,
+        };
+        trial.again(job)
+    })
+}
+
+impl Trial {
+    /// The next clone of the same task, if it may get one.
+    fn again(&self, job: &CloneJob) -> Option<Self> {
+        let task = job.tasks.get(self.task)?;
+        let may = task.clones_alive + task.clones < job.max_clones && !task.is_refused;
+        let gain = self.others * task.miss() * -libm::expm1(task.ln_miss_per_clone);
+        may.then_some(Self {
+            worth: gain / self.holds,
+            gain,
+            ..*self
+        })
+    }
+
+    fn is_worth(&self, least: f64, prime: &ShedPrime) -> bool {
+        self.worth >= least && self.gain >= prime.min_gain
+    }
+}
+
+impl Eq for Trial {}
+
+impl PartialOrd for Trial {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Trial {
+    /// By worth; of equals the earlier job's earlier task is larger.
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let by_worth = self.worth.total_cmp(&other.worth);
+        by_worth.then_with(|| (other.job, other.task).cmp(&(self.job, self.task)))
+    }
+}
