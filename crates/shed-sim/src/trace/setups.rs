@@ -155,6 +155,8 @@ impl Setup {
             Gap::Seconds(gap) => gap,
             Gap::Load(load) => mean_size * self.mean_time() / (load * f64::from(self.slots)),
         };
+        // Where deadlines are the paper's, launches of a share of the median differ from job to job.
+        let usual = Some(Span::from_seconds_f64(self.median_time()));
         for (number, tasks) in sizes.into_iter().enumerate() {
             let durations = (0..tasks).map(|_| self.time(&mut stream)).collect();
             jobs.push(Job {
@@ -163,7 +165,7 @@ impl Setup {
                 deadline: (self.deadline > 0.0).then(|| Span::from_seconds_f64(self.deadline)),
                 weight: 1.0,
                 class: None,
-                usual: Some(Span::from_seconds_f64(self.median_time())),
+                usual: usual.filter(|_| self.deadline <= 0.0),
                 stages: vec![Stage {
                     durations,
                     ..Stage::default()
