@@ -111,13 +111,13 @@ fn bins(predictions: &[Prediction]) -> Vec<Bin> {
 #[derive(Debug, Default)]
 pub struct Predictions {
     /// By job as the engine names it.
-    of: BTreeMap<JobKey, [Option<f64>; MOMENTS.len()]>,
+    of: BTreeMap<JobKey, [Option<(f64, Instant)>; MOMENTS.len()]>,
 }
 
 impl Predictions {
-    /// What was predicted of the only stage of the job at that place of the trace.
+    /// What was predicted of the only stage of the job at that place of the trace, and when.
     #[must_use]
-    pub fn of_job(&self, position: usize) -> [Option<f64>; MOMENTS.len()] {
+    pub fn of_job(&self, position: usize) -> [Option<(f64, Instant)>; MOMENTS.len()] {
         let key = JobKey::from(format!("{position:07}.0000").as_str());
         self.of.get(&key).copied().unwrap_or_default()
     }
@@ -139,7 +139,7 @@ impl Watch for Predictions {
             for (slot, share) in seen.iter_mut().zip(MOMENTS) {
                 let is_due = due(job, share).is_some_and(|due| due <= snapshot.now);
                 if slot.is_none() && is_due {
-                    *slot = Some(pocd);
+                    *slot = Some((pocd, snapshot.now));
                 }
             }
         }

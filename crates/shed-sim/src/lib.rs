@@ -7,6 +7,7 @@
 //! - [`settings`]: all that a run depends on beside its workload.
 //! - [`bound`]: how many deadlines can be met at most.
 //! - [`calibration`]: predicted PoCDs against what happened.
+//! - [`forecast`]: what earlier jobs say about a PoCD.
 //! - [`engine`]: the simulation.
 //! - [`cli`]: the command line.
 //! - [`outcome`]: what came of it.
@@ -22,6 +23,7 @@ pub mod calibration;
 pub mod cli;
 pub mod engine;
 pub mod event;
+pub mod forecast;
 mod learn;
 pub mod model;
 pub mod outcome;

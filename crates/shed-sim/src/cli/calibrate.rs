@@ -14,6 +14,7 @@ use super::output::{self, Format};
 use super::sweep::{Traces, read_traces};
 use crate::calibration::{Calibration, MOMENTS, Prediction, Predictions};
 use crate::engine::Engine;
+use crate::forecast::{Dated, Forecast};
 use crate::settings::Passes;
 
 pub(super) const EXAMPLES: &str = "\
@@ -22,6 +23,7 @@ their seed alone are one sample. Jobs of several stages are left out.
 
 Example:
     shed-sim calibrate --preset A --seed 0..8 --policy shed-plus{law=best},shed-prime
+    shed-sim calibrate --forecast --preset A --seed 0..8 --policy shed-prime
     shed-sim calibrate --formulas --preset A --policy chronos-s-resume{theta_c=0,r_min=0,max_clones=1}";
 
 #[derive(Debug, Args)]
@@ -34,6 +36,10 @@ pub(super) struct CalibrateArgs {
     /// with as many clones per task as `max_clones`.
     #[arg(long)]
     formulas: bool,
+    /// What became of earlier jobs of which as much was said, instead of what was said: a run
+    /// knows those that ended before, and the runs of lower seeds. The first 30 only teach.
+    #[arg(long, conflicts_with = "formulas")]
+    forecast: bool,
     #[command(flatten)]
     lists: Lists,
 }
@@ -56,17 +62,20 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<(), CliError> {
     }
     let cells = args.lists.cells()?;
     let traces = read_traces(&cells)?;
-    let mut seen: BTreeMap<String, [Vec<Prediction>; MOMENTS.len()]> = BTreeMap::new();
+    let mut seen: BTreeMap<String, [Sample; MOMENTS.len()]> = BTreeMap::new();
     for cell in &cells {
         let name = lists::without(&cell.name, &["--seed"]);
-        let of_cell = seen.entry(name).or_default();
-        predict(cell, &traces, of_cell, args.formulas)?;
+        let samples = seen.entry(name).or_default();
+        let said = predict(cell, &traces, args.formulas)?;
+        for (sample, said) in samples.iter_mut().zip(said) {
+            sample.add(said, args.forecast);
+        }
     }
     let mut rows = Vec::new();
-    for (cell, moments) in seen {
-        for (predictions, moment) in moments.iter().zip(MOMENTS) {
+    for (cell, samples) in seen {
+        for (sample, moment) in samples.iter().zip(MOMENTS) {
             rows.extend(
-                Calibration::of(predictions).map(|calibration| CalibrationRow {
+                Calibration::of(&sample.predictions).map(|calibration| CalibrationRow {
                     cell: cell.clone(),
                     moment,
                     calibration,
@@ -85,13 +94,30 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<(), CliError> {
     })
 }
 
-/// Runs the cell and adds what was predicted of each job, and whether that came.
+/// The predictions of one moment in all runs of a cell.
+#[derive(Debug, Default)]
+struct Sample {
+    predictions: Vec<Prediction>,
+    forecast: Forecast,
+}
+
+impl Sample {
+    fn add(&mut self, said: Vec<Dated>, forecast: bool) {
+        if forecast {
+            self.predictions.extend(self.forecast.follow(said));
+        } else {
+            let said = said.into_iter().map(|dated| dated.prediction);
+            self.predictions.extend(said);
+        }
+    }
+}
+
+/// Runs the cell: what was predicted of each job, and whether that came, by moment.
 fn predict(
     cell: &Cell,
     traces: &Traces,
-    moments: &mut [Vec<Prediction>; MOMENTS.len()],
     formulas: bool,
-) -> Result<(), CliError> {
+) -> Result<[Vec<Dated>; MOMENTS.len()], CliError> {
     let mut prepared = prepare(cell, traces)?;
     let policy = prepared.settings.policy.speculation.clone();
     if formulas && !closed_form::exists(&policy) {
@@ -104,21 +130,28 @@ fn predict(
     let engine = Engine::new(&prepared.settings, &prepared.workload);
     let outcome = engine.watched(&mut predictions).run()?;
     let jobs = prepared.workload.jobs.iter().zip(&outcome.jobs);
+    let mut moments: [Vec<Dated>; MOMENTS.len()] = Default::default();
     for (position, (job, ended)) in jobs.enumerate() {
-        if job.stages.len() != 1 || ended.deadline.is_none() {
+        let Some(deadline) = ended.deadline.filter(|_| job.stages.len() == 1) else {
             continue;
-        }
+        };
         let predicted = if formulas {
-            [closed_form::pocd(&policy, job), None, None, None]
+            let pocd = closed_form::pocd(&policy, job);
+            [pocd.map(|pocd| (pocd, ended.arrival)), None, None, None]
         } else {
             predictions.of_job(position)
         };
-        for (moment, pocd) in moments.iter_mut().zip(predicted) {
-            let met = ended.met();
-            moment.extend(pocd.map(|pocd| Prediction { pocd, met }));
+        let met = ended.met();
+        let known = ended.ended.map_or(deadline, |ended| ended.min(deadline));
+        for (moment, predicted) in moments.iter_mut().zip(predicted) {
+            moment.extend(predicted.map(|(pocd, said)| Dated {
+                prediction: Prediction { pocd, met },
+                said,
+                known,
+            }));
         }
     }
-    Ok(())
+    Ok(moments)
 }
 
 fn table(rows: &[CalibrationRow]) -> String {
