@@ -95,7 +95,8 @@ impl Engine<'_> {
         let begin = attempt.start_progress;
         let group = &self.groups[attempt.group as usize];
         let task = TaskIndex(attempt.task);
-        if self.settings.resuming != Resuming::Latest || group.bare.has(task) {
+        let resumes = self.settings.resuming == Resuming::Latest && !attempt.starts_over;
+        if !resumes || group.bare.has(task) {
             return begin;
         }
         let (Some(times), Some(at)) = (group.reports, group.position(task)) else {

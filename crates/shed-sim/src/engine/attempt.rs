@@ -24,6 +24,8 @@ pub(super) struct Attempt {
     pub(super) started: Option<Instant>,
     pub(super) ended: bool,
     pub(super) start_progress: f64,
+    /// Its policy had it begin at zero though others had got further.
+    pub(super) starts_over: bool,
     pub(super) draw: Draw,
     /// Relative error of its reports at its start.
     pub(super) error: f64,
@@ -70,6 +72,7 @@ impl Attempt {
             started: None,
             ended: false,
             start_progress,
+            starts_over: false,
             draw,
             error,
             base: (launched, start_progress),

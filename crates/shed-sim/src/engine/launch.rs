@@ -20,7 +20,7 @@ impl Engine<'_> {
         let is_bare = self.keeps_bare && launch.kind == AttemptKind::Original;
         let group = &mut self.groups[id as usize];
         let (job, stage, median) = (group.job, group.stage, group.median);
-        let (mut number, mut retry) = (0, None);
+        let (mut number, mut retry, mut starts_over) = (0, None, false);
         let begin = launch.resume.as_ref().map_or(0.0, |point| point.progress);
         if !is_bare {
             let Some((entry, truth)) = group.entry(launch.task) else {
@@ -29,6 +29,7 @@ impl Engine<'_> {
             number = truth.next_number;
             truth.next_number += 1;
             retry = entry.retry_not_before.take();
+            starts_over = launch.resume.is_none() && entry.best_resume_point().is_some();
             if let Some(point) = &launch.resume {
                 keep_best(&mut entry.resume_point, begin, &point.checkpoint);
             }
@@ -48,6 +49,7 @@ impl Engine<'_> {
             settings.model.draw(settings.seed, trace_job, median, which),
             report_error(settings, which),
         ));
+        self.attempts.get_mut(slot).starts_over = starts_over;
         if is_bare {
             let completions = group.facts.as_ref().map_or(0, |f| f.rules.completions);
             group.bare.put(launch.task, slot, completions);

@@ -247,6 +247,34 @@ fn a_clone_may_begin_where_the_others_are_when_it_starts() {
 }
 
 #[test]
+fn a_policy_that_starts_clones_from_zero_does_so_wherever_others_resume() {
+    let settings = Settings {
+        launch_overhead: Delay::Fixed(Span::from_seconds(20)),
+        ..speculating(Order::LeastSlack, Resuming::Latest)
+    };
+    let with = |name| {
+        let settings = Settings {
+            policy: policy(name, Order::LeastSlack),
+            ..settings.clone()
+        };
+        let trace = Trace {
+            jobs: mixed(6, 100, 12, 0.4),
+        };
+        let outcome = Engine::new(&settings, &trace).with_attempts().run();
+        let attempts = outcome.expect("a sound run").attempts;
+        let clones = attempts.iter().filter(|a| a.kind == AttemptKind::Clone);
+        let begins: Vec<f64> = clones.map(|clone| clone.begin).collect();
+        (
+            begins.len(),
+            begins.iter().filter(|begin| **begin > 0.0).count(),
+        )
+    };
+    let ((late, resumed_late), (event, resumed_event)) = (with("late"), with("s-resume-event"));
+    assert!(late > 0 && resumed_late == 0, "{resumed_late} of {late}");
+    assert!(event > 0 && resumed_event > 0, "{resumed_event} of {event}");
+}
+
+#[test]
 fn fast_passes_keep_every_rule_too() {
     let settings = Settings {
         passes: Passes::Fast,
