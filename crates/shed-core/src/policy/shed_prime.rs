@@ -4,8 +4,8 @@
 //! do; [`keep`] ends attempts that are superfluous and gives up lone ones that will miss for a new
 //! draw; [`preempt`] lets attempts with time to spare make way for tasks that have none, where
 //! their users allow it; [`worth`] launches the clones that bring more than any task that waits;
-//! and, after first attempts are served, those that bring most first, [`bundles`] hands out clones where they
-//! gain most per slot. `docs/shed-prime.md` has the reasons.
+//! and, after first attempts are served, those that bring most first, [`bundles`] hands out
+//! clones where they gain most per slot. `docs/shed-prime.md` has the reasons.
 
 use crate::decide::Pass;
 use crate::policy::Speculate;

@@ -22,7 +22,7 @@ const DRAWS_HOPED_FOR: f64 = 2.0;
 /// What is believed of a new attempt of a job.
 pub(super) struct Fresh<'p, 'a> {
     pub(super) state: &'p JobState<'a>,
-    pub(super) overhead: f64,
+    overhead: f64,
 }
 
 impl<'p, 'a> Fresh<'p, 'a> {
