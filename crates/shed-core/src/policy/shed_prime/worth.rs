@@ -3,9 +3,10 @@
 //! that brings more than all first attempts that wait is launched before them: the job that it
 //! saves has cost its slots already.
 
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate, Worth};
+use crate::decide::{AttemptEstimate, JobState, Number, Pass, TaskEstimate, Worth};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{Finding, RefusalReason};
 use crate::policy::ShedPrime;
@@ -96,23 +97,31 @@ pub(super) fn rescue(pass: &mut Pass<'_>, prime: &ShedPrime) {
 fn rescue_in(pass: &mut Pass<'_>, prime: &ShedPrime, mode: SpeculationMode, least: f64) {
     let mut jobs = candidates(pass, prime, mode);
     let usual = usual_share(pass);
-    let mut queue = BinaryHeap::new();
+    let mut trials = Vec::new();
     for (at, job) in jobs.iter().enumerate() {
         if pass.afford(job.position, job.tasks.len() as u64) {
-            queue.extend(trials(pass, (at, job), usual).filter(|t| t.is_worth(least, prime)));
+            let of_job = trials_of(pass, (at, job), usual);
+            trials.extend(of_job.filter(|trial| trial.is_worth(least, prime)));
         }
     }
-    while let Some(trial) = queue.pop() {
+    // Of equals the earlier job's earlier task is first.
+    let places = trials.iter().enumerate();
+    let places = places.map(|(at, trial)| (Number(trial.worth), Reverse(at)));
+    let mut queue: BinaryHeap<_> = places.collect();
+    while let Some((_, Reverse(at))) = queue.pop() {
+        let Some(trial) = trials.get_mut(at) else {
+            continue;
+        };
         let Some(job) = jobs.get_mut(trial.job) else {
             continue;
         };
         let miss = job.tasks.get(trial.task).map_or(1.0, CloneTask::miss);
         let finding = Finding::Late { miss };
-        if grant(pass, job, trial.task, |odds| by_rule(finding, odds)) {
-            let next = trial
-                .again(job)
-                .filter(|trial| trial.is_worth(least, prime));
-            queue.extend(next);
+        if grant(pass, job, trial.task, |odds| by_rule(finding, odds))
+            && let Some(next) = trial.again(job).filter(|next| next.is_worth(least, prime))
+        {
+            queue.push((Number(next.worth), Reverse(at)));
+            *trial = next;
         }
     }
     for job in &mut jobs {
@@ -125,7 +134,6 @@ fn rescue_in(pass: &mut Pass<'_>, prime: &ShedPrime, mode: SpeculationMode, leas
 }
 
 /// One more clone of a task.
-#[derive(PartialEq)]
 struct Trial {
     worth: f64,
     gain: f64,
@@ -137,7 +145,7 @@ struct Trial {
     task: usize,
 }
 
-fn trials<'j>(
+fn trials_of<'j>(
     pass: &'j Pass<'_>,
     (at, job): (usize, &'j CloneJob),
     usual_share: f64,
@@ -182,21 +190,5 @@ impl Trial {
 
     fn is_worth(&self, least: f64, prime: &ShedPrime) -> bool {
         self.worth >= least && self.gain >= prime.min_gain
-    }
-}
-
-impl Eq for Trial {}
-
-impl PartialOrd for Trial {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Trial {
-    /// By worth; of equals the earlier job's earlier task is larger.
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let by_worth = self.worth.total_cmp(&other.worth);
-        by_worth.then_with(|| (other.job, other.task).cmp(&(self.job, self.task)))
     }
 }
