@@ -268,10 +268,7 @@ fn grant_bundle(pass: &mut Pass<'_>, job: &mut CloneJob, clones: u32, prime: &Sh
         let Some(at) = best_task(job, prime) else {
             return granted;
         };
-        let miss = job
-            .tasks
-            .get(at)
-            .map_or(1.0, |task| libm::exp(task.ln_miss));
+        let miss = job.tasks.get(at).map_or(1.0, CloneTask::miss);
         let finding = Finding::Late { miss };
         if !grant(pass, job, at, |odds| by_rule(finding, odds)) {
             return granted;

@@ -6,6 +6,7 @@ use crate::ids::TaskIndex;
 use crate::policy::ShedPrime;
 use crate::policy::keep::{self as rivals, is_young, start_up};
 use crate::policy::shed_prime::judge::{Fresh, known_time};
+use crate::policy::shed_prime::worth::someone_waits;
 use crate::snapshot::{Idempotency, KillKind, SpeculationMode};
 
 /// A sibling in a close race stays: predictions are noisy.
@@ -38,7 +39,7 @@ pub(super) fn prune(pass: &mut Pass<'_>, prime: &ShedPrime) {
 /// Gives up lone attempts where a new one in their place is likelier to be in time. Only where
 /// there is no room for a clone beside it.
 pub(super) fn reroll(pass: &mut Pass<'_>, prime: &ShedPrime) {
-    let someone_waits = pass.jobs.iter().any(|state| state.waiting_now() > 0);
+    let someone_waits = someone_waits(pass);
     for position in pass.by_submission() {
         if pass.capacity.times_free(position) > 0 && !someone_waits {
             continue;

@@ -19,10 +19,14 @@ use crate::snapshot::{AttemptKind, SpeculationMode};
 /// what is believed changes from pass to pass, and none is to be evicted for them right after.
 const MARGIN: f64 = 1.5;
 
-/// Whether somebody waits for room.
+/// Whether tasks wait for room.
+pub(super) fn someone_waits(pass: &Pass<'_>) -> bool {
+    pass.jobs.iter().any(|state| state.waiting_now() > 0)
+}
+
+/// Whether room is short: tasks wait for it, or pods that were launched beyond capacity.
 pub(super) fn is_short(pass: &Pass<'_>) -> bool {
-    let someone_waits = pass.jobs.iter().any(|state| state.waiting_now() > 0);
-    someone_waits || !pass.capacity.surging.is_empty()
+    someone_waits(pass) || !pass.capacity.surging.is_empty()
 }
 
 /// What the job's waiting attempts and its clones bring, `ln_hope` being the job's. Attempts that
@@ -59,10 +63,11 @@ fn of_clones<'t>(
     clones.map(move |clone| {
         let remaining = clone.remaining.filter(|_| clone.reports());
         let holds = remaining.unwrap_or(whole - clone.since_launch);
-        let worth = match clone.since_launch > 0.0 {
-            true => saved / holds.min(slack).max(1.0),
-            // Launched at this very instant: no pass undoes what the one before it did.
-            false => f64::INFINITY,
+        // What was launched at this very instant stays: no pass undoes what the one before it did.
+        let worth = if clone.since_launch > 0.0 {
+            saved / holds.min(slack).max(1.0)
+        } else {
+            f64::INFINITY
         };
         ((task.task.index, clone.number), worth)
     })
@@ -150,18 +155,19 @@ fn trials_of<'j>(
     (at, job): (usize, &'j CloneJob),
     usual_share: f64,
 ) -> impl Iterator<Item = Trial> + 'j {
-    let state = pass.jobs.get(job.position);
-    let facts = state.map(|state| (Fresh::of(pass, state), state));
-    let facts = facts.map(|(fresh, state)| (fresh.ln_hope(), fresh, state));
+    let fresh = pass
+        .jobs
+        .get(job.position)
+        .map(|state| Fresh::of(pass, state));
+    let fresh = fresh.map(|fresh| (fresh.ln_hope(), fresh));
     let tasks = job.tasks.iter().enumerate();
     tasks.filter_map(move |(place, task)| {
-        let (ln_hope, fresh, state) = facts.as_ref()?;
-        let running = state
-            .estimate
-            .tasks
-            .binary_search_by_key(&task.index, |t| t.task.index);
-        let running = state.estimate.tasks.get(running.ok()?)?;
-        let slack = state.estimate.slack.unwrap_or(f64::INFINITY);
+        let (ln_hope, fresh) = fresh.as_ref()?;
+        let estimate = &fresh.state.estimate;
+        let all = &estimate.tasks;
+        let at_task = all.binary_search_by_key(&task.index, |t| t.task.index);
+        let running = all.get(at_task.ok()?)?;
+        let slack = estimate.slack.unwrap_or(f64::INFINITY);
         let holds = fresh.holds(running.clone_begin(), usual_share);
         let trial = Trial {
             worth: 0.0,
