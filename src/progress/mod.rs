@@ -131,8 +131,8 @@ impl ProgressTable {
             let why = Why { reason };
             metrics.progress_refused.get_or_create(&why).inc();
         }
-        if was_silent && entry.series.first().is_some() {
-            self.measure(entry.launched, now);
+        if was_silent && let Some(progress) = entry.progress() {
+            self.measure(entry.launched, progress.first_at);
         }
         matches!(observed, Observed::Accepted)
     }
@@ -145,14 +145,14 @@ impl ProgressTable {
         }
     }
 
-    fn measure(&self, launched: Option<Instant>, now: Instant) {
+    fn measure(&self, launched: Option<Instant>, first_report: Instant) {
         // One that was launched before may have reported long ago, to somebody else: after a restart its
         // age would pass for the time that a launch takes, and clones would look too late to launch.
         let Some(launched) = launched.filter(|launched| *launched >= self.begun) else {
             return;
         };
         let mut overhead = self.overhead.lock().unwrap_or_else(PoisonError::into_inner);
-        overhead.total += now.since(launched).0.max(0);
+        overhead.total += first_report.since(launched).0.max(0);
         overhead.count += 1;
     }
 }
@@ -174,17 +174,30 @@ impl Entry {
 
     /// What is left of the attempt at the rate that it has shown.
     fn remaining(&self) -> Option<Span> {
-        let ((first_at, first), (last_at, last)) = (self.series.first()?, self.series.last()?);
-        let seconds = Instant(last_at).since(Instant(first_at)).seconds();
-        let remaining = (1.0 - last) * seconds / (last - first);
+        let Progress {
+            first_at,
+            first,
+            last_at,
+            last,
+        } = self.progress()?;
+        let remaining = (1.0 - last) * last_at.since(first_at).seconds() / (last - first);
         (last > first && remaining.is_finite()).then(|| Span::from_seconds_f64(remaining))
     }
 
-    fn reported(&self) -> Option<Reported> {
+    /// Not dated before its launch, whatever the date of a file says.
+    fn progress(&self) -> Option<Progress> {
         let (first_at, first) = self.series.first()?;
-        // The last answer, not the last rise: an attempt that answers without getting further
-        // has a falling rate, and so becomes the straggler that it is.
-        let (last_at, last) = self.series.last()?;
+        let launched = self.launched.map(|launched| launched.0);
+        let dated = |at: i64| Instant(launched.map_or(at, |launched| launched.max(at)));
+        Some(Progress {
+            first_at: dated(first_at),
+            first,
+            last_at: dated(self.series.rated_until(launched)?),
+            last: self.series.progress(),
+        })
+    }
+
+    fn reported(&self) -> Option<Reported> {
         let checkpoint = self
             .series
             .checkpoint()
@@ -193,12 +206,7 @@ impl Entry {
                 checkpoint: text.into(),
             });
         Some(Reported {
-            progress: Progress {
-                first_at: Instant(first_at),
-                first,
-                last_at: Instant(last_at),
-                last,
-            },
+            progress: self.progress()?,
             checkpoint,
             units: self.units,
         })

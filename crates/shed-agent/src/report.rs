@@ -21,6 +21,8 @@ pub struct Report {
     /// Of `N/M` in whole units.
     #[serde(skip)]
     units: Option<Units>,
+    #[serde(skip)]
+    age_ms: u64,
 }
 
 /// A report `N/M` in whole units of the task's own choosing.
@@ -73,7 +75,20 @@ impl Report {
             progress,
             checkpoint,
             units: None,
+            age_ms: 0,
         })
+    }
+
+    /// Milliseconds since it was written, as far as that is known; 0 for one that was made when
+    /// it was asked for.
+    pub fn age_ms(&self) -> u64 {
+        self.age_ms
+    }
+
+    /// The same report, written so many milliseconds ago.
+    pub(crate) fn written_before(mut self, age_ms: u64) -> Self {
+        self.age_ms = age_ms;
+        self
     }
 
     /// The report in whole units, if it was given as `N/M`.

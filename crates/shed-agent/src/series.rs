@@ -20,12 +20,17 @@ pub enum Observed {
 }
 
 /// The reports of one attempt. Times are the caller's, in milliseconds.
+///
+/// A value counts from when it was written, not from when somebody asked: a task that says where it
+/// is once a minute is not slower when it is asked at the end of that minute.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     start: f64,
     first: Option<(i64, f64)>,
     last: Option<(i64, f64)>,
     advanced: Option<(i64, f64)>,
+    /// The longest time from one rise to the next.
+    step_ms: Option<i64>,
     checkpoint: Option<(f64, String)>,
     refused: BTreeMap<&'static str, u64>,
 }
@@ -44,6 +49,7 @@ impl Series {
             first: None,
             last: None,
             advanced: None,
+            step_ms: None,
             checkpoint: None,
             refused: BTreeMap::new(),
         }
@@ -67,15 +73,25 @@ impl Series {
         // A clock that was set back must not turn a rate negative.
         let now_ms = self.last.map_or(now_ms, |(last_ms, _)| last_ms.max(now_ms));
         if self.first.is_none() || progress > self.progress() {
-            self.advanced = Some((now_ms, progress));
+            self.rise(written_ms(now_ms, &report), progress);
         }
-        self.first.get_or_insert((now_ms, progress));
         self.last = Some((now_ms, progress));
         // A report without a checkpoint leaves the older one valid: its progress stays with it.
         if let Some(checkpoint) = report.checkpoint() {
             self.checkpoint = Some((progress, checkpoint.to_owned()));
         }
         Observed::Accepted
+    }
+
+    fn rise(&mut self, written_ms: i64, progress: f64) {
+        let mut at_ms = written_ms;
+        if let Some((before_ms, _)) = self.advanced {
+            at_ms = at_ms.max(before_ms);
+            let step_ms = at_ms.saturating_sub(before_ms);
+            self.step_ms = Some(self.step_ms.map_or(step_ms, |longest| longest.max(step_ms)));
+        }
+        self.first.get_or_insert((at_ms, progress));
+        self.advanced = Some((at_ms, progress));
     }
 
     fn refuse(&mut self, label: &'static str) -> Observed {
@@ -104,6 +120,17 @@ impl Series {
         self.last
     }
 
+    /// Until when the last progress is all that was done, for a rate: since it was written, unless
+    /// the next rise is overdue, which is then as slow as it has come to be. A rise is expected after
+    /// the longest time that one took so far; the first took its time since `begun_ms`.
+    pub fn rated_until(&self, begun_ms: Option<i64>) -> Option<i64> {
+        let ((first_ms, _), (last_ms, _), (advanced_ms, _)) =
+            (self.first?, self.last?, self.advanced?);
+        let first_step_ms = || first_ms.saturating_sub(begun_ms.unwrap_or(first_ms));
+        let step_ms = self.step_ms.unwrap_or_else(first_step_ms).max(0);
+        Some(advanced_ms.max(last_ms.saturating_sub(step_ms)))
+    }
+
     /// The report that last brought a new progress. A file whose writer has died is still read:
     /// then `last` goes on in time and this does not.
     pub fn advanced(&self) -> Option<(i64, f64)> {
@@ -121,6 +148,10 @@ impl Series {
     pub fn refused(&self) -> &BTreeMap<&'static str, u64> {
         &self.refused
     }
+}
+
+fn written_ms(now_ms: i64, report: &Report) -> i64 {
+    now_ms.saturating_sub(i64::try_from(report.age_ms()).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]
@@ -151,6 +182,54 @@ mod tests {
         assert_eq!(series.first(), Some((10, 0.1)));
         assert_eq!(series.last(), Some((30, 0.3)));
         assert_eq!(series.advanced(), Some((20, 0.3)));
+    }
+
+    fn observe_old(series: &mut Series, now_ms: i64, age_ms: u64, content: &str) {
+        let report = parse_report(content.as_bytes()).unwrap();
+        series.observe(
+            now_ms,
+            Ok(report.map(|report| report.written_before(age_ms))),
+        );
+    }
+
+    #[test]
+    fn a_value_counts_from_when_it_was_written() {
+        let mut series = Series::new(0.0);
+        observe_old(&mut series, 1000, 300, "0");
+        observe_old(&mut series, 1950, 250, "0.1");
+        assert_eq!(series.first(), Some((700, 0.0)));
+        assert_eq!(series.advanced(), Some((1700, 0.1)));
+        assert_eq!(series.last(), Some((1950, 0.1)));
+        observe_old(&mut series, 2000, 9_000, "0.2");
+        assert_eq!(series.advanced(), Some((1700, 0.2)), "dates never go back");
+        observe_old(&mut series, 2100, u64::MAX, "0.3");
+        assert_eq!(series.advanced(), Some((1700, 0.3)));
+    }
+
+    #[test]
+    fn a_rise_that_is_overdue_makes_an_attempt_slow_and_one_that_is_due_does_not() {
+        let mut series = Series::new(0.0);
+        assert_eq!(series.rated_until(Some(0)), None);
+        observe(&mut series, 60, "0.1");
+        observe(&mut series, 110, "0.1");
+        assert_eq!(
+            series.rated_until(Some(0)),
+            Some(60),
+            "as long as the first took"
+        );
+        assert_eq!(
+            series.rated_until(None),
+            Some(110),
+            "unless that is unknown"
+        );
+        observe(&mut series, 130, "0.1");
+        assert_eq!(series.rated_until(Some(0)), Some(70));
+        observe(&mut series, 150, "0.2");
+        observe(&mut series, 200, "0.3");
+        observe(&mut series, 285, "0.3");
+        assert_eq!(series.rated_until(Some(0)), Some(200), "the longest was 90");
+        observe(&mut series, 300, "0.3");
+        assert_eq!(series.rated_until(Some(0)), Some(210));
     }
 
     #[test]

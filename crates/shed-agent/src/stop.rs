@@ -98,7 +98,7 @@ impl Stop {
 
     /// Leaves the task's last report where the kubelet reads it.
     pub(crate) fn say_last(&self, report: &FileContent) -> io::Result<()> {
-        let FileContent::Bytes(bytes) = report else {
+        let FileContent::Bytes(bytes, _) = report else {
             return Ok(());
         };
         leave(&self.last_word, bytes)

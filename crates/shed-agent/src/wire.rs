@@ -1,6 +1,8 @@
 //! What travels between a pod and the operator: the agent's answer, and the answer of a task
 //! that serves its own progress. Both are bound to one attempt, because pod IPs are reused.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::metric::{Metric, parse_metric};
@@ -45,8 +47,9 @@ impl WireError {
 pub enum FileContent {
     /// The task has not written the file yet.
     Missing,
-    /// The first bytes of the file, at most [`CONTENT_BYTES_MAX`] + 1.
-    Bytes(Vec<u8>),
+    /// The first bytes of the file, at most [`CONTENT_BYTES_MAX`] + 1, and the time since they
+    /// were written.
+    Bytes(Vec<u8>, Duration),
     /// The file may not be read, or is no regular file.
     Unreadable,
 }
@@ -55,6 +58,9 @@ pub enum FileContent {
 struct Reply {
     attempt: String,
     content: Option<String>,
+    /// Milliseconds since the content was written; an older agent does not say.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    age_ms: u64,
     /// Why there is no content although there is a file. A string, so that an operator
     /// understands the answer of a newer agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,10 +77,12 @@ pub fn write_reply(
     content: FileContent,
     stop: Option<StopState>,
 ) -> serde_json::Result<Vec<u8>> {
+    let mut age_ms = 0;
     let (content, problem) = match content {
         FileContent::Missing => (None, None),
         FileContent::Unreadable => (None, Some(ReportError::Unreadable)),
-        FileContent::Bytes(mut bytes) => {
+        FileContent::Bytes(mut bytes, age) => {
+            age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
             bytes.truncate(CONTENT_BYTES_MAX + 1);
             to_text(bytes)
         }
@@ -82,6 +90,7 @@ pub fn write_reply(
     serde_json::to_vec(&Reply {
         attempt: attempt.to_owned(),
         content,
+        age_ms,
         problem: problem.map(|error| error.label().to_owned()),
         stop,
     })
@@ -121,9 +130,14 @@ pub fn read_reply(
         }));
     }
     Ok(match reply.content {
-        Some(content) => parse_report(content.as_bytes()),
+        Some(content) => parse_report(content.as_bytes())
+            .map(|report| Some(report?.written_before(reply.age_ms))),
         None => Ok(None),
     })
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What an answer that [`read_reply`] believes says about where its task stops.
@@ -173,7 +187,7 @@ mod tests {
     }
 
     fn bytes(content: &[u8]) -> FileContent {
-        FileContent::Bytes(content.to_vec())
+        FileContent::Bytes(content.to_vec(), Duration::ZERO)
     }
 
     #[test]
@@ -192,6 +206,15 @@ mod tests {
         assert_eq!(report.checkpoint(), Some("\"é"));
         assert_eq!(round_trip(FileContent::Missing), Ok(None));
         assert_eq!(round_trip(bytes(b"")), Ok(None));
+    }
+
+    #[test]
+    fn how_long_ago_it_was_written_comes_with_it() {
+        let content = FileContent::Bytes(b"0.5".to_vec(), Duration::from_millis(1750));
+        assert_eq!(round_trip(content).unwrap().unwrap().age_ms(), 1750);
+        let older_agent = br#"{"attempt":"uid-1","content":"0.5"}"#;
+        let report = read_reply(older_agent, "uid-1").unwrap().unwrap().unwrap();
+        assert_eq!(report.age_ms(), 0);
     }
 
     #[test]

@@ -29,7 +29,7 @@ async fn agent() -> Agent {
         nonce: "nonce".to_owned(),
         unit: None,
     };
-    let content = FileContent::Bytes(b"20/40".to_vec());
+    let content = FileContent::Bytes(b"20/40".to_vec(), Duration::ZERO);
     Agent::serve(write_reply(POD, content, Some(stop)).unwrap()).await
 }
 
