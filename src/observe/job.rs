@@ -33,6 +33,11 @@ pub type JobPods = BTreeMap<AttemptId, Arc<PodFacts>>;
 /// is created again, which is a harmless conflict if it exists, or has gone if it was killed.
 pub const CREATION_SEEN_WITHIN: Span = Span::from_seconds(30);
 
+/// By so much the start of an attempt may be off: kubelets date it in whole seconds, and programs
+/// load before they begin to work. Four times as long, and a rate that is taken since then is off by a
+/// quarter at most.
+const TIME_TOLD_MIN: Span = Span::from_seconds(4 * 2);
+
 /// What was seen of an attempt's pod while this process lives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Trace {
@@ -233,6 +238,9 @@ fn attempt(
     let facts = pod.and_then(|pod| pod.attempt.as_ref());
     let reported = pod.and_then(|pod| view.reports.get(&pod.uid));
     let matched = pod.and_then(|pod| failure_match(&job.failure_rules, pod));
+    let launched = micro_instant(&entry.launched);
+    let started = facts.and_then(|facts| facts.started);
+    let begun = started.unwrap_or(launched);
     AttemptSnapshot {
         number: AttemptNumber(entry.number),
         kind: entry.kind,
@@ -245,16 +253,26 @@ fn attempt(
         },
         kill: entry.kill,
         killed_at: entry.killed_at.as_ref().map(micro_instant),
-        launched: micro_instant(&entry.launched),
+        launched,
         node: pod
             .and_then(|pod| pod.node.as_ref())
             .and_then(|node| view.nodes.get(node).copied()),
-        started: facts.and_then(|facts| facts.started),
+        started,
         start_progress: entry.resume.as_ref().map_or(0.0, |point| point.progress),
-        progress: reported.map(|reported| reported.progress),
+        progress: reported
+            .map(|reported| reported.progress)
+            .filter(|progress| tells_rate(progress, begun)),
         checkpoint: reported.and_then(|reported| reported.checkpoint.clone()),
         failure_rule: matched.as_ref().and_then(Match::rule),
     }
+}
+
+/// Whether a rate can be told from it: by what was done from one report to the next, or by all that was
+/// done if that took long beside the error of the start. Until then an attempt counts as one that has
+/// said nothing: where pods start together the first report of each would make it a straggler.
+fn tells_rate(progress: &Progress, begun: Instant) -> bool {
+    let goes_on = progress.last > progress.first || progress.last >= 1.0;
+    goes_on || progress.last_at.since(begun) >= TIME_TOLD_MIN
 }
 
 /// A rule of the user's decides whether a failure counts.
@@ -359,6 +377,20 @@ mod tests {
             ..Trace::default()
         };
         assert_eq!(traces, Traces::from([((0, 0), asked), ((1, 0), seen)]));
+    }
+
+    #[test]
+    fn a_first_report_tells_a_rate_only_long_after_the_start() {
+        let progress = |last_at, last| Progress {
+            first_at: Instant(2000),
+            first: 0.1,
+            last_at: Instant(last_at),
+            last,
+        };
+        let tells = |last_at, last| tells_rate(&progress(last_at, last), Instant(1000));
+        assert!(!tells(2000, 0.1) && !tells(8999, 0.1));
+        assert!(tells(9000, 0.1), "most of that was work");
+        assert!(tells(2500, 0.2), "from one report to the next");
     }
 
     #[test]
