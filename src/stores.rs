@@ -174,7 +174,7 @@ impl Stores {
         self.pods().by_job.keys().cloned().collect()
     }
 
-    /// What pods that are no attempts request, by node.
+    /// What pods request that are no attempts, or such that have ended and are not over, by node.
     #[must_use]
     pub fn used_by_others(&self) -> BTreeMap<Arc<str>, Resources> {
         self.pods().others.clone()

@@ -58,8 +58,11 @@ pub struct PodFacts {
     pub node: Option<Arc<str>>,
     /// What it requests.
     pub requests: Resources,
-    /// Whether it has ended and holds nothing any more.
+    /// Whether it has ended. An attempt has as soon as its main containers have.
     pub terminal: bool,
+    /// Whether it is an attempt that has ended and that is not over: its sidecar runs, or the kubelet
+    /// has not said so yet. Until then nothing else is placed in its room.
+    pub is_leaving: bool,
     /// The rest, if it is an attempt.
     pub attempt: Option<AttemptFacts>,
     /// Whose it is, if a batch/v1 Job controls it, or nobody does and it is an attempt.
@@ -140,10 +143,10 @@ impl PodFacts {
     #[must_use]
     pub fn from_pod(pod: &Pod, seen: Instant) -> Self {
         let metadata = &pod.metadata;
-        let phase = phase(pod);
+        let is_over = matches!(phase(pod), "Succeeded" | "Failed");
         let attempt = attempt_facts(pod, seen);
-        // An attempt whose main containers have ended holds nothing, though its sidecar may
-        // take a second longer to go.
+        // An attempt whose main containers have ended does nothing any more, though its sidecar
+        // may take seconds longer to go.
         let ended = attempt.as_ref().is_some_and(|attempt| {
             matches!(
                 attempt.stage,
@@ -161,7 +164,8 @@ impl PodFacts {
                 .and_then(|spec| spec.node_name.as_deref())
                 .map(Arc::from),
             requests: pod.spec.as_ref().map(requests::of_pod).unwrap_or_default(),
-            terminal: ended || matches!(phase, "Succeeded" | "Failed"),
+            terminal: ended || is_over,
+            is_leaving: ended && !is_over,
             belongs: belonging(pod, attempt.is_some()),
             attempt,
         }

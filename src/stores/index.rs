@@ -21,7 +21,7 @@ pub(super) struct PodIndex {
     pub(super) by_job: HashMap<Arc<str>, JobPods>,
     /// Pods of batch/v1 Jobs that are no attempts by their labels, by the Job's uid.
     pub(super) unlabelled: HashMap<Arc<str>, BTreeMap<PodKey, Arc<PodFacts>>>,
-    /// What pods that are no attempts request, by node.
+    /// What pods request that are no attempts, or such that have ended and are not over, by node.
     pub(super) others: BTreeMap<Arc<str>, Resources>,
     /// The list that is coming in.
     pub(super) incoming: Option<Vec<PodFacts>>,
@@ -32,17 +32,14 @@ impl PodIndex {
         let key = (Arc::clone(&facts.namespace), facts.name.clone());
         self.remove(&key);
         let facts = Arc::new(facts);
-        match (&facts.attempt, &facts.node) {
-            (Some(attempt), _) => {
-                let id = (attempt.task, attempt.number);
-                let pods = self.by_job.entry(Arc::clone(&attempt.job_uid));
-                pods.or_default().insert(id, Arc::clone(&facts));
-            }
-            (None, Some(node)) if !facts.terminal => {
-                let used = self.others.entry(Arc::clone(node)).or_default();
-                used.add(&facts.requests);
-            }
-            (None, _) => {}
+        if let Some(attempt) = &facts.attempt {
+            let id = (attempt.task, attempt.number);
+            let pods = self.by_job.entry(Arc::clone(&attempt.job_uid));
+            pods.or_default().insert(id, Arc::clone(&facts));
+        }
+        if let Some(node) = in_the_way(&facts) {
+            let used = self.others.entry(Arc::clone(node)).or_default();
+            used.add(&facts.requests);
         }
         if let Some(uid) = unlabelled_of(&facts) {
             let pods = self.unlabelled.entry(uid).or_default();
@@ -62,21 +59,18 @@ impl PodIndex {
                 self.unlabelled.remove(&uid);
             }
         }
-        match (&old.attempt, &old.node) {
-            (Some(attempt), _) => {
-                if let Some(pods) = self.by_job.get_mut(&attempt.job_uid) {
-                    pods.remove(&(attempt.task, attempt.number));
-                    if pods.is_empty() {
-                        self.by_job.remove(&attempt.job_uid);
-                    }
-                }
+        if let Some(attempt) = &old.attempt
+            && let Some(pods) = self.by_job.get_mut(&attempt.job_uid)
+        {
+            pods.remove(&(attempt.task, attempt.number));
+            if pods.is_empty() {
+                self.by_job.remove(&attempt.job_uid);
             }
-            (None, Some(node)) if !old.terminal => {
-                if let Some(used) = self.others.get_mut(node) {
-                    used.subtract(&old.requests);
-                }
-            }
-            (None, _) => {}
+        }
+        if let Some(node) = in_the_way(&old)
+            && let Some(used) = self.others.get_mut(node)
+        {
+            used.subtract(&old.requests);
         }
         Some(old)
     }
@@ -92,6 +86,15 @@ impl PodIndex {
         }
         self.listed = true;
     }
+}
+
+/// The node on which a pod takes room that no attempt is counted for.
+fn in_the_way(pod: &PodFacts) -> Option<&Arc<str>> {
+    let is_in_the_way = match &pod.attempt {
+        Some(_) => pod.is_leaving,
+        None => !pod.terminal,
+    };
+    pod.node.as_ref().filter(|_| is_in_the_way)
 }
 
 /// The batch/v1 Job that controls a pod which is no attempt by its labels.
@@ -132,6 +135,21 @@ mod tests {
         assert_eq!(cpu(&index), 1000);
         index.remove(&(Arc::from("n"), "x".to_owned()));
         index.remove(&(Arc::from("n"), "y".to_owned()));
+        assert_eq!(cpu(&index), 0);
+    }
+
+    #[test]
+    fn an_attempt_that_has_ended_takes_room_until_its_pod_is_over() {
+        let mut index = PodIndex::default();
+        let cpu = |index: &PodIndex| index.others.get("a").map_or(0, |used| used.get("cpu"));
+        let leaving = |is_leaving| PodFacts {
+            terminal: true,
+            is_leaving,
+            ..pod("x", "a", true, "Running")
+        };
+        index.put(leaving(true));
+        assert_eq!(cpu(&index), 1000);
+        index.put(leaving(false));
         assert_eq!(cpu(&index), 0);
     }
 

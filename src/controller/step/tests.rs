@@ -87,6 +87,7 @@ impl World {
             node: Some(Arc::from("node-1")),
             requests: Resources::default(),
             terminal,
+            is_leaving: false,
             attempt: Some(attempt),
             belongs: None,
         };

@@ -44,7 +44,13 @@ fn a_success_counts_before_the_sidecar_is_gone() {
             finished: Instant(5000)
         }
     );
-    assert!(facts(status).terminal, "it holds no capacity any more");
+    let facts_of = facts(status);
+    assert!(
+        facts_of.terminal && facts_of.is_leaving,
+        "its sidecar still runs"
+    );
+    let over = facts(&status.replace("phase: Running", "phase: Succeeded"));
+    assert!(over.terminal && !over.is_leaving);
 }
 
 #[test]
