@@ -296,6 +296,8 @@ pub(crate) struct JobEstimate<'a> {
     pub(crate) slack: Option<f64>,
     /// The law of its attempts' times; absent while not one time was seen or predicted.
     pub(crate) law: Option<Law>,
+    /// Whether that is what other jobs have shown: enough to decide by, not to be reported.
+    pub(crate) is_assumed: bool,
     /// Mean time of an attempt from zero, of those that ended and those predicted.
     pub(crate) mean_run: Option<f64>,
     /// Unfinished tasks with live attempts, ascending.
@@ -315,6 +317,7 @@ impl<'a> JobEstimate<'a> {
         Self {
             slack,
             law: None,
+            is_assumed: false,
             mean_run: None,
             tasks: Vec::with_capacity(job.tasks.len()),
             progress: 0.0,
@@ -388,6 +391,20 @@ impl<'a> JobEstimate<'a> {
                 None => attempt.remaining = None,
             }
         }
+    }
+
+    /// The law by what the job has shown itself.
+    pub(crate) fn own_law(&self) -> Option<&Law> {
+        self.law.as_ref().filter(|_| !self.is_assumed)
+    }
+
+    /// Takes this law for the job's, which has shown nothing itself.
+    pub(crate) fn assume(&mut self, law: Law) {
+        let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
+        for attempt in attempts {
+            attempt.judge(&law, self.slack);
+        }
+        (self.law, self.is_assumed) = (Some(law), true);
     }
 
     /// Weighs what each attempt has shown against the job's median and what is believed about its

@@ -94,7 +94,7 @@ impl JobState<'_> {
 
     fn feasibility(&self, pass: &Pass<'_>, waves: Waves) -> Feasibility {
         let target = self.job.rules.target_pocd.unwrap_or(TARGET_DEFAULT);
-        let law = self.estimate.law.as_ref();
+        let law = self.estimate.own_law();
         let unknown = Feasibility {
             pocd: None,
             target,

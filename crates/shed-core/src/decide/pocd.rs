@@ -14,6 +14,11 @@ impl JobState<'_> {
     /// Works out stragglers, PoCD and completion as they are without clones of this plan. The
     /// same formulas serve every job, whether the optimizer runs for it or not.
     pub(super) fn predict(&mut self, overhead: f64) {
+        if self.estimate.is_assumed {
+            self.ln_pocd_before = self.certain_ln_pocd();
+            self.ln_pocd_after = self.ln_pocd_before;
+            return;
+        }
         let overhead = self.overhead.unwrap_or(overhead);
         if let Some(slack) = self.estimate.slack {
             let late = |task: &&TaskEstimate<'_>| is_straggler(task.remaining(), slack);

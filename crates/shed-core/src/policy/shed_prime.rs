@@ -17,6 +17,7 @@ use crate::time::Span;
 mod bundles;
 mod judge;
 mod keep;
+mod others;
 mod preempt;
 mod worth;
 
@@ -49,6 +50,8 @@ pub struct ShedPrime {
     /// Whether attempts are weighed against each other by what they bring where room is short. If
     /// not, those with the least slack come first, and clones make way for any of them.
     pub weigh: bool,
+    /// Whether attempts of a job that has shown nothing are judged by what the others show.
+    pub pool: bool,
     /// From look to look while nothing happens.
     pub interval: Span,
     /// For so long at least a silent attempt is left alone: it may be starting up.
@@ -68,6 +71,7 @@ impl Default for ShedPrime {
             preempt_apart: 3.0,
             hedge: Hedge::Always,
             weigh: true,
+            pool: true,
             interval: Span::from_seconds(3),
             grace: GRACE_MIN,
         }
@@ -81,7 +85,7 @@ pub enum Hedge {
     Never,
     /// Those of jobs that report nothing, and those that should have begun to report.
     Silent,
-    /// All.
+    /// All but those that will soon report.
     Always,
 }
 
@@ -111,6 +115,7 @@ impl Speculate for ShedPrime {
             Setting::number("preempt_apart", &mut self.preempt_apart, 0.0, 100.0),
             Setting::word("hedge", &mut self.hedge),
             Setting::switch("weigh", &mut self.weigh),
+            Setting::switch("pool", &mut self.pool),
             Setting::seconds("interval", &mut self.interval, 0.1, 3600.0),
             Setting::seconds("grace", &mut self.grace, 0.0, 3600.0),
         ]

@@ -281,3 +281,51 @@ fn a_clone_is_expected_to_begin_where_the_original_will_be() {
     let (at_launch, at_start) = (pocd(Resume::Checkpoint), pocd(Resume::Latest));
     assert!(at_start > at_launch, "{at_launch} {at_start}");
 }
+
+#[test]
+fn a_job_that_has_shown_nothing_is_judged_by_what_the_others_show() {
+    let known = |key: &str| {
+        let half = attempt(0).launched(1.0).on(0).progress(0.5, 29.0);
+        let job = job(key).submitted(1.0).tasks(1).deadline_in(100.0);
+        job.task(0, [half]).ended_runs([40.0, 60.0, 60.0, 90.0])
+    };
+    let unknown = || {
+        let launched = attempt(0).launched(29.5).on(1);
+        let job = job("d").submitted(29.0).tasks(1).deadline_in(100.0);
+        job.task(0, [launched])
+    };
+    let jobs = |others: &[&'static str], d| {
+        let world = world(30.0, 3, 4000).launch_overhead(20.0).job(d);
+        let known = others.iter().map(|key| known(key));
+        known.fold(world, World::job)
+    };
+    let hedged = ["d: clone 0"];
+    check("shed-prime", jobs(&["a", "b", "c"], unknown()), &hedged);
+    check(
+        "shed-prime{pool=off}",
+        jobs(&["a", "b", "c"], unknown()),
+        &[],
+    );
+    check("shed-prime", jobs(&["a", "b"], unknown()), &[]);
+    // What is assumed is nothing that can be told of a job.
+    let plan = decided("shed-prime", jobs(&["a", "b", "c"], unknown()));
+    assert_eq!(report(&plan, "d").pocd_before, None);
+    // There is time for a clone once the attempt has reported.
+    let patient = jobs(&["a", "b", "c"], unknown().deadline_in(1000.0));
+    check("shed-prime", patient, &[]);
+}
+
+#[test]
+fn what_will_soon_report_is_waited_for() {
+    let jobs = |launched| {
+        let silent = attempt(0).launched(launched).on(1);
+        let a = job("a").submitted(0.0).tasks(1).deadline_in(100.0);
+        let a = a.task(0, [silent]).ended_runs([30.0, 40.0, 40.0, 60.0]);
+        world(30.0, 3, 1000).launch_overhead(10.0).job(a)
+    };
+    let text = "shed-prime{max_clones=1}";
+    check(text, jobs(29.0), &["a: clone 0"]);
+    check(text, jobs(22.0), &[]);
+    // It should have reported by now.
+    check(text, jobs(-1.0), &["a: clone 0"]);
+}

@@ -9,8 +9,13 @@ use crate::estimate::pocd::{gain_of_one_more, ln_task_pocd, probability};
 use crate::plan::{Finding, RefusalReason};
 use crate::policy::clones::{Ask, CloneJob, CloneTask, MODES, by_rule, clone_job, grant};
 use crate::policy::keep::{is_seen, start_up};
+use crate::policy::shed_prime::judge::Fresh;
 use crate::policy::{Hedge, ShedPrime};
 use crate::snapshot::SpeculationMode;
+
+/// For such a share of the time from a launch to the first report an attempt is taken for just
+/// launched.
+const JUST_LAUNCHED: f64 = 0.5;
 
 /// Clones that one pass may hand out.
 const CLONES_PER_PASS_MAX: u32 = 10_000;
@@ -33,6 +38,7 @@ pub(super) fn candidates(
 ) -> Vec<CloneJob> {
     let ln_target = libm::log(prime.miss_target);
     let grace = start_up(pass, prime.grace);
+    let overhead = pass.overhead;
     let ask = Ask {
         fast_nodes_only: true,
         ..Ask::aware(prime.max_clones)
@@ -48,20 +54,55 @@ pub(super) fn candidates(
             && state.clones.is_empty()
             && task.attempts.iter().any(lives_on)
             && state.ln_miss_kept(task) > ln_target
-            && may_hedge(state, task, prime.hedge, grace)
+            && may_hedge(state, task, prime.hedge, overhead, grace)
     };
     let positions = pass.by_submission();
     let jobs = positions.into_iter();
-    jobs.filter_map(|at| clone_job(pass, at, mode, ask, wants))
-        .collect()
+    let jobs = jobs.filter_map(|at| clone_job(pass, at, mode, ask, wants));
+    let mut jobs: Vec<CloneJob> = jobs.collect();
+    for job in &mut jobs {
+        count_on_rescue(pass, job);
+    }
+    jobs
+}
+
+/// A task that will report may still be rescued when it has: what is hedged now counts as far as that
+/// would come too late.
+fn count_on_rescue(pass: &Pass<'_>, job: &mut CloneJob) {
+    let Some(state) = pass.jobs.get(job.position) else {
+        return;
+    };
+    if !state.job.reports_progress || !state.estimate.is_assumed {
+        return;
+    }
+    let ln_lost = Fresh::of(pass, state).ln_lost_later(pass.overhead);
+    let running = &state.estimate.tasks;
+    for task in &mut job.tasks {
+        let at = running.binary_search_by_key(&task.index, |running| running.task.index);
+        let is_silent = at
+            .ok()
+            .and_then(|at| running.get(at))
+            .is_some_and(|running| !running.attempts.iter().any(AttemptEstimate::reports));
+        if is_silent {
+            task.ln_miss += ln_lost;
+        }
+    }
 }
 
 /// While a clone of the task is still silent nobody knows how it will do: its draw is in the task's
-/// miss already. What is only silent so far is hedged as the policy says.
-fn may_hedge(state: &JobState<'_>, task: &TaskEstimate<'_>, hedge: Hedge, grace: f64) -> bool {
+/// miss already. What is only silent so far is hedged as the policy says: best at its launch, since a
+/// clone that is launched when the report is near comes late, and often for nothing.
+fn may_hedge(
+    state: &JobState<'_>,
+    task: &TaskEstimate<'_>,
+    hedge: Hedge,
+    overhead: f64,
+    grace: f64,
+) -> bool {
+    let speaks = |attempt: &AttemptEstimate| !state.job.reports_progress || is_seen(attempt, grace);
     let seen = |attempt: &AttemptEstimate| match hedge {
-        Hedge::Always => true,
-        Hedge::Silent => !state.job.reports_progress || is_seen(attempt, grace),
+        Hedge::Always => attempt.since_launch < overhead * JUST_LAUNCHED || speaks(attempt),
+        Hedge::Silent => speaks(attempt),
         Hedge::Never => attempt.reports(),
     };
     task.attempts.iter().any(seen)

@@ -9,11 +9,8 @@ use crate::estimate::pareto::{LN_CERTAIN, LN_IMPOSSIBLE};
 use crate::estimate::pocd::{ln_miss_of_launch, ln_task_pocd};
 use crate::estimate::special::ln_normal_tail;
 use crate::policy::ShedPrime;
+use crate::policy::shed_prime::others::{assume, limit, usual_share};
 use crate::policy::shed_prime::worth::{is_short, worth};
-
-/// What the time of a task is taken for while nothing at all is known, as a share of the time from
-/// submission to deadline.
-const SHARE_OF_LIMIT: f64 = 0.5;
 
 /// New attempts of each task that a job's hope may rest on. Where all of `max_clones` counted,
 /// jobs that only luck could save would be served first under overload, and take others along.
@@ -51,6 +48,14 @@ impl<'p, 'a> Fresh<'p, 'a> {
     /// ln P(a few new attempts that begin there all miss).
     fn ln_lost(&self, begin: f64) -> f64 {
         DRAWS_HOPED_FOR * libm::log1p(-self.chance(begin).min(1.0 - f64::EPSILON))
+    }
+
+    /// ln P(a few new attempts all miss that are launched so many seconds from now).
+    pub(super) fn ln_lost_later(&self, wait: f64) -> f64 {
+        let (Some(law), Some(slack)) = (&self.state.estimate.law, self.state.estimate.slack) else {
+            return 0.0;
+        };
+        DRAWS_HOPED_FOR * ln_miss_of_launch(law, 0.0, slack - wait, self.overhead)
     }
 
     /// Seconds for which a new attempt that begins there holds its place.
@@ -103,21 +108,36 @@ pub(super) fn judge(pass: &mut Pass<'_>, prime: &ShedPrime) {
         judge_attempts(state, prime.spread);
     }
     let usual = usual_share(pass);
-    let is_short = prime.weigh && is_short(pass);
+    let ln_hopes = rank(pass, prime, usual);
+    if prime.pool {
+        assume(pass, usual);
+    }
+    if prime.weigh && is_short(pass) {
+        let states = pass.jobs.iter().zip(ln_hopes);
+        let worths = states.map(|(state, ln_hope)| worth(&Fresh::of(pass, state), ln_hope, usual));
+        let worths: Vec<_> = worths.collect();
+        for (state, worth) in pass.jobs.iter_mut().zip(worths) {
+            state.worth = Some(worth);
+        }
+    }
+}
+
+/// Ranks every job; what hope each has.
+fn rank(pass: &mut Pass<'_>, prime: &ShedPrime, usual_share: f64) -> Vec<f64> {
     let ln_hope_min = libm::log(prime.min_pocd);
-    let judge = |state: &JobState<'_>, position| {
+    let judge = |(state, position): (&JobState<'_>, usize)| {
         let fresh = Fresh::of(pass, state);
         let ln_hope = fresh.ln_hope();
-        let rank = (ln_hope < ln_hope_min, slack(pass, position, &fresh, usual));
-        let worth = is_short.then(|| worth(&fresh, ln_hope, usual));
-        (rank, worth)
+        let slack = slack(pass, position, &fresh, usual_share);
+        (ln_hope, (ln_hope < ln_hope_min, slack))
     };
-    let states = pass.jobs.iter().zip(0..);
-    let judged: Vec<_> = states.map(|(state, at)| judge(state, at)).collect();
-    for (state, (rank, worth)) in pass.jobs.iter_mut().zip(judged) {
+    let judged: Vec<_> = pass.jobs.iter().zip(0..).map(judge).collect();
+    let jobs = pass.jobs.iter_mut().zip(judged);
+    let ranked = jobs.map(|(state, (ln_hope, rank))| {
         state.rank = Some(rank);
-        state.worth = worth;
-    }
+        ln_hope
+    });
+    ranked.collect()
 }
 
 /// An attempt that reports ends about when it is predicted to: what eq. 14 makes of it has the
@@ -154,30 +174,9 @@ fn ln_miss(remaining: f64, slack: f64, spread: f64) -> f64 {
     }
 }
 
-/// The time of a usual task over the time that its job was given, by the jobs that are there:
-/// users of a cluster tend to give much time to long tasks.
-pub(super) fn usual_share(pass: &Pass<'_>) -> f64 {
-    let shares = pass.jobs.iter().filter_map(|state| {
-        let limit = limit(state)?;
-        let share = known_time(state)? / limit;
-        (share > 0.0 && share.is_finite()).then(|| libm::log(share))
-    });
-    let (mut sum, mut count) = (0.0, 0.0);
-    for share in shares {
-        sum += share;
-        count += 1.0;
-    }
-    libm::exp((sum + libm::log(SHARE_OF_LIMIT)) / (count + 1.0))
-}
-
-fn limit(state: &JobState<'_>) -> Option<f64> {
-    let limit = state.job.deadline?.since(state.job.submitted).seconds();
-    (limit > 0.0).then_some(limit)
-}
-
 /// The median time of a task, as far as anything was seen of the job.
 pub(super) fn known_time(state: &JobState<'_>) -> Option<f64> {
-    let median = state.estimate.law.as_ref().map(|law| law.quantile(-LN_2));
+    let median = state.estimate.own_law().map(|law| law.quantile(-LN_2));
     median.filter(|median| median.is_finite() && *median > 0.0)
 }
 

@@ -5,6 +5,7 @@ use crate::capacity::{Room, fits};
 use crate::decide::{Number, Pass};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::policy::shed_prime::judge::{self, remaining, task_time};
+use crate::policy::shed_prime::others::usual_share;
 use crate::policy::{PREEMPTION_LAUNCHES, ShedPrime};
 use crate::snapshot::{AttemptKind, KillKind, NodeIndex, Preemption};
 
@@ -37,7 +38,7 @@ struct Waiter {
 
 /// Lets attempts make way for tasks that would otherwise start too late.
 pub(super) fn preempt(pass: &mut Pass<'_>, prime: &ShedPrime) {
-    let usual = judge::usual_share(pass);
+    let usual = usual_share(pass);
     let waiters = waiters(pass, usual, prime);
     if waiters.is_empty() {
         return;

@@ -12,7 +12,8 @@ use crate::plan::{Finding, RefusalReason};
 use crate::policy::ShedPrime;
 use crate::policy::clones::{CloneJob, CloneTask, MODES, by_rule, grant};
 use crate::policy::shed_prime::bundles::candidates;
-use crate::policy::shed_prime::judge::{Fresh, usual_share};
+use crate::policy::shed_prime::judge::Fresh;
+use crate::policy::shed_prime::others::usual_share;
 use crate::snapshot::{AttemptKind, SpeculationMode};
 
 /// A clone is launched before first attempts that wait only if it brings so many times as much:
@@ -29,17 +30,25 @@ pub(super) fn is_short(pass: &Pass<'_>) -> bool {
     someone_waits(pass) || !pass.capacity.surging.is_empty()
 }
 
-/// What the job's waiting attempts and its clones bring, `ln_hope` being the job's. Attempts that
-/// no deadline waits for bring nothing.
+/// What the job's waiting attempts and its clones bring, `ln_hope` being what ranks the job. Attempts
+/// that no deadline waits for bring nothing.
 pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64, usual_share: f64) -> Worth {
     let estimate = &fresh.state.estimate;
     let waiting = f64::from(fresh.state.waiting_now().max(1));
     let hope = estimate.slack.map_or(0.0, |_| libm::exp(ln_hope));
-    let tasks = estimate.tasks.iter().filter(|t| t.attempts.len() > 1);
-    let clones = tasks.flat_map(|task| of_clones(fresh, task, ln_hope, usual_share));
+    let mut tasks = estimate.tasks.iter().filter(|t| t.attempts.len() > 1);
+    let clones = tasks.next().map(|first| {
+        let ln_hope = if estimate.is_assumed {
+            fresh.ln_hope()
+        } else {
+            ln_hope
+        };
+        let tasks = std::iter::once(first).chain(tasks);
+        tasks.flat_map(move |task| of_clones(fresh, task, ln_hope, usual_share))
+    });
     Worth {
         waiting: hope / waiting / fresh.holds(0.0, usual_share).max(1.0),
-        clones: clones.collect(),
+        clones: clones.into_iter().flatten().collect(),
     }
 }
 
