@@ -244,6 +244,14 @@ impl RunOptions {
         path.filter(|path| *path != Path::new("law"))
     }
 
+    /// The policy with all its parameters, as results name it.
+    pub(super) fn policy_text(&self, policy: &Policy) -> String {
+        match (self.networks_file(), policy.networks()) {
+            (Some(file), Some(_)) => format!("{} by {}", policy.speculation, file.display()),
+            _ => policy.speculation.to_string(),
+        }
+    }
+
     /// The model that attempts follow.
     ///
     /// # Errors

@@ -93,10 +93,7 @@ fn simulate(
     let policy = &prepared.settings.policy;
     let row = Row {
         trace: options.trace.display().to_string(),
-        policy: match (options.networks_file(), policy.networks()) {
-            (Some(file), Some(_)) => format!("{} by {}", policy.speculation, file.display()),
-            _ => policy.speculation.to_string(),
-        },
+        policy: options.policy_text(policy),
         order: policy.order.to_string(),
         slots: prepared.slots,
         load: options.load,

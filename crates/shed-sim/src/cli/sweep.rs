@@ -58,12 +58,19 @@ pub(super) fn run_open(
     out: &Path,
     threads: Option<usize>,
 ) -> Result<(), CliError> {
-    let done: BTreeSet<String> = read_done(out)?.into_iter().map(|line| line.cell).collect();
-    let total = cells.len();
-    let open: Vec<Cell> = cells
+    let done = read_done(out)?;
+    let done: BTreeMap<String, String> = done
         .into_iter()
-        .filter(|cell| !done.contains(&cell.name))
+        .map(|line| (line.cell, line.row.policy))
         .collect();
+    let total = cells.len();
+    let mut open = Vec::new();
+    for cell in cells {
+        match done.get(&cell.name) {
+            Some(policy) => is_same(&cell, policy, out)?,
+            None => open.push(cell),
+        }
+    }
     let traces = read_traces(&open)?;
     // Everything that can be wrong with flags and files is known before the first line is written.
     let file = OpenOptions::new().create(true).append(true).open(out);
@@ -84,6 +91,19 @@ pub(super) fn run_open(
         out.display()
     );
     Ok(())
+}
+
+/// Results that another version of a policy brought must not be taken for this one's.
+fn is_same(cell: &Cell, made_by: &str, out: &Path) -> Result<(), CliError> {
+    let policy = cell.options.policy_text(&cell.options.policy()?);
+    if policy == made_by {
+        return Ok(());
+    }
+    let message = format!(
+        "has results of `{made_by}`, and `--policy {}` is `{policy}` now: take another file, or remove these lines",
+        cell.options.policy
+    );
+    Err(InputError::of_file(out, message).into())
 }
 
 fn json(line: &CellRow) -> Result<String, CliError> {

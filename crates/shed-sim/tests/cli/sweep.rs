@@ -57,6 +57,17 @@ fn a_sweep_runs_every_combination_once_and_goes_on_after_a_stop() {
         rows.collect()
     };
     assert_eq!(results(&first), results(&again));
+    // Results of a policy that decides otherwise by now are not taken for this one's.
+    let text = std::fs::read_to_string(&out).unwrap();
+    let older = text.replace("\"policy\":\"shed-plus{", "\"policy\":\"shed-plus{gone=1,");
+    assert_ne!(older, text);
+    let older = folder.file("older.jsonl", older.as_bytes());
+    let output = sweep(&folder, &older, "0");
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(message.contains("older.jsonl"), "{message}");
+    assert!(message.contains("take another file"), "{message}");
+
     // A file that is something else is not written to.
     let foreign = folder.file("foreign.jsonl", b"{\"a\":1}\n");
     let output = sweep(&folder, &foreign, "0");
