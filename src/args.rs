@@ -29,7 +29,7 @@ enum Command {
 #[derive(Debug, Clone, clap::Args)]
 pub struct OperatorArgs {
     /// Which policy launches clones, with its parameters, as in `shed-plus{xi=0.1,order=edf}`.
-    #[arg(long, env = "SHED_POLICY", default_value = "shed-plus")]
+    #[arg(long, env = "SHED_POLICY", default_value = "shed-prime")]
     pub policy: String,
     /// The networks that the policy laser decides by: a file that `shed-sim laser train` wrote.
     /// Absent: laser decides by the jobs' laws.
