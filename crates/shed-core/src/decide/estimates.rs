@@ -8,7 +8,7 @@ use crate::estimate::law::{Evidence, Law};
 use crate::estimate::pareto::LN_CERTAIN;
 use crate::estimate::pocd::LiveAttempt;
 use crate::estimate::progress::remaining_time;
-use crate::ids::AttemptNumber;
+use crate::ids::{AttemptNumber, TaskIndex};
 use crate::snapshot::{
     AttemptKind, AttemptSnapshot, AttemptState, JobSnapshot, NodeIndex, Progress, Resume,
     ResumePoint, TaskSnapshot,
@@ -391,6 +391,12 @@ impl<'a> JobEstimate<'a> {
                 None => attempt.remaining = None,
             }
         }
+    }
+
+    /// The task, if it is unfinished and has live attempts.
+    pub(crate) fn running(&self, index: TaskIndex) -> Option<&TaskEstimate<'a>> {
+        let at = self.tasks.binary_search_by_key(&index, |t| t.task.index);
+        self.tasks.get(at.ok()?)
     }
 
     /// The law by what the job has shown itself.

@@ -298,11 +298,7 @@ fn survivor(
     going: &[AttemptNumber],
 ) -> Option<AttemptNumber> {
     let index = victim.id.1;
-    let tasks = &state.estimate.tasks;
-    let at = tasks
-        .binary_search_by_key(&index, |task| task.task.index)
-        .ok()?;
-    let task = tasks.get(at)?;
+    let task = state.estimate.running(index)?;
     let stays = |number: AttemptNumber| {
         !going.contains(&number) && !state.doomed.contains(&(index, number))
     };

@@ -47,9 +47,7 @@ impl JobState<'_> {
         kind: KillKind,
         survivor: Option<AttemptNumber>,
     ) -> KillReport {
-        let tasks = &self.estimate.tasks;
-        let at = tasks.binary_search_by_key(&index, |task| task.task.index);
-        let task = at.ok().and_then(|at| tasks.get(at));
+        let task = self.estimate.running(index);
         let stays = |a: &AttemptEstimate| !self.doomed.contains(&(index, a.number));
         let known = self.estimate.law.is_some() && self.estimate.slack.is_some();
         let miss_added = task.filter(|_| known).map(|task| {

@@ -148,10 +148,8 @@ impl Laser {
     fn view(&self, snapshot: &Snapshot, state: &JobState<'_>) -> Option<LaserJob> {
         let [_, tau_kill] = self.instants.of(state.job)?;
         let mut view = LaserJob::of(snapshot, state.job, tau_kill)?;
-        let estimates = &state.estimate.tasks;
         for task in &mut view.tasks {
-            let at = estimates.binary_search_by_key(&task.index, |known| known.task.index);
-            if let Some(estimate) = at.ok().and_then(|at| estimates.get(at)) {
+            if let Some(estimate) = state.estimate.running(task.index) {
                 foresee(task, estimate);
             }
             task.is_late = state.stragglers.binary_search(&task.index).is_ok();

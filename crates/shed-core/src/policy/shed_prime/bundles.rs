@@ -76,14 +76,9 @@ fn count_on_rescue(pass: &Pass<'_>, job: &mut CloneJob) {
         return;
     }
     let ln_lost = Fresh::of(pass, state).ln_lost_later(pass.overhead);
-    let running = &state.estimate.tasks;
     for task in &mut job.tasks {
-        let at = running.binary_search_by_key(&task.index, |running| running.task.index);
-        let is_silent = at
-            .ok()
-            .and_then(|at| running.get(at))
-            .is_some_and(|running| !running.attempts.iter().any(AttemptEstimate::reports));
-        if is_silent {
+        let running = state.estimate.running(task.index);
+        if running.is_some_and(|it| !it.attempts.iter().any(AttemptEstimate::reports)) {
             task.ln_miss += ln_lost;
         }
     }

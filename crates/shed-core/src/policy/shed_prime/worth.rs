@@ -173,9 +173,7 @@ fn trials_of<'j>(
     tasks.filter_map(move |(place, task)| {
         let (ln_hope, fresh) = fresh.as_ref()?;
         let estimate = &fresh.state.estimate;
-        let all = &estimate.tasks;
-        let at_task = all.binary_search_by_key(&task.index, |t| t.task.index);
-        let running = all.get(at_task.ok()?)?;
+        let running = estimate.running(task.index)?;
         let slack = estimate.slack.unwrap_or(f64::INFINITY);
         let holds = fresh.holds(running.clone_begin(), usual_share);
         let trial = Trial {
