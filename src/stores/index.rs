@@ -88,7 +88,8 @@ impl PodIndex {
     }
 }
 
-/// The node on which a pod takes room that no attempt is counted for.
+/// The node on which a pod takes room that no attempt is counted for: one leaves only after the kubelet
+/// has said that its task has ended, and where that must be proven this is the proof.
 fn in_the_way(pod: &PodFacts) -> Option<&Arc<str>> {
     let is_in_the_way = match &pod.attempt {
         Some(_) => pod.is_leaving,

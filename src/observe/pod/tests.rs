@@ -49,6 +49,8 @@ fn a_success_counts_before_the_sidecar_is_gone() {
         facts_of.terminal && facts_of.is_leaving,
         "its sidecar still runs"
     );
+    let attempt = facts_of.attempt.unwrap();
+    assert!(attempt.is_gone, "no attempt is counted in its room");
     let over = facts(&status.replace("phase: Running", "phase: Succeeded"));
     assert!(over.terminal && !over.is_leaving);
 }

@@ -67,7 +67,7 @@ pub(super) fn run_open(
     let mut open = Vec::new();
     for cell in cells {
         match done.get(&cell.name) {
-            Some(policy) => is_same(&cell, policy, out)?,
+            Some(policy) => require_same_policy(&cell, policy, out)?,
             None => open.push(cell),
         }
     }
@@ -94,7 +94,7 @@ pub(super) fn run_open(
 }
 
 /// Results that another version of a policy brought must not be taken for this one's.
-fn is_same(cell: &Cell, made_by: &str, out: &Path) -> Result<(), CliError> {
+fn require_same_policy(cell: &Cell, made_by: &str, out: &Path) -> Result<(), CliError> {
     let policy = cell.options.policy_text(&cell.options.policy()?);
     if policy == made_by {
         return Ok(());
