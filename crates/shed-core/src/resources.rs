@@ -7,77 +7,101 @@ use serde::{Deserialize, Serialize};
 
 /// Amounts by resource name, in the resource's smallest unit (milli-cpu, bytes, pods, …).
 /// A name that is absent means zero.
+///
+/// A list in the order of the names: there are few of them, and a pass adds up those of all nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Resources(BTreeMap<Arc<str>, i64>);
+#[serde(from = "BTreeMap<Arc<str>, i64>", into = "BTreeMap<Arc<str>, i64>")]
+pub struct Resources(Vec<(Arc<str>, i64)>);
+
+impl From<BTreeMap<Arc<str>, i64>> for Resources {
+    fn from(amounts: BTreeMap<Arc<str>, i64>) -> Self {
+        Self(amounts.into_iter().collect())
+    }
+}
+
+impl From<Resources> for BTreeMap<Arc<str>, i64> {
+    fn from(resources: Resources) -> Self {
+        resources.0.into_iter().collect()
+    }
+}
 
 impl Resources {
-    /// Amounts from pairs of name and amount.
+    /// Amounts from pairs of name and amount; of a name that comes twice the later.
     #[must_use]
     pub fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, i64)>) -> Self {
-        Self(
-            pairs
-                .into_iter()
-                .map(|(name, amount)| (Arc::from(name), amount))
-                .collect(),
-        )
+        let pairs = pairs.into_iter();
+        let amounts: BTreeMap<_, _> = pairs
+            .map(|(name, amount)| (Arc::from(name), amount))
+            .collect();
+        amounts.into()
     }
 
     /// The amount of `name`, zero if absent.
     #[must_use]
     pub fn get(&self, name: &str) -> i64 {
-        self.0.get(name).copied().unwrap_or(0)
+        let found = self.0.iter().find(|(mine, _)| **mine == *name);
+        found.map_or(0, |(_, amount)| *amount)
     }
 
     /// Sets the amount of `name`.
     pub fn set(&mut self, name: &str, amount: i64) {
-        self.0.insert(Arc::from(name), amount);
+        self.update(&Arc::from(name), |_| amount);
+    }
+
+    /// Changes the amount of `name`, zero before if absent.
+    fn update(&mut self, name: &Arc<str>, to: impl FnOnce(i64) -> i64) {
+        match self.0.binary_search_by(|(mine, _)| mine.cmp(name)) {
+            Ok(at) => {
+                if let Some((_, amount)) = self.0.get_mut(at) {
+                    *amount = to(*amount);
+                }
+            }
+            Err(at) => self.0.insert(at, (Arc::clone(name), to(0))),
+        }
     }
 
     /// Names and amounts in the order of the names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, i64)> {
-        self.0.iter().map(|(name, &amount)| (&**name, amount))
+        self.0.iter().map(|(name, amount)| (&**name, *amount))
     }
 
     /// Adds `other`.
     pub fn add(&mut self, other: &Resources) {
-        for (name, &amount) in &other.0 {
-            let mine = self.0.entry(Arc::clone(name)).or_insert(0);
-            *mine = mine.saturating_add(amount);
-        }
+        self.combine(other, i64::saturating_add);
     }
 
     /// Adds `count` times `other`.
     pub fn add_times(&mut self, other: &Resources, count: usize) {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        for (name, &amount) in &other.0 {
-            let more = amount.saturating_mul(count);
-            match self.0.get_mut(name) {
-                Some(mine) => *mine = mine.saturating_add(more),
-                None => {
-                    self.0.insert(Arc::clone(name), more);
-                }
-            }
-        }
+        self.combine(other, |mine, amount| {
+            mine.saturating_add(amount.saturating_mul(count))
+        });
     }
 
     /// Takes `other` away; amounts may become negative (a node that vanished).
     pub fn subtract(&mut self, other: &Resources) {
-        for (name, &amount) in &other.0 {
-            let mine = self.0.entry(Arc::clone(name)).or_insert(0);
-            *mine = mine.saturating_sub(amount);
+        self.combine(other, i64::saturating_sub);
+    }
+
+    fn combine(&mut self, other: &Resources, with: impl Fn(i64, i64) -> i64) {
+        for (at, (name, amount)) in other.0.iter().enumerate() {
+            // Mostly both name the same resources.
+            match self.0.get_mut(at) {
+                Some((mine, old)) if mine == name => *old = with(*old, *amount),
+                _ => self.update(name, |old| with(old, *amount)),
+            }
         }
     }
 
     /// The smaller of both amounts, per resource that either names.
     #[must_use]
     pub fn min(&self, other: &Resources) -> Resources {
-        let names = self.0.keys().chain(other.0.keys());
-        Self(
-            names
-                .map(|name| (Arc::clone(name), self.get(name).min(other.get(name))))
-                .collect(),
-        )
+        let mut smaller = self.clone();
+        smaller.combine(other, i64::min);
+        for (name, amount) in &mut smaller.0 {
+            *amount = (*amount).min(other.get(name));
+        }
+        smaller
     }
 
     /// Every amount times `share`, floored with the snap of the spec's section 3
@@ -88,7 +112,7 @@ impl Resources {
         Self(
             self.0
                 .iter()
-                .map(|(name, &amount)| (Arc::clone(name), scale(amount)))
+                .map(|(name, amount)| (Arc::clone(name), scale(*amount)))
                 .collect(),
         )
     }
@@ -99,7 +123,7 @@ impl Resources {
         demand
             .0
             .iter()
-            .all(|(name, &amount)| amount <= 0 || amount <= self.get(name))
+            .all(|(name, amount)| *amount <= 0 || *amount <= self.get(name))
     }
 
     /// How many times `demand` fits; `u32::MAX` if it asks for nothing.
@@ -108,8 +132,8 @@ impl Resources {
         demand
             .0
             .iter()
-            .filter(|(_, amount)| **amount > 0)
-            .map(|(name, &amount)| (self.get(name).max(0) / amount).min(i64::from(u32::MAX)) as u32)
+            .filter(|(_, amount)| *amount > 0)
+            .map(|(name, amount)| (self.get(name).max(0) / amount).min(i64::from(u32::MAX)) as u32)
             .min()
             .unwrap_or(u32::MAX)
     }
@@ -127,6 +151,24 @@ mod tests {
         assert!(free.fits(&demand));
         assert!(!free.fits(&Resources::from_pairs([("gpu", 1)])));
         assert_eq!(free.times(&Resources::default()), u32::MAX);
+    }
+
+    #[test]
+    fn amounts_of_other_names_are_added_in_their_place() {
+        let mut sum = Resources::from_pairs([("cpu", 1), ("pods", 2)]);
+        sum.add(&Resources::from_pairs([("memory", 3), ("pods", 4)]));
+        sum.subtract(&Resources::from_pairs([("gpu", 5), ("memory", 1)]));
+        let all = [("cpu", 1), ("gpu", -5), ("memory", 2), ("pods", 6)];
+        assert_eq!(sum, Resources::from_pairs(all));
+        let other = Resources::from_pairs([("disk", -1), ("memory", 9)]);
+        let smaller = [
+            ("cpu", 0),
+            ("disk", -1),
+            ("gpu", -5),
+            ("memory", 2),
+            ("pods", 0),
+        ];
+        assert_eq!(sum.min(&other), Resources::from_pairs(smaller));
     }
 
     #[test]
