@@ -61,6 +61,8 @@ pub mod reason {
     pub const STRAGGLER: &str = "Straggler";
     /// `DeadlineAtRisk`: tasks wait for capacity.
     pub const CAPACITY_SHORT: &str = "CapacityShort";
+    /// `DeadlineAtRisk`: tasks wait while capacity is kept for jobs that are likely to come.
+    pub const CAPACITY_KEPT: &str = "CapacityKept";
     /// `DeadlineAtRisk` is false: PoCD is high enough.
     pub const ON_TRACK: &str = "OnTrack";
     /// `DeadlineFeasible`: PoCD is as high as it is to be.

@@ -420,7 +420,12 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>, deadline: Option
     let at_risk_below = target.map_or(AT_RISK_BELOW, |target| target.min(AT_RISK_BELOW));
     match report.pocd_after {
         Some(pocd) if pocd < at_risk_below => {
-            let (reason, what) = if report.stragglers.is_empty() && report.waiting > 0 {
+            let (reason, what) = if report.stragglers.is_empty() && report.kept_back > 0 {
+                (
+                    reason::CAPACITY_KEPT,
+                    "tasks wait while capacity is kept for shorter jobs that are likely to come",
+                )
+            } else if report.stragglers.is_empty() && report.waiting > 0 {
                 (reason::CAPACITY_SHORT, "tasks wait for capacity")
             } else {
                 (

@@ -4,6 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+mod arrivals;
+
+pub use arrivals::{Arrival, Arrivals};
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::history::{History, JobTimes};
@@ -32,6 +35,10 @@ pub struct Memory {
     /// of them tell again.
     #[serde(default, skip_serializing_if = "Redraws::are_none")]
     redraws: Redraws,
+    /// What the jobs that came lately asked for. Need not survive a failover: until as many have
+    /// come again less room is kept for those to come.
+    #[serde(default, skip_serializing_if = "Arrivals::are_none")]
+    arrivals: Arrivals,
 }
 
 /// How attempts came out on nodes where one was given up for being slow: whether slowness is the
@@ -273,6 +280,17 @@ impl Memory {
     /// Remembers it, instead of what was remembered before.
     pub fn set_redraws(&mut self, redraws: Redraws) {
         self.redraws = redraws;
+    }
+
+    /// What the jobs that came lately asked for.
+    #[must_use]
+    pub fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
+    }
+
+    /// Remembers it, instead of what was remembered before.
+    pub fn set_arrivals(&mut self, arrivals: Arrivals) {
+        self.arrivals = arrivals;
     }
 
     /// How many jobs are remembered.

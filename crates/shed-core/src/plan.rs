@@ -266,6 +266,9 @@ pub struct JobReport {
     pub refusals: Vec<Refusal>,
     /// First attempts and retries that wait for capacity or parallelism.
     pub waiting: u32,
+    /// Those of them for which there may be room that is kept for jobs to come.
+    #[serde(default)]
+    pub kept_back: u32,
     /// Expected slot-seconds of an attempt from zero; absent while unknown.
     #[serde(with = "float::option")]
     pub attempt_slot_seconds: Option<f64>,

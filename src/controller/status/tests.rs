@@ -18,6 +18,7 @@ fn report(pocd: f64) -> JobReport {
         kills: vec![],
         refusals: vec![],
         waiting: 0,
+        kept_back: 0,
         attempt_slot_seconds: None,
         feasibility: None,
     }
@@ -244,6 +245,23 @@ fn a_job_that_has_reached_its_target_is_not_at_risk() {
     case.report = Some(report(0.69));
     let at_risk = is("True", reason::STRAGGLER);
     assert_eq!(case.condition(api::DEADLINE_AT_RISK), at_risk);
+}
+
+#[test]
+fn a_job_at_risk_says_what_its_tasks_wait_for() {
+    let reason_of = |waiting, kept_back| {
+        let mut case = Case::new("");
+        case.report = Some(JobReport {
+            stragglers: vec![],
+            waiting,
+            kept_back,
+            ..report(0.1)
+        });
+        case.condition(api::DEADLINE_AT_RISK)
+    };
+    assert_eq!(reason_of(2, 0), is("True", reason::CAPACITY_SHORT));
+    assert_eq!(reason_of(2, 1), is("True", reason::CAPACITY_KEPT));
+    assert_eq!(reason_of(0, 0), is("True", reason::STRAGGLER));
 }
 
 #[test]

@@ -105,8 +105,10 @@ struct Turn<'a> {
     candidates: Chain<IntoIter<TaskIndex>, Untouched<'a>>,
     /// Tasks that wait for an attempt.
     total: u32,
-    /// How many of them parallelism lets start.
+    /// How many of them parallelism, and what is kept for others, lets start.
     slots: u32,
+    /// How many of them wait because room is kept for others.
+    kept_back: u32,
     launched: u32,
     reserved: u32,
     /// Whether there was room when it was looked for last.
@@ -121,12 +123,14 @@ impl<'a> Turn<'a> {
         let ready = state.ready.clone();
         let total = (ready.len() as u32).saturating_add(state.untouched);
         let slots = job.rules.parallelism.saturating_sub(state.active);
+        let allowed = pass.may_start(position);
         Some(Self {
             job,
             position,
             candidates: ready.into_iter().chain(Untouched::new(job)),
             total,
-            slots: slots.min(total),
+            slots: slots.min(total).min(allowed),
+            kept_back: slots.min(total).saturating_sub(allowed),
             launched: 0,
             reserved: 0,
             has_room: true,
@@ -184,6 +188,7 @@ impl<'a> Turn<'a> {
         if let Some(state) = pass.jobs.get_mut(self.position) {
             state.admitted = self.launched;
             state.waiting = self.total - self.launched;
+            state.kept_back = self.kept_back;
         }
     }
 }

@@ -27,6 +27,44 @@ impl Worth {
     }
 }
 
+/// What a job takes of the cluster and brings, for a policy that keeps room for jobs to come.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Claim {
+    /// The share of what is usable that one attempt takes.
+    pub(crate) share: f64,
+    /// Deadlines met per share and second by the whole job; 0 without a deadline.
+    pub(crate) density: f64,
+    /// How much it may take, if room is kept from it.
+    pub(crate) allowance: Option<Allowance>,
+}
+
+/// How much the jobs that bring no more than `up_to` may take yet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Allowance {
+    /// Deadlines met per share and second.
+    pub(crate) up_to: f64,
+    /// The share of what is usable.
+    pub(crate) left: f64,
+}
+
+/// Of an attempt: what is left is a sum of shares.
+const ROUNDING: f64 = 1e-6;
+
+impl Claim {
+    /// Whether what that job takes counts against this one's allowance.
+    pub(super) fn shares_with(&self, other: &Self) -> bool {
+        let allowance = self.allowance;
+        allowance.is_some_and(|allowance| other.density <= allowance.up_to)
+    }
+
+    /// How many attempts it leaves, after so much was `taken` of it.
+    pub(super) fn allowed(&self, taken: f64) -> u32 {
+        self.allowance.map_or(u32::MAX, |allowance| {
+            ((allowance.left - taken) / self.share + ROUNDING) as u32
+        })
+    }
+}
+
 /// One job.
 pub(crate) struct JobState<'a> {
     pub(crate) job: &'a JobSnapshot,
@@ -47,6 +85,8 @@ pub(crate) struct JobState<'a> {
     pub(super) admitted: u32,
     /// Those that would start if there were room or parallelism.
     pub(super) waiting: u32,
+    /// Those of them that may not start though parallelism lets them.
+    pub(super) kept_back: u32,
     pub(super) queue: Option<NodeQueue>,
     /// Tasks whose first attempt or retry the plan launches, and where there is room for it.
     pub(crate) started: Vec<(TaskIndex, NodeIndex)>,
@@ -66,6 +106,8 @@ pub(crate) struct JobState<'a> {
     /// What its waiting attempts and clones are worth, by a policy that weighs them against those
     /// of other jobs.
     pub(crate) worth: Option<Worth>,
+    /// What it takes and brings, by a policy that keeps room for jobs to come.
+    pub(crate) claim: Claim,
     /// Seconds from a launch to the start of its work, by a policy that measures it job by job;
     /// otherwise it is t_avg.
     pub(crate) overhead: Option<f64>,
@@ -125,6 +167,7 @@ impl<'a> JobState<'a> {
             active,
             admitted: 0,
             waiting: 0,
+            kept_back: 0,
             queue: None,
             started: Vec::new(),
             remembered: SpeculationMemory::default(),
@@ -134,6 +177,7 @@ impl<'a> JobState<'a> {
             optimized: false,
             rank: None,
             worth: None,
+            claim: Claim::default(),
             overhead: None,
             was_idle: false,
             is_cut_short: false,
@@ -191,6 +235,21 @@ impl<'a> JobState<'a> {
         ready.saturating_add(self.untouched).min(slots)
     }
 
+    /// Those of them that no room is kept from.
+    pub(crate) fn wanting_now(&self) -> u32 {
+        self.waiting_now().min(self.allowed())
+    }
+
+    /// How many attempts it may get, as far as room is kept for others.
+    pub(crate) fn allowed(&self) -> u32 {
+        self.claim.allowed(0.0)
+    }
+
+    /// The share of what is usable that its attempts hold.
+    pub(crate) fn held(&self) -> f64 {
+        self.claim.share * self.holdings.all as f64
+    }
+
     /// Whether tasks of it wait that its parallelism would let start.
     pub(crate) fn waits_for_room(&self) -> bool {
         let started = self.active.saturating_add(self.admitted);
@@ -234,6 +293,7 @@ impl<'a> JobState<'a> {
             kills: self.kills,
             refusals: self.refusals,
             waiting: self.waiting,
+            kept_back: self.kept_back,
             attempt_slot_seconds: self.estimate.mean_run.filter(|run| run.is_finite()),
             feasibility: self.feasibility,
         }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::capacity::{Capacity, Holdings, NodeQueue};
 use crate::ids::{AttemptNumber, NodeName, TaskIndex};
-use crate::memory::{JobMemory, Memory, NodeSlowness, Redraws, SpeculationMemory};
+use crate::memory::{Arrivals, JobMemory, Memory, NodeSlowness, Redraws, SpeculationMemory};
 use crate::plan::{Action, CapacityReport, Kill, Launch, Plan, PlanReport, PlannedAction};
 use crate::policy::Policy;
 use crate::snapshot::{AttemptKind, KillKind, NodeIndex, Snapshot};
@@ -27,7 +27,7 @@ mod slow;
 mod work;
 
 pub(crate) use estimates::{AttemptEstimate, TaskEstimate};
-pub(crate) use job::{JobState, Worth};
+pub(crate) use job::{Allowance, Claim, JobState, Worth};
 use learn::{Learner, lesson};
 pub(crate) use order::Number;
 use work::Work;
@@ -68,11 +68,15 @@ pub(crate) struct Pass<'a> {
     slow_seen: BTreeMap<NodeName, NodeSlowness>,
     /// How attempts came out where slow ones were given up.
     pub(crate) redraws: Redraws,
+    /// What the jobs that came lately asked for.
+    pub(crate) arrivals: Arrivals,
     /// Nodes where room that comes free is meant for waiting first attempts.
     reserved: Vec<NodeIndex>,
     work: Work,
     kills: Vec<PlannedAction>,
     launches: Vec<PlannedAction>,
+    /// The positions of the jobs that something is launched for.
+    launching: Vec<usize>,
     next: Option<Instant>,
 }
 
@@ -104,12 +108,14 @@ impl<'a> Pass<'a> {
             slow: beliefs.slow,
             slow_seen: beliefs.remembered,
             redraws: memory.redraws().clone(),
+            arrivals: memory.arrivals().clone(),
             reserved: Vec::new(),
             jobs,
             overhead,
             work: Work::new(policy.work_max),
             kills: Vec::new(),
             launches: Vec::new(),
+            launching: Vec::new(),
             next: None,
         };
         for job in &snapshot.jobs {
@@ -161,6 +167,9 @@ impl<'a> Pass<'a> {
     /// Launches an attempt of the job at `position`, for which `node` has room.
     pub(crate) fn launch(&mut self, position: usize, node: Option<NodeIndex>, launch: Launch) {
         if let Some(state) = self.jobs.get_mut(position) {
+            if state.launched == 0 {
+                self.launching.push(position);
+            }
             state.launched += 1;
             self.launches.push(PlannedAction {
                 job: state.job.key.clone(),
@@ -168,6 +177,19 @@ impl<'a> Pass<'a> {
             });
         }
         self.capacity.launch(position, node);
+    }
+
+    /// How many first attempts of the job may be launched yet, as far as room is kept for others.
+    fn may_start(&self, position: usize) -> u32 {
+        let Some(state) = self.jobs.get(position) else {
+            return 0;
+        };
+        let launching = self.launching.iter().filter_map(|at| {
+            let launching = self.jobs.get(*at)?;
+            let counts = *at == position || state.claim.shares_with(&launching.claim);
+            counts.then_some(launching.claim.share * launching.launched as f64)
+        });
+        state.claim.allowed(launching.sum())
     }
 
     /// Makes room for the launches of a job that has so many attempts to launch.
@@ -246,6 +268,7 @@ impl<'a> Pass<'a> {
         let mut remembered = Memory::default();
         remembered.set_slow_nodes(self.slow_seen);
         remembered.set_redraws(self.redraws);
+        remembered.set_arrivals(self.arrivals);
         let lessons = self.jobs.iter();
         let lessons = lessons.filter_map(|state| lesson(state.job, &state.estimate));
         remembered.set_history(self.memory.history().after(self.snapshot.now, lessons));

@@ -1,7 +1,7 @@
 //! `shed-prime`: plans on events, by what each attempt has shown itself to be.
 //!
 //! In every pass, in this order: [`judge`] predicts each attempt's end and what a new one could
-//! do; [`keep`] ends attempts that are superfluous and gives up lone ones that will miss for a new
+//! do, and [`reserve`] says how much room is kept for jobs to come; [`keep`] ends attempts that are superfluous and gives up lone ones that will miss for a new
 //! draw; [`preempt`] lets attempts with time to spare make way for tasks that have none, where
 //! their users allow it; [`worth`] launches the clones that bring more than any task that waits;
 //! and, after first attempts are served, those that bring most first, [`bundles`] hands out
@@ -19,6 +19,7 @@ mod judge;
 mod keep;
 mod others;
 mod preempt;
+mod reserve;
 mod worth;
 
 /// The parameters of `shed-prime`.
@@ -52,6 +53,9 @@ pub struct ShedPrime {
     pub weigh: bool,
     /// Whether attempts of a job that has shown nothing are judged by what the others show.
     pub pool: bool,
+    /// Whether first attempts leave room for jobs that bring more and are likely to come; only
+    /// where attempts are weighed.
+    pub reserve: bool,
     /// From look to look while nothing happens.
     pub interval: Span,
     /// For so long at least a silent attempt is left alone: it may be starting up.
@@ -72,6 +76,7 @@ impl Default for ShedPrime {
             hedge: Hedge::Always,
             weigh: true,
             pool: true,
+            reserve: true,
             interval: Span::from_seconds(3),
             grace: GRACE_MIN,
         }
@@ -116,6 +121,7 @@ impl Speculate for ShedPrime {
             Setting::word("hedge", &mut self.hedge),
             Setting::switch("weigh", &mut self.weigh),
             Setting::switch("pool", &mut self.pool),
+            Setting::switch("reserve", &mut self.reserve),
             Setting::seconds("interval", &mut self.interval, 0.1, 3600.0),
             Setting::seconds("grace", &mut self.grace, 0.0, 3600.0),
         ]

@@ -3,8 +3,8 @@
 use super::speculators::{cluster, findings, uneven};
 use super::{brief, plan_of, report};
 use crate::fixtures::{JobBuilder, World, attempt, job, world};
-use crate::ids::NodeName;
-use crate::memory::{Memory, Redraws};
+use crate::ids::{JobKey, NodeName};
+use crate::memory::{Arrival, Arrivals, Memory, Redraws};
 use crate::plan::{Finding, Plan};
 use crate::policy::Policy;
 use crate::snapshot::{KillKind, Preemption, Resume};
@@ -328,4 +328,52 @@ fn what_will_soon_report_is_waited_for() {
     check(text, jobs(22.0), &[]);
     // It should have reported by now.
     check(text, jobs(-1.0), &["a: clone 0"]);
+}
+
+/// A memory of so many jobs, the last submitted just before 1000 s, that took half of the cluster
+/// for 20 s each.
+fn came(count: i64) -> Memory {
+    let mut arrivals = Arrivals::default();
+    for at in 0..count {
+        let submitted = Instant(1_000_000 - 25_000 * at);
+        let arrival = Arrival {
+            submitted,
+            width: 0.5,
+            volume: 10.0,
+            slack: 5.0,
+        };
+        arrivals.note(&JobKey::from(&*format!("past-{at}")), arrival);
+    }
+    let mut memory = Memory::default();
+    memory.set_arrivals(arrivals);
+    memory
+}
+
+#[test]
+fn room_is_kept_for_short_jobs_that_are_likely_to_come() {
+    let launches = |text: &str, key: &str, run: f64, memory: &Memory| {
+        let job = job(key).submitted(999.0).tasks(4).deadline_in(3.0 * run);
+        let job = job.ended_runs([run; 4]);
+        let snapshot = world(1000.0, 4, 1000).job(job).build();
+        let (plan, after) = plan_of(&snapshot, memory, &text.parse().unwrap());
+        assert_eq!(
+            report(&plan, key).kept_back as usize,
+            4 - plan.actions.len()
+        );
+        (plan.actions.len(), after)
+    };
+    // What holds its place for long starts with one attempt.
+    let (started, after) = launches("shed-prime", "long", 1000.0, &came(20));
+    assert_eq!(started, 1);
+    let noted = after
+        .arrivals()
+        .iter()
+        .find(|(key, _)| **key == JobKey::from("long"));
+    let (_, noted) = noted.unwrap();
+    assert_eq!((noted.submitted, noted.width), (Instant(999_000), 1.0));
+    // What is as short as they need not wait, and one job tells of no rate.
+    assert_eq!(launches("shed-prime", "short", 20.0, &came(20)).0, 4);
+    assert_eq!(launches("shed-prime", "long", 1000.0, &came(1)).0, 4);
+    let off = "shed-prime{reserve=off}";
+    assert_eq!(launches(off, "long", 1000.0, &came(20)).0, 4);
 }

@@ -10,6 +10,7 @@ use crate::estimate::pocd::{ln_miss_of_launch, ln_task_pocd};
 use crate::estimate::special::ln_normal_tail;
 use crate::policy::ShedPrime;
 use crate::policy::shed_prime::others::{assume, limit, usual_share};
+use crate::policy::shed_prime::reserve::reserve;
 use crate::policy::shed_prime::worth::{is_short, worth};
 
 /// New attempts of each task that a job's hope may rest on. Where all of `max_clones` counted,
@@ -118,6 +119,9 @@ pub(super) fn judge(pass: &mut Pass<'_>, prime: &ShedPrime) {
         let worths: Vec<_> = worths.collect();
         for (state, worth) in pass.jobs.iter_mut().zip(worths) {
             state.worth = Some(worth);
+        }
+        if prime.reserve {
+            reserve(pass, usual);
         }
     }
 }

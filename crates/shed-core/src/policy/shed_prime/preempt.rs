@@ -29,6 +29,8 @@ struct Victim {
 struct Waiter {
     position: usize,
     tasks: u32,
+    /// So many of them at most no room is kept from.
+    allowed: u32,
     slack: f64,
     /// Below this slack it may drive others out.
     within: f64,
@@ -48,12 +50,12 @@ pub(super) fn preempt(pass: &mut Pass<'_>, prime: &ShedPrime) {
     let mut clones = clones_alive(pass);
     let (mut left, mut soonest) = (PREEMPTIONS_MAX, f64::INFINITY);
     for waiter in waiters {
-        for _ in 0..waiter.tasks {
+        for task in 0..waiter.tasks {
             if take_free(pass, &mut room, waiter.position) {
                 continue;
             }
             // `admit` evicts clones for first attempts.
-            if clones > 0 {
+            if clones > 0 && task < waiter.allowed {
                 clones -= 1;
                 continue;
             }
@@ -96,6 +98,7 @@ fn waiters(pass: &Pass<'_>, usual: f64, prime: &ShedPrime) -> Vec<Waiter> {
                 Waiter {
                     position,
                     tasks,
+                    allowed: state.allowed().max(surging as u32),
                     slack: slack as f64 / 1000.0,
                     within: prime.preempt_within * time,
                     apart: prime.preempt_apart * time,

@@ -20,9 +20,9 @@ use crate::snapshot::{AttemptKind, SpeculationMode};
 /// what is believed changes from pass to pass, and none is to be evicted for them right after.
 const MARGIN: f64 = 1.5;
 
-/// Whether tasks wait for room.
+/// Whether tasks wait for room that is not kept from them.
 pub(super) fn someone_waits(pass: &Pass<'_>) -> bool {
-    pass.jobs.iter().any(|state| state.waiting_now() > 0)
+    pass.jobs.iter().any(|state| state.wanting_now() > 0)
 }
 
 /// Whether room is short: tasks wait for it, or pods that were launched beyond capacity.
@@ -94,7 +94,7 @@ fn hope_of_others(fresh: &Fresh<'_, '_>, task: &TaskEstimate<'_>, ln_hope: f64) 
 /// Hands out clones that bring more than any first attempt that waits, before those are served.
 pub(super) fn rescue(pass: &mut Pass<'_>, prime: &ShedPrime) {
     let waits =
-        |state: &&JobState<'_>| state.waiting_now() > 0 && state.may_launch(pass.snapshot.now);
+        |state: &&JobState<'_>| state.wanting_now() > 0 && state.may_launch(pass.snapshot.now);
     let worth = |state: &JobState<'_>| match state.rank {
         Some((is_hopeless, _)) if !is_hopeless => state.worth_of_waiting(),
         _ => 0.0,
