@@ -20,11 +20,13 @@ const TIMES_AS_MUCH: f64 = 5.0;
 /// or in this part of it if no job came earlier.
 const WINDOW_MIN: f64 = 0.25;
 
-/// A job that can wait for four times as long as the place would be held counts in no way.
+/// Who could wait counts less: one that could for four times as long as the place would be held,
+/// not at all.
 const SLACK_WEIGHT: f64 = 0.25;
 
-/// The part of the time in which room may be missing: what brings nothing waits no longer than for
-/// the least of these, and nothing that brings a fifth waits for more than the usual demand.
+/// The part of the time in which the others may lack room. What brings next to nothing (a hopeless
+/// job, one without a deadline) leaves room for all but a hundredth of it, and nobody is kept from
+/// more than the mean of their demand for less than half.
 const RISK_MIN: f64 = 0.01;
 const RISK_MAX: f64 = 0.5;
 
@@ -155,7 +157,7 @@ struct Demand {
 fn demand(pass: &Pass<'_>, key: &JobKey, above: f64, seconds: f64) -> Option<Demand> {
     let now = pass.snapshot.now;
     let elapsed = now.since(pass.arrivals.first()?).seconds();
-    // Of what holds its place for ever all that came is told.
+    // For what may hold its place for ever all that is remembered counts.
     let window = if seconds.is_finite() {
         elapsed.clamp(WINDOW_MIN * seconds, seconds)
     } else {
