@@ -330,16 +330,16 @@ fn what_will_soon_report_is_waited_for() {
     check(text, jobs(-1.0), &["a: clone 0"]);
 }
 
-/// A memory of so many jobs, the last submitted just before 1000 s, that took half of the cluster
-/// for 20 s each.
-fn came(count: i64) -> Memory {
+/// A memory of so many jobs, the last submitted at 1000 s, that took such a share of the cluster for
+/// 20 s each.
+fn came(count: i64, width: f64) -> Memory {
     let mut arrivals = Arrivals::default();
     for at in 0..count {
         let submitted = Instant(1_000_000 - 25_000 * at);
         let arrival = Arrival {
             submitted,
-            width: 0.5,
-            volume: 10.0,
+            width,
+            volume: width * 20.0,
             slack: 5.0,
         };
         arrivals.note(&JobKey::from(&*format!("past-{at}")), arrival);
@@ -363,7 +363,7 @@ fn room_is_kept_for_short_jobs_that_are_likely_to_come() {
         (plan.actions.len(), after)
     };
     // What holds its place for long starts with one attempt.
-    let (started, after) = launches("shed-prime", "long", 1000.0, &came(20));
+    let (started, after) = launches("shed-prime", "long", 1000.0, &came(20, 0.5));
     assert_eq!(started, 1);
     let noted = after
         .arrivals()
@@ -372,8 +372,29 @@ fn room_is_kept_for_short_jobs_that_are_likely_to_come() {
     let (_, noted) = noted.unwrap();
     assert_eq!((noted.submitted, noted.width), (Instant(999_000), 1.0));
     // What is as short as they need not wait, and one job tells of no rate.
-    assert_eq!(launches("shed-prime", "short", 20.0, &came(20)).0, 4);
-    assert_eq!(launches("shed-prime", "long", 1000.0, &came(1)).0, 4);
+    assert_eq!(launches("shed-prime", "short", 20.0, &came(20, 0.5)).0, 4);
+    assert_eq!(launches("shed-prime", "long", 1000.0, &came(1, 0.5)).0, 4);
     let off = "shed-prime{reserve=off}";
-    assert_eq!(launches(off, "long", 1000.0, &came(20)).0, 4);
+    assert_eq!(launches(off, "long", 1000.0, &came(20, 0.5)).0, 4);
+}
+
+#[test]
+fn a_job_that_no_node_can_hold_keeps_nobody_waiting() {
+    let mid = || {
+        let job = job("mid").submitted(999.0).tasks(4).deadline_in(300.0);
+        job.ended_runs([100.0; 4])
+    };
+    let gpu = job("gpu").submitted(990.0).tasks(4).deadline_in(300.0);
+    let gpu = gpu.with(|job| job.demand.set("gpu", 1));
+    for world in [
+        world(1000.0, 4, 1000).job(mid()),
+        world(1000.0, 4, 1000).job(mid()).job(gpu),
+    ] {
+        let policy = Policy {
+            surge_max: 0,
+            .."shed-prime".parse().unwrap()
+        };
+        let (plan, _) = plan_of(&world.build(), &came(20, 0.1), &policy);
+        assert_eq!(plan.actions.len(), 2, "some room is kept: {plan:?}");
+    }
 }

@@ -46,12 +46,10 @@ pub(super) fn reserve(pass: &mut Pass<'_>, usual_share: f64) {
     let asks: Vec<Ask> = jobs
         .map(|(position, state)| ask(pass, position, state, usual_share))
         .collect();
-    for (state, ask) in pass.jobs.iter().zip(&asks) {
+    for (state, ask) in pass.jobs.iter_mut().zip(&asks) {
         if let Some(arrival) = ask.arrival {
             pass.arrivals.note(&state.job.key, arrival);
         }
-    }
-    for (state, ask) in pass.jobs.iter_mut().zip(&asks) {
         state.claim = Claim {
             share: ask.share,
             density: ask.arrival.map_or(0.0, |arrival| 1.0 / arrival.volume),
@@ -70,6 +68,8 @@ pub(super) fn reserve(pass: &mut Pass<'_>, usual_share: f64) {
 
 fn ask(pass: &Pass<'_>, position: usize, state: &JobState<'_>, usual_share: f64) -> Ask {
     let share = pass.capacity.dominant_share(position);
+    // What asks for more than there is takes nothing from anybody, and nothing is kept from it.
+    let share = if share.is_finite() { share } else { 0.0 };
     let rules = &state.job.rules;
     let limit = state.job.deadline.map(|at| at.since(state.job.submitted));
     let is_known = limit.is_some() || known_time(state).is_some();
@@ -126,7 +126,7 @@ impl Held {
 
 /// How much the job may take, if room is to be kept from it.
 fn allowance(pass: &Pass<'_>, state: &JobState<'_>, ask: Ask, held: &Held) -> Option<Allowance> {
-    if state.waiting_now() == 0 || ask.share <= 0.0 || !ask.share.is_finite() {
+    if state.waiting_now() == 0 || ask.share <= 0.0 {
         return None;
     }
     let worth = state.worth_of_waiting() / ask.share;
