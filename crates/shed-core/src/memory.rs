@@ -4,9 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-mod arrivals;
-
-pub use arrivals::{Arrival, Arrivals};
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::history::{History, JobTimes};
@@ -15,6 +12,10 @@ use crate::float;
 use crate::ids::{JobClass, JobKey, NodeName, TaskIndex};
 use crate::snapshot::Snapshot;
 use crate::time::{Instant, Span};
+
+mod arrivals;
+
+pub use arrivals::{Arrival, Arrivals};
 
 /// The memory of the planner; entries of jobs that are gone are dropped.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -120,9 +120,8 @@ pub(super) fn shares(pass: &Pass<'_>, order: Order) -> Vec<f64> {
 
 /// The dominant share of what the job's attempts hold.
 fn held(pass: &Pass<'_>, position: usize) -> f64 {
-    let tasks = pass.jobs.get(position).map(|state| state.job.tasks.iter());
-    let attempts = tasks.into_iter().flatten().flat_map(|task| &task.attempts);
-    let holding = attempts.filter(|attempt| attempt.holds_capacity()).count();
+    let state = pass.jobs.get(position);
+    let holding = state.map_or(0, |state| state.holdings.all);
     times(holding, pass.capacity.dominant_share(position))
 }
 
