@@ -1,11 +1,12 @@
 //! `shed-prime`: plans on events, by what each attempt has shown itself to be.
 //!
 //! In every pass, in this order: [`judge`] predicts each attempt's end and what a new one could
-//! do, and [`reserve`] says how much room is kept for jobs to come; [`keep`] ends attempts that are superfluous and gives up lone ones that will miss for a new
-//! draw; [`preempt`] lets attempts with time to spare make way for tasks that have none, where
-//! their users allow it; [`worth`] launches the clones that bring more than any task that waits;
-//! and, after first attempts are served, those that bring most first, [`bundles`] hands out
-//! clones where they gain most per slot. `docs/shed-prime.md` has the reasons.
+//! do, and [`reserve`] says how much room is kept for jobs to come; [`keep`] ends attempts that are
+//! superfluous and gives up lone ones that will miss for a new draw; [`preempt`] lets attempts with
+//! time to spare make way for tasks that have none, where their users allow it; [`worth`] launches
+//! the clones that bring more than any task that waits; and, after first attempts are served, those
+//! that bring most first, [`bundles`] hands out clones where they gain most per slot.
+//! `docs/shed-prime.md` has the reasons.
 
 use crate::decide::Pass;
 use crate::policy::Speculate;
