@@ -8,7 +8,7 @@ use std::vec::IntoIter;
 use crate::decide::Pass;
 use crate::decide::estimates::resume_point;
 use crate::decide::evict::{Evictions, Reserve};
-use crate::decide::order::{Number, ranks, shares, times};
+use crate::decide::order::{Number, Tier, ranks, shares, times};
 use crate::ids::{TaskIndex, Tenant};
 use crate::plan::{Launch, LaunchReason};
 use crate::policy::{Order, Policy};
@@ -84,7 +84,7 @@ fn serve_by_share(
         };
         let before = shares.get(position).copied().unwrap_or(0.0);
         let (.., submitted, key) = rank;
-        let current = (false, 0, Number(before + by_plan), submitted, key);
+        let current = (Tier::Usual, 0, Number(before + by_plan), submitted, key);
         if current > rank {
             // Its share has risen since it was queued: it takes its new place.
             queue.insert((current, position));

@@ -16,6 +16,8 @@ use crate::time::{Instant, Span};
 pub(crate) struct Worth {
     /// Of each of the attempts that wait.
     pub(crate) waiting: f64,
+    /// Whether these can be in time together with those of all jobs that bring more.
+    pub(crate) is_timely: bool,
     /// Of each live clone, ascending by task and number.
     pub(crate) clones: Vec<((TaskIndex, AttemptNumber), f64)>,
 }

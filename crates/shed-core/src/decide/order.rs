@@ -17,7 +17,16 @@ pub(super) const DOLLYMP_RHO: f64 = 1.5;
 pub(super) const SLOT: f64 = 5.0;
 
 /// What is smaller is served first. Of equals, the earlier submission, then the smaller key.
-pub(super) type Rank<'a> = (bool, i64, Number, Instant, &'a JobKey);
+pub(super) type Rank<'a> = (Tier, i64, Number, Instant, &'a JobKey);
+
+/// What is ranked before all else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Tier {
+    /// Can be in time, and so can all others of this tier.
+    Timely,
+    Usual,
+    Hopeless,
+}
 
 /// A number in its total order.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,43 +68,58 @@ pub(super) fn ranks<'a>(pass: &Pass<'a>, order: Order) -> Vec<(Rank<'a>, usize)>
             continue;
         }
         let none = Number(0.0);
-        let (is_hopeless, urgency, number) = match order {
-            Order::Fifo => (false, 0, none),
-            Order::EarliestDeadline => (false, state.job.deadline.map_or(i64::MAX, |d| d.0), none),
+        let (tier, urgency, number) = match order {
+            Order::Fifo => (Tier::Usual, 0, none),
+            Order::EarliestDeadline => {
+                let deadline = state.job.deadline.map_or(i64::MAX, |at| at.0);
+                (Tier::Usual, deadline, none)
+            }
             Order::LeastSlack => {
                 let (is_hopeless, urgency) =
                     state.rank.unwrap_or_else(|| urgency(pass, position, state));
+                let tier = if is_hopeless {
+                    Tier::Hopeless
+                } else {
+                    Tier::Usual
+                };
                 match &state.worth {
-                    Some(worth) => (is_hopeless, 0, Number(-worth.waiting)),
-                    None => (is_hopeless, urgency, none),
+                    Some(worth) if worth.is_timely => (Tier::Timely, urgency, none),
+                    Some(worth) => (tier, 0, Number(-worth.waiting)),
+                    None => (tier, urgency, none),
                 }
             }
-            Order::Srpt => (false, 0, Number(pass.measures(position, 0.0, SLOT).time)),
-            Order::Svf => (false, 0, Number(pass.measures(position, 0.0, SLOT).volume)),
+            Order::Srpt => (
+                Tier::Usual,
+                0,
+                Number(pass.measures(position, 0.0, SLOT).time),
+            ),
+            Order::Svf => (
+                Tier::Usual,
+                0,
+                Number(pass.measures(position, 0.0, SLOT).volume),
+            ),
             Order::DollyMp => {
                 let level = levels
                     .get(position)
                     .map_or(i64::MAX, |level| i64::from(*level));
-                (false, level, Number(-pass.capacity.alignment(position)))
+                (
+                    Tier::Usual,
+                    level,
+                    Number(-pass.capacity.alignment(position)),
+                )
             }
             Order::Tetris => (
-                false,
+                Tier::Usual,
                 0,
                 Number(-scores.get(position).copied().unwrap_or(0.0)),
             ),
             Order::Drf | Order::Carbyne | Order::Capacity => (
-                false,
+                Tier::Usual,
                 0,
                 Number(shares.get(position).copied().unwrap_or(0.0)),
             ),
         };
-        let rank = (
-            is_hopeless,
-            urgency,
-            number,
-            state.job.submitted,
-            &state.job.key,
-        );
+        let rank = (tier, urgency, number, state.job.submitted, &state.job.key);
         ranks.push((rank, position));
     }
     ranks

@@ -1,11 +1,11 @@
 //! `shed-prime`: plans on events, by what each attempt has shown itself to be.
 //!
 //! In every pass, in this order: [`judge`] predicts each attempt's end and what a new one could
-//! do, and [`reserve`] says how much room is kept for jobs to come; [`keep`] ends attempts that are
-//! superfluous and gives up lone ones that will miss for a new draw; [`preempt`] lets attempts with
-//! time to spare make way for tasks that have none, where their users allow it; [`worth`] launches
-//! the clones that bring more than any task that waits; and, after first attempts are served, those
-//! that bring most first, [`bundles`] hands out clones where they gain most per slot.
+//! do, [`timely`] says which jobs can all be in time, and [`reserve`] how much room is kept for jobs
+//! to come; [`keep`] ends attempts that are superfluous and gives up lone ones that will miss for a
+//! new draw; [`preempt`] lets attempts with time to spare make way for tasks that have none, where
+//! their users allow it; [`worth`] launches the clones that bring more than any task that waits; and,
+//! after first attempts are served, [`bundles`] hands out clones where they gain most per slot.
 //! `docs/shed-prime.md` has the reasons.
 
 use crate::decide::Pass;
@@ -21,6 +21,7 @@ mod keep;
 mod others;
 mod preempt;
 mod reserve;
+mod timely;
 mod worth;
 
 /// The parameters of `shed-prime`.
@@ -57,6 +58,9 @@ pub struct ShedPrime {
     /// Whether first attempts leave room for jobs that bring more and are likely to come; only
     /// where attempts are weighed.
     pub reserve: bool,
+    /// Whether jobs that can all be in time are served by slack, those that bring most only beyond
+    /// them; only where attempts are weighed.
+    pub timely: bool,
     /// From look to look while nothing happens.
     pub interval: Span,
     /// For so long at least a silent attempt is left alone: it may be starting up.
@@ -78,6 +82,7 @@ impl Default for ShedPrime {
             weigh: true,
             pool: true,
             reserve: true,
+            timely: true,
             interval: Span::from_seconds(3),
             grace: GRACE_MIN,
         }
@@ -123,6 +128,7 @@ impl Speculate for ShedPrime {
             Setting::switch("weigh", &mut self.weigh),
             Setting::switch("pool", &mut self.pool),
             Setting::switch("reserve", &mut self.reserve),
+            Setting::switch("timely", &mut self.timely),
             Setting::seconds("interval", &mut self.interval, 0.1, 3600.0),
             Setting::seconds("grace", &mut self.grace, 0.0, 3600.0),
         ]

@@ -378,6 +378,28 @@ fn room_is_kept_for_short_jobs_that_are_likely_to_come() {
     assert_eq!(launches(off, "long", 1000.0, &came(20, 0.5)).0, 4);
 }
 
+/// Two jobs of one task each wait for one slot: a large one that has to start within so many
+/// seconds, and a small one that brings more and can wait.
+fn two_wait(within: f64) -> World {
+    let large = job("large").tasks(1).deadline_in(30.0 + 100.0 + within);
+    let small = job("small").submitted(5.0).tasks(1).deadline_in(200.0);
+    let small = small.ended_runs([20.0; 4]);
+    let large = large.ended_runs([100.0; 4]);
+    world(30.0, 1, 1000).job(small).job(large)
+}
+
+#[test]
+fn while_all_can_be_in_time_who_could_wait_least_comes_first() {
+    let text = |timely| format!("shed-prime{{timely={timely},reserve=off}}");
+    let (on, off) = (text("on"), text("off"));
+    check(&on, two_wait(10.0), &["large: original 0"]);
+    check(&off, two_wait(10.0), &["small: original 0"]);
+    // Where they can't all be, the one that brings least is left out.
+    let third = job("third").submitted(1.0).tasks(1).deadline_in(95.0);
+    let crowded = two_wait(10.0).job(third.ended_runs([50.0; 4]));
+    check(&on, crowded, &["third: original 0"]);
+}
+
 #[test]
 fn a_job_that_no_node_can_hold_keeps_nobody_waiting() {
     let mid = || {

@@ -11,6 +11,7 @@ use crate::estimate::special::ln_normal_tail;
 use crate::policy::ShedPrime;
 use crate::policy::shed_prime::others::{assume, limit, usual_share};
 use crate::policy::shed_prime::reserve::reserve;
+use crate::policy::shed_prime::timely::mark;
 use crate::policy::shed_prime::worth::{is_short, worth};
 
 /// New attempts of each task that a job's hope may rest on. Where all of `max_clones` counted,
@@ -20,7 +21,8 @@ const DRAWS_HOPED_FOR: f64 = 2.0;
 /// What is believed of a new attempt of a job.
 pub(super) struct Fresh<'p, 'a> {
     pub(super) state: &'p JobState<'a>,
-    overhead: f64,
+    /// Seconds from a launch to the start of its work.
+    pub(super) overhead: f64,
 }
 
 impl<'p, 'a> Fresh<'p, 'a> {
@@ -119,6 +121,9 @@ pub(super) fn judge(pass: &mut Pass<'_>, prime: &ShedPrime) {
         let worths: Vec<_> = worths.collect();
         for (state, worth) in pass.jobs.iter_mut().zip(worths) {
             state.worth = Some(worth);
+        }
+        if prime.timely {
+            mark(pass, usual);
         }
         if prime.reserve {
             reserve(pass, usual);

@@ -6,6 +6,7 @@ use crate::decide::{Number, Pass};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::policy::shed_prime::judge::{self, remaining, task_time};
 use crate::policy::shed_prime::others::usual_share;
+use crate::policy::shed_prime::worth::surging;
 use crate::policy::{PREEMPTION_LAUNCHES, ShedPrime};
 use crate::snapshot::{AttemptKind, KillKind, NodeIndex, Preemption};
 
@@ -82,23 +83,25 @@ fn waiters(pass: &Pass<'_>, usual: f64, prime: &ShedPrime) -> Vec<Waiter> {
     let now = pass.snapshot.now;
     let mut waiters = Vec::new();
     for (position, state) in pass.jobs.iter().enumerate() {
-        // A pod that was launched so that the cluster may grow waits as well.
-        let surging = pass.capacity.surging.iter();
-        let surging = surging.filter(|at| **at == position).count();
-        let tasks = state.waiting_now().saturating_add(surging as u32);
+        let surging = surging(pass, position);
+        let tasks = state.waiting_now().saturating_add(surging);
         if let Some((false, slack)) = state.rank
             && tasks > 0
             && state.may_launch(now)
         {
-            let worth = Number(-state.worth_of_waiting());
-            let rank = (worth, slack, state.job.submitted, &state.job.key);
+            let worth = match &state.worth {
+                // Before all others, by slack.
+                Some(worth) if worth.is_timely => f64::INFINITY,
+                _ => state.worth_of_waiting(),
+            };
+            let rank = (Number(-worth), slack, state.job.submitted, &state.job.key);
             let time = task_time(state, usual);
             waiters.push((
                 rank,
                 Waiter {
                     position,
                     tasks,
-                    allowed: state.allowed().max(surging as u32),
+                    allowed: state.allowed().max(surging),
                     slack: slack as f64 / 1000.0,
                     within: prime.preempt_within * time,
                     apart: prime.preempt_apart * time,

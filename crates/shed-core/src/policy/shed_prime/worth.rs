@@ -30,6 +30,12 @@ pub(super) fn is_short(pass: &Pass<'_>) -> bool {
     someone_waits(pass) || !pass.capacity.surging.is_empty()
 }
 
+/// Pods of the job that wait since they were launched so that the cluster may grow.
+pub(super) fn surging(pass: &Pass<'_>, position: usize) -> u32 {
+    let surging = pass.capacity.surging.iter();
+    surging.filter(|at| **at == position).count() as u32
+}
+
 /// What the job's waiting attempts and its clones bring, `ln_hope` being what ranks the job. Attempts
 /// that no deadline waits for bring nothing.
 pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64, usual_share: f64) -> Worth {
@@ -48,6 +54,7 @@ pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64, usual_share: f64) -> Wo
     });
     Worth {
         waiting: hope / waiting / fresh.holds(0.0, usual_share).max(1.0),
+        is_timely: false,
         clones: clones.into_iter().flatten().collect(),
     }
 }

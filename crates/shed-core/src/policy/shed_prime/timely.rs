@@ -1,0 +1,185 @@
+//! Whom to serve first where room is short. While all can be in time, whoever could wait least comes
+//! first; once they can't, most are if what brings most comes first (Moore and Hodgson's rule for
+//! the fewest late jobs on one machine, Management Science 15(1), 1968, says whom to leave out). So
+//! as many of the jobs that bring most as can all be in time are served first, the one with the
+//! least slack before the others, and after them the rest, those that bring most first.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::decide::{JobState, Number, Pass};
+use crate::policy::shed_prime::judge::{Fresh, remaining, task_time};
+use crate::policy::shed_prime::worth::surging;
+
+/// Of a share: what is wanted is a sum of places.
+const ROUNDING: f64 = 1e-9;
+
+/// Places that come free are looked at one by one up to so many, beyond that in groups.
+const RELEASES_MAX: usize = 1024;
+
+/// A job with tasks that wait.
+struct Waiter {
+    position: usize,
+    /// How many jobs bring more.
+    bring_more: usize,
+    /// The job's slack in milliseconds.
+    slack: i64,
+    /// In so many seconds its last task has to start.
+    latest: f64,
+    /// The share of what is usable that its tasks take together.
+    wanted: f64,
+    /// Seconds for which each holds its place.
+    holds: f64,
+}
+
+/// In so many seconds this share of what is usable comes free.
+#[derive(Clone, Copy)]
+struct Release {
+    at: f64,
+    share: f64,
+}
+
+/// Marks the jobs to be served first.
+pub(super) fn mark(pass: &mut Pass<'_>, usual_share: f64) {
+    let waiters = waiters(pass, usual_share);
+    if waiters.len() < 2 {
+        return;
+    }
+    let releases = releases(pass, usual_share);
+    let counts: Vec<usize> = (1..=waiters.len()).collect();
+    // If some can't all be in time, more can't either.
+    let timely = counts.partition_point(|count| {
+        let some = waiters.iter().filter(|waiter| waiter.bring_more < *count);
+        are_in_time(some, &releases)
+    });
+    for waiter in waiters.iter().filter(|waiter| waiter.bring_more < timely) {
+        let state = pass.jobs.get_mut(waiter.position);
+        if let Some(worth) = state.and_then(|state| state.worth.as_mut()) {
+            worth.is_timely = true;
+        }
+    }
+}
+
+/// Those with the least slack first.
+fn waiters(pass: &Pass<'_>, usual_share: f64) -> Vec<Waiter> {
+    let mut waiters = Vec::new();
+    for (position, state) in pass.jobs.iter().enumerate() {
+        let share = pass.capacity.dominant_share(position);
+        let waiting = state.waiting_now().saturating_add(surging(pass, position));
+        if let (Some((false, slack)), Some(left)) = (state.rank, state.estimate.slack)
+            && waiting > 0
+            && share.is_finite()
+            && state.may_launch(pass.snapshot.now)
+        {
+            let holds = Fresh::of(pass, state).holds(0.0, usual_share);
+            waiters.push(Waiter {
+                position,
+                bring_more: 0,
+                slack,
+                latest: left - holds,
+                wanted: share * f64::from(waiting),
+                holds,
+            });
+        }
+    }
+    // Not the position: where a job stands in the snapshot must not matter.
+    let name = |waiter: &Waiter| {
+        let state = pass.jobs.get(waiter.position);
+        state.map(|state| (state.job.submitted, &state.job.key))
+    };
+    let worth = |waiter: &Waiter| {
+        let state = pass.jobs.get(waiter.position);
+        Number(-state.map_or(0.0, JobState::worth_of_waiting))
+    };
+    waiters.sort_by_cached_key(|waiter| (worth(waiter), name(waiter)));
+    for (count, waiter) in waiters.iter_mut().enumerate() {
+        waiter.bring_more = count;
+    }
+    waiters.sort_by_key(|waiter| waiter.slack);
+    waiters
+}
+
+/// What is free, and what comes free as tasks end; the first first.
+fn releases(pass: &Pass<'_>, usual_share: f64) -> Vec<Release> {
+    let mut releases = Vec::new();
+    let mut held = 0.0;
+    for (position, state) in pass.jobs.iter().enumerate() {
+        let share = pass.capacity.dominant_share(position);
+        if !share.is_finite() {
+            continue;
+        }
+        let time = task_time(state, usual_share);
+        let overhead = Fresh::of(pass, state).overhead;
+        for task in &state.estimate.tasks {
+            let share = share * task.attempts.len() as f64;
+            held += share;
+            let at = remaining(task, time, overhead);
+            releases.push(Release { at, share });
+        }
+    }
+    let share = (1.0 - held).max(0.0);
+    releases.push(Release { at: 0.0, share });
+    releases.sort_by(|a, b| a.at.total_cmp(&b.at));
+    let groups = releases.chunks(releases.len().div_ceil(RELEASES_MAX));
+    let last = |group: &[Release]| Release {
+        at: group.last().map_or(0.0, |release| release.at),
+        share: group.iter().map(|release| release.share).sum(),
+    };
+    groups.map(last).collect()
+}
+
+/// Whether the last task of each starts in time, or at once, if they are served in this order.
+fn are_in_time<'w>(mut waiters: impl Iterator<Item = &'w Waiter>, releases: &[Release]) -> bool {
+    let mut places = Places {
+        releases,
+        again: BinaryHeap::new(),
+    };
+    waiters.all(|waiter| places.hold(waiter))
+}
+
+/// Places as they come free.
+struct Places<'r> {
+    releases: &'r [Release],
+    /// Those that were given away: when they come free again, and what share they are.
+    again: BinaryHeap<Reverse<(Number, Number)>>,
+}
+
+impl Places<'_> {
+    /// Gives the waiter the first places that come free; false if the last of them is too late.
+    fn hold(&mut self, waiter: &Waiter) -> bool {
+        let mut wanted = waiter.wanted;
+        while wanted > ROUNDING {
+            let Some(Release { at, share }) = self.first() else {
+                return false;
+            };
+            if at > waiter.latest.max(0.0) {
+                return false;
+            }
+            let taken = share.min(wanted);
+            wanted -= taken;
+            self.free(at + waiter.holds, taken);
+            if share > taken {
+                self.free(at, share - taken);
+            }
+        }
+        true
+    }
+
+    fn free(&mut self, at: f64, share: f64) {
+        self.again.push(Reverse((Number(at), Number(share))));
+    }
+
+    fn first(&mut self) -> Option<Release> {
+        let again = self.again.peek().map(|Reverse((at, _))| at.0);
+        let (first, rest) = match self.releases.split_first() {
+            Some((first, rest)) if again.is_none_or(|again| first.at <= again) => (*first, rest),
+            _ => {
+                let Reverse((at, share)) = self.again.pop()?;
+                let (at, share) = (at.0, share.0);
+                (Release { at, share }, self.releases)
+            }
+        };
+        self.releases = rest;
+        Some(first)
+    }
+}
