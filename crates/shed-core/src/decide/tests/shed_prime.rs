@@ -382,7 +382,7 @@ fn room_is_kept_for_short_jobs_that_are_likely_to_come() {
 /// seconds, and a small one that brings more and can wait.
 fn two_wait(within: f64) -> World {
     let large = job("large").tasks(1).deadline_in(30.0 + 100.0 + within);
-    let small = job("small").submitted(5.0).tasks(1).deadline_in(200.0);
+    let small = job("small").submitted(5.0).tasks(1).deadline_in(400.0);
     let small = small.ended_runs([20.0; 4]);
     let large = large.ended_runs([100.0; 4]);
     world(30.0, 1, 1000).job(small).job(large)

@@ -22,7 +22,7 @@ const DRAWS_HOPED_FOR: f64 = 2.0;
 pub(super) struct Fresh<'p, 'a> {
     pub(super) state: &'p JobState<'a>,
     /// Seconds from a launch to the start of its work.
-    pub(super) overhead: f64,
+    overhead: f64,
 }
 
 impl<'p, 'a> Fresh<'p, 'a> {

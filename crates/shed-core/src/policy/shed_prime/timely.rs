@@ -7,9 +7,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::decide::{JobState, Number, Pass};
-use crate::policy::shed_prime::judge::{Fresh, remaining, task_time};
+use crate::decide::{AttemptEstimate, JobState, Number, Pass, TaskEstimate};
+use crate::policy::shed_prime::judge::{Fresh, task_time};
 use crate::policy::shed_prime::worth::surging;
+
+/// The part of the time until its last task would have to start within which a job gets its places:
+/// who starts at the last moment has no time left for a second attempt.
+const WITHIN: f64 = 0.75;
 
 /// Of a share: what is wanted is a sum of places.
 const ROUNDING: f64 = 1e-9;
@@ -24,9 +28,9 @@ struct Waiter {
     bring_more: usize,
     /// The job's slack in milliseconds.
     slack: i64,
-    /// In so many seconds its last task has to start.
+    /// Within so many seconds its last task is to start.
     latest: f64,
-    /// The share of what is usable that its tasks take together.
+    /// The share of what is usable that its tasks take together, with as many clones as run of others.
     wanted: f64,
     /// Seconds for which each holds its place.
     holds: f64,
@@ -63,6 +67,7 @@ pub(super) fn mark(pass: &mut Pass<'_>, usual_share: f64) {
 /// Those with the least slack first.
 fn waiters(pass: &Pass<'_>, usual_share: f64) -> Vec<Waiter> {
     let mut waiters = Vec::new();
+    let redundancy = redundancy(pass);
     for (position, state) in pass.jobs.iter().enumerate() {
         let share = pass.capacity.dominant_share(position);
         let waiting = state.waiting_now().saturating_add(surging(pass, position));
@@ -76,8 +81,8 @@ fn waiters(pass: &Pass<'_>, usual_share: f64) -> Vec<Waiter> {
                 position,
                 bring_more: 0,
                 slack,
-                latest: left - holds,
-                wanted: share * f64::from(waiting),
+                latest: WITHIN * (left - holds),
+                wanted: share * f64::from(waiting) * redundancy,
                 holds,
             });
         }
@@ -99,6 +104,28 @@ fn waiters(pass: &Pass<'_>, usual_share: f64) -> Vec<Waiter> {
     waiters
 }
 
+/// Attempts per task that runs.
+fn redundancy(pass: &Pass<'_>) -> f64 {
+    let tasks = pass.jobs.iter().flat_map(|state| &state.estimate.tasks);
+    let (mut attempts, mut count) = (0.0, 0.0);
+    for task in tasks {
+        attempts += task.attempts.len() as f64;
+        count += 1.0;
+    }
+    if count > 0.0 { attempts / count } else { 1.0 }
+}
+
+/// Seconds until the first of the task's attempts ends. Of a silent one what its job's law says; without
+/// one, or if that says nothing, what has taken longer than usual takes as long again.
+fn until_end(task: &TaskEstimate<'_>, time: f64) -> f64 {
+    let end = |attempt: &AttemptEstimate| match attempt.remaining {
+        Some(remaining) if remaining.is_finite() => remaining,
+        _ if attempt.age < time => time - attempt.age,
+        _ => attempt.age,
+    };
+    task.attempts.iter().map(end).fold(f64::INFINITY, f64::min)
+}
+
 /// What is free, and what comes free as tasks end; the first first.
 fn releases(pass: &Pass<'_>, usual_share: f64) -> Vec<Release> {
     let mut releases = Vec::new();
@@ -109,11 +136,10 @@ fn releases(pass: &Pass<'_>, usual_share: f64) -> Vec<Release> {
             continue;
         }
         let time = task_time(state, usual_share);
-        let overhead = Fresh::of(pass, state).overhead;
         for task in &state.estimate.tasks {
             let share = share * task.attempts.len() as f64;
             held += share;
-            let at = remaining(task, time, overhead);
+            let at = until_end(task, time);
             releases.push(Release { at, share });
         }
     }
