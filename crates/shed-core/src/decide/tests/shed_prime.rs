@@ -401,6 +401,27 @@ fn while_all_can_be_in_time_who_could_wait_least_comes_first() {
 }
 
 #[test]
+fn a_place_is_not_counted_on_though_its_silent_attempt_is_overdue() {
+    let silent = || attempt(0).launched(0.0).on(0);
+    let held = |attempt| {
+        let overdue = job("overdue").tasks(1).deadline_in(2000.0);
+        let overdue = overdue
+            .ended_runs([5.0, 5.0, 10.0, 80.0])
+            .task(0, [attempt]);
+        let small = job("small").submitted(5.0).tasks(1).deadline_in(75.0);
+        let large = job("large").tasks(1).deadline_in(30.0 + 100.0 + 10.0);
+        let world = world(30.0, 2, 1000).job(overdue);
+        let world = world.job(small.ended_runs([20.0; 4]));
+        world.job(large.ended_runs([100.0; 4]))
+    };
+    let text = "shed-prime{reserve=off}";
+    check(text, held(silent()), &["small: original 0"]);
+    // One that says that it is about to end is.
+    let ending = silent().progress(0.99, 29.5);
+    check(text, held(ending), &["large: original 0"]);
+}
+
+#[test]
 fn a_job_that_no_node_can_hold_keeps_nobody_waiting() {
     let mid = || {
         let job = job("mid").submitted(999.0).tasks(4).deadline_in(300.0);
