@@ -21,6 +21,9 @@ const ROUNDING: f64 = 1e-9;
 /// Places that come free are looked at one by one up to so many, beyond that in groups.
 const RELEASES_MAX: usize = 1024;
 
+/// Places that one schedule looks at. Who would still wait then goes by what it brings.
+const STEPS_MAX: u32 = 100_000;
+
 /// A job with tasks that wait.
 struct Waiter {
     position: usize,
@@ -159,6 +162,7 @@ fn are_in_time<'w>(mut waiters: impl Iterator<Item = &'w Waiter>, releases: &[Re
     let mut places = Places {
         releases,
         again: BinaryHeap::new(),
+        steps_left: STEPS_MAX,
     };
     waiters.all(|waiter| places.hold(waiter))
 }
@@ -168,6 +172,7 @@ struct Places<'r> {
     releases: &'r [Release],
     /// Those that were given away: when they come free again, and what share they are.
     again: BinaryHeap<Reverse<(Number, Number)>>,
+    steps_left: u32,
 }
 
 impl Places<'_> {
@@ -178,21 +183,22 @@ impl Places<'_> {
             let Some(Release { at, share }) = self.first() else {
                 return false;
             };
-            if at > waiter.latest.max(0.0) {
+            if at > waiter.latest.max(0.0) || self.steps_left == 0 {
                 return false;
             }
+            self.steps_left -= 1;
             let taken = share.min(wanted);
             wanted -= taken;
             self.free(at + waiter.holds, taken);
-            if share > taken {
-                self.free(at, share - taken);
-            }
+            self.free(at, share - taken);
         }
         true
     }
 
     fn free(&mut self, at: f64, share: f64) {
-        self.again.push(Reverse((Number(at), Number(share))));
+        if share > ROUNDING {
+            self.again.push(Reverse((Number(at), Number(share))));
+        }
     }
 
     fn first(&mut self) -> Option<Release> {
@@ -207,5 +213,43 @@ impl Places<'_> {
         };
         self.releases = rest;
         Some(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiter(wanted: f64, holds: f64) -> Waiter {
+        Waiter {
+            position: 0,
+            bring_more: 0,
+            slack: 0,
+            latest: 10.0,
+            wanted,
+            holds,
+        }
+    }
+
+    fn is_in_time(waiter: &Waiter, shares: &[f64]) -> bool {
+        let release = |share: &f64| Release {
+            at: 0.0,
+            share: *share,
+        };
+        let releases: Vec<_> = shares.iter().map(release).collect();
+        are_in_time([waiter].into_iter(), &releases)
+    }
+
+    #[test]
+    fn places_are_given_away_again_until_it_is_too_late() {
+        // A third of what is wanted at a time: the last third starts after ten seconds.
+        assert!(is_in_time(&waiter(1.5, 5.0), &[0.25, 0.25]));
+        assert!(!is_in_time(&waiter(1.5, 5.1), &[0.25, 0.25]));
+    }
+
+    #[test]
+    fn a_schedule_ends_whatever_attempts_take() {
+        assert!(!is_in_time(&waiter(1.0, 0.0), &[0.0]));
+        assert!(!is_in_time(&waiter(1.0, 0.0), &[1e-7]));
     }
 }
