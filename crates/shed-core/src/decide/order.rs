@@ -68,56 +68,21 @@ pub(super) fn ranks<'a>(pass: &Pass<'a>, order: Order) -> Vec<(Rank<'a>, usize)>
             continue;
         }
         let none = Number(0.0);
+        let usual = |urgency, number| (Tier::Usual, urgency, number);
         let (tier, urgency, number) = match order {
-            Order::Fifo => (Tier::Usual, 0, none),
-            Order::EarliestDeadline => {
-                let deadline = state.job.deadline.map_or(i64::MAX, |at| at.0);
-                (Tier::Usual, deadline, none)
-            }
-            Order::LeastSlack => {
-                let (is_hopeless, urgency) =
-                    state.rank.unwrap_or_else(|| urgency(pass, position, state));
-                let tier = if is_hopeless {
-                    Tier::Hopeless
-                } else {
-                    Tier::Usual
-                };
-                match &state.worth {
-                    Some(worth) if worth.is_timely => (Tier::Timely, urgency, none),
-                    Some(worth) => (tier, 0, Number(-worth.waiting)),
-                    None => (tier, urgency, none),
-                }
-            }
-            Order::Srpt => (
-                Tier::Usual,
-                0,
-                Number(pass.measures(position, 0.0, SLOT).time),
-            ),
-            Order::Svf => (
-                Tier::Usual,
-                0,
-                Number(pass.measures(position, 0.0, SLOT).volume),
-            ),
+            Order::LeastSlack => by_slack(pass, position, state),
+            Order::Fifo => usual(0, none),
+            Order::EarliestDeadline => usual(state.job.deadline.map_or(i64::MAX, |at| at.0), none),
+            Order::Srpt => usual(0, Number(pass.measures(position, 0.0, SLOT).time)),
+            Order::Svf => usual(0, Number(pass.measures(position, 0.0, SLOT).volume)),
             Order::DollyMp => {
-                let level = levels
-                    .get(position)
-                    .map_or(i64::MAX, |level| i64::from(*level));
-                (
-                    Tier::Usual,
-                    level,
-                    Number(-pass.capacity.alignment(position)),
-                )
+                let level = levels.get(position).map_or(i64::MAX, |at| i64::from(*at));
+                usual(level, Number(-pass.capacity.alignment(position)))
             }
-            Order::Tetris => (
-                Tier::Usual,
-                0,
-                Number(-scores.get(position).copied().unwrap_or(0.0)),
-            ),
-            Order::Drf | Order::Carbyne | Order::Capacity => (
-                Tier::Usual,
-                0,
-                Number(shares.get(position).copied().unwrap_or(0.0)),
-            ),
+            Order::Tetris => usual(0, Number(-scores.get(position).copied().unwrap_or(0.0))),
+            Order::Drf | Order::Carbyne | Order::Capacity => {
+                usual(0, Number(shares.get(position).copied().unwrap_or(0.0)))
+            }
         };
         let rank = (tier, urgency, number, state.job.submitted, &state.job.key);
         ranks.push((rank, position));
@@ -185,6 +150,23 @@ fn tetris_scores(pass: &Pass<'_>) -> Vec<f64> {
         alignment + weight * inverse
     };
     terms.iter().map(score).collect()
+}
+
+/// Least slack first; by a policy that weighs what attempts bring, only those that can all be in
+/// time, and of the others those that bring most.
+fn by_slack(pass: &Pass<'_>, position: usize, state: &JobState<'_>) -> (Tier, i64, Number) {
+    let rank = state.rank;
+    let (is_hopeless, urgency) = rank.unwrap_or_else(|| urgency(pass, position, state));
+    let tier = if is_hopeless {
+        Tier::Hopeless
+    } else {
+        Tier::Usual
+    };
+    match &state.worth {
+        Some(worth) if worth.is_timely => (Tier::Timely, urgency, Number(0.0)),
+        Some(worth) => (tier, 0, Number(-worth.waiting)),
+        None => (tier, urgency, Number(0.0)),
+    }
 }
 
 /// Whether the job can't make it, and its slack in milliseconds: the time to its deadline less

@@ -9,7 +9,7 @@ use crate::policy::params::ParsePolicyError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
     /// Least slack first; jobs that can't make it last. Where a policy weighs what attempts bring,
-    /// those that bring most first.
+    /// that holds for those that can all be in time; after them come those that bring most.
     #[default]
     LeastSlack,
     /// Earliest deadline first.
