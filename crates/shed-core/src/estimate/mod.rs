@@ -13,6 +13,7 @@
 pub mod empirical;
 pub mod feasibility;
 pub mod fit;
+pub mod forecast;
 pub mod history;
 pub mod law;
 pub mod log_normal;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use serde::Serialize;
+use shed_core::estimate::forecast::Forecast;
 
 mod closed_form;
 
@@ -14,7 +15,7 @@ use super::output::{self, Format};
 use super::sweep::{Traces, read_traces};
 use crate::calibration::{Calibration, MOMENTS, Prediction, Predictions};
 use crate::engine::Engine;
-use crate::forecast::{Dated, Forecast};
+use crate::forecast::{self, Dated};
 use crate::settings::Passes;
 
 pub(super) const EXAMPLES: &str = "\
@@ -104,7 +105,8 @@ struct Sample {
 impl Sample {
     fn add(&mut self, said: Vec<Dated>, forecast: bool) {
         if forecast {
-            self.predictions.extend(self.forecast.follow(said));
+            let forecasts = forecast::follow(&mut self.forecast, said);
+            self.predictions.extend(forecasts);
         } else {
             let said = said.into_iter().map(|dated| dated.prediction);
             self.predictions.extend(said);
