@@ -14,6 +14,7 @@ use crate::controller::build::{AgentSettings, ClonePriority};
 use crate::controller::feasibility::Told;
 use crate::controller::status::Blocked;
 use crate::fence::FenceTable;
+use crate::forecast::ForecastTable;
 use crate::metrics::Metrics;
 use crate::observe::job::Traces;
 use crate::progress::ProgressTable;
@@ -48,6 +49,8 @@ pub struct Context {
     pub clone_priority: Option<ClonePriority>,
     /// What this process remembers of each job; everything in it can be lost.
     pub memos: Memos,
+    /// What earlier jobs tell of those that run; it can be lost, too.
+    pub forecasts: ForecastTable,
     /// The recording of what the planner sees and decides, if there is to be one.
     pub recording: Option<Arc<shed_record::Recorder>>,
 }

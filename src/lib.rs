@@ -11,6 +11,7 @@ pub mod controller;
 pub mod fence;
 #[cfg(test)]
 pub mod fixtures;
+pub mod forecast;
 pub mod lease;
 pub mod metrics;
 pub mod observe;

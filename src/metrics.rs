@@ -113,6 +113,8 @@ pub struct Metrics {
     registry: Registry,
     /// PoCD of each unfinished job.
     pub job_pocd: Family<JobLabels, GaugeF64>,
+    /// What became of earlier jobs of which as much was said, for each unfinished job.
+    pub job_forecast: Family<JobLabels, GaugeF64>,
     /// Deadline of each unfinished job.
     pub job_deadline: Family<JobLabels, GaugeF64>,
     /// The earliest deadline that each job could keep, when that was last weighed.
@@ -195,6 +197,10 @@ impl Metrics {
         let decide_seconds = Histogram::new(exponential_buckets(1e-5, 3.0, 13));
         let mut metrics = Self {
             job_pocd: register!("job_pocd", "Probability of completion before the deadline"),
+            job_forecast: register!(
+                "job_pocd_forecast",
+                "Share of earlier jobs complete in time of which about this PoCD was said then"
+            ),
             job_deadline: register!("job_deadline_timestamp_seconds", "Deadline of the job"),
             job_earliest: register!(
                 "job_earliest_feasible_deadline_timestamp_seconds",
@@ -294,6 +300,7 @@ impl Metrics {
     /// Drops the series of a job that has ended or is gone.
     pub fn forget_job(&self, labels: &JobLabels) {
         self.job_pocd.remove(labels);
+        self.job_forecast.remove(labels);
         self.job_deadline.remove(labels);
         self.job_expected.remove(labels);
         self.job_earliest.remove(labels);
@@ -302,6 +309,7 @@ impl Metrics {
     /// Drops the series of all jobs: another replica shows them now.
     pub fn forget_jobs(&self) {
         self.job_pocd.clear();
+        self.job_forecast.clear();
         self.job_deadline.clear();
         self.job_expected.clear();
         self.job_earliest.clear();

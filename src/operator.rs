@@ -22,6 +22,7 @@ use crate::clock;
 use crate::context::{Context, Memos};
 use crate::controller::build::{AgentSettings, ClonePriority};
 use crate::fence::{Fence, FenceTable};
+use crate::forecast::ForecastTable;
 use crate::lease::Election;
 use crate::lease::elector::Elector;
 use crate::lease::fence::{Fence as WriteFence, FenceLayer};
@@ -198,6 +199,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         },
         clone_priority,
         memos: Memos::default(),
+        forecasts: ForecastTable::default(),
         recording: setup.recording.clone(),
         metrics: Arc::clone(&setup.metrics),
     });

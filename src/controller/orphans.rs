@@ -58,6 +58,7 @@ fn forget(
     let mut uids: Vec<Arc<str>> = present.keys().cloned().collect();
     uids.sort_unstable();
     context.memos.retain(&uids);
+    context.forecasts.retain(&uids);
 }
 
 async fn release(context: &Context, job_uid: &str) {

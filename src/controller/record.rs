@@ -227,11 +227,14 @@ async fn announce_conditions(
 fn measure_end(context: &Context, written: &DeadlineJob, old: &DeadlineJobStatus) {
     let Some(new) = &written.status else { return };
     let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
+    let uid: Arc<str> = written.metadata.uid.as_deref().unwrap_or_default().into();
     if turned_true(api::DEADLINE_MISSED) {
         context.metrics.deadlines_missed.inc();
+        context.forecasts.learn(&uid, false);
     }
     if turned_true(api::COMPLETE) && !is_true(new, api::DEADLINE_MISSED) {
         context.metrics.deadlines_met.inc();
+        context.forecasts.learn(&uid, true);
     }
     if turned_true(api::COMPLETE) || turned_true(api::FAILED) {
         context.metrics.forget_job(&JobLabels {

@@ -11,12 +11,13 @@ use std::time::Duration;
 
 use kube::runtime::reflector::ObjectRef;
 use shed_core::guard::{Guarded, RefusedJobs, decide_guarded};
+use shed_core::ids::JobKey;
 use shed_core::memory::Memory;
-use shed_core::plan::{Action, Plan, PlanReport};
+use shed_core::plan::{Action, JobReport, Plan, PlanReport};
 use shed_core::plan_check::plan_check;
 use shed_core::policy::Policy;
 use shed_core::resources::Resources;
-use shed_core::snapshot::{AttemptKind, Snapshot};
+use shed_core::snapshot::{AttemptKind, JobSnapshot, Snapshot};
 use shed_record::schema::Decided;
 use tokio::sync::mpsc;
 
@@ -236,6 +237,8 @@ fn export(context: &Context, view: &observe::ClusterView, report: &PlanReport) {
             gauge.get_or_create(&ResourceLabel { resource }).set(amount);
         }
     }
+    let jobs = view.snapshot.jobs.iter();
+    let facts: HashMap<&JobKey, &JobSnapshot> = jobs.map(|job| (&job.key, job)).collect();
     for job in &report.jobs {
         for refusal in job.refusals.iter().filter(|_| job.optimized) {
             let reason = refusal.why.label();
@@ -247,19 +250,32 @@ fn export(context: &Context, view: &observe::ClusterView, report: &PlanReport) {
         let labels = labels(reference);
         if let Some(pocd) = job.pocd_after {
             metrics.job_pocd.get_or_create(&labels).set(pocd);
+            let facts = facts.get(&job.key);
+            let forecast =
+                facts.and_then(|facts| context.forecasts.say(facts, view.snapshot.now, pocd));
+            if let Some(forecast) = forecast {
+                metrics.job_forecast.get_or_create(&labels).set(forecast);
+            }
         }
-        if let Some(expected) = job.estimated_completion {
-            let seconds = expected.0 as f64 / 1000.0;
-            metrics.job_expected.get_or_create(&labels).set(seconds);
-        }
-        let earliest = job.feasibility.and_then(|figures| figures.earliest);
-        if let Some(earliest) = earliest {
-            let seconds = earliest.0 as f64 / 1000.0;
-            metrics.job_earliest.get_or_create(&labels).set(seconds);
-        }
-        if let Some(deadline) = view.deadlines.get(&job.key.0) {
-            let seconds = deadline.0 as f64 / 1000.0;
-            metrics.job_deadline.get_or_create(&labels).set(seconds);
+        export_times(metrics, view, job, &labels);
+    }
+}
+
+fn export_times(
+    metrics: &Metrics,
+    view: &observe::ClusterView,
+    job: &JobReport,
+    labels: &JobLabels,
+) {
+    let earliest = job.feasibility.and_then(|figures| figures.earliest);
+    let deadline = view.deadlines.get(&job.key.0).copied();
+    for (gauge, at) in [
+        (&metrics.job_expected, job.estimated_completion),
+        (&metrics.job_earliest, earliest),
+        (&metrics.job_deadline, deadline),
+    ] {
+        if let Some(at) = at {
+            gauge.get_or_create(labels).set(at.0 as f64 / 1000.0);
         }
     }
 }

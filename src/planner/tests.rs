@@ -362,3 +362,39 @@ fn a_pass_that_runs_out_of_work_is_counted_and_keeps_its_first_attempts() {
     assert_eq!(metrics.jobs_cut_short.get(), 1);
     assert_eq!(launched(&decided.plan), ["a: original 3"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
+    let (_api, process) = cluster(|_| {});
+    let context = &process.context;
+    let mut view = observe::view(context);
+    let job = &mut view.snapshot.jobs[0];
+    job.deadline = Some(view.snapshot.now.plus(Span::from_seconds(100)));
+    let uid = Arc::clone(&job.key.0);
+    let mut report = decide(&view.snapshot, Memory::default(), &policy())
+        .0
+        .report;
+    report.jobs[0].pocd_after = Some(0.5);
+    for number in 0..30 {
+        let uid: Arc<str> = format!("earlier-{number}").into();
+        let earlier = JobSnapshot {
+            key: JobKey(Arc::clone(&uid)),
+            ..view.snapshot.jobs[0].clone()
+        };
+        context.forecasts.say(&earlier, view.snapshot.now, 0.5);
+        context.forecasts.learn(&uid, true);
+    }
+    export(context, &view, &report);
+    let shown = |process: &Process| {
+        let page = process.context.metrics.page().unwrap();
+        let mut lines = page.lines();
+        let line = lines.find(|line| line.starts_with("shed_job_pocd_forecast{"));
+        line.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap())
+    };
+    assert!(shown(&process).is_some_and(|forecast| forecast > 0.95));
+    // Past its deadline nothing can come of it, whatever others did.
+    view.snapshot.now = view.snapshot.now.plus(Span::from_seconds(200));
+    export(context, &view, &report);
+    assert_eq!(shown(&process), Some(0.0));
+    context.forecasts.retain(&[uid]);
+}

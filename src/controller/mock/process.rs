@@ -18,6 +18,7 @@ use crate::context::{Context, Memo, Memos};
 use crate::controller::build::AgentSettings;
 use crate::controller::{Error, driver};
 use crate::fence::FenceTable;
+use crate::forecast::ForecastTable;
 use crate::metrics::Metrics;
 use crate::progress::ProgressTable;
 use crate::restored::doubt::Doubt;
@@ -62,6 +63,7 @@ impl Process {
             },
             clone_priority: None,
             memos: Memos::default(),
+            forecasts: ForecastTable::default(),
             recording: None,
         });
         Self { context }
