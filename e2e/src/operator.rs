@@ -27,8 +27,8 @@ const TURN: Duration = Duration::from_secs(90);
 const REPLICAS: usize = 2;
 /// The Lease, called as the release.
 const LEASE: &str = RELEASE;
-/// The policy that the chart installs.
-const POLICY_OF_CHART: &str = "shed-plus";
+/// The chart's values, one of which is the policy that it installs.
+const VALUES: &str = include_str!("../../charts/shed/values.yaml");
 
 /// The operator of this run.
 pub struct Operator {
@@ -243,16 +243,19 @@ impl Operator {
     {
         self.set_policy(policy).await?;
         let went = test().await;
-        self.set_policy(POLICY_OF_CHART).await?;
+        self.put_policy_back().await?;
         went
     }
 
-    /// Gives it the chart's policy again, if an interrupted run left it another one.
+    /// Gives it the chart's policy again, if a test or an interrupted run left it another one.
     ///
     /// # Errors
     /// If a roll-out doesn't end.
     pub(crate) async fn put_policy_back(&self) -> Result<()> {
-        self.set_policy(POLICY_OF_CHART).await
+        let values: Value = serde_yaml_ng::from_str(VALUES)?;
+        let policy = values["policy"].as_str();
+        self.set_policy(policy.context("the chart has no policy")?)
+            .await
     }
 
     /// Nothing is waited for if it has that policy, or is not installed: nothing would be rolled out.
