@@ -98,8 +98,8 @@ lint: ## Format, clippy, purity of the core, each crate alone, drift of generate
 	e2e/generate.sh --check
 
 .PHONY: bench
-bench: ## Time and allocations of the optimizers, and how far each is from the optimum
-	cargo bench --locked --package shed-core --bench optimizers --bench dollymp
+bench: ## Time of passes and optimizers, allocations, and how far each optimizer is from the optimum
+	cargo bench --locked --package shed-core --features fixtures --bench passes --bench optimizers --bench dollymp
 	cargo test --locked --package shed-core --test optimality_gap -- --nocapture --test-threads 1
 
 .PHONY: league
