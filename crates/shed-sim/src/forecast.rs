@@ -22,21 +22,21 @@ pub fn follow(seen: &mut Forecast, mut run: Vec<Dated>) -> Vec<Prediction> {
     let mut known = run.clone();
     known.sort_by_key(|dated| dated.known);
     run.sort_by_key(|dated| dated.said);
-    let mut known = known
-        .into_iter()
-        .map(|dated| (dated.known, dated.prediction))
-        .peekable();
+    let mut known = known.into_iter().peekable();
+    let learn = |seen: &mut Forecast, ended: Dated| {
+        seen.learn(ended.prediction.pocd, ended.prediction.met);
+    };
     let mut forecasts = Vec::with_capacity(run.len());
     for dated in run {
-        while let Some((_, ended)) = known.next_if(|(at, _)| *at <= dated.said) {
-            seen.learn(ended.pocd, ended.met);
+        while let Some(ended) = known.next_if(|ended| ended.known <= dated.said) {
+            learn(seen, ended);
         }
         let met = dated.prediction.met;
         let pocd = seen.of(dated.prediction.pocd);
         forecasts.extend(pocd.map(|pocd| Prediction { pocd, met }));
     }
-    for (_, ended) in known {
-        seen.learn(ended.pocd, ended.met);
+    for ended in known {
+        learn(seen, ended);
     }
     forecasts
 }
@@ -63,9 +63,12 @@ mod tests {
         let [second] = follow(&mut forecast, run)[..] else {
             panic!("one forecast")
         };
-        assert!((second.pocd - 30.5 / 31.0).abs() < 1e-3);
+        // Each counts 0.999 times as much after the next.
+        let thirty = (1.0 - 0.999_f64.powi(30)) / 0.001;
+        assert!((second.pocd - (thirty + 0.5) / (thirty + 1.0)).abs() < 1e-12);
         // A next run knows both.
         let next = follow(&mut forecast, vec![dated(0.5, true, 0, 10)]);
-        assert!((next[0].pocd - 30.5 / 32.0).abs() < 1e-3);
+        let met = 0.999 * thirty;
+        assert!((next[0].pocd - (met + 0.5) / (met + 2.0)).abs() < 1e-12);
     }
 }
