@@ -16,6 +16,10 @@ use shed_core::snapshot::{AttemptKind, KillKind};
 
 use crate::lease::metrics::LeaseMetrics;
 
+mod jobs;
+
+pub use jobs::JobSeries;
+
 /// Labels of a series of one job.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub struct JobLabels {
@@ -111,16 +115,8 @@ pub type GaugeF64 = Gauge<f64, AtomicU64>;
 /// Everything that is exported.
 pub struct Metrics {
     registry: Registry,
-    /// PoCD of each unfinished job.
-    pub job_pocd: Family<JobLabels, GaugeF64>,
-    /// What became of earlier jobs of which as much was said, for each unfinished job.
-    pub job_forecast: Family<JobLabels, GaugeF64>,
-    /// Deadline of each unfinished job.
-    pub job_deadline: Family<JobLabels, GaugeF64>,
-    /// The earliest deadline that each job could keep, when that was last weighed.
-    pub job_earliest: Family<JobLabels, GaugeF64>,
-    /// Expected completion of each unfinished job.
-    pub job_expected: Family<JobLabels, GaugeF64>,
+    /// Series of each unfinished job.
+    pub jobs: JobSeries,
     /// Jobs complete in time.
     pub deadlines_met: Counter,
     /// Jobs that missed their deadline.
@@ -196,20 +192,7 @@ impl Metrics {
         // 10 µs to about 5 s.
         let decide_seconds = Histogram::new(exponential_buckets(1e-5, 3.0, 13));
         let mut metrics = Self {
-            job_pocd: register!("job_pocd", "Probability of completion before the deadline"),
-            job_forecast: register!(
-                "job_pocd_forecast",
-                "Share of earlier jobs complete in time of which about this PoCD was said then"
-            ),
-            job_deadline: register!("job_deadline_timestamp_seconds", "Deadline of the job"),
-            job_earliest: register!(
-                "job_earliest_feasible_deadline_timestamp_seconds",
-                "Earliest deadline that reaches the job's target PoCD, when it was last weighed"
-            ),
-            job_expected: register!(
-                "job_expected_completion_timestamp_seconds",
-                "When the last task is expected to end"
-            ),
+            jobs: JobSeries::register(&mut registry),
             deadlines_met: register!("deadlines_met", "Jobs complete before their deadline"),
             deadlines_missed: register!("deadlines_missed", "Jobs not complete at their deadline"),
             launched: register!("attempts_launched", "Attempts launched"),
@@ -299,20 +282,12 @@ impl Metrics {
 
     /// Drops the series of a job that has ended or is gone.
     pub fn forget_job(&self, labels: &JobLabels) {
-        self.job_pocd.remove(labels);
-        self.job_forecast.remove(labels);
-        self.job_deadline.remove(labels);
-        self.job_expected.remove(labels);
-        self.job_earliest.remove(labels);
+        self.jobs.forget(labels);
     }
 
     /// Drops the series of all jobs: another replica shows them now.
     pub fn forget_jobs(&self) {
-        self.job_pocd.clear();
-        self.job_forecast.clear();
-        self.job_deadline.clear();
-        self.job_expected.clear();
-        self.job_earliest.clear();
+        self.jobs.clear();
         self.capacity_used.clear();
         self.capacity_usable.clear();
         self.jobs_unreadable.set(0);
@@ -330,7 +305,7 @@ mod tests {
             namespace: "team".to_owned(),
             job: "count".to_owned(),
         };
-        metrics.job_pocd.get_or_create(&labels).set(0.97);
+        metrics.jobs.pocd.get_or_create(&labels).set(0.97);
         metrics.deadlines_met.inc();
         let page = metrics.page().unwrap();
         assert!(

@@ -249,12 +249,12 @@ fn export(context: &Context, view: &observe::ClusterView, report: &PlanReport) {
         };
         let labels = labels(reference);
         if let Some(pocd) = job.pocd_after {
-            metrics.job_pocd.get_or_create(&labels).set(pocd);
+            metrics.jobs.pocd.get_or_create(&labels).set(pocd);
             let facts = facts.get(&job.key);
             let forecast =
                 facts.and_then(|facts| context.forecasts.say(facts, view.snapshot.now, pocd));
             if let Some(forecast) = forecast {
-                metrics.job_forecast.get_or_create(&labels).set(forecast);
+                metrics.jobs.forecast.get_or_create(&labels).set(forecast);
             }
         }
         export_times(metrics, view, job, &labels);
@@ -270,9 +270,9 @@ fn export_times(
     let earliest = job.feasibility.and_then(|figures| figures.earliest);
     let deadline = view.deadlines.get(&job.key.0).copied();
     for (gauge, at) in [
-        (&metrics.job_expected, job.estimated_completion),
-        (&metrics.job_earliest, earliest),
-        (&metrics.job_deadline, deadline),
+        (&metrics.jobs.expected, job.estimated_completion),
+        (&metrics.jobs.earliest, earliest),
+        (&metrics.jobs.deadline, deadline),
     ] {
         if let Some(at) = at {
             gauge.get_or_create(labels).set(at.0 as f64 / 1000.0);

@@ -117,7 +117,7 @@ async fn series_that_a_pass_wrote_for_a_job_that_was_gone_by_then_go_with_the_ne
     let view = observe::view(&process.context);
     let shown = keep_series(metrics, &view, HashSet::new());
     let series = shown.iter().next().expect("the job");
-    metrics.job_pocd.get_or_create(series).set(0.5);
+    metrics.jobs.pocd.get_or_create(series).set(0.5);
     let of_pass = |view: &observe::ClusterView| {
         keep_series(metrics, view, shown.clone());
         metrics.page().unwrap().contains(r#"job="count""#)
