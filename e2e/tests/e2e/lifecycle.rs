@@ -108,7 +108,8 @@ fn is_conflict(error: &anyhow::Error) -> bool {
 async fn a_suspended_job_stops_and_goes_on() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let template = shell_or_fake(r#"[ "$SHED_ATTEMPT" != 0 ] || sleep 300"#, 8000, 0);
-        let spec = json!({"completions": 2, "backoffLimitPerIndex": 0, "template": template});
+        let spec = json!({"completions": 2, "backoffLimitPerIndex": 0, "template": template,
+            "speculation": {"mode": "Disabled"}});
         let job = Job::submit(world, "pause", spec).await?;
         job.wait_running(2).await?;
         job.change(&json!({"suspend": true})).await?;
@@ -166,7 +167,9 @@ async fn a_job_created_suspended_has_no_pod_and_its_clock_waits() {
 async fn parallelism_bounds_the_attempts_that_run() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let template = shell_or_fake("sleep 2", 2000, 0);
-        let spec = json!({"completions": 5, "parallelism": 2, "template": template});
+        // Clones come on top of `parallelism`, and a busy machine makes stragglers.
+        let spec = json!({"completions": 5, "parallelism": 2, "template": template,
+            "speculation": {"mode": "Disabled"}});
         let job = Job::submit(world, "narrow", spec).await?;
         let most = std::cell::Cell::new(0);
         let ended = job
