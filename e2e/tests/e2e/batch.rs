@@ -131,7 +131,7 @@ async fn the_time_limit_stops_a_job_long_before_its_deadline() {
 #[tokio::test]
 async fn only_the_chosen_indexes_run() {
     scenario(Needs::Pods, Company::Shared, async |world| {
-        let spec = json!({"completions": 5, "indexes": "1,3-4",
+        let spec = json!({"completions": 5, "indexes": "1,3-4", "speculation": {"mode": "Disabled"},
             "template": shell_or_fake("true", 300, 0)});
         let job = Job::submit(world, "chosen", spec).await?;
         let ended = job.wait_complete().await?;

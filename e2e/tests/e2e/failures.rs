@@ -77,7 +77,8 @@ async fn a_restart_in_place_is_no_attempt_of_its_own() {
         template["spec"]["volumes"] = json!([{"name": "kept", "emptyDir": {}}]);
         template["spec"]["containers"][0]["volumeMounts"] =
             json!([{"name": "kept", "mountPath": "/kept"}]);
-        let job = Job::submit(world, "restarts", json!({"template": template})).await?;
+        let spec = json!({"speculation": {"mode": "Disabled"}, "template": template});
+        let job = Job::submit(world, "restarts", spec).await?;
         let ended = job.wait_complete().await?;
         let attempts = status(&ended).attempts;
         assert_eq!(
