@@ -114,6 +114,7 @@ async fn limits_of_failed_tasks_and_of_failures_end_the_job() {
 #[tokio::test]
 async fn the_time_limit_stops_a_job_long_before_its_deadline() {
     scenario(Needs::Pods, Company::Shared, async |world| {
+        // A clone would be one more that is superseded.
         let spec = json!({"activeDeadlineSeconds": 3, "completions": 2,
             "speculation": {"mode": "Disabled"},
             "template": shell_or_fake("sleep 300", 300_000, 0)});

@@ -108,6 +108,7 @@ fn is_conflict(error: &anyhow::Error) -> bool {
 async fn a_suspended_job_stops_and_goes_on() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let template = shell_or_fake(r#"[ "$SHED_ATTEMPT" != 0 ] || sleep 300"#, 8000, 0);
+        // A clone would be one more that is superseded.
         let spec = json!({"completions": 2, "backoffLimitPerIndex": 0, "template": template,
             "speculation": {"mode": "Disabled"}});
         let job = Job::submit(world, "pause", spec).await?;
