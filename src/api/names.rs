@@ -71,3 +71,5 @@ pub const BIN_PATH: &str = "/run/shed/shed";
 pub const AGENT_CONTAINER: &str = "shed-agent";
 /// Port on which the agent serves progress.
 pub const AGENT_PORT: u16 = 9247;
+/// Port on which the agent answers the startup probe.
+pub const AGENT_HEALTH_PORT: u16 = 9249;

@@ -434,7 +434,7 @@ fn startup_probe() -> Probe {
     Probe {
         http_get: Some(HTTPGetAction {
             path: Some(shed_agent::HEALTH_PATH.to_owned()),
-            port: IntOrString::Int(i32::from(api::AGENT_PORT)),
+            port: IntOrString::Int(i32::from(api::AGENT_HEALTH_PORT)),
             ..HTTPGetAction::default()
         }),
         period_seconds: Some(1),

@@ -21,7 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 
 use crate::config::{AgentConfig, FenceConfig, Resume};
-use crate::connection::BoundedListener;
+use crate::connection::{BoundedListener, Limits};
 use crate::fence::{FENCE_PATH, Fence};
 use crate::stop::{STOP_PATH, Stop, StopError};
 use crate::wire::{FileContent, PROGRESS_PATH, write_reply};
@@ -29,6 +29,22 @@ use crate::{commit, progress_file, resume};
 
 /// Where the startup probe asks. It answers only once the resume file is complete.
 pub const HEALTH_PATH: &str = "/healthz";
+
+/// The operator polls with one connection, or two while it holds one for a commit grant; the rest
+/// is for people. A poll's request has some hundred bytes, and no answer takes five seconds.
+const REPORT_LIMITS: Limits = Limits {
+    connections: 16,
+    per_peer: 4,
+    life: Duration::from_secs(5),
+    bytes: 16 * 1024,
+};
+/// The kubelet probes with one connection.
+const HEALTH_LIMITS: Limits = Limits {
+    connections: 8,
+    per_peer: 2,
+    life: Duration::from_secs(2),
+    bytes: 4 * 1024,
+};
 
 /// A read takes microseconds, unless the volume hangs.
 const READ_TIME_MAX: Duration = Duration::from_secs(2);
@@ -76,6 +92,8 @@ pub async fn run(
 /// An agent that listens and has written the resume file.
 pub struct Agent {
     listener: TcpListener,
+    /// For the startup probe alone.
+    health: TcpListener,
     attempt: Arc<Attempt>,
     /// The fence, and where the task asks.
     fence: Option<(Arc<Fence>, TcpListener)>,
@@ -96,6 +114,7 @@ impl Agent {
             attempt_uid,
             progress_file,
             port,
+            health_port,
             resume,
             fence,
             stop,
@@ -110,6 +129,9 @@ impl Agent {
         let listener = bind(port)
             .await
             .with_context(|| format!("listen on port {port}"))?;
+        let health = bind(health_port)
+            .await
+            .with_context(|| format!("listen on port {health_port}"))?;
         tracing::info!(
             port,
             attempt = attempt_uid,
@@ -125,6 +147,7 @@ impl Agent {
         });
         Ok(Agent {
             listener,
+            health,
             attempt,
             fence,
         })
@@ -132,6 +155,11 @@ impl Agent {
 
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+
+    /// Where the startup probe asks.
+    pub fn health_addr(&self) -> io::Result<SocketAddr> {
+        self.health.local_addr()
     }
 
     /// Where the task asks before it publishes; none without a fence.
@@ -144,10 +172,9 @@ impl Agent {
         self,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> anyhow::Result<()> {
-        let router = Router::new()
+        let router = health_router()
             .route(PROGRESS_PATH, get(answer_progress))
             .route(STOP_PATH, post(take_stop))
-            .route(HEALTH_PATH, get(|| async { "ok" }))
             .with_state(Arc::clone(&self.attempt));
         let (router, task) = with_fence(router, self.fence);
         let router = router.layer(axum::middleware::map_response(close_connection));
@@ -157,8 +184,10 @@ impl Agent {
             // The receiver is gone only when the server has ended already.
             let _ = stopping.send(());
         };
-        let server = axum::serve(BoundedListener::new(self.listener), router)
+        let server = axum::serve(BoundedListener::new(self.listener, REPORT_LIMITS), router)
             .with_graceful_shutdown(shutdown);
+        let probes = health_router().layer(axum::middleware::map_response(close_connection));
+        let probes = axum::serve(BoundedListener::new(self.health, HEALTH_LIMITS), probes);
         let too_long = async {
             match stopped.await {
                 Ok(()) => tokio::time::sleep(SHUTDOWN_TIME_MAX).await,
@@ -167,12 +196,17 @@ impl Agent {
         };
         let served = tokio::select! {
             result = server.into_future() => result.context("serve"),
+            result = probes.into_future() => result.context("serve the startup probe"),
             result = task => result.context("serve the task"),
             () = too_long => Ok(()),
         };
         self.attempt.say_last().await;
         served
     }
+}
+
+fn health_router<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    Router::new().route(HEALTH_PATH, get(|| async { "ok" }))
 }
 
 /// Puts the program where the task finds it, then listens to the task.

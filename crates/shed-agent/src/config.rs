@@ -18,6 +18,8 @@ pub const RESUME_VAR: &str = "SHED_RESUME";
 pub const ATTEMPT_UID_VAR: &str = "SHED_ATTEMPT_UID";
 /// The port that the agent listens on.
 pub const PORT_VAR: &str = "SHED_AGENT_PORT";
+/// The port on which the agent answers the kubelet's startup probe, and nothing else.
+pub const HEALTH_PORT_VAR: &str = "SHED_AGENT_HEALTH_PORT";
 
 /// Where the agent puts its own program for the task, which asks with it before it publishes.
 pub const BIN_VAR: &str = "SHED_BIN";
@@ -29,6 +31,8 @@ pub const STOP_FILE_VAR: &str = "SHED_STOP_FILE";
 const TERMINATION_LOG: &str = "/dev/termination-log";
 
 pub const PORT_DEFAULT: u16 = 9247;
+/// Apart from the port for reports, so that strangers there can't keep a task from starting.
+pub const HEALTH_PORT_DEFAULT: u16 = 9249;
 
 /// A resume point and where to put it.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,6 +122,7 @@ pub struct AgentConfig {
     pub attempt_uid: String,
     pub progress_file: PathBuf,
     pub port: u16,
+    pub health_port: u16,
     pub resume: Option<Resume>,
     pub fence: Option<FenceConfig>,
     pub stop: Option<StopConfig>,
@@ -129,18 +134,26 @@ impl AgentConfig {
     }
 
     pub fn from_vars(var: impl Fn(&str) -> anyhow::Result<Option<String>>) -> anyhow::Result<Self> {
-        let port = match var(PORT_VAR)? {
-            Some(text) => text.parse().with_context(|| format!("{PORT_VAR}={text}"))?,
-            None => PORT_DEFAULT,
-        };
         Ok(AgentConfig {
             attempt_uid: required(&var, ATTEMPT_UID_VAR)?,
             progress_file: required(&var, PROGRESS_FILE_VAR)?.into(),
-            port,
+            port: port(&var, PORT_VAR, PORT_DEFAULT)?,
+            health_port: port(&var, HEALTH_PORT_VAR, HEALTH_PORT_DEFAULT)?,
             resume: Resume::from_vars(&var)?,
             fence: FenceConfig::from_vars(&var)?,
             stop: StopConfig::from_vars(&var)?,
         })
+    }
+}
+
+fn port(
+    var: impl Fn(&str) -> anyhow::Result<Option<String>>,
+    name: &str,
+    default: u16,
+) -> anyhow::Result<u16> {
+    match var(name)? {
+        Some(text) => text.parse().with_context(|| format!("{name}={text}")),
+        None => Ok(default),
     }
 }
 
@@ -180,7 +193,7 @@ mod tests {
     #[test]
     fn the_port_has_a_default_and_the_resume_point_may_be_absent() {
         let config = config(&[UID, PROGRESS, RESUME]).unwrap();
-        assert_eq!(config.port, 9247);
+        assert_eq!((config.port, config.health_port), (9247, 9249));
         assert_eq!(config.resume, None);
         assert_eq!(config.attempt_uid, "uid-1");
     }
@@ -200,6 +213,8 @@ mod tests {
         assert!(config(&[UID]).unwrap_err().contains(PROGRESS_FILE_VAR));
         let bad_port = config(&[UID, PROGRESS, (PORT_VAR, "x")]);
         assert!(bad_port.unwrap_err().contains(PORT_VAR));
+        let bad_port = config(&[UID, PROGRESS, (HEALTH_PORT_VAR, "70000")]);
+        assert!(bad_port.unwrap_err().contains(HEALTH_PORT_VAR));
         let bad_point = config(&[UID, PROGRESS, RESUME, (RESUME_VAR, "7")]);
         assert!(bad_point.unwrap_err().contains("SHED_RESUME: "));
         let no_file = config(&[UID, PROGRESS, (RESUME_VAR, "0.4")]);

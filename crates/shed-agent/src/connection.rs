@@ -1,36 +1,50 @@
-//! Bounds what strangers on the pod network can cost the agent: how many connections, how long
-//! each lives and how much it may send. One connection carries one request.
+//! Bounds what strangers on the network can cost a server: how many connections are open in all
+//! and per peer, how long each lives, and how many bytes it may send. A newcomer is never kept
+//! waiting: where places are short, the connection that has been idle longest is closed for it.
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
-/// One operator polls with one connection; the rest is for probes and people.
-const CONNECTIONS_MAX: usize = 16;
-/// Longer than any answer takes, short enough that idle strangers make room again.
-const CONNECTION_LIFE: Duration = Duration::from_secs(5);
-/// A poll's request has some hundred bytes.
-const REQUEST_BYTES_MAX: usize = 16 * 1024;
+/// What the connections of one listener may cost.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Open connections in all.
+    pub connections: usize,
+    /// Open connections of one peer address.
+    pub per_peer: usize,
+    /// Time from the start of a connection to its end.
+    pub life: Duration,
+    /// Bytes that a connection may send in its life.
+    pub bytes: usize,
+}
 
-pub(crate) struct BoundedListener {
+/// A listener whose connections keep within [`Limits`].
+pub struct BoundedListener {
     listener: TcpListener,
-    slots: Arc<Semaphore>,
+    limits: Limits,
+    open: Arc<Open>,
 }
 
 impl BoundedListener {
-    pub(crate) fn new(listener: TcpListener) -> Self {
-        let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        BoundedListener { listener, slots }
+    /// Bounds the connections that `listener` accepts from now on.
+    #[must_use]
+    pub fn new(listener: TcpListener, limits: Limits) -> Self {
+        Self {
+            listener,
+            limits,
+            open: Arc::default(),
+        }
     }
 }
 
@@ -39,14 +53,14 @@ impl Listener for BoundedListener {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        // Fails only when the semaphore is closed, which nobody does.
-        let slot = Arc::clone(&self.slots).acquire_owned().await.ok();
         let (stream, address) = Listener::accept(&mut self.listener).await;
+        let state = self.open.admit(address.ip(), &self.limits);
         let stream = BoundedStream {
             stream,
-            end: Box::pin(tokio::time::sleep(CONNECTION_LIFE)),
-            received_bytes: 0,
-            _slot: slot,
+            end: Box::pin(tokio::time::sleep(self.limits.life)),
+            bytes_left: self.limits.bytes,
+            state,
+            open: Arc::clone(&self.open),
         };
         (stream, address)
     }
@@ -56,16 +70,105 @@ impl Listener for BoundedListener {
     }
 }
 
-pub(crate) struct BoundedStream {
+/// The open connections of a listener, oldest first.
+#[derive(Default)]
+struct Open(Mutex<Vec<Arc<State>>>);
+
+/// What the listener and one of its connections share.
+struct State {
+    peer: IpAddr,
+    since: Instant,
+    /// Milliseconds from `since` to the last byte in either direction.
+    active_ms: AtomicU64,
+    is_evicted: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Open {
+    /// Makes room for one more connection of the peer and registers it.
+    fn admit(&self, peer: IpAddr, limits: &Limits) -> Arc<State> {
+        let state = Arc::new(State {
+            peer,
+            since: Instant::now(),
+            active_ms: AtomicU64::new(0),
+            is_evicted: AtomicBool::new(false),
+            waker: Mutex::default(),
+        });
+        let mut open = self.lock();
+        while open.iter().filter(|other| other.peer == peer).count() >= limits.per_peer.max(1) {
+            evict_idlest(&mut open, |other| other.peer == peer);
+        }
+        while open.len() >= limits.connections.max(1) {
+            evict_idlest(&mut open, |_| true);
+        }
+        open.push(Arc::clone(&state));
+        state
+    }
+
+    fn remove(&self, state: &Arc<State>) {
+        self.lock().retain(|other| !Arc::ptr_eq(other, state));
+    }
+
+    // A panic while the lock was held leaves a list that is still one.
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<State>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Closes the connection that has been idle longest among those that `may_go`.
+fn evict_idlest(open: &mut Vec<Arc<State>>, may_go: impl Fn(&State) -> bool) {
+    let candidates = open.iter().enumerate().filter(|(_, state)| may_go(state));
+    let idlest = candidates.min_by_key(|(_, state)| state.active_at());
+    if let Some((position, _)) = idlest {
+        open.remove(position).evict();
+    }
+}
+
+impl State {
+    fn active_at(&self) -> Instant {
+        self.since + Duration::from_millis(self.active_ms.load(Ordering::Relaxed))
+    }
+
+    fn note_activity(&self) {
+        let age = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.active_ms.store(age, Ordering::Relaxed);
+    }
+
+    fn evict(&self) {
+        self.is_evicted.store(true, Ordering::Release);
+        if let Some(waker) = self.waker().take() {
+            waker.wake();
+        }
+    }
+
+    fn waker(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.waker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection that ends when its time, its bytes or its place are used up.
+pub struct BoundedStream {
     stream: TcpStream,
     end: Pin<Box<Sleep>>,
-    received_bytes: usize,
-    _slot: Option<OwnedSemaphorePermit>,
+    bytes_left: usize,
+    state: Arc<State>,
+    open: Arc<Open>,
+}
+
+impl Drop for BoundedStream {
+    fn drop(&mut self) {
+        self.open.remove(&self.state);
+    }
 }
 
 impl BoundedStream {
-    /// Also registers the wake-up at the end, so that a silent connection is dropped too.
+    /// Also registers the wake-ups at the end and at an eviction, so that a silent connection is
+    /// dropped too.
     fn check_life(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        *self.state.waker() = Some(context.waker().clone());
+        if self.state.is_evicted.load(Ordering::Acquire) {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
         match self.end.as_mut().poll(context) {
             Poll::Ready(()) => Err(io::ErrorKind::TimedOut.into()),
             Poll::Pending => Ok(()),
@@ -82,10 +185,13 @@ impl AsyncRead for BoundedStream {
         self.check_life(context)?;
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        self.received_bytes += buffer.filled().len() - before;
-        if self.received_bytes > REQUEST_BYTES_MAX {
+        let received = buffer.filled().len() - before;
+        if received > self.bytes_left {
+            buffer.set_filled(before);
             return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
         }
+        self.bytes_left -= received;
+        self.state.note_activity();
         Poll::Ready(Ok(()))
     }
 }
@@ -97,7 +203,9 @@ impl AsyncWrite for BoundedStream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         self.check_life(context)?;
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let written = ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
+        self.state.note_activity();
+        Poll::Ready(Ok(written))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -108,3 +216,6 @@ impl AsyncWrite for BoundedStream {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -141,7 +141,7 @@
 pub mod agent;
 pub mod commit;
 pub mod config;
-mod connection;
+pub mod connection;
 pub mod fence;
 pub mod metric;
 mod progress_file;
@@ -154,8 +154,9 @@ pub mod wire;
 
 pub use agent::{Agent, HEALTH_PATH, run, run_from_env, write_resume_only};
 pub use config::{
-    ATTEMPT_UID_VAR, AgentConfig, BIN_VAR, FenceConfig, PORT_DEFAULT, PORT_VAR, PROGRESS_FILE_VAR,
-    RESUME_FILE_VAR, RESUME_VAR, Resume, STOP_FILE_VAR, StopConfig,
+    ATTEMPT_UID_VAR, AgentConfig, BIN_VAR, FenceConfig, HEALTH_PORT_DEFAULT, HEALTH_PORT_VAR,
+    PORT_DEFAULT, PORT_VAR, PROGRESS_FILE_VAR, RESUME_FILE_VAR, RESUME_VAR, Resume, STOP_FILE_VAR,
+    StopConfig,
 };
 pub use metric::{Metric, parse_metric};
 pub use report::{Report, ReportError, Units, parse_report};

@@ -39,6 +39,7 @@ impl Folder {
             attempt_uid: UID.into(),
             progress_file: self.file("progress"),
             port: 0,
+            health_port: 0,
             resume: None,
             fence: None,
             stop: None,
@@ -61,8 +62,16 @@ impl Drop for Folder {
 
 struct Running {
     address: SocketAddr,
+    health: SocketAddr,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+}
+
+fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    let patience = Some(Duration::from_secs(10));
+    stream.set_read_timeout(patience).unwrap();
+    stream
 }
 
 impl Running {
@@ -77,27 +86,36 @@ impl Running {
                 .unwrap();
             runtime.block_on(async {
                 let agent = Agent::start(config).await.unwrap();
-                send_port.send(agent.local_addr().unwrap().port()).unwrap();
+                let ports = [agent.local_addr(), agent.health_addr()];
+                send_port.send(ports.map(|at| at.unwrap().port())).unwrap();
                 let shutdown = async { stopped.await.unwrap_or_default() };
                 agent.serve(shutdown).await.unwrap();
             });
         });
+        let [port, health] = port.recv().unwrap();
         Running {
-            address: (Ipv4Addr::LOCALHOST, port.recv().unwrap()).into(),
+            address: (Ipv4Addr::LOCALHOST, port).into(),
+            health: (Ipv4Addr::LOCALHOST, health).into(),
             stop: Some(stop),
             thread: Some(thread),
         }
     }
 
     fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.address).unwrap();
-        let patience = Some(Duration::from_secs(10));
-        stream.set_read_timeout(patience).unwrap();
-        stream
+        connect(self.address)
     }
 
     fn get(&self, path: &str) -> (u16, Vec<u8>) {
-        let mut stream = self.connect();
+        Self::get_at(self.address, path)
+    }
+
+    /// As the kubelet's startup probe asks.
+    fn probe(&self, path: &str) -> (u16, Vec<u8>) {
+        Self::get_at(self.health, path)
+    }
+
+    fn get_at(address: SocketAddr, path: &str) -> (u16, Vec<u8>) {
+        let mut stream = connect(address);
         write!(stream, "GET {path} HTTP/1.1\r\nHost: pod\r\n\r\n").unwrap();
         let mut answer = Vec::new();
         // Ends only because the agent closes the connection after one answer.
@@ -334,13 +352,48 @@ fn an_endless_request_is_cut_off() {
     assert_eq!(agent.get("/healthz").0, 200);
 }
 
+/// Idle connections from `hosts` addresses, `each` from every one.
+fn strangers(agent: &Running, hosts: u8, each: usize) -> Vec<tokio::net::TcpStream> {
+    let connect = |host| async move {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 1, host], 0).into()).unwrap();
+        socket.connect(agent.address).await.unwrap()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let all = (1..=hosts).flat_map(|host| std::iter::repeat_n(host, each));
+    runtime.block_on(async {
+        let mut open = Vec::new();
+        for host in all {
+            open.push(connect(host).await);
+        }
+        open
+    })
+}
+
+/// The review's attack: idle connections, opened again for every poll.
 #[test]
-fn idle_strangers_delay_a_poll_but_do_not_stop_it() {
+fn idle_strangers_stop_no_poll() {
     let folder = Folder::new();
     let agent = Running::start(folder.config());
-    // Enough to take every connection that the agent allows.
-    let _strangers: Vec<_> = (0..16).map(|_| agent.connect()).collect();
-    assert_eq!(agent.get("/healthz").0, 200);
+    fs::write(folder.file("progress"), "0.4").unwrap();
+    for (hosts, each) in [(1, 16), (16, 4)] {
+        let answered = (0..12).filter(|_| {
+            let _strangers = strangers(&agent, hosts, each);
+            agent.get("/progress").0 == 200
+        });
+        assert_eq!(answered.count(), 12, "{each} from each of {hosts}");
+    }
+}
+
+#[test]
+fn the_startup_probe_has_a_port_of_its_own() {
+    let folder = Folder::new();
+    let agent = Running::start(folder.config());
+    assert_eq!(agent.probe("/healthz").0, 200);
+    assert_eq!(agent.probe("/progress").0, 404);
 }
 
 #[test]
@@ -387,6 +440,7 @@ fn the_process_ends_well_and_at_once_on_a_signal() {
         drop(free);
         let mut command = child_command(&folder);
         command.env("SHED_AGENT_PORT", address.port().to_string());
+        command.env("SHED_AGENT_HEALTH_PORT", "0");
         let mut child = command.spawn().unwrap();
         let patience = Instant::now() + Duration::from_secs(10);
         while TcpStream::connect(address).is_err() {

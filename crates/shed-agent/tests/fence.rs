@@ -40,6 +40,7 @@ impl Fenced {
             attempt_uid: UID.to_owned(),
             progress_file: folder.join("progress"),
             port: 0,
+            health_port: 0,
             resume: None,
             fence: Some(FenceConfig {
                 key: VerifyingKey::parse(&key.public()).unwrap(),
