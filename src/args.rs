@@ -72,6 +72,9 @@ pub struct OperatorArgs {
     /// Where /metrics, /healthz and /readyz are served.
     #[arg(long, env = "SHED_HTTP_ADDRESS", default_value = "0.0.0.0:8080")]
     pub http_address: std::net::SocketAddr,
+    /// Where /healthz and /readyz are served for the kubelet's probes; absent: on --http-address alone.
+    #[arg(long, env = "SHED_PROBE_ADDRESS", value_name = "ADDRESS")]
+    pub probe_address: Option<std::net::SocketAddr>,
     /// Write what the planner sees and decides to files in this folder, for `shed-sim replay`.
     #[arg(long, env = "SHED_RECORD", value_name = "DIR")]
     pub record: Option<std::path::PathBuf>,

@@ -65,7 +65,7 @@ pub async fn run(args: OperatorArgs) -> anyhow::Result<()> {
     let agent = HeaderValue::from_str(&agent).context("HOSTNAME is no plain text")?;
     config.headers.push((header::USER_AGENT, agent));
     let place = args.lease.place(&config.default_namespace)?;
-    let listener = server::listen(args.http_address).await?;
+    let doors = server::Doors::open(args.http_address, args.probe_address).await?;
     let metrics = Arc::new(Metrics::new());
     let standing = Arc::new(Standing::default());
     let setup = Arc::new(Setup {
@@ -91,7 +91,7 @@ pub async fn run(args: OperatorArgs) -> anyhow::Result<()> {
     });
     let served = Served { metrics, standing };
     let ended = tokio::select! {
-        result = server::run(listener, served) => result,
+        result = server::run(doors, served) => result,
         result = lead(&setup, election.transpose()?) => result,
     };
     if let Some(recording) = &setup.recording {

@@ -1,7 +1,10 @@
-//! /metrics, /healthz, /readyz.
+//! /metrics, /healthz and /readyz for whoever scrapes; the kubelet's probes have a port of their own, so
+//! that strangers on the first can't make a healthy replica look dead.
 
+use std::future::IntoFuture;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
@@ -9,10 +12,26 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use shed_agent::connection::{BoundedListener, Limits};
 use tokio::net::TcpListener;
 
 use crate::lease::standing::Standing;
 use crate::metrics::Metrics;
+
+/// A few Prometheus servers and people.
+const PAGE_LIMITS: Limits = Limits {
+    connections: 64,
+    per_peer: 8,
+    life: Duration::from_secs(600),
+    bytes: 1024 * 1024,
+};
+/// The kubelet.
+const PROBE_LIMITS: Limits = Limits {
+    connections: 16,
+    per_peer: 4,
+    life: Duration::from_secs(10),
+    bytes: 16 * 1024,
+};
 
 /// What is served.
 #[derive(Clone)]
@@ -23,28 +42,67 @@ pub struct Served {
     pub standing: Arc<Standing>,
 }
 
-/// Takes the address.
-///
-/// # Errors
-/// If it can't be listened on.
-pub async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    let listening = TcpListener::bind(address).await;
-    listening.with_context(|| format!("--http-address {address}: can't listen there"))
+/// Where the pages and the probes are served.
+pub struct Doors {
+    pages: TcpListener,
+    probes: Option<TcpListener>,
 }
 
-/// Serves for ever.
+impl Doors {
+    /// Takes the addresses.
+    ///
+    /// # Errors
+    /// If one of them can't be listened on.
+    pub async fn open(pages: SocketAddr, probes: Option<SocketAddr>) -> anyhow::Result<Self> {
+        let probes = match probes {
+            Some(address) => Some(listen("--probe-address", address).await?),
+            None => None,
+        };
+        Ok(Self {
+            pages: listen("--http-address", pages).await?,
+            probes,
+        })
+    }
+}
+
+async fn listen(flag: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let listening = TcpListener::bind(address).await;
+    listening.with_context(|| format!("{flag} {address}: can't listen there"))
+}
+
+/// Serves until the system takes an address away.
 ///
 /// # Errors
-/// If the system takes the address away.
-pub async fn run(listener: TcpListener, served: Served) -> anyhow::Result<()> {
-    let router = Router::new()
-        .route("/metrics", get(metrics))
+/// If it does.
+pub async fn run(doors: Doors, served: Served) -> anyhow::Result<()> {
+    let probes = health(served.clone());
+    let pages = health(served.clone()).merge(
+        Router::new()
+            .route("/metrics", get(metrics))
+            .with_state(served),
+    );
+    let pages = axum::serve(BoundedListener::new(doors.pages, PAGE_LIMITS), pages);
+    let probes = async {
+        match doors.probes {
+            Some(listener) => {
+                axum::serve(BoundedListener::new(listener, PROBE_LIMITS), probes).await
+            }
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        ended = pages.into_future() => ended?,
+        ended = probes => ended?,
+    }
+    Ok(())
+}
+
+fn health(served: Served) -> Router {
+    Router::new()
         // Alive as long as it answers: a watch that hangs ends by itself within a minute.
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
-        .with_state(served);
-    axum::serve(listener, router).await?;
-    Ok(())
+        .with_state(served)
 }
 
 async fn metrics(State(served): State<Served>) -> impl IntoResponse {
@@ -65,3 +123,6 @@ async fn ready(State(served): State<Served>) -> impl IntoResponse {
         Err(line) => (StatusCode::SERVICE_UNAVAILABLE, line),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,8 @@ use hyper_util::rt::TokioExecutor;
 use shed_agent::fence::{FENCE_PATH, POLL_HELD, read_poll};
 use shed_agent::signed::ORDER_BYTES_MAX;
 
+use crate::progress::HEAD_BYTES_MAX;
+
 /// Longest wait for a connection, and for an answer that need not be waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -22,6 +24,8 @@ pub(super) fn client() -> HttpClient {
     Client::builder(TokioExecutor::new())
         // Pod addresses are used again by others.
         .pool_max_idle_per_host(0)
+        // hyper's default is 400 KiB, which a pod could fill with headers.
+        .http1_max_buf_size(HEAD_BYTES_MAX)
         .build(connector)
 }
 

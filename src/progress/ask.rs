@@ -26,6 +26,9 @@ use crate::validate::ProgressSource;
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Most bytes of an answer that are held unread.
+pub(crate) const HEAD_BYTES_MAX: usize = 32 * 1024;
+
 /// An HTTP client without TLS: pods are asked by address.
 pub type HttpClient = Client<HttpConnector, Full<Bytes>>;
 
@@ -36,6 +39,8 @@ pub fn client() -> HttpClient {
     Client::builder(TokioExecutor::new())
         // The agent closes each connection; pod addresses are used again by others.
         .pool_max_idle_per_host(0)
+        // hyper's default is 400 KiB, which a pod could fill with headers.
+        .http1_max_buf_size(HEAD_BYTES_MAX)
         .build(connector)
 }
 

@@ -17,6 +17,7 @@ use shed_core::time::{Instant, Span};
 
 use crate::metrics::{Metrics, Why};
 use crate::observe::job::Reported;
+pub(crate) use ask::HEAD_BYTES_MAX;
 pub use poll::run;
 
 /// Unanswered questions in a row after which an attempt counts as unreachable.
