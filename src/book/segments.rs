@@ -36,8 +36,10 @@ impl Book {
     #[must_use]
     pub fn next_segment(&self, index: u32) -> Option<&SegmentEntry> {
         let part = self.segment(index)?;
+        // A part without a unit, which only an edited ledger has, would follow itself.
         let follows = |next: &&SegmentEntry| {
-            next.task == part.task && next.start == part.end && !next.dropped
+            let is_behind = next.task == part.task && next.start == part.end;
+            is_behind && next.end > next.start && !next.dropped
         };
         self.segments.values().find(follows)
     }
@@ -79,16 +81,44 @@ impl Book {
         Some(new)
     }
 
-    /// The part takes over the one behind it. False if there is none, or it is done.
-    pub fn take_over_next(&mut self, index: u32) -> Option<u32> {
-        let next = self.next_segment(index)?;
-        if next.winner.is_some() || self.failed.contains(TaskIndex(next.index)) {
-            return None;
+    /// The parts behind this one up to the one that ends at that unit, in the order of the input.
+    /// Nothing if no part ends there, or one of them has a winner.
+    #[must_use]
+    pub fn unwon_behind(&self, index: u32, reached: u64) -> Option<Vec<u32>> {
+        let mut behind = Vec::new();
+        let mut at = index;
+        loop {
+            // Each ends behind the one before, so this comes to an end.
+            let next = self.next_segment(at)?;
+            if next.winner.is_some() || next.end > reached {
+                return None;
+            }
+            behind.push(next.index);
+            if next.end == reached {
+                return Some(behind);
+            }
+            at = next.index;
         }
-        let (taken, end) = (next.index, next.end);
-        self.segments.get_mut(&taken)?.dropped = true;
-        self.segments.get_mut(&index)?.end = end;
-        Some(taken)
+    }
+
+    /// Whether a part has failed for good.
+    #[must_use]
+    pub fn has_failed(&self, index: u32) -> bool {
+        self.failed.contains(TaskIndex(index))
+    }
+
+    /// The part takes over the one behind it. If that one had failed for good, it has not any more:
+    /// its work is part of this part's.
+    pub fn take_over(&mut self, index: u32, taken: u32) {
+        let Some(behind) = self.segments.get_mut(&taken) else {
+            return;
+        };
+        behind.dropped = true;
+        let end = behind.end;
+        if let Some(part) = self.segments.get_mut(&index) {
+            part.end = end;
+        }
+        self.failed.remove(TaskIndex(taken));
     }
 
     /// Tasks whose winning parts tile their input.

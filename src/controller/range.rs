@@ -103,16 +103,16 @@ pub fn put_right(
         let inside = |units: &&Units| start < units.done && units.done < end;
         if let Some(&short) = seen.ended.iter().find(inside) {
             book.split(index, short, job.rules.completions);
-        } else if let Some(far) = seen
-            .ended
-            .iter()
-            .find(|units| covers(book, index, units.done))
-        {
-            while book.segment(index).is_some_and(|part| part.end < far.done) {
-                take_over(book, index, KillKind::Settle, now, &mut notices);
+        } else if let Some(behind) = done_behind(book, index, &seen) {
+            // Also what has failed for good: its work is done now.
+            for taken in behind {
+                take_over(book, index, taken, KillKind::Settle, now, &mut notices);
             }
-        } else if seen.passed.is_some_and(|passed| passed > end) && !is_started(book, index, pods) {
-            take_over(book, index, KillKind::Prune, now, &mut notices);
+        } else if let Some(next) = next_to_do(book, index)
+            && seen.passed.is_some_and(|passed| passed > end)
+            && !is_started(book, next, pods)
+        {
+            take_over(book, index, next, KillKind::Prune, now, &mut notices);
         }
     }
     notices
@@ -166,39 +166,37 @@ fn unkilled(book: &Book, index: u32) -> impl Iterator<Item = &AttemptEntry> {
         .filter(|attempt| attempt.kill.is_none())
 }
 
-/// Whether the parts behind this one end at that unit and none of them is done.
-fn covers(book: &Book, index: u32, reached: u64) -> bool {
-    let mut at = index;
-    while let Some(next) = book.next_segment(at) {
-        if next.winner.is_some() || next.end > reached {
-            return false;
-        }
-        if next.end == reached {
-            return true;
-        }
-        at = next.index;
-    }
-    false
+/// The parts behind this one whose work an attempt of it has done, in the order of the input.
+fn done_behind(book: &Book, index: u32, seen: &Seen) -> Option<Vec<u32>> {
+    let mut ended = seen.ended.iter();
+    ended.find_map(|units| book.unwon_behind(index, units.done))
 }
 
-/// Whether an attempt of the part behind this one has begun its work.
+/// The part behind this one, if somebody is still to do it.
+fn next_to_do(book: &Book, index: u32) -> Option<u32> {
+    let next = book.next_segment(index)?;
+    let is_over = next.winner.is_some() || book.has_failed(next.index);
+    (!is_over).then_some(next.index)
+}
+
+/// Whether an attempt of the part has begun its work.
 fn is_started(book: &Book, index: u32, pods: &JobPods) -> bool {
-    let Some(next) = book.next_segment(index) else {
-        return true;
-    };
-    let mut attempts = unkilled(book, next.index);
-    next.winner.is_some()
-        || attempts.any(|attempt| {
-            let pod = pods.get(&(next.index, attempt.number));
-            let facts = pod.and_then(|pod| pod.attempt.as_ref());
-            facts.is_some_and(|facts| facts.started.is_some())
-        })
+    unkilled(book, index).any(|attempt| {
+        let pod = pods.get(&(index, attempt.number));
+        let facts = pod.and_then(|pod| pod.attempt.as_ref());
+        facts.is_some_and(|facts| facts.started.is_some())
+    })
 }
 
-fn take_over(book: &mut Book, index: u32, kind: KillKind, now: Instant, notices: &mut Vec<Notice>) {
-    let Some(taken) = book.take_over_next(index) else {
-        return;
-    };
+fn take_over(
+    book: &mut Book,
+    index: u32,
+    taken: u32,
+    kind: KillKind,
+    now: Instant,
+    notices: &mut Vec<Notice>,
+) {
+    book.take_over(index, taken);
     let doomed: Vec<u32> = unkilled(book, taken)
         .map(|attempt| attempt.number)
         .collect();
@@ -262,3 +260,6 @@ fn set_variables(container: &mut Container, variables: &[(&str, String)]) {
         .filter(|own| variables.iter().all(|(name, _)| own.name != *name));
     container.env = Some(ours.chain(others).collect());
 }
+
+#[cfg(test)]
+mod tests;

@@ -68,6 +68,23 @@ impl IndexSet {
         true
     }
 
+    /// Takes `index` out; false if it was not there.
+    pub fn remove(&mut self, index: TaskIndex) -> bool {
+        let after = self.ranges.partition_point(|range| range.0 <= index.0);
+        let at = after.checked_sub(1);
+        let Some((at, (low, high))) = at.map(|at| (at, self.ranges[at])) else {
+            return false;
+        };
+        if high < index.0 {
+            return false;
+        }
+        self.count -= 1;
+        let left = (low < index.0).then(|| (low, index.0 - 1));
+        let right = (index.0 < high).then(|| (index.0 + 1, high));
+        self.ranges.splice(at..=at, left.into_iter().chain(right));
+        true
+    }
+
     /// How many indexes are in the set.
     #[must_use]
     pub fn len(&self) -> u32 {
@@ -237,5 +254,23 @@ mod tests {
             .map(|index| index.0)
             .collect();
         assert_eq!(absent, [4, 5, 6, 7, 9]);
+    }
+
+    #[test]
+    fn remove_cuts_a_range_at_either_end_and_within() {
+        let mut numbers = set(&[1, 2, 3, 4, 8]);
+        for (index, was_there, text) in [
+            (0, false, "1-4,8"),
+            (5, false, "1-4,8"),
+            (3, true, "1-2,4,8"),
+            (3, false, "1-2,4,8"),
+            (1, true, "2,4,8"),
+            (8, true, "2,4"),
+            (9, false, "2,4"),
+        ] {
+            assert_eq!(numbers.remove(TaskIndex(index)), was_there, "{index}");
+            assert_eq!(numbers.to_string(), text);
+            assert_eq!(numbers.len() as usize, numbers.iter().count());
+        }
     }
 }

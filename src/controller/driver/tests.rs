@@ -6,6 +6,8 @@ mod fence;
 mod range;
 mod refusals;
 
+use std::sync::mpsc::RecvTimeoutError;
+
 use super::*;
 use crate::api;
 use crate::controller::mock::{Apiserver, Fate, Process, launch, originals, pod_name};
@@ -13,6 +15,21 @@ use crate::fixtures;
 use shed_core::snapshot::AttemptKind;
 
 const WAITS: [&str; 0] = [];
+
+/// Carries a conversation out on a thread of its own: one that comes to no end fails the test, and
+/// does not hang it.
+fn comes_to_an_end<F: Future<Output = ()>>(conversation: impl FnOnce() -> F + Send + 'static) {
+    let (done, waiting) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().expect("a runtime");
+        runtime.block_on(conversation());
+        let _ = done.send(());
+    });
+    let waited = waiting.recv_timeout(std::time::Duration::from_secs(30));
+    assert_ne!(waited, Err(RecvTimeoutError::Timeout), "no end");
+    thread.join().expect("the conversation");
+}
 
 /// A job of two tasks, whose first attempts are running.
 async fn two_running(change: &str) -> (Apiserver, Process) {

@@ -244,6 +244,47 @@ async fn an_end_that_nobody_tells_is_no_end_of_a_part() {
     assert!(is_complete(&api));
 }
 
+/// The same, and the clone's part has failed for good: four exits, as `backoffLimitPerIndex` allows 3.
+async fn part_failed() -> (Apiserver, Process) {
+    let (api, process) = divided(true).await;
+    for number in 0..4 {
+        api.exit((1, number), 1, clock::now());
+        process.plan(&api.job(), vec![launch(1, AttemptKind::Retry)]);
+        process.look(&api).await.unwrap();
+    }
+    let status = api.job().status.clone().unwrap();
+    assert_eq!((status.attempts.failed, &*status.failed_indexes), (4, "0"));
+    api.said();
+    (api, process)
+}
+
+#[test]
+fn an_original_that_did_what_has_failed_behind_it_completes_its_task() {
+    comes_to_an_end(async || {
+        let (api, process) = part_failed().await;
+        api.exit_at((0, 0), "100/100");
+        let counts = to_rest(&api, &process).await;
+        assert!(is_complete(&api));
+        assert_eq!((counts.won, counts.failed), (1, 4));
+        assert_eq!(tiles(&api), [(0, 100)]);
+        assert_eq!(api.job().status.as_ref().unwrap().failed_indexes, "");
+    });
+}
+
+#[tokio::test]
+async fn what_has_failed_behind_an_original_stays_failed_until_its_work_is_done() {
+    let (api, process) = part_failed().await;
+    answers(&api, (0, 0), "45/100");
+    process.look(&api).await.unwrap();
+    assert_eq!(tiles(&api), [(0, 40), (40, 100)]);
+    assert_eq!(api.job().status.as_ref().unwrap().failed_indexes, "0");
+    // It stops short of the end after all: that is the end of no part.
+    api.exit_at((0, 0), "70/100");
+    process.look(&api).await.unwrap();
+    assert_eq!(tiles(&api), [(0, 40), (40, 100)]);
+    assert_eq!(api.job().status.as_ref().unwrap().attempts.failed, 5);
+}
+
 #[tokio::test]
 async fn a_division_survives_a_crash_at_every_call() {
     crash::survives(at_20, &[clone_from(0, "40/100")], 2).await;
@@ -263,6 +304,18 @@ async fn going_beyond_survives_a_crash_at_every_call() {
         (api, process)
     };
     crash::survives(begin, &[], 3).await;
+}
+
+#[test]
+fn doing_what_has_failed_behind_survives_a_crash_at_every_call() {
+    comes_to_an_end(async || {
+        let begin = async || {
+            let (api, process) = part_failed().await;
+            api.exit_at((0, 0), "100/100");
+            (api, process)
+        };
+        crash::survives(begin, &[], 3).await;
+    });
 }
 
 #[tokio::test]
