@@ -5,14 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::DynamicObject;
 use shed_core::time::{Instant, Span};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::api::DeadlineJob;
+use crate::adopt::translate;
+use crate::api::{self, DeadlineJob};
 use crate::clock;
+use crate::controller::build;
+use crate::observe::job::AttemptId;
 
 /// A valid job of 4 tasks with a deadline of 10 minutes; `change` is YAML whose keys replace
 /// those of the specification.
@@ -64,6 +67,53 @@ pub fn job_of_age(seconds: i64, change: &str) -> DeadlineJob {
     job
 }
 
+/// The pod of an attempt of the job, with one core on this node, in this phase.
+pub fn attempt_pod(job: &DeadlineJob, id: AttemptId, node: &str, phase: &str) -> Pod {
+    let metadata = &job.metadata;
+    let (name, uid) = (metadata.name.as_deref(), metadata.uid.as_deref());
+    let (name, uid) = (name.expect("name"), uid.expect("uid"));
+    let pod = build::pod_name(name, uid, id.0, id.1);
+    let pod = serde_json::json!({
+        "metadata": {
+            "name": pod, "namespace": metadata.namespace, "uid": format!("pod-{}-{}", id.0, id.1),
+            "finalizers": [api::ATTEMPT_FINALIZER],
+            "labels": {
+                api::LABEL_JOB_UID: uid, api::LABEL_JOB_NAME: name,
+                api::LABEL_INDEX: id.0.to_string(), api::LABEL_ATTEMPT: id.1.to_string(),
+            },
+            "ownerReferences": [{"apiVersion": "shed.dev/v1alpha1", "kind": "DeadlineJob", "name": name,
+                "uid": uid, "controller": true}],
+        },
+        "spec": {"nodeName": node, "containers":
+            [{"name": "task", "resources": {"requests": {"cpu": "1"}}}]},
+        "status": {"phase": phase},
+    });
+    serde_json::from_value(pod).expect("pod")
+}
+
+/// The first attempt's pod at task 0 of a Job, which runs on `node-1`.
+pub fn job_pod(job: &Job) -> Pod {
+    let companion = companion(job);
+    let validated = translate::validated(&companion, job).expect("Job");
+    let pod = build::name(&validated, 0, 0);
+    let adopted = validated.adopted.expect("adopted");
+    let pod = serde_json::json!({
+        "metadata": {
+            "name": pod, "namespace": "team", "uid": "pod-0-0",
+            "finalizers": [api::JOB_TRACKING_FINALIZER],
+            "labels": {
+                api::LABEL_JOB_UID: validated.uid, api::LABEL_JOB_NAME: adopted.name,
+                api::LABEL_TASK: "0", api::LABEL_ATTEMPT: "0",
+                "batch.kubernetes.io/controller-uid": adopted.uid,
+            },
+            "ownerReferences": [translate::owner_reference(&adopted.name, &adopted.uid)],
+        },
+        "spec": {"nodeName": "node-1", "containers": [{"name": "task"}]},
+        "status": {"phase": "Running"},
+    });
+    serde_json::from_value(pod).expect("pod")
+}
+
 /// A ready node of that name and so many cores.
 pub fn node(name: &str, cores: u32) -> Node {
     let yaml = format!(
@@ -95,7 +145,7 @@ spec:
 
 /// Its companion, as the apiserver holds it.
 pub fn companion(job: &Job) -> DeadlineJob {
-    let mut companion = crate::adopt::translate::companion(job).expect("annotations");
+    let mut companion = translate::companion(job).expect("annotations");
     companion.metadata.uid = Some("11111111-2222-3333-4444-555555555555".to_owned());
     companion.metadata.resource_version = Some("8".to_owned());
     companion.metadata.creation_timestamp = Some(clock::time(Instant(0)));

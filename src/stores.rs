@@ -21,21 +21,21 @@ use shed_core::time::Instant;
 use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::task::JoinSet;
 
-use crate::adopt::{self, AdoptJobs, Jobs, translate};
+use crate::adopt::{AdoptJobs, Jobs, translate};
 use crate::api::DeadlineJob;
 use crate::clock;
-use crate::observe::job::JobPods;
 use crate::observe::node::NodeFacts;
 use crate::observe::pod::PodFacts;
 use crate::restored;
 
+mod attempts;
 mod gaps;
 mod index;
 mod shown;
 
 pub use gaps::Gap;
 use gaps::{Gaps, watch_jobs};
-use index::{PodIndex, unlabelled_of};
+use index::PodIndex;
 pub use shown::Shown;
 
 /// Seconds until the apiserver ends a watch; a silent one is given up 5 s later.
@@ -152,28 +152,6 @@ impl Stores {
         batch.is_some_and(|jobs| jobs.present(job).is_none())
     }
 
-    /// Pods that a batch/v1 Job controls and that are no attempts by their labels.
-    #[must_use]
-    pub fn unlabelled_pods_of(&self, uid: &str) -> Vec<Arc<PodFacts>> {
-        let index = self.pods();
-        let pods = index.unlabelled.get(uid);
-        pods.into_iter()
-            .flat_map(|pods| pods.values().cloned())
-            .collect()
-    }
-
-    /// A job's pods by attempt.
-    #[must_use]
-    pub fn pods_of(&self, job_uid: &str) -> JobPods {
-        self.pods().by_job.get(job_uid).cloned().unwrap_or_default()
-    }
-
-    /// Uids of jobs that have pods.
-    #[must_use]
-    pub fn job_uids_with_pods(&self) -> Vec<Arc<str>> {
-        self.pods().by_job.keys().cloned().collect()
-    }
-
     /// What pods request that are no attempts, or such that have ended and are not over, by node.
     #[must_use]
     pub fn used_by_others(&self) -> BTreeMap<Arc<str>, Resources> {
@@ -250,7 +228,11 @@ impl Stores {
             Event::Apply(pod) => {
                 let facts = PodFacts::from_pod(&pod, now);
                 index.reached = index.reached.max(facts.version);
-                vec![index.put(facts)]
+                let (facts, before) = index.put(facts);
+                // A job whose pod is another's now has lost it.
+                let whose = |pod: &PodFacts| (pod.identity.owner.clone(), pod.identity.attempt);
+                let before = before.filter(|before| whose(before) != whose(&facts));
+                before.into_iter().chain([facts]).collect()
             }
             Event::Delete(pod) => {
                 let facts = PodFacts::from_pod(&pod, now);
@@ -259,24 +241,6 @@ impl Stores {
                 index.remove(&key).into_iter().collect()
             }
         }
-    }
-
-    fn job_of(&self, pod: &PodFacts) -> Option<ObjectRef<DeadlineJob>> {
-        let job = match &pod.attempt {
-            Some(attempt) => {
-                let uid = Some(attempt.job_uid.as_ref());
-                self.jobs.find(|job| job.metadata.uid.as_deref() == uid)
-            }
-            None => {
-                let controller = self.batch.as_ref().and(unlabelled_of(pod))?;
-                let is_its = |job: &DeadlineJob| {
-                    job.spec.is_companion()
-                        && adopt::owner(job).is_some_and(|owner| *owner.uid == *controller)
-                };
-                self.jobs.find(is_its)
-            }
-        };
-        Some(ObjectRef::from_obj(job?.as_ref()))
     }
 }
 
@@ -322,6 +286,29 @@ impl Stores {
     /// Stores whose first lists have not come in.
     pub fn unlisted() -> Arc<Self> {
         Arc::new(Self::new(store().0, None))
+    }
+
+    /// The same, with these Jobs and this choice of them.
+    pub fn adopting(self: Arc<Self>, mode: AdoptJobs, jobs: Vec<Job>) -> Arc<Self> {
+        let (reader, mut writer) = store();
+        writer.apply_watcher_event(&Event::Init);
+        for job in jobs {
+            writer.apply_watcher_event(&Event::InitApply(job));
+        }
+        writer.apply_watcher_event(&Event::InitDone);
+        let mut stores = Arc::into_inner(self).expect("nobody else has them");
+        stores.batch = Some(Jobs {
+            mode,
+            store: reader,
+        });
+        Arc::new(stores)
+    }
+
+    /// The watch of nodes lists again.
+    pub fn show_nodes(&self, nodes: &[Node]) {
+        let nodes = nodes.iter().map(NodeFacts::from_node);
+        let nodes = nodes.map(|node| (Arc::clone(&node.name), node)).collect();
+        *self.nodes.write().unwrap_or_else(PoisonError::into_inner) = Some(nodes);
     }
 
     /// The watch of pods lists again.

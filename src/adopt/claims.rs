@@ -26,8 +26,8 @@ pub struct Claims {
     pub release: Vec<PodRef>,
 }
 
-/// Sorts the pods that carry a Job's labels and those that it only controls; what is not its own
-/// leaves `pods`.
+/// Sorts the attempts of a Job (`observe::identity` says which pods those are) and the pods that it
+/// only controls; what is not its own leaves `pods`.
 #[must_use]
 pub fn sort(job: &Adopted, pods: &mut JobPods, unlabelled: &[Arc<PodFacts>]) -> Claims {
     let mut claims = Claims::default();

@@ -15,20 +15,45 @@ const LENGTH: usize = 5;
 const SUFFIXES: u64 = 27_u64.pow(5);
 /// Spreads neighbours over all suffixes; it shares no divisor with their number, so that no two meet.
 const STRIDE: u64 = 8_867_453;
+/// What undoes a multiplication by the stride.
+const STRIDE_INVERSE: u64 = 227_540;
+const _: () = assert!(STRIDE * STRIDE_INVERSE % SUFFIXES == 1);
 /// Tasks of one job at most.
 const TASKS_MAX: u64 = 100_000;
 
 /// Name of an attempt's pod.
 #[must_use]
 pub fn of_job_pod(job: &Adopted, task: u32, attempt: u32) -> String {
+    pod_name(&job.name, &job.uid, job.indexed, task, attempt)
+}
+
+fn pod_name(job: &str, uid: &str, indexed: bool, task: u32, attempt: u32) -> String {
     let (task, attempt) = (u64::from(task), u64::from(attempt));
-    let start = u64::from(fnv1a(job.uid.as_bytes()));
-    let tail = match job.indexed {
+    let start = u64::from(fnv1a(uid.as_bytes()));
+    let tail = match indexed {
         true => format!("-{task}-{}", suffix(start + task, attempt)),
         false => format!("-{}", suffix(start, attempt * TASKS_MAX + task)),
     };
-    let head: String = job.name.chars().take(NAME_MAX - tail.len()).collect();
+    let head: String = job.chars().take(NAME_MAX - tail.len()).collect();
     format!("{}{tail}", head.trim_end_matches(['-', '.']))
+}
+
+/// The task and the number that give a pod of this Job its name; none if no attempt has that name.
+/// The Job controller's own suffixes have numbers too, so the name alone does not make an attempt.
+#[must_use]
+pub fn attempt_of(job: &str, uid: &str, pod: &str, indexed: bool) -> Option<(u32, u32)> {
+    let (rest, suffix) = pod.rsplit_once('-')?;
+    let start = u64::from(fnv1a(uid.as_bytes()));
+    let (task, attempt) = if indexed {
+        let task: u32 = rest.rsplit_once('-')?.1.parse().ok()?;
+        (task, number(start + u64::from(task), suffix)?)
+    } else {
+        let number = number(start, suffix)?;
+        let task = u32::try_from(number % TASKS_MAX).ok()?;
+        (task, number / TASKS_MAX)
+    };
+    let attempt = u32::try_from(attempt).ok()?;
+    (pod_name(job, uid, indexed, task, attempt) == pod).then_some((task, attempt))
 }
 
 /// Another for each number: beyond the last of five letters it grows.
@@ -40,6 +65,30 @@ fn suffix(start: u64, number: u64) -> String {
         high => text.push_str(&letters(high, LENGTH)),
     }
     text
+}
+
+/// The number of a suffix.
+fn number(start: u64, suffix: &str) -> Option<u64> {
+    let (low, high) = suffix.split_at_checked(LENGTH)?;
+    let steps = (value(low)? + SUFFIXES - start % SUFFIXES) % SUFFIXES * STRIDE_INVERSE;
+    let high = if high.is_empty() { 0 } else { value(high)? };
+    Some(high * SUFFIXES + steps % SUFFIXES)
+}
+
+/// What [`letters`] wrote, if these are its letters and as many.
+fn value(text: &str) -> Option<u64> {
+    let digits = text.bytes().rev().map(|letter| {
+        let digit = LETTERS.iter().position(|&known| known == letter)?;
+        u64::try_from(digit).ok()
+    });
+    let is_one = text.len() == LENGTH;
+    is_one
+        .then(|| {
+            digits
+                .into_iter()
+                .try_fold(0, |sum, digit| Some(sum * 27 + digit?))
+        })
+        .flatten()
 }
 
 fn letters(mut number: u64, length: usize) -> String {
@@ -91,6 +140,36 @@ mod tests {
             let ids: Vec<_> = ids.chain(far).collect();
             let names: BTreeSet<_> = ids.iter().map(|&(t, a)| of_job_pod(&job, t, a)).collect();
             assert_eq!(names.len(), ids.len());
+        }
+    }
+
+    #[test]
+    fn a_name_tells_its_attempt_and_no_other_name_does() {
+        let long = "a".repeat(62);
+        for (name, indexed) in [("pi", true), ("pi", false), ("pi-3", true), (&long, true)] {
+            let job = job(name, indexed);
+            for id in [
+                (0, 0),
+                (7, 3),
+                (99_999, 200),
+                (3, 20_000_000),
+                (0, 1_000_000_000),
+            ] {
+                let pod = of_job_pod(&job, id.0, id.1);
+                assert_eq!(attempt_of(name, &job.uid, &pod, indexed), Some(id), "{pod}");
+                assert_ne!(attempt_of("other", &job.uid, &pod, indexed), Some(id));
+                assert_ne!(attempt_of(name, "another uid", &pod, indexed), Some(id));
+            }
+        }
+        for pod in [
+            "pi",
+            "pi-3",
+            "pi-3-debug",
+            "pi-3-bcdfgh",
+            "pi-x-bcdfg",
+            "pi-03-bcdfg",
+        ] {
+            assert_eq!(attempt_of("pi", "8f0c2a52-0000", pod, true), None, "{pod}");
         }
     }
 }

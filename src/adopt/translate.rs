@@ -33,7 +33,13 @@ const COMPLETIONS: std::ops::RangeInclusive<i32> = 1..=100_000;
 #[must_use]
 pub fn companion_name(job: &Job) -> Option<String> {
     let (name, uid) = (job.metadata.name.as_ref()?, job.metadata.uid.as_ref()?);
-    Some(format!("{name}-{:08x}", fnv1a(uid.as_bytes())))
+    Some(companion_name_of(name, uid))
+}
+
+/// Name of the companion of the Job with this name and uid.
+#[must_use]
+pub fn companion_name_of(name: &str, uid: &str) -> String {
+    format!("{name}-{:08x}", fnv1a(uid.as_bytes()))
 }
 
 /// How a pod or a companion says whose it is.

@@ -19,6 +19,15 @@ pub const LABEL_ATTEMPT: &str = "shed.dev/attempt";
 pub const LABEL_SEGMENT: &str = "shed.dev/segment";
 /// Label: `original`, `clone` or `retry`.
 pub const LABEL_KIND: &str = "shed.dev/attempt-kind";
+/// Labels that say which attempt a pod is. In a template they mean nothing: shed sets them itself.
+pub const RESERVED: [&str; 6] = [
+    LABEL_JOB_UID,
+    LABEL_JOB_NAME,
+    LABEL_TASK,
+    LABEL_ATTEMPT,
+    LABEL_KIND,
+    LABEL_SEGMENT,
+];
 /// Label of a job: what it recurs as. Its attempt times are judged by those of the namespace's jobs
 /// with the same value that ran before.
 pub const LABEL_CLASS: &str = "shed.dev/class";

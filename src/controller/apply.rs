@@ -9,8 +9,9 @@ use serde_json::json;
 
 use super::status::Blocked;
 use super::step::PodRef;
-use crate::api::{ATTEMPT_FINALIZER, JOB_TRACKING_FINALIZER, LABEL_JOB_UID, reason};
+use crate::api::{ATTEMPT_FINALIZER, JOB_TRACKING_FINALIZER, reason};
 use crate::metrics::{Kind, Metrics};
+use crate::observe::identity::Owner;
 
 /// Writes of one job under way at once.
 const WRITES_AT_ONCE: usize = 16;
@@ -33,12 +34,7 @@ pub enum Created {
 
 /// Creates pods in batches that double (1, 2, 4, …), so that a refusal costs one call and not
 /// hundreds. The answers are in the order of `pods`.
-pub async fn create(
-    api: &Api<Pod>,
-    job_uid: &str,
-    pods: Vec<Pod>,
-    metrics: &Metrics,
-) -> Vec<Created> {
+pub async fn create(api: &Api<Pod>, pods: Vec<Pod>, metrics: &Metrics) -> Vec<Created> {
     let mut answers = Vec::with_capacity(pods.len());
     let mut rest = pods.into_iter();
     let total = rest.len();
@@ -50,7 +46,7 @@ pub async fn create(
         }
         let calls: Vec<_> = batch
             .iter()
-            .map(|pod| create_one(api, job_uid, pod, metrics))
+            .map(|pod| create_one(api, pod, metrics))
             .collect();
         let batch_answers: Vec<Created> = futures::stream::iter(calls)
             .buffered(WRITES_AT_ONCE)
@@ -68,7 +64,7 @@ pub async fn create(
     }
 }
 
-async fn create_one(api: &Api<Pod>, job_uid: &str, pod: &Pod, metrics: &Metrics) -> Created {
+async fn create_one(api: &Api<Pod>, pod: &Pod, metrics: &Metrics) -> Created {
     count(metrics, "create_pod");
     let error = match api.create(&PostParams::default(), pod).await {
         Ok(_) => return Created::Ours,
@@ -78,7 +74,7 @@ async fn create_one(api: &Api<Pod>, job_uid: &str, pod: &Pod, metrics: &Metrics)
         return Created::Failed(error);
     };
     if status.code == 409 && status.reason == "AlreadyExists" {
-        return existing(api, job_uid, pod).await;
+        return existing(api, pod).await;
     }
     match refusal(status) {
         Some(blocked) => Created::Refused(blocked),
@@ -86,15 +82,15 @@ async fn create_one(api: &Api<Pod>, job_uid: &str, pod: &Pod, metrics: &Metrics)
     }
 }
 
-/// A pod of that name is there: ours if it belongs to the same job, else in the way.
-async fn existing(api: &Api<Pod>, job_uid: &str, pod: &Pod) -> Created {
+/// A pod of that name is there: ours if the same job controls it, else in the way.
+async fn existing(api: &Api<Pod>, pod: &Pod) -> Created {
     let name = pod.metadata.name.as_deref().unwrap_or_default();
     match api.get_metadata_opt(name).await {
         Err(error) => Created::Failed(error),
         Ok(None) => Created::NotTried,
         Ok(Some(found)) => {
-            let labels = found.metadata.labels.unwrap_or_default();
-            if labels.get(LABEL_JOB_UID).is_some_and(|uid| uid == job_uid) {
+            let owner = Owner::controller_of(&found.metadata);
+            if owner.is_some() && owner == Owner::controller_of(&pod.metadata) {
                 Created::Ours
             } else {
                 Created::Refused(Blocked {

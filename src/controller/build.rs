@@ -60,6 +60,15 @@ pub fn pod_name(job: &str, uid: &str, task: u32, attempt: u32) -> String {
     format!("{}{tail}", head.trim_end_matches(['-', '.']))
 }
 
+/// The task and the number that give a pod of this `DeadlineJob` its name; none if no attempt has that name.
+#[must_use]
+pub fn attempt_of(job: &str, uid: &str, pod: &str) -> Option<(u32, u32)> {
+    let (rest, attempt) = pod.rsplit_once('-')?;
+    let (_, task) = rest.rsplit_once('-')?;
+    let id = (task.parse().ok()?, attempt.parse().ok()?);
+    (pod_name(job, uid, id.0, id.1) == pod).then_some(id)
+}
+
 /// Name of an attempt's pod, by the convention of whatever owns it.
 #[must_use]
 pub fn name(job: &ValidatedJob, task: u32, attempt: u32) -> String {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, DeleteParams, ListParams, Preconditions};
+use kube::api::{Api, DeleteParams, Preconditions};
 use kube::runtime::controller::Action as Wake;
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Action, JobReport};
@@ -15,7 +15,7 @@ use shed_core::time::Instant;
 use super::apply::Created;
 use super::record::{any_runs, blocked_by_kubelet, record, refuse_spec, stand_aside};
 use super::step::{Input, Notice, Step, step};
-use super::{Error, apply, build, events, fence, mirror, range, volumes, wake};
+use super::{Error, apply, build, events, fence, live, mirror, range, volumes, wake};
 use crate::adopt::claims::{self, Claims};
 use crate::adopt::{self, Unfit};
 use crate::api::{DeadlineJob, NodeEntry};
@@ -25,7 +25,6 @@ use crate::context::{Backoff, Context};
 use crate::metrics::Why;
 use crate::observe::gone;
 use crate::observe::job::{self, AttemptId, JobPods, Traces};
-use crate::observe::pod::PodFacts;
 use crate::recording;
 use crate::validate::ValidatedJob;
 
@@ -143,17 +142,17 @@ async fn observe(
     mut book: Book,
 ) -> Result<Pass, Error> {
     let now = clock::now();
-    let mut pods = context.stores.pods_of(&job.uid);
+    let mut pods = context.stores.pods_of(&job);
     // A cached view never reaches beyond the deadline, however fresh it looks.
     let mut facts_as_of = Instant(0);
     let is_live = stops_at_deadline(&job, &book, now);
     if is_live {
         facts_as_of = now;
-        pods = live_pods(context, &job).await?;
+        pods = live::pods(context, &job, &pods).await?;
     }
     let claims = match &job.adopted {
         Some(adopted) => {
-            let unlabelled = context.stores.unlabelled_pods_of(&adopted.uid);
+            let unlabelled = context.stores.unlabelled_pods_of(&job.owner());
             claims::sort(adopted, &mut pods, &unlabelled)
         }
         None => Claims::default(),
@@ -215,25 +214,6 @@ fn stops_at_deadline(job: &ValidatedJob, book: &Book, now: Instant) -> bool {
     book.ending.is_none()
         && job.rules.on_miss == OnMiss::Fail
         && deadline.is_some_and(|deadline| now >= deadline.plus(DEADLINE_GRACE))
-}
-
-async fn live_pods(context: &Context, job: &ValidatedJob) -> Result<JobPods, Error> {
-    let api: Api<Pod> = Api::namespaced(context.client.clone(), &job.namespace);
-    let listed = api
-        .list(&ListParams::default().labels(&build::selector(&job.uid)))
-        .await
-        .map_err(Error::LiveRead)?;
-    let now = clock::now();
-    let facts = listed.iter().map(|pod| PodFacts::from_pod(pod, now));
-    Ok(facts
-        .filter_map(|pod| {
-            let id = pod
-                .attempt
-                .as_ref()
-                .map(|attempt| (attempt.task, attempt.number))?;
-            Some((id, Arc::new(pod)))
-        })
-        .collect())
 }
 
 /// Attempts that could not start are launched again, but not at once; when one runs, the next
@@ -308,7 +288,7 @@ async fn carry_out(
             Some(pod)
         })
         .collect();
-    let answers = apply::create(&api, &pass.job.uid, pods, &context.metrics).await;
+    let answers = apply::create(&api, pods, &context.metrics).await;
     take_answers(context, pass, owner, step, answers).await
 }
 

@@ -271,10 +271,10 @@ impl World {
                 "metadata": {"resourceVersion": self.version.to_string()}})),
             ("LIST", "pods") => Ok(json!({"apiVersion": "v1", "kind": "PodList",
                 "metadata": {"resourceVersion": self.version.to_string()},
-                "items": self.pods.values().collect::<Vec<_>>()})),
+                "items": self.pods.values().filter(|pod| is_selected(call, pod)).collect::<Vec<_>>()})),
             ("POST", "pod") => self.create_pod(call),
-            ("GET", "pod") => Ok(json!({"apiVersion": "meta.k8s.io/v1",
-                "kind": "PartialObjectMetadata", "metadata": self.pod(call)?.metadata})),
+            // Who asks for metadata alone reads no further.
+            ("GET", "pod") => Ok(json!(self.pod(call)?)),
             ("DELETE", "pod") => self.delete_pod(call),
             ("PATCH", "pod") => self.release_pod(call),
             ("GET", "claim") => {
@@ -366,6 +366,24 @@ impl World {
             metadata.deletion_timestamp.is_none() || held || !kubelet::has_ended(pod)
         });
     }
+}
+
+/// Whether a list shows a pod: labels are asked for by one name, with or without a value.
+fn is_selected(call: &Call, pod: &Pod) -> bool {
+    let query = call.query.replace("%2F", "/").replace("%3D", "=");
+    let selector = query
+        .split('&')
+        .find_map(|part| part.strip_prefix("labelSelector="));
+    let Some(selector) = selector else {
+        return true;
+    };
+    let (name, value) = selector.split_once('=').unwrap_or((selector, ""));
+    let label = pod
+        .metadata
+        .labels
+        .as_ref()
+        .and_then(|labels| labels.get(name));
+    label.is_some_and(|label| value.is_empty() || label == value)
 }
 
 fn has_uid(call: &Call, uid: Option<&str>) -> bool {

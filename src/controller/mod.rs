@@ -8,6 +8,7 @@ mod events;
 pub mod feasibility;
 mod fence;
 pub mod gaps;
+mod live;
 mod mirror;
 #[cfg(test)]
 pub(crate) mod mock;

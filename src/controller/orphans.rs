@@ -1,8 +1,9 @@
 //! Pods whose job is gone or going: nothing of them needs counting, so their finalizer comes off
 //! and the garbage collector can do its work. Nothing is deleted here: an orphaning deletion
-//! means that the user wants to keep the pods.
+//! means that the user wants to keep the pods. Attempts are found by what controls them, other pods by
+//! their finalizers, so that a pod without labels holds up no deletion.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,9 @@ use super::apply;
 use super::step::PodRef;
 use crate::context::Context;
 use crate::metrics::JobLabels;
+use crate::observe::identity::{Owner, OwnerKind};
+use crate::observe::pod::PodFacts;
+use crate::stores::Stores;
 
 /// How often it is looked; a look costs no call.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -26,7 +30,9 @@ pub async fn run(context: Arc<Context>) {
     loop {
         ticks.tick().await;
         let mut present: HashMap<Arc<str>, JobLabels> = HashMap::new();
+        let mut owners: HashSet<Owner> = HashSet::new();
         for metadata in context.stores.staying() {
+            owners.insert(Owner::of(&metadata));
             let uid: Arc<str> = metadata.uid.unwrap_or_default().into();
             let labels = JobLabels {
                 namespace: metadata.namespace.unwrap_or_default(),
@@ -35,10 +41,12 @@ pub async fn run(context: Arc<Context>) {
             present.insert(uid, labels);
         }
         forget(&context, &known, &present);
-        for uid in context.stores.job_uids_with_pods() {
-            if !present.contains_key(&uid) {
-                release(&context, &uid).await;
-            }
+        let staying = Staying {
+            jobs: &present,
+            owners: &owners,
+        };
+        for pod in orphans(&context.stores, &staying) {
+            release(&context, &pod).await;
         }
         known = present;
     }
@@ -61,20 +69,68 @@ fn forget(
     context.forecasts.retain(&uids);
 }
 
-async fn release(context: &Context, job_uid: &str) {
-    for pod in context.stores.pods_of(job_uid).values() {
-        let tracked = pod.attempt.as_ref().is_some_and(|attempt| attempt.tracked);
-        if !tracked {
-            continue;
+/// The jobs that are there to stay.
+struct Staying<'a> {
+    jobs: &'a HashMap<Arc<str>, JobLabels>,
+    owners: &'a HashSet<Owner>,
+}
+
+/// The pods whose finalizer is nobody's to count by.
+fn orphans(stores: &Stores, staying: &Staying<'_>) -> Vec<Arc<PodFacts>> {
+    let mut orphans = Vec::new();
+    for owner in stores.owners_of_attempts() {
+        if !staying.owners.contains(&owner) {
+            let attempts = stores.attempts_of(&owner).into_values();
+            let tracked = attempts.filter(|pod| pod.attempt.as_ref().is_some_and(|a| a.tracked));
+            orphans.extend(tracked.filter(|pod| is_left(stores, &owner, pod)));
         }
-        let api: Api<Pod> = Api::namespaced(context.client.clone(), &pod.namespace);
-        let reference = PodRef {
-            name: pod.name.clone(),
-            uid: pod.uid.clone(),
-        };
-        if let Err(error) = apply::release(&api, &[reference], &context.metrics).await {
-            tracing::warn!(%error, pod = pod.name, "release of an orphan, trying again");
+    }
+    let strangers = stores.held_strangers().into_iter();
+    orphans.extend(strangers.filter(|pod| is_free(stores, staying, pod)));
+    orphans
+}
+
+/// Whether an attempt is let go whose owner has no job that stays. Of the pods of a batch/v1 Job that may be
+/// the built-in controller's only those are that the garbage collector deletes, the Job being gone.
+fn is_left(stores: &Stores, owner: &Owner, pod: &PodFacts) -> bool {
+    match owner.kind {
+        OwnerKind::DeadlineJob => true,
+        OwnerKind::Job => stores.runs(owner).unwrap_or(pod.identity.deleting),
+    }
+}
+
+/// Whether a pod that is no attempt is let go: shed's finalizer is on it, or batch/v1's, which the
+/// built-in controller counts by.
+fn is_free(stores: &Stores, staying: &Staying<'_>, pod: &PodFacts) -> bool {
+    let identity = &pod.identity;
+    let stays = |owner: &Owner| staying.owners.contains(owner);
+    let job = match &identity.owner {
+        // Nobody counts it. Under a job that stays it may be what a newer operator calls an attempt.
+        _ if identity.tracked => {
+            return identity.deleting || !identity.owner.as_ref().is_some_and(stays);
         }
+        Some(job) => job,
+        None if identity.controlled => return false,
+        None => {
+            let uid = identity.labelled.as_ref();
+            let known = uid.and_then(|uid| staying.jobs.get(uid));
+            let is_awaited = known.is_some_and(|job| *job.namespace == *pod.namespace);
+            let is_sheds = uid.is_some() || (identity.deleting && stores.runs_all_jobs());
+            return is_sheds && !is_awaited;
+        }
+    };
+    let is_sheds = stores.runs(job).unwrap_or(stores.runs_all_jobs());
+    identity.deleting && is_sheds && !stays(job)
+}
+
+async fn release(context: &Context, pod: &PodFacts) {
+    let api: Api<Pod> = Api::namespaced(context.client.clone(), &pod.namespace);
+    let reference = PodRef {
+        name: pod.name.clone(),
+        uid: pod.uid.clone(),
+    };
+    if let Err(error) = apply::release(&api, &[reference], &context.metrics).await {
+        tracing::warn!(%error, pod = pod.name, "release of an orphan, trying again");
     }
 }
 

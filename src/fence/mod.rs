@@ -20,6 +20,7 @@ pub use self::key::load as load_key;
 use crate::api::{AGENT_PORT, DeadlineJob, Idempotency};
 use crate::clock;
 use crate::metrics::Metrics;
+use crate::observe::identity::Owner;
 use crate::observe::pod::{PodFacts, Stage};
 use crate::restored::doubt::Doubt;
 use crate::stores::Stores;
@@ -238,7 +239,7 @@ fn due(table: &FenceTable, stores: &Stores, now: Instant) -> Vec<Target> {
         if job.spec.idempotency != Idempotency::Fenced {
             continue;
         }
-        for pod in stores.pods_of(uid).values() {
+        for pod in stores.attempts_of(&Owner::of(&job.metadata)).values() {
             let Some(agent) = address(pod) else { continue };
             present.push(pod.uid.clone());
             let entry = entries.entry(pod.uid.clone()).or_insert_with(|| Entry {

@@ -3,6 +3,7 @@
 mod adopted;
 pub mod failure;
 pub mod gone;
+pub mod identity;
 pub mod job;
 pub mod node;
 pub mod pod;

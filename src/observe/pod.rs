@@ -10,9 +10,11 @@ use shed_core::resources::Resources;
 use shed_core::time::{Instant, Span};
 
 use super::failure::Failure;
+use super::identity::Identity;
+use super::job::AttemptId;
 use super::requests;
 use crate::api::{
-    AGENT_CONTAINER, ATTEMPT_FINALIZER, JOB_TRACKING_FINALIZER, LABEL_ATTEMPT, LABEL_INDEX,
+    AGENT_CONTAINER, ENV_RANGE_START, JOB_TRACKING_FINALIZER, LABEL_ATTEMPT, LABEL_INDEX,
     LABEL_JOB_UID, LABEL_SEGMENT, LABEL_TASK,
 };
 use crate::clock;
@@ -63,7 +65,9 @@ pub struct PodFacts {
     /// Whether it is an attempt that has ended and that is not over: its sidecar runs, or the kubelet
     /// has not said so yet. Until then nothing else is placed in its room.
     pub is_leaving: bool,
-    /// The rest, if it is an attempt.
+    /// Whose it is.
+    pub identity: Identity,
+    /// The rest, if it is an attempt, or nothing controls it and its labels are those of one.
     pub attempt: Option<AttemptFacts>,
     /// Whose it is, if a batch/v1 Job controls it, or nobody does and it is an attempt.
     pub belongs: Option<Belonging>,
@@ -81,8 +85,6 @@ pub struct Belonging {
 /// An attempt pod.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttemptFacts {
-    /// Uid of its job.
-    pub job_uid: Arc<str>,
     /// Its task.
     pub task: u32,
     /// Its number.
@@ -144,7 +146,8 @@ impl PodFacts {
     pub fn from_pod(pod: &Pod, seen: Instant) -> Self {
         let metadata = &pod.metadata;
         let is_over = matches!(phase(pod), "Succeeded" | "Failed");
-        let attempt = attempt_facts(pod, seen);
+        let identity = Identity::of(metadata);
+        let attempt = attempt_facts(pod, &identity, seen);
         // An attempt whose main containers have ended does nothing any more, though its sidecar
         // may take seconds longer to go.
         let ended = attempt.as_ref().is_some_and(|attempt| {
@@ -168,7 +171,14 @@ impl PodFacts {
             is_leaving: ended && !is_over,
             belongs: belonging(pod, attempt.is_some()),
             attempt,
+            identity,
         }
+    }
+
+    /// Whether it is an attempt of the job that controls it.
+    #[must_use]
+    pub fn is_attempt(&self) -> bool {
+        self.identity.attempt.is_some()
     }
 }
 
@@ -210,37 +220,37 @@ fn phase(pod: &Pod) -> &str {
         .unwrap_or("Pending")
 }
 
-fn attempt_facts(pod: &Pod, seen: Instant) -> Option<AttemptFacts> {
-    let labels = pod.metadata.labels.as_ref()?;
-    let job_uid = labels.get(LABEL_JOB_UID)?;
-    // To the ledger a part of a task is a task of its own.
-    let part = labels.get(LABEL_SEGMENT);
+fn attempt_facts(pod: &Pod, identity: &Identity, seen: Instant) -> Option<AttemptFacts> {
+    let (task, number) = match identity.attempt {
+        Some(id) => id,
+        None if !identity.controlled => by_labels(pod)?,
+        None => return None,
+    };
     let stage = stage(pod, seen);
     let failed = matches!(stage, Stage::Failed { .. });
     Some(AttemptFacts {
-        job_uid: Arc::from(job_uid.as_str()),
-        task: part
-            .or_else(|| labels.get(LABEL_TASK))
-            .or_else(|| labels.get(LABEL_INDEX))?
-            .parse()
-            .ok()?,
-        number: labels.get(LABEL_ATTEMPT)?.parse().ok()?,
-        tracked: pod
-            .metadata
-            .finalizers
-            .iter()
-            .flatten()
-            .any(|finalizer| finalizer == ATTEMPT_FINALIZER || finalizer == JOB_TRACKING_FINALIZER),
-        deleting: pod.metadata.deletion_timestamp.is_some(),
+        task,
+        number,
+        tracked: identity.tracked || identity.tracked_for_batch,
+        deleting: identity.deleting,
         ip: address(pod),
         stage,
         started: started(pod),
-        reached: part.and_then(|_| reached(pod)),
+        reached: does_a_part(pod).then(|| reached(pod)).flatten(),
         failure: failed.then(|| Failure::of(pod)),
         ready: is_ready(pod),
         restarts: restarts(pod),
         is_gone: is_gone(pod),
     })
+}
+
+/// The attempt that a pod says it is. To the ledger a part of a task is a task of its own.
+fn by_labels(pod: &Pod) -> Option<AttemptId> {
+    let labels = pod.metadata.labels.as_ref()?;
+    labels.get(LABEL_JOB_UID)?;
+    let mut tasks = [LABEL_SEGMENT, LABEL_TASK, LABEL_INDEX].into_iter();
+    let task = tasks.find_map(|name| labels.get(name))?.parse().ok()?;
+    Some((task, labels.get(LABEL_ATTEMPT)?.parse().ok()?))
 }
 
 /// Where the pod is asked. One on the host's network has no address of its own: who answers on a port
@@ -267,8 +277,7 @@ fn reached(pod: &Pod) -> Option<Units> {
 /// end before the part's is a result only if it is the task's own choice.
 fn is_cut_off(pod: &Pod, finished: Instant) -> bool {
     let metadata = &pod.metadata;
-    let does_a_part = metadata.labels.as_ref();
-    if !does_a_part.is_some_and(|labels| labels.contains_key(LABEL_SEGMENT)) {
+    if !does_a_part(pod) {
         return false;
     }
     let grace = metadata.deletion_grace_period_seconds.unwrap_or(0).max(0);
@@ -281,8 +290,21 @@ fn is_cut_off(pod: &Pod, finished: Instant) -> bool {
 
 /// Whether the pod does a part of a task whose agent has yet to say where that ended.
 fn is_to_be_told(pod: &Pod) -> bool {
-    let labels = pod.metadata.labels.as_ref();
-    labels.is_some_and(|labels| labels.contains_key(LABEL_SEGMENT)) && agent_end(pod).is_none()
+    does_a_part(pod) && agent_end(pod).is_none()
+}
+
+/// Whether it does a part of a task (`resume: Range`). Its agent is told so, which nothing can change later.
+fn does_a_part(pod: &Pod) -> bool {
+    let init = pod
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.init_containers.as_ref());
+    let mut agents = init.into_iter().flatten();
+    let agent = agents.find(|container| container.name == AGENT_CONTAINER);
+    let mut env = agent
+        .into_iter()
+        .flat_map(|agent| agent.env.iter().flatten());
+    env.any(|variable| variable.name == ENV_RANGE_START)
 }
 
 /// Whoever sees that a batch/v1 Job is complete expects its pods to have the phase that says so.

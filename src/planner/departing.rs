@@ -1,11 +1,13 @@
 //! Attempts whose job is gone, going, or not to be understood. Nothing is decided for them any
-//! more, but until they have ended what they hold is not free: others are launched when it is.
+//! more, but until they have ended what they hold is not free: others are launched when it is. Each is
+//! charged to its own node by what it requests itself; one without a node holds nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shed_core::ids::{AttemptNumber, JobKey, TaskIndex, Tenant};
 use shed_core::index_set::IndexSet;
+use shed_core::resources::Resources;
 use shed_core::snapshot::{
     AttemptKind, AttemptSnapshot, AttemptState, Conclusion, EndRules, Idempotency, JobPhase,
     JobRules, JobSnapshot, KillKind, NodeIndex, OnMiss, Preemption, Resume, SpeculationMode,
@@ -13,62 +15,63 @@ use shed_core::snapshot::{
 };
 use shed_core::time::Instant;
 
-use crate::observe::pod::PodFacts;
+use crate::observe::identity::Owner;
 use crate::stores::Stores;
 
-/// One job for each that has live attempts and is not `known`; all that it has is these.
+/// The attempts that are alike in what they request, by that.
+type Alike = Vec<(Resources, Vec<NodeIndex>)>;
+
+/// Jobs that stand for the live attempts of each owner that is not `known`: one for each size.
 pub fn jobs(
     stores: &Stores,
-    known: impl Fn(&str) -> bool,
+    known: impl Fn(&Owner) -> bool,
     positions: &BTreeMap<Arc<str>, NodeIndex>,
     now: Instant,
 ) -> Vec<JobSnapshot> {
-    let mut uids = stores.job_uids_with_pods();
-    uids.retain(|uid| !known(uid));
-    uids.into_iter()
-        .filter_map(|uid| {
-            let pods = stores.pods_of(&uid);
-            let live: Vec<&PodFacts> = pods
-                .values()
-                .map(AsRef::as_ref)
-                .filter(|pod| !pod.terminal)
-                .collect();
-            job(&uid, &live, positions, now)
-        })
-        .collect()
+    let mut owners = stores.owners_of_attempts();
+    owners.retain(|owner| !known(owner));
+    owners.sort_unstable();
+    let jobs = owners.iter().flat_map(|owner| {
+        let alike = alike(stores, owner, positions);
+        let numbered = alike.into_iter().enumerate();
+        numbered.map(move |(number, (demand, nodes))| job(owner, number, demand, &nodes, now))
+    });
+    jobs.collect()
+}
+
+fn alike(stores: &Stores, owner: &Owner, positions: &BTreeMap<Arc<str>, NodeIndex>) -> Alike {
+    let mut alike = Alike::new();
+    let attempts = stores.attempts_of(owner).into_values();
+    for pod in attempts.filter(|pod| !pod.terminal) {
+        let Some(&node) = pod.node.as_ref().and_then(|node| positions.get(node)) else {
+            continue;
+        };
+        let known = alike.iter_mut().find(|(demand, _)| *demand == pod.requests);
+        match known {
+            Some((_, nodes)) => nodes.push(node),
+            None => alike.push((pod.requests.clone(), vec![node])),
+        }
+    }
+    alike
 }
 
 fn job(
-    uid: &Arc<str>,
-    live: &[&PodFacts],
-    positions: &BTreeMap<Arc<str>, NodeIndex>,
+    owner: &Owner,
+    number: usize,
+    demand: Resources,
+    nodes: &[NodeIndex],
     now: Instant,
-) -> Option<JobSnapshot> {
-    let first = live.first()?;
-    let mut tasks: BTreeMap<u32, TaskSnapshot> = BTreeMap::new();
-    for pod in live {
-        let Some(facts) = &pod.attempt else { continue };
-        let node = pod.node.as_ref();
-        let task = tasks.entry(facts.task).or_insert_with(|| task(facts.task));
-        task.attempts.push(AttemptSnapshot {
-            number: AttemptNumber(facts.number),
-            kind: AttemptKind::Original,
-            state: AttemptState::Running,
-            kill: Some(KillKind::JobEnd),
-            killed_at: Some(now),
-            launched: now,
-            node: node.and_then(|node| positions.get(node).copied()),
-            started: None,
-            start_progress: 0.0,
-            progress: None,
-            checkpoint: None,
-            failure_rule: None,
-        });
-    }
-    let completions = tasks.keys().next_back()?.saturating_add(1);
-    Some(JobSnapshot {
-        key: JobKey(Arc::clone(uid)),
-        tenant: Tenant(Arc::clone(&first.namespace)),
+) -> JobSnapshot {
+    let tasks = (0..)
+        .zip(nodes)
+        .map(|(index, &node)| task(index, node, now));
+    let tasks: Vec<TaskSnapshot> = tasks.collect();
+    let completions = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
+    let Owner { namespace, uid, .. } = owner;
+    JobSnapshot {
+        // No job has such a key: whoever makes up an owner must not stand for a job that is there.
+        key: JobKey(format!("{namespace}/{uid}/{number}").into()),
+        tenant: Tenant(Arc::clone(namespace)),
         class: None,
         submitted: now,
         deadline: None,
@@ -90,25 +93,39 @@ fn job(
         phase: JobPhase::Ending(Conclusion::FailedIndexes),
         launched_before: true,
         reports_progress: false,
-        demand: first.requests.clone(),
+        demand,
         eligible_nodes: Arc::from([]),
         done: IndexSet::new(),
         failed: IndexSet::new(),
-        tasks: tasks.into_values().collect(),
+        tasks,
         ended_runs: Vec::new(),
         launch_not_before: None,
         failures: 0,
         time_limit: None,
         facts_as_of: now,
         asks_feasibility: false,
-    })
+    }
 }
 
-fn task(index: u32) -> TaskSnapshot {
+fn task(index: u32, node: NodeIndex, now: Instant) -> TaskSnapshot {
+    let attempt = AttemptSnapshot {
+        number: AttemptNumber(0),
+        kind: AttemptKind::Original,
+        state: AttemptState::Running,
+        kill: Some(KillKind::JobEnd),
+        killed_at: Some(now),
+        launched: now,
+        node: Some(node),
+        started: None,
+        start_progress: 0.0,
+        progress: None,
+        checkpoint: None,
+        failure_rule: None,
+    };
     TaskSnapshot {
         index: TaskIndex(index),
         winner: None,
-        attempts: Vec::new(),
+        attempts: vec![attempt],
         failures: 0,
         clone_failures: 0,
         retry_not_before: None,
@@ -116,3 +133,6 @@ fn task(index: u32) -> TaskSnapshot {
         grant: None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! Stores, ledgers and reports → the snapshot that a pass decides on. Capacity is counted by the
 //! ledgers, not by the pods: an attempt that is recorded holds its room before its pod exists.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::PodSpec;
@@ -19,6 +19,7 @@ use crate::book::Book;
 use crate::clock;
 use crate::context::Context;
 use crate::controller::{build, feasibility};
+use crate::observe::identity::Owner;
 use crate::observe::node::NodeFacts;
 use crate::observe::{gone, job};
 use crate::validate::ValidatedJob;
@@ -60,11 +61,13 @@ pub fn view(context: &Context) -> ClusterView {
         deadlines: HashMap::new(),
         generations: HashMap::new(),
     };
+    let mut owners = HashSet::new();
     for watched in context.stores.jobs.state() {
         let found = job_facts(context, &watched, &usable, &positions, now);
         let Some((facts, generation)) = found else {
             continue;
         };
+        owners.insert(Owner::of(&watched.metadata));
         let uid = Arc::clone(&facts.key.0);
         view.generations.insert(Arc::clone(&uid), generation);
         let reference = ObjectRef::from_obj(watched.as_ref());
@@ -74,10 +77,9 @@ pub fn view(context: &Context) -> ClusterView {
         }
         view.snapshot.jobs.push(facts);
     }
-    let references = &view.references;
     let departing = departing::jobs(
         &context.stores,
-        |uid| references.contains_key(uid),
+        |owner| owners.contains(owner),
         &positions,
         now,
     );
@@ -107,7 +109,7 @@ fn job_facts(
     if book.finished || job.rules.completions == 0 {
         return None;
     }
-    let mut pods = context.stores.pods_of(&job.uid);
+    let mut pods = context.stores.pods_of(&job);
     if let Some(adopted) = &job.adopted {
         let _ = claims::sort(adopted, &mut pods, &[]);
     }

@@ -91,19 +91,9 @@ async fn whether_the_deadline_can_be_kept_is_told_with_the_first_write() {
 async fn what_the_attempts_of_a_job_that_is_gone_hold_is_not_free() {
     let (_api, process) = cluster(|_| {});
     assert_eq!(planned(&process), 2);
-    let pod = |phase: &str| -> k8s_openapi::api::core::v1::Pod {
-        serde_json::from_value(serde_json::json!({
-            "metadata": {"name": "gone-0-0", "namespace": "team", "uid": "p", "labels": {
-                crate::api::LABEL_JOB_UID: "of a job that is gone",
-                crate::api::LABEL_INDEX: "0",
-                crate::api::LABEL_ATTEMPT: "0",
-            }},
-            "spec": {"nodeName": "node-1", "containers":
-                [{"name": "task", "resources": {"requests": {"cpu": "1"}}}]},
-            "status": {"phase": phase},
-        }))
-        .unwrap()
-    };
+    let mut gone = fixtures::job("");
+    gone.metadata.uid = Some("gone".to_owned());
+    let pod = |phase: &str| fixtures::attempt_pod(&gone, (0, 0), "node-1", phase);
     process.context.stores.show(vec![pod("Running")]);
     assert_eq!(planned(&process), 1);
     process.context.stores.show(vec![pod("Failed")]);

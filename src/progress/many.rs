@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{ProgressTable, run};
-use crate::api::{DeadlineJob, LABEL_ATTEMPT, LABEL_INDEX, LABEL_JOB_UID};
+use crate::api::DeadlineJob;
 use crate::clock;
 use crate::fixtures;
 use crate::metrics::Metrics;
@@ -81,18 +81,12 @@ fn address(number: u32) -> Ipv4Addr {
 }
 
 fn pod(number: u32) -> k8s_openapi::api::core::v1::Pod {
-    serde_json::from_value(json!({
-        "metadata": {"name": format!("count-{number}-0"), "namespace": "team",
-            "uid": format!("pod-{number}"), "labels": {
-                LABEL_JOB_UID: "11111111-2222-3333-4444-555555555555",
-                LABEL_INDEX: number.to_string(), LABEL_ATTEMPT: "0",
-            }},
-        "spec": {"nodeName": "node-1", "containers": [{"name": "task"}]},
-        "status": {"phase": "Running", "podIP": address(number).to_string(),
-            "containerStatuses": [{"name": "task", "image": "", "imageID": "", "ready": true,
-                "restartCount": 0, "state": {"running": {"startedAt": "2020-01-01T00:00:00Z"}}}]},
-    }))
-    .unwrap()
+    let mut pod = fixtures::attempt_pod(&fixtures::job(""), (number, 0), "node-1", "Running");
+    let status = json!({"phase": "Running", "podIP": address(number).to_string(),
+        "containerStatuses": [{"name": "task", "image": "", "imageID": "", "ready": true,
+            "restartCount": 0, "state": {"running": {"startedAt": "2020-01-01T00:00:00Z"}}}]});
+    pod.status = serde_json::from_value(status).unwrap();
+    pod
 }
 
 /// A job of so many attempts that run, each asked every second.

@@ -16,6 +16,7 @@ use super::{Entry, ProgressTable};
 use crate::api::DeadlineJob;
 use crate::clock;
 use crate::metrics::Metrics;
+use crate::observe::identity::Owner;
 use crate::observe::job::JobPods;
 use crate::observe::pod::{AttemptFacts, PodFacts, Stage};
 use crate::restored::doubt::Doubt;
@@ -103,7 +104,8 @@ impl Poller {
         let mut due = Vec::new();
         for job in &jobs {
             let own = entries.entry(Arc::clone(&job.uid)).or_default();
-            look(job, &self.stores.pods_of(&job.uid), own, now, &mut due);
+            let pods = self.stores.attempts_of(&Owner::of(&job.watched.metadata));
+            look(job, &pods, own, now, &mut due);
         }
         if entries.len() > jobs.len() {
             entries.retain(|uid, _| jobs.iter().any(|job| job.uid == *uid));

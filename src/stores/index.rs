@@ -1,15 +1,20 @@
 //! Pods by what they are asked for.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use shed_core::resources::Resources;
 
+use crate::observe::identity::{Owner, OwnerKind};
 use crate::observe::job::JobPods;
 use crate::observe::pod::PodFacts;
 
 /// Namespace and name of a pod.
 pub(super) type PodKey = (Arc<str>, String);
+
+/// Pods by some key, each by namespace and name.
+type Groups<K> = HashMap<K, BTreeMap<PodKey, Arc<PodFacts>>>;
 
 /// Pods by what they are asked for.
 #[derive(Default)]
@@ -18,9 +23,14 @@ pub(super) struct PodIndex {
     /// The newest version that the watch has shown; all up to it is in here.
     pub(super) reached: u64,
     pub(super) all: HashMap<PodKey, Arc<PodFacts>>,
-    pub(super) by_job: HashMap<Arc<str>, JobPods>,
-    /// Pods of batch/v1 Jobs that are no attempts by their labels, by the Job's uid.
-    pub(super) unlabelled: HashMap<Arc<str>, BTreeMap<PodKey, Arc<PodFacts>>>,
+    /// Attempts by what controls them. A task and a number give one name, so no other pod takes their place.
+    pub(super) by_owner: HashMap<Owner, JobPods>,
+    /// Pods that a batch/v1 Job controls and that are no attempts, by that Job.
+    pub(super) unlabelled: Groups<Owner>,
+    /// Pods that carry the label of a job and are no attempts, by namespace and the label's uid.
+    pub(super) strangers: Groups<(Arc<str>, Arc<str>)>,
+    /// Pods that are no attempts and that a finalizer of shed's may hold.
+    pub(super) held: BTreeMap<PodKey, Arc<PodFacts>>,
     /// What pods request that are no attempts, or such that have ended and are not over, by node.
     pub(super) others: BTreeMap<Arc<str>, Resources>,
     /// The list that is coming in.
@@ -28,43 +38,42 @@ pub(super) struct PodIndex {
 }
 
 impl PodIndex {
-    pub(super) fn put(&mut self, facts: PodFacts) -> Arc<PodFacts> {
+    /// Takes a pod in; returns it, and what was known of it before.
+    pub(super) fn put(&mut self, facts: PodFacts) -> (Arc<PodFacts>, Option<Arc<PodFacts>>) {
         let key = (Arc::clone(&facts.namespace), facts.name.clone());
-        self.remove(&key);
+        let before = self.remove(&key);
         let facts = Arc::new(facts);
-        if let Some(attempt) = &facts.attempt {
-            let id = (attempt.task, attempt.number);
-            let pods = self.by_job.entry(Arc::clone(&attempt.job_uid));
+        let identity = &facts.identity;
+        if let (Some(owner), Some(id)) = (&identity.owner, identity.attempt) {
+            let pods = self.by_owner.entry(owner.clone());
             pods.or_default().insert(id, Arc::clone(&facts));
         }
         if let Some(node) = in_the_way(&facts) {
             let used = self.others.entry(Arc::clone(node)).or_default();
             used.add(&facts.requests);
         }
-        if let Some(uid) = unlabelled_of(&facts) {
-            let pods = self.unlabelled.entry(uid).or_default();
-            pods.insert(key.clone(), Arc::clone(&facts));
+        if let Some(owner) = unlabelled_of(&facts) {
+            add(&mut self.unlabelled, owner.clone(), &key, &facts);
+        }
+        if let Some(claimed) = stranger_to(&facts) {
+            add(&mut self.strangers, claimed, &key, &facts);
+        }
+        if is_held(&facts) {
+            self.held.insert(key.clone(), Arc::clone(&facts));
         }
         self.all.insert(key, Arc::clone(&facts));
-        facts
+        (facts, before)
     }
 
     pub(super) fn remove(&mut self, key: &PodKey) -> Option<Arc<PodFacts>> {
         let old = self.all.remove(key)?;
-        if let Some(uid) = unlabelled_of(&old)
-            && let Some(pods) = self.unlabelled.get_mut(&uid)
+        let identity = &old.identity;
+        if let (Some(owner), Some(id)) = (&identity.owner, identity.attempt)
+            && let Some(pods) = self.by_owner.get_mut(owner)
         {
-            pods.remove(key);
+            pods.remove(&id);
             if pods.is_empty() {
-                self.unlabelled.remove(&uid);
-            }
-        }
-        if let Some(attempt) = &old.attempt
-            && let Some(pods) = self.by_job.get_mut(&attempt.job_uid)
-        {
-            pods.remove(&(attempt.task, attempt.number));
-            if pods.is_empty() {
-                self.by_job.remove(&attempt.job_uid);
+                self.by_owner.remove(owner);
             }
         }
         if let Some(node) = in_the_way(&old)
@@ -72,13 +81,22 @@ impl PodIndex {
         {
             used.subtract(&old.requests);
         }
+        if let Some(owner) = unlabelled_of(&old) {
+            take(&mut self.unlabelled, owner, key);
+        }
+        if let Some(claimed) = stranger_to(&old) {
+            take(&mut self.strangers, &claimed, key);
+        }
+        self.held.remove(key);
         Some(old)
     }
 
     pub(super) fn replace_all(&mut self, pods: Vec<PodFacts>) {
         self.all.clear();
-        self.by_job.clear();
+        self.by_owner.clear();
         self.unlabelled.clear();
+        self.strangers.clear();
+        self.held.clear();
         self.others.clear();
         for pod in pods {
             self.reached = self.reached.max(pod.version);
@@ -88,79 +106,50 @@ impl PodIndex {
     }
 }
 
-/// The node on which a pod takes room that no attempt is counted for: one leaves only after the kubelet
-/// has said that its task has ended, and where that must be proven this is the proof.
+fn add<K: Eq + Hash>(groups: &mut Groups<K>, group: K, key: &PodKey, pod: &Arc<PodFacts>) {
+    let pods = groups.entry(group).or_default();
+    pods.insert(key.clone(), Arc::clone(pod));
+}
+
+fn take<K: Eq + Hash>(groups: &mut Groups<K>, group: &K, key: &PodKey) {
+    if let Some(pods) = groups.get_mut(group) {
+        pods.remove(key);
+        if pods.is_empty() {
+            groups.remove(group);
+        }
+    }
+}
+
+/// The node on which a pod takes room that no attempt is counted for. An attempt leaves only after the
+/// kubelet has said that its task has ended, and where that must be proven this is the proof. What only
+/// carries the labels of one is over when its pod is.
 fn in_the_way(pod: &PodFacts) -> Option<&Arc<str>> {
-    let is_in_the_way = match &pod.attempt {
-        Some(_) => pod.is_leaving,
-        None => !pod.terminal,
+    let is_in_the_way = match pod.is_attempt() {
+        true => pod.is_leaving,
+        false => pod.is_leaving || !pod.terminal,
     };
     pod.node.as_ref().filter(|_| is_in_the_way)
 }
 
-/// The batch/v1 Job that controls a pod which is no attempt by its labels.
-pub(super) fn unlabelled_of(pod: &PodFacts) -> Option<Arc<str>> {
-    let belongs = pod.belongs.as_ref().filter(|_| pod.attempt.is_none())?;
-    belongs.controller.clone()
+/// The batch/v1 Job that controls a pod which is no attempt.
+pub(super) fn unlabelled_of(pod: &PodFacts) -> Option<&Owner> {
+    let owner = pod.identity.owner.as_ref().filter(|_| !pod.is_attempt());
+    owner.filter(|owner| owner.kind == OwnerKind::Job)
+}
+
+/// Namespace and uid of the job whose label a pod carries that is no attempt.
+fn stranger_to(pod: &PodFacts) -> Option<(Arc<str>, Arc<str>)> {
+    let labelled = pod.identity.labelled.as_ref().filter(|_| !pod.is_attempt());
+    labelled.map(|uid| (Arc::clone(&pod.namespace), Arc::clone(uid)))
+}
+
+/// Whether a finalizer of shed's holds a pod that is no attempt. batch/v1's is on the pods of the
+/// built-in controller too: there it is looked at when the pod is to go, or says that it is shed's.
+fn is_held(pod: &PodFacts) -> bool {
+    let identity = &pod.identity;
+    let is_doubtful = identity.deleting || identity.labelled.is_some();
+    !pod.is_attempt() && (identity.tracked || (identity.tracked_for_batch && is_doubtful))
 }
 
 #[cfg(test)]
-mod tests {
-    use k8s_openapi::api::core::v1::Pod;
-    use shed_core::time::Instant;
-
-    use super::*;
-
-    fn pod(name: &str, node: &str, attempt: bool, phase: &str) -> PodFacts {
-        let labels = if attempt {
-            "labels: {shed.dev/job-uid: u, shed.dev/attempt: '0', batch.kubernetes.io/job-completion-index: '1'},"
-        } else {
-            ""
-        };
-        let pod: Pod = serde_yaml_ng::from_str(&format!(
-            "{{metadata: {{name: {name}, namespace: n, {labels} uid: x}}, status: {{phase: {phase}}}, \
-             spec: {{nodeName: {node}, containers: [{{name: c, resources: {{requests: {{cpu: '1'}}}}}}]}}}}"
-        ))
-        .unwrap();
-        PodFacts::from_pod(&pod, Instant(0))
-    }
-
-    #[test]
-    fn what_others_request_follows_every_change_of_their_pods() {
-        let mut index = PodIndex::default();
-        let cpu = |index: &PodIndex| index.others.get("a").map_or(0, |used| used.get("cpu"));
-        index.put(pod("x", "a", false, "Running"));
-        index.put(pod("y", "a", false, "Running"));
-        assert_eq!(cpu(&index), 2000);
-        index.put(pod("x", "a", false, "Succeeded"));
-        assert_eq!(cpu(&index), 1000);
-        index.remove(&(Arc::from("n"), "x".to_owned()));
-        index.remove(&(Arc::from("n"), "y".to_owned()));
-        assert_eq!(cpu(&index), 0);
-    }
-
-    #[test]
-    fn an_attempt_that_has_ended_takes_room_until_its_pod_is_over() {
-        let mut index = PodIndex::default();
-        let cpu = |index: &PodIndex| index.others.get("a").map_or(0, |used| used.get("cpu"));
-        let leaving = |is_leaving| PodFacts {
-            terminal: true,
-            is_leaving,
-            ..pod("x", "a", true, "Running")
-        };
-        index.put(leaving(true));
-        assert_eq!(cpu(&index), 1000);
-        index.put(leaving(false));
-        assert_eq!(cpu(&index), 0);
-    }
-
-    #[test]
-    fn attempts_are_found_by_job_and_number_until_they_are_gone() {
-        let mut index = PodIndex::default();
-        index.put(pod("x", "a", true, "Running"));
-        assert!(index.by_job["u"].contains_key(&(1, 0)));
-        assert!(index.others.is_empty(), "an attempt is no load of others");
-        index.remove(&(Arc::from("n"), "x".to_owned()));
-        assert!(index.by_job.is_empty());
-    }
-}
+mod tests;

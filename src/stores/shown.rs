@@ -16,14 +16,15 @@ pub struct Shown {
 }
 
 impl Stores {
-    /// What the watch of pods has shown. A list of attempts alone need not show the others.
+    /// What the watch of pods has shown. A list of those with the label of a job need not show the others.
     #[must_use]
     pub fn shown_pods(&self) -> Shown {
         let pods = self.pods();
-        let attempts = pods.all.values().filter(|pod| pod.attempt.is_some());
+        let all = pods.all.values();
+        let labelled = all.filter(|pod| pod.identity.labelled.is_some());
         Shown {
             reached: pods.reached,
-            expected: attempts.map(|pod| pod.uid.clone()).collect(),
+            expected: labelled.map(|pod| pod.uid.clone()).collect(),
             versions: pods
                 .all
                 .values()

@@ -1,13 +1,15 @@
 use shed_core::time::Instant;
 
 use super::*;
-use crate::adopt::translate;
+use crate::adopt::{names, translate};
 use crate::fixtures;
+use crate::validate::ValidatedJob;
 
-/// A pod of the Job of the fixtures: its labels and its owner, as YAML.
+/// The first attempt's pod of the Job of the fixtures: its labels and its owner, as YAML.
 fn pod(labels: &str, owner: &str) -> Arc<PodFacts> {
+    let name = names::of_job_pod(job().adopted.as_ref().unwrap(), 0, 0);
     let pod: Pod = serde_yaml_ng::from_str(&format!(
-        "{{metadata: {{name: p, namespace: team, uid: u, labels: {labels}, ownerReferences: [{owner}]}}, \
+        "{{metadata: {{name: {name}, namespace: team, uid: u, labels: {labels}, ownerReferences: [{owner}]}}, \
          spec: {{containers: [{{name: c}}]}}}}"
     ))
     .unwrap();
@@ -21,9 +23,13 @@ const OURS: &str = "{apiVersion: batch/v1, kind: Job, name: pi, uid: job-uid, co
 const THEIRS: &str = "{apiVersion: batch/v1, kind: Job, name: pi, uid: other, controller: true}";
 const KIND: &str = "{apiVersion: apps/v1, kind: ReplicaSet, name: pi, uid: rs, controller: true}";
 
-fn sorted(labels: &str, owner: &str) -> (usize, Claims) {
+fn job() -> ValidatedJob {
     let job = fixtures::batch_job("completions: 1");
-    let job = translate::validated(&fixtures::companion(&job), &job).unwrap();
+    translate::validated(&fixtures::companion(&job), &job).unwrap()
+}
+
+fn sorted(labels: &str, owner: &str) -> (usize, Claims) {
+    let job = job();
     let mut pods = JobPods::from([((0, 0), pod(labels, owner))]);
     let claims = sort(job.adopted.as_ref().unwrap(), &mut pods, &[]);
     (pods.len(), claims)
@@ -47,8 +53,7 @@ fn an_orphan_that_matches_is_taken_in_and_stays_the_jobs_meanwhile() {
 fn what_does_not_match_any_more_is_let_go() {
     let (left, claims) = sorted(OTHER, OURS);
     assert_eq!((left, claims.adopt.len(), claims.release.len()), (0, 0, 1));
-    let job = fixtures::batch_job("completions: 1");
-    let job = translate::validated(&fixtures::companion(&job), &job).unwrap();
+    let job = job();
     let bare = pod("{}", OURS);
     assert!(bare.attempt.is_none());
     let claims = sort(job.adopted.as_ref().unwrap(), &mut JobPods::new(), &[bare]);

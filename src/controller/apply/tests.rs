@@ -2,8 +2,6 @@ use super::*;
 use crate::controller::mock::{Apiserver, Fate, pod_name};
 use crate::fixtures;
 
-const UID: &str = "11111111-2222-3333-4444-555555555555";
-
 fn pods_of(api: &Apiserver) -> Api<Pod> {
     Api::namespaced(api.client.clone(), "team")
 }
@@ -26,7 +24,7 @@ async fn answers_come_in_the_order_of_the_pods_and_what_was_not_tried_is_said() 
     let api = apiserver();
     api.refuse("POST pod 4-0", 422, "Invalid", "no such field");
     let pods = (0..10).map(|task| pod(&api, task)).collect();
-    let answers = create(&pods_of(&api), UID, pods, &Metrics::new()).await;
+    let answers = create(&pods_of(&api), pods, &Metrics::new()).await;
     let words: Vec<&str> = answers
         .iter()
         .map(|answer| match answer {
@@ -49,7 +47,7 @@ async fn a_pod_that_was_in_the_way_and_is_gone_by_now_is_left_for_the_next_pass(
     let api = apiserver();
     api.refuse("POST pod", 409, "AlreadyExists", "it exists");
     let pods = vec![pod(&api, 0)];
-    let answers = create(&pods_of(&api), UID, pods, &Metrics::new()).await;
+    let answers = create(&pods_of(&api), pods, &Metrics::new()).await;
     assert!(matches!(answers[..], [Created::NotTried]), "{answers:?}");
     assert_eq!(api.said(), ["POST pod 0-0", "GET pod 0-0"]);
 }
@@ -58,7 +56,7 @@ async fn a_pod_that_was_in_the_way_and_is_gone_by_now_is_left_for_the_next_pass(
 async fn a_delete_that_fails_does_not_keep_the_others() {
     let api = apiserver();
     let pods: Vec<Pod> = (0..3).map(|task| pod(&api, task)).collect();
-    create(&pods_of(&api), UID, pods, &Metrics::new()).await;
+    create(&pods_of(&api), pods, &Metrics::new()).await;
     let references: Vec<PodRef> = api
         .pods()
         .into_iter()
@@ -80,7 +78,7 @@ async fn a_delete_that_fails_does_not_keep_the_others() {
 async fn a_pod_of_another_uid_is_neither_deleted_nor_released() {
     let api = apiserver();
     let pods = vec![pod(&api, 0)];
-    create(&pods_of(&api), UID, pods, &Metrics::new()).await;
+    create(&pods_of(&api), pods, &Metrics::new()).await;
     let before = api.pods();
     let stale = [PodRef {
         name: before[0].metadata.name.clone().unwrap(),
@@ -108,7 +106,7 @@ fn conflicts(api: &Apiserver, words: &'static str, mut count: u32) {
 
 async fn one_pod(api: &Apiserver) -> PodRef {
     let pods = vec![pod(api, 0)];
-    create(&pods_of(api), UID, pods, &Metrics::new()).await;
+    create(&pods_of(api), pods, &Metrics::new()).await;
     api.said();
     let metadata = api.pods().remove(0).metadata;
     PodRef {

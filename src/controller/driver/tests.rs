@@ -3,6 +3,7 @@
 mod crash;
 mod ends;
 mod fence;
+mod foreign;
 mod range;
 mod refusals;
 

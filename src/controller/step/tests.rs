@@ -65,7 +65,6 @@ impl World {
     fn pod(&mut self, id: AttemptId, stage: Stage) {
         let terminal = matches!(stage, Stage::Succeeded { .. } | Stage::Failed { .. });
         let attempt = AttemptFacts {
-            job_uid: Arc::clone(&self.job.uid),
             task: id.0,
             number: id.1,
             tracked: true,
@@ -88,6 +87,7 @@ impl World {
             requests: Resources::default(),
             terminal,
             is_leaving: false,
+            identity: crate::observe::identity::Identity::default(),
             attempt: Some(attempt),
             belongs: None,
         };

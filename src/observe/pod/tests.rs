@@ -4,7 +4,7 @@ fn facts(status: &str) -> PodFacts {
     let yaml = format!(
         r"
 metadata:
-  name: count-abc-3-1
+  name: count-0f51c8af-3-1
   namespace: team
   uid: pod-uid
   labels:
@@ -12,6 +12,7 @@ metadata:
     shed.dev/attempt: '1'
     batch.kubernetes.io/job-completion-index: '3'
   finalizers: [shed.dev/attempt-tracking]
+  ownerReferences: [{{apiVersion: shed.dev/v1alpha1, kind: DeadlineJob, name: count, uid: job-uid, controller: true}}]
 spec:
   nodeName: node-1
   containers: [{{name: task}}]
@@ -27,10 +28,11 @@ fn stage_of(status: &str) -> Stage {
 }
 
 #[test]
-fn labels_give_the_attempt_its_identity() {
-    let attempt = facts("{phase: Pending}").attempt.unwrap();
+fn owner_and_name_give_the_attempt_its_identity() {
+    let facts = facts("{phase: Pending}");
+    assert!(facts.is_attempt());
+    let attempt = facts.attempt.unwrap();
     assert_eq!((attempt.task, attempt.number), (3, 1));
-    assert_eq!(&*attempt.job_uid, "job-uid");
     assert!(attempt.tracked && !attempt.deleting);
 }
 
@@ -142,7 +144,8 @@ metadata:
   labels: {{shed.dev/job-uid: j, shed.dev/attempt: '1', shed.dev/segment: '7',
     batch.kubernetes.io/job-completion-index: '3'}}
   {deleted}
-spec: {{nodeName: n, containers: [{{name: task}}]}}
+spec: {{nodeName: n, containers: [{{name: task}}],
+  initContainers: [{{name: shed-agent, env: [{{name: SHED_RANGE_START, value: '0'}}]}}]}}
 status:
   phase: {phase}
   containerStatuses: [{{name: task, ready: false, restartCount: 0, image: i, imageID: i,

@@ -5,6 +5,7 @@ use shed_core::time::Instant;
 
 use super::*;
 use crate::controller::build;
+use crate::observe::pod::PodFacts;
 use crate::stores::Stores;
 
 const FENCED: &str = "{completions: 1, idempotency: Fenced, progress: {file: {}}}";

@@ -1,6 +1,7 @@
 //! The apiserver says no to a pod, or the ledger is a newer operator's.
 
 use super::*;
+use crate::stores::Stores;
 
 const QUOTA: &str = "pods \"p\" is forbidden: exceeded quota: small";
 
@@ -135,15 +136,12 @@ async fn a_passing_failure_keeps_the_record_and_the_next_pass_creates_the_pods()
     assert_eq!(api.job().status.as_ref().unwrap().attempts.refused, 0);
 }
 
-/// A pod of the first attempt's name is there before; its job-uid label is this.
-async fn name_is_taken(job_uid: &str) -> (Apiserver, Process) {
+/// A pod of the first attempt's name is there before. It has the job's labels, and its owner is changed so.
+async fn name_is_taken(change: impl FnOnce(&mut Pod)) -> (Apiserver, Process) {
     let api = Apiserver::new(fixtures::job_of_age(0, "completions: 1"));
     let name = pod_name(&api.job(), (0, 0));
-    let mut pod = Pod::default();
-    pod.metadata.name = Some(name.clone());
-    pod.metadata.uid = Some("before".to_owned());
-    let label = (api::LABEL_JOB_UID.to_owned(), job_uid.to_owned());
-    pod.metadata.labels = Some([label].into());
+    let mut pod = fixtures::attempt_pod(&api.job(), (0, 0), "node-1", "Running");
+    change(&mut pod);
     let process = Process::start(&api);
     api.world().pods.insert(name, pod);
     process.plan(&api.job(), originals(1));
@@ -153,8 +151,7 @@ async fn name_is_taken(job_uid: &str) -> (Apiserver, Process) {
 
 #[tokio::test]
 async fn a_pod_that_exists_and_is_ours_is_taken_as_created() {
-    let own = fixtures::job("").metadata.uid.unwrap();
-    let (api, process) = name_is_taken(&own).await;
+    let (api, process) = name_is_taken(|pod| pod.metadata.labels = None).await;
     assert_eq!(
         api.said(),
         ["PUT job status", "POST pod 0-0", "GET pod 0-0"]
@@ -166,22 +163,28 @@ async fn a_pod_that_exists_and_is_ours_is_taken_as_created() {
 
 #[tokio::test]
 async fn a_pod_of_somebody_else_in_the_way_is_said_and_left_alone() {
-    let (api, _process) = name_is_taken("another-job").await;
-    assert_eq!(
-        api.said(),
-        [
-            "PUT job status",
-            "POST pod 0-0",
-            "GET pod 0-0",
-            "PUT job status",
-            "POST event PodCreationFailed"
-        ]
-    );
-    assert_eq!(
-        api.condition(api::ATTEMPTS_BLOCKED),
-        true_for("PodCreationFailed")
-    );
-    assert_eq!(api.job().status.as_ref().unwrap().attempts.refused, 1);
+    let changes: [fn(&mut Pod); 2] = [
+        |pod| pod.metadata.owner_references = None,
+        |pod| pod.metadata.owner_references.as_mut().unwrap()[0].uid = "another".to_owned(),
+    ];
+    for change in changes {
+        let (api, _process) = name_is_taken(change).await;
+        assert_eq!(
+            api.said(),
+            [
+                "PUT job status",
+                "POST pod 0-0",
+                "GET pod 0-0",
+                "PUT job status",
+                "POST event PodCreationFailed"
+            ]
+        );
+        assert_eq!(
+            api.condition(api::ATTEMPTS_BLOCKED),
+            true_for("PodCreationFailed")
+        );
+        assert_eq!(api.job().status.as_ref().unwrap().attempts.refused, 1);
+    }
 }
 
 #[tokio::test]
@@ -230,7 +233,9 @@ async fn a_job_whose_ledger_has_a_newer_form_is_left_alone() {
     }
     assert!(process.is_drained().await);
     // An attempt that runs still holds its room.
-    let seen_anew = Process::start(&api);
+    let jobs = vec![(*api.job()).clone()];
+    let stores = Stores::for_tests(jobs, api.pods(), &[fixtures::node("node-1", 8)]);
+    let seen_anew = Process::with_stores(&api, stores);
     let view = crate::planner::observe::view(&seen_anew.context);
     let held: usize = view.snapshot.jobs.iter().map(|job| job.tasks.len()).sum();
     assert_eq!(held, 1, "{:?}", view.snapshot.jobs);

@@ -1,0 +1,50 @@
+//! A job's pods as they are now: at the deadline a finish that no watch has shown yet is honored.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, ListParams};
+
+use super::{Error, build};
+use crate::clock;
+use crate::context::Context;
+use crate::observe::identity;
+use crate::observe::job::JobPods;
+use crate::observe::pod::PodFacts;
+use crate::validate::ValidatedJob;
+
+/// Pods that are read one by one at a time.
+const READS_AT_ONCE: usize = 16;
+
+/// Reads a job's pods, and takes for its attempts what the watch would. A list is by label, so of those that
+/// `known` has and the list lacks each is read by its name: somebody may have taken the label off.
+///
+/// # Errors
+/// If a read fails.
+pub(super) async fn pods(
+    context: &Context,
+    job: &ValidatedJob,
+    known: &JobPods,
+) -> Result<JobPods, Error> {
+    let api: Api<Pod> = Api::namespaced(context.client.clone(), &job.namespace);
+    let labelled = ListParams::default().labels(&build::selector(&job.uid));
+    let listed = api.list(&labelled).await.map_err(Error::LiveRead)?;
+    let mut pods = JobPods::new();
+    let mut take = |pod: &Pod| {
+        let facts = PodFacts::from_pod(pod, clock::now());
+        if let Some(id) = identity::attempt_of(job, &facts) {
+            pods.insert(id, Arc::new(facts));
+        }
+    };
+    listed.iter().for_each(&mut take);
+    let names = listed.iter().filter_map(|pod| pod.metadata.name.as_deref());
+    let names: std::collections::BTreeSet<&str> = names.collect();
+    let lacking = known.values().filter(|pod| !names.contains(&*pod.name));
+    let reads: Vec<_> = lacking.map(|pod| api.get_opt(&pod.name)).collect();
+    let mut reads = futures::stream::iter(reads).buffer_unordered(READS_AT_ONCE);
+    while let Some(read) = reads.next().await {
+        read.map_err(Error::LiveRead)?.iter().for_each(&mut take);
+    }
+    Ok(pods)
+}
