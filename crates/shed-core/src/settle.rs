@@ -20,7 +20,8 @@ pub const STUCK_GRACE: Span = Span::from_seconds(5);
 pub const DEADLINE_GRACE: Span = Span::from_seconds(1);
 
 /// How long after the deadline an attempt may finish publishing that was given leave to in time: what
-/// is stopped half-way is neither published nor not.
+/// is stopped half-way is neither published nor not. A suspension and a lowered `parallelism` leave it
+/// as long after its grant.
 pub const COMMIT_GRACE: Span = Span::from_seconds(60);
 
 /// The resolution of a container's end: a stamp says only in which second it ended.
@@ -32,7 +33,7 @@ const STAMP: Span = Span::from_seconds(1);
 pub fn settle(now: Instant, job: &JobSnapshot) -> Vec<Action> {
     let mut actions = Vec::new();
     settle_tasks(now, job, job.tasks.iter(), &mut actions);
-    kill_beyond_parallelism(job, &mut actions);
+    kill_beyond_parallelism(now, job, &mut actions);
     actions
 }
 
@@ -89,12 +90,26 @@ pub fn settle_wake(now: Instant, job: &JobSnapshot) -> Option<Instant> {
         _ => None,
     });
     let limit = job.time_limit;
+    let running = job.tasks.iter().filter(|task| task.live().next().is_some());
+    let stops_some = job.rules.suspend || running.count() > job.rules.parallelism as usize;
+    let publishing = job.tasks.iter().filter(|_| stops_some);
+    let spared = publishing.filter_map(|task| spared_until(job, task));
+    let spared = spared.filter(|&until| until > now);
     deadline
         .into_iter()
         .chain(stop)
         .chain(limit)
         .chain(stuck)
+        .chain(spared)
         .min()
+}
+
+/// Until when the attempt that may publish the task's result is left alone by what stops attempts of
+/// a job that goes on later.
+fn spared_until(job: &JobSnapshot, task: &TaskSnapshot) -> Option<Instant> {
+    let is_fenced = job.rules.idempotency == Idempotency::Fenced;
+    let grant = task.live_grant().filter(|_| is_fenced)?;
+    Some(grant.at.plus(COMMIT_GRACE))
 }
 
 /// What a pass found out about its tasks.
@@ -402,14 +417,16 @@ fn kill_in_task(
         return;
     }
     let (winner, _) = winner(job, task);
+    let publishes = spared_until(job, task).is_some_and(|until| now < until);
     for attempt in task.live().filter(|a| Some(a.number) != winner) {
+        let is_spared = publishes && task.granted_at(attempt.number).is_some();
         let kind = if winner.is_some() {
             KillKind::Settle
         } else if ending {
             KillKind::JobEnd
         } else if job.has_ended(task.index) || fails_by_rule(task) {
             KillKind::Surplus
-        } else if job.rules.suspend {
+        } else if job.rules.suspend && !is_spared {
             KillKind::Suspend
         } else if is_stuck_too_long(now, attempt) {
             KillKind::Replace
@@ -426,8 +443,8 @@ fn kill_in_task(
 }
 
 /// After `parallelism` was lowered: the tasks that were launched last make way, and are launched
-/// again when others have ended.
-fn kill_beyond_parallelism(job: &JobSnapshot, actions: &mut Vec<Action>) {
+/// again when others have ended. Those that publish are left to.
+fn kill_beyond_parallelism(now: Instant, job: &JobSnapshot, actions: &mut Vec<Action>) {
     let ends = actions
         .iter()
         .any(|action| matches!(action, Action::End(_)));
@@ -444,7 +461,9 @@ fn kill_beyond_parallelism(job: &JobSnapshot, actions: &mut Vec<Action>) {
     if surplus == 0 {
         return;
     }
+    let publishes = |task: &TaskSnapshot| spared_until(job, task).is_some_and(|until| now < until);
     let mut tasks: Vec<&TaskSnapshot> = job.tasks.iter().filter(stays).collect();
+    tasks.retain(|task| !publishes(task));
     tasks.sort_by_key(|task| {
         let first = task.live().map(|attempt| attempt.launched).min();
         std::cmp::Reverse((first, task.index))

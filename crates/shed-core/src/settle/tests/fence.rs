@@ -140,3 +140,45 @@ fn a_grant_after_the_deadline_is_late() {
         &[count(0, 0, Outcome::Late)],
     );
 }
+
+#[test]
+fn who_publishes_is_left_to_when_the_job_is_suspended() {
+    let suspended = || {
+        job("a")
+            .fenced()
+            .suspended()
+            .task_with(0, [attempt(0), attempt(1)], granted(1, 25.0))
+            .task(1, [attempt(0)])
+    };
+    check(
+        30.0,
+        suspended(),
+        &[
+            kill(0, 0, KillKind::Suspend, None),
+            kill(1, 0, KillKind::Suspend, None),
+        ],
+    );
+    // Not without end.
+    let publishing = || {
+        job("a")
+            .fenced()
+            .suspended()
+            .task_with(0, [attempt(1)], granted(1, 25.0))
+    };
+    let built = publishing().with(|job| job.deadline = None).build();
+    assert_eq!(settle_wake(at(30.0), &built), Some(at(85.0)));
+    check(85.0, publishing(), &[kill(0, 1, KillKind::Suspend, None)]);
+}
+
+#[test]
+fn who_publishes_is_left_to_when_parallelism_is_lowered() {
+    let running = || {
+        job("a")
+            .fenced()
+            .parallelism(1)
+            .task(0, [attempt(0).launched(5.0)])
+            .task_with(1, [attempt(0).launched(9.0)], granted(0, 25.0))
+    };
+    check(30.0, running(), &[kill(0, 0, KillKind::Surplus, None)]);
+    check(85.0, running(), &[kill(1, 0, KillKind::Surplus, None)]);
+}
