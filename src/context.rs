@@ -72,6 +72,8 @@ pub struct Memo {
     pub backoff: Option<Backoff>,
     /// When PoCD was last written.
     pub pocd_written: Option<Instant>,
+    /// Whether it was looked whether its template has reserved labels, and said.
+    pub reserved_told: bool,
     /// Whether it was said that the job is left alone, as a newer operator has its ledger.
     pub stands_aside: bool,
     /// When the claims that it mounts were last looked at, and what is to be said of them.

@@ -18,6 +18,7 @@ use shed_core::resources::Resources;
 use shed_core::snapshot::{AttemptKind, Idempotency};
 use shed_core::time::Instant;
 
+use super::reserved;
 use crate::adopt::{names, translate};
 use crate::api::{self, AttemptEntry, DeadlineJob, ResumeEntry};
 use crate::book::Book;
@@ -150,7 +151,8 @@ fn metadata(
 ) -> ObjectMeta {
     let template = job.template.metadata.clone().unwrap_or_default();
     let mut labels = template.labels.unwrap_or_default();
-    let short_name: String = job.name.chars().take(NAME_MAX).collect();
+    reserved::strip(&mut labels);
+    let short_name = label_value(&job.name);
     let index_label = match has_index(job) {
         true => api::LABEL_INDEX,
         false => api::LABEL_TASK,
@@ -163,6 +165,7 @@ fn metadata(
         (api::LABEL_KIND.to_owned(), attempt.kind.label().to_owned()),
     ]);
     let mut annotations = template.annotations.unwrap_or_default();
+    reserved::strip(&mut annotations);
     if has_index(job) {
         annotations.insert(api::LABEL_INDEX.to_owned(), task.to_string());
     }
@@ -188,6 +191,12 @@ fn metadata(
         }]),
         ..ObjectMeta::default()
     }
+}
+
+/// An object's name as the value of a label, which is shorter and ends with a letter or a digit.
+fn label_value(name: &str) -> String {
+    let cut: String = name.chars().take(NAME_MAX).collect();
+    cut.trim_end_matches(['-', '.']).to_owned()
 }
 
 fn owner_reference(owner: &DeadlineJob) -> OwnerReference {

@@ -15,7 +15,7 @@ use shed_core::time::Instant;
 use super::apply::Created;
 use super::record::{any_runs, blocked_by_kubelet, record, refuse_spec, stand_aside};
 use super::step::{Input, Notice, Step, step};
-use super::{Error, apply, build, events, fence, live, mirror, range, volumes, wake};
+use super::{Error, apply, build, events, fence, live, mirror, range, reserved, volumes, wake};
 use crate::adopt::claims::{self, Claims};
 use crate::adopt::{self, Unfit};
 use crate::api::{DeadlineJob, NodeEntry};
@@ -263,6 +263,7 @@ async fn carry_out(
     if step.creates.is_empty() {
         return Ok(());
     }
+    reserved::tell(context, owner, &pass.job).await;
     let deadline = pass
         .job
         .deadline

@@ -15,6 +15,7 @@ pub(crate) mod mock;
 pub mod orphans;
 mod range;
 mod record;
+mod reserved;
 pub mod status;
 pub mod step;
 mod volumes;

@@ -234,3 +234,57 @@ fn a_pod_of_an_indexed_job_knows_its_index_and_its_host_name() {
     let name = pod.metadata.name.unwrap();
     assert!(name.starts_with("pi-1-"), "{name}");
 }
+
+#[test]
+fn a_template_says_nothing_of_which_attempt_a_pod_is() {
+    let forged = "template: {metadata: {labels: {shed.dev/segment: '9', shed.dev/task: '9', \
+        shed.dev/attempt: '9', shed.dev/job-uid: theirs, shed.dev/team: blue, \
+        batch.kubernetes.io/job-completion-index: '9'}, \
+        annotations: {shed.dev/segment: '9', shed.dev/note: x}}, \
+        spec: {containers: [{name: task, image: i}]}}";
+    let metadata = built(forged, AttemptKind::Original).metadata;
+    let (labels, annotations) = (metadata.labels.unwrap(), metadata.annotations.unwrap());
+    assert_eq!(labels[api::LABEL_ATTEMPT], "2");
+    assert_eq!(labels[api::LABEL_INDEX], "1");
+    assert_eq!(
+        labels[api::LABEL_JOB_UID],
+        fixtures::job("").metadata.uid.unwrap()
+    );
+    assert_eq!(
+        (&*labels["shed.dev/team"], &*annotations["shed.dev/note"]),
+        ("blue", "x")
+    );
+    for entries in [&labels, &annotations] {
+        assert!(!entries.contains_key(api::LABEL_SEGMENT), "{entries:?}");
+    }
+    assert!(!labels.contains_key(api::LABEL_TASK), "{labels:?}");
+    let metadata = of_job(&format!(
+        "completions: 3, completionMode: Indexed, {forged}"
+    ))
+    .metadata;
+    let labels = metadata.labels.unwrap();
+    assert!(!labels.contains_key(api::LABEL_TASK) && !labels.contains_key(api::LABEL_SEGMENT));
+    assert_eq!(
+        (&*labels[api::LABEL_ATTEMPT], &*labels[api::LABEL_INDEX]),
+        ("2", "1")
+    );
+}
+
+#[test]
+fn a_job_name_that_is_cut_is_a_valid_label() {
+    for name in [
+        format!("{}-b", "a".repeat(62)),
+        format!("{}.-.b", "a".repeat(61)),
+    ] {
+        let mut owner = fixtures::job("");
+        owner.metadata.name = Some(name.clone());
+        let job = validate(&owner).unwrap();
+        let attempt = attempt(AttemptKind::Original);
+        let pod = pod(&owner, &job, 0, &attempt, None, &agent(), None);
+        let labels = pod.metadata.labels.unwrap();
+        for label in [api::LABEL_JOB_NAME, api::LABEL_BATCH_JOB_NAME] {
+            let value = &labels[label];
+            assert!(value.len() <= 63 && value.ends_with('a'), "{name}: {value}");
+        }
+    }
+}

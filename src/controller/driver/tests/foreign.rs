@@ -154,3 +154,25 @@ async fn a_new_process_does_not_take_a_freed_pod_for_its_attempt() {
         ("True".to_owned(), "PodCreationFailed".to_owned())
     );
 }
+
+#[tokio::test]
+async fn reserved_labels_of_a_template_are_named_once() {
+    let template = "template: {metadata: {labels: {shed.dev/task: '1'}, annotations: \
+        {batch.kubernetes.io/job-completion-index: '1'}}, spec: {containers: [{name: task, image: i}]}}";
+    let api = Apiserver::new(fixtures::job_of_age(0, template));
+    let process = Process::start(&api);
+    process.plan(&api.job(), originals(2));
+    process.look(&api).await.unwrap();
+    let note = api.call("POST event").body["note"].to_string();
+    for field in [
+        "labels[shed.dev/task]",
+        "annotations[batch.kubernetes.io/job-completion-index]",
+    ] {
+        assert!(note.contains(field), "{note}");
+    }
+    let told = |said: Vec<String>| said.iter().filter(|words| words.contains("event")).count();
+    assert_eq!(told(api.said()), 1);
+    process.plan(&api.job(), vec![launch(2, AttemptKind::Original)]);
+    process.look(&api).await.unwrap();
+    assert_eq!(told(api.said()), 0);
+}
