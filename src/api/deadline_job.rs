@@ -80,6 +80,13 @@ use super::ledger::Ledger;
         .message("spec.progress can't be changed but for periodSeconds, as attempts that run have their sidecar or none: create another DeadlineJob"),
     validation = Rule::new("self.idempotency != 'Fenced' || (has(self.progress) && has(self.progress.file))")
         .message("spec.idempotency: Fenced needs the agent beside each task: set spec.progress to {file: {}}, or choose Safe or None"),
+    // At creation only: a job that was created before these rules can still be changed, and shed replaces what they refuse.
+    validation = Rule::new("oldSelf.hasValue() || !has(self.template.metadata) || !has(self.template.metadata.labels) || ['shed.dev/job-uid', 'shed.dev/job-name', 'shed.dev/task', 'shed.dev/attempt', 'shed.dev/attempt-kind', 'shed.dev/segment', 'batch.kubernetes.io/job-completion-index'].all(key, !(key in self.template.metadata.labels))")
+        .optional_old_self(true)
+        .message("spec.template.metadata.labels must not hold shed.dev/job-uid, shed.dev/job-name, shed.dev/task, shed.dev/attempt, shed.dev/attempt-kind, shed.dev/segment or batch.kubernetes.io/job-completion-index, which shed sets itself: leave them out"),
+    validation = Rule::new("oldSelf.hasValue() || !has(self.template.metadata) || !has(self.template.metadata.annotations) || ['shed.dev/job-uid', 'shed.dev/job-name', 'shed.dev/task', 'shed.dev/attempt', 'shed.dev/attempt-kind', 'shed.dev/segment', 'batch.kubernetes.io/job-completion-index'].all(key, !(key in self.template.metadata.annotations))")
+        .optional_old_self(true)
+        .message("spec.template.metadata.annotations must not hold shed.dev/job-uid, shed.dev/job-name, shed.dev/task, shed.dev/attempt, shed.dev/attempt-kind, shed.dev/segment or batch.kubernetes.io/job-completion-index, which shed sets itself: leave them out"),
     validation = Rule::new("self.idempotency == oldSelf.idempotency").message("spec.idempotency can't be changed: create another DeadlineJob"),
     validation = Rule::new("self.resume == oldSelf.resume").message("spec.resume can't be changed: create another DeadlineJob"),
     validation = Rule::new("self.template == oldSelf.template").message("spec.template can't be changed: create another DeadlineJob")

@@ -6,6 +6,7 @@ use kube::Client;
 use kube::api::{ObjectMeta, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
+use shed::api;
 use shed_e2e::jobs::{Job, create, manifest, shell};
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
@@ -119,11 +120,34 @@ fn refused_ways() -> Vec<(Value, Vec<&'static str>)> {
     ]
 }
 
+/// The same for what shed alone says of an attempt.
+fn refused_labels() -> Vec<(Value, Vec<&'static str>)> {
+    let mut refused = Vec::new();
+    for key in api::RESERVED.into_iter().chain([api::LABEL_INDEX]) {
+        for (part, field) in [
+            ("labels", "spec.template.metadata.labels"),
+            ("annotations", "spec.template.metadata.annotations"),
+        ] {
+            let mut template = shell("true");
+            template["metadata"] = json!({part: {"team": "blue", key: "0"}});
+            let words = vec![field, key, "leave them out"];
+            refused.push((json!({"template": template}), words));
+        }
+    }
+    refused
+}
+
 #[tokio::test]
 async fn what_is_wrong_is_refused_with_the_field_and_the_fix() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let mut wrong = Vec::new();
-        for (change, words) in [refused_sizes_and_deadlines(), refused_ways()].concat() {
+        for (change, words) in [
+            refused_sizes_and_deadlines(),
+            refused_ways(),
+            refused_labels(),
+        ]
+        .concat()
+        {
             let manifest = manifest("refused", &with(change.clone()));
             let Err(error) = create(world, world.cluster.client(), &manifest).await else {
                 wrong.push(format!("{change}: accepted"));
