@@ -14,6 +14,7 @@ use shed_agent::ReportError;
 use shed_core::plan::{Outcome, RefusalReason};
 use shed_core::snapshot::{AttemptKind, KillKind};
 
+use crate::controller::disowned;
 use crate::lease::metrics::LeaseMetrics;
 
 mod jobs;
@@ -159,6 +160,8 @@ pub struct Metrics {
     pub fence_unanswered: Counter,
     /// Pods that the apiserver refused.
     pub pods_refused: Family<Why, Counter>,
+    /// Pods that carry the label of a job and are no attempts.
+    pub pods_disowned: Family<Why, Counter>,
     /// Writes to the apiserver.
     pub writes: Family<Kind, Counter>,
     /// Passes and ends of attempts that were to be recorded and are not.
@@ -232,6 +235,10 @@ impl Metrics {
                 "Polls and grants that an agent with a fence did not answer"
             ),
             pods_refused: register!("pods_refused", "Attempt pods that the apiserver refused"),
+            pods_disowned: register!(
+                "pods_disowned",
+                "Pods that carry the label of a job and are no attempts of it, by what is wrong"
+            ),
             writes: register!("apiserver_writes", "Writes to the apiserver, by kind"),
             recording_lost: register!(
                 "recording_lost",
@@ -264,6 +271,9 @@ impl Metrics {
         }
         for reason in REFUSALS.map(RefusalReason::label) {
             let _ = self.clones_refused.get_or_create(&Why { reason });
+        }
+        for reason in disowned::REASONS {
+            let _ = self.pods_disowned.get_or_create(&Why { reason });
         }
         for reason in REPORT_FAULTS.map(|fault| fault.label()) {
             let _ = self.progress_refused.get_or_create(&Why { reason });

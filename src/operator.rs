@@ -227,6 +227,8 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
     tasks.spawn(orphans.map(|()| "release of orphans"));
     let gaps = controller::gaps::run(Arc::clone(&context));
     tasks.spawn(gaps.map(|()| "telling of what is not understood"));
+    let disowned = controller::disowned::run(Arc::clone(&context));
+    tasks.spawn(disowned.map(|()| "telling of pods that are no attempts"));
     let companions = companions::run(Arc::clone(&context), batch_jobs);
     tasks.spawn(companions.map(|()| "companions of Jobs"));
     let restored = restored::noticed(Arc::clone(&context));

@@ -28,6 +28,8 @@ pub const RESERVED: [&str; 6] = [
     LABEL_KIND,
     LABEL_SEGMENT,
 ];
+/// Reason of the event about a pod that carries a job's label and is no attempt of it.
+pub const POD_DISOWNED: &str = "PodDisowned";
 /// Reason of the event that names reserved labels and annotations of a template.
 pub const RESERVED_LABEL: &str = "ReservedLabel";
 /// Label of a job: what it recurs as. Its attempt times are judged by those of the namespace's jobs

@@ -3,6 +3,7 @@
 
 pub mod apply;
 pub mod build;
+pub mod disowned;
 mod driver;
 mod events;
 pub mod feasibility;

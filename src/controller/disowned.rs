@@ -1,0 +1,145 @@
+//! Says which pods carry the label of a job and are no attempts of it. Nothing else is done about them.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::runtime::events::EventType;
+use shed_core::time::{Instant, Span};
+
+use super::events;
+use crate::api::{self, DeadlineJob};
+use crate::clock;
+use crate::context::Context;
+use crate::metrics::Why;
+use crate::observe::identity::Owner;
+use crate::observe::pod::PodFacts;
+
+/// How often it is looked; a look costs no call.
+const PERIOD: Duration = Duration::from_millis(500);
+/// A pod that a batch/v1 Job takes in is its own within this time.
+const PATIENCE: Span = Span::from_seconds(2);
+/// Of one job not more often than this, however many pods carry its label.
+const TOLD_AGAIN: Span = Span::from_seconds(60);
+
+/// No job has the label's uid.
+const NO_JOB: &str = "no_job";
+/// The job is in another namespace.
+const NAMESPACE: &str = "namespace";
+/// The job does not control the pod.
+const OWNER: &str = "owner";
+/// The job controls the pod, and no attempt has its name.
+const NAME: &str = "name";
+/// Why pods are disowned.
+pub const REASONS: [&str; 4] = [NO_JOB, NAMESPACE, OWNER, NAME];
+
+/// What is remembered of the pods that carry a job's label and are no attempts.
+#[derive(Default)]
+struct Strangers {
+    /// When each was first seen, and whether it was counted, by uid.
+    seen: HashMap<String, (Instant, bool)>,
+    /// When the last event was about a job, by uid.
+    told: HashMap<String, Instant>,
+}
+
+/// Looks for ever.
+pub async fn run(context: Arc<Context>) {
+    context.stores.ready().await;
+    let mut strangers = Strangers::default();
+    let mut ticks = tokio::time::interval(PERIOD);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let now = clock::now();
+        for (job, note) in look(&context, &mut strangers, now) {
+            let reason = api::POD_DISOWNED;
+            events::publish(&context, &job, EventType::Warning, reason, note).await;
+        }
+    }
+}
+
+/// Counts those that are new, and returns what is to be said of which jobs.
+fn look(
+    context: &Context,
+    strangers: &mut Strangers,
+    now: Instant,
+) -> Vec<(Arc<DeadlineJob>, String)> {
+    let present = context.stores.strangers();
+    let fresh = strangers.fresh(&present, now);
+    if fresh.is_empty() {
+        return Vec::new();
+    }
+    let jobs: HashMap<String, Arc<DeadlineJob>> = context
+        .stores
+        .jobs
+        .state()
+        .into_iter()
+        .filter_map(|job| Some((job.metadata.uid.clone()?, job)))
+        .collect();
+    strangers
+        .told
+        .retain(|_, told| now.since(*told) < TOLD_AGAIN);
+    let mut events = Vec::new();
+    for pod in fresh {
+        let uid = pod.identity.labelled.as_deref().unwrap_or_default();
+        let job = jobs.get(uid);
+        let reason = reason(pod, job.map(Arc::as_ref));
+        context
+            .metrics
+            .pods_disowned
+            .get_or_create(&Why { reason })
+            .inc();
+        // Whoever may not write in the job's namespace must not have it spoken of there.
+        let told = job.filter(|_| reason == OWNER || reason == NAME);
+        if let Some(job) = told.filter(|_| !strangers.told.contains_key(uid)) {
+            strangers.told.insert(uid.to_owned(), now);
+            events.push((Arc::clone(job), note(pod, reason)));
+        }
+    }
+    events
+}
+
+impl Strangers {
+    /// Those that are there for long enough and have not been counted.
+    fn fresh<'a>(&mut self, present: &'a [Arc<PodFacts>], now: Instant) -> Vec<&'a PodFacts> {
+        let uids: BTreeSet<&str> = present.iter().map(|pod| &*pod.uid).collect();
+        self.seen.retain(|uid, _| uids.contains(&**uid));
+        let mut fresh = Vec::new();
+        for pod in present {
+            let seen = self.seen.entry(pod.uid.clone()).or_insert((now, false));
+            if !seen.1 && now.since(seen.0) >= PATIENCE {
+                seen.1 = true;
+                fresh.push(&**pod);
+            }
+        }
+        fresh
+    }
+}
+
+fn reason(pod: &PodFacts, job: Option<&DeadlineJob>) -> &'static str {
+    let Some(job) = job else { return NO_JOB };
+    let owner = Owner::of(&job.metadata);
+    if owner.namespace != pod.namespace {
+        return NAMESPACE;
+    }
+    match &pod.identity.owner {
+        Some(controller) if *controller == owner => NAME,
+        _ => OWNER,
+    }
+}
+
+fn note(pod: &PodFacts, reason: &str) -> String {
+    let why = match reason {
+        NAME => "the job controls it, but no attempt has its name",
+        _ => "the job does not control it",
+    };
+    format!(
+        "pod {} carries the label {} of this job and is no attempt of it: {why}. It counts as load of its \
+         node only; delete it or remove the label",
+        pod.name,
+        api::LABEL_JOB_UID
+    )
+}
+
+#[cfg(test)]
+mod tests;
