@@ -170,6 +170,8 @@ pub struct Metrics {
     pub reconcile_errors: Family<Why, Counter>,
     /// Jobs that can't be read and are left alone.
     pub jobs_unreadable: Gauge,
+    /// Batch/v1 Jobs that were begun, have not ended and are not run any more.
+    pub jobs_not_adopted: Gauge,
     /// The election.
     pub lease: LeaseMetrics,
 }
@@ -249,6 +251,10 @@ impl Metrics {
                 "jobs_unreadable",
                 "Jobs that this version can't read and leaves alone"
             ),
+            jobs_not_adopted: register!(
+                "jobs_not_adopted",
+                "Batch/v1 Jobs that shed has begun and that --adopt-jobs does not name any more"
+            ),
             lease: LeaseMetrics::register(&mut registry),
             registry: Registry::default(),
         };
@@ -301,6 +307,7 @@ impl Metrics {
         self.capacity_used.clear();
         self.capacity_usable.clear();
         self.jobs_unreadable.set(0);
+        self.jobs_not_adopted.set(0);
     }
 }
 

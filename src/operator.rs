@@ -225,10 +225,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
     tasks.spawn(poller.map(|()| "progress poller"));
     tasks.spawn(planner.map(|()| "planner"));
     tasks.spawn(orphans.map(|()| "release of orphans"));
-    let gaps = controller::gaps::run(Arc::clone(&context));
-    tasks.spawn(gaps.map(|()| "telling of what is not understood"));
-    let disowned = controller::disowned::run(Arc::clone(&context));
-    tasks.spawn(disowned.map(|()| "telling of pods that are no attempts"));
+    tell(&context, &mut tasks);
     let companions = companions::run(Arc::clone(&context), batch_jobs);
     tasks.spawn(companions.map(|()| "companions of Jobs"));
     let restored = restored::noticed(Arc::clone(&context));
@@ -239,6 +236,16 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         .await
         .unwrap_or(Ok("term"))
         .map_err(Into::into)
+}
+
+/// Starts what only tells: of jobs and pods that nothing is done about.
+fn tell(context: &Arc<Context>, tasks: &mut JoinSet<&'static str>) {
+    let gaps = controller::gaps::run(Arc::clone(context));
+    tasks.spawn(gaps.map(|()| "telling of what is not understood"));
+    let disowned = controller::disowned::run(Arc::clone(context));
+    tasks.spawn(disowned.map(|()| "telling of pods that are no attempts"));
+    let unadopted = controller::unadopted::run(Arc::clone(context));
+    tasks.spawn(unadopted.map(|()| "telling of Jobs that are not run any more"));
 }
 
 /// Another for every process, also for those that follow each other in one pod: what the pod held

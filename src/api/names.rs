@@ -28,6 +28,8 @@ pub const RESERVED: [&str; 6] = [
     LABEL_KIND,
     LABEL_SEGMENT,
 ];
+/// Reason of the event about a batch/v1 Job that shed has begun and does not run any more.
+pub const NOT_ADOPTED: &str = "NotAdopted";
 /// Reason of the event about a pod that carries a job's label and is no attempt of it.
 pub const POD_DISOWNED: &str = "PodDisowned";
 /// Reason of the event that names reserved labels and annotations of a template.

@@ -19,6 +19,7 @@ mod record;
 mod reserved;
 pub mod status;
 pub mod step;
+pub mod unadopted;
 mod volumes;
 mod wake;
 
