@@ -13,6 +13,7 @@ mod feasibility;
 mod fence;
 mod fence_faults;
 mod fields;
+mod foreign;
 mod lifecycle;
 mod operator;
 mod preemption;

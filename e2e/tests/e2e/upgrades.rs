@@ -7,10 +7,13 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
-use shed_e2e::jobs::{Job, SOON, assert_books_balance, is_held, shell_or_fake, status, untyped};
+use shed::api::{self, DeadlineJob};
+use shed_e2e::jobs::{
+    Job, SOON, assert_books_balance, create, is_held, manifest, shell_or_fake, status, untyped,
+};
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
 
@@ -45,6 +48,19 @@ impl Schema {
         let values = value.pointer_mut(&format!("{schema}/spec/properties/onMiss/enum"));
         let values = values.and_then(Value::as_array_mut);
         values.context("values of onMiss")?.push(json!("Postpone"));
+        self.put(serde_json::from_value(value)?).await
+    }
+
+    /// As it was before the rules that hold at creation only.
+    async fn without_rules_of_creation(&self) -> Result<()> {
+        let mut value = serde_json::to_value(&self.own)?;
+        let place =
+            "/spec/versions/0/schema/openAPIV3Schema/properties/spec/x-kubernetes-validations";
+        let rules = value.pointer_mut(place).and_then(Value::as_array_mut);
+        let rules = rules.context("the rules of the specification")?;
+        let before = rules.len();
+        rules.retain(|rule| rule["optionalOldSelf"] != true);
+        ensure!(rules.len() < before, "no rule holds at creation only");
         self.put(serde_json::from_value(value)?).await
     }
 
@@ -300,6 +316,52 @@ async fn the_schema_goes_forward_and_back_while_attempts_run() {
             let ended = job.wait_complete().await?;
             assert_eq!(uids(&job.pods_ever()), before, "attempts were launched anew");
             assert_books_balance(&ended);
+            Ok(())
+        })
+        .await
+    })
+    .await;
+}
+
+/// Creates a suspended job whose template has a reserved label, until the apiserver takes it or refuses it
+/// as wanted: it takes a new schema up in its own time.
+async fn submit_labelled(world: &World, name: &str, is_taken: bool) -> Result<()> {
+    let mut template = shell_or_fake("sleep 1", 1000, 0);
+    template["metadata"]["labels"] = json!({api::LABEL_SEGMENT: "7"});
+    let spec = json!({"suspend": true, "template": template});
+    let manifest = manifest(name, &spec);
+    wait::until("the schema to hold", SOON, || async {
+        let created = create(world, world.cluster.client(), &manifest).await;
+        let is_so = match &created {
+            Ok(()) => is_taken,
+            Err(kube::Error::Api(refused)) if refused.code == 422 => !is_taken,
+            Err(_) => return Ok(created.map(Seen::Ready)?),
+        };
+        if created.is_ok() && !is_so {
+            let api = untyped(world, world.cluster.client());
+            api.delete(name, &DeleteParams::default()).await?;
+        }
+        Ok(Seen::from_option(is_so.then_some(()), || {
+            format!("{created:?}")
+        }))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_job_from_before_labels_were_reserved_is_changed_and_run() {
+    scenario(Needs::Pods, Company::Alone, async |world| {
+        with_schema(world, async |schema| {
+            schema.without_rules_of_creation().await?;
+            submit_labelled(world, "older", true).await?;
+            schema.roll_back().await?;
+            submit_labelled(world, "younger", false).await?;
+            change_spec(world, "older", &json!({"suspend": false})).await?;
+            let words = "labels[shed.dev/segment]";
+            await_said(world, "older", api::RESERVED_LABEL, words).await?;
+            let jobs: Api<DeadlineJob> = world.api();
+            let done = |job: &DeadlineJob| status(job).attempts.won == 1;
+            wait::for_object(&jobs, "older", "its task to be done", SOON, done).await?;
             Ok(())
         })
         .await
