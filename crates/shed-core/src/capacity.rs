@@ -3,22 +3,29 @@
 //! what a kill frees is there in a later pass, when the attempt is gone.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::resources::Resources;
 use crate::snapshot::{
-    AttemptKind, AttemptSnapshot, JobPhase, JobSnapshot, NodeIndex, Snapshot, TaskSnapshot,
+    AttemptKind, AttemptSnapshot, JobSnapshot, NodeIndex, Snapshot, TaskSnapshot,
 };
 
+mod unusable;
+
+pub(crate) use unusable::UnusableNodes;
+
 /// What attempts may use altogether: per resource min(λ·A, A − requests of other pods), A
-/// being what the nodes have that some active job may use.
+/// being what the usable nodes have that some active job may use.
 #[must_use]
 pub fn usable(snapshot: &Snapshot, capacity_share: f64) -> Resources {
+    usable_beside(snapshot, capacity_share, &UnusableNodes::of(snapshot))
+}
+
+fn usable_beside(snapshot: &Snapshot, capacity_share: f64, unusable: &UnusableNodes) -> Resources {
     let mut all = Resources::default();
     let mut left_by_others = Resources::default();
-    let eligible = eligible(snapshot);
-    for (node, _) in snapshot.nodes.iter().zip(eligible).filter(|pair| pair.1) {
+    let nodes = snapshot.nodes.iter().zip((0..).map(NodeIndex));
+    for (node, _) in nodes.filter(|(_, index)| !unusable.has(Some(*index))) {
         all.add(&node.allocatable);
         left_by_others.add(&node.allocatable);
         left_by_others.subtract(&node.used_by_others);
@@ -26,51 +33,37 @@ pub fn usable(snapshot: &Snapshot, capacity_share: f64) -> Resources {
     all.scaled(capacity_share).min(&left_by_others)
 }
 
-/// Whether some active job may use each node.
-fn eligible(snapshot: &Snapshot) -> Vec<bool> {
-    let mut eligible = vec![false; snapshot.nodes.len()];
-    let jobs = snapshot.jobs.iter();
-    let mut last: Option<&Arc<[NodeIndex]>> = None;
-    for job in jobs.filter(|job| job.phase == JobPhase::Active) {
-        // Jobs without wishes share one list.
-        if last.is_some_and(|last| Arc::ptr_eq(last, &job.eligible_nodes)) {
-            continue;
-        }
-        last = Some(&job.eligible_nodes);
-        for node in job.eligible_nodes.iter() {
-            if let Some(flag) = eligible.get_mut(node.0) {
-                *flag = true;
-            }
-        }
-    }
-    eligible
-}
-
 /// How many attempts of a job hold capacity, those that are being killed included. Counted in one
 /// walk over them: what a pass costs is above all how often it fetches all attempts from memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Holdings {
-    /// All of them.
+    /// All that use what is usable.
     pub(crate) all: usize,
-    /// Those on a node.
+    /// Those on a usable node.
     pub(crate) placed: usize,
+    /// Those on a node that is not usable: they are in no other count.
+    pub(crate) apart: usize,
     /// Those that are being killed.
     pub(crate) killed: usize,
 }
 
 impl Holdings {
     /// Those of a whole job.
-    pub(crate) fn of(job: &JobSnapshot) -> Self {
+    pub(crate) fn of(job: &JobSnapshot, unusable: &UnusableNodes) -> Self {
         let mut holdings = Self::default();
         for task in &job.tasks {
-            holdings.count(task);
+            holdings.count(task, unusable);
         }
         holdings
     }
 
     /// Counts those of one more task.
-    pub(crate) fn count(&mut self, task: &TaskSnapshot) {
+    pub(crate) fn count(&mut self, task: &TaskSnapshot, unusable: &UnusableNodes) {
         for attempt in task.attempts.iter().filter(|a| a.holds_capacity()) {
+            if unusable.has(attempt.node) {
+                self.apart += 1;
+                continue;
+            }
             self.all += 1;
             self.placed += usize::from(attempt.node.is_some());
             self.killed += usize::from(attempt.kill.is_some());
@@ -236,6 +229,8 @@ pub(crate) struct Capacity {
     /// First attempts and retries that were launched beyond capacity and still wait for the
     /// cluster to grow: the position of each one's job.
     pub(crate) surging: Vec<usize>,
+    /// Nodes whose attempts use nothing of it.
+    pub(crate) unusable: UnusableNodes,
 }
 
 /// Position of the job in the snapshot, task and number.
@@ -246,15 +241,22 @@ impl Capacity {
     /// attempt or retry that fits nowhere is a surge one and holds nothing, since no node can
     /// be running it before another has made room.
     pub(crate) fn new(snapshot: &Snapshot, capacity_share: f64) -> Self {
-        let holdings: Vec<Holdings> = snapshot.jobs.iter().map(Holdings::of).collect();
-        Self::with(snapshot, capacity_share, &holdings)
+        let unusable = UnusableNodes::of(snapshot);
+        let jobs = snapshot.jobs.iter();
+        let holdings: Vec<Holdings> = jobs.map(|job| Holdings::of(job, &unusable)).collect();
+        Self::with(snapshot, capacity_share, &holdings, unusable)
     }
 
     /// The same where it is known what each job's attempts hold, by position in the snapshot.
-    pub(crate) fn with(snapshot: &Snapshot, capacity_share: f64, holdings: &[Holdings]) -> Self {
+    pub(crate) fn with(
+        snapshot: &Snapshot,
+        capacity_share: f64,
+        holdings: &[Holdings],
+        unusable: UnusableNodes,
+    ) -> Self {
         let names = names(snapshot);
         let amounts = |of: &Resources| names.iter().map(|name| of.get(name)).collect::<Amounts>();
-        let usable = usable(snapshot, capacity_share);
+        let usable = usable_beside(snapshot, capacity_share, &unusable);
         let mut used = Resources::default();
         for (job, holdings) in snapshot.jobs.iter().zip(holdings) {
             used.add_times(&job.demand, holdings.all);
@@ -264,7 +266,10 @@ impl Capacity {
             nodes: snapshot
                 .nodes
                 .iter()
-                .map(|node| amounts(&node.free))
+                .map(|node| match node.usable {
+                    true => amounts(&node.free),
+                    false => vec![0; names.len()],
+                })
                 .collect(),
         };
         let mut capacity = Self {
@@ -280,6 +285,7 @@ impl Capacity {
             used,
             placed: Vec::new(),
             surging: Vec::new(),
+            unusable,
         };
         capacity.charge_placed(holdings);
         capacity.charge_unplaced(snapshot, holdings);
@@ -414,6 +420,9 @@ impl Capacity {
     /// passes may count on it.
     pub(crate) fn kill(&mut self, id: AttemptId, node: Option<NodeIndex>) {
         let node = node.or_else(|| self.tentative_node(id));
+        if self.unusable.has(node) {
+            return;
+        }
         if let Some(demand) = self.demands.get(id.0) {
             self.room_after_kills.give(node, demand);
         }

@@ -462,6 +462,7 @@ pub fn world(now: f64, nodes: usize, milli_cpu: i64) -> World {
         allocatable: allocatable.clone(),
         free: allocatable.clone(),
         used_by_others: Resources::default(),
+        usable: true,
     });
     World {
         snapshot: Snapshot {
@@ -474,12 +475,14 @@ pub fn world(now: f64, nodes: usize, milli_cpu: i64) -> World {
 }
 
 impl World {
-    /// Adds a job; one without eligible nodes may use all of them.
+    /// Adds a job; one without eligible nodes may use all that are usable.
     #[must_use]
     pub fn job(mut self, builder: JobBuilder) -> Self {
         let mut job = builder.0;
         if job.eligible_nodes.is_empty() {
-            job.eligible_nodes = (0..self.snapshot.nodes.len()).map(NodeIndex).collect();
+            let nodes = (0..self.snapshot.nodes.len()).map(NodeIndex);
+            let usable = nodes.filter(|node| self.snapshot.nodes[node.0].usable);
+            job.eligible_nodes = usable.collect();
         }
         job.facts_as_of = job.facts_as_of.max(self.snapshot.now);
         self.snapshot.jobs.push(job);
@@ -492,6 +495,13 @@ impl World {
         self.snapshot.nodes[node]
             .used_by_others
             .add(&demand(milli_cpu));
+        self
+    }
+
+    /// A node takes no attempts, as if it were cordoned.
+    #[must_use]
+    pub fn unusable(mut self, node: usize) -> Self {
+        self.snapshot.nodes[node].usable = false;
         self
     }
 

@@ -232,7 +232,8 @@ pub struct PlanReport {
 pub struct CapacityReport {
     /// Per resource min(λ·A, A − requests of other pods).
     pub usable: Resources,
-    /// What non-terminal attempts hold, Terminating ones included, before the plan.
+    /// What non-terminal attempts hold of it, Terminating ones included, before the plan. Attempts
+    /// on nodes that are not usable hold nothing of it.
     pub used: Resources,
     /// The same with what the plan launches.
     pub used_after: Resources,

@@ -22,7 +22,7 @@ pub use ending::{Conclusion, EndRules, SuccessRule};
 pub struct Snapshot {
     /// When the facts were gathered.
     pub now: Instant,
-    /// Nodes that are ready and schedulable; `NodeIndex` points into this list.
+    /// All nodes, also those that take no attempts now; `NodeIndex` points into this list.
     pub nodes: Vec<Node>,
     /// Jobs that are not finished, in a stable order (submission, then key).
     pub jobs: Vec<JobSnapshot>,
@@ -36,7 +36,7 @@ pub struct Snapshot {
 #[serde(transparent)]
 pub struct NodeIndex(pub usize);
 
-/// A node that may take attempts.
+/// A node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Node {
     /// Its name.
@@ -47,6 +47,19 @@ pub struct Node {
     pub free: Resources,
     /// What pods that are no attempts request on it.
     pub used_by_others: Resources,
+    /// Whether it takes attempts: ready, schedulable and there. What runs on one that does not is
+    /// charged to it alone.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub usable: bool,
+}
+
+/// Before unusable nodes were listed, every node was usable.
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(flag: &bool) -> bool {
+    *flag
 }
 
 /// What a user may choose about clones.

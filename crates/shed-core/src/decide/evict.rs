@@ -111,7 +111,9 @@ impl Evictions {
             let tasks = state.estimate.tasks.iter().filter(|_| state.may_run());
             for task in tasks.filter(|task| task.attempts.len() > 1) {
                 let kept = task.kept().map(|kept| kept.number);
+                // The end of one on a node that is not usable makes no room.
                 let attempts = task.attempts.iter();
+                let attempts = attempts.filter(|a| !pass.capacity.unusable.has(a.node));
                 for clone in attempts.filter(|a| a.kind == AttemptKind::Clone) {
                     let id = (position, task.task.index, clone.number);
                     let is_best = kept == Some(clone.number);

@@ -76,6 +76,7 @@ impl JobState<'_> {
     fn places(&self, pass: &Pass<'_>, of: impl Fn(&Node) -> u32) -> u32 {
         let nodes = self.job.eligible_nodes.iter();
         let nodes = nodes.filter_map(|node| pass.snapshot.nodes.get(node.0));
+        let nodes = nodes.filter(|node| node.usable);
         nodes.map(of).fold(0, u32::saturating_add)
     }
 

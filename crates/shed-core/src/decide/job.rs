@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::capacity::{Holdings, NodeQueue};
+use crate::capacity::{Holdings, NodeQueue, UnusableNodes};
 use crate::decide::estimates::{JobEstimate, Standing, is_active, standing};
 use crate::estimate::pocd::probability;
 use crate::ids::{AttemptNumber, TaskIndex};
@@ -132,14 +132,19 @@ pub(crate) struct JobState<'a> {
 }
 
 impl<'a> JobState<'a> {
-    pub(super) fn new(now: Instant, overhead: f64, job: &'a JobSnapshot) -> Self {
+    pub(super) fn new(
+        now: Instant,
+        overhead: f64,
+        job: &'a JobSnapshot,
+        unusable: &UnusableNodes,
+    ) -> Self {
         let mut estimate = JobEstimate::new(now, job);
         let mut holdings = Holdings::default();
         let (mut ready, mut held_back) = (Vec::new(), Vec::new());
         let (mut active, mut touched) = (0u32, 0u32);
         let mut next_retry: Option<Instant> = None;
         for task in &job.tasks {
-            holdings.count(task);
+            holdings.count(task, unusable);
             estimate.note_ended(task);
             let retry = task.retry_not_before.filter(|&at| at > now);
             next_retry = next_retry.into_iter().chain(retry).min();

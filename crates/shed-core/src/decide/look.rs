@@ -3,6 +3,7 @@
 //! out late. `decide` looks at every job in every pass, which a simulation of thousands can't
 //! afford.
 
+use crate::capacity::UnusableNodes;
 use crate::decide::estimates::{JobEstimate, REPORTS_MIN, TaskEstimate, median_of};
 use crate::decide::job::JobState;
 use crate::ids::TaskIndex;
@@ -67,7 +68,8 @@ pub fn look(
     last: Option<Instant>,
     plus: &ShedPlus,
 ) -> Look {
-    let mut state = JobState::new(now, overhead.seconds().max(0.0), job);
+    let nodes = UnusableNodes::default();
+    let mut state = JobState::new(now, overhead.seconds().max(0.0), job, &nodes);
     let runners = last.map_or_else(Vec::new, |last| runners(&state.estimate, last));
     let mut totals = state.estimate.totals();
     totals.sort_unstable_by(f64::total_cmp);

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::capacity::{Capacity, Holdings, NodeQueue};
+use crate::capacity::{Capacity, Holdings, NodeQueue, UnusableNodes};
 use crate::ids::{AttemptNumber, NodeName, TaskIndex};
 use crate::memory::{Arrivals, JobMemory, Memory, NodeSlowness, Redraws, SpeculationMemory};
 use crate::plan::{Action, CapacityReport, Kill, Launch, Plan, PlanReport, PlannedAction};
@@ -85,10 +85,11 @@ impl<'a> Pass<'a> {
         let measured = snapshot.launch_overhead;
         let overhead = measured.unwrap_or_else(|| policy.speculation.rule().launch_overhead());
         let overhead = overhead.seconds().max(0.0);
+        let unusable = UnusableNodes::of(snapshot);
         let mut jobs: Vec<JobState<'a>> = snapshot
             .jobs
             .iter()
-            .map(|job| JobState::new(snapshot.now, overhead, job))
+            .map(|job| JobState::new(snapshot.now, overhead, job, &unusable))
             .collect();
         let half_life = policy.speculation.rule().slow_half_life();
         let beliefs = slow::beliefs(snapshot, &jobs, memory, half_life);
@@ -104,7 +105,7 @@ impl<'a> Pass<'a> {
         let mut pass = Self {
             snapshot,
             memory,
-            capacity: Capacity::with(snapshot, policy.capacity_share, &holdings),
+            capacity: Capacity::with(snapshot, policy.capacity_share, &holdings, unusable),
             slow: beliefs.slow,
             slow_seen: beliefs.remembered,
             redraws: memory.redraws().clone(),

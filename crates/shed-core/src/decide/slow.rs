@@ -66,7 +66,8 @@ pub(super) fn beliefs(
         };
         let belief = stands.ln_ratio * weight / (weight + PRIOR_WEIGHT);
         ln_ratios.push(belief);
-        if belief > LN_SLOW {
+        // Where nothing is launched there is nothing to keep off, and only so many are named.
+        if belief > LN_SLOW && node.usable {
             slow.push((belief, NodeIndex(position)));
         }
         // A node that was fast is not remembered, so that one that turns slow is noticed as soon

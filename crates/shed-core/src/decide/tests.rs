@@ -21,6 +21,7 @@ mod properties;
 mod shed_plus;
 mod shed_prime;
 mod speculators;
+mod unusable;
 
 /// The plan for a cluster, which breaks no rule and is the same when made again.
 fn plan_of(snapshot: &Snapshot, memory: &Memory, policy: &Policy) -> (Plan, Memory) {

@@ -80,6 +80,7 @@ impl NodeRoom {
             },
             free: self.free.clone(),
             used_by_others: Resources::default(),
+            usable: true,
         }
     }
 }
@@ -209,5 +210,6 @@ pub(super) fn slots_node(total: i64, used_by_others: i64) -> Node {
         allocatable: pods(total),
         free: pods(total - used_by_others),
         used_by_others: pods(used_by_others),
+        usable: true,
     }
 }

@@ -174,6 +174,9 @@ impl Bytes<'_> {
         if self.is(2) {
             cluster = cluster.launch_overhead(self.seconds());
         }
+        if self.is(4) {
+            cluster = cluster.unusable(usize::from(self.below(nodes)));
+        }
         for number in 0..self.below(5) {
             cluster = cluster.job(self.job(&format!("job-{number}"), nodes));
         }

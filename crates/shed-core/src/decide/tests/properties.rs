@@ -136,8 +136,12 @@ fn add_tasks(mut builder: JobBuilder, tasks: Vec<AnyTask>) -> JobBuilder {
 
 pub(super) fn any_snapshot() -> impl Strategy<Value = Snapshot> {
     let jobs = proptest::collection::vec(any_job(), 1..5);
-    (jobs, 1..6i64, 0..2000i64).prop_map(|(jobs, cpus, others)| {
+    let unusable = proptest::option::weighted(0.3, 0..NODES);
+    (jobs, 1..6i64, 0..2000i64, unusable).prop_map(|(jobs, cpus, others, unusable)| {
         let mut cluster = world(100.0, NODES, cpus * 1000).others(0, others);
+        if let Some(node) = unusable {
+            cluster = cluster.unusable(node);
+        }
         for (number, builder) in jobs.into_iter().enumerate() {
             let key = JobKey::from(format!("job-{number}").as_str());
             cluster = cluster.job(builder.with(|job| job.key = key));

@@ -60,6 +60,8 @@ pub(super) fn reroll(pass: &mut Pass<'_>, prime: &ShedPrime) {
         let kept = pass.redraws.kept();
         let tasks = state.estimate.tasks.iter();
         let doomed = tasks.filter_map(|task| worse_than(&fresh, state, task, kept, prime));
+        // On a node that is not usable it would give up its place for none.
+        let doomed = doomed.filter(|(_, attempt)| !pass.capacity.unusable.has(attempt.node));
         let doomed = doomed.map(|(index, attempt)| (index, attempt.clone()));
         for (index, attempt) in doomed.collect::<Vec<_>>() {
             remember(pass, position, &attempt);

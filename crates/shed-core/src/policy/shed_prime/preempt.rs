@@ -135,7 +135,10 @@ fn victims(pass: &Pass<'_>, usual: f64) -> Vec<Victim> {
             };
             let id = (task.task.index, attempt.number);
             let is_durable = task.resume.is_some_and(|point| point.progress > 0.0);
-            if !is_durable || attempt.since_launch < least_run || state.doomed.contains(&id) {
+            // A place on a node that is not usable can't be taken.
+            let has_place = !pass.capacity.unusable.has(attempt.node);
+            let is_young = attempt.since_launch < least_run;
+            if !is_durable || !has_place || is_young || state.doomed.contains(&id) {
                 continue;
             }
             let slack = state.estimate.slack.unwrap_or(f64::INFINITY);
@@ -202,7 +205,9 @@ fn clones_alive(pass: &Pass<'_>) -> u32 {
             let attempts = task.attempts.iter();
             let may_go = attempts.filter(|attempt| {
                 let id = (task.task.index, attempt.number);
-                attempt.kind == AttemptKind::Clone && !state.doomed.contains(&id)
+                attempt.kind == AttemptKind::Clone
+                    && !state.doomed.contains(&id)
+                    && !pass.capacity.unusable.has(attempt.node)
             });
             clones += may_go.count() as u32;
         }

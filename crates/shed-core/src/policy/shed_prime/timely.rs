@@ -140,7 +140,10 @@ fn releases(pass: &Pass<'_>, usual_share: f64) -> Vec<Release> {
         }
         let time = task_time(state, usual_share);
         for task in &state.estimate.tasks {
-            let share = share * task.attempts.len() as f64;
+            let attempts = task.attempts.iter();
+            // What ends on a node that is not usable leaves no place.
+            let placed = attempts.filter(|a| !pass.capacity.unusable.has(a.node));
+            let share = share * placed.count() as f64;
             held += share;
             let at = until_end(task, time);
             releases.push(Release { at, share });
