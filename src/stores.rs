@@ -1,7 +1,7 @@
 //! What the watches of the apiserver show: jobs, pods (boiled down), nodes. Lists are consistent
 //! reads, watches end within a minute so that a dead connection is noticed, a 410 lists again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -156,6 +156,15 @@ impl Stores {
     #[must_use]
     pub fn used_by_others(&self) -> BTreeMap<Arc<str>, Resources> {
         self.pods().others.clone()
+    }
+
+    /// Names of nodes that attempts are on which have not ended.
+    #[must_use]
+    pub fn nodes_of_attempts(&self) -> BTreeSet<Arc<str>> {
+        let index = self.pods();
+        let pods = index.by_owner.values().flat_map(BTreeMap::values);
+        let placed = pods.filter(|pod| !pod.terminal);
+        placed.filter_map(|pod| pod.node.clone()).collect()
     }
 
     /// The nodes.

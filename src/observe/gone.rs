@@ -67,6 +67,16 @@ pub fn is_unproven(id: AttemptId, entry: &AttemptEntry, view: &View<'_>) -> bool
     pod.terminal && was_placed && !is_gone
 }
 
+/// The node of an attempt: its pod's, or, if the pod is not there, the one that the book names.
+#[must_use]
+pub fn last_seen_on<'a>(
+    entry: &'a AttemptEntry,
+    pod: Option<&'a Arc<PodFacts>>,
+) -> Option<&'a str> {
+    let of_pod = pod.and_then(|pod| pod.node.as_deref());
+    of_pod.or(entry.node.as_ref().map(|node| node.name.as_str()))
+}
+
 /// Where those attempts run of which the book does not say so yet.
 #[must_use]
 pub fn placements<'a>(

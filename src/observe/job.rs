@@ -254,9 +254,7 @@ fn attempt(
         kill: entry.kill,
         killed_at: entry.killed_at.as_ref().map(micro_instant),
         launched,
-        node: pod
-            .and_then(|pod| pod.node.as_ref())
-            .and_then(|node| view.nodes.get(node).copied()),
+        node: gone::last_seen_on(entry, pod).and_then(|node| view.nodes.get(node).copied()),
         started,
         start_progress: entry.resume.as_ref().map_or(0.0, |point| point.progress),
         progress: reported

@@ -20,7 +20,7 @@ pub struct NodeFacts {
     pub name: Arc<str>,
     /// Its kubelet reports that it can run pods.
     pub ready: bool,
-    /// Ready and not cordoned.
+    /// Ready, not cordoned, and known to have anything to give.
     pub usable: bool,
     /// Changes whenever the machine starts.
     pub boot: String,
@@ -46,10 +46,14 @@ impl NodeFacts {
             .flatten()
             .any(|condition| condition.type_ == "Ready" && condition.status == "True");
         let cordoned = spec.and_then(|spec| spec.unschedulable).unwrap_or(false);
+        let allocatable = status
+            .and_then(|status| status.allocatable.as_ref())
+            .map(requests::amounts)
+            .unwrap_or_default();
         Self {
             name: Arc::from(node.metadata.name.as_deref().unwrap_or_default()),
             ready,
-            usable: ready && !cordoned,
+            usable: ready && !cordoned && allocatable.iter().next().is_some(),
             boot: status
                 .and_then(|status| status.node_info.as_ref())
                 .map(|info| info.boot_id.clone())
@@ -59,10 +63,7 @@ impl NodeFacts {
                 .into_iter()
                 .flatten()
                 .any(|taint| taint.key == OUT_OF_SERVICE),
-            allocatable: status
-                .and_then(|status| status.allocatable.as_ref())
-                .map(requests::amounts)
-                .unwrap_or_default(),
+            allocatable,
             labels: node.metadata.labels.clone().unwrap_or_default(),
             taints: spec
                 .and_then(|spec| spec.taints.clone())
@@ -73,11 +74,31 @@ impl NodeFacts {
         }
     }
 
+    /// A node that pods are on and that has no object (any more).
+    #[must_use]
+    pub fn missing(name: Arc<str>) -> Self {
+        Self {
+            name,
+            ready: false,
+            usable: false,
+            boot: String::new(),
+            is_out_of_service: false,
+            allocatable: Resources::default(),
+            labels: BTreeMap::new(),
+            taints: Vec::new(),
+        }
+    }
+
     /// Whether the scheduler could place a pod of this spec here, room aside: selector,
-    /// required affinity and taints, as the scheduler reads them.
+    /// required affinity and taints, as the scheduler reads them. A template that names its node
+    /// can use that one alone.
     #[must_use]
     pub fn admits(&self, spec: &PodSpec) -> bool {
         self.usable
+            && spec
+                .node_name
+                .as_deref()
+                .is_none_or(|name| name == &*self.name)
             && spec
                 .node_selector
                 .iter()
@@ -198,5 +219,11 @@ mod tests {
         assert!(!tainted.admits(&spec("tolerations: [{key: only, value: them}]")));
         assert!(!node("unschedulable: true").admits(&spec("")));
         assert!(node("taints: [{key: k, effect: PreferNoSchedule}]").admits(&spec("")));
+    }
+
+    #[test]
+    fn a_template_that_names_its_node_can_use_no_other() {
+        assert!(node("").admits(&spec("nodeName: node-1")));
+        assert!(!node("").admits(&spec("nodeName: node-2")));
     }
 }

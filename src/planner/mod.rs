@@ -2,6 +2,7 @@
 //! cluster, so two jobs must not spend one slot twice; reconcilers only carry out.
 
 mod departing;
+mod nodes;
 pub mod observe;
 mod restore;
 

@@ -1,17 +1,15 @@
 //! Stores, ledgers and reports → the snapshot that a pass decides on. Capacity is counted by the
 //! ledgers, not by the pods: an attempt that is recorded holds its room before its pod exists.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::PodSpec;
 use kube::runtime::reflector::ObjectRef;
-use shed_core::ids::NodeName;
-use shed_core::resources::Resources;
-use shed_core::snapshot::{JobSnapshot, Node, NodeIndex, Snapshot};
+use shed_core::snapshot::{JobSnapshot, Snapshot};
 use shed_core::time::Instant;
 
 use super::departing;
+use super::nodes::NumberedNodes;
 use crate::adopt::{self, claims};
 use crate::api::DeadlineJob;
 use crate::board::JobUid;
@@ -20,9 +18,7 @@ use crate::clock;
 use crate::context::Context;
 use crate::controller::{build, feasibility};
 use crate::observe::identity::Owner;
-use crate::observe::node::NodeFacts;
 use crate::observe::{gone, job};
-use crate::validate::ValidatedJob;
 
 /// A snapshot, and what the planner needs to address its jobs.
 pub struct ClusterView {
@@ -39,17 +35,7 @@ pub struct ClusterView {
 /// Gathers the facts of the whole cluster.
 pub fn view(context: &Context) -> ClusterView {
     let now = clock::now();
-    let usable: Vec<NodeFacts> = context
-        .stores
-        .nodes()
-        .into_values()
-        .filter(|node| node.usable)
-        .collect();
-    let positions: BTreeMap<Arc<str>, NodeIndex> = usable
-        .iter()
-        .enumerate()
-        .map(|(position, node)| (Arc::clone(&node.name), NodeIndex(position)))
-        .collect();
+    let nodes = NumberedNodes::of(&context.stores);
     let mut view = ClusterView {
         snapshot: Snapshot {
             now,
@@ -63,7 +49,7 @@ pub fn view(context: &Context) -> ClusterView {
     };
     let mut owners = HashSet::new();
     for watched in context.stores.jobs.state() {
-        let found = job_facts(context, &watched, &usable, &positions, now);
+        let found = job_facts(context, &watched, &nodes, now);
         let Some((facts, generation)) = found else {
             continue;
         };
@@ -80,22 +66,22 @@ pub fn view(context: &Context) -> ClusterView {
     let departing = departing::jobs(
         &context.stores,
         |owner| owners.contains(owner),
-        &positions,
+        &nodes.positions,
         now,
     );
     view.snapshot.jobs.extend(departing);
     view.snapshot
         .jobs
         .sort_by(|a, b| (a.submitted, &a.key).cmp(&(b.submitted, &b.key)));
-    view.snapshot.nodes = nodes(context, &usable, &view.snapshot.jobs);
+    let others = context.stores.used_by_others();
+    view.snapshot.nodes = nodes.snapshot(&others, &view.snapshot.jobs);
     view
 }
 
 fn job_facts(
     context: &Context,
     watched: &Arc<DeadlineJob>,
-    nodes: &[NodeFacts],
-    positions: &BTreeMap<Arc<str>, NodeIndex>,
+    nodes: &NumberedNodes,
     now: Instant,
 ) -> Option<(JobSnapshot, i64)> {
     if watched.metadata.deletion_timestamp.is_some() || !watched.spec.is_ours() {
@@ -124,8 +110,8 @@ fn job_facts(
         pods: &pods,
         traces: &traces,
         reports: &context.progress.reports_of(&job.uid),
-        nodes: positions,
-        eligible_nodes: eligible(&job, nodes),
+        nodes: &nodes.positions,
+        eligible_nodes: nodes.eligible(&job),
         demand: build::demand(&job, &context.agent),
         launch_not_before,
         proven_gone: &gone::proven(&book, &context.stores),
@@ -137,41 +123,4 @@ fn job_facts(
         ..job::facts(&job, &book, &view)
     };
     Some((facts, job.generation))
-}
-
-fn eligible(job: &ValidatedJob, nodes: &[NodeFacts]) -> Arc<[NodeIndex]> {
-    let none = PodSpec::default();
-    let spec = job.template.spec.as_ref().unwrap_or(&none);
-    nodes
-        .iter()
-        .enumerate()
-        .filter(|(_, node)| node.admits(spec))
-        .map(|(position, _)| NodeIndex(position))
-        .collect()
-}
-
-fn nodes(context: &Context, usable: &[NodeFacts], jobs: &[JobSnapshot]) -> Vec<Node> {
-    let others = context.stores.used_by_others();
-    let mut held = vec![Resources::default(); usable.len()];
-    for job in jobs {
-        let attempts = job.tasks.iter().flat_map(|task| &task.attempts);
-        for attempt in attempts.filter(|attempt| attempt.holds_capacity()) {
-            if let Some(NodeIndex(position)) = attempt.node {
-                held[position].add(&job.demand);
-            }
-        }
-    }
-    let node = |(facts, held): (&NodeFacts, Resources)| {
-        let used_by_others = others.get(&facts.name).cloned().unwrap_or_default();
-        let mut free = facts.allocatable.clone();
-        free.subtract(&used_by_others);
-        free.subtract(&held);
-        Node {
-            name: NodeName(Arc::clone(&facts.name)),
-            allocatable: facts.allocatable.clone(),
-            free,
-            used_by_others,
-        }
-    };
-    usable.iter().zip(held).map(node).collect()
 }

@@ -1,0 +1,84 @@
+//! The nodes of a pass. All are numbered, also those that take no attempts now (cordoned, not ready)
+//! and those that attempts are on though their object is gone: what runs there is charged to them
+//! and to no other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::PodSpec;
+use shed_core::ids::NodeName;
+use shed_core::resources::Resources;
+use shed_core::snapshot::{JobSnapshot, Node, NodeIndex};
+
+use crate::observe::node::NodeFacts;
+use crate::stores::Stores;
+use crate::validate::ValidatedJob;
+
+/// The nodes of a pass, in the order of their positions in the snapshot.
+pub(super) struct NumberedNodes {
+    facts: Vec<NodeFacts>,
+    /// Positions by name.
+    pub(super) positions: BTreeMap<Arc<str>, NodeIndex>,
+}
+
+impl NumberedNodes {
+    /// Those that the stores show.
+    pub(super) fn of(stores: &Stores) -> Self {
+        let mut facts = stores.nodes();
+        for name in stores.nodes_of_attempts() {
+            let missing = || NodeFacts::missing(Arc::clone(&name));
+            facts.entry(Arc::clone(&name)).or_insert_with(missing);
+        }
+        let facts: Vec<NodeFacts> = facts.into_values().collect();
+        let names = facts.iter().map(|node| Arc::clone(&node.name));
+        let positions = names.zip((0..).map(NodeIndex)).collect();
+        Self { facts, positions }
+    }
+
+    /// Nodes that the job's attempts may use.
+    pub(super) fn eligible(&self, job: &ValidatedJob) -> Arc<[NodeIndex]> {
+        let none = PodSpec::default();
+        let spec = job.template.spec.as_ref().unwrap_or(&none);
+        let nodes = self.facts.iter().zip((0..).map(NodeIndex));
+        let admitting = nodes.filter(|(node, _)| node.admits(spec));
+        admitting.map(|(_, position)| position).collect()
+    }
+
+    /// The nodes as the core sees them, with what these jobs leave free. One that takes no attempts
+    /// has nothing free.
+    pub(super) fn snapshot(
+        &self,
+        others: &BTreeMap<Arc<str>, Resources>,
+        jobs: &[JobSnapshot],
+    ) -> Vec<Node> {
+        let mut held = vec![Resources::default(); self.facts.len()];
+        for job in jobs {
+            let attempts = job.tasks.iter().flat_map(|task| &task.attempts);
+            for attempt in attempts.filter(|attempt| attempt.holds_capacity()) {
+                if let Some(NodeIndex(position)) = attempt.node {
+                    held[position].add(&job.demand);
+                }
+            }
+        }
+        let node = |(facts, held): (&NodeFacts, Resources)| {
+            let used_by_others = others.get(&facts.name).cloned().unwrap_or_default();
+            let mut free = Resources::default();
+            if facts.usable {
+                free = facts.allocatable.clone();
+                free.subtract(&used_by_others);
+                free.subtract(&held);
+            }
+            Node {
+                name: NodeName(Arc::clone(&facts.name)),
+                allocatable: facts.allocatable.clone(),
+                free,
+                used_by_others,
+                usable: facts.usable,
+            }
+        };
+        self.facts.iter().zip(held).map(node).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+use k8s_openapi::api::core::v1::Node as Object;
+use shed_core::decide::decide;
+use shed_core::memory::Memory;
+use shed_core::plan::Plan;
+use shed_core::policy::Policy;
+use shed_core::snapshot::Snapshot;
+
+use crate::controller::mock::{Apiserver, Process, originals};
+use crate::fixtures;
+use crate::planner::observe;
+use crate::stores::Stores;
+
+/// A job of four tasks of one core each, two of which run on `node-1`.
+async fn half_started() -> Apiserver {
+    let api = Apiserver::new(fixtures::job_of_age(
+        60,
+        "template: {spec: {containers: [{name: task, image: i, resources: {requests: {cpu: '1'}}}]}}",
+    ));
+    let process = Process::start(&api);
+    process.plan(&api.job(), originals(2));
+    process.look(&api).await.unwrap();
+    api.run((0, 0));
+    api.run((1, 0));
+    api
+}
+
+fn cordoned(mut node: Object) -> Object {
+    node.spec.get_or_insert_default().unschedulable = Some(true);
+    node
+}
+
+fn not_ready(mut node: Object) -> Object {
+    let conditions = node.status.as_mut().unwrap().conditions.as_mut();
+    conditions.unwrap()[0].status = "Unknown".to_owned();
+    node
+}
+
+/// What a pass sees and plans with these nodes.
+fn pass(api: &Apiserver, nodes: &[Object]) -> (Snapshot, Plan) {
+    let jobs = vec![(*api.job()).clone()];
+    let process = Process::with_stores(api, Stores::for_tests(jobs, api.pods(), nodes));
+    let snapshot = observe::view(&process.context).snapshot;
+    let policy = Policy {
+        surge_max: 0,
+        ..Policy::default()
+    };
+    let (plan, _) = decide(&snapshot, Memory::default(), &policy);
+    (snapshot, plan)
+}
+
+fn nodes(first: Option<Object>) -> Vec<Object> {
+    let second = fixtures::node("node-2", 2);
+    first.into_iter().chain([second]).collect()
+}
+
+#[tokio::test]
+async fn a_node_that_takes_no_attempts_or_is_gone_costs_the_others_no_room() {
+    let api = half_started().await;
+    let node = || fixtures::node("node-1", 2);
+    for first in [Some(cordoned(node())), Some(not_ready(node())), None] {
+        let (snapshot, plan) = pass(&api, &nodes(first.clone()));
+        let names: Vec<&str> = snapshot.nodes.iter().map(|node| &*node.name.0).collect();
+        assert_eq!(names, ["node-1", "node-2"], "{first:?}");
+        assert_eq!(snapshot.nodes[0].free.get("cpu"), 0);
+        assert_eq!(plan.actions.len(), 2, "node-2 is empty: {first:?}");
+        let capacity = plan.report.capacity;
+        assert_eq!(
+            (capacity.usable.get("cpu"), capacity.used.get("cpu")),
+            (2000, 0)
+        );
+    }
+    // On a healthy node they hold their room.
+    let (snapshot, plan) = pass(&api, &nodes(Some(node())));
+    assert_eq!(snapshot.nodes[0].free.get("cpu"), 0);
+    assert_eq!(plan.actions.len(), 2);
+    assert_eq!(plan.report.capacity.used.get("cpu"), 2000);
+}
+
+#[tokio::test]
+async fn a_node_without_allocatable_amounts_takes_nothing_from_others() {
+    let api = half_started().await;
+    let mut bare = fixtures::node("node-1", 2);
+    bare.status.as_mut().unwrap().allocatable = None;
+    let (snapshot, plan) = pass(&api, &nodes(Some(bare)));
+    assert!(!snapshot.nodes[0].usable);
+    assert_eq!(plan.report.capacity.usable.get("cpu"), 2000);
+    assert_eq!(plan.actions.len(), 2, "and the other node has its room");
+}
+
+#[tokio::test]
+async fn a_template_that_names_its_node_has_the_room_of_that_one() {
+    let api = Apiserver::new(fixtures::job_of_age(
+        0,
+        "template: {spec: {nodeName: node-2, containers: [{name: task, image: i, resources: {requests: {cpu: '1'}}}]}}",
+    ));
+    let (snapshot, plan) = pass(&api, &nodes(Some(fixtures::node("node-1", 8))));
+    assert_eq!(snapshot.jobs[0].eligible_nodes.len(), 1);
+    assert_eq!(plan.actions.len(), 2);
+}
