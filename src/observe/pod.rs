@@ -20,6 +20,8 @@ use crate::api::{
 use crate::clock;
 use crate::restored;
 
+mod terminal;
+
 /// Reasons of a waiting container that waiting does not cure soon.
 const STUCK_REASONS: [&str; 8] = [
     "ErrImagePull",
@@ -35,15 +37,6 @@ const STUCK_REASONS: [&str; 8] = [
 /// Reason of a container that ends again and again. For the task itself under OnFailure that is
 /// its own business; a sidecar that does so keeps the task from ever starting.
 pub const CRASHES: &str = "CrashLoopBackOff";
-
-/// Reasons by which a kubelet refuses a pod before it starts anything of it.
-const REFUSALS: [&str; 5] = [
-    "UnexpectedAdmissionError",
-    "NodeAffinity",
-    "OutOfcpu",
-    "OutOfmemory",
-    "OutOfpods",
-];
 
 /// Any pod of the cluster.
 #[derive(Debug, Clone, PartialEq)]
@@ -240,7 +233,7 @@ fn attempt_facts(pod: &Pod, identity: &Identity, seen: Instant) -> Option<Attemp
         failure: failed.then(|| Failure::of(pod)),
         ready: is_ready(pod),
         restarts: restarts(pod),
-        is_gone: is_gone(pod),
+        is_gone: terminal::is_gone(pod),
     })
 }
 
@@ -349,23 +342,10 @@ fn stage(pod: &Pod, seen: Instant) -> Stage {
         _ if all_ended && all_zero => Stage::Succeeded { finished },
         "Failed" => Stage::Failed {
             finished,
-            disrupted: is_disrupted(pod),
+            disrupted: terminal::is_disrupted(pod),
         },
         phase => unfinished_stage(pod, phase),
     }
-}
-
-/// Either every main container has ended by the kubelet's word, or the kubelet refused the pod and
-/// none ever started.
-fn is_gone(pod: &Pod) -> bool {
-    let containers = pod.spec.as_ref().map_or(0, |spec| spec.containers.len());
-    let ended = main_statuses(pod).filter_map(terminated).count();
-    let reason = pod
-        .status
-        .as_ref()
-        .and_then(|status| status.reason.as_deref());
-    let is_refused = phase(pod) == "Failed" && reason.is_some_and(|r| REFUSALS.contains(&r));
-    (containers > 0 && ended == containers) || (is_refused && main_statuses(pod).next().is_none())
 }
 
 fn unfinished_stage(pod: &Pod, phase: &str) -> Stage {
@@ -429,36 +409,6 @@ fn init_statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
         .and_then(|status| status.init_container_statuses.as_ref())
         .into_iter()
         .flatten()
-}
-
-/// The failure was done to the pod: a disruption condition says so, or the kubelet evicted it,
-/// or no container ever reported an end of its own (the node is gone).
-fn is_disrupted(pod: &Pod) -> bool {
-    let status = pod.status.as_ref();
-    let condition = status
-        .and_then(|status| status.conditions.as_ref())
-        .into_iter()
-        .flatten()
-        .any(|condition| condition.type_ == "DisruptionTarget" && condition.status == "True");
-    let reason = status.and_then(|status| status.reason.as_deref());
-    let deleted_by_others = pod.metadata.deletion_timestamp.is_some();
-    condition
-        || deleted_by_others
-        || matches!(
-            reason,
-            Some(
-                "Evicted"
-                    | "NodeShutdown"
-                    | "NodeLost"
-                    | "Terminated"
-                    | "Preempting"
-                    | "UnexpectedAdmissionError"
-                    | "NodeAffinity"
-                    | "OutOfcpu"
-                    | "OutOfmemory"
-                    | "OutOfpods"
-            )
-        )
 }
 
 /// The start of the earliest main container's present or last run.
