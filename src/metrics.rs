@@ -72,7 +72,7 @@ const OUTCOMES: [Outcome; 5] = [
     Outcome::Disrupted,
     Outcome::Late,
 ];
-const KILLS: [KillKind; 9] = [
+const KILLS: [KillKind; 10] = [
     KillKind::Settle,
     KillKind::Prune,
     KillKind::Evict,
@@ -81,14 +81,16 @@ const KILLS: [KillKind; 9] = [
     KillKind::JobEnd,
     KillKind::Restart,
     KillKind::Preempt,
+    KillKind::Abandon,
     KillKind::Surplus,
 ];
-const REFUSALS: [RefusalReason; 10] = [
+const REFUSALS: [RefusalReason; 11] = [
     RefusalReason::Capacity,
     RefusalReason::NoNode,
     RefusalReason::Hopeless,
     RefusalReason::Maximum,
     RefusalReason::CloneFailures,
+    RefusalReason::Disrupted,
     RefusalReason::NotIdempotent,
     RefusalReason::Observe,
     RefusalReason::Budget,

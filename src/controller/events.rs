@@ -204,6 +204,13 @@ fn kill_words(task: u32, kind: KillKind, pod: &str) -> Option<Words> {
             "CloneEvicted",
             format!("{pod}: a first attempt needs the room"),
         )),
+        KillKind::Abandon => Some((
+            EventType::Warning,
+            "AttemptAbandoned",
+            format!(
+                "{pod}: its node is out of reach; another attempt of task {task} takes its place"
+            ),
+        )),
         KillKind::Replace => Some((
             EventType::Warning,
             "AttemptReplaced",

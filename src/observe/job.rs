@@ -164,6 +164,7 @@ pub fn facts(job: &ValidatedJob, book: &Book, view: &View<'_>) -> JobSnapshot {
         time_limit: time_limit(job, book, view.now),
         facts_as_of: view.facts_as_of,
         asks_feasibility: false,
+        avoid: Vec::new(),
     }
 }
 
@@ -216,6 +217,8 @@ fn task(job: &ValidatedJob, book: &Book, entry: &TaskEntry, view: &View<'_>) -> 
         retry_not_before: entry.retry_not_before.as_ref().map(micro_instant),
         resume_point: entry.resume.as_ref().map(resume_point),
         grant: entry.grant.as_ref().map(grant),
+        avoid: Vec::new(),
+        clone_disrupted: None,
     }
 }
 
@@ -262,6 +265,7 @@ fn attempt(
             .filter(|progress| tells_rate(progress, begun)),
         checkpoint: reported.and_then(|reported| reported.checkpoint.clone()),
         failure_rule: matched.as_ref().and_then(Match::rule),
+        out_of_reach: false,
     }
 }
 

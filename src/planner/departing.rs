@@ -104,6 +104,7 @@ fn job(
         time_limit: None,
         facts_as_of: now,
         asks_feasibility: false,
+        avoid: Vec::new(),
     }
 }
 
@@ -121,6 +122,7 @@ fn task(index: u32, node: NodeIndex, now: Instant) -> TaskSnapshot {
         progress: None,
         checkpoint: None,
         failure_rule: None,
+        out_of_reach: false,
     };
     TaskSnapshot {
         index: TaskIndex(index),
@@ -131,6 +133,8 @@ fn task(index: u32, node: NodeIndex, now: Instant) -> TaskSnapshot {
         retry_not_before: None,
         resume_point: None,
         grant: None,
+        avoid: Vec::new(),
+        clone_disrupted: None,
     }
 }
 

@@ -159,13 +159,14 @@ pub(crate) struct NodeQueue {
 }
 
 impl NodeQueue {
-    /// The job's eligible nodes with room: the emptiest first, slow ones last.
+    /// The job's eligible nodes with room: the emptiest first, last those that are slow or that the
+    /// job had better avoid.
     pub(crate) fn new(job: &JobSnapshot, demand: &[i64], room: &Room, slow: &[NodeIndex]) -> Self {
         let mut tiers = [Vec::new(), Vec::new()];
         for &node in job.eligible_nodes.iter() {
             if room.fits_node(node, demand) {
                 let is_slow = slow.binary_search(&node).is_ok();
-                tiers[usize::from(is_slow)].push(node);
+                tiers[usize::from(is_slow || job.avoid.contains(&node))].push(node);
             }
         }
         for tier in &mut tiers {

@@ -184,6 +184,7 @@ fn refusal_words(why: RefusalReason) -> &'static str {
         RefusalReason::Hopeless => "no clone could bring it in time",
         RefusalReason::Maximum => "it has as many clones as it may",
         RefusalReason::CloneFailures => "two clones of it failed",
+        RefusalReason::Disrupted => "a clone of it was disrupted a moment ago",
         RefusalReason::NotIdempotent => "two copies of it would do harm",
         RefusalReason::Observe => "the job only observes",
         RefusalReason::Budget => "the policy's own bound of clones is reached",

@@ -46,6 +46,7 @@ pub fn attempt(number: u32) -> AttemptBuilder {
         progress: None,
         checkpoint: None,
         failure_rule: None,
+        out_of_reach: false,
     })
 }
 
@@ -188,6 +189,13 @@ impl AttemptBuilder {
         })
     }
 
+    /// Runs on a node that is out of reach, and should be gone.
+    #[must_use]
+    pub fn out_of_reach(mut self) -> Self {
+        self.0.out_of_reach = true;
+        self
+    }
+
     /// Vanished.
     #[must_use]
     pub fn lost(self) -> Self {
@@ -248,6 +256,7 @@ pub fn job(key: &str) -> JobBuilder {
         time_limit: None,
         facts_as_of: at(0.0),
         asks_feasibility: false,
+        avoid: Vec::new(),
     })
 }
 
@@ -427,6 +436,8 @@ impl JobBuilder {
             retry_not_before: None,
             resume_point: None,
             grant: None,
+            avoid: Vec::new(),
+            clone_disrupted: None,
         };
         history(&mut task);
         if task.winner.is_some() {

@@ -351,6 +351,8 @@ pub enum RefusalReason {
     Maximum,
     /// Two clones of the task failed.
     CloneFailures,
+    /// A clone of the task was disrupted a moment ago.
+    Disrupted,
     /// `idempotency: None`.
     NotIdempotent,
     /// `speculation.mode: Observe`.
@@ -373,6 +375,7 @@ impl RefusalReason {
             Self::Hopeless => "hopeless",
             Self::Maximum => "maximum",
             Self::CloneFailures => "clone_failures",
+            Self::Disrupted => "disrupted",
             Self::NotIdempotent => "not_idempotent",
             Self::Observe => "observe",
             Self::Budget => "budget",

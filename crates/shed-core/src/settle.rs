@@ -159,10 +159,11 @@ fn settle_task(
         });
     }
     let mut failures = task.failures;
-    let mut remaining = 0;
+    let (mut remaining, mut awaited) = (0, 0);
     for attempt in task.attempts.iter().filter(|a| Some(a.number) != winner) {
         let Some(outcome) = outcome(job, task, attempt, winner.is_some()) else {
             remaining += 1;
+            awaited += usize::from(attempt.kill != Some(KillKind::Abandon));
             continue;
         };
         if outcome == Outcome::Failed {
@@ -178,8 +179,9 @@ fn settle_task(
     }
     found.remaining += remaining;
     // A killed attempt that is still there may yet turn out to have succeeded, so the task's
-    // fate waits for it; `decide` launches no retry for such a task meanwhile.
-    let is_spent = remaining == 0 && failures > job.rules.backoff_limit;
+    // fate waits for it; `decide` launches no retry for such a task meanwhile. One that was abandoned
+    // may be there for days.
+    let is_spent = awaited == 0 && failures > job.rules.backoff_limit;
     if winner.is_none()
         && (is_spent || fails_by_rule(task))
         && job.phase == JobPhase::Active
@@ -261,8 +263,13 @@ fn outcome(
         return None;
     }
     let is_unwanted = task.index.0 >= job.rules.completions;
-    if won || attempt.kill.is_some() || is_unwanted {
+    // Its node ended one that was abandoned, not shed.
+    let is_given_up = attempt.kill.is_some_and(|kill| kill != KillKind::Abandon);
+    if won || is_given_up || is_unwanted {
         return Some(Outcome::Superseded);
+    }
+    if attempt.kill.is_some() {
+        return Some(Outcome::Disrupted);
     }
     match attempt.state {
         AttemptState::Launching
@@ -430,6 +437,8 @@ fn kill_in_task(
             KillKind::Suspend
         } else if is_stuck_too_long(now, attempt) {
             KillKind::Replace
+        } else if attempt.out_of_reach && may_be_abandoned(job, task, attempt) {
+            KillKind::Abandon
         } else {
             continue;
         };
@@ -482,6 +491,15 @@ fn kill_beyond_parallelism(now: Instant, job: &JobSnapshot, actions: &mut Vec<Ac
             }));
         }
     }
+}
+
+/// Whether another attempt may take its place though nothing proves that it is gone.
+pub(crate) fn may_be_abandoned(
+    job: &JobSnapshot,
+    task: &TaskSnapshot,
+    attempt: &AttemptSnapshot,
+) -> bool {
+    !job.rules.waits_until_gone() && task.granted_at(attempt.number).is_none()
 }
 
 fn is_stuck_too_long(now: Instant, attempt: &AttemptSnapshot) -> bool {

@@ -13,9 +13,11 @@ use crate::resources::Resources;
 use crate::time::{Instant, Span};
 
 mod ending;
+mod kill;
 mod ranges;
 
 pub use ending::{Conclusion, EndRules, SuccessRule};
+pub use kill::KillKind;
 
 /// The cluster as one planner pass sees it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -232,6 +234,9 @@ pub struct JobSnapshot {
     /// is not for every pass.
     #[serde(default)]
     pub asks_feasibility: bool,
+    /// Nodes on which attempts of it lately could not start: others are preferred.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub avoid: Vec<NodeIndex>,
 }
 
 /// One task with attempts or a history.
@@ -254,6 +259,12 @@ pub struct TaskSnapshot {
     /// With `Fenced`: who may publish. It stays until that attempt's end is counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<Grant>,
+    /// Nodes on which attempts of it were last disrupted: others are preferred.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub avoid: Vec<NodeIndex>,
+    /// When a clone of it was last disrupted: it gets no other for a while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clone_disrupted: Option<Instant>,
 }
 
 /// Leave to publish a task's result.
@@ -329,6 +340,9 @@ pub struct AttemptSnapshot {
     /// What else its failure brings about, by the user's `podFailurePolicy`.
     #[serde(default)]
     pub failure_rule: Option<FailureRule>,
+    /// Its pod should be gone, and its node is: nothing will report its end soon.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub out_of_reach: bool,
 }
 
 /// What the failure of an attempt brings about beside being counted.
@@ -403,56 +417,6 @@ pub enum AttemptState {
     },
     /// Its pod existed and is gone without an end that anybody saw.
     Lost,
-}
-
-/// Why shed ends an attempt. Each kind has its own rule in `plan_check`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum KillKind {
-    /// A sibling won; the winner is recorded.
-    Settle,
-    /// A sibling that reports progress is kept and covers the range.
-    Prune,
-    /// A clone makes room for a waiting first attempt; a sibling lives on.
-    Evict,
-    /// The attempt never started (image, config) and will be launched again later.
-    Replace,
-    /// The user suspended the job.
-    Suspend,
-    /// The job's fate is recorded.
-    JobEnd,
-    /// A task's only attempt is given up for one that is launched anew: it reports, and still needs
-    /// longer than that one would.
-    Restart,
-    /// A task's only attempt makes way for one of a more urgent job: its user allowed it, its
-    /// checkpoint is durable, and it is launched again when there is room.
-    Preempt,
-    /// Nobody wants its task to run any more: it failed for good by a rule, `completions` was
-    /// lowered below it, or `parallelism` below the number of tasks that run.
-    Surplus,
-}
-
-impl KillKind {
-    /// Whether it ends a task's only attempt, which is launched again.
-    #[must_use]
-    pub fn gives_up_the_only(self) -> bool {
-        matches!(self, Self::Restart | Self::Preempt)
-    }
-
-    /// The value of the metric label `kill`.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Settle => "settle",
-            Self::Prune => "prune",
-            Self::Evict => "evict",
-            Self::Replace => "replace",
-            Self::Suspend => "suspend",
-            Self::JobEnd => "job_end",
-            Self::Restart => "restart",
-            Self::Preempt => "preempt",
-            Self::Surplus => "surplus",
-        }
-    }
 }
 
 impl JobSnapshot {

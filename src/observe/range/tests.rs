@@ -22,6 +22,7 @@ fn attempt(first: f64, last: f64) -> AttemptSnapshot {
             last,
         }),
         failure_rule: None,
+        out_of_reach: false,
         checkpoint: None,
     }
 }

@@ -215,10 +215,11 @@ fn launch_first(
     node: Option<NodeIndex>,
     is_chosen: bool,
 ) {
-    let Some(job) = pass.jobs.get(position).map(|state| state.job) else {
+    let Some(state) = pass.jobs.get(position) else {
         return;
     };
-    let task = job.task(index);
+    let (job, task) = (state.job, state.job.task(index));
+    let avoided = state.avoided(task);
     let kind = if task.is_some() {
         AttemptKind::Retry
     } else {
@@ -232,10 +233,10 @@ fn launch_first(
         kind,
         resume: task.and_then(|task| resume_point(job, task)).cloned(),
         // Unless the order chooses nodes, first attempts are placed by the cluster's scheduler alone, so that a job that only
-        // observes runs as it would without shed.
+        // observes runs as it would without shed. They keep off nodes where others could not start.
         avoid: match kind {
-            AttemptKind::Original => Vec::new(),
-            AttemptKind::Retry | AttemptKind::Clone => pass.avoid(&[]),
+            AttemptKind::Original => pass.names(avoided),
+            AttemptKind::Retry | AttemptKind::Clone => pass.avoid(avoided),
         },
         node: chosen,
         surge: node.is_none(),

@@ -8,7 +8,7 @@ use crate::estimate::pocd::probability;
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::memory::SpeculationMemory;
 use crate::plan::{CloneReport, Feasibility, JobReport, KillReport, Refusal};
-use crate::snapshot::{AttemptKind, JobPhase, JobSnapshot, NodeIndex};
+use crate::snapshot::{AttemptKind, JobPhase, JobSnapshot, NodeIndex, TaskSnapshot};
 use crate::time::{Instant, Span};
 
 /// Expected deadlines met per second for which an attempt holds its place.
@@ -113,6 +113,8 @@ pub(crate) struct JobState<'a> {
     /// Seconds from a launch to the start of its work, by a policy that measures it job by job;
     /// otherwise it is t_avg.
     pub(crate) overhead: Option<f64>,
+    /// How long a task gets no clone after one of its clones was disrupted.
+    pub(crate) clone_rest: Span,
     /// Whether that run changes nothing, so that the next one need not wait for launches.
     pub(crate) was_idle: bool,
     /// Whether the pass ran out of work before the policy was through with it.
@@ -186,6 +188,7 @@ impl<'a> JobState<'a> {
             worth: None,
             claim: Claim::default(),
             overhead: None,
+            clone_rest: Span::default(),
             was_idle: false,
             is_cut_short: false,
             stragglers: Vec::new(),
@@ -197,6 +200,22 @@ impl<'a> JobState<'a> {
             completion: None,
             feasibility: None,
         }
+    }
+
+    /// Nodes that attempts of the task had better avoid: it was disrupted there, or attempts of its
+    /// job could not start.
+    pub(crate) fn avoided(
+        &self,
+        task: Option<&'a TaskSnapshot>,
+    ) -> impl Iterator<Item = NodeIndex> {
+        let of_task = task.into_iter().flat_map(|task| &task.avoid);
+        of_task.chain(&self.job.avoid).copied()
+    }
+
+    /// Whether a clone of the task was disrupted so short a time ago that it gets no other.
+    pub(crate) fn rests(&self, now: Instant, task: &TaskSnapshot) -> bool {
+        let disrupted = task.clone_disrupted;
+        disrupted.is_some_and(|at| now < at.plus(self.clone_rest))
     }
 
     /// What a clone of it is worth, 0 where nobody says.

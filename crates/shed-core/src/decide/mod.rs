@@ -96,6 +96,8 @@ impl<'a> Pass<'a> {
         let rate_prior = policy.speculation.rule().rate_prior();
         let learner = Learner::new(snapshot, memory.history(), policy.law);
         for state in &mut jobs {
+            let limit = state.job.deadline.map(|at| at.since(state.job.submitted));
+            state.clone_rest = policy.speculation.rule().clone_rest(limit, overhead);
             state
                 .estimate
                 .judge(state.job, &learner, &beliefs.ln_ratios, rate_prior);
@@ -205,8 +207,13 @@ impl<'a> Pass<'a> {
     }
 
     /// What `Launch::avoid` says: these nodes and those seen slow.
-    pub(crate) fn avoid(&self, nodes: &[NodeIndex]) -> Vec<NodeName> {
-        let nodes: BTreeSet<NodeIndex> = nodes.iter().chain(&self.slow).copied().collect();
+    pub(crate) fn avoid(&self, nodes: impl IntoIterator<Item = NodeIndex>) -> Vec<NodeName> {
+        self.names(nodes.into_iter().chain(self.slow.iter().copied()))
+    }
+
+    /// The names of these nodes, each once.
+    pub(crate) fn names(&self, nodes: impl IntoIterator<Item = NodeIndex>) -> Vec<NodeName> {
+        let nodes: BTreeSet<NodeIndex> = nodes.into_iter().collect();
         let known = nodes
             .iter()
             .filter_map(|node| self.snapshot.nodes.get(node.0));

@@ -9,6 +9,7 @@ use crate::snapshot::{AttemptKind, Conclusion, KillKind, NodeIndex, Snapshot};
 
 mod cloners;
 mod corrupt;
+mod disrupted;
 mod feasibility;
 mod fuzz;
 mod laser;

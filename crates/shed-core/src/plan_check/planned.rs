@@ -238,6 +238,7 @@ impl<'a> Slice<'a> {
             | KillKind::Replace
             | KillKind::Suspend
             | KillKind::JobEnd
+            | KillKind::Abandon
             | KillKind::Surplus => Some(Rule::WrongSource),
             KillKind::Prune | KillKind::Restart
                 if self.job.rules.speculation != SpeculationMode::Enabled =>

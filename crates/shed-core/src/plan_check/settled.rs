@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{Action, Kill, Outcome};
 use crate::plan_check::{Rule, Violation, find_attempt};
+use crate::settle::may_be_abandoned;
 use crate::snapshot::{
     AttemptSnapshot, AttemptState, Conclusion, FailureRule, Idempotency, JobPhase, JobSnapshot,
     KillKind, TaskSnapshot,
@@ -131,7 +132,9 @@ impl<'a> SettleCheck<'a> {
             return;
         };
         self.account(index, number);
-        let superseded = attempt.kill.is_some() || self.winners.contains_key(&index);
+        let is_abandoned = attempt.kill == Some(KillKind::Abandon);
+        let is_given_up = attempt.kill.is_some() && !is_abandoned;
+        let superseded = is_given_up || self.winners.contains_key(&index);
         let right = match outcome {
             Outcome::Superseded => superseded || self.job.has_ended(index),
             Outcome::Failed | Outcome::CloneFailed => {
@@ -142,11 +145,12 @@ impl<'a> SettleCheck<'a> {
                     }
                     _ => false,
                 };
-                !superseded && failed
+                !superseded && !is_abandoned && failed
             }
             Outcome::Disrupted => {
                 let failed = matches!(attempt.state, AttemptState::Failed { .. });
-                !superseded && (failed || attempt.state == AttemptState::Lost)
+                let is_lost = attempt.state == AttemptState::Lost;
+                !superseded && (failed || is_lost || is_abandoned)
             }
             Outcome::Late => !superseded && matches!(attempt.state, AttemptState::Succeeded { .. }),
         };
@@ -168,7 +172,10 @@ impl<'a> SettleCheck<'a> {
         };
         let may_win = |task: &TaskSnapshot| {
             let attempts = &task.attempts;
-            !attempts.iter().any(by_rule) && attempts.iter().any(AttemptSnapshot::holds_capacity)
+            let awaited = |attempt: &AttemptSnapshot| {
+                attempt.holds_capacity() && attempt.kill != Some(KillKind::Abandon)
+            };
+            !attempts.iter().any(by_rule) && attempts.iter().any(awaited)
         };
         if task.is_none_or(may_win) {
             let message = format!("task {index} fails while an attempt may still win");
@@ -228,7 +235,7 @@ impl<'a> SettleCheck<'a> {
     }
 
     fn kill(&mut self, kill: &Kill) {
-        let Some((_, attempt)) = self.find(kill.task, kill.attempt) else {
+        let Some((task, attempt)) = self.find(kill.task, kill.attempt) else {
             return;
         };
         let name = format!("task {} attempt {}", kill.task, kill.attempt);
@@ -244,6 +251,7 @@ impl<'a> SettleCheck<'a> {
             KillKind::JobEnd => ending && winner.is_none(),
             KillKind::Suspend => self.job.rules.suspend && winner.is_none(),
             KillKind::Replace => matches!(attempt.state, AttemptState::Stuck { .. }),
+            KillKind::Abandon => attempt.out_of_reach && may_be_abandoned(self.job, task, attempt),
             KillKind::Surplus => {
                 let is_unwanted = self.job.has_ended(kill.task) || self.failed.contains(&kill.task);
                 winner.is_none() && (is_unwanted || self.runs_too_many())

@@ -99,6 +99,8 @@ impl CloneJob {
 pub(super) struct CloneTask {
     pub(super) index: TaskIndex,
     launch: Launch,
+    /// Nodes that it had better avoid beside those.
+    avoid: Vec<NodeIndex>,
     /// Nodes with an attempt of the task, and those that its clones of this pass go to.
     nodes: Vec<NodeIndex>,
     /// ln P(its attempts that the plan leaves alive, and its clones of this pass, all miss).
@@ -342,6 +344,9 @@ fn clone_task(
     if let Some(why) = refusal(state, task.task.clone_failures, clones_alive, ask) {
         return Err(why);
     }
+    if state.rests(pass.snapshot.now, task.task) {
+        return Err(RefusalReason::Disrupted);
+    }
     let node_of = |attempt: &AttemptEstimate| {
         let id = (position, index, attempt.number);
         attempt.node.or_else(|| pass.capacity.tentative_node(id))
@@ -359,6 +364,7 @@ fn clone_task(
     Ok(Some(CloneTask {
         index,
         launch: clone_of(index, resume),
+        avoid: state.avoided(Some(task.task)).collect(),
         nodes: task.attempts.iter().filter_map(node_of).collect(),
         ln_miss: state.ln_miss_kept(task),
         ln_miss_per_clone: prospect.ln_miss,
@@ -377,9 +383,13 @@ fn started_task(
     node: NodeIndex,
     ask: Ask,
 ) -> Result<CloneTask, RefusalReason> {
-    let failures = state.job.task(index).map_or(0, |task| task.clone_failures);
+    let task = state.job.task(index);
+    let failures = task.map_or(0, |task| task.clone_failures);
     if let Some(why) = refusal(state, failures, 0, ask) {
         return Err(why);
+    }
+    if task.is_some_and(|task| state.rests(pass.snapshot.now, task)) {
+        return Err(RefusalReason::Disrupted);
     }
     let blind = Ask {
         heeds: Heeds::Nothing,
@@ -390,6 +400,7 @@ fn started_task(
     Ok(CloneTask {
         index,
         launch: clone_of(index, None),
+        avoid: state.avoided(task).collect(),
         nodes: vec![node],
         ln_miss,
         ln_miss_per_clone: ln_miss,
@@ -423,7 +434,7 @@ pub(super) fn grant(
     let Some(task) = job.tasks.get_mut(at).filter(|t| !t.is_refused) else {
         return false;
     };
-    let node = match place(pass, position, &task.nodes, job.fast_nodes_only) {
+    let node = match place(pass, position, task, job.fast_nodes_only) {
         Ok(node) => node,
         Err(why) => {
             task.is_refused = true;
@@ -437,7 +448,7 @@ pub(super) fn grant(
     let mut launch = task.launch.clone();
     // Where no other node has room, the clone must be let onto the one that has.
     let chosen = pass.snapshot.nodes.get(node.0).map(|node| &node.name);
-    launch.avoid = pass.avoid(&task.nodes);
+    launch.avoid = pass.avoid(task.nodes.iter().chain(&task.avoid).copied());
     launch.avoid.retain(|name| Some(name) != chosen);
     task.nodes.push(node);
     task.clones += 1;
@@ -506,13 +517,12 @@ impl CloneJob {
     }
 }
 
-/// Where a clone of a task with attempts on `nodes` goes: not beside one of them on a node that
-/// is believed slow, where it would be no faster, and not if it could end up in the way of a first
-/// attempt.
+/// Where a clone of the task goes: not beside one of its attempts on a node that is believed slow,
+/// where it would be no faster, and not if it could end up in the way of a first attempt.
 fn place(
     pass: &mut Pass<'_>,
     position: usize,
-    nodes: &[NodeIndex],
+    task: &CloneTask,
     fast_nodes_only: bool,
 ) -> Result<NodeIndex, RefusalReason> {
     if !pass.afford(position, 1) {
@@ -521,9 +531,16 @@ fn place(
     if pass.capacity.times_free(position) == 0 {
         return Err(RefusalReason::Capacity);
     }
-    let node = pass.find_node(position, nodes);
+    let both: Vec<NodeIndex>;
+    let avoid = if task.avoid.is_empty() {
+        &task.nodes
+    } else {
+        both = task.nodes.iter().chain(&task.avoid).copied().collect();
+        &both
+    };
+    let node = pass.find_node(position, avoid);
     // Beside a live attempt on a slow node a clone would share what slows it.
-    let spoilt = |node| pass.is_slow(node) && (fast_nodes_only || nodes.contains(&node));
+    let spoilt = |node| pass.is_slow(node) && (fast_nodes_only || task.nodes.contains(&node));
     let node = node
         .filter(|&node| !spoilt(node))
         .ok_or(RefusalReason::NoNode)?;

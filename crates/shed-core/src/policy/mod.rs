@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use crate::decide::Pass;
 use crate::estimate::fit::LawChoice;
+use crate::estimate::progress::optimization_interval;
 use crate::time::Span;
 
 mod chronos_clone;
@@ -83,6 +84,12 @@ const WORK_MAX: u64 = 10_000_000;
 /// In how long half is forgotten of how slow a node was seen. Once a slow node's attempts are
 /// pruned nothing runs there that could tell, and it looks as free as a healthy one.
 const SLOW_HALF_LIFE: Span = Span::from_seconds(120);
+
+/// After a clone was disrupted its task gets no other for this share of the job's time, within these
+/// bounds.
+const CLONE_REST_SHARE: f64 = 0.05;
+const CLONE_REST_MIN: Span = Span::from_seconds(10);
+const CLONE_REST_MAX: Span = Span::from_seconds(60);
 
 /// An attempt that is preempted has run for so many launch overheads at least: two jobs can't drive
 /// each other out without ever doing work.
@@ -232,6 +239,15 @@ pub(crate) trait Speculate {
     /// anything, in tasks; 0: each is judged by its own reports alone, as printed.
     fn rate_prior(&self) -> f64 {
         0.0
+    }
+
+    /// How long a task gets no clone after one of its clones was disrupted: whoever took its place
+    /// needs it. By default about θ (eq. 17 of Shed+), within bounds that suit policies that look more
+    /// often. `limit`: from the job's submission to its deadline, if it has one; `overhead`: t_avg.
+    fn clone_rest(&self, limit: Option<Span>, overhead: f64) -> Span {
+        let limit = limit.map_or(0.0, Span::seconds);
+        let theta = optimization_interval(limit, overhead, CLONE_REST_SHARE);
+        Span::from_seconds_f64(theta).clamp(CLONE_REST_MIN, CLONE_REST_MAX)
     }
 
     /// In how long half is forgotten of how slow a node was seen; above 0.

@@ -239,6 +239,11 @@ impl Speculate for ShedPlus {
         self.slow_half_life
     }
 
+    /// θ: what the optimizer decided stands until its next run.
+    fn clone_rest(&self, limit: Option<Span>, overhead: f64) -> Span {
+        self.interval(limit.map_or(0.0, Span::seconds), overhead)
+    }
+
     fn before_admission(&self, pass: &mut Pass<'_>) {
         select_jobs(pass, self);
         prune(pass, self);

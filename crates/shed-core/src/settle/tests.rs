@@ -1,3 +1,4 @@
+mod abandon;
 mod batch;
 mod fence;
 mod properties;

@@ -178,5 +178,6 @@ pub(super) fn launched(
         progress: None,
         checkpoint: None,
         failure_rule: None,
+        out_of_reach: false,
     }
 }

@@ -269,6 +269,8 @@ pub(super) fn untouched(index: TaskIndex) -> TaskSnapshot {
         retry_not_before: None,
         resume_point: None,
         grant: None,
+        avoid: Vec::new(),
+        clone_disrupted: None,
     }
 }
 

@@ -486,6 +486,7 @@ impl<'a> Engine<'a> {
             time_limit: None,
             facts_as_of: self.now,
             asks_feasibility: false,
+            avoid: Vec::new(),
         }
     }
 

@@ -69,7 +69,7 @@ impl ShedPlus {
         self.interval(turn.limit() - overhead, 0.0)
     }
 
-    fn interval(&self, limit: f64, overhead: f64) -> Span {
+    pub(super) fn interval(&self, limit: f64, overhead: f64) -> Span {
         let theta = optimization_interval(limit, overhead, self.theta);
         Span::from_seconds_f64(theta).max(self.min_interval)
     }

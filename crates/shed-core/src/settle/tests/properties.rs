@@ -49,7 +49,7 @@ fn entry(job: &mut JobSnapshot, index: TaskIndex) -> &mut TaskSnapshot {
 
 fn any_attempt() -> impl Strategy<Value = AttemptBuilder> {
     let kill = proptest::option::weighted(0.3, any_kill());
-    (0..9u8, 10..90u32, kill).prop_map(|(state, finished, kill)| {
+    (0..10u8, 10..90u32, kill).prop_map(|(state, finished, kill)| {
         let finished = f64::from(finished);
         let built = match state {
             0 => attempt(0).launching(),
@@ -59,6 +59,7 @@ fn any_attempt() -> impl Strategy<Value = AttemptBuilder> {
             4 => attempt(0).failed(finished),
             5 => attempt(0).disrupted(finished),
             6 => attempt(0).lost(),
+            7 => attempt(0).out_of_reach(),
             _ => attempt(0),
         };
         match kill {
@@ -76,6 +77,7 @@ fn any_kill() -> impl Strategy<Value = KillKind> {
         Just(KillKind::Replace),
         Just(KillKind::Suspend),
         Just(KillKind::JobEnd),
+        Just(KillKind::Abandon),
     ]
 }
 
