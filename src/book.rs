@@ -16,6 +16,7 @@ use crate::api::{
 use crate::clock::{micro_instant, micro_time};
 use crate::validate::RetryRule;
 
+mod disruptions;
 mod segments;
 
 /// How many execution times of winners are kept for the estimate of t_min and β.
@@ -177,6 +178,9 @@ impl Book {
         let number = entry.next_attempt;
         entry.next_attempt += 1;
         entry.retry_not_before = None;
+        if launch.kind == AttemptKind::Clone {
+            entry.clone_disrupted = None;
+        }
         let resume = launch.resume.as_ref().map(resume_entry);
         keep_best(&mut entry.resume, resume.as_ref());
         entry.attempts.push(AttemptEntry {
@@ -206,14 +210,19 @@ impl Book {
         kind: KillKind,
         now: Instant,
     ) -> bool {
-        match self.attempt_mut(task.0, number.0) {
-            Some(attempt) if attempt.kill.is_none() => {
-                attempt.kill = Some(kind);
-                attempt.killed_at = Some(micro_time(now));
-                true
-            }
-            _ => false,
+        let Some(attempt) = self.attempt_mut(task.0, number.0) else {
+            return false;
+        };
+        if attempt.kill.is_some() {
+            return false;
         }
+        attempt.kill = Some(kind);
+        attempt.killed_at = Some(micro_time(now));
+        if matches!(kind, KillKind::Replace | KillKind::Abandon) {
+            let (kind, launched) = (attempt.kind, micro_instant(&attempt.launched));
+            self.disrupted(task, kind, launched, now);
+        }
+        true
     }
 
     fn attempt_mut(&mut self, task: u32, number: u32) -> Option<&mut AttemptEntry> {
@@ -286,7 +295,16 @@ impl Book {
         retries: RetryRule,
         now: Instant,
     ) -> Option<AttemptKind> {
-        let kind = self.take(task, number)?.kind;
+        let AttemptEntry {
+            kind,
+            kill,
+            launched,
+            ..
+        } = self.take(task, number)?;
+        // What was killed has had its consequences.
+        if outcome == Outcome::Disrupted && kill.is_none() {
+            self.disrupted(task, kind, micro_instant(&launched), now);
+        }
         let entry = self.entry(task);
         match outcome {
             Outcome::Failed => {

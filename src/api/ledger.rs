@@ -140,6 +140,13 @@ pub struct TaskEntry {
     /// Failures of clones while a sibling lived.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub clone_failures: u32,
+    /// Attempts in a row, clones apart, that came to nothing without the task's doing: their nodes
+    /// disrupted them or could not start them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub disruptions: u32,
+    /// When a clone was last disrupted, until the next one is launched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clone_disrupted: Option<MicroTime>,
     /// No retry before this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_not_before: Option<MicroTime>,

@@ -1,0 +1,149 @@
+//! Back-off after disruptions. A node that refuses pods is the emptiest, so that the scheduler would
+//! send every retry there: without a wait about one pod per task and second.
+
+use shed_core::ids::TaskIndex;
+use shed_core::snapshot::AttemptKind;
+use shed_core::time::{Instant, Span};
+
+use super::Book;
+use crate::clock::{micro_instant, micro_time};
+
+/// The wait after the second disruption in a row; it doubles up to the last. After the first there
+/// is none: drains and preemptions mostly come once.
+const WAIT_FIRST: Span = Span::from_seconds(1);
+const WAIT_LAST: Span = Span::from_seconds(60);
+
+/// An attempt that was launched so long ago has gone on well: the next disruption is the first one.
+const ROW_ENDS: Span = Span::from_seconds(600);
+
+impl Book {
+    /// An attempt of the task, launched then, came to nothing without the task's doing. Clones have
+    /// a rest of their own: the planner gives the task none for a while.
+    pub(super) fn disrupted(
+        &mut self,
+        task: TaskIndex,
+        kind: AttemptKind,
+        launched: Instant,
+        now: Instant,
+    ) {
+        let entry = self.entry(task);
+        if kind == AttemptKind::Clone {
+            entry.clone_disrupted = Some(micro_time(now));
+            return;
+        }
+        let before = match now.since(launched) >= ROW_ENDS {
+            true => 0,
+            false => entry.disruptions,
+        };
+        entry.disruptions = before.saturating_add(1);
+        if let Some(wait) = wait(entry.disruptions) {
+            let until = now.plus(wait);
+            let known = entry.retry_not_before.as_ref().map(micro_instant);
+            entry.retry_not_before = known.max(Some(until)).map(micro_time);
+        }
+    }
+}
+
+/// The wait after so many disruptions in a row: none, 1 s, 2 s, 4 s … 60 s.
+fn wait(disruptions: u32) -> Option<Span> {
+    let doublings = disruptions.checked_sub(2)?;
+    Some(Span(WAIT_FIRST.0 << doublings.min(16)).min(WAIT_LAST))
+}
+
+#[cfg(test)]
+mod tests {
+    use shed_core::ids::AttemptNumber;
+    use shed_core::plan::{Action, Outcome};
+    use shed_core::snapshot::KillKind;
+
+    use super::*;
+    use crate::controller::mock::launch;
+    use crate::validate::RetryRule;
+
+    fn launched(book: &mut Book, kind: AttemptKind, now: Instant) -> AttemptNumber {
+        let Action::Launch(launch) = launch(0, kind) else {
+            unreachable!();
+        };
+        book.launch(&launch, now)
+    }
+
+    /// The attempt is launched and disrupted a second later; until when the task waits then.
+    fn disrupt(book: &mut Book, kind: AttemptKind, now: Instant) -> Option<Instant> {
+        let number = launched(book, kind, now);
+        let later = now.plus(Span::from_seconds(1));
+        book.count(
+            TaskIndex(0),
+            number,
+            Outcome::Disrupted,
+            RetryRule::PROMPT,
+            later,
+        );
+        let until = book.tasks[&0].retry_not_before.as_ref();
+        until.map(micro_instant)
+    }
+
+    #[test]
+    fn disruptions_in_a_row_wait_longer_and_longer() {
+        let (mut book, mut now, mut waits) = (Book::default(), Instant(0), Vec::new());
+        for _ in 0..9 {
+            let until = disrupt(&mut book, AttemptKind::Retry, now);
+            now = now.plus(Span::from_seconds(1));
+            waits.push(until.map_or(0, |until| until.since(now).0 / 1000));
+            now = until.unwrap_or(now);
+        }
+        assert_eq!(waits, [0, 1, 2, 4, 8, 16, 32, 60, 60]);
+        assert_eq!(book.counts.disrupted, 9);
+        assert_eq!(book.tasks[&0].disruptions, 9);
+        // One that ran for long begins a new row.
+        let number = launched(&mut book, AttemptKind::Retry, now);
+        let lost = Outcome::Disrupted;
+        let end = now.plus(ROW_ENDS);
+        book.count(TaskIndex(0), number, lost, RetryRule::PROMPT, end);
+        assert_eq!(book.tasks[&0].disruptions, 1);
+        assert_eq!(book.tasks[&0].retry_not_before, None);
+    }
+
+    #[test]
+    fn a_clone_that_is_disrupted_holds_up_clones_alone() {
+        let mut book = Book::default();
+        for second in 0..3 {
+            disrupt(&mut book, AttemptKind::Clone, Instant(second * 1000));
+        }
+        let entry = &book.tasks[&0];
+        assert_eq!((entry.disruptions, &entry.retry_not_before), (0, &None));
+        let at = entry.clone_disrupted.as_ref().map(micro_instant);
+        assert_eq!(at, Some(Instant(3000)));
+        launched(&mut book, AttemptKind::Retry, Instant(4000));
+        assert!(book.tasks[&0].clone_disrupted.is_some());
+        launched(&mut book, AttemptKind::Clone, Instant(4000));
+        assert!(book.tasks[&0].clone_disrupted.is_none());
+    }
+
+    #[test]
+    fn what_was_abandoned_or_could_not_start_counts_when_that_is_recorded_and_once() {
+        for (kind, disrupted) in [
+            (KillKind::Abandon, 1),
+            (KillKind::Replace, 1),
+            (KillKind::Prune, 0),
+            (KillKind::Suspend, 0),
+        ] {
+            let mut book = Book::default();
+            let number = launched(&mut book, AttemptKind::Original, Instant(0));
+            book.kill(TaskIndex(0), number, kind, Instant(1000));
+            assert!(!book.kill(TaskIndex(0), number, kind, Instant(2000)));
+            assert_eq!(book.tasks[&0].disruptions, disrupted, "{kind:?}");
+            let lost = Outcome::Disrupted;
+            let end = Instant(9000);
+            book.count(TaskIndex(0), number, lost, RetryRule::PROMPT, end);
+            assert_eq!(book.tasks[&0].disruptions, disrupted, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn an_undisturbed_task_costs_no_bytes_for_it() {
+        let mut book = Book::default();
+        launched(&mut book, AttemptKind::Original, Instant(0));
+        let text = serde_json::to_string(&book.to_ledger()).unwrap();
+        assert!(!text.contains("isrupt"), "{text}");
+    }
+}
