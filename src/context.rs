@@ -17,6 +17,7 @@ use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
 use crate::metrics::Metrics;
 use crate::observe::job::Traces;
+use crate::observe::troubled::TroubledNodes;
 use crate::progress::ProgressTable;
 use crate::restored::doubt::Doubt;
 use crate::stores::Stores;
@@ -82,6 +83,8 @@ pub struct Memo {
     pub weighed: Option<(Instant, i64)>,
     /// What is to be told of whether the deadline can be kept.
     pub told: Option<Told>,
+    /// Nodes where its attempts lately came to nothing.
+    pub troubled: TroubledNodes,
 }
 
 /// Attempts of the job can't be created or can't start.

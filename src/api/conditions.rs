@@ -22,7 +22,7 @@ pub const ATTEMPTS_BLOCKED: &str = "AttemptsBlocked";
 pub const PROGRESS_UNREACHABLE: &str = "ProgressUnreachable";
 /// Clones can't mount what their original holds on another node.
 pub const VOLUME_NOT_SHARED: &str = "VolumeNotShared";
-/// An attempt has not been heard of to be gone, and another must not take its place before.
+/// An attempt should be gone and is not known to be; another attempt, or the job's end, waits for it.
 pub const END_UNCONFIRMED: &str = "EndUnconfirmed";
 /// On a batch/v1 Job: shed can't run it as its annotations say.
 pub const ADOPTION_REFUSED: &str = "AdoptionRefused";
@@ -109,8 +109,10 @@ pub mod reason {
     pub const ONE_NODE_AT_A_TIME: &str = "OneNodeAtATime";
     /// `VolumeNotShared` is false.
     pub const VOLUMES_SHARED: &str = "VolumesShared";
-    /// `EndUnconfirmed`: its node says nothing.
+    /// `EndUnconfirmed`: its node is not Ready, or has no object.
     pub const NODE_SILENT: &str = "NodeSilent";
+    /// `EndUnconfirmed`: its node is Ready, and the kubelet there has not reported its end.
+    pub const KUBELET_SILENT: &str = "KubeletSilent";
     /// `EndUnconfirmed` is false.
     pub const ALL_CONFIRMED: &str = "AllConfirmed";
 }

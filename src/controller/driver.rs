@@ -9,13 +9,15 @@ use kube::runtime::controller::Action as Wake;
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Action, JobReport};
 use shed_core::settle::DEADLINE_GRACE;
-use shed_core::snapshot::{JobSnapshot, KillKind, OnMiss, Resume};
+use shed_core::snapshot::{JobSnapshot, OnMiss, Resume};
 use shed_core::time::Instant;
 
 use super::apply::Created;
-use super::record::{any_runs, blocked_by_kubelet, record, refuse_spec, stand_aside};
+use super::record::{record, refuse_spec, stand_aside};
 use super::step::{Input, Notice, Step, step};
-use super::{Error, apply, build, events, fence, live, mirror, range, reserved, volumes, wake};
+use super::{
+    Error, apply, backoff, build, events, fence, live, mirror, range, reserved, volumes, wake,
+};
 use crate::adopt::claims::{self, Claims};
 use crate::adopt::{self, Unfit};
 use crate::api::{DeadlineJob, NodeEntry};
@@ -25,6 +27,9 @@ use crate::context::{Backoff, Context};
 use crate::metrics::Why;
 use crate::observe::gone;
 use crate::observe::job::{self, AttemptId, JobPods, Traces};
+use crate::observe::reach;
+use crate::observe::troubled::TroubledNodes;
+use crate::observe::unconfirmed::{self, Unconfirmed};
 use crate::recording;
 use crate::validate::ValidatedJob;
 
@@ -43,8 +48,8 @@ pub(super) struct Pass {
     pub(super) asking: BTreeMap<AttemptId, Instant>,
     /// Where attempts run, as far as the book does not say so.
     pub(super) placements: BTreeMap<AttemptId, NodeEntry>,
-    /// Who keeps others waiting by not being gone for certain.
-    pub(super) awaited: Option<String>,
+    /// Which attempt keeps others waiting by not being gone for certain.
+    pub(super) awaited: Option<Unconfirmed>,
     /// What is to be said of the claims that attempts mount.
     pub(super) unshared: Option<String>,
     /// Pods that an adopted Job takes in or lets go.
@@ -110,7 +115,7 @@ async fn pass(
         now: pass.now,
     });
     step.notices.splice(0..0, pass.put_right.iter().cloned());
-    back_off_replaced(context, &pass, &step);
+    backoff::note(context, &pass, &step);
     // record (client required)
     let recorded = record(context, &pass, &step).await?;
     fence::answer(context, &pass, &step.book);
@@ -182,10 +187,11 @@ async fn observe(
         demand: shed_core::resources::Resources::default(),
         launch_not_before,
         proven_gone: &gone::proven(&book, &context.stores),
+        out_of_reach: &reach::out_of_reach(&pods, &context.stores, now),
+        troubled: &TroubledNodes::default(),
     };
     let facts = job::facts(&job, &book, &view);
-    let awaited = gone::awaited(&job, &book, &view, &context.stores);
-    let awaited = awaited.map(|awaited| awaited.to_string());
+    let awaited = unconfirmed::unconfirmed(&job, &book, &view, &context.stores);
     let report = context.board.report(&job.uid);
     let asking = fence::asking(context, &job, &pods);
     let unshared = volumes::unshared(context, &job, &book, now).await;
@@ -214,32 +220,6 @@ fn stops_at_deadline(job: &ValidatedJob, book: &Book, now: Instant) -> bool {
     book.ending.is_none()
         && job.rules.on_miss == OnMiss::Fail
         && deadline.is_some_and(|deadline| now >= deadline.plus(DEADLINE_GRACE))
-}
-
-/// Attempts that could not start are launched again, but not at once; when one runs, the next
-/// failure starts from the first wait again.
-fn back_off_replaced(context: &Context, pass: &Pass, step: &Step) {
-    let replaced = step.notices.iter().find_map(|notice| match notice {
-        Notice::Killed {
-            id,
-            kind: KillKind::Replace,
-        } => Some(*id),
-        _ => None,
-    });
-    let running = any_runs(&pass.pods);
-    context.memos.with(&pass.job.uid, |memo| {
-        let before = memo.backoff.as_ref();
-        let is_over = before.is_none_or(|before| before.until <= pass.now);
-        if let Some(blocked) = replaced.and_then(|id| blocked_by_kubelet(&pass.pods, id)) {
-            // What fails during a wait was launched before it; nor does a pass that is repeated
-            // after a conflict make it longer.
-            if is_over {
-                memo.backoff = Some(Backoff::next(before, blocked, pass.now));
-            }
-        } else if running && is_over {
-            memo.backoff = None;
-        }
-    });
 }
 
 /// Kills before creations, as capacity wants it; each write may be repeated.

@@ -2,6 +2,7 @@
 //! driver reads as its steps; only those marked (client) talk to the apiserver.
 
 pub mod apply;
+mod backoff;
 pub mod build;
 pub mod disowned;
 mod driver;

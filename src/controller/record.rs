@@ -72,7 +72,7 @@ pub(super) async fn record(
         running: any_runs(&pass.pods),
         ready: i32::try_from(ready(&pass.pods)).unwrap_or(i32::MAX),
         unreachable: context.progress.unreachable(&pass.job.uid),
-        awaited: pass.awaited.as_deref(),
+        awaited: pass.awaited.as_ref(),
         unshared: pass.unshared.as_deref(),
         told: told.as_ref(),
         pocd_written,

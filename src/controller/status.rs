@@ -11,6 +11,7 @@ use super::feasibility::Told;
 use crate::api::{self, DeadlineJobStatus, reason};
 use crate::book::Book;
 use crate::clock;
+use crate::observe::unconfirmed::Unconfirmed;
 use crate::validate::{DeadlineRule, ValidatedJob};
 
 /// Below this PoCD a job is at risk.
@@ -48,8 +49,8 @@ pub struct Input<'a> {
     pub ready: i32,
     /// How many running attempts don't answer, and how many were asked.
     pub unreachable: (usize, usize),
-    /// Who keeps others waiting by not being gone for certain.
-    pub awaited: Option<&'a str>,
+    /// Which attempt keeps others waiting by not being gone for certain.
+    pub awaited: Option<&'a Unconfirmed>,
     /// What is to be said of the claims that attempts mount.
     pub unshared: Option<&'a str>,
     /// What is to be told of whether the deadline can be kept.
@@ -263,8 +264,8 @@ fn conditions(input: Input<'_>, deadline: Option<Instant>) -> Vec<Condition> {
         }
         _ => {}
     }
-    match input.awaited.filter(|_| input.book.ending.is_none()) {
-        Some(message) => list.set(api::END_UNCONFIRMED, true, reason::NODE_SILENT, message),
+    match input.awaited.filter(|_| !input.book.finished) {
+        Some(awaited) => list.set(api::END_UNCONFIRMED, true, awaited.reason, &awaited.message),
         None => list.clear(
             api::END_UNCONFIRMED,
             reason::ALL_CONFIRMED,

@@ -18,6 +18,8 @@ use super::failure::Match;
 use super::gone;
 use super::pod::{PodFacts, Stage};
 use super::range;
+use super::reach;
+use super::troubled::TroubledNodes;
 use crate::api::{AttemptEntry, GrantEntry, PodFailureRule, ResumeEntry, TaskEntry};
 use crate::book::Book;
 use crate::clock::micro_instant;
@@ -131,6 +133,18 @@ pub struct View<'a> {
     pub launch_not_before: Option<Instant>,
     /// Attempts of which it is proven otherwise than by the kubelet that they are gone.
     pub proven_gone: &'a BTreeSet<AttemptId>,
+    /// Attempts whose end nothing will report soon.
+    pub out_of_reach: &'a BTreeSet<AttemptId>,
+    /// Nodes where attempts lately came to nothing.
+    pub troubled: &'a TroubledNodes,
+}
+
+impl View<'_> {
+    /// Positions of these nodes, as far as they are known.
+    fn positions<'n>(&self, names: impl IntoIterator<Item = &'n Arc<str>>) -> Vec<NodeIndex> {
+        let known = names.into_iter().filter_map(|name| self.nodes.get(name));
+        known.copied().collect()
+    }
 }
 
 /// The facts about one job.
@@ -164,7 +178,7 @@ pub fn facts(job: &ValidatedJob, book: &Book, view: &View<'_>) -> JobSnapshot {
         time_limit: time_limit(job, book, view.now),
         facts_as_of: view.facts_as_of,
         asks_feasibility: false,
-        avoid: Vec::new(),
+        avoid: view.positions(&view.troubled.stuck(view.now)),
     }
 }
 
@@ -217,8 +231,8 @@ fn task(job: &ValidatedJob, book: &Book, entry: &TaskEntry, view: &View<'_>) -> 
         retry_not_before: entry.retry_not_before.as_ref().map(micro_instant),
         resume_point: entry.resume.as_ref().map(resume_point),
         grant: entry.grant.as_ref().map(grant),
-        avoid: Vec::new(),
-        clone_disrupted: None,
+        avoid: view.positions(view.troubled.of_task(entry.index)),
+        clone_disrupted: entry.clone_disrupted.as_ref().map(micro_instant),
     }
 }
 
@@ -244,12 +258,15 @@ fn attempt(
     let launched = micro_instant(&entry.launched);
     let started = facts.and_then(|facts| facts.started);
     let begun = started.unwrap_or(launched);
+    let is_given_up = || pod.is_some_and(|pod| reach::is_given_up(pod, view.now));
     AttemptSnapshot {
         number: AttemptNumber(entry.number),
         kind: entry.kind,
         state: if needs_proof && gone::is_unproven(id, entry, view) {
             // It may run on, whatever its pod says.
             AttemptState::Running
+        } else if !needs_proof && is_given_up() {
+            AttemptState::Lost
         } else {
             let by_rules = by_rules(state(id, entry, view), matched.as_ref());
             adopted::count_disruption(job, by_rules, matched.as_ref())
@@ -265,7 +282,7 @@ fn attempt(
             .filter(|progress| tells_rate(progress, begun)),
         checkpoint: reported.and_then(|reported| reported.checkpoint.clone()),
         failure_rule: matched.as_ref().and_then(Match::rule),
-        out_of_reach: false,
+        out_of_reach: view.out_of_reach.contains(&id),
     }
 }
 

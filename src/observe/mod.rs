@@ -8,4 +8,7 @@ pub mod job;
 pub mod node;
 pub mod pod;
 mod range;
+pub mod reach;
 pub mod requests;
+pub mod troubled;
+pub mod unconfirmed;

@@ -86,12 +86,16 @@ pub struct AttemptFacts {
     pub tracked: bool,
     /// Whether somebody asked for its deletion.
     pub deleting: bool,
+    /// When it should be gone then: its grace period is over.
+    pub due: Option<Instant>,
     /// Its address, once it has one.
     pub ip: Option<String>,
     /// How far it is.
     pub stage: Stage,
     /// When its first main container started.
     pub started: Option<Instant>,
+    /// Whether any container of it ever started, init containers included.
+    pub begun: bool,
     /// With `resume: Range`: where it got to, as its agent said at the end.
     pub reached: Option<Units>,
     /// How it failed, if it did.
@@ -226,9 +230,13 @@ fn attempt_facts(pod: &Pod, identity: &Identity, seen: Instant) -> Option<Attemp
         number,
         tracked: identity.tracked || identity.tracked_for_batch,
         deleting: identity.deleting,
+        due: pod.metadata.deletion_timestamp.as_ref().map(clock::instant),
         ip: address(pod),
         stage,
         started: started(pod),
+        begun: main_statuses(pod)
+            .chain(init_statuses(pod))
+            .any(terminal::has_started),
         reached: does_a_part(pod).then(|| reached(pod)).flatten(),
         failure: failed.then(|| Failure::of(pod)),
         ready: is_ready(pod),

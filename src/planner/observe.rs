@@ -18,7 +18,7 @@ use crate::clock;
 use crate::context::Context;
 use crate::controller::{build, feasibility};
 use crate::observe::identity::Owner;
-use crate::observe::{gone, job};
+use crate::observe::{gone, job, reach};
 
 /// A snapshot, and what the planner needs to address its jobs.
 pub struct ClusterView {
@@ -99,10 +99,15 @@ fn job_facts(
     if let Some(adopted) = &job.adopted {
         let _ = claims::sort(adopted, &mut pods, &[]);
     }
-    let (traces, launch_not_before, weighed) = context.memos.with(&job.uid, |memo| {
+    let (traces, launch_not_before, weighed, troubled) = context.memos.with(&job.uid, |memo| {
         job::note(&mut memo.traces, &pods, now);
         let until = memo.backoff.as_ref().map(|backoff| backoff.until);
-        (memo.traces.clone(), until, memo.weighed)
+        (
+            memo.traces.clone(),
+            until,
+            memo.weighed,
+            memo.troubled.clone(),
+        )
     });
     let view = job::View {
         now,
@@ -115,6 +120,8 @@ fn job_facts(
         demand: build::demand(&job, &context.agent),
         launch_not_before,
         proven_gone: &gone::proven(&book, &context.stores),
+        out_of_reach: &reach::out_of_reach(&pods, &context.stores, now),
+        troubled: &troubled,
     };
     let status = newest.status.as_ref();
     let asks = feasibility::is_asked(status, job.generation, &book, weighed, now);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use shed::book::Book;
 use shed::controller::step::{Input, PodRef, Step, step};
 use shed::observe::job::{self, AttemptId, JobPods, Reported};
+use shed::observe::troubled::TroubledNodes;
 use shed_core::plan::Action;
 use shed_core::resources::Resources;
 use shed_core::settle::DEADLINE_GRACE;
@@ -113,6 +114,8 @@ impl Model {
                 demand: Resources::default(),
                 launch_not_before: None,
                 proven_gone: &BTreeSet::new(),
+                out_of_reach: &BTreeSet::new(),
+                troubled: &TroubledNodes::default(),
             },
         );
         let step = step(Input {

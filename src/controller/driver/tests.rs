@@ -4,6 +4,7 @@ mod crash;
 mod ends;
 mod fence;
 mod foreign;
+mod nodes;
 mod range;
 mod refusals;
 
@@ -13,7 +14,7 @@ use super::*;
 use crate::api;
 use crate::controller::mock::{Apiserver, Fate, Process, launch, originals, pod_name};
 use crate::fixtures;
-use shed_core::snapshot::AttemptKind;
+use shed_core::snapshot::{AttemptKind, KillKind};
 
 const WAITS: [&str; 0] = [];
 

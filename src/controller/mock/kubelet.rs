@@ -66,15 +66,59 @@ impl Apiserver {
         self.report(id, "Failed", &state);
     }
 
+    /// The kubelet of `node-1` refuses the attempt's pod.
+    pub fn reject(&self, id: AttemptId, reason: &str) {
+        let status = json!({"phase": "Failed", "reason": reason,
+            "message": "Pod was rejected: not here"});
+        self.write_status(id, status);
+    }
+
+    /// An init container of the attempt's pod ended with this code.
+    pub fn fail_init(&self, id: AttemptId, code: i32) {
+        let container = |name: &str, state: serde_json::Value| {
+            json!([{"name": name, "ready": false, "restartCount": 0, "image": "i", "imageID": "i",
+                "state": state}])
+        };
+        let waiting = json!({"waiting": {"reason": "PodInitializing"}});
+        let ended = json!({"terminated": {"exitCode": code}});
+        self.write_status(
+            id,
+            json!({"phase": "Failed",
+                "initContainerStatuses": container("prepare", ended),
+                "containerStatuses": container("task", waiting)}),
+        );
+    }
+
+    /// Somebody deletes the attempt's pod, which is to be gone by then.
+    pub fn delete(&self, id: AttemptId, due: Instant) {
+        let name = pod_name(&self.job(), id);
+        let mut world = self.world();
+        let pod = world.pods.get_mut(&name).expect("the pod is there");
+        pod.metadata.deletion_timestamp = Some(clock::time(due));
+    }
+
+    /// The attempt's pod was placed on this node, and nothing was heard of it since.
+    pub fn place(&self, id: AttemptId, node: &str) {
+        let name = pod_name(&self.job(), id);
+        let mut world = self.world();
+        let pod = world.pods.get_mut(&name).expect("the pod is there");
+        let spec = pod.spec.as_mut().expect("a template");
+        spec.node_name = Some(node.to_owned());
+    }
+
     fn report(&self, id: AttemptId, phase: &str, state: &serde_json::Value) {
+        let status = json!({"phase": phase, "containerStatuses": [{"name": "task",
+            "ready": false, "restartCount": 0, "image": "i", "imageID": "i", "state": state}]});
+        self.write_status(id, status);
+    }
+
+    fn write_status(&self, id: AttemptId, status: serde_json::Value) {
         let name = pod_name(&self.job(), id);
         let mut world = self.world();
         let pod = world.pods.get_mut(&name).expect("the pod is there");
         if let Some(spec) = &mut pod.spec {
-            spec.node_name = Some("node-1".to_owned());
+            spec.node_name.get_or_insert_with(|| "node-1".to_owned());
         }
-        let status = json!({"phase": phase, "containerStatuses": [{"name": "task",
-            "ready": false, "restartCount": 0, "image": "i", "imageID": "i", "state": state}]});
         pod.status = serde_json::from_value(status).expect("status");
     }
 

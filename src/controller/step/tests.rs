@@ -9,6 +9,7 @@ use super::*;
 use crate::fixtures;
 use crate::observe::job::{Trace, View, facts};
 use crate::observe::pod::{AttemptFacts, Stage};
+use crate::observe::troubled::TroubledNodes;
 use crate::validate::validate;
 
 /// A job with a ledger and pods, driven step by step as the driver does it.
@@ -45,6 +46,8 @@ impl World {
             demand: Resources::default(),
             launch_not_before: None,
             proven_gone: &BTreeSet::new(),
+            out_of_reach: &BTreeSet::new(),
+            troubled: &TroubledNodes::default(),
         };
         let facts = facts(&self.job, &self.book, &view);
         let step = step(Input {
@@ -69,9 +72,11 @@ impl World {
             number: id.1,
             tracked: true,
             deleting: false,
+            due: None,
             ip: None,
             stage,
             started: Some(Instant(1000)),
+            begun: true,
             reached: None,
             failure: None,
             ready: false,

@@ -84,7 +84,8 @@ fn never_ran(pod: &Pod) -> bool {
     has_failed_to_initialize(pod) || kubelet_ended(pod) || was_torn_down()
 }
 
-fn has_started(status: &ContainerStatus) -> bool {
+/// Whether the container ever ran.
+pub(super) fn has_started(status: &ContainerStatus) -> bool {
     let waits = status.state.as_ref();
     let waits = waits.is_none_or(|state| state.running.is_none() && state.terminated.is_none());
     let before = status.last_state.as_ref();

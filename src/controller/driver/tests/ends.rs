@@ -277,7 +277,11 @@ fn stick(api: &Apiserver, process: &Process, id: (u32, u32)) {
 
 #[tokio::test]
 async fn an_attempt_that_cannot_start_is_replaced_and_the_next_one_waits() {
-    let (api, process) = two_running("").await;
+    let api = Apiserver::new(fixtures::job_of_age(60, "completions: 1"));
+    let process = Process::start(&api);
+    process.plan(&api.job(), originals(1));
+    process.look(&api).await.unwrap();
+    api.said();
     stick(&api, &process, (0, 0));
     process.look(&api).await.unwrap();
     assert_eq!(
@@ -297,6 +301,7 @@ async fn an_attempt_that_cannot_start_is_replaced_and_the_next_one_waits() {
 async fn a_replacement_that_was_not_recorded_does_not_double_the_wait() {
     let (api, process) = two_running("").await;
     stick(&api, &process, (0, 0));
+    stick(&api, &process, (1, 0));
     api.refuse("PUT job", 409, "Conflict", "changed");
     for _ in 0..3 {
         process.look(&api).await.unwrap_err();

@@ -1,0 +1,106 @@
+//! Nodes where attempts of a job lately came to nothing. One process remembers them and they are lost
+//! with it: all that follows is that other nodes are preferred.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use shed_core::time::{Instant, Span};
+
+use crate::book::Book;
+
+/// A node on which an attempt could not start is avoided by its job for so long.
+const STUCK_FOR: Span = Span::from_seconds(600);
+
+/// At most so many nodes are named, the last ones: each becomes a term that the cluster's scheduler
+/// weighs for every pod.
+const STUCK_MAX: usize = 10;
+const DISRUPTED_MAX: usize = 3;
+
+/// The nodes of one job.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TroubledNodes {
+    /// Where an attempt could not start, and when that was last seen.
+    stuck: BTreeMap<Arc<str>, Instant>,
+    /// Where attempts of each task were disrupted, the last one last.
+    disrupted: BTreeMap<u32, Vec<Arc<str>>>,
+}
+
+impl TroubledNodes {
+    /// An attempt of the job could not start there.
+    pub fn note_stuck(&mut self, node: &Arc<str>, now: Instant) {
+        self.stuck.insert(Arc::clone(node), now);
+    }
+
+    /// An attempt of the task was disrupted there.
+    pub fn note_disrupted(&mut self, task: u32, node: &Arc<str>) {
+        let nodes = self.disrupted.entry(task).or_default();
+        nodes.retain(|known| known != node);
+        nodes.push(Arc::clone(node));
+        let surplus = nodes.len().saturating_sub(DISRUPTED_MAX);
+        nodes.drain(..surplus);
+    }
+
+    /// Forgets what is long ago, and tasks that have ended.
+    pub fn forget(&mut self, book: &Book, now: Instant) {
+        self.stuck.retain(|_, seen| now.since(*seen) < STUCK_FOR);
+        self.disrupted
+            .retain(|task, _| book.tasks.contains_key(task));
+    }
+
+    /// Nodes on which an attempt of the job could not start, the last ones.
+    #[must_use]
+    pub fn stuck(&self, now: Instant) -> Vec<Arc<str>> {
+        let recent = self.stuck.iter();
+        let recent = recent.filter(|(_, seen)| now.since(**seen) < STUCK_FOR);
+        let mut nodes: Vec<_> = recent.map(|(node, seen)| (*seen, node)).collect();
+        nodes.sort_unstable_by(|a, b| b.cmp(a));
+        nodes.truncate(STUCK_MAX);
+        nodes
+            .into_iter()
+            .map(|(_, node)| Arc::clone(node))
+            .collect()
+    }
+
+    /// Nodes on which attempts of the task were last disrupted.
+    #[must_use]
+    pub fn of_task(&self, task: u32) -> &[Arc<str>] {
+        self.disrupted.get(&task).map_or(&[], Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(nodes: &[Arc<str>]) -> Vec<&str> {
+        nodes.iter().map(|node| &**node).collect()
+    }
+
+    #[test]
+    fn a_task_keeps_off_the_nodes_of_its_last_three_disruptions() {
+        let mut troubled = TroubledNodes::default();
+        for node in ["a", "b", "a", "c", "d"] {
+            troubled.note_disrupted(7, &Arc::from(node));
+        }
+        assert_eq!(names(troubled.of_task(7)), ["a", "c", "d"]);
+        assert!(troubled.of_task(8).is_empty());
+        troubled.forget(&Book::default(), Instant(0));
+        assert_eq!(troubled, TroubledNodes::default());
+    }
+
+    #[test]
+    fn a_node_where_nothing_starts_is_avoided_for_ten_minutes() {
+        let mut troubled = TroubledNodes::default();
+        for second in 0..12 {
+            let node = format!("node-{second}");
+            troubled.note_stuck(&Arc::from(node.as_str()), Instant(second * 1000));
+        }
+        let last = troubled.stuck(Instant(12_000));
+        assert_eq!(last.len(), 10);
+        assert_eq!(names(&last[..2]), ["node-11", "node-10"]);
+        let later = Instant(610_000);
+        assert_eq!(names(&troubled.stuck(later)), ["node-11"]);
+        troubled.forget(&Book::default(), later);
+        assert_eq!(troubled.stuck.len(), 1);
+    }
+}
