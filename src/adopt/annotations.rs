@@ -108,6 +108,13 @@ pub fn read(annotations: Option<&BTreeMap<String, String>>) -> Result<Wishes, Ba
     })
 }
 
+/// Whether a Job says what two copies of a task do.
+#[must_use]
+pub fn names_idempotency(annotations: Option<&BTreeMap<String, String>>) -> bool {
+    let key = format!("{GROUP}/{IDEMPOTENCY}");
+    annotations.is_some_and(|annotations| annotations.contains_key(&key))
+}
+
 fn word<T: DeserializeOwned>(
     own: &BTreeMap<&str, &str>,
     name: &str,

@@ -106,6 +106,9 @@ pub struct Adopted {
     pub restarts: bool,
     /// Whether it asks nothing of shed: its pods know nothing of shed either.
     pub plain: bool,
+    /// Whether a pod that is being deleted counts as failed and is replaced at once, as batch/v1 does it:
+    /// unless its `podReplacementPolicy` or its annotations say otherwise.
+    pub replaces_deleted: bool,
     /// Which pods are its own.
     pub selector: Selector,
 }

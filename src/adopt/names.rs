@@ -116,6 +116,7 @@ mod tests {
             per_index: false,
             restarts: false,
             plain: true,
+            replaces_deleted: true,
             selector: kube::core::Selector::default(),
         }
     }

@@ -12,6 +12,7 @@ use crate::api::{self, DeadlineJobStatus, reason};
 use crate::book::Book;
 use crate::clock;
 use crate::observe::job::JobPods;
+use crate::observe::leftover::leftover;
 use crate::observe::pod::{PodFacts, Stage};
 
 /// Pods of a Job by how far they are.
@@ -46,7 +47,7 @@ pub struct Input<'a> {
     pub now: Instant,
 }
 
-/// Counts attempts that the ledger holds.
+/// Counts attempts that the ledger holds, and pods that are ending without one.
 #[must_use]
 pub fn count(book: &Book, pods: &JobPods) -> PodCounts {
     let mut counts = PodCounts::default();
@@ -69,7 +70,19 @@ pub fn count(book: &Book, pods: &JobPods) -> PodCounts {
             None => counts.active += 1,
         }
     }
+    counts.terminating += terminating(book, pods);
     counts
+}
+
+/// Pods that count as failed already and have not ended. A Job is complete, or has failed, only when
+/// there are none.
+#[must_use]
+pub fn terminating(book: &Book, pods: &JobPods) -> i32 {
+    let deleting = leftover(book, pods).filter(|(_, pod)| {
+        let attempt = pod.attempt.as_ref();
+        attempt.is_some_and(|attempt| attempt.deleting)
+    });
+    i32::try_from(deleting.count()).unwrap_or(i32::MAX)
 }
 
 /// Whether a pod that its owner counts as live is Ready.

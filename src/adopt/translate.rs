@@ -164,6 +164,15 @@ fn overlay(whole: &mut DeadlineJobSpec, spec: &JobSpec) -> Result<(), InvalidSpe
     Ok(())
 }
 
+/// batch/v1's `TerminatingOrFailed`, its default without a `podFailurePolicy`. Who says what two copies
+/// of a task do gets what goes with that.
+fn replaces_deleted(job: &Job, spec: &JobSpec) -> bool {
+    let policy = spec.pod_replacement_policy.as_deref();
+    !annotations::names_idempotency(job.metadata.annotations.as_ref())
+        && policy != Some("Failed")
+        && spec.pod_failure_policy.is_none()
+}
+
 /// The same words in both APIs.
 fn alike<T: Serialize, U: DeserializeOwned>(
     field: &'static str,
@@ -195,6 +204,7 @@ fn adopted(job: &Job, spec: &JobSpec, companion: &DeadlineJob) -> Result<Adopted
         work_queue: spec.completions.is_none(),
         per_index: spec.backoff_limit_per_index.is_some(),
         restarts: restart_policy == Some("OnFailure"),
+        replaces_deleted: replaces_deleted(job, spec),
         plain: wishes.deadline.is_none()
             && wishes.progress.is_none()
             && wishes.resume == Resume::None,

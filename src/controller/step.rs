@@ -15,6 +15,7 @@ use shed_core::snapshot::{
 use shed_core::time::{Instant, Span};
 
 use super::range;
+use crate::adopt;
 use crate::api::NodeEntry;
 use crate::book::Book;
 use crate::observe::gone;
@@ -329,7 +330,7 @@ fn apply(step: &mut Step, input: Input<'_>, action: &Action) {
             step.notices.push(Notice::Ending(*conclusion));
         }
         Action::Finish(conclusion) => {
-            if !step.book.finished {
+            if !step.book.finished && !awaits_pods(step, input) {
                 step.book.ending = Some(*conclusion);
                 step.book.finished = true;
                 step.book.ended = Some(now);
@@ -337,6 +338,11 @@ fn apply(step: &mut Step, input: Input<'_>, action: &Action) {
             }
         }
     }
+}
+
+/// A batch/v1 Job ends when its last pod has, also one that counts as failed already.
+fn awaits_pods(step: &Step, input: Input<'_>) -> bool {
+    input.job.adopted.is_some() && adopt::status::terminating(&step.book, input.pods) > 0
 }
 
 /// Which pod failed the job, how, and by which rule: nobody can tell once the pod is gone.

@@ -7,8 +7,9 @@ use shed_core::time::Instant;
 
 use super::failure::Match;
 use super::job::JobPods;
-use super::pod::Stage;
+use super::pod::{PodFacts, Stage};
 use super::range;
+use crate::api::AttemptEntry;
 use crate::book::Book;
 use crate::clock::micro_instant;
 use crate::validate::ValidatedJob;
@@ -87,6 +88,30 @@ pub(super) fn failures(job: &ValidatedJob, book: &Book, pods: &JobPods) -> u32 {
     }
 }
 
+/// To batch/v1 a pod that is being deleted has failed, unless its Job asks to wait until it has ended or
+/// says what two copies of a task do. What shed deletes itself is no failure.
+pub(super) fn count_deleted(
+    job: &ValidatedJob,
+    entry: &AttemptEntry,
+    pod: Option<&PodFacts>,
+    state: AttemptState,
+) -> AttemptState {
+    let replaces = job.adopted.as_ref().is_some_and(|job| job.replaces_deleted);
+    let attempt = pod.and_then(|pod| pod.attempt.as_ref());
+    let deleted = attempt.and_then(|attempt| attempt.deleted);
+    let has_ended = matches!(
+        state,
+        AttemptState::Succeeded { .. } | AttemptState::Failed { .. }
+    );
+    match deleted {
+        Some(finished) if replaces && entry.kill.is_none() && !has_ended => AttemptState::Failed {
+            finished,
+            disrupted: false,
+        },
+        _ => state,
+    }
+}
+
 /// To batch/v1 a pod that failed has failed, whoever did it, unless a rule says Ignore.
 pub(super) fn count_disruption(
     job: &ValidatedJob,
@@ -112,7 +137,6 @@ mod tests {
     use crate::adopt::translate;
     use crate::api::TaskEntry;
     use crate::fixtures;
-    use crate::observe::pod::PodFacts;
 
     fn job(change: &str) -> ValidatedJob {
         let job = fixtures::batch_job(change);
@@ -198,6 +222,60 @@ mod tests {
         assert_eq!(failures(&in_place, &book, &pod(2)), 3, "beyond the limit");
         let never = job("completions: 1, backoffLimit: 2");
         assert_eq!(failures(&never, &book, &pod(2)), 0);
+    }
+
+    /// A running attempt whose pod was deleted at 7 s with a grace period of 3 s.
+    fn deleted() -> (AttemptEntry, PodFacts) {
+        let entry = "{number: 0, kind: Original, launched: '1970-01-01T00:00:00.000000Z'}";
+        let pod = "{metadata: {deletionTimestamp: '1970-01-01T00:00:10Z', deletionGracePeriodSeconds: 3, \
+                   labels: {shed.dev/job-uid: d, shed.dev/task: '0', shed.dev/attempt: '0'}}, \
+                   spec: {nodeName: n, containers: [{name: c}]}, status: {phase: Running}}";
+        let pod = serde_yaml_ng::from_str(pod).unwrap();
+        let entry = serde_yaml_ng::from_str(entry).unwrap();
+        (entry, PodFacts::from_pod(&pod, Instant(0)))
+    }
+
+    #[test]
+    fn a_pod_that_is_deleted_has_failed_where_its_job_follows_batch() {
+        let (entry, pod) = deleted();
+        let state = |job: &ValidatedJob, entry: &AttemptEntry, state| {
+            count_deleted(job, entry, Some(&pod), state)
+        };
+        let failed = AttemptState::Failed {
+            finished: Instant(7000),
+            disrupted: false,
+        };
+        let plain = job("completions: 1");
+        assert_eq!(state(&plain, &entry, AttemptState::Running), failed);
+        assert_eq!(state(&plain, &entry, AttemptState::Lost), failed);
+        let won = AttemptState::Succeeded {
+            finished: Instant(9000),
+        };
+        assert_eq!(state(&plain, &entry, won), won);
+        let by_shed = AttemptEntry {
+            kill: Some(shed_core::snapshot::KillKind::Settle),
+            ..entry.clone()
+        };
+        let running = AttemptState::Running;
+        assert_eq!(state(&plain, &by_shed, running), running);
+        let waits = job("completions: 1, podReplacementPolicy: Failed");
+        assert_eq!(state(&waits, &entry, running), running);
+        let policy = "completions: 1, podFailurePolicy: {rules: [{action: Ignore, onPodConditions: \
+                      [{type: DisruptionTarget, status: 'True'}]}]}";
+        assert_eq!(state(&job(policy), &entry, running), running);
+        let own = crate::validate::validate(&fixtures::job("")).unwrap();
+        assert_eq!(state(&own, &entry, running), running);
+    }
+
+    #[test]
+    fn a_job_that_says_what_copies_do_is_not_replaced_at_once() {
+        for said in ["Safe", "None"] {
+            let mut job = fixtures::batch_job("completions: 1");
+            let annotation = ("shed.dev/idempotency".to_owned(), said.to_owned());
+            job.metadata.annotations = Some([annotation].into());
+            let job = translate::validated(&fixtures::companion(&job), &job).unwrap();
+            assert!(!job.adopted.unwrap().replaces_deleted, "{said}");
+        }
     }
 
     #[test]

@@ -268,7 +268,9 @@ fn attempt(
         } else if !needs_proof && is_given_up() {
             AttemptState::Lost
         } else {
-            let by_rules = by_rules(state(id, entry, view), matched.as_ref());
+            let state = state(id, entry, view);
+            let state = adopted::count_deleted(job, entry, pod.map(AsRef::as_ref), state);
+            let by_rules = by_rules(state, matched.as_ref());
             adopted::count_disruption(job, by_rules, matched.as_ref())
         },
         kill: entry.kill,

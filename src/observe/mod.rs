@@ -5,6 +5,7 @@ pub mod failure;
 pub mod gone;
 pub mod identity;
 pub mod job;
+pub mod leftover;
 pub mod node;
 pub mod pod;
 mod range;

@@ -86,6 +86,8 @@ pub struct AttemptFacts {
     pub tracked: bool,
     /// Whether somebody asked for its deletion.
     pub deleting: bool,
+    /// When that was.
+    pub deleted: Option<Instant>,
     /// When it should be gone then: its grace period is over.
     pub due: Option<Instant>,
     /// Its address, once it has one.
@@ -230,6 +232,7 @@ fn attempt_facts(pod: &Pod, identity: &Identity, seen: Instant) -> Option<Attemp
         number,
         tracked: identity.tracked || identity.tracked_for_batch,
         deleting: identity.deleting,
+        deleted: deleted(pod),
         due: pod.metadata.deletion_timestamp.as_ref().map(clock::instant),
         ip: address(pod),
         stage,
@@ -277,16 +280,20 @@ fn reached(pod: &Pod) -> Option<Units> {
 /// Whether the pod does a part of a task and may have ended with 0 because somebody deleted it: an
 /// end before the part's is a result only if it is the task's own choice.
 fn is_cut_off(pod: &Pod, finished: Instant) -> bool {
-    let metadata = &pod.metadata;
     if !does_a_part(pod) {
         return false;
     }
+    // The stamp of the end has whole seconds.
+    let earlier = |deleted: Instant| deleted.plus(Span::from_seconds(-1));
+    deleted(pod).is_some_and(|deleted| finished >= earlier(deleted))
+}
+
+/// When somebody asked for the pod's deletion; its metadata says when the grace period is over.
+fn deleted(pod: &Pod) -> Option<Instant> {
+    let metadata = &pod.metadata;
     let grace = metadata.deletion_grace_period_seconds.unwrap_or(0).max(0);
-    metadata.deletion_timestamp.as_ref().is_some_and(|at| {
-        // The stamp of the end has whole seconds.
-        let asked = clock::instant(at).plus(Span::from_seconds(-grace - 1));
-        finished >= asked
-    })
+    let due = metadata.deletion_timestamp.as_ref().map(clock::instant)?;
+    Some(due.plus(Span::from_seconds(-grace)))
 }
 
 /// Whether the pod does a part of a task whose agent has yet to say where that ended.

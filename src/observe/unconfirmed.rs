@@ -3,12 +3,12 @@
 //! everything on it.
 
 use std::fmt;
-use std::sync::Arc;
 
 use shed_core::time::{Instant, Span};
 
 use super::gone;
 use super::job::{AttemptId, View};
+use super::leftover::leftover;
 use super::pod::PodFacts;
 use super::reach;
 use crate::api::{TaskEntry, reason};
@@ -123,9 +123,8 @@ fn let_go<'a>(
     stores: &'a Stores,
 ) -> impl Iterator<Item = Awaited<'a>> {
     let is_ending = job.adopted.is_some() && book.ending.is_some();
-    let pods = view.pods.iter().filter(move |_| is_ending);
-    let counted = pods.filter(|(id, _)| book.attempt(id.0, id.1).is_none());
-    counted.filter_map(move |(&id, pod): (_, &Arc<PodFacts>)| {
+    let counted = leftover(book, view.pods).filter(move |_| is_ending);
+    counted.filter_map(move |(id, pod)| {
         let node_name = pod.node.as_deref();
         is_late(pod, view.now).then_some(Awaited {
             id,

@@ -1,10 +1,11 @@
 //! Stores, ledgers and reports → the snapshot that a pass decides on. Capacity is counted by the
 //! ledgers, not by the pods: an attempt that is recorded holds its room before its pod exists.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use kube::runtime::reflector::ObjectRef;
+use shed_core::resources::Resources;
 use shed_core::snapshot::{JobSnapshot, Snapshot};
 use shed_core::time::Instant;
 
@@ -18,6 +19,7 @@ use crate::clock;
 use crate::context::Context;
 use crate::controller::{build, feasibility};
 use crate::observe::identity::Owner;
+use crate::observe::leftover::leftover;
 use crate::observe::{gone, job, reach};
 
 /// A snapshot, and what the planner needs to address its jobs.
@@ -48,8 +50,9 @@ pub fn view(context: &Context) -> ClusterView {
         generations: HashMap::new(),
     };
     let mut owners = HashSet::new();
+    let mut others = context.stores.used_by_others();
     for watched in context.stores.jobs.state() {
-        let found = job_facts(context, &watched, &nodes, now);
+        let found = job_facts(context, &watched, &nodes, &mut others, now);
         let Some((facts, generation)) = found else {
             continue;
         };
@@ -73,7 +76,6 @@ pub fn view(context: &Context) -> ClusterView {
     view.snapshot
         .jobs
         .sort_by(|a, b| (a.submitted, &a.key).cmp(&(b.submitted, &b.key)));
-    let others = context.stores.used_by_others();
     view.snapshot.nodes = nodes.snapshot(&others, &view.snapshot.jobs);
     view
 }
@@ -82,6 +84,7 @@ fn job_facts(
     context: &Context,
     watched: &Arc<DeadlineJob>,
     nodes: &NumberedNodes,
+    others: &mut BTreeMap<Arc<str>, Resources>,
     now: Instant,
 ) -> Option<(JobSnapshot, i64)> {
     if watched.metadata.deletion_timestamp.is_some() || !watched.spec.is_ours() {
@@ -98,6 +101,14 @@ fn job_facts(
     let mut pods = context.stores.pods_of(&job);
     if let Some(adopted) = &job.adopted {
         let _ = claims::sort(adopted, &mut pods, &[]);
+    }
+    // What only carries the labels of an attempt is counted among the others.
+    let leftover = leftover(&book, &pods).filter(|(_, pod)| pod.is_attempt());
+    for (_, pod) in leftover {
+        if let Some(node) = &pod.node {
+            let used = others.entry(Arc::clone(node)).or_default();
+            used.add(&pod.requests);
+        }
     }
     let (traces, launch_not_before, weighed, troubled) = context.memos.with(&job.uid, |memo| {
         job::note(&mut memo.traces, &pods, now);

@@ -12,6 +12,8 @@ use crate::observe::pod::{AttemptFacts, Stage};
 use crate::observe::troubled::TroubledNodes;
 use crate::validate::validate;
 
+mod adopted;
+
 /// A job with a ledger and pods, driven step by step as the driver does it.
 struct World {
     job: ValidatedJob,
@@ -72,6 +74,7 @@ impl World {
             number: id.1,
             tracked: true,
             deleting: false,
+            deleted: None,
             due: None,
             ip: None,
             stage,

@@ -5,7 +5,7 @@ use shed_core::plan::Plan;
 use shed_core::policy::Policy;
 use shed_core::snapshot::Snapshot;
 
-use crate::controller::mock::{Apiserver, Process, originals};
+use crate::controller::mock::{Apiserver, Process, originals, pod_name};
 use crate::fixtures;
 use crate::planner::observe;
 use crate::stores::Stores;
@@ -96,4 +96,27 @@ async fn a_template_that_names_its_node_has_the_room_of_that_one() {
     let (snapshot, plan) = pass(&api, &nodes(Some(fixtures::node("node-1", 8))));
     assert_eq!(snapshot.jobs[0].eligible_nodes.len(), 1);
     assert_eq!(plan.actions.len(), 2);
+}
+
+#[tokio::test]
+async fn a_pod_that_runs_on_without_an_entry_holds_its_room() {
+    let api = half_started().await;
+    let both = || nodes(Some(fixtures::node("node-1", 2)));
+    let (_, plan) = pass(&api, &both());
+    assert_eq!(plan.actions.len(), 2);
+    {
+        // Its attempt is counted, it has yet to end.
+        let job = api.job();
+        let mut world = api.world();
+        let mut left = world.pods[&pod_name(&job, (0, 0))].clone();
+        let labels = left.metadata.labels.as_mut().unwrap();
+        labels.insert(crate::api::LABEL_ATTEMPT.to_owned(), "7".to_owned());
+        left.spec.as_mut().unwrap().node_name = Some("node-2".to_owned());
+        let name = pod_name(&job, (0, 7));
+        left.metadata.name = Some(name.clone());
+        world.pods.insert(name, left);
+    }
+    let (snapshot, plan) = pass(&api, &both());
+    assert_eq!(snapshot.nodes[1].free.get("cpu"), 1000);
+    assert_eq!(plan.actions.len(), 1);
 }
