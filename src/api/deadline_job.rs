@@ -160,8 +160,8 @@ pub struct DeadlineJobSpec {
     /// When the job has succeeded though not every task has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success_policy: Option<SuccessPolicy>,
-    /// When a task is launched again: TerminatingOrFailed (at once) or Failed (when its last
-    /// attempt is gone).
+    /// When a task is launched again: TerminatingOrFailed (when its attempts have ended, or their node
+    /// is gone) or Failed (when its last attempt has ended).
     #[serde(default)]
     pub pod_replacement_policy: PodReplacementPolicy,
     /// Seconds that the job may run, suspension not counted, whatever its deadline: a limit that

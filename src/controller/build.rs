@@ -211,9 +211,10 @@ fn owner_reference(owner: &DeadlineJob) -> OwnerReference {
 }
 
 /// A clone must not land beside the attempt that it shall overtake, nor on a node seen slow;
-/// a retry had better not.
+/// a retry had better not. A template that names its node has no choice: its kubelet would refuse
+/// every pod that keeps off it.
 fn stay_away(spec: &mut PodSpec, attempt: &AttemptEntry) {
-    if attempt.avoid.is_empty() {
+    if attempt.avoid.is_empty() || spec.node_name.is_some() {
         return;
     }
     // The field selector takes one value per requirement.

@@ -144,6 +144,16 @@ fn a_clone_must_stay_away_and_a_retry_had_better() {
 }
 
 #[test]
+fn a_template_that_names_its_node_contradicts_no_rule_about_nodes() {
+    let bound = "template: {spec: {nodeName: node-2, containers: [{name: task, image: i}]}}";
+    for kind in [AttemptKind::Clone, AttemptKind::Retry] {
+        let spec = built(bound, kind).spec.unwrap();
+        assert_eq!(spec.node_name.as_deref(), Some("node-2"));
+        assert_eq!(spec.affinity, None, "its kubelet would refuse it");
+    }
+}
+
+#[test]
 fn only_a_clone_gets_the_low_priority_and_the_resolved_one_is_cleared() {
     let clone = built(WITH_FILE, AttemptKind::Clone).spec.unwrap();
     assert_eq!(clone.priority_class_name.as_deref(), Some("clones"));
