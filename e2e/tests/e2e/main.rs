@@ -15,6 +15,7 @@ mod fence_faults;
 mod fields;
 mod foreign;
 mod lifecycle;
+mod nodes;
 mod operator;
 mod preemption;
 mod progress;

@@ -15,7 +15,7 @@ use crate::tasks::{first_unit, worker};
 const SHARE_OF_NODE: f64 = 0.6;
 
 /// A template for attempts of which a node holds one.
-async fn large(world: &World, script: &str) -> Result<Value> {
+pub async fn large(world: &World, script: &str) -> Result<Value> {
     let nodes: Api<Node> = Api::all(world.cluster.client());
     let name = world.cluster.node_names().await?.pop().context("no node")?;
     let allocatable = nodes.get(&name).await?.status.and_then(|s| s.allocatable);
