@@ -264,11 +264,12 @@ fn outcome(
     }
     let is_unwanted = task.index.0 >= job.rules.completions;
     // Its node ended one that was abandoned, not shed.
-    let is_given_up = attempt.kill.is_some_and(|kill| kill != KillKind::Abandon);
+    let is_abandoned = attempt.kill == Some(KillKind::Abandon);
+    let is_given_up = attempt.kill.is_some() && !is_abandoned;
     if won || is_given_up || is_unwanted {
         return Some(Outcome::Superseded);
     }
-    if attempt.kill.is_some() {
+    if is_abandoned {
         return Some(Outcome::Disrupted);
     }
     match attempt.state {
