@@ -226,6 +226,17 @@ async fn a_prune_survives_a_crash_at_every_call() {
 }
 
 #[tokio::test]
+async fn an_abandonment_and_its_retry_survive_a_crash_at_every_call() {
+    let begin = async || {
+        let (api, process) = two_running("").await;
+        let minute = shed_core::time::Span::from_seconds(-60);
+        api.delete((0, 0), clock::now().plus(minute));
+        (api, process)
+    };
+    survives(begin, &[launch(0, AttemptKind::Retry)], 5).await;
+}
+
+#[tokio::test]
 async fn a_refusal_survives_a_crash_at_every_call() {
     for at in 0..4 {
         let api = Apiserver::new(fixtures::job_of_age(0, ""));
