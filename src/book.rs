@@ -11,7 +11,7 @@ use shed_core::time::{Instant, Span};
 
 use crate::api::{
     AttemptCounts, AttemptEntry, DeadlineJobStatus, GrantEntry, LEDGER_FORM, Ledger, NodeEntry,
-    ResumeEntry, SegmentEntry, TaskEntry,
+    QuarantineEntry, ResumeEntry, SegmentEntry, TaskEntry,
 };
 use crate::clock::{micro_instant, micro_time};
 use crate::validate::RetryRule;
@@ -68,6 +68,8 @@ pub struct Book {
     pub copies: Option<u32>,
     /// Execution times of the latest winners.
     pub ended_runs: Vec<Span>,
+    /// Why the job is not reconciled for a while; a pass carries it over.
+    pub quarantine: Option<QuarantineEntry>,
     /// Totals.
     pub counts: AttemptCounts,
 }
@@ -116,6 +118,7 @@ impl Book {
             fence_token: ledger.fence_token,
             copies: ledger.copies,
             ended_runs: ledger.ended_runs_ms.iter().map(|&ms| Span(ms)).collect(),
+            quarantine: ledger.quarantine.clone(),
             counts,
         })
     }
@@ -142,6 +145,7 @@ impl Book {
             fence_token: self.fence_token,
             copies: self.copies,
             ended_runs_ms: self.ended_runs.iter().map(|span| span.0).collect(),
+            quarantine: self.quarantine.clone(),
         }
     }
 

@@ -24,6 +24,9 @@ pub const PROGRESS_UNREACHABLE: &str = "ProgressUnreachable";
 pub const VOLUME_NOT_SHARED: &str = "VolumeNotShared";
 /// An attempt should be gone and is not known to be; another attempt, or the job's end, waits for it.
 pub const END_UNCONFIRMED: &str = "EndUnconfirmed";
+/// The job is not reconciled for a while: its last reconcile panicked, overran its time or did not
+/// end.
+pub const QUARANTINED: &str = "Quarantined";
 /// On a batch/v1 Job: shed can't run it as its annotations say.
 pub const ADOPTION_REFUSED: &str = "AdoptionRefused";
 
@@ -115,4 +118,12 @@ pub mod reason {
     pub const KUBELET_SILENT: &str = "KubeletSilent";
     /// `EndUnconfirmed` is false.
     pub const ALL_CONFIRMED: &str = "AllConfirmed";
+    /// `Quarantined`: the last reconcile panicked.
+    pub const RECONCILE_PANICKED: &str = "ReconcilePanicked";
+    /// `Quarantined`: the last reconcile was cut off, because it overran its time.
+    pub const RECONCILE_OVERRAN: &str = "ReconcileOverran";
+    /// `Quarantined`: a step of the last reconcile did not end, so the operator's process was ended.
+    pub const RECONCILE_STUCK: &str = "ReconcileStuck";
+    /// `Quarantined` is false: a reconcile went well.
+    pub const RECONCILED: &str = "Reconciled";
 }

@@ -70,6 +70,9 @@ pub struct Ledger {
     /// Execution times in ms of the latest winners, newest last, at most 32.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended_runs_ms: Vec<i64>,
+    /// Why the job is not reconciled for a while. Absent as soon as a reconcile went well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<QuarantineEntry>,
 }
 
 impl Default for Ledger {
@@ -92,12 +95,25 @@ impl Default for Ledger {
             fence_token: 0,
             copies: None,
             ended_runs_ms: Vec::new(),
+            quarantine: None,
         }
     }
 }
 
 fn first_form() -> u32 {
     1
+}
+
+/// The last reconcile of the job panicked, overran its time or did not end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QuarantineEntry {
+    /// ReconcilePanicked, ReconcileOverran or ReconcileStuck.
+    pub reason: String,
+    /// The number of reconciles in a row that failed so.
+    pub count: u32,
+    /// No reconcile begins before this instant.
+    pub until: MicroTime,
 }
 
 /// A part of a task's input: the units from `start` up to and without `end`.

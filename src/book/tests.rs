@@ -34,6 +34,11 @@ fn race() -> Book {
 #[test]
 fn what_is_written_is_read_back() {
     let mut book = race();
+    book.quarantine = Some(QuarantineEntry {
+        reason: "ReconcilePanicked".to_owned(),
+        count: 2,
+        until: micro_time(Instant(9000)),
+    });
     book.first_pass = Some(Instant(500));
     book.keep_checkpoint(
         TaskIndex(3),
