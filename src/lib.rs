@@ -23,3 +23,4 @@ pub mod restored;
 pub mod server;
 pub mod stores;
 pub mod validate;
+pub mod watchdog;
