@@ -67,6 +67,16 @@ impl Board {
         }
     }
 
+    /// Drops all that is there for a job: its slice, carried out half or not at all, and its report.
+    pub fn abandon(&self, job: &JobUid) {
+        let mut inner = self.lock();
+        inner.reports.remove(job);
+        let waited = inner.waiting.remove(job).is_some();
+        if inner.taken.remove(job) || waited {
+            self.finished.notify_one();
+        }
+    }
+
     /// What the last pass found out about a job.
     #[must_use]
     pub fn report(&self, job: &str) -> Option<JobReport> {

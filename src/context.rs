@@ -12,6 +12,7 @@ use crate::api::{DeadlineJob, LEDGER_FORM};
 use crate::board::Board;
 use crate::controller::build::{AgentSettings, ClonePriority};
 use crate::controller::feasibility::Told;
+use crate::controller::quarantine;
 use crate::controller::status::Blocked;
 use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
@@ -21,6 +22,7 @@ use crate::observe::troubled::TroubledNodes;
 use crate::progress::ProgressTable;
 use crate::restored::doubt::Doubt;
 use crate::stores::Stores;
+use crate::watchdog::Watch;
 
 /// First wait after attempts were refused or could not start; doubles up to the last.
 const BACKOFF_FIRST: Span = Span::from_seconds(10);
@@ -40,6 +42,8 @@ pub struct Context {
     pub fence: Arc<FenceTable>,
     /// Slices of the plan.
     pub board: Board,
+    /// Notes the polls under way.
+    pub watch: Watch,
     /// Prometheus metrics.
     pub metrics: Arc<Metrics>,
     /// Events.
@@ -85,6 +89,8 @@ pub struct Memo {
     pub told: Option<Told>,
     /// Nodes where its attempts lately came to nothing.
     pub troubled: TroubledNodes,
+    /// Its quarantine, if it is in one or was.
+    pub quarantine: quarantine::Memo,
 }
 
 /// Attempts of the job can't be created or can't start.
@@ -116,6 +122,11 @@ impl Memos {
     /// Looks at or changes a job's memo.
     pub fn with<T>(&self, job: &Arc<str>, look: impl FnOnce(&mut Memo) -> T) -> T {
         look(self.lock().entry(Arc::clone(job)).or_default())
+    }
+
+    /// Forgets a job, as a crash of the process would.
+    pub fn forget(&self, job: &str) {
+        self.lock().remove(job);
     }
 
     /// Forgets every job that is not in `present` (sorted).

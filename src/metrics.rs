@@ -15,6 +15,7 @@ use shed_core::plan::{Outcome, RefusalReason};
 use shed_core::snapshot::{AttemptKind, KillKind};
 
 use crate::controller::disowned;
+use crate::controller::quarantine::Failure;
 use crate::lease::metrics::LeaseMetrics;
 
 mod jobs;
@@ -109,6 +110,7 @@ const REPORT_FAULTS: [ReportError; 10] = [
     ReportError::Ambiguous,
     ReportError::Unreadable,
 ];
+const CRASHES: [Failure; 3] = [Failure::Panicked, Failure::Overran, Failure::Stuck];
 /// Outcome label of an attempt that won.
 pub const WON: &str = "won";
 
@@ -170,6 +172,10 @@ pub struct Metrics {
     pub recording_lost: Counter,
     /// Reconciles that failed and are tried again.
     pub reconcile_errors: Family<Why, Counter>,
+    /// Reconciles that panicked, overran their time or did not end.
+    pub reconcile_crashes: Family<Why, Counter>,
+    /// Jobs that are not reconciled for a while, after such a failure.
+    pub jobs_quarantined: Gauge,
     /// Jobs that can't be read and are left alone.
     pub jobs_unreadable: Gauge,
     /// Batch/v1 Jobs that were begun, have not ended and are not run any more.
@@ -249,6 +255,14 @@ impl Metrics {
                 "Passes and ends of attempts that were to be recorded and are not"
             ),
             reconcile_errors: register!("reconcile_errors", "Reconciles that failed, by step"),
+            reconcile_crashes: register!(
+                "reconcile_crashes",
+                "Reconciles that panicked, overran their time or did not end; each quarantines its job"
+            ),
+            jobs_quarantined: register!(
+                "jobs_quarantined",
+                "Jobs that are not reconciled for a while, because their last reconcile failed so"
+            ),
             jobs_unreadable: register!(
                 "jobs_unreadable",
                 "Jobs that this version can't read and leaves alone"
@@ -283,6 +297,9 @@ impl Metrics {
         for reason in disowned::REASONS {
             let _ = self.pods_disowned.get_or_create(&Why { reason });
         }
+        for reason in CRASHES.map(Failure::label) {
+            let _ = self.reconcile_crashes.get_or_create(&Why { reason });
+        }
         for reason in REPORT_FAULTS.map(|fault| fault.label()) {
             let _ = self.progress_refused.get_or_create(&Why { reason });
         }
@@ -310,6 +327,7 @@ impl Metrics {
         self.capacity_usable.clear();
         self.jobs_unreadable.set(0);
         self.jobs_not_adopted.set(0);
+        self.jobs_quarantined.set(0);
     }
 }
 

@@ -32,6 +32,7 @@ use crate::progress::ProgressTable;
 use crate::restored::doubt::{Doubt, DoubtLayer};
 use crate::server::Served;
 use crate::stores::{Stores, Touched};
+use crate::watchdog::{Polls, Term, Watch};
 use crate::{controller, fence, planner, progress, recording, restored, server};
 
 /// A call that takes longer has failed; watches end before that by themselves.
@@ -47,6 +48,7 @@ struct Setup {
     metrics: Arc<Metrics>,
     standing: Arc<Standing>,
     recording: Option<Arc<shed_record::Recorder>>,
+    polls: Arc<Polls>,
 }
 
 /// Runs the operator until it is told to stop.
@@ -68,7 +70,9 @@ pub async fn run(args: OperatorArgs) -> anyhow::Result<()> {
     let doors = server::Doors::open(args.http_address, args.probe_address).await?;
     let metrics = Arc::new(Metrics::new());
     let standing = Arc::new(Standing::default());
+    let polls = Arc::new(Polls::default());
     let setup = Arc::new(Setup {
+        polls,
         recording: recording::start(&args, &policy, &metrics)?,
         policy,
         metrics: Arc::clone(&metrics),
@@ -163,10 +167,11 @@ fn why_ended(
 /// One term: everything that looks and acts, from a first list to the end. Returns what ended.
 async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'static str> {
     let doubt = Doubt::new();
-    let client = ClientBuilder::try_from(setup.config.clone())?
-        .with_layer(&DoubtLayer(Arc::clone(&doubt)))
-        .with_layer(&FenceLayer(writes))
-        .build();
+    let term = Term {
+        writes,
+        doubt: Arc::clone(&doubt),
+    };
+    let client = client(&setup.config, &term)?;
     let args = &setup.args;
     let key = Arc::new(fence::load_key(&client, &args.signing_secret).await?);
     let clone_priority = clone_priority(&client, args.clone_priority_class.clone()).await;
@@ -188,6 +193,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         progress: Arc::new(ProgressTable::new(clock::now())),
         fence: Arc::new(FenceTable::default()),
         board: Board::default(),
+        watch: Watch::new(Arc::clone(&setup.polls), term),
         agent: AgentSettings {
             image: args.agent_image.clone(),
             pull_policy: args.agent_pull_policy.clone(),
@@ -246,6 +252,15 @@ fn tell(context: &Arc<Context>, tasks: &mut JoinSet<&'static str>) {
     tasks.spawn(disowned.map(|()| "telling of pods that are no attempts"));
     let unadopted = controller::unadopted::run(Arc::clone(context));
     tasks.spawn(unadopted.map(|()| "telling of Jobs that are not run any more"));
+}
+
+/// A client for one term: a write of it must pass the term's gate, and there must be no doubt.
+fn client(config: &Config, term: &Term) -> Result<Client, kube::Error> {
+    let builder = ClientBuilder::try_from(config.clone())?;
+    Ok(builder
+        .with_layer(&DoubtLayer(Arc::clone(&term.doubt)))
+        .with_layer(&FenceLayer(Arc::clone(&term.writes)))
+        .build())
 }
 
 /// Another for every process, also for those that follow each other in one pod: what the pod held

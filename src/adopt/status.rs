@@ -232,6 +232,17 @@ fn put(list: &mut Vec<JobCondition>, condition: &Condition) {
     }
 }
 
+/// The status with a condition of the companion's; absent if the Job has ended.
+#[must_use]
+pub fn with(job: &Job, condition: &Condition) -> Option<JobStatus> {
+    if is_finished(job) {
+        return None;
+    }
+    let mut status = job.status.clone().unwrap_or_default();
+    put(status.conditions.get_or_insert_default(), condition);
+    Some(status)
+}
+
 /// The status that says why shed does not run a Job; absent if it says so already.
 #[must_use]
 pub fn refused(job: &Job, reason: &str, message: &str, now: Instant) -> Option<JobStatus> {

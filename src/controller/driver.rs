@@ -16,7 +16,8 @@ use super::apply::Created;
 use super::record::{record, refuse_spec, stand_aside};
 use super::step::{Input, Notice, Step, step};
 use super::{
-    Error, apply, backoff, build, events, fence, live, mirror, range, reserved, volumes, wake,
+    Error, apply, backoff, build, events, fence, isolation, live, mirror, quarantine, range,
+    reserved, volumes, wake,
 };
 use crate::adopt::claims::{self, Claims};
 use crate::adopt::{self, Unfit};
@@ -30,8 +31,8 @@ use crate::observe::job::{self, AttemptId, JobPods, Traces};
 use crate::observe::reach;
 use crate::observe::troubled::TroubledNodes;
 use crate::observe::unconfirmed::{self, Unconfirmed};
-use crate::recording;
 use crate::validate::ValidatedJob;
+use crate::{planner, recording};
 
 /// Everything about one job in one pass.
 pub(super) struct Pass {
@@ -57,9 +58,15 @@ pub(super) struct Pass {
     pub(super) now: Instant,
 }
 
-/// Reconciles one job, with its slice of the plan if there is one.
-pub async fn reconcile(watched: Arc<DeadlineJob>, context: Arc<Context>) -> Result<Wake, Error> {
-    let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap_or_default().into();
+/// Reconciles one job, if it is shed's and not quarantined, by `work` in a task of its own.
+pub async fn reconcile_by<F>(
+    watched: Arc<DeadlineJob>,
+    context: Arc<Context>,
+    work: impl FnOnce(Arc<DeadlineJob>, Arc<Context>) -> F,
+) -> Result<Wake, Error>
+where
+    F: Future<Output = Result<Wake, Error>> + Send + 'static,
+{
     // A job that is being deleted launches nothing; its pods are let go as orphans.
     let is_leaving = watched.metadata.deletion_timestamp.is_some();
     if is_leaving || !watched.spec.is_ours() || !context.stores.is_ready() {
@@ -67,9 +74,32 @@ pub async fn reconcile(watched: Arc<DeadlineJob>, context: Arc<Context>) -> Resu
     }
     // What is remembered may be of a future that was undone.
     context.doubt.settled().await;
+    if let Some(wake) = quarantine::hold(&context, &watched).await? {
+        return Ok(wake);
+    }
+    let owner = context.memos.newest(&watched);
+    let work = work(Arc::clone(&watched), Arc::clone(&context));
+    match isolation::run(&context.watch, Some(Arc::clone(&owner)), work).await {
+        Ok(result) => {
+            let wake = result?;
+            quarantine::lift(&context, &watched).await?;
+            Ok(wake)
+        }
+        Err(crash) => quarantine::impose(&context, &owner, &crash).await,
+    }
+}
+
+/// Reconciles one job with its slice of the plan, if there is one.
+pub async fn work(watched: Arc<DeadlineJob>, context: Arc<Context>) -> Result<Wake, Error> {
+    let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap_or_default().into();
+    let is_on_trial = quarantine::entry(&context.memos.newest(&watched)).is_some();
     let slice = context.board.take(&uid);
-    let result = pass(watched, &context, &slice).await;
+    let result = pass(Arc::clone(&watched), &context, &slice).await;
     context.board.finish(&uid);
+    if is_on_trial {
+        // The planner reads the job too: that must go well before the quarantine ends.
+        planner::observe::try_out(&context, &watched);
+    }
     result
 }
 
@@ -150,7 +180,10 @@ async fn observe(
     let mut pods = context.stores.pods_of(&job);
     // A cached view never reaches beyond the deadline, however fresh it looks.
     let mut facts_as_of = Instant(0);
-    let is_live = stops_at_deadline(&job, &book, now);
+    let is_unlisted = context
+        .memos
+        .with(&job.uid, |memo| memo.quarantine.is_unlisted);
+    let is_live = stops_at_deadline(&job, &book, now) || is_unlisted;
     if is_live {
         facts_as_of = now;
         pods = live::pods(context, &job, &pods).await?;
@@ -165,6 +198,7 @@ async fn observe(
     let traces = context.memos.with(&job.uid, |memo| {
         if is_live {
             job::note_live(&mut memo.traces, &pods, now);
+            memo.quarantine.is_unlisted = false;
         } else {
             job::note(&mut memo.traces, &pods, now);
         }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::Resource;
 use kube::api::Api;
 
 use super::driver::Pass;
@@ -86,4 +88,31 @@ async fn live(context: &Context, pass: &Pass, adopted: &Adopted) -> Result<Arc<J
     let live = api.get_opt(&adopted.name).await.map_err(Error::Mirror)?;
     let is_it = |job: &Job| job.metadata.uid.as_deref() == Some(adopted.uid.as_ref());
     live.filter(is_it).map(Arc::new).ok_or(Error::Gone)
+}
+
+/// Puts a condition of a companion on the Job that it stands for. Only users read it there, so a failure
+/// is logged and not repeated.
+pub(super) async fn show(context: &Context, companion: &DeadlineJob, condition: &Condition) {
+    let jobs = context
+        .stores
+        .batch()
+        .filter(|_| companion.spec.is_companion());
+    let Some(watched) = jobs.and_then(|jobs| jobs.of(companion)) else {
+        return;
+    };
+    let namespace = watched.metadata.namespace.as_deref().unwrap_or_default();
+    let name = watched.metadata.name.as_deref().unwrap_or_default();
+    let api: Api<Job> = Api::namespaced(context.client.clone(), namespace);
+    let shown = async {
+        let live = api.get_opt(name).await?;
+        let live = live.filter(|live| live.meta().uid == watched.metadata.uid);
+        let status = live.as_ref().and_then(|live| status::with(live, condition));
+        if let Some((live, status)) = live.zip(status) {
+            companions::write(context, &live, status).await?;
+        }
+        Ok::<_, kube::Error>(())
+    };
+    if let Err(error) = shown.await {
+        tracing::warn!(%error, namespace, job = name, "condition of a Job");
+    }
 }

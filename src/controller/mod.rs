@@ -10,11 +10,13 @@ mod events;
 pub mod feasibility;
 mod fence;
 pub mod gaps;
+pub mod isolation;
 mod live;
 mod mirror;
 #[cfg(test)]
 pub(crate) mod mock;
 pub mod orphans;
+pub mod quarantine;
 mod range;
 mod record;
 mod reserved;
@@ -27,7 +29,7 @@ mod wake;
 use std::sync::Arc;
 
 use futures::StreamExt;
-use kube::runtime::controller::{Config, applier};
+use kube::runtime::controller::{Action, Config, applier};
 use kube::runtime::reflector::ObjectRef;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
@@ -41,10 +43,20 @@ const CONCURRENCY: u16 = 32;
 
 /// Reconciles every job that `touched` names, for ever.
 pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectRef<DeadlineJob>>) {
+    run_by(context, touched, driver::work).await;
+}
+
+async fn run_by<F>(
+    context: Arc<Context>,
+    touched: mpsc::UnboundedReceiver<ObjectRef<DeadlineJob>>,
+    work: impl Fn(Arc<DeadlineJob>, Arc<Context>) -> F + Copy,
+) where
+    F: Future<Output = Result<Action, Error>> + Send + 'static,
+{
     let queue = UnboundedReceiverStream::new(touched).map(Ok::<_, std::convert::Infallible>);
     let jobs = context.stores.jobs.clone();
     applier(
-        |job, context| Box::pin(driver::reconcile(job, context)),
+        |job, context| Box::pin(driver::reconcile_by(job, context, work)),
         wake::after_error,
         Arc::clone(&context),
         jobs,
@@ -91,6 +103,9 @@ pub enum Error {
     /// Pods of an adopted Job could not be taken in or let go.
     #[error("adoption or release of a pod: {0}")]
     Claim(#[source] kube::Error),
+    /// The quarantine of a job could not be noted in its status.
+    #[error("note of a quarantine: {0}")]
+    Quarantine(#[source] kube::Error),
     /// The job could not be deleted at the end of its time to live.
     #[error("deletion of the job: {0}")]
     Expire(#[source] kube::Error),
@@ -108,6 +123,7 @@ impl Error {
             Self::Release(_) => "release",
             Self::Mirror(_) => "mirror",
             Self::Claim(_) => "claim",
+            Self::Quarantine(_) => "quarantine",
             Self::Expire(_) => "expire",
         }
     }

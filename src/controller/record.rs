@@ -136,7 +136,7 @@ async fn write_status(
 }
 
 /// A write is newer than all that was seen before it was sent, or the store was put back.
-fn note_answer(context: &Context, seen: u64, written: &DeadlineJob) {
+pub(super) fn note_answer(context: &Context, seen: u64, written: &DeadlineJob) {
     if restored::version(&written.metadata).is_some_and(|version| version < seen) {
         context.doubt.raise();
     }

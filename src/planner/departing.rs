@@ -5,16 +5,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use shed_core::ids::{AttemptNumber, JobKey, TaskIndex, Tenant};
-use shed_core::index_set::IndexSet;
 use shed_core::resources::Resources;
-use shed_core::snapshot::{
-    AttemptKind, AttemptSnapshot, AttemptState, Conclusion, EndRules, Idempotency, JobPhase,
-    JobRules, JobSnapshot, KillKind, NodeIndex, OnMiss, Preemption, Resume, SpeculationMode,
-    TaskSnapshot,
-};
+use shed_core::snapshot::{JobSnapshot, NodeIndex, TaskSnapshot};
 use shed_core::time::Instant;
 
+use super::ending;
 use crate::observe::identity::Owner;
 use crate::stores::Stores;
 
@@ -62,80 +57,20 @@ fn job(
     nodes: &[NodeIndex],
     now: Instant,
 ) -> JobSnapshot {
-    let tasks = (0..)
-        .zip(nodes)
-        .map(|(index, &node)| task(index, node, now));
-    let tasks: Vec<TaskSnapshot> = tasks.collect();
-    let completions = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
+    let tasks = (0..).zip(nodes).map(|(index, &node)| TaskSnapshot {
+        attempts: vec![ending::attempt(0, Some(node), now)],
+        ..ending::task(index)
+    });
     let Owner { namespace, uid, .. } = owner;
-    JobSnapshot {
-        // No job has such a key: whoever makes up an owner must not stand for a job that is there.
-        key: JobKey(format!("{namespace}/{uid}/{number}").into()),
-        tenant: Tenant(Arc::clone(namespace)),
-        class: None,
-        submitted: now,
-        deadline: None,
-        rules: JobRules {
-            completions,
-            parallelism: completions,
-            idempotency: Idempotency::Safe,
-            resume: Resume::None,
-            speculation: SpeculationMode::Disabled,
-            max_clones_per_task: 0,
-            target_pocd: None,
-            on_miss: OnMiss::Fail,
-            backoff_limit: 0,
-            suspend: false,
-            replaces_when_gone: false,
-            preemption: Preemption::Never,
-            ending: EndRules::default(),
-        },
-        phase: JobPhase::Ending(Conclusion::FailedIndexes),
-        launched_before: true,
-        reports_progress: false,
+    // No job has such a key: whoever makes up an owner must not stand for a job that is there.
+    let key = format!("{namespace}/{uid}/{number}");
+    ending::job(
+        key.into(),
+        Arc::clone(namespace),
         demand,
-        eligible_nodes: Arc::from([]),
-        done: IndexSet::new(),
-        failed: IndexSet::new(),
-        tasks,
-        ended_runs: Vec::new(),
-        launch_not_before: None,
-        failures: 0,
-        time_limit: None,
-        facts_as_of: now,
-        asks_feasibility: false,
-        avoid: Vec::new(),
-    }
-}
-
-fn task(index: u32, node: NodeIndex, now: Instant) -> TaskSnapshot {
-    let attempt = AttemptSnapshot {
-        number: AttemptNumber(0),
-        kind: AttemptKind::Original,
-        state: AttemptState::Running,
-        kill: Some(KillKind::JobEnd),
-        killed_at: Some(now),
-        launched: now,
-        node: Some(node),
-        started: None,
-        start_progress: 0.0,
-        progress: None,
-        checkpoint: None,
-        failure_rule: None,
-        out_of_reach: false,
-    };
-    TaskSnapshot {
-        index: TaskIndex(index),
-        winner: None,
-        attempts: vec![attempt],
-        failures: 0,
-        clone_failures: 0,
-        retry_not_before: None,
-        resume_point: None,
-        grant: None,
-        avoid: Vec::new(),
-        clone_disrupted: None,
-    }
+        tasks.collect(),
+        now,
+    )
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 //! cluster, so two jobs must not spend one slot twice; reconcilers only carry out.
 
 mod departing;
+mod ending;
 mod nodes;
 pub mod observe;
+mod quarantined;
 mod restore;
 
 use std::collections::{HashMap, HashSet};
@@ -22,7 +24,6 @@ use shed_core::snapshot::{AttemptKind, JobSnapshot, Snapshot};
 use shed_record::schema::Decided;
 use tokio::sync::mpsc;
 
-use crate::adopt;
 use crate::api::DeadlineJob;
 use crate::board::JobUid;
 use crate::clock;
@@ -30,6 +31,8 @@ use crate::context::Context;
 use crate::controller::feasibility::Told;
 use crate::metrics::{JobLabels, Metrics, ResourceLabel, Why};
 use crate::recording::{self, Decision};
+
+use self::quarantined::Apart;
 
 /// Shortest time between two passes: a burst of events makes one plan.
 const PASS_PERIOD_MIN: Duration = Duration::from_millis(100);
@@ -45,15 +48,13 @@ pub async fn run(
     touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
 ) {
     context.stores.ready().await;
-    let stores = &context.stores;
-    let mut memory = restore::memory(&stores.jobs.state(), |job| {
-        adopt::read(job, stores.batch()).ok()
-    });
+    let mut memory = restored(&context);
     let mut refused = RefusedJobs::default();
     let mut series = HashSet::new();
     loop {
         // observe (no client required)
         let view = observe::view(&context);
+        let poll = context.watch.begin(None);
         // decide (no client required)
         let before = context.recording.is_some().then(|| memory.clone());
         let started = std::time::Instant::now();
@@ -64,6 +65,7 @@ pub async fn run(
             .observe(started.elapsed().as_secs_f64());
         tell(&context.metrics, &decided, &mut refused);
         memory = decided.memory;
+        view.apart.keep_copies(&mut memory);
         remember(&context, &memory);
         let decision = before.map(|memory| Decision {
             memory,
@@ -77,6 +79,7 @@ pub async fn run(
         publish(&context, &view, plan, &touched);
         series = keep_series(&context.metrics, &view, series);
         recording::record_pass(&context, view, decision);
+        drop(poll);
         context.board.drained(SLICE_PATIENCE).await;
         tokio::time::sleep(PASS_PERIOD_MIN).await;
         tokio::select! {
@@ -84,6 +87,13 @@ pub async fn run(
             () = tokio::time::sleep(wake) => {}
         }
     }
+}
+
+fn restored(context: &Context) -> Memory {
+    let mut apart = Apart::begin(context);
+    restore::memory(&context.stores.jobs.state(), |watched| {
+        apart.look(watched, || restore::read(context, watched))
+    })
 }
 
 fn remember(context: &Context, memory: &Memory) {
@@ -170,8 +180,11 @@ fn publish(
         .keys()
         .chain(&news)
         .filter_map(|uid| view.references.get(uid).cloned())
+        .chain(view.apart.accused.iter().cloned())
         .collect();
-    context.board.publish(slices, plan.report.jobs);
+    let reports = plan.report.jobs.into_iter();
+    let reports = reports.filter(|report| view.references.contains_key(&report.key.0));
+    context.board.publish(slices, reports.collect());
     for job in jobs {
         // A closed channel means that the process is ending.
         let _ = touched.send(job);

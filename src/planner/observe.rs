@@ -11,6 +11,7 @@ use shed_core::time::Instant;
 
 use super::departing;
 use super::nodes::NumberedNodes;
+use super::quarantined::{Apart, SetApart};
 use crate::adopt::{self, claims};
 use crate::api::DeadlineJob;
 use crate::board::JobUid;
@@ -32,6 +33,8 @@ pub struct ClusterView {
     pub deadlines: HashMap<JobUid, Instant>,
     /// Generations of their specifications by uid.
     pub generations: HashMap<JobUid, i64>,
+    /// What of the jobs that were not looked at is needed all the same.
+    pub apart: SetApart,
 }
 
 /// Gathers the facts of the whole cluster.
@@ -48,12 +51,14 @@ pub fn view(context: &Context) -> ClusterView {
         references: HashMap::new(),
         deadlines: HashMap::new(),
         generations: HashMap::new(),
+        apart: SetApart::default(),
     };
     let mut owners = HashSet::new();
     let mut others = context.stores.used_by_others();
+    let mut apart = Apart::begin(context);
     for watched in context.stores.jobs.state() {
-        let found = job_facts(context, &watched, &nodes, &mut others, now);
-        let Some((facts, generation)) = found else {
+        let look = || job_facts(context, &watched, &nodes, &mut others, now);
+        let Some((facts, generation)) = apart.look(&watched, look) else {
             continue;
         };
         owners.insert(Owner::of(&watched.metadata));
@@ -66,6 +71,7 @@ pub fn view(context: &Context) -> ClusterView {
         }
         view.snapshot.jobs.push(facts);
     }
+    owners.extend(apart.owners());
     let departing = departing::jobs(
         &context.stores,
         |owner| owners.contains(owner),
@@ -75,9 +81,20 @@ pub fn view(context: &Context) -> ClusterView {
     view.snapshot.jobs.extend(departing);
     view.snapshot
         .jobs
+        .extend(apart.facts(&nodes.positions, now));
+    view.apart = apart.end();
+    view.snapshot
+        .jobs
         .sort_by(|a, b| (a.submitted, &a.key).cmp(&(b.submitted, &b.key)));
     view.snapshot.nodes = nodes.snapshot(&others, &view.snapshot.jobs);
     view
+}
+
+/// Looks at a job as a pass does, and takes nothing from it: a panic of this is a panic of a pass.
+pub fn try_out(context: &Context, watched: &Arc<DeadlineJob>) {
+    let nodes = NumberedNodes::of(&context.stores);
+    let mut others = context.stores.used_by_others();
+    let _ = job_facts(context, watched, &nodes, &mut others, clock::now());
 }
 
 fn job_facts(

@@ -5,20 +5,27 @@ use std::sync::Arc;
 use shed_core::ids::{JobClass, JobKey};
 use shed_core::memory::{Memory, PastJob};
 
+use crate::adopt;
 use crate::api::DeadlineJob;
 use crate::book::Book;
+use crate::context::Context;
 use crate::validate::ValidatedJob;
+
+/// A job and its ledger, if both can be read.
+pub fn read(context: &Context, watched: &DeadlineJob) -> Option<(ValidatedJob, Book)> {
+    let job = adopt::read(watched, context.stores.batch()).ok()?;
+    Some((job, Book::from_status(watched.status.as_ref()).ok()?))
+}
 
 /// What the jobs that are there tell of what was learned and decided.
 pub fn memory(
     jobs: &[Arc<DeadlineJob>],
-    read: impl Fn(&DeadlineJob) -> Option<ValidatedJob>,
+    mut read: impl FnMut(&Arc<DeadlineJob>) -> Option<(ValidatedJob, Book)>,
 ) -> Memory {
     let mut past = Vec::new();
     let mut copies = Vec::new();
     for watched in jobs {
-        let read = read(watched).zip(Book::from_status(watched.status.as_ref()).ok());
-        let Some((job, book)) = read else {
+        let Some((job, book)) = read(watched) else {
             continue;
         };
         let key = JobKey(Arc::clone(&job.uid));
@@ -73,7 +80,10 @@ mod tests {
             job("old", finished.to_ledger()),
             job("new", goes_on.to_ledger()),
         ];
-        let memory = memory(&jobs, |job| validate(job).ok());
+        let memory = memory(&jobs, |job| {
+            let book = Book::from_status(job.status.as_ref());
+            validate(job).ok().zip(book.ok())
+        });
         let class = validate(&jobs[0]).unwrap().class.map(JobClass);
         let least = memory.history().least(class.as_ref()).unwrap();
         assert!((least - 30.0).abs() < 1e-9, "{least}");

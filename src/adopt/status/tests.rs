@@ -185,3 +185,16 @@ fn a_refusal_is_told_once_and_taken_back_when_the_job_runs() {
     assert!(refused(&world.job, reason::INVALID_ANNOTATION, "y", NOW).is_some());
     assert!(world.types().is_empty(), "it runs");
 }
+
+#[test]
+fn a_condition_is_put_on_a_job_that_runs_and_on_none_that_has_ended() {
+    let mut world = World::new("");
+    world.status();
+    world.says(api::QUARANTINED, "ReconcilePanicked");
+    let condition = world.recorded.conditions.pop().unwrap();
+    world.job.status = with(&world.job, &condition);
+    assert!(is_true(&world.job, api::QUARANTINED));
+    world.says(api::COMPLETE, "CompletionsReached");
+    world.status();
+    assert_eq!(with(&world.job, &condition), None);
+}

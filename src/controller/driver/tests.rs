@@ -4,6 +4,7 @@ mod crash;
 mod ends;
 mod fence;
 mod foreign;
+mod isolation;
 mod nodes;
 mod range;
 mod refusals;

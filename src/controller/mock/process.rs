@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kube::runtime::controller::Action as Wake;
 use kube::runtime::events::{Recorder, Reporter};
+use prometheus_client::metrics::counter::Counter;
 use shed_core::plan::Action;
 use shed_core::time::Instant;
 use tokio::time::timeout;
@@ -19,10 +20,12 @@ use crate::controller::build::AgentSettings;
 use crate::controller::{Error, driver};
 use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
+use crate::lease::fence::Fence as WriteFence;
 use crate::metrics::Metrics;
 use crate::progress::ProgressTable;
 use crate::restored::doubt::Doubt;
 use crate::stores::Stores;
+use crate::watchdog::{Term, Watch};
 
 /// No conversation takes that long; one that does waits for something that never comes.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -46,11 +49,17 @@ impl Process {
             controller: "shed".to_owned(),
             instance: None,
         };
+        let doubt = Doubt::new();
+        let term = Term {
+            writes: WriteFence::new(None, Counter::default()),
+            doubt: Arc::clone(&doubt),
+        };
         let context = Arc::new(Context {
+            watch: Watch::new(Arc::default(), term),
             recorder: Recorder::new(api.client.clone(), reporter),
             client: api.client.clone(),
             stores,
-            doubt: Doubt::new(),
+            doubt,
             progress: Arc::new(ProgressTable::new(clock::now())),
             fence: Arc::new(FenceTable::default()),
             board: Board::default(),
@@ -77,7 +86,19 @@ impl Process {
 
     /// Reconciles the job as the watch showed it, with the pods that it showed last.
     pub async fn reconcile(&self, watched: Arc<DeadlineJob>) -> Result<Wake, Error> {
-        let pass = driver::reconcile(watched, Arc::clone(&self.context));
+        self.reconcile_by(watched, driver::work).await
+    }
+
+    /// The same with other work than the driver's.
+    pub async fn reconcile_by<F>(
+        &self,
+        watched: Arc<DeadlineJob>,
+        work: impl FnOnce(Arc<DeadlineJob>, Arc<Context>) -> F,
+    ) -> Result<Wake, Error>
+    where
+        F: Future<Output = Result<Wake, Error>> + Send + 'static,
+    {
+        let pass = driver::reconcile_by(watched, Arc::clone(&self.context), work);
         timeout(PATIENCE, pass).await.expect("a call is missing")
     }
 

@@ -24,16 +24,16 @@ struct Fault {
 
 /// What is left of a conversation once it is over; times and revisions aside.
 #[derive(Debug, PartialEq)]
-struct Outcome {
+pub(super) struct Outcome {
     counts: AttemptCounts,
     phase: Option<String>,
     done: String,
-    conditions: Vec<(String, String, String)>,
+    pub(super) conditions: Vec<(String, String, String)>,
     /// Whether each pod is tracked, by name.
     pods: BTreeMap<String, bool>,
 }
 
-fn outcome(api: &Apiserver) -> Outcome {
+pub(super) fn outcome(api: &Apiserver) -> Outcome {
     let status = api.job().status.clone().unwrap();
     let mut conditions: Vec<_> = status
         .conditions

@@ -1,0 +1,98 @@
+//! A job as the planner sees it for which nothing is to be decided: only what its attempts hold counts,
+//! until they have ended.
+
+use std::sync::Arc;
+
+use shed_core::ids::{AttemptNumber, JobKey, TaskIndex, Tenant};
+use shed_core::index_set::IndexSet;
+use shed_core::resources::Resources;
+use shed_core::snapshot::{
+    AttemptKind, AttemptSnapshot, AttemptState, Conclusion, EndRules, Idempotency, JobPhase,
+    JobRules, JobSnapshot, KillKind, NodeIndex, OnMiss, Preemption, Resume, SpeculationMode,
+    TaskSnapshot,
+};
+use shed_core::time::Instant;
+
+/// The job; its tasks are ascending.
+pub(super) fn job(
+    uid: Arc<str>,
+    namespace: Arc<str>,
+    demand: Resources,
+    tasks: Vec<TaskSnapshot>,
+    now: Instant,
+) -> JobSnapshot {
+    let last = tasks.last().map(|task| task.index.0);
+    let completions = last.map_or(0, |last| last.saturating_add(1));
+    JobSnapshot {
+        key: JobKey(uid),
+        tenant: Tenant(namespace),
+        class: None,
+        submitted: now,
+        deadline: None,
+        rules: JobRules {
+            completions,
+            parallelism: completions,
+            idempotency: Idempotency::Safe,
+            resume: Resume::None,
+            speculation: SpeculationMode::Disabled,
+            max_clones_per_task: 0,
+            target_pocd: None,
+            on_miss: OnMiss::Fail,
+            backoff_limit: 0,
+            suspend: false,
+            replaces_when_gone: false,
+            preemption: Preemption::Never,
+            ending: EndRules::default(),
+        },
+        phase: JobPhase::Ending(Conclusion::FailedIndexes),
+        launched_before: true,
+        reports_progress: false,
+        demand,
+        eligible_nodes: Arc::from([]),
+        done: IndexSet::new(),
+        failed: IndexSet::new(),
+        tasks,
+        ended_runs: Vec::new(),
+        launch_not_before: None,
+        failures: 0,
+        time_limit: None,
+        facts_as_of: now,
+        asks_feasibility: false,
+        avoid: Vec::new(),
+    }
+}
+
+/// A task of such a job.
+pub(super) fn task(index: u32) -> TaskSnapshot {
+    TaskSnapshot {
+        index: TaskIndex(index),
+        winner: None,
+        attempts: Vec::new(),
+        failures: 0,
+        clone_failures: 0,
+        retry_not_before: None,
+        resume_point: None,
+        grant: None,
+        avoid: Vec::new(),
+        clone_disrupted: None,
+    }
+}
+
+/// An attempt that holds what it requests.
+pub(super) fn attempt(number: u32, node: Option<NodeIndex>, now: Instant) -> AttemptSnapshot {
+    AttemptSnapshot {
+        number: AttemptNumber(number),
+        kind: AttemptKind::Original,
+        state: AttemptState::Running,
+        kill: Some(KillKind::JobEnd),
+        killed_at: Some(now),
+        launched: now,
+        node,
+        started: None,
+        start_progress: 0.0,
+        progress: None,
+        checkpoint: None,
+        failure_rule: None,
+        out_of_reach: false,
+    }
+}

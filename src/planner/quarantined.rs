@@ -1,0 +1,182 @@
+//! Jobs that are quarantined: nothing is decided for them, and the planner does not run the code over
+//! them that may have failed. What their ledgers hold is not free all the same: they are tried again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::PodSpec;
+use kube::runtime::reflector::ObjectRef;
+use shed_core::ids::JobKey;
+use shed_core::memory::{Memory, SpeculationMemory};
+use shed_core::resources::Resources;
+use shed_core::snapshot::{JobSnapshot, NodeIndex, TaskSnapshot};
+use shed_core::time::Instant;
+
+use super::ending;
+use crate::api::DeadlineJob;
+use crate::context::Context;
+use crate::controller::quarantine::{self, Crash};
+use crate::observe::identity::Owner;
+use crate::observe::job::AttemptId;
+use crate::observe::requests;
+use crate::watchdog::Poll;
+
+/// Looks at jobs one by one, and sets those apart that are quarantined or that can't be looked at.
+pub(super) struct Apart<'a> {
+    context: &'a Context,
+    poll: Poll,
+    jobs: Vec<Arc<DeadlineJob>>,
+}
+
+/// What of the jobs that were set apart is needed after the look.
+#[derive(Default)]
+pub struct SetApart {
+    /// Those that are to be reconciled, so that their quarantine is noted.
+    pub accused: Vec<ObjectRef<DeadlineJob>>,
+    /// The attempts per task that were decided on for them.
+    copies: Vec<(JobKey, u32)>,
+}
+
+impl SetApart {
+    /// Keeps in mind what was decided once for a job, as nothing is decided for it meanwhile.
+    pub fn keep_copies(&self, memory: &mut Memory) {
+        for (key, copies) in &self.copies {
+            let remembered = memory.speculation(key);
+            if remembered.copies.is_none() {
+                let decided = SpeculationMemory {
+                    copies: Some(*copies),
+                    ..remembered
+                };
+                memory.set_speculation(key.clone(), decided);
+            }
+        }
+    }
+}
+
+impl<'a> Apart<'a> {
+    pub(super) fn begin(context: &'a Context) -> Self {
+        Self {
+            context,
+            poll: context.watch.begin(None),
+            jobs: Vec::new(),
+        }
+    }
+
+    /// Looks at a job, unless it is quarantined. If that panics it is from now on.
+    pub(super) fn look<T>(
+        &mut self,
+        watched: &Arc<DeadlineJob>,
+        look: impl FnOnce() -> Option<T>,
+    ) -> Option<T> {
+        let newest = self.context.memos.newest(watched);
+        let is_leaving = watched.metadata.deletion_timestamp.is_some();
+        if !is_leaving && quarantine::is_in_force(self.context, &newest) {
+            self.jobs.push(newest);
+            return None;
+        }
+        self.poll.goes_on(Some(Arc::clone(&newest)));
+        let looked = catch_unwind(AssertUnwindSafe(look));
+        self.poll.goes_on(None);
+        looked.unwrap_or_else(|payload| {
+            let crash = Crash::panicked(payload.as_ref());
+            quarantine::accuse(self.context, &newest, &crash);
+            self.jobs.push(newest);
+            None
+        })
+    }
+
+    /// What controls the attempts of the jobs that were set apart.
+    pub(super) fn owners(&self) -> impl Iterator<Item = Owner> {
+        self.jobs.iter().map(|job| Owner::of(&job.metadata))
+    }
+
+    /// What the jobs that were set apart hold.
+    pub(super) fn facts(
+        &self,
+        positions: &BTreeMap<Arc<str>, NodeIndex>,
+        now: Instant,
+    ) -> Vec<JobSnapshot> {
+        let count = i64::try_from(self.jobs.len()).unwrap_or(i64::MAX);
+        self.context.metrics.jobs_quarantined.set(count);
+        let jobs = self.jobs.iter();
+        jobs.filter_map(|job| facts(self.context, job, positions, now))
+            .collect()
+    }
+
+    /// Ends the look.
+    pub(super) fn end(self) -> SetApart {
+        let accused = self.jobs.iter();
+        let accused = accused.filter(|job| quarantine::entry(job).is_none());
+        let copies = self.jobs.iter().filter_map(|job| {
+            let uid = job.metadata.uid.as_deref()?;
+            let ledger = job.status.as_ref()?.ledger.as_ref()?;
+            Some((JobKey::from(uid), ledger.copies?))
+        });
+        SetApart {
+            accused: accused
+                .map(|job| ObjectRef::from_obj(job.as_ref()))
+                .collect(),
+            copies: copies.collect(),
+        }
+    }
+}
+
+/// A job that has nothing but the attempts that hold room; all of them are to end.
+fn facts(
+    context: &Context,
+    job: &DeadlineJob,
+    positions: &BTreeMap<Arc<str>, NodeIndex>,
+    now: Instant,
+) -> Option<JobSnapshot> {
+    let uid: Arc<str> = job.metadata.uid.as_deref().unwrap_or_default().into();
+    let pods = context.stores.attempts_of(&Owner::of(&job.metadata));
+    let recorded = recorded(job);
+    let unrecorded = pods.keys().copied().filter(|id| !recorded.contains(id));
+    let mut ids: Vec<AttemptId> = recorded.iter().copied().chain(unrecorded).collect();
+    ids.sort_unstable();
+    let mut tasks: BTreeMap<u32, TaskSnapshot> = BTreeMap::new();
+    for (index, number) in ids {
+        let pod = pods.get(&(index, number));
+        if pod.is_some_and(|pod| pod.terminal) {
+            continue;
+        }
+        let node = pod.and_then(|pod| pod.node.as_ref());
+        let node = node.and_then(|node| positions.get(node).copied());
+        let task = tasks.entry(index).or_insert_with(|| ending::task(index));
+        task.attempts.push(ending::attempt(number, node, now));
+    }
+    let tasks: Vec<TaskSnapshot> = tasks.into_values().collect();
+    let pod = pods.values().find(|pod| !pod.terminal);
+    let demand = pod.map_or_else(|| demand(context, job), |pod| pod.requests.clone());
+    let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
+    (!tasks.is_empty()).then(|| ending::job(uid, namespace.into(), demand, tasks, now))
+}
+
+/// The attempts that the ledger holds.
+fn recorded(job: &DeadlineJob) -> BTreeSet<AttemptId> {
+    let status = job.status.as_ref();
+    let ledger = status.and_then(|status| status.ledger.as_ref());
+    let tasks = ledger.iter().flat_map(|ledger| &ledger.tasks);
+    let ids = tasks.flat_map(|task| {
+        let numbers = task.attempts.iter().map(|attempt| attempt.number);
+        numbers.map(move |number| (task.index, number))
+    });
+    ids.collect()
+}
+
+/// What an attempt requests of which no pod is there.
+fn demand(context: &Context, job: &DeadlineJob) -> Resources {
+    let of = |spec: Option<&PodSpec>| spec.map(requests::of_pod).unwrap_or_default();
+    let batch = context.stores.batch().and_then(|jobs| jobs.of(job));
+    match batch {
+        Some(batch) => {
+            let spec = batch.spec.as_ref();
+            of(spec.and_then(|spec| spec.template.spec.as_ref()))
+        }
+        None => of(job.spec.template.spec.as_ref()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
