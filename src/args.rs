@@ -1,7 +1,10 @@
 //! The command line: `shed operator`, `shed agent`, `shed agent commit`, `shed crds`.
 
+use std::num::NonZero;
+
 use clap::{Parser, Subcommand};
 use kube::CustomResourceExt;
+use tokio::runtime::Runtime;
 
 use crate::adopt::AdoptJobs;
 use crate::api::DeadlineJob;
@@ -120,10 +123,13 @@ impl Args {
         match self.command {
             Command::Operator(args) => {
                 start_logging(args.log_json);
-                let runtime = tokio::runtime::Builder::new_multi_thread()
-                    .enable_all()
-                    .build()?;
-                runtime.block_on(crate::operator::run(*args))
+                let lead = runtime(1)?;
+                let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+                let work = runtime(cores)?;
+                let ended = lead.block_on(crate::operator::run(*args, work.handle().clone()));
+                // A poll that does not end must not keep the process from ending.
+                work.shutdown_background();
+                ended
             }
             Command::Agent(args) => {
                 start_logging(false);
@@ -140,6 +146,11 @@ impl Args {
             }
         }
     }
+}
+
+fn runtime(threads: usize) -> std::io::Result<Runtime> {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(threads).enable_all().build()
 }
 
 /// Logs go to standard error; RUST_LOG chooses what.

@@ -12,6 +12,7 @@ use kube::client::ClientBuilder;
 use kube::runtime::events::{Recorder, Reporter};
 use kube::{Api, Client, Config};
 use shed_core::policy::Policy;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -32,8 +33,10 @@ use crate::progress::ProgressTable;
 use crate::restored::doubt::{Doubt, DoubtLayer};
 use crate::server::Served;
 use crate::stores::{Stores, Touched};
-use crate::watchdog::{Polls, Term, Watch};
+use crate::watchdog::{self, Polls, Term, Watch};
 use crate::{controller, fence, planner, progress, recording, restored, server};
+
+mod stuck;
 
 /// A call that takes longer has failed; watches end before that by themselves.
 const CALL_TIMEOUT: Duration = Duration::from_secs(65);
@@ -49,13 +52,16 @@ struct Setup {
     standing: Arc<Standing>,
     recording: Option<Arc<shed_record::Recorder>>,
     polls: Arc<Polls>,
+    work: Handle,
 }
 
-/// Runs the operator until it is told to stop.
+/// Runs the operator until it is told to stop. What a term of leadership does runs on the runtime
+/// `work`, which this one must not be: the Lease is renewed also while a poll there does not end, or
+/// the term would be over before the watchdog can note the job.
 ///
 /// # Errors
 /// If a setting is wrong, the apiserver can't be configured, or the server can't listen.
-pub async fn run(args: OperatorArgs) -> anyhow::Result<()> {
+pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
     let policy = policy(&args)?;
     let timing = args.lease.timing()?;
     let mut config = Config::infer()
@@ -71,8 +77,13 @@ pub async fn run(args: OperatorArgs) -> anyhow::Result<()> {
     let metrics = Arc::new(Metrics::new());
     let standing = Arc::new(Standing::default());
     let polls = Arc::new(Polls::default());
+    let at_the_end = config.clone();
+    watchdog::start(&polls, watchdog::TICK, move |poll| {
+        stuck::end(&at_the_end, &poll)
+    })?;
     let setup = Arc::new(Setup {
         polls,
+        work,
         recording: recording::start(&args, &policy, &metrics)?,
         policy,
         metrics: Arc::clone(&metrics),
@@ -115,7 +126,7 @@ async fn lead(setup: &Arc<Setup>, mut election: Option<Election>) -> anyhow::Res
         };
         // A task of its own: a long decision must not hold up a renewal.
         let mut term = JoinSet::new();
-        term.spawn(act(Arc::clone(setup), Arc::clone(&fence)));
+        term.spawn_on(act(Arc::clone(setup), Arc::clone(&fence)), &setup.work);
         setup.metrics.lease.leader.set(1);
         let ended = tokio::select! {
             ended = term.join_next() => Some(why_ended(ended)),

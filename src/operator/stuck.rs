@@ -1,0 +1,75 @@
+//! The end of a process that has a poll which does not end. If it is about one job, that job is noted
+//! as quarantined first, so that the next leader does not begin the same poll.
+
+use std::thread;
+use std::time::Duration;
+
+use kube::{Client, Config};
+use tokio::time::timeout;
+
+use crate::clock;
+use crate::controller::quarantine::note::put;
+use crate::controller::quarantine::{Crash, Subject};
+use crate::watchdog::{Stuck, Term};
+
+/// The exit code: 1 is any error, 2 a wrong command line, 101 a panic.
+const EXIT_CODE: i32 = 70;
+/// The note must be written within this time.
+const NOTE_MAX: Duration = Duration::from_secs(10);
+/// The process ends within this time, whatever else happens.
+const END_MAX: Duration = Duration::from_secs(15);
+
+/// Notes the job, logs it, and ends the process.
+pub fn end(config: &Config, stuck: &Stuck) {
+    // The poll may be waiting for what a log line waits for too.
+    let _ = thread::Builder::new().spawn(|| {
+        thread::sleep(END_MAX);
+        std::process::exit(EXIT_CODE);
+    });
+    note_and_log(stuck, || super::client(config, &stuck.term));
+    std::process::exit(EXIT_CODE);
+}
+
+fn note_and_log(stuck: &Stuck, client: impl FnOnce() -> Result<Client, kube::Error>) {
+    let Some(job) = &stuck.job else {
+        tracing::error!("a step that is about no single job does not end: the process ends");
+        return;
+    };
+    let job = Subject::of(job);
+    let (namespace, name) = (&job.namespace, &job.name);
+    match note(&job, &stuck.term, client) {
+        Ok(()) => tracing::error!(
+            namespace,
+            job = name,
+            "a step of the work on this job does not end: it is quarantined, and the process ends"
+        ),
+        Err(error) => tracing::error!(
+            %error,
+            namespace,
+            job = name,
+            "a step of the work on this job does not end, and that can't be noted: the process ends"
+        ),
+    }
+}
+
+/// Notes the job on a runtime of its own: every thread of the others may be caught in such a poll.
+fn note(
+    job: &Subject,
+    term: &Term,
+    client: impl FnOnce() -> Result<Client, kube::Error>,
+) -> anyhow::Result<()> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().build()?;
+    let noting = async {
+        // Its tasks run on this runtime.
+        let client = client()?;
+        term.doubt.settled().await;
+        put(&client, job, &Crash::stuck(), clock::now()).await
+    };
+    // The runtime must be there when the time limit is set.
+    runtime.block_on(async { timeout(NOTE_MAX, noting).await })??;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
