@@ -18,11 +18,13 @@ use super::{Jobs, status, translate};
 use crate::api::{DeadlineJob, kept, reason};
 use crate::clock;
 use crate::context::Context;
-use crate::controller::apply;
+use crate::controller::{apply, isolation, quarantine};
 use crate::metrics::Why;
 
 /// Wait after a failed write.
 const ERROR_WAIT: Duration = Duration::from_secs(2);
+/// Wait after a look that panicked or took too long.
+const CRASH_WAIT: Duration = Duration::from_secs(300);
 /// Jobs that are looked at at once.
 const CONCURRENCY: u16 = 8;
 
@@ -35,7 +37,7 @@ pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectR
     let store = jobs.store.clone();
     let queue = UnboundedReceiverStream::new(touched).map(Ok::<_, std::convert::Infallible>);
     applier(
-        |job, context| Box::pin(look(job, context)),
+        |job, context| Box::pin(look_apart(job, context)),
         |_, error: &kube::Error, context| {
             let reason = "companion";
             let errors = context
@@ -53,6 +55,20 @@ pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectR
     )
     .for_each(|_| std::future::ready(()))
     .await;
+}
+
+/// Looks at a Job in a task of its own: whatever goes wrong in it concerns this Job alone. There may
+/// be no ledger yet that could hold a quarantine.
+async fn look_apart(job: Arc<Job>, context: Arc<Context>) -> Result<Action, kube::Error> {
+    let look = look(Arc::clone(&job), Arc::clone(&context));
+    let crash = match isolation::run(&context.watch, None, look).await {
+        Ok(looked) => return looked,
+        Err(crash) => crash,
+    };
+    quarantine::count(&context, crash.failure);
+    let (namespace, name) = (&job.metadata.namespace, &job.metadata.name);
+    tracing::error!(?namespace, job = ?name, "companion of a Job: {crash}");
+    Ok(Action::requeue(CRASH_WAIT))
 }
 
 async fn look(job: Arc<Job>, context: Arc<Context>) -> Result<Action, kube::Error> {
