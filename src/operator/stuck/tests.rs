@@ -1,3 +1,7 @@
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Instant;
+
 use prometheus_client::metrics::counter::Counter;
 
 use super::*;
@@ -6,15 +10,24 @@ use crate::controller::mock::{Apiserver, Process};
 use crate::fixtures;
 use crate::lease::fence::Fence;
 use crate::restored::doubt::Doubt;
+use crate::watchdog::{self, Polls, Watch};
+
+/// A poll that is about no single job, in a term that may write.
+fn nowhere() -> Stuck {
+    Stuck {
+        job: None,
+        term: Term {
+            writes: Fence::new(None, Counter::default()),
+            doubt: Doubt::new(),
+        },
+    }
+}
 
 /// A poll of the apiserver's job that does not end.
 fn stuck(api: &Apiserver) -> Stuck {
     Stuck {
         job: Some(api.job()),
-        term: Term {
-            writes: Fence::new(None, Counter::default()),
-            doubt: Doubt::new(),
-        },
+        ..nowhere()
     }
 }
 
@@ -55,12 +68,48 @@ async fn a_note_that_is_refused_does_not_keep_the_process_from_ending() {
 
 #[test]
 fn a_poll_that_is_about_no_single_job_is_noted_on_none() {
-    let of_planner = Stuck {
-        job: None,
-        term: Term {
-            writes: Fence::new(None, Counter::default()),
-            doubt: Doubt::new(),
-        },
+    note_and_log(&nowhere(), || panic!("a client is made"));
+}
+
+const CHILD: &str = "SHED_TEST_STUCK_CHILD";
+
+/// The process that the next test starts: its only thread is caught, and its apiserver is away.
+#[test]
+fn child_with_a_poll_that_does_not_end() {
+    if std::env::var_os(CHILD).is_none() {
+        return;
+    }
+    let config = Config::new("http://127.0.0.1:1".parse().unwrap());
+    let polls = Arc::new(Polls::default());
+    let tick = Duration::from_millis(2);
+    watchdog::start(&polls, tick, move |stuck| end(&config, &stuck)).unwrap();
+    let Stuck { term, .. } = nowhere();
+    let job = Some(Arc::new(fixtures::job("")));
+    let _poll = Watch::new(polls, term).begin(job);
+    loop {
+        std::hint::spin_loop();
+    }
+}
+
+#[test]
+fn a_process_ends_with_a_code_of_its_own_also_if_no_job_can_be_noted() {
+    let this = "operator::stuck::tests::child_with_a_poll_that_does_not_end";
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", this, "--test-threads=1"])
+        .env(CHILD, "1")
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let patience = 2 * END_MAX;
+    let began = Instant::now();
+    let ended = loop {
+        if let Some(ended) = child.try_wait().unwrap() {
+            break ended;
+        }
+        if began.elapsed() > patience {
+            child.kill().unwrap();
+        }
+        thread::sleep(Duration::from_millis(50));
     };
-    note_and_log(&of_planner, || panic!("a client is made"));
+    assert_eq!(ended.code(), Some(EXIT_CODE), "{ended}");
 }
