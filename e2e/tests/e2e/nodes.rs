@@ -25,9 +25,6 @@ const CLONES: &str = "dollymp{max_clones=2}";
 /// A node whose kubelet is silent is called lost after some 50 s.
 const NODE_LOST: Duration = Duration::from_secs(150);
 
-/// Kubelets look at the size of volumes once a minute.
-const VOLUME_MEASURED: Duration = Duration::from_secs(150);
-
 async fn cordon(world: &World, name: &str, is: bool) -> Result<()> {
     let patch = json!({"spec": {"unschedulable": is}});
     Api::<Node>::all(world.cluster.client())
@@ -186,30 +183,6 @@ async fn a_pod_deleted_before_its_task_started_is_followed_by_another() {
             .await?;
         job.delete(&DeleteParams::background()).await?;
         job.wait_nothing_left(SOON).await
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_pod_beyond_its_own_disk_limit_fails_its_task() {
-    scenario(Needs::Containers, Company::Shared, async |world| {
-        let mut template = shell("head -c 20000000 /dev/zero > /scratch/zeros; sleep 300");
-        template["spec"]["volumes"] =
-            json!([{"name": "scratch", "emptyDir": {"sizeLimit": "1Mi"}}]);
-        template["spec"]["containers"][0]["volumeMounts"] =
-            json!([{"name": "scratch", "mountPath": "/scratch"}]);
-        let spec = json!({
-            "speculation": {"mode": "Disabled"},
-            "backoffLimitPerIndex": 0,
-            "template": template,
-        });
-        let job = Job::submit(world, "full-disk", spec).await?;
-        let failed = job
-            .wait_true(api::FAILED, reason::FAILED_INDEXES, VOLUME_MEASURED)
-            .await?;
-        let attempts = status(&failed).attempts;
-        assert_eq!((attempts.failed, attempts.disrupted), (1, 0));
-        Ok(())
     })
     .await;
 }
