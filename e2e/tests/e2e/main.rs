@@ -19,6 +19,7 @@ mod nodes;
 mod operator;
 mod preemption;
 mod progress;
+mod quarantine;
 mod range;
 mod recording;
 mod stragglers;

@@ -183,3 +183,37 @@ async fn an_original_stops_where_it_is_told_and_the_clone_does_the_rest() {
     })
     .await;
 }
+
+/// The original of task 0 does not heed where it is to stop, and whoever takes the rest fails.
+#[tokio::test]
+async fn an_original_that_does_what_has_failed_behind_it_completes_its_task() {
+    scenario(Needs::ThisMachine, Company::Shared, async |world| {
+        let folder = Folder::new(&world.namespace)?;
+        let mut spec = spec(&folder);
+        let choice = r#"
+export INPUT=/data/in.$JOB_COMPLETION_INDEX OUT=/data/out STEP=0.3
+if [ "$SHED_RANGE_START" -gt 0 ]; then exit 1; fi
+if [ "$JOB_COMPLETION_INDEX" = 0 ]; then STEP=1.5 SHED_STOP_FILE=/nowhere; fi
+"#;
+        let script = format!("{choice}{TASK}");
+        spec["template"]["spec"]["containers"][0]["command"] = json!(["sh", "-c", script]);
+        spec["backoffLimitPerIndex"] = json!(0);
+        let job = Job::submit(world, "beyond", spec).await?;
+        job.wait("what is behind to fail", PATIENCE, |job| {
+            status(job).failed_indexes == "0"
+        })
+        .await?;
+        let complete = job
+            .wait("to be complete", PATIENCE, |job| {
+                is_true(job, api::COMPLETE)
+            })
+            .await?;
+        assert_eq!(status(&complete).failed_indexes, "");
+        let parts = parts_of(&complete, 0);
+        let whole = (parts.len(), parts[0].start, parts[0].end);
+        assert_eq!(whole, (1, 0, LINES as u64), "{parts:?}");
+        ensure!(status(&complete).attempts.failed > 0, "nothing failed");
+        Ok(())
+    })
+    .await;
+}
