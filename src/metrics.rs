@@ -15,12 +15,13 @@ use shed_core::plan::{Outcome, RefusalReason};
 use shed_core::snapshot::{AttemptKind, KillKind};
 
 use crate::controller::disowned;
-use crate::controller::quarantine::Failure;
 use crate::lease::metrics::LeaseMetrics;
 
 mod jobs;
+mod reconciles;
 
 pub use jobs::JobSeries;
+pub use reconciles::ReconcileMetrics;
 
 /// Labels of a series of one job.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -110,7 +111,6 @@ const REPORT_FAULTS: [ReportError; 10] = [
     ReportError::Ambiguous,
     ReportError::Unreadable,
 ];
-const CRASHES: [Failure; 3] = [Failure::Panicked, Failure::Overran, Failure::Stuck];
 /// Outcome label of an attempt that won.
 pub const WON: &str = "won";
 
@@ -170,16 +170,8 @@ pub struct Metrics {
     pub writes: Family<Kind, Counter>,
     /// Passes and ends of attempts that were to be recorded and are not.
     pub recording_lost: Counter,
-    /// Reconciles that failed and are tried again.
-    pub reconcile_errors: Family<Why, Counter>,
-    /// Reconciles that panicked, overran their time or did not end.
-    pub reconcile_crashes: Family<Why, Counter>,
-    /// Jobs that are not reconciled for a while, after such a failure.
-    pub jobs_quarantined: Gauge,
-    /// Jobs that can't be read and are left alone.
-    pub jobs_unreadable: Gauge,
-    /// Batch/v1 Jobs that were begun, have not ended and are not run any more.
-    pub jobs_not_adopted: Gauge,
+    /// Reconciles that failed, and jobs that are not reconciled.
+    pub reconciles: ReconcileMetrics,
     /// The election.
     pub lease: LeaseMetrics,
 }
@@ -254,23 +246,7 @@ impl Metrics {
                 "recording_lost",
                 "Passes and ends of attempts that were to be recorded and are not"
             ),
-            reconcile_errors: register!("reconcile_errors", "Reconciles that failed, by step"),
-            reconcile_crashes: register!(
-                "reconcile_crashes",
-                "Reconciles that panicked, overran their time or did not end; each quarantines its job"
-            ),
-            jobs_quarantined: register!(
-                "jobs_quarantined",
-                "Jobs that are not reconciled for a while, because their last reconcile failed so"
-            ),
-            jobs_unreadable: register!(
-                "jobs_unreadable",
-                "Jobs that this version can't read and leaves alone"
-            ),
-            jobs_not_adopted: register!(
-                "jobs_not_adopted",
-                "Batch/v1 Jobs that shed has begun and that --adopt-jobs does not name any more"
-            ),
+            reconciles: ReconcileMetrics::register(&mut registry),
             lease: LeaseMetrics::register(&mut registry),
             registry: Registry::default(),
         };
@@ -297,9 +273,6 @@ impl Metrics {
         for reason in disowned::REASONS {
             let _ = self.pods_disowned.get_or_create(&Why { reason });
         }
-        for reason in CRASHES.map(Failure::label) {
-            let _ = self.reconcile_crashes.get_or_create(&Why { reason });
-        }
         for reason in REPORT_FAULTS.map(|fault| fault.label()) {
             let _ = self.progress_refused.get_or_create(&Why { reason });
         }
@@ -325,9 +298,7 @@ impl Metrics {
         self.jobs.clear();
         self.capacity_used.clear();
         self.capacity_usable.clear();
-        self.jobs_unreadable.set(0);
-        self.jobs_not_adopted.set(0);
-        self.jobs_quarantined.set(0);
+        self.reconciles.forget_jobs();
     }
 }
 

@@ -1,4 +1,4 @@
-//! /metrics, /healthz and /readyz for whoever scrapes; the kubelet's probes have a port of their own, so
+//! Serves /metrics, /healthz and /readyz; the kubelet's probes have a port of their own, so
 //! that strangers on the first can't make a healthy replica look dead.
 
 use std::future::IntoFuture;

@@ -305,7 +305,7 @@ impl Stores {
             writer.apply_watcher_event(&Event::InitApply(job));
         }
         writer.apply_watcher_event(&Event::InitDone);
-        let mut stores = Arc::into_inner(self).expect("nobody else has them");
+        let mut stores = Arc::into_inner(self).expect("the only reference");
         stores.batch = Some(Jobs {
             mode,
             store: reader,

@@ -42,7 +42,8 @@ pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectR
             let reason = "companion";
             let errors = context
                 .metrics
-                .reconcile_errors
+                .reconciles
+                .errors
                 .get_or_create(&Why { reason });
             errors.inc();
             tracing::warn!(%error, "companion of a Job, trying again");

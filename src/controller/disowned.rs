@@ -58,7 +58,7 @@ pub async fn run(context: Arc<Context>) {
     }
 }
 
-/// Counts those that are new, and returns what is to be said of which jobs.
+/// Counts new ones, and returns the events to publish, by job.
 fn look(
     context: &Context,
     strangers: &mut Strangers,
@@ -89,7 +89,7 @@ fn look(
             .pods_disowned
             .get_or_create(&Why { reason })
             .inc();
-        // Whoever may not write in the job's namespace must not have it spoken of there.
+        // A client that can't write in the job's namespace must not cause events there.
         let told = job.filter(|_| reason == OWNER || reason == NAME);
         if let Some(job) = told.filter(|_| !strangers.told.contains_key(uid)) {
             strangers.told.insert(uid.to_owned(), now);

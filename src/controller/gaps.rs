@@ -31,7 +31,7 @@ pub async fn run(context: Arc<Context>) {
         let gaps = context.stores.gaps();
         let unreadable = gaps.iter().filter(|gap| gap.problem.is_some()).count();
         let unreadable = i64::try_from(unreadable).unwrap_or(i64::MAX);
-        context.metrics.jobs_unreadable.set(unreadable);
+        context.metrics.reconciles.unreadable.set(unreadable);
         let mut present = BTreeMap::new();
         for gap in &gaps {
             let (uid, words) = (gap.metadata.uid.clone().unwrap_or_default(), words(gap));
@@ -79,7 +79,7 @@ async fn tell(context: &Context, gap: &Gap, (reason, note): &Words) {
     let (namespace, name) = (&gap.metadata.namespace, &gap.metadata.name);
     tracing::warn!(?namespace, job = ?name, "{note}");
     if gap.problem.is_some() {
-        let errors = &context.metrics.reconcile_errors;
+        let errors = &context.metrics.reconciles.errors;
         let reason = "unreadable";
         errors.get_or_create(&Why { reason }).inc();
     }

@@ -38,7 +38,7 @@ pub async fn run<T: Send + 'static>(
     match ended {
         Some(Ok(result)) => Ok(result),
         Some(Err(error)) if error.is_panic() => Err(Crash::panicked(error.into_panic().as_ref())),
-        // Cancelled by nobody but a runtime that is ending.
+        // Only a runtime that is ending cancels it.
         _ => std::future::pending().await,
     }
 }

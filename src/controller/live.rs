@@ -18,7 +18,7 @@ use crate::validate::ValidatedJob;
 const READS_AT_ONCE: usize = 16;
 
 /// Reads a job's pods, and takes for its attempts what the watch would. A list is by label, so of those that
-/// `known` has and the list lacks each is read by its name: somebody may have taken the label off.
+/// `known` has and the list lacks each is read by its name: its label may have been taken off.
 ///
 /// # Errors
 /// If a read fails.

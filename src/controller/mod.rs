@@ -133,5 +133,5 @@ fn count_error(context: &Context, error: &Error) {
     let why = Why {
         reason: error.label(),
     };
-    context.metrics.reconcile_errors.get_or_create(&why).inc();
+    context.metrics.reconciles.errors.get_or_create(&why).inc();
 }

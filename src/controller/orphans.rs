@@ -75,7 +75,7 @@ struct Staying<'a> {
     owners: &'a HashSet<Owner>,
 }
 
-/// The pods whose finalizer is nobody's to count by.
+/// Pods whose finalizer no controller counts by any more.
 fn orphans(stores: &Stores, staying: &Staying<'_>) -> Vec<Arc<PodFacts>> {
     let mut orphans = Vec::new();
     for owner in stores.owners_of_attempts() {
@@ -105,7 +105,7 @@ fn is_free(stores: &Stores, staying: &Staying<'_>, pod: &PodFacts) -> bool {
     let identity = &pod.identity;
     let stays = |owner: &Owner| staying.owners.contains(owner);
     let job = match &identity.owner {
-        // Nobody counts it. Under a job that stays it may be what a newer operator calls an attempt.
+        // No controller counts it. Under a job that stays it may be what a newer operator calls an attempt.
         _ if identity.tracked => {
             return identity.deleting || !identity.owner.as_ref().is_some_and(stays);
         }

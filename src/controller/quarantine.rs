@@ -1,7 +1,7 @@
 //! Jobs whose reconcile panicked, overran its time or did not end. Such a job is left alone for a
 //! while that doubles with each failure, then it is tried once. The ledger holds the quarantine, so
 //! that the next leader keeps it too. A failed reconcile counts as a crash of the process: of the job
-//! nothing is remembered, and its pods are listed anew before anything is decided.
+//! nothing is remembered, and its pods are listed again before anything is decided.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -248,7 +248,7 @@ pub fn accuse(context: &Context, owner: &DeadlineJob, crash: &Crash) {
 /// Counts such a failure.
 pub fn count(context: &Context, failure: Failure) {
     let reason = failure.label();
-    let crashes = &context.metrics.reconcile_crashes;
+    let crashes = &context.metrics.reconciles.crashes;
     crashes.get_or_create(&Why { reason }).inc();
 }
 
@@ -267,7 +267,7 @@ async fn write(context: &Context, job: &Subject, crash: &Crash) -> Result<Wake, 
     Ok(Wake::requeue(clock::duration(wait(count))))
 }
 
-/// Ends the quarantine of a job, a reconcile of which went well.
+/// Ends the quarantine of a job whose reconcile went well.
 pub(super) async fn lift(context: &Context, watched: &Arc<DeadlineJob>) -> Result<(), Error> {
     let owner = context.memos.newest(watched);
     if entry(&owner).is_none() {

@@ -172,7 +172,7 @@ fn done_behind(book: &Book, index: u32, seen: &Seen) -> Option<Vec<u32>> {
     ended.find_map(|units| book.unwon_behind(index, units.done))
 }
 
-/// The part behind this one, if somebody is still to do it.
+/// The part behind this one, if an attempt still has to do it.
 fn next_to_do(book: &Book, index: u32) -> Option<u32> {
     let next = book.next_segment(index)?;
     let is_over = next.winner.is_some() || book.has_failed(next.index);

@@ -284,7 +284,7 @@ pub(super) async fn stand_aside(context: &Context, owner: &DeadlineJob, form: u3
         .with(&uid, |memo| std::mem::replace(&mut memo.stands_aside, true));
     if !said {
         let reason = "ledger_too_new";
-        let errors = &context.metrics.reconcile_errors;
+        let errors = &context.metrics.reconciles.errors;
         errors.get_or_create(&Why { reason }).inc();
         let note = format!(
             "status.ledger.form is {form}, and version {} of the operator knows forms up to \

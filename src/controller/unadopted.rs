@@ -1,5 +1,5 @@
 //! Says which batch/v1 Jobs shed has begun and does not run any more, since the operator's `--adopt-jobs` was
-//! changed. Their book and their pods are kept as they are for whoever runs them next.
+//! changed. Their book and their pods are kept as they are for the next controller.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ fn look(context: &Context, told: &mut HashSet<String>) -> Vec<Arc<DeadlineJob>> 
     let jobs = context.stores.jobs.state().into_iter();
     let left: Vec<_> = jobs.filter(|job| is_left(&context.stores, job)).collect();
     let count = i64::try_from(left.len()).unwrap_or(i64::MAX);
-    context.metrics.jobs_not_adopted.set(count);
+    context.metrics.reconciles.not_adopted.set(count);
     let uid = |job: &DeadlineJob| job.metadata.uid.clone().unwrap_or_default();
     let present: HashSet<String> = left.iter().map(|job| uid(job)).collect();
     let before = std::mem::replace(told, present);
@@ -65,7 +65,7 @@ fn is_left(stores: &Stores, job: &DeadlineJob) -> bool {
         }
 }
 
-/// Says it on the Job, and on the companion, which whoever may not see events of Jobs finds.
+/// Says it on the Job, and on the companion, for users who can't read events of Jobs.
 async fn tell(context: &Context, companion: &DeadlineJob) {
     let (namespace, name) = (&companion.metadata.namespace, &companion.metadata.name);
     tracing::warn!(?namespace, job = ?name, "{NOTE}");

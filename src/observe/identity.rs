@@ -1,6 +1,6 @@
 //! Who an attempt is. A pod counts for a job only with the job's namespace, a controller reference to the
-//! job (kind, name, uid) and the name that its task and number give. Labels decide nothing: whoever may
-//! write pods can copy, change and remove them.
+//! job (kind, name, uid) and the name that its task and number give. Labels decide nothing: every
+//! client that can write pods can copy, change and remove them.
 
 use std::sync::Arc;
 

@@ -288,7 +288,7 @@ fn is_cut_off(pod: &Pod, finished: Instant) -> bool {
     deleted(pod).is_some_and(|deleted| finished >= earlier(deleted))
 }
 
-/// When somebody asked for the pod's deletion; its metadata says when the grace period is over.
+/// When the pod's deletion was requested; its metadata says when the grace period is over.
 fn deleted(pod: &Pod) -> Option<Instant> {
     let metadata = &pod.metadata;
     let grace = metadata.deletion_grace_period_seconds.unwrap_or(0).max(0);

@@ -10,7 +10,7 @@ use super::node::NodeFacts;
 use super::pod::PodFacts;
 use crate::stores::Stores;
 
-/// How long after its time a pod of which nothing ever started may still be there. Some kubelets
+/// How long after its time a pod that never started anything may still be there. Some kubelets
 /// never say that such a pod has ended.
 const UNSTARTED_GOES_WITHIN: Span = Span::from_seconds(30);
 
@@ -42,7 +42,7 @@ pub fn is_given_up(pod: &PodFacts, now: Instant) -> bool {
     !has_begun && is_overdue(pod, earlier)
 }
 
-/// A node without an object, that does not report, or that somebody vouches is off.
+/// A node without an object, that does not report, or that an administrator has tainted as off.
 fn is_gone(node: Option<&NodeFacts>) -> bool {
     node.is_none_or(|node| !node.ready || node.is_out_of_service)
 }
@@ -110,7 +110,10 @@ mod tests {
             pod.attempt.as_mut().unwrap().due = None;
             pods
         };
-        assert!(!is_lost(&stays(running), &[], 10_000), "nobody deletes it");
+        assert!(
+            !is_lost(&stays(running), &[], 10_000),
+            "no deletion was requested"
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::book::Book;
 use crate::stores::Stores;
 use crate::validate::ValidatedJob;
 
-/// An end is mostly reported within so long after the grace period.
+/// Kubelets mostly report an end within this time after the grace period.
 const REPORTED_WITHIN: Span = Span::from_seconds(10);
 
 /// What the condition says.

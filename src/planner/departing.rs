@@ -62,7 +62,7 @@ fn job(
         ..ending::task(index)
     });
     let Owner { namespace, uid, .. } = owner;
-    // No job has such a key: whoever makes up an owner must not stand for a job that is there.
+    // No job has such a key: a made-up owner must not stand for a job that exists.
     let key = format!("{namespace}/{uid}/{number}");
     ending::job(
         key.into(),

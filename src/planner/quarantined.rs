@@ -98,7 +98,7 @@ impl<'a> Apart<'a> {
         now: Instant,
     ) -> Vec<JobSnapshot> {
         let count = i64::try_from(self.jobs.len()).unwrap_or(i64::MAX);
-        self.context.metrics.jobs_quarantined.set(count);
+        self.context.metrics.reconciles.quarantined.set(count);
         let jobs = self.jobs.iter();
         jobs.filter_map(|job| facts(self.context, job, positions, now))
             .collect()
@@ -165,7 +165,7 @@ fn recorded(job: &DeadlineJob) -> BTreeSet<AttemptId> {
     ids.collect()
 }
 
-/// What an attempt requests of which no pod is there.
+/// What an attempt without a pod requests.
 fn demand(context: &Context, job: &DeadlineJob) -> Resources {
     let of = |spec: Option<&PodSpec>| spec.map(requests::of_pod).unwrap_or_default();
     let batch = context.stores.batch().and_then(|jobs| jobs.of(job));

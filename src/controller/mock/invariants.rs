@@ -108,7 +108,7 @@ impl Invariants {
             counts.won == i64::from(new.done.len()),
             "one winner per task",
         );
-        // Only a part that was taken over is to be done by nobody, so it has not failed.
+        // Only a part that was taken over needs no attempt, so it has not failed.
         let lasting = (0..1000).map(TaskIndex).all(|task| {
             (!old.done.contains(task) || new.done.contains(task))
                 && (!old.failed.contains(task)

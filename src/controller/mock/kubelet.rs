@@ -89,7 +89,7 @@ impl Apiserver {
         );
     }
 
-    /// Somebody deletes the attempt's pod, which is to be gone by then.
+    /// Another client deletes the attempt's pod, which must be gone by then.
     pub fn delete(&self, id: AttemptId, due: Instant) {
         let name = pod_name(&self.job(), id);
         let mut world = self.world();

@@ -220,7 +220,7 @@ async fn what_the_built_in_controller_counts_by_is_left_to_it() {
         delete(pod);
     };
     assert_eq!(let_go(deleted).await, [false, false]);
-    // Orphaned on purpose, with the label of a job that is gone: nobody counts it any more.
+    // Orphaned on purpose, with the label of a job that is gone: no controller counts it any more.
     let orphaned = |pod: &mut Pod| {
         of_batch(pod);
         pod.metadata.owner_references = None;

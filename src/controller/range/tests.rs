@@ -138,7 +138,7 @@ fn putting_right_ends_and_keeps_tiles_winners_and_other_failures() {
     );
 }
 
-/// Somebody edited the ledger: a part without a unit would follow itself.
+/// The ledger was edited: a part without a unit would follow itself.
 #[test]
 fn a_part_without_units_is_behind_no_part() {
     let mut book = Book::default();

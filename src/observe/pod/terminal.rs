@@ -132,7 +132,7 @@ fn condition<'a>(status: Option<&'a PodStatus>, type_: &str, is: &str) -> Option
 }
 
 /// The failure was done to the pod: a disruption condition says so, or the kubelet refused or
-/// evicted it, or somebody deleted it. An eviction for a limit of the pod's own is the task's doing.
+/// evicted it, or another client deleted it. An eviction for a limit of the pod's own is the task's doing.
 pub(super) fn is_disrupted(pod: &Pod) -> bool {
     let status = pod.status.as_ref();
     let reason = status.and_then(|status| status.reason.as_deref());

@@ -69,7 +69,7 @@ async fn a_pending_pod_with_a_made_up_label_holds_nothing() {
 #[tokio::test]
 async fn a_made_up_owner_holds_nothing_without_a_node_either() {
     assert_eq!(launched(vec![without_node(pod(0, "", "100000"))]), 4);
-    // Not even beside a job of the same uid in another namespace.
+    // Not even if a job with the same uid exists in another namespace.
     let mut twin = fixtures::attempt_pod(&fixtures::job(""), (0, 0), "a", "Running");
     twin.metadata.namespace = Some("evil".to_owned());
     assert_eq!(launched(vec![twin.clone()]), 3, "what runs takes its place");

@@ -44,7 +44,7 @@ fn planned(process: &Process) -> Vec<String> {
 }
 
 fn quarantined(process: &Process) -> i64 {
-    process.context.metrics.jobs_quarantined.get()
+    process.context.metrics.reconciles.quarantined.get()
 }
 
 /// The job is quarantined as its ledger stands.

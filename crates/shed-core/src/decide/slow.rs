@@ -66,7 +66,7 @@ pub(super) fn beliefs(
         };
         let belief = stands.ln_ratio * weight / (weight + PRIOR_WEIGHT);
         ln_ratios.push(belief);
-        // Where nothing is launched there is nothing to keep off, and only so many are named.
+        // Where nothing is launched there is nothing to keep off, and only a bounded number are named.
         if belief > LN_SLOW && node.usable {
             slow.push((belief, NodeIndex(position)));
         }

@@ -99,7 +99,7 @@ impl CloneJob {
 pub(super) struct CloneTask {
     pub(super) index: TaskIndex,
     launch: Launch,
-    /// Nodes that it had better avoid beside those.
+    /// More nodes to prefer others to.
     avoid: Vec<NodeIndex>,
     /// Nodes with an attempt of the task, and those that its clones of this pass go to.
     nodes: Vec<NodeIndex>,
@@ -517,7 +517,7 @@ impl CloneJob {
     }
 }
 
-/// Where a clone of the task goes: not beside one of its attempts on a node that is believed slow,
+/// Where a clone of the task goes: not on the node of one of its attempts on a node that is believed slow,
 /// where it would be no faster, and not if it could end up in the way of a first attempt.
 fn place(
     pass: &mut Pass<'_>,

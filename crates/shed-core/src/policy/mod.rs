@@ -241,7 +241,7 @@ pub(crate) trait Speculate {
         0.0
     }
 
-    /// How long a task gets no clone after one of its clones was disrupted: whoever took its place
+    /// How long a task gets no clone after one of its clones was disrupted: the pod that took its place
     /// needs it. By default about θ (eq. 17 of Shed+), within bounds that suit policies that look more
     /// often. `limit`: from the job's submission to its deadline, if it has one; `overhead`: t_avg.
     fn clone_rest(&self, limit: Option<Span>, overhead: f64) -> Span {

@@ -1,4 +1,4 @@
-//! Pods that look like attempts and are none, and attempts that do not look like it.
+//! Pods that only look like attempts, and attempts that don't look like it.
 
 use super::ends::overdue;
 use super::*;
@@ -7,7 +7,7 @@ use crate::stores::Stores;
 /// What a copy has of the attempt that it is made of.
 type Change = fn(&mut Pod);
 
-/// Copies of attempt (0, 0), which has succeeded if they are believed; each is none for one reason.
+/// Copies of attempt (0, 0), which would have succeeded if they counted; each is disowned for one reason.
 fn copies(api: &Apiserver) -> Vec<(&'static str, Pod)> {
     let name = pod_name(&api.job(), (0, 0));
     let real = api.world().pods[&name].clone();
@@ -41,7 +41,7 @@ fn copies(api: &Apiserver) -> Vec<(&'static str, Pod)> {
     changes.map(copy).into()
 }
 
-/// The watch shows this pod beside the job's own.
+/// The watch shows this pod and the job's own.
 fn show_with(api: &Apiserver, process: &Process, pod: &Pod) {
     let mut pods = api.pods();
     pods.push(pod.clone());
@@ -87,7 +87,7 @@ async fn a_succeeded_copy_is_none_to_the_live_read_at_the_deadline_either() {
     }
 }
 
-/// Somebody takes every label off an attempt.
+/// Every label is taken off an attempt.
 fn strip(api: &Apiserver, id: (u32, u32)) {
     let name = pod_name(&api.job(), id);
     let mut world = api.world();

@@ -323,7 +323,7 @@ async fn to_rest(api: &Apiserver, process: &Process, slice: &[Action], at: usize
     panic!("no rest: {:?}", api.said());
 }
 
-/// What follows a panic at any call is what follows if there is none.
+/// A panic at any call changes nothing about the outcome.
 async fn survives_panics<F: Future<Output = (Apiserver, Process)>>(
     begin: impl Fn() -> F,
     slice: &[Action],

@@ -14,7 +14,7 @@ fn adopted(change: &str) -> World {
     }
 }
 
-/// Somebody deletes the attempt's pod, which runs on for its grace period.
+/// Another client deletes the attempt's pod, which runs on for its grace period.
 fn delete(world: &mut World, id: AttemptId) {
     let pod = world.pods.get_mut(&id).map(Arc::make_mut).unwrap();
     let attempt = pod.attempt.as_mut().unwrap();

@@ -162,7 +162,7 @@ fn a_pod_beyond_its_own_limit_has_failed_by_itself() {
         let mut evicted = pod(MAIN, &format!("reason: Evicted, {}", ended(137)));
         evicted.status.as_mut().unwrap().message = Some(message.to_owned());
         assert_eq!(is_disrupted(&evicted), !own, "{message}");
-        // Somebody deletes it before it is counted.
+        // It is deleted before it is counted.
         let now = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(jiff::Timestamp::UNIX_EPOCH);
         evicted.metadata.deletion_timestamp = Some(now);
         assert_eq!(is_disrupted(&evicted), !own, "{message}");

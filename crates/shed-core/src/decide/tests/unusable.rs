@@ -50,7 +50,7 @@ fn attempts_on_a_cordoned_node_cost_no_clone_and_no_surge() {
         4000,
         "what runs apart uses nothing of it"
     );
-    // The one place beyond capacity is free for whoever waits.
+    // The one place beyond capacity is free for the job that waits.
     let large = job("b").tasks(1).cpu(9000);
     check_by(
         &surging(),

@@ -30,7 +30,7 @@ fn an_attempt_out_of_reach_is_given_up_unless_two_copies_could_do_harm() {
 fn what_was_abandoned_may_have_won_before_and_is_disrupted_otherwise() {
     let retry = || attempt(1).kind(AttemptKind::Retry);
     let both = |first| job("a").task(0, [first, retry()]);
-    // It had done its work before it was given up, and nobody else has.
+    // It had done its work before it was given up, and no other attempt has.
     check(
         30.0,
         both(abandoned(0, 20.0).succeeded(10.0)),
