@@ -89,6 +89,24 @@ impl World {
         run_quietly("kubectl", &all).await
     }
 
+    /// The messages of a job's events with this reason.
+    ///
+    /// # Errors
+    /// If they can't be read.
+    pub async fn messages_of(&self, job: &str, reason: &str) -> Result<String> {
+        let selector = format!("involvedObject.name={job},reason={reason}");
+        let messages = "jsonpath={.items[*].message}";
+        let arguments = [
+            "get",
+            "events",
+            "--field-selector",
+            &selector,
+            "-o",
+            messages,
+        ];
+        self.kubectl(&arguments).await
+    }
+
     /// Puts labels on the test's namespace.
     ///
     /// # Errors

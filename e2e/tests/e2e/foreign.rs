@@ -1,4 +1,4 @@
-//! Pods that look like attempts and are none, and attempts whose labels are taken off.
+//! Pods that only look like attempts, and attempts that lose their labels.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const WATCHED: Duration = Duration::from_secs(4);
 /// What is promised about deletion.
 const GONE: Duration = Duration::from_secs(30);
 
-/// Runs a test with a namespace beside its own, which goes with it.
+/// Runs a test with a second namespace, which goes with it.
 async fn with_neighbor<F>(world: &World, body: F) -> Result<()>
 where
     F: AsyncFnOnce(&str) -> Result<()>,
@@ -90,20 +90,6 @@ async fn wait_disowned(world: &World, reason: &str, before: f64) -> Result<()> {
     .await
 }
 
-async fn events(world: &World, job: &str) -> Result<String> {
-    let selector = format!("involvedObject.name={job},reason={}", api::POD_DISOWNED);
-    let messages = "jsonpath={.items[*].message}";
-    let arguments = [
-        "get",
-        "events",
-        "--field-selector",
-        &selector,
-        "-o",
-        messages,
-    ];
-    world.kubectl(&arguments).await
-}
-
 #[tokio::test]
 async fn a_succeeded_pod_with_copied_labels_completes_no_task() {
     scenario(Needs::Pods, Company::Shared, async |world| {
@@ -134,7 +120,7 @@ async fn a_succeeded_pod_with_copied_labels_completes_no_task() {
             assert_eq!(own.iter().filter(|pod| is_running(pod)).count(), 2);
             // Its own namespace hears of the one there, and of no other.
             let said = wait::until("an event", SOON, || async {
-                let said = events(world, "victim").await?;
+                let said = world.messages_of("victim", api::POD_DISOWNED).await?;
                 Ok(Seen::from_option(
                     (!said.is_empty()).then_some(said),
                     String::new,

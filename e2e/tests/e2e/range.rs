@@ -184,7 +184,7 @@ async fn an_original_stops_where_it_is_told_and_the_clone_does_the_rest() {
     .await;
 }
 
-/// The original of task 0 does not heed where it is to stop, and whoever takes the rest fails.
+/// The original of task 0 does not heed where it is to stop, and the attempt that takes the rest fails.
 #[tokio::test]
 async fn an_original_that_does_what_has_failed_behind_it_completes_its_task() {
     scenario(Needs::ThisMachine, Company::Shared, async |world| {

@@ -162,24 +162,9 @@ fn uids(pods: &[Pod]) -> BTreeSet<Option<String>> {
     pods.iter().map(ResourceExt::uid).collect()
 }
 
-/// What was said of a job for this reason.
-async fn said(world: &World, job: &str, reason: &str) -> Result<String> {
-    let selector = format!("involvedObject.name={job},reason={reason}");
-    let messages = "jsonpath={.items[*].message}";
-    let arguments = [
-        "get",
-        "events",
-        "--field-selector",
-        &selector,
-        "-o",
-        messages,
-    ];
-    world.kubectl(&arguments).await
-}
-
 async fn await_said(world: &World, job: &str, reason: &str, words: &str) -> Result<()> {
     wait::until(&format!("{reason} to be said"), SOON, || async {
-        let said = said(world, job, reason).await?;
+        let said = world.messages_of(job, reason).await?;
         let is_said = said.contains(words);
         Ok(Seen::from_option(is_said.then_some(()), || said))
     })
@@ -191,7 +176,11 @@ async fn await_said(world: &World, job: &str, reason: &str, words: &str) -> Resu
 async fn await_schema_heard(world: &World, job: &str) -> Result<()> {
     let mut value = 0;
     let words = "spec.novel: not known to version";
-    while !said(world, job, "UnknownField").await?.contains(words) {
+    while !world
+        .messages_of(job, "UnknownField")
+        .await?
+        .contains(words)
+    {
         value += 1;
         ensure!(value < 60, "the operator says nothing of spec.novel");
         change_spec(world, job, &json!({"novel": value})).await?;
