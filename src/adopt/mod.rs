@@ -109,6 +109,9 @@ pub struct Adopted {
     /// Whether a pod that is being deleted counts as failed and is replaced at once, as batch/v1 does it:
     /// unless its `podReplacementPolicy` or its annotations say otherwise.
     pub replaces_deleted: bool,
+    /// Whether an annotation says if two live copies of a task do harm. Where none does, batch/v1's rules
+    /// hold for pods that somebody deletes.
+    pub says_idempotency: bool,
     /// Which pods are its own.
     pub selector: Selector,
 }

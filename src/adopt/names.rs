@@ -117,6 +117,7 @@ mod tests {
             restarts: false,
             plain: true,
             replaces_deleted: true,
+            says_idempotency: false,
             selector: kube::core::Selector::default(),
         }
     }

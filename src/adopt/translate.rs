@@ -208,6 +208,7 @@ fn adopted(job: &Job, spec: &JobSpec, companion: &DeadlineJob) -> Result<Adopted
         plain: wishes.deadline.is_none()
             && wishes.progress.is_none()
             && wishes.resume == Resume::None,
+        says_idempotency: annotations::names_idempotency(metadata.annotations.as_ref()),
         selector,
     })
 }

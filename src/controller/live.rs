@@ -34,6 +34,11 @@ pub(super) async fn pods(
     let mut take = |pod: &Pod| {
         let facts = PodFacts::from_pod(pod, clock::now());
         if let Some(id) = identity::attempt_of(job, &facts) {
+            // What the watch has shown of its end before stands.
+            let facts = match known.get(&id) {
+                Some(before) => facts.after(before),
+                None => facts,
+            };
             pods.insert(id, Arc::new(facts));
         }
     };

@@ -139,11 +139,15 @@ impl Seen {
                 continue;
             };
             match pod.attempt.as_ref() {
-                Some(AttemptFacts {
-                    stage: Stage::Succeeded { .. },
-                    reached,
-                    ..
-                }) => seen.ended.extend(reached.filter(is_of_part)),
+                // An end that may be an answer to a deletion is a result only where the part ends.
+                Some(
+                    facts @ AttemptFacts {
+                        stage: Stage::Succeeded { .. },
+                        ..
+                    },
+                ) if !facts.end.may_be_answer() || facts.has_reached_end(Some(part)) => {
+                    seen.ended.extend(facts.reached.filter(is_of_part));
+                }
                 Some(AttemptFacts {
                     stage: Stage::Running,
                     ..

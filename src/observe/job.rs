@@ -14,6 +14,7 @@ use shed_core::snapshot::{
 use shed_core::time::{Instant, Span};
 
 use super::adopted;
+use super::ends;
 use super::failure::Match;
 use super::gone;
 use super::pod::{PodFacts, Stage};
@@ -186,6 +187,7 @@ fn tasks(job: &ValidatedJob, book: &Book, view: &View<'_>) -> Vec<TaskSnapshot> 
     let is_range = job.rules.resume == Resume::Range;
     let facts = |entry: &TaskEntry| {
         let mut task = task(job, book, entry, view);
+        ends::judge(&mut task, job, book.segment(entry.index), view);
         if is_range {
             range::as_a_part(&mut task, book.segment(entry.index), view);
         }
@@ -285,6 +287,7 @@ fn attempt(
         checkpoint: reported.and_then(|reported| reported.checkpoint.clone()),
         failure_rule: matched.as_ref().and_then(Match::rule),
         out_of_reach: view.out_of_reach.contains(&id),
+        ended_in_deletion: false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! From Kubernetes' objects to the core's facts. No client, no decision.
 
 mod adopted;
+pub mod ends;
 pub mod failure;
 pub mod gone;
 pub mod identity;

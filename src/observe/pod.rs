@@ -9,6 +9,7 @@ use shed_agent::Units;
 use shed_core::resources::Resources;
 use shed_core::time::{Instant, Span};
 
+use super::ends::{self, EndFacts};
 use super::failure::Failure;
 use super::identity::Identity;
 use super::job::AttemptId;
@@ -109,6 +110,8 @@ pub struct AttemptFacts {
     /// Whether the kubelet itself said that nothing of it runs any more. The phase alone does not
     /// say so: it is also set for a pod whose node is only out of reach.
     pub is_gone: bool,
+    /// What its end has to do with a deletion, once it has ended.
+    pub end: EndFacts,
 }
 
 /// How far an attempt pod is.
@@ -227,6 +230,7 @@ fn attempt_facts(pod: &Pod, identity: &Identity, seen: Instant) -> Option<Attemp
     };
     let stage = stage(pod, seen);
     let failed = matches!(stage, Stage::Failed { .. });
+    let finished = ends::finished(&stage);
     Some(AttemptFacts {
         task,
         number,
@@ -236,7 +240,7 @@ fn attempt_facts(pod: &Pod, identity: &Identity, seen: Instant) -> Option<Attemp
         due: pod.metadata.deletion_timestamp.as_ref().map(clock::instant),
         ip: address(pod),
         stage,
-        started: started(pod),
+        started: started(pod).map(|at| ends::as_bounded(at, last_end(pod), finished)),
         begun: main_statuses(pod)
             .chain(init_statuses(pod))
             .any(terminal::has_started),
@@ -245,6 +249,7 @@ fn attempt_facts(pod: &Pod, identity: &Identity, seen: Instant) -> Option<Attemp
         ready: is_ready(pod),
         restarts: restarts(pod),
         is_gone: terminal::is_gone(pod),
+        end: finished.map_or_else(EndFacts::default, |at| EndFacts::of(pod, at)),
     })
 }
 
@@ -277,23 +282,12 @@ fn reached(pod: &Pod) -> Option<Units> {
     report.ok()??.units()
 }
 
-/// Whether the pod does a part of a task and may have ended with 0 because somebody deleted it: an
-/// end before the part's is a result only if it is the task's own choice.
-fn is_cut_off(pod: &Pod, finished: Instant) -> bool {
-    if !does_a_part(pod) {
-        return false;
-    }
-    // The stamp of the end has whole seconds.
-    let earlier = |deleted: Instant| deleted.plus(Span::from_seconds(-1));
-    deleted(pod).is_some_and(|deleted| finished >= earlier(deleted))
-}
-
-/// When the pod's deletion was requested; its metadata says when the grace period is over.
-fn deleted(pod: &Pod) -> Option<Instant> {
+/// When somebody asked for the pod's deletion; its metadata says when the grace period is over.
+pub(super) fn deleted(pod: &Pod) -> Option<Instant> {
     let metadata = &pod.metadata;
     let grace = metadata.deletion_grace_period_seconds.unwrap_or(0).max(0);
     let due = metadata.deletion_timestamp.as_ref().map(clock::instant)?;
-    Some(due.plus(Span::from_seconds(-grace)))
+    Some(due.plus(Span(grace.saturating_mul(-1000))))
 }
 
 /// Whether the pod does a part of a task whose agent has yet to say where that ended.
@@ -333,21 +327,20 @@ fn terminated(status: &ContainerStatus) -> Option<&ContainerStateTerminated> {
     status.state.as_ref()?.terminated.as_ref()
 }
 
+/// The end of the last main container, by its node's clock.
+fn last_end(pod: &Pod) -> Option<Instant> {
+    let ends = main_statuses(pod).filter_map(terminated);
+    ends.filter_map(|end| end.finished_at.as_ref().map(clock::instant))
+        .max()
+}
+
 fn stage(pod: &Pod, seen: Instant) -> Stage {
     let containers = pod.spec.as_ref().map_or(0, |spec| spec.containers.len());
     let ends: Vec<_> = main_statuses(pod).filter_map(terminated).collect();
-    let finished = ends
-        .iter()
-        .filter_map(|end| end.finished_at.as_ref().map(clock::instant))
-        .max()
-        .unwrap_or(seen);
+    let finished = ends::bounded(pod, last_end(pod).unwrap_or(seen), seen);
     let all_ended = containers > 0 && ends.len() == containers;
     let all_zero = ends.iter().all(|end| end.exit_code == 0);
     match phase(pod) {
-        "Succeeded" if is_cut_off(pod, finished) => Stage::Failed {
-            finished,
-            disrupted: true,
-        },
         "Succeeded" => Stage::Succeeded { finished },
         _ if all_ended && all_zero && (is_to_be_told(pod) || is_of_batch_job(pod)) => {
             Stage::Running

@@ -94,5 +94,6 @@ pub(super) fn attempt(number: u32, node: Option<NodeIndex>, now: Instant) -> Att
         checkpoint: None,
         failure_rule: None,
         out_of_reach: false,
+        ended_in_deletion: false,
     }
 }

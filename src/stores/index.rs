@@ -42,6 +42,10 @@ impl PodIndex {
     pub(super) fn put(&mut self, facts: PodFacts) -> (Arc<PodFacts>, Option<Arc<PodFacts>>) {
         let key = (Arc::clone(&facts.namespace), facts.name.clone());
         let before = self.remove(&key);
+        let facts = match &before {
+            Some(before) => facts.after(before),
+            None => facts,
+        };
         let facts = Arc::new(facts);
         let identity = &facts.identity;
         if let (Some(owner), Some(id)) = (&identity.owner, identity.attempt) {
@@ -92,7 +96,7 @@ impl PodIndex {
     }
 
     pub(super) fn replace_all(&mut self, pods: Vec<PodFacts>) {
-        self.all.clear();
+        let before = std::mem::take(&mut self.all);
         self.by_owner.clear();
         self.unlabelled.clear();
         self.strangers.clear();
@@ -100,7 +104,11 @@ impl PodIndex {
         self.others.clear();
         for pod in pods {
             self.reached = self.reached.max(pod.version);
-            self.put(pod);
+            let known = before.get(&(Arc::clone(&pod.namespace), pod.name.clone()));
+            self.put(match known {
+                Some(known) => pod.after(known),
+                None => pod,
+            });
         }
         self.listed = true;
     }

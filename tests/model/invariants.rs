@@ -104,8 +104,8 @@ fn counted(world: &mut World, old: &Book, new: &Book, id: AttemptId) {
     // With one attempt counted in a write, its bucket is known.
     if left == 1 && wins {
         let is_success = match pod.map(|pod| pod.stage) {
-            Some(Stage::Succeeded(Finish::Killed | Finish::KilledLate)) => !killed,
-            Some(Stage::Succeeded(Finish::InTime(_) | Finish::Late)) => true,
+            // What exits with 0 in answer to a deletion, whose ever it was, has not done its work.
+            Some(Stage::Succeeded(finish)) => matches!(finish, Finish::InTime(_) | Finish::Late),
             _ => false,
         };
         world.breaks(is_success, ExactlyOnce, "a winner that did not succeed");

@@ -154,13 +154,13 @@ impl Model {
         Instant(if world.overdue { 300_000 } else { 100_000 })
     }
 
-    /// Ends that no kill came before lie before [`Model::now`], the others after it.
+    /// Ends that no deletion came before lie before [`Model::now`], the others after it.
     fn instant(finish: Finish) -> Instant {
         Instant(match finish {
             Finish::InTime(place) => 10_000 + 1000 * i64::from(place),
-            Finish::Killed => 150_000,
+            Finish::Answer => 150_000,
             Finish::Late => 250_000,
-            Finish::KilledLate => 310_000,
+            Finish::AnswerLate => 310_000,
         })
     }
 
@@ -241,7 +241,7 @@ impl Model {
                 "state": state}]});
         }
         let pod = serde_json::from_value(object).expect("a pod");
-        PodFacts::from_pod(&pod, Instant(0))
+        PodFacts::from_pod(&pod, Instant(1_000_000))
     }
 
     /// The slices that may come with a pass.

@@ -301,24 +301,12 @@ fn target(pod: &PodRef) -> (AttemptId, u8) {
     (id, generation.expect("a uid of the model"))
 }
 
-/// Whether shed's kill of the attempt is recorded, or decided and on its way.
-pub fn is_doomed(world: &World, id: AttemptId) -> bool {
-    let killed = |recorded: &Arc<Recorded>| {
-        let entry = recorded.book.attempt(id.0, id.1);
-        entry.is_some_and(|entry| entry.kill.is_some())
-    };
-    let flight = world.flight.as_ref();
-    killed(&world.job)
-        || flight
-            .and_then(|flight| flight.record.as_ref())
-            .is_some_and(killed)
-}
-
 /// The stamp of an end now.
 pub fn finish(world: &World, id: AttemptId) -> Finish {
-    match (is_doomed(world, id), world.overdue) {
-        (true, true) => Finish::KilledLate,
-        (true, false) => Finish::Killed,
+    let is_deleted = world.pods.get(&id).is_some_and(|pod| pod.deleting);
+    match (is_deleted, world.overdue) {
+        (true, true) => Finish::AnswerLate,
+        (true, false) => Finish::Answer,
         (false, true) => Finish::Late,
         (false, false) => Finish::InTime(next_place(&world.pods, id.0)),
     }

@@ -69,17 +69,17 @@ pub enum Stage {
     Failed(Finish),
 }
 
-/// When a container ended.
+/// When a container ended, and whether in answer to a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Finish {
-    /// Before any kill of it was decided; siblings in the order of these numbers.
+    /// Before its pod was deleted; siblings in the order of these numbers.
     InTime(u8),
-    /// After its kill was decided.
-    Killed,
+    /// While its pod was being deleted.
+    Answer,
     /// After the deadline.
     Late,
-    /// After both.
-    KilledLate,
+    /// Both.
+    AnswerLate,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

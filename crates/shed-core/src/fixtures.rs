@@ -47,6 +47,7 @@ pub fn attempt(number: u32) -> AttemptBuilder {
         checkpoint: None,
         failure_rule: None,
         out_of_reach: false,
+        ended_in_deletion: false,
     })
 }
 
@@ -162,6 +163,13 @@ impl AttemptBuilder {
         self.state(AttemptState::Succeeded {
             finished: at(finished),
         })
+    }
+
+    /// Whose end was first seen on a pod that was being deleted.
+    #[must_use]
+    pub fn in_deletion(mut self) -> Self {
+        self.0.ended_in_deletion = true;
+        self
     }
 
     /// Failed by itself at.

@@ -24,9 +24,6 @@ pub const DEADLINE_GRACE: Span = Span::from_seconds(1);
 /// as long after its grant.
 pub const COMMIT_GRACE: Span = Span::from_seconds(60);
 
-/// The resolution of a container's end: a stamp says only in which second it ended.
-const STAMP: Span = Span::from_seconds(1);
-
 /// What the job's facts force now: wins, counts and failed tasks first, then the end of the
 /// job, then kills. The executor makes every record durable in one write before any delete.
 #[must_use]
@@ -210,7 +207,7 @@ fn fails_by_rule(task: &TaskSnapshot) -> bool {
 
 /// The attempt that wins: the earliest finish, then the lowest number, so that a restarted
 /// operator picks the same one. A kill record alone does not matter: a pod that had succeeded
-/// before shed decided to kill it has done the work, and nobody else has won.
+/// before anybody deleted it has done the work, and nobody else has won.
 ///
 /// With a fence only the attempt that holds the grant can win, and the grant's time is what counts.
 fn first_success(job: &JobSnapshot, task: &TaskSnapshot) -> Option<(AttemptNumber, Instant)> {
@@ -218,7 +215,7 @@ fn first_success(job: &JobSnapshot, task: &TaskSnapshot) -> Option<(AttemptNumbe
         .iter()
         .filter_map(|attempt| match attempt.state {
             AttemptState::Succeeded { finished }
-                if !is_killed_before(attempt, finished) && !lacks_grant(job, task, attempt) =>
+                if !may_answer_a_kill(attempt) && !lacks_grant(job, task, attempt) =>
             {
                 Some((done_at(task, attempt, finished), attempt.number))
             }
@@ -243,13 +240,16 @@ fn is_late(job: &JobSnapshot, finished: Instant) -> bool {
 }
 
 /// Whether the end may be an answer to the kill: a task that traps SIGTERM and exits with 0 has
-/// not done its work. An end stamped with the kill's own second is in doubt, and doing a task
-/// twice is better than taking half of it for the whole.
-fn is_killed_before(attempt: &AttemptSnapshot, finished: Instant) -> bool {
-    attempt.kill.is_some()
-        && attempt
-            .killed_at
-            .is_none_or(|killed_at| finished.plus(STAMP) > killed_at)
+/// not done its work. The observation says so, and no clock does: the stamp of an end is of the
+/// node's clock, the kill's is of another, and on a node that is seconds behind every such answer
+/// would be dated before the kill. Where it is not known which came first, doing a task twice is
+/// better than taking half of it for the whole.
+///
+/// The kills at the deadline are no exception. A finish in time that was not reported when they were
+/// decided would be lost, so whoever builds facts lets them reach beyond the deadline
+/// ([`JobSnapshot::facts_as_of`]) only once reports have had the time to come in.
+fn may_answer_a_kill(attempt: &AttemptSnapshot) -> bool {
+    attempt.kill.is_some() && attempt.ended_in_deletion
 }
 
 /// The bucket of an attempt that is not the winner; absent while it has not ended.

@@ -227,8 +227,9 @@ pub struct JobSnapshot {
     /// When it fails whatever its deadline says (`activeDeadlineSeconds`).
     #[serde(default)]
     pub time_limit: Option<Instant>,
-    /// Up to when the facts about this job's attempts are known to be complete. A cached view
-    /// is as of its last event; a live read is as of its instant.
+    /// Up to when the facts about this job's attempts are known to be complete: every end before it
+    /// is in them. An end is reported some time after it, so that a live read does not reach up to its
+    /// own instant.
     pub facts_as_of: Instant,
     /// Whether the report is to say which deadline the job could keep. That takes a search, which
     /// is not for every pass.
@@ -320,9 +321,7 @@ pub struct AttemptSnapshot {
     pub state: AttemptState,
     /// The recorded kill, if shed decided to end it.
     pub kill: Option<KillKind>,
-    /// When that kill was recorded. A container that ended with 0 succeeded only if it ended
-    /// before: a task that traps SIGTERM and exits with 0 has not done its work. (`JobEnd` at a
-    /// deadline is recorded after it, so a finish in time stays one.)
+    /// When that kill was recorded. Nothing is decided on it: clocks of nodes can't be compared with it.
     pub killed_at: Option<Instant>,
     /// When its launch was recorded.
     pub launched: Instant,
@@ -343,6 +342,10 @@ pub struct AttemptSnapshot {
     /// Its pod should be gone, and its node is: nothing will report its end soon.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub out_of_reach: bool,
+    /// Whether its end was first seen on a pod that was being deleted. An exit with 0 may then be the
+    /// task's answer to SIGTERM, and of a killed attempt it is no success.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ended_in_deletion: bool,
 }
 
 /// What the failure of an attempt brings about beside being counted.

@@ -7,6 +7,7 @@ use shed_core::snapshot::OnMiss;
 
 use super::*;
 use crate::fixtures;
+use crate::observe::ends::EndFacts;
 use crate::observe::job::{Trace, View, facts};
 use crate::observe::pod::{AttemptFacts, Stage};
 use crate::observe::troubled::TroubledNodes;
@@ -85,6 +86,7 @@ impl World {
             ready: false,
             restarts: 0,
             is_gone: terminal,
+            end: EndFacts::default(),
         };
         let pod = PodFacts {
             namespace: Arc::clone(&self.job.namespace),

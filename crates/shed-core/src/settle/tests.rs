@@ -123,17 +123,32 @@ fn a_pod_that_had_succeeded_before_its_kill_wins_while_nobody_else_has() {
 
 #[test]
 fn an_exit_with_0_that_may_answer_the_kill_is_no_success() {
-    let ended = |finished| attempt(1).succeeded(finished).killed(KillKind::Prune, 25.9);
+    // Whatever the stamp says: a node's clock may be minutes behind.
+    for finished in [1.0, 25.0, 27.0] {
+        let answer = attempt(1).succeeded(finished).in_deletion();
+        check(
+            30.0,
+            job("a").task(0, [attempt(0), answer.killed(KillKind::Prune, 25.9)]),
+            &[count(0, 1, Outcome::Superseded)],
+        );
+    }
+}
+
+#[test]
+fn an_answer_to_the_kill_at_the_deadline_turns_no_fate() {
+    let answer = attempt(0).succeeded(59.0).in_deletion();
     check(
-        30.0,
-        job("a").task(0, [attempt(0), ended(27.0)]),
-        &[count(0, 1, Outcome::Superseded)],
-    );
-    // The stamp of the kill's own second leaves it open which came first.
-    check(
-        30.0,
-        job("a").task(0, [attempt(0), ended(25.0)]),
-        &[count(0, 1, Outcome::Superseded)],
+        70.0,
+        job("a")
+            .tasks(1)
+            .stops_at_deadline()
+            .facts_as_of(70.0)
+            .ending(Conclusion::DeadlineExceeded)
+            .task(0, [answer.killed(KillKind::JobEnd, 61.0)]),
+        &[
+            count(0, 0, Outcome::Superseded),
+            Action::Finish(Conclusion::DeadlineExceeded),
+        ],
     );
 }
 

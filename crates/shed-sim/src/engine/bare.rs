@@ -179,5 +179,6 @@ pub(super) fn launched(
         checkpoint: None,
         failure_rule: None,
         out_of_reach: false,
+        ended_in_deletion: false,
     }
 }

@@ -38,7 +38,7 @@ fn what_was_abandoned_may_have_won_before_and_is_disrupted_otherwise() {
     );
     // Its end may answer the deletion, or is a failure on a machine that was cut off.
     for ended in [
-        abandoned(0, 20.0).succeeded(25.0),
+        abandoned(0, 20.0).succeeded(25.0).in_deletion(),
         abandoned(0, 20.0).failed(25.0),
     ] {
         check(30.0, both(ended), &[count(0, 0, Outcome::Disrupted)]);

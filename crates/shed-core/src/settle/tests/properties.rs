@@ -6,7 +6,7 @@ use crate::fixtures::{AttemptBuilder, at, attempt, job};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{Action, Outcome};
 use crate::plan_check::settle_check;
-use crate::settle::{is_killed_before, is_late, settle};
+use crate::settle::{is_late, may_answer_a_kill, settle};
 use crate::snapshot::{AttemptState, Conclusion, JobPhase, JobSnapshot, KillKind, TaskSnapshot};
 
 /// What the executor makes of the actions, as far as the next pass depends on it.
@@ -49,7 +49,8 @@ fn entry(job: &mut JobSnapshot, index: TaskIndex) -> &mut TaskSnapshot {
 
 fn any_attempt() -> impl Strategy<Value = AttemptBuilder> {
     let kill = proptest::option::weighted(0.3, any_kill());
-    (0..10u8, 10..90u32, kill).prop_map(|(state, finished, kill)| {
+    let state = (0..10u8, any::<bool>());
+    (state, 10..90u32, kill).prop_map(|((state, in_deletion), finished, kill)| {
         let finished = f64::from(finished);
         let built = match state {
             0 => attempt(0).launching(),
@@ -61,6 +62,10 @@ fn any_attempt() -> impl Strategy<Value = AttemptBuilder> {
             6 => attempt(0).lost(),
             7 => attempt(0).out_of_reach(),
             _ => attempt(0),
+        };
+        let built = match in_deletion {
+            true => built.in_deletion(),
+            false => built,
         };
         match kill {
             Some(kind) => built.killed(kind, 50.0),
@@ -141,7 +146,7 @@ proptest! {
         for task in job.tasks.iter().filter(|task| !job.has_ended(task.index)) {
             let success = task.attempts.iter().any(|attempt| {
                 matches!(attempt.state, AttemptState::Succeeded { finished }
-                    if !is_late(&job, finished) && !is_killed_before(attempt, finished))
+                    if !is_late(&job, finished) && !may_answer_a_kill(attempt))
             });
             let wins = actions
                 .iter()
