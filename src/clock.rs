@@ -1,13 +1,27 @@
-//! Between Kubernetes' timestamps and the core's integer milliseconds.
+//! Between Kubernetes' timestamps and the core's integer milliseconds, and what time it is.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use shed_core::time::{Instant, Span};
 
-/// The wall clock, as the core counts it.
+mod layer;
+mod learned;
+
+pub use layer::ClockLayer;
+pub use learned::{Clock, UNCERTAINTY_MAX};
+
+/// This machine's wall clock, as the core counts it. It may be set at any moment and be wrong, so
+/// that nothing is decided by it: see [`Clock`].
+#[must_use]
+pub fn wall() -> Instant {
+    Instant(Timestamp::now().as_millisecond())
+}
+
+/// What objects of tests are dated by.
+#[cfg(test)]
 #[must_use]
 pub fn now() -> Instant {
-    Instant(Timestamp::now().as_millisecond())
+    wall()
 }
 
 /// A Kubernetes timestamp as the core counts it.

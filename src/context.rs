@@ -10,6 +10,7 @@ use shed_core::time::{Instant, Span};
 
 use crate::api::{DeadlineJob, LEDGER_FORM};
 use crate::board::Board;
+use crate::clock::Clock;
 use crate::controller::build::{AgentSettings, ClonePriority};
 use crate::controller::feasibility::Told;
 use crate::controller::quarantine;
@@ -40,6 +41,8 @@ pub struct Context {
     pub progress: Arc<ProgressTable>,
     /// Who asks for leave to publish.
     pub fence: Arc<FenceTable>,
+    /// The apiserver's clock, and this process's own.
+    pub clock: Arc<Clock>,
     /// Slices of the plan.
     pub board: Board,
     /// Notes the polls under way.
@@ -64,7 +67,7 @@ pub struct Context {
 #[derive(Default)]
 pub struct Memos(Mutex<HashMap<Arc<str>, Memo>>);
 
-/// What this process remembers of one job.
+/// What this process remembers of one job; its instants are of the process's own clock.
 #[derive(Clone, Default)]
 pub struct Memo {
     /// The job as the last own write left it: newer than the watch for a while.
@@ -100,20 +103,20 @@ pub struct Backoff {
     pub blocked: Blocked,
     /// How often in a row.
     pub count: u32,
-    /// No launch before this.
+    /// No launch before this, by the process's own clock.
     pub until: Instant,
 }
 
 impl Backoff {
     /// The next wait after `before`.
     #[must_use]
-    pub fn next(before: Option<&Self>, blocked: Blocked, now: Instant) -> Self {
+    pub fn next(before: Option<&Self>, blocked: Blocked, ticks: Instant) -> Self {
         let count = before.map_or(0, |before| before.count);
         let wait = Span(BACKOFF_FIRST.0 << count.min(8)).min(BACKOFF_LAST);
         Self {
             blocked,
             count: count + 1,
-            until: now.plus(wait),
+            until: ticks.plus(wait),
         }
     }
 }

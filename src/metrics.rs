@@ -172,6 +172,10 @@ pub struct Metrics {
     pub recording_lost: Counter,
     /// Reconciles that failed, and jobs that are not reconciled.
     pub reconciles: ReconcileMetrics,
+    /// By how much the apiserver's clock may differ from what the operator takes it for.
+    pub clock_uncertainty: GaugeF64,
+    /// How far the apiserver's clock is ahead of this machine's.
+    pub clock_offset: GaugeF64,
     /// The election.
     pub lease: LeaseMetrics,
 }
@@ -247,6 +251,15 @@ impl Metrics {
                 "Passes and ends of attempts that were to be recorded and are not"
             ),
             reconciles: ReconcileMetrics::register(&mut registry),
+            clock_uncertainty: register!(
+                "clock_uncertainty_seconds",
+                "By how much the time that deadlines are judged by may differ from the apiserver's: \
+                 above 2 s no job is ended for its deadline, infinite before the first answer"
+            ),
+            clock_offset: register!(
+                "clock_offset_seconds",
+                "How far the apiserver's clock is ahead of this machine's wall clock"
+            ),
             lease: LeaseMetrics::register(&mut registry),
             registry: Registry::default(),
         };

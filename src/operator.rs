@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use crate::adopt::companions;
 use crate::args::OperatorArgs;
 use crate::board::Board;
-use crate::clock;
+use crate::clock::{Clock, ClockLayer};
 use crate::context::{Context, Memos};
 use crate::controller::build::{AgentSettings, ClonePriority};
 use crate::fence::{Fence, FenceTable};
@@ -50,6 +50,7 @@ struct Setup {
     config: Config,
     metrics: Arc<Metrics>,
     standing: Arc<Standing>,
+    clock: Arc<Clock>,
     recording: Option<Arc<shed_record::Recorder>>,
     polls: Arc<Polls>,
     work: Handle,
@@ -76,18 +77,20 @@ pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
     let doors = server::Doors::open(args.http_address, args.probe_address).await?;
     let metrics = Arc::new(Metrics::new());
     let standing = Arc::new(Standing::default());
+    let clock = Clock::new();
     let polls = Arc::new(Polls::default());
-    let at_the_end = config.clone();
+    let (at_the_end, its_clock) = (config.clone(), Arc::clone(&clock));
     watchdog::start(&polls, watchdog::TICK, move |poll| {
-        stuck::end(&at_the_end, &poll)
+        stuck::end(&at_the_end, &its_clock, &poll)
     })?;
     let setup = Arc::new(Setup {
         polls,
         work,
-        recording: recording::start(&args, &policy, &metrics)?,
+        recording: recording::start(&args, &policy, &metrics, clock.now())?,
         policy,
         metrics: Arc::clone(&metrics),
         standing: Arc::clone(&standing),
+        clock: Arc::clone(&clock),
         config: config.clone(),
         args,
     });
@@ -100,11 +103,17 @@ pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
     let election = setup.args.lease.leader_elect.then_some(());
     let election = election.map(|()| {
         let elector = Elector::new(identity, timing);
-        let client = Client::try_from(config)?;
+        let client = ClientBuilder::try_from(config)?
+            .with_layer(&ClockLayer(Arc::clone(&clock)))
+            .build();
         let (lease, standing) = (metrics.lease.clone(), Arc::clone(&standing));
         anyhow::Ok(Election::new(client, place, elector, lease, standing))
     });
-    let served = Served { metrics, standing };
+    let served = Served {
+        metrics,
+        standing,
+        clock,
+    };
     let ended = tokio::select! {
         result = server::run(doors, served) => result,
         result = lead(&setup, election.transpose()?) => result,
@@ -178,11 +187,12 @@ fn why_ended(
 /// One term: everything that looks and acts, from a first list to the end. Returns what ended.
 async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'static str> {
     let doubt = Doubt::new();
+    let clock = Arc::clone(&setup.clock);
     let term = Term {
         writes,
         doubt: Arc::clone(&doubt),
     };
-    let client = client(&setup.config, &term)?;
+    let client = client(&setup.config, &clock, &term)?;
     let args = &setup.args;
     let key = Arc::new(fence::load_key(&client, &args.signing_secret).await?);
     let clone_priority = clone_priority(&client, args.clone_priority_class.clone()).await;
@@ -194,15 +204,22 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
     };
     // Ends with this future.
     let mut tasks = JoinSet::new();
-    let stores = Stores::start(&client, args.adopt_jobs, &told, &mut tasks);
+    let stores = Stores::start(
+        &client,
+        args.adopt_jobs,
+        &told,
+        Arc::clone(&clock),
+        &mut tasks,
+    );
     setup.standing.leading(Some(Arc::clone(&stores)));
     let context = Arc::new(Context {
         recorder: Recorder::new(client.clone(), reporter()),
         client,
         stores: Arc::clone(&stores),
         doubt,
-        progress: Arc::new(ProgressTable::new(clock::now())),
+        progress: Arc::new(ProgressTable::new(clock.now())),
         fence: Arc::new(FenceTable::default()),
+        clock: Arc::clone(&clock),
         board: Board::default(),
         watch: Watch::new(Arc::clone(&setup.polls), term),
         agent: AgentSettings {
@@ -226,6 +243,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         doubt: Arc::clone(&context.doubt),
         metrics: Arc::clone(&context.metrics),
         key: Arc::clone(&key),
+        clock: Arc::clone(&clock),
         touched: touched.clone(),
     });
     let poller = progress::run(
@@ -234,6 +252,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         Arc::clone(&context.metrics),
         key,
         Arc::clone(&context.doubt),
+        clock,
         setup.args.progress_polls_per_second,
     );
     let planner = planner::run(Arc::clone(&context), setup.policy.clone(), touched);
@@ -266,9 +285,10 @@ fn tell(context: &Arc<Context>, tasks: &mut JoinSet<&'static str>) {
 }
 
 /// A client for one term: a write of it must pass the term's gate, and there must be no doubt.
-fn client(config: &Config, term: &Term) -> Result<Client, kube::Error> {
+fn client(config: &Config, clock: &Arc<Clock>, term: &Term) -> Result<Client, kube::Error> {
     let builder = ClientBuilder::try_from(config.clone())?;
     Ok(builder
+        .with_layer(&ClockLayer(Arc::clone(clock)))
         .with_layer(&DoubtLayer(Arc::clone(&term.doubt)))
         .with_layer(&FenceLayer(Arc::clone(&term.writes)))
         .build())

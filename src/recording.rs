@@ -8,11 +8,11 @@ use shed_core::memory::Memory;
 use shed_core::plan::Plan;
 use shed_core::policy::Policy;
 use shed_core::snapshot::JobSnapshot;
+use shed_core::time::Instant;
 use shed_record::schema::{Decided, Ended};
 use shed_record::{Fault, Pass, Recorder};
 
 use crate::args::OperatorArgs;
-use crate::clock;
 use crate::context::Context;
 use crate::controller::step::Notice;
 use crate::metrics::Metrics;
@@ -26,6 +26,7 @@ pub fn start(
     args: &OperatorArgs,
     policy: &Policy,
     metrics: &Arc<Metrics>,
+    now: Instant,
 ) -> std::io::Result<Option<Arc<Recorder>>> {
     let Some(folder) = &args.record else {
         return Ok(None);
@@ -38,7 +39,7 @@ pub fn start(
         }
         Fault::Write(error) => tracing::warn!(%error, "a part of the recording is lost"),
     };
-    let recorder = Recorder::start(folder, bytes_max, policy, clock::now(), on_fault)?;
+    let recorder = Recorder::start(folder, bytes_max, policy, now, on_fault)?;
     Ok(Some(Arc::new(recorder)))
 }
 

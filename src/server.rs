@@ -13,8 +13,10 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use shed_agent::connection::{BoundedListener, Limits};
+use shed_core::time::Span;
 use tokio::net::TcpListener;
 
+use crate::clock::Clock;
 use crate::lease::standing::Standing;
 use crate::metrics::Metrics;
 
@@ -40,6 +42,8 @@ pub struct Served {
     pub metrics: Arc<Metrics>,
     /// For /readyz.
     pub standing: Arc<Standing>,
+    /// For both.
+    pub clock: Arc<Clock>,
 }
 
 /// Where the pages and the probes are served.
@@ -106,6 +110,7 @@ fn health(served: Served) -> Router {
 }
 
 async fn metrics(State(served): State<Served>) -> impl IntoResponse {
+    served.show_clock();
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     match served.metrics.page() {
         Ok(page) => (StatusCode::OK, [(header::CONTENT_TYPE, OPEN_METRICS)], page),
@@ -117,10 +122,22 @@ async fn metrics(State(served): State<Served>) -> impl IntoResponse {
     }
 }
 
+/// A replica that can't tell the apiserver's time says so and is ready all the same: it does everything
+/// but end jobs, and one that were not ready would hold up a rolling update that replaces it.
 async fn ready(State(served): State<Served>) -> impl IntoResponse {
+    let note = served.clock.note().unwrap_or_default();
     match served.standing.ready() {
-        Ok(line) => (StatusCode::OK, line),
-        Err(line) => (StatusCode::SERVICE_UNAVAILABLE, line),
+        Ok(line) => (StatusCode::OK, line + &note),
+        Err(line) => (StatusCode::SERVICE_UNAVAILABLE, line + &note),
+    }
+}
+
+impl Served {
+    fn show_clock(&self) {
+        let uncertainty = self.clock.uncertainty();
+        let uncertainty = uncertainty.map_or(f64::INFINITY, Span::seconds);
+        self.metrics.clock_uncertainty.set(uncertainty);
+        self.metrics.clock_offset.set(self.clock.offset().seconds());
     }
 }
 

@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 
 use crate::adopt::{AdoptJobs, Jobs, translate};
 use crate::api::DeadlineJob;
-use crate::clock;
+use crate::clock::Clock;
 use crate::observe::node::NodeFacts;
 use crate::observe::pod::PodFacts;
 use crate::restored;
@@ -57,6 +57,8 @@ pub struct Stores {
     pods_heard: AtomicI64,
     /// The highest resourceVersion that any watch or own write has shown.
     newest_version: AtomicU64,
+    /// Dates what is seen.
+    clock: Arc<Clock>,
     /// One at a time waits for the first lists: kube wakes the last that asked only.
     first_lists: Mutex<()>,
 }
@@ -77,6 +79,7 @@ impl Stores {
         client: &Client,
         adopt: AdoptJobs,
         touched: &Touched,
+        clock: Arc<Clock>,
         tasks: &mut JoinSet<&'static str>,
     ) -> Arc<Self> {
         let (jobs, writer) = store();
@@ -86,7 +89,7 @@ impl Stores {
             mode: adopt,
             store: batch,
         });
-        let stores = Arc::new(Self::new(jobs, batch));
+        let stores = Arc::new(Self::new(jobs, batch, clock));
         let jobs = watch_jobs(Arc::clone(&stores), client.clone(), writer, touched.clone());
         let pods = watch_pods(Arc::clone(&stores), client.clone(), touched.jobs.clone());
         let nodes = watch_nodes(Arc::clone(&stores), client.clone());
@@ -105,7 +108,7 @@ impl Stores {
         stores
     }
 
-    fn new(jobs: Store<DeadlineJob>, batch: Option<Jobs>) -> Self {
+    fn new(jobs: Store<DeadlineJob>, batch: Option<Jobs>, clock: Arc<Clock>) -> Self {
         Self {
             jobs,
             gaps: RwLock::default(),
@@ -115,6 +118,7 @@ impl Stores {
             changed: Notify::new(),
             pods_heard: AtomicI64::new(0),
             newest_version: AtomicU64::new(0),
+            clock,
             first_lists: Mutex::default(),
         }
     }
@@ -212,7 +216,7 @@ impl Stores {
     }
 
     fn apply_pod_event(&self, event: Event<Pod>) -> Vec<Arc<PodFacts>> {
-        let now = clock::now();
+        let now = self.clock.now();
         self.pods_heard.store(now.0, Ordering::Relaxed);
         if let Event::Apply(pod) | Event::InitApply(pod) | Event::Delete(pod) = &event {
             self.note_version(&pod.metadata);
@@ -286,7 +290,7 @@ impl Stores {
         let nodes = nodes.map(|node| (Arc::clone(&node.name), node));
         let stores = Arc::new(Self {
             nodes: RwLock::new(Some(nodes.collect())),
-            ..Self::new(jobs, None)
+            ..Self::new(jobs, None, Clock::for_tests())
         });
         stores.show(pods);
         stores
@@ -294,7 +298,12 @@ impl Stores {
 
     /// Stores whose first lists have not come in.
     pub fn unlisted() -> Arc<Self> {
-        Arc::new(Self::new(store().0, None))
+        Arc::new(Self::new(store().0, None, Clock::for_tests()))
+    }
+
+    /// By what it dates what it sees.
+    pub fn clock_for_tests(&self) -> Arc<Clock> {
+        Arc::clone(&self.clock)
     }
 
     /// The same, with these Jobs and this choice of them.

@@ -16,7 +16,6 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use super::{Jobs, status, translate};
 use crate::api::{DeadlineJob, kept, reason};
-use crate::clock;
 use crate::context::Context;
 use crate::controller::{apply, isolation, quarantine};
 use crate::metrics::Why;
@@ -196,7 +195,7 @@ pub async fn refuse(
     reason: &str,
     message: &str,
 ) -> Result<Action, kube::Error> {
-    let Some(status) = status::refused(job, reason, message, clock::now()) else {
+    let Some(status) = status::refused(job, reason, message, context.clock.now()) else {
         return Ok(Action::await_change());
     };
     match write(context, job, status).await {

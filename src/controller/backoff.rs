@@ -24,14 +24,14 @@ pub(super) fn note(context: &Context, pass: &Pass, step: &Step) {
     context.memos.with(&pass.job.uid, |memo| {
         note_nodes(memo, pass, step, &replaced);
         let before = memo.backoff.as_ref();
-        let is_over = before.is_none_or(|before| before.until <= pass.now);
+        let is_over = before.is_none_or(|before| before.until <= pass.ticks);
         let mut blocked = replaced.iter();
         let blocked = blocked.find_map(|&id| blocked_by_kubelet(&pass.pods, id));
         if let Some(blocked) = blocked {
             // What fails during a wait was launched before it; nor does a pass that is repeated
             // after a conflict make it longer.
             if is_over && !running && starts_nowhere(context, pass, memo) {
-                memo.backoff = Some(Backoff::next(memo.backoff.as_ref(), blocked, pass.now));
+                memo.backoff = Some(Backoff::next(memo.backoff.as_ref(), blocked, pass.ticks));
             }
         } else if running && is_over {
             memo.backoff = None;
@@ -48,10 +48,10 @@ fn killed(step: &Step, by: KillKind) -> impl Iterator<Item = AttemptId> {
 }
 
 fn note_nodes(memo: &mut Memo, pass: &Pass, step: &Step, replaced: &[AttemptId]) {
-    memo.troubled.forget(&step.book, pass.now);
+    memo.troubled.forget(&step.book, pass.ticks);
     let node = |id: &AttemptId| pass.pods.get(id).and_then(|pod| pod.node.as_ref());
     for node in replaced.iter().filter_map(node) {
-        memo.troubled.note_stuck(node, pass.now);
+        memo.troubled.note_stuck(node, pass.ticks);
     }
     let counted = step.notices.iter().filter_map(|notice| match notice {
         Notice::Counted { id, outcome, .. } if *outcome == Outcome::Disrupted => Some(*id),
@@ -68,7 +68,7 @@ fn note_nodes(memo: &mut Memo, pass: &Pass, step: &Step, replaced: &[AttemptId])
 /// Whether it is no single node's fault that attempts can't start: several nodes can't start them, or
 /// all that the job may use.
 fn starts_nowhere(context: &Context, pass: &Pass, memo: &Memo) -> bool {
-    let stuck: BTreeSet<Arc<str>> = memo.troubled.stuck(pass.now).into_iter().collect();
+    let stuck: BTreeSet<Arc<str>> = memo.troubled.stuck(pass.ticks).into_iter().collect();
     let none = PodSpec::default();
     let spec = pass.job.template.spec.as_ref().unwrap_or(&none);
     let nodes = context.stores.nodes().into_values();

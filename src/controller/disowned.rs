@@ -9,7 +9,6 @@ use shed_core::time::{Instant, Span};
 
 use super::events;
 use crate::api::{self, DeadlineJob};
-use crate::clock;
 use crate::context::Context;
 use crate::metrics::Why;
 use crate::observe::identity::Owner;
@@ -50,7 +49,7 @@ pub async fn run(context: Arc<Context>) {
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let now = clock::now();
+        let now = context.clock.ticks();
         for (job, note) in look(&context, &mut strangers, now) {
             let reason = api::POD_DISOWNED;
             events::publish(&context, &job, EventType::Warning, reason, note).await;

@@ -23,7 +23,6 @@ use crate::adopt::claims::{self, Claims};
 use crate::adopt::{self, Unfit};
 use crate::api::{DeadlineJob, NodeEntry};
 use crate::book::{Book, LedgerError};
-use crate::clock;
 use crate::context::{Backoff, Context};
 use crate::metrics::Why;
 use crate::observe::gone;
@@ -56,6 +55,8 @@ pub(super) struct Pass {
     /// Pods that an adopted Job takes in or lets go.
     pub(super) claims: Claims,
     pub(super) now: Instant,
+    /// The same by the process's own clock.
+    pub(super) ticks: Instant,
 }
 
 /// Reconciles one job, if it is shed's and not quarantined, by `work` in a task of its own.
@@ -143,6 +144,7 @@ async fn pass(
         asking: &pass.asking,
         placements: &pass.placements,
         now: pass.now,
+        ticks: pass.ticks,
     });
     step.notices.splice(0..0, pass.put_right.iter().cloned());
     backoff::note(context, &pass, &step);
@@ -176,7 +178,8 @@ async fn observe(
     job: ValidatedJob,
     mut book: Book,
 ) -> Result<Pass, Error> {
-    let now = clock::now();
+    let ticks = context.clock.ticks();
+    let now = context.clock.at(ticks);
     let mut pods = context.stores.pods_of(&job);
     // A cached view never reaches beyond the deadline, however fresh it looks.
     let mut facts_as_of = Instant(0);
@@ -197,21 +200,23 @@ async fn observe(
     };
     let traces = context.memos.with(&job.uid, |memo| {
         if is_live {
-            job::note_live(&mut memo.traces, &pods, now);
+            job::note_live(&mut memo.traces, &pods, ticks);
             memo.quarantine.is_unlisted = false;
         } else {
-            job::note(&mut memo.traces, &pods, now);
+            job::note(&mut memo.traces, &pods, ticks);
         }
         job::forget(&mut memo.traces, &book, &pods);
         memo.traces.clone()
     });
     let launch_not_before = context.memos.with(&job.uid, |memo| {
-        memo.backoff.as_ref().map(|backoff| backoff.until)
+        let until = memo.backoff.as_ref().map(|backoff| backoff.until);
+        until.map(|until| context.clock.at(until))
     });
     let reports = context.progress.reports_of(&job.uid);
     let put_right = range::put_right(&mut book, &job, &pods, &reports, now);
     let view = job::View {
         now,
+        ticks,
         facts_as_of,
         pods: &pods,
         traces: &traces,
@@ -228,7 +233,7 @@ async fn observe(
     let awaited = unconfirmed::unconfirmed(&job, &book, &view, &context.stores);
     let report = context.board.report(&job.uid);
     let asking = fence::asking(context, &job, &pods);
-    let unshared = volumes::unshared(context, &job, &book, now).await;
+    let unshared = volumes::unshared(context, &job, &book, ticks).await;
     Ok(Pass {
         unshared,
         placements: fence::placements(context, &job, &book, &pods, &asking),
@@ -244,6 +249,7 @@ async fn observe(
         report,
         put_right,
         now,
+        ticks,
     })
 }
 
@@ -314,7 +320,7 @@ async fn take_answers(
     step: &Step,
     answers: Vec<Created>,
 ) -> Result<(), Error> {
-    let now = clock::now();
+    let ticks = context.clock.ticks();
     let mut taken_back = Vec::new();
     let mut refusal = None;
     let mut failure = None;
@@ -322,10 +328,10 @@ async fn take_answers(
         for (&id, answer) in step.creates.iter().zip(answers) {
             let trace = memo.traces.entry(id).or_default();
             if matches!(answer, Created::Ours | Created::Failed(_)) {
-                trace.asked = Some(now);
+                trace.asked = Some(ticks);
             }
             match answer {
-                Created::Ours => trace.created = Some(now),
+                Created::Ours => trace.created = Some(ticks),
                 Created::Refused(blocked) => {
                     taken_back.push(id);
                     refusal.get_or_insert(blocked);
@@ -341,7 +347,7 @@ async fn take_answers(
         };
         context.metrics.pods_refused.get_or_create(&why).inc();
         context.memos.with(&pass.job.uid, |memo| {
-            memo.backoff = Some(Backoff::next(memo.backoff.as_ref(), blocked, now));
+            memo.backoff = Some(Backoff::next(memo.backoff.as_ref(), blocked, ticks));
         });
         return take_back(context, pass, owner, &step.book, &taken_back).await;
     }
@@ -385,7 +391,8 @@ async fn take_back(
         awaited: pass.awaited.clone(),
         unshared: pass.unshared.clone(),
         claims: Claims::default(),
-        now: clock::now(),
+        now: context.clock.now(),
+        ticks: context.clock.ticks(),
     };
     record(context, &pass, &refused).await.map(|_| ())
 }

@@ -51,9 +51,9 @@ pub fn is_asked(
     generation: i64,
     book: &Book,
     weighed: Option<(Instant, i64)>,
-    now: Instant,
+    ticks: Instant,
 ) -> bool {
-    let is_recent = |(at, of): (Instant, i64)| of == generation && now.since(at) < PERIOD;
+    let is_recent = |(at, of): (Instant, i64)| of == generation && ticks.since(at) < PERIOD;
     if book.ending.is_some() || weighed.is_some_and(is_recent) {
         return false;
     }

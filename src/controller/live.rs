@@ -7,7 +7,6 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ListParams};
 
 use super::{Error, build};
-use crate::clock;
 use crate::context::Context;
 use crate::observe::identity;
 use crate::observe::job::JobPods;
@@ -32,7 +31,7 @@ pub(super) async fn pods(
     let listed = api.list(&labelled).await.map_err(Error::LiveRead)?;
     let mut pods = JobPods::new();
     let mut take = |pod: &Pod| {
-        let facts = PodFacts::from_pod(pod, clock::now());
+        let facts = PodFacts::from_pod(pod, context.clock.now());
         if let Some(id) = identity::attempt_of(job, &facts) {
             // What the watch has shown of its end before stands.
             let facts = match known.get(&id) {

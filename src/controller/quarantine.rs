@@ -186,11 +186,12 @@ pub(super) async fn hold(
     watched: &Arc<DeadlineJob>,
 ) -> Result<Option<Wake>, Error> {
     let owner = context.memos.newest(watched);
-    let (uid, now) = (uid(&owner), clock::now());
+    let (uid, now) = (uid(&owner), context.clock.now());
+    let ticks = context.clock.ticks();
     let unwritten = context.memos.with(&uid, |memo| {
         // One that could not be written by then is like a crash that left no note.
         let unwritten = &mut memo.quarantine.unwritten;
-        unwritten.take_if(|(_, _, until)| *until <= now);
+        unwritten.take_if(|(_, _, until)| *until <= ticks);
         unwritten.clone()
     });
     if let Some((job, crash, _)) = unwritten {
@@ -231,7 +232,7 @@ pub fn accuse(context: &Context, owner: &DeadlineJob, crash: &Crash) {
     let (namespace, name) = (&job.namespace, &job.name);
     tracing::error!(namespace, job = name, "{crash}: quarantined");
     count(context, crash.failure);
-    let until = clock::now().plus(wait(job.crashes + 1));
+    let until = context.clock.ticks().plus(wait(job.crashes + 1));
     context.board.abandon(&job.uid);
     context.memos.forget(&job.uid);
     let uid = Arc::clone(&job.uid);
@@ -255,7 +256,7 @@ pub fn count(context: &Context, failure: Failure) {
 async fn write(context: &Context, job: &Subject, crash: &Crash) -> Result<Wake, Error> {
     let seen = context.stores.newest_version();
     apply::count(&context.metrics, "job_status");
-    let written = note::put(&context.client, job, crash, clock::now()).await;
+    let written = note::put(&context.client, job, crash, context.clock.now()).await;
     let Some(written) = written.map_err(Error::Quarantine)? else {
         // The job is gone, or a newer operator has its ledger.
         context.memos.forget(&job.uid);
@@ -276,7 +277,7 @@ pub(super) async fn lift(context: &Context, watched: &Arc<DeadlineJob>) -> Resul
     let job = Subject::of(&owner);
     let seen = context.stores.newest_version();
     apply::count(&context.metrics, "job_status");
-    let written = note::lift(&context.client, &job, clock::now()).await;
+    let written = note::lift(&context.client, &job, context.clock.now()).await;
     if let Some(written) = written.map_err(Error::Quarantine)? {
         take_in(context, seen, written);
         let (namespace, name) = (&job.namespace, &job.name);

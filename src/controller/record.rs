@@ -13,7 +13,6 @@ use super::step::Step;
 use super::{Error, apply, events, status};
 use crate::adopt::{self, companions};
 use crate::api::{self, DeadlineJob, DeadlineJobStatus, LEDGER_FORM, reason};
-use crate::clock;
 use crate::context::Context;
 use crate::metrics::{JobLabels, Why};
 use crate::observe::job::{AttemptId, JobPods};
@@ -75,7 +74,7 @@ pub(super) async fn record(
         awaited: pass.awaited.as_ref(),
         unshared: pass.unshared.as_deref(),
         told: told.as_ref(),
-        pocd_written,
+        pocd_written: pocd_written.map(|at| context.clock.at(at)),
         now: pass.now,
     });
     if status == old {
@@ -89,7 +88,7 @@ pub(super) async fn record(
         let new = written.status.as_ref();
         let figures = |status: &DeadlineJobStatus| (status.pocd.clone(), status.ready);
         if new.map(figures) != Some(figures(&old)) {
-            memo.pocd_written = Some(pass.now);
+            memo.pocd_written = Some(pass.ticks);
         }
         memo.newest = Some(Arc::clone(&written));
     });
@@ -260,7 +259,12 @@ pub(super) async fn refuse_spec(
         return refused.map_err(Error::Mirror);
     }
     let old = owner.status.clone().unwrap_or_default();
-    let status = status::invalid(&old, owner.metadata.generation, &message, clock::now());
+    let status = status::invalid(
+        &old,
+        owner.metadata.generation,
+        &message,
+        context.clock.now(),
+    );
     if status != old {
         write_status(context, owner, status).await?;
         events::publish(

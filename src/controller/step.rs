@@ -44,6 +44,8 @@ pub struct Input<'a> {
     pub placements: &'a BTreeMap<AttemptId, NodeEntry>,
     /// When.
     pub now: Instant,
+    /// The same by the process's own clock, which the traces go by.
+    pub ticks: Instant,
 }
 
 /// What one step comes to.
@@ -427,7 +429,7 @@ fn must_create(id: AttemptId, input: Input<'_>) -> bool {
     let trace = input.traces.get(&id).copied().unwrap_or_default();
     let acknowledged = trace
         .created
-        .is_some_and(|created| input.now.since(created) < CREATION_SEEN_WITHIN);
+        .is_some_and(|created| input.ticks.since(created) < CREATION_SEEN_WITHIN);
     !input.pods.contains_key(&id) && !trace.seen && !acknowledged
 }
 

@@ -26,7 +26,7 @@ pub(super) async fn unshared(
     context: &Context,
     job: &ValidatedJob,
     book: &Book,
-    now: Instant,
+    ticks: Instant,
 ) -> Option<String> {
     if !matters(job) || book.ending.is_some() {
         return None;
@@ -37,7 +37,7 @@ pub(super) async fn unshared(
     }
     let known = context.memos.with(&job.uid, |memo| memo.claims.clone());
     if let Some((looked, said)) = known
-        && now.since(looked) < LOOK_AGAIN
+        && ticks.since(looked) < LOOK_AGAIN
     {
         return said;
     }
@@ -52,7 +52,7 @@ pub(super) async fn unshared(
             Err(error) => tracing::info!(%error, claim = claim.name, "claim not readable"),
         }
     }
-    let looked = Some((now, said.clone()));
+    let looked = Some((ticks, said.clone()));
     context.memos.with(&job.uid, |memo| memo.claims = looked);
     said
 }

@@ -18,7 +18,7 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 
 pub use self::key::load as load_key;
 use crate::api::{AGENT_PORT, DeadlineJob, Idempotency};
-use crate::clock;
+use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::observe::identity::Owner;
 use crate::observe::pod::{PodFacts, Stage};
@@ -60,7 +60,7 @@ struct Asked {
 }
 
 impl FenceTable {
-    /// The job's pods that ask for leave to publish, and since when.
+    /// The job's pods that ask for leave to publish, and since when by the process's own clock.
     #[must_use]
     pub fn asking(&self, job: &str) -> HashMap<String, Instant> {
         let entries = self.lock();
@@ -155,6 +155,8 @@ pub struct Fence {
     pub metrics: Arc<Metrics>,
     /// Signs grants.
     pub key: Arc<SigningKey>,
+    /// Times the polls.
+    pub clock: Arc<Clock>,
     /// Gets every job that somebody asks in.
     pub touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
 }
@@ -168,7 +170,7 @@ pub async fn run(fence: Fence) {
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        for target in due(&fence.table, &fence.stores, clock::now()) {
+        for target in due(&fence.table, &fence.stores, fence.clock.ticks()) {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else {
                 return;
             };
@@ -196,7 +198,7 @@ async fn attend(fence: &Fence, client: &ask::HttpClient, target: &Target) {
     match ask::poll(client, &target.agent, uid).await {
         Some(nonce) => {
             let is_asking = nonce.is_some();
-            if table.take(uid, nonce, clock::now()) {
+            if table.take(uid, nonce, fence.clock.ticks()) {
                 // A closed channel means that the process is ending.
                 let _ = fence.touched.send(target.job.clone());
             }
@@ -206,7 +208,7 @@ async fn attend(fence: &Fence, client: &ask::HttpClient, target: &Target) {
         }
         None => {
             fence.metrics.fence_unanswered.inc();
-            return table.is_silent(uid, clock::now());
+            return table.is_silent(uid, fence.clock.ticks());
         }
     }
     let Some((grant, nonce)) = table.told(uid).await else {
@@ -221,9 +223,9 @@ async fn attend(fence: &Fence, client: &ask::HttpClient, target: &Target) {
         Some(true) => table.is_answered(uid),
         Some(false) => {
             fence.metrics.fence_unanswered.inc();
-            table.is_silent(uid, clock::now());
+            table.is_silent(uid, fence.clock.ticks());
         }
-        None => table.is_silent(uid, clock::now()),
+        None => table.is_silent(uid, fence.clock.ticks()),
     }
 }
 

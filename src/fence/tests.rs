@@ -68,6 +68,7 @@ async fn in_doubt_nobody_is_told_and_once_it_is_gone_who_asks_again_is() {
         doubt: Doubt::new(),
         metrics: Arc::new(Metrics::new()),
         key: Arc::new(key),
+        clock: Clock::for_tests(),
         touched: mpsc::unbounded_channel().0,
     };
     let target = Target {

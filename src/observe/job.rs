@@ -41,7 +41,7 @@ pub const CREATION_SEEN_WITHIN: Span = Span::from_seconds(30);
 /// quarter at most.
 const TIME_TOLD_MIN: Span = Span::from_seconds(4 * 2);
 
-/// What was seen of an attempt's pod while this process lives.
+/// What was seen of an attempt's pod while this process lives, by the process's own clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The watch has shown the pod.
@@ -57,8 +57,8 @@ pub struct Trace {
 impl Trace {
     /// Whether a pod that no view has shown may be there all the same.
     #[must_use]
-    pub fn may_appear(&self, now: Instant) -> bool {
-        let recent = |asked: Instant| now.since(asked) < CREATION_SEEN_WITHIN;
+    pub fn may_appear(&self, ticks: Instant) -> bool {
+        let recent = |asked: Instant| ticks.since(asked) < CREATION_SEEN_WITHIN;
         !self.seen && self.asked.is_some_and(recent)
     }
 }
@@ -67,7 +67,7 @@ impl Trace {
 pub type Traces = BTreeMap<AttemptId, Trace>;
 
 /// Notes what the watch of pods shows.
-pub fn note(traces: &mut Traces, pods: &JobPods, now: Instant) {
+pub fn note(traces: &mut Traces, pods: &JobPods, ticks: Instant) {
     for (&id, pod) in pods {
         let trace = traces.entry(id).or_default();
         let stuck = matches!(
@@ -77,7 +77,7 @@ pub fn note(traces: &mut Traces, pods: &JobPods, now: Instant) {
         // What is seen was created: when that was asked for says nothing any more.
         *trace = Trace {
             seen: true,
-            stuck_since: stuck.then(|| trace.stuck_since.unwrap_or(now)),
+            stuck_since: stuck.then(|| trace.stuck_since.unwrap_or(ticks)),
             ..Trace::default()
         };
     }
@@ -91,11 +91,11 @@ pub fn forget(traces: &mut Traces, book: &Book, pods: &JobPods) {
 
 /// Notes what a live read shows: it is ahead of the watch, which will lose nothing of what it
 /// has yet to show.
-pub fn note_live(traces: &mut Traces, pods: &JobPods, now: Instant) {
+pub fn note_live(traces: &mut Traces, pods: &JobPods, ticks: Instant) {
     for &id in pods.keys() {
         let trace = traces.entry(id).or_default();
         if !trace.seen {
-            trace.asked = Some(now);
+            trace.asked = Some(ticks);
         }
     }
 }
@@ -116,6 +116,8 @@ pub struct Reported {
 pub struct View<'a> {
     /// When.
     pub now: Instant,
+    /// The same by the process's own clock, which the traces go by.
+    pub ticks: Instant,
     /// Up to when the pods are known.
     pub facts_as_of: Instant,
     /// The pods.
@@ -179,7 +181,7 @@ pub fn facts(job: &ValidatedJob, book: &Book, view: &View<'_>) -> JobSnapshot {
         time_limit: time_limit(job, book, view.now),
         facts_as_of: view.facts_as_of,
         asks_feasibility: false,
-        avoid: view.positions(&view.troubled.stuck(view.now)),
+        avoid: view.positions(&view.troubled.stuck(view.ticks)),
     }
 }
 
@@ -316,7 +318,7 @@ fn state(id: AttemptId, entry: &AttemptEntry, view: &View<'_>) -> AttemptState {
         // A killed attempt whose pod is not there has ended, unless the view is behind its
         // creation. Should a process that died have sent one that comes later still, the pod
         // will be found unrecorded and deleted.
-        let is_gone = trace.seen || entry.kill.is_some() && !trace.may_appear(view.now);
+        let is_gone = trace.seen || entry.kill.is_some() && !trace.may_appear(view.ticks);
         return if is_gone || entry.node.is_some() {
             AttemptState::Lost
         } else {
@@ -331,7 +333,9 @@ fn state(id: AttemptId, entry: &AttemptEntry, view: &View<'_>) -> AttemptState {
         _ if facts.deleting && pod.node.is_none() => AttemptState::Lost,
         Stage::Pending => AttemptState::Pending,
         Stage::Stuck { .. } => AttemptState::Stuck {
-            since: trace.stuck_since.unwrap_or(view.now),
+            since: trace
+                .stuck_since
+                .map_or(view.now, |since| view.now.plus(since.since(view.ticks))),
         },
         Stage::Running => AttemptState::Running,
         Stage::Succeeded { finished } => AttemptState::Succeeded { finished },

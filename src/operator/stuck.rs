@@ -1,13 +1,14 @@
 //! The end of a process that has a poll which does not end. If it is about one job, that job is noted
 //! as quarantined first, so that the next leader does not begin the same poll.
 
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use kube::{Client, Config};
 use tokio::time::timeout;
 
-use crate::clock;
+use crate::clock::Clock;
 use crate::controller::quarantine::note::put;
 use crate::controller::quarantine::{Crash, Subject};
 use crate::watchdog::{Stuck, Term};
@@ -20,24 +21,28 @@ const NOTE_MAX: Duration = Duration::from_secs(10);
 const END_MAX: Duration = Duration::from_secs(15);
 
 /// Notes the job, logs it, and ends the process.
-pub fn end(config: &Config, stuck: &Stuck) {
+pub fn end(config: &Config, clock: &Arc<Clock>, stuck: &Stuck) {
     // The poll may be waiting for what a log line waits for too.
     let _ = thread::Builder::new().spawn(|| {
         thread::sleep(END_MAX);
         std::process::exit(EXIT_CODE);
     });
-    note_and_log(stuck, || super::client(config, &stuck.term));
+    note_and_log(stuck, clock, || super::client(config, clock, &stuck.term));
     std::process::exit(EXIT_CODE);
 }
 
-fn note_and_log(stuck: &Stuck, client: impl FnOnce() -> Result<Client, kube::Error>) {
+fn note_and_log(
+    stuck: &Stuck,
+    clock: &Clock,
+    client: impl FnOnce() -> Result<Client, kube::Error>,
+) {
     let Some(job) = &stuck.job else {
         tracing::error!("a step that is about no single job does not end: the process ends");
         return;
     };
     let job = Subject::of(job);
     let (namespace, name) = (&job.namespace, &job.name);
-    match note(&job, &stuck.term, client) {
+    match note(&job, &stuck.term, clock, client) {
         Ok(()) => tracing::error!(
             namespace,
             job = name,
@@ -56,6 +61,7 @@ fn note_and_log(stuck: &Stuck, client: impl FnOnce() -> Result<Client, kube::Err
 fn note(
     job: &Subject,
     term: &Term,
+    clock: &Clock,
     client: impl FnOnce() -> Result<Client, kube::Error>,
 ) -> anyhow::Result<()> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
@@ -64,7 +70,7 @@ fn note(
         // Its tasks run on this runtime.
         let client = client()?;
         term.doubt.settled().await;
-        put(&client, job, &Crash::stuck(), clock::now()).await
+        put(&client, job, &Crash::stuck(), clock.now()).await
     };
     // The runtime must be there when the time limit is set.
     runtime.block_on(async { timeout(NOTE_MAX, noting).await })??;

@@ -21,6 +21,7 @@ use shed_core::plan_check::plan_check;
 use shed_core::policy::Policy;
 use shed_core::resources::Resources;
 use shed_core::snapshot::{AttemptKind, JobSnapshot, Snapshot};
+use shed_core::time::Instant;
 use shed_record::schema::Decided;
 use tokio::sync::mpsc;
 
@@ -75,7 +76,7 @@ pub async fn run(
         // check (no client required)
         let plan = keep_sound_slices(&context.metrics, &decided.snapshot, &policy, decided.plan);
         // publish (no client required)
-        let wake = next_pass(&plan.report);
+        let wake = next_pass(&plan.report, context.clock.now());
         publish(&context, &view, plan, &touched);
         series = keep_series(&context.metrics, &view, series);
         recording::record_pass(&context, view, decision);
@@ -102,10 +103,10 @@ fn remember(context: &Context, memory: &Memory) {
     context.board.remember(by_job.collect());
 }
 
-fn next_pass(report: &PlanReport) -> Duration {
-    let due = report.next_pass.map_or(PASS_PERIOD_MAX, |due| {
-        clock::duration(due.since(clock::now()))
-    });
+fn next_pass(report: &PlanReport, now: Instant) -> Duration {
+    let due = report
+        .next_pass
+        .map_or(PASS_PERIOD_MAX, |due| clock::duration(due.since(now)));
     due.min(PASS_PERIOD_MAX)
 }
 
@@ -197,7 +198,7 @@ fn tell_feasibility(
     view: &observe::ClusterView,
     report: &PlanReport,
 ) -> Vec<JobUid> {
-    let now = view.snapshot.now;
+    let (now, ticks) = (view.snapshot.now, context.clock.ticks());
     let mut news = Vec::new();
     for job in &report.jobs {
         let uid = &job.key.0;
@@ -206,7 +207,7 @@ fn tell_feasibility(
             continue;
         };
         let is_news = context.memos.with(uid, |memo| {
-            memo.weighed = Some((now, generation));
+            memo.weighed = Some((ticks, generation));
             let told = Told::after(memo.told.as_ref(), figures, generation, now);
             let is_news = memo.told.as_ref() != Some(&told);
             memo.told = Some(told);

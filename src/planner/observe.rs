@@ -16,7 +16,6 @@ use crate::adopt::{self, claims};
 use crate::api::DeadlineJob;
 use crate::board::JobUid;
 use crate::book::Book;
-use crate::clock;
 use crate::context::Context;
 use crate::controller::{build, feasibility};
 use crate::observe::identity::Owner;
@@ -39,7 +38,8 @@ pub struct ClusterView {
 
 /// Gathers the facts of the whole cluster.
 pub fn view(context: &Context) -> ClusterView {
-    let now = clock::now();
+    let ticks = context.clock.ticks();
+    let now = context.clock.at(ticks);
     let nodes = NumberedNodes::of(&context.stores);
     let mut view = ClusterView {
         snapshot: Snapshot {
@@ -57,7 +57,7 @@ pub fn view(context: &Context) -> ClusterView {
     let mut others = context.stores.used_by_others();
     let mut apart = Apart::begin(context);
     for watched in context.stores.jobs.state() {
-        let look = || job_facts(context, &watched, &nodes, &mut others, now);
+        let look = || job_facts(context, &watched, &nodes, &mut others, ticks);
         let Some((facts, generation)) = apart.look(&watched, look) else {
             continue;
         };
@@ -94,7 +94,7 @@ pub fn view(context: &Context) -> ClusterView {
 pub fn try_out(context: &Context, watched: &Arc<DeadlineJob>) {
     let nodes = NumberedNodes::of(&context.stores);
     let mut others = context.stores.used_by_others();
-    let _ = job_facts(context, watched, &nodes, &mut others, clock::now());
+    let _ = job_facts(context, watched, &nodes, &mut others, context.clock.ticks());
 }
 
 fn job_facts(
@@ -102,8 +102,9 @@ fn job_facts(
     watched: &Arc<DeadlineJob>,
     nodes: &NumberedNodes,
     others: &mut BTreeMap<Arc<str>, Resources>,
-    now: Instant,
+    ticks: Instant,
 ) -> Option<(JobSnapshot, i64)> {
+    let now = context.clock.at(ticks);
     if watched.metadata.deletion_timestamp.is_some() || !watched.spec.is_ours() {
         return None;
     }
@@ -128,8 +129,9 @@ fn job_facts(
         }
     }
     let (traces, launch_not_before, weighed, troubled) = context.memos.with(&job.uid, |memo| {
-        job::note(&mut memo.traces, &pods, now);
+        job::note(&mut memo.traces, &pods, ticks);
         let until = memo.backoff.as_ref().map(|backoff| backoff.until);
+        let until = until.map(|until| context.clock.at(until));
         (
             memo.traces.clone(),
             until,
@@ -139,6 +141,7 @@ fn job_facts(
     });
     let view = job::View {
         now,
+        ticks,
         facts_as_of: Instant(0),
         pods: &pods,
         traces: &traces,
@@ -152,7 +155,7 @@ fn job_facts(
         troubled: &troubled,
     };
     let status = newest.status.as_ref();
-    let asks = feasibility::is_asked(status, job.generation, &book, weighed, now);
+    let asks = feasibility::is_asked(status, job.generation, &book, weighed, ticks);
     let facts = JobSnapshot {
         asks_feasibility: asks,
         ..job::facts(&job, &book, &view)

@@ -138,6 +138,7 @@ fn ask(table: Arc<ProgressTable>, stores: Arc<Stores>, per_second: u32, long: Du
             Arc::new(Metrics::new()),
             Arc::new(key),
             Doubt::new(),
+            clock::Clock::for_tests(),
             per_second,
         );
         let _ = runtime.block_on(async { tokio::time::timeout(long, asked).await });

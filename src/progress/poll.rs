@@ -14,7 +14,7 @@ use super::budget::Budget;
 use super::period::{Outlook, jittered};
 use super::{Entry, ProgressTable};
 use crate::api::DeadlineJob;
-use crate::clock;
+use crate::clock::{self, Clock};
 use crate::metrics::Metrics;
 use crate::observe::identity::Owner;
 use crate::observe::job::JobPods;
@@ -37,6 +37,7 @@ struct Poller {
     metrics: Arc<Metrics>,
     key: Arc<SigningKey>,
     doubt: Arc<Doubt>,
+    clock: Arc<Clock>,
     client: HttpClient,
 }
 
@@ -47,6 +48,7 @@ pub async fn run(
     metrics: Arc<Metrics>,
     key: Arc<SigningKey>,
     doubt: Arc<Doubt>,
+    clock: Arc<Clock>,
     per_second: u32,
 ) {
     let client = ask::client();
@@ -56,17 +58,18 @@ pub async fn run(
         metrics,
         key,
         doubt,
+        clock,
         client,
     });
     let places = Arc::new(Semaphore::new(ASKED_AT_ONCE_MAX));
-    let mut budget = Budget::new(per_second, clock::now());
+    let mut budget = Budget::new(per_second, poller.clock.ticks());
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let now = clock::now();
-        let allowed = budget.take(places.available_permits(), now);
-        let questions = poller.due(allowed, now);
+        let ticks = poller.clock.ticks();
+        let allowed = budget.take(places.available_permits(), ticks);
+        let questions = poller.due(allowed, ticks);
         budget.give_back(allowed - questions.len());
         for question in questions {
             // Only this loop takes places, and it has looked how many there are.
@@ -90,7 +93,7 @@ impl Poller {
         }
         let is_news = self
             .table
-            .take(job, uid, answer, clock::now(), &self.metrics);
+            .take(job, uid, answer, self.clock.now(), &self.metrics);
         if is_news {
             self.stores.changed.notify_one();
         }
@@ -98,26 +101,27 @@ impl Poller {
     }
 
     /// Forgets attempts that are gone, takes in new ones, and says whom to ask now: at most `most`.
-    fn due(&self, most: usize, now: Instant) -> Vec<Question> {
+    fn due(&self, most: usize, ticks: Instant) -> Vec<Question> {
+        let now = self.clock.at(ticks);
         let jobs = asked_jobs(&self.stores);
         let mut entries = self.table.lock();
         let mut due = Vec::new();
         for job in &jobs {
             let own = entries.entry(Arc::clone(&job.uid)).or_default();
             let pods = self.stores.attempts_of(&Owner::of(&job.watched.metadata));
-            look(job, &pods, own, now, &mut due);
+            look(job, &pods, own, ticks, &mut due);
         }
         if entries.len() > jobs.len() {
             entries.retain(|uid, _| jobs.iter().any(|job| job.uid == *uid));
         }
         // Who waits longest is asked first, so that a budget that is too small starves nobody.
         due.sort_unstable_by(|a, b| (a.since, &a.pod.uid).cmp(&(b.since, &b.pod.uid)));
-        let left = due.get(most).map_or(now, |due| due.since);
-        self.metrics.progress_lag.set(now.since(left).seconds());
+        let left = due.get(most).map_or(ticks, |due| due.since);
+        self.metrics.progress_lag.set(ticks.since(left).seconds());
         due.truncate(most);
         let question = |due: &Due<'_>| {
             let entry = entries.get_mut(&due.job.uid)?.get_mut(&due.pod.uid)?;
-            entry.note_asked(due, now);
+            entry.note_asked(due, now, ticks);
             let ip = due.pod.attempt.as_ref()?.ip.as_deref()?;
             let source = &due.job.rule.source;
             Some(Question::new(
@@ -168,7 +172,7 @@ fn look<'a>(
     job: &'a AskedJob,
     pods: &JobPods,
     own: &mut BTreeMap<String, Entry>,
-    now: Instant,
+    ticks: Instant,
     due: &mut Vec<Due<'a>>,
 ) {
     for pod in pods.values() {
@@ -180,11 +184,11 @@ fn look<'a>(
             continue;
         }
         if !own.contains_key(&pod.uid) {
-            own.insert(pod.uid.clone(), new_entry(&job.watched, attempt, now));
+            own.insert(pod.uid.clone(), new_entry(&job.watched, attempt, ticks));
         }
         let ends_at = ends_at(&job.watched, attempt.task);
         let since = own.get(&pod.uid).and_then(|entry| entry.due(ends_at));
-        due.extend(since.filter(|&since| since <= now).map(|since| Due {
+        due.extend(since.filter(|&since| since <= ticks).map(|since| Due {
             since,
             job,
             pod: Arc::clone(pod),
@@ -210,17 +214,17 @@ impl Entry {
         (!self.asking).then_some(due)
     }
 
-    fn note_asked(&mut self, due: &Due<'_>, now: Instant) {
+    fn note_asked(&mut self, due: &Due<'_>, now: Instant, ticks: Instant) {
         let outlook = Outlook {
             slack: due.job.deadline.map(|deadline| deadline.since(now)),
             remaining: self.remaining(),
             unanswered: self.unanswered,
         };
         self.asking = true;
-        self.asked = now;
+        self.asked = ticks;
         self.asked_times = self.asked_times.wrapping_add(1);
         let span = outlook.next(&due.job.rule);
-        self.next = now.plus(jittered(span, &due.pod.uid, self.asked_times));
+        self.next = ticks.plus(jittered(span, &due.pod.uid, self.asked_times));
     }
 }
 
@@ -231,7 +235,7 @@ fn ends_at(job: &DeadlineJob, index: u32) -> Option<u64> {
     found.ok().map(|at| segments[at].end)
 }
 
-fn new_entry(job: &DeadlineJob, attempt: &AttemptFacts, now: Instant) -> Entry {
+fn new_entry(job: &DeadlineJob, attempt: &AttemptFacts, ticks: Instant) -> Entry {
     let ledger = job
         .status
         .as_ref()
@@ -245,7 +249,7 @@ fn new_entry(job: &DeadlineJob, attempt: &AttemptFacts, now: Instant) -> Entry {
     let start = recorded.and_then(|entry| entry.resume.as_ref());
     let start = start.map_or(0.0, |point| point.progress);
     let launched = recorded.map(|entry| clock::micro_instant(&entry.launched));
-    Entry::new(start, launched, now)
+    Entry::new(start, launched, ticks)
 }
 
 #[cfg(test)]

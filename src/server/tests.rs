@@ -11,7 +11,13 @@ async fn served() -> (SocketAddr, SocketAddr) {
     let standing = Arc::new(Standing::default());
     standing.waiting("shed-0");
     let metrics = Arc::new(Metrics::new());
-    tokio::spawn(run(doors, Served { metrics, standing }));
+    let clock = Clock::for_tests();
+    let served = Served {
+        metrics,
+        standing,
+        clock,
+    };
+    tokio::spawn(run(doors, served));
     addresses
 }
 
@@ -70,4 +76,43 @@ async fn half_requests_are_closed_for_those_that_come() {
     };
     let closed = open.iter_mut().map(is_closed).filter(|closed| *closed);
     assert!(closed.count() >= 100 - PAGE_LIMITS.per_peer);
+}
+
+#[tokio::test]
+async fn a_replica_that_cannot_tell_the_time_says_so_and_is_ready() {
+    let served = Served {
+        metrics: Arc::new(Metrics::new()),
+        standing: Arc::default(),
+        clock: Clock::new(),
+    };
+    served.standing.waiting("other");
+    let answer = async || {
+        let answer = ready(State(served.clone())).await.into_response();
+        let status = answer.status();
+        let body = axum::body::to_bytes(answer.into_body(), 1000).await;
+        (status, String::from_utf8(body.unwrap().to_vec()).unwrap())
+    };
+    let (status, body) = answer().await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(
+        body.starts_with("ok: waiting") && body.contains("not known yet"),
+        "{body}"
+    );
+    let page = || {
+        served.show_clock();
+        served.metrics.page().unwrap()
+    };
+    assert!(page().contains("shed_clock_uncertainty_seconds inf"));
+    served.clock.learn_for_tests(Span::from_seconds(300));
+    assert_eq!(answer().await.1, "ok: waiting, other leads\n");
+    assert!(page().contains("shed_clock_uncertainty_seconds 0.5"));
+    let known = page().contains("shed_clock_offset_seconds 300")
+        || page().contains("shed_clock_offset_seconds 299.9");
+    assert!(known, "{}", page());
+    served.clock.disturb_for_tests(Span::from_seconds(900));
+    assert!(
+        answer().await.1.contains("within 60"),
+        "{}",
+        answer().await.1
+    );
 }

@@ -105,6 +105,7 @@ impl Model {
             book,
             &job::View {
                 now,
+                ticks: now,
                 facts_as_of: if view.stops { now } else { Instant(0) },
                 pods: &pods,
                 traces: &world.traces.0,
@@ -128,6 +129,7 @@ impl Model {
             asking: &BTreeMap::new(),
             placements: &BTreeMap::new(),
             now,
+            ticks: now,
         });
         self.flight(&view.base, step)
     }

@@ -13,6 +13,7 @@ use std::sync::mpsc::RecvTimeoutError;
 
 use super::*;
 use crate::api;
+use crate::clock;
 use crate::controller::mock::{Apiserver, Fate, Process, launch, originals, pod_name};
 use crate::fixtures;
 use shed_core::snapshot::{AttemptKind, KillKind};

@@ -58,10 +58,10 @@ impl Process {
             watch: Watch::new(Arc::default(), term),
             recorder: Recorder::new(api.client.clone(), reporter),
             client: api.client.clone(),
-            stores,
             doubt,
             progress: Arc::new(ProgressTable::new(clock::now())),
             fence: Arc::new(FenceTable::default()),
+            clock: stores.clock_for_tests(),
             board: Board::default(),
             metrics: Arc::new(Metrics::new()),
             agent: AgentSettings {
@@ -74,6 +74,7 @@ impl Process {
             memos: Memos::default(),
             forecasts: ForecastTable::default(),
             recording: None,
+            stores,
         });
         Self { context }
     }

@@ -40,6 +40,7 @@ impl World {
     fn step(&mut self, slice: &[Action]) -> Step {
         let view = View {
             now: self.now,
+            ticks: self.now,
             facts_as_of: self.facts_as_of,
             pods: &self.pods,
             traces: &self.traces,
@@ -63,6 +64,7 @@ impl World {
             asking: &BTreeMap::new(),
             placements: &BTreeMap::new(),
             now: self.now,
+            ticks: self.now,
         });
         self.book = step.book.clone();
         step

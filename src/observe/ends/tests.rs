@@ -182,6 +182,7 @@ mod judged {
         let pods = JobPods::from([(ID, Arc::new(seen(pod, 60)))]);
         let view = View {
             now: seconds(60),
+            ticks: seconds(60),
             facts_as_of: Instant(0),
             pods: &pods,
             traces: &Traces::new(),

@@ -39,6 +39,7 @@ fn said(
     let stores = Stores::for_tests(vec![], vec![], nodes);
     let view = View {
         now: Instant(now),
+        ticks: Instant(now),
         facts_as_of: Instant(0),
         pods,
         traces: &Traces::default(),

@@ -33,7 +33,7 @@ fn stuck(api: &Apiserver) -> Stuck {
 
 async fn end_on_a_thread(api: &Apiserver, stuck: Stuck) {
     let client = api.client.clone();
-    let ending = move || note_and_log(&stuck, || Ok(client));
+    let ending = move || note_and_log(&stuck, &Clock::for_tests(), || Ok(client));
     tokio::task::spawn_blocking(ending).await.unwrap();
 }
 
@@ -68,7 +68,7 @@ async fn a_note_that_is_refused_does_not_keep_the_process_from_ending() {
 
 #[test]
 fn a_poll_that_is_about_no_single_job_is_noted_on_none() {
-    note_and_log(&nowhere(), || panic!("a client is made"));
+    note_and_log(&nowhere(), &Clock::new(), || panic!("a client is made"));
 }
 
 const CHILD: &str = "SHED_TEST_STUCK_CHILD";
@@ -82,7 +82,8 @@ fn child_with_a_poll_that_does_not_end() {
     let config = Config::new("http://127.0.0.1:1".parse().unwrap());
     let polls = Arc::new(Polls::default());
     let tick = Duration::from_millis(2);
-    watchdog::start(&polls, tick, move |stuck| end(&config, &stuck)).unwrap();
+    let clock = Clock::new();
+    watchdog::start(&polls, tick, move |stuck| end(&config, &clock, &stuck)).unwrap();
     let Stuck { term, .. } = nowhere();
     let job = Some(Arc::new(fixtures::job("")));
     let _poll = Watch::new(polls, term).begin(job);

@@ -19,6 +19,7 @@ fn poller(doubt: &Arc<Doubt>) -> Arc<Poller> {
         metrics: Arc::new(Metrics::new()),
         key: Arc::new(key),
         doubt: Arc::clone(doubt),
+        clock: Clock::for_tests(),
         client: ask::client(),
     })
 }
