@@ -39,7 +39,7 @@ use index::PodIndex;
 pub use shown::Shown;
 
 /// Seconds until the apiserver ends a watch; a silent one is given up 5 s later.
-const WATCH_SECONDS: u32 = 55;
+pub(crate) const WATCH_SECONDS: u32 = 55;
 
 /// The watched world.
 pub struct Stores {

@@ -342,6 +342,7 @@ async fn take_answers(
         }
     });
     if let Some(blocked) = refusal {
+        never_were(context, pass, &mut taken_back).await?;
         let why = Why {
             reason: blocked.reason,
         };
@@ -353,6 +354,29 @@ async fn take_answers(
     }
     // What was not tried because of a passing failure stays recorded and is created next time.
     failure.map_or(Ok(()), |error| Err(Error::Create(error)))
+}
+
+/// Keeps those of these attempts out that are there all the same: a creation that was asked for before,
+/// by this process or by one before it, may have been carried out without an answer. What then takes
+/// the last of a quota is refused when it is asked for again.
+async fn never_were(
+    context: &Context,
+    pass: &Pass,
+    refused: &mut Vec<AttemptId>,
+) -> Result<(), Error> {
+    let recorded_before = |id: &AttemptId| pass.book.attempt(id.0, id.1).is_some();
+    if !refused.iter().any(recorded_before) {
+        return Ok(());
+    }
+    let live = live::pods(context, &pass.job, &pass.pods).await?;
+    let there: Vec<AttemptId> = refused.extract_if(.., |id| live.contains_key(id)).collect();
+    let created = Some(context.clock.ticks());
+    context.memos.with(&pass.job.uid, |memo| {
+        for id in there {
+            memo.traces.entry(id).or_default().created = created;
+        }
+    });
+    Ok(())
 }
 
 /// The apiserver said no: these attempts never were, and their room is free again.

@@ -33,8 +33,9 @@ pub type AttemptId = (u32, u32);
 pub type JobPods = BTreeMap<AttemptId, Arc<PodFacts>>;
 
 /// How long a view may be behind the creation of a pod. One that none has shown after this long
-/// is created again, which is a harmless conflict if it exists, or has gone if it was killed.
-pub const CREATION_SEEN_WITHIN: Span = Span::from_seconds(30);
+/// is created again, which is a harmless conflict if it exists, or has gone if it was killed. A watch
+/// that says nothing is given up after 60 s, and lists again.
+pub const CREATION_SEEN_WITHIN: Span = Span::from_seconds(75);
 
 /// By so much the start of an attempt may be off: kubelets date it in whole seconds, and programs
 /// load before they begin to work. Four times as long, and a rate that is taken since then is off by a
@@ -405,6 +406,13 @@ mod tests {
             ..Trace::default()
         };
         assert_eq!(traces, Traces::from([((0, 0), asked), ((1, 0), seen)]));
+    }
+
+    #[test]
+    fn a_pod_may_appear_for_longer_than_a_watch_may_say_nothing() {
+        let given_up_after = i64::from(crate::stores::WATCH_SECONDS) + 5;
+        let listed_after = Span::from_seconds(given_up_after + 10);
+        assert!(CREATION_SEEN_WITHIN >= listed_after);
     }
 
     #[test]

@@ -338,3 +338,106 @@ async fn a_claim_that_can_not_be_read_keeps_no_job_from_running() {
         ["GET claim data", "PUT job status", "POST pod 0-0"]
     );
 }
+
+#[tokio::test]
+async fn what_was_asked_for_before_is_looked_for_before_a_refusal_takes_it_back() {
+    let change = "{completions: 2, idempotency: None}";
+    let api = Apiserver::new(fixtures::job_of_age(0, change));
+    let process = Process::start(&api);
+    // The first pod takes the last of the quota, and nobody hears of it.
+    api.script(|call| match call.words.as_str() {
+        "POST pod 0-0" => Fate::LostAfter,
+        _ => Fate::Served,
+    });
+    process.plan(&api.job(), originals(2));
+    let job = api.job();
+    process.reconcile(job).await.unwrap_err();
+    assert_eq!(api.said(), ["PUT job status", "POST pod 0-0"]);
+    api.refuse("POST pod", 403, "Forbidden", QUOTA);
+    process.reconcile(api.job()).await.unwrap();
+    let said = [
+        "POST pod 0-0",
+        "LIST pods",
+        "PUT job status",
+        "POST event QuotaExceeded",
+    ];
+    assert_eq!(api.said(), said);
+    let status = api.job().status.clone().unwrap();
+    assert_eq!((status.attempts.refused, status.active), (1, 1));
+    // The watch is still behind: it is not created again.
+    process.reconcile(api.job()).await.unwrap();
+    assert_eq!(api.said(), WAITS);
+    api.run((0, 0));
+    process.look(&api).await.unwrap();
+    assert_eq!(api.pods().len(), 1, "one copy runs");
+}
+
+#[tokio::test]
+async fn a_process_that_begins_looks_for_what_the_one_before_may_have_created() {
+    let api = Apiserver::new(fixtures::job_of_age(0, "completions: 1"));
+    let before = Process::start(&api);
+    api.script(|call| match call.words.starts_with("POST pod") {
+        true => Fate::LostAfter,
+        false => Fate::Served,
+    });
+    before.plan(&api.job(), originals(1));
+    before.look(&api).await.unwrap_err();
+    // Its creation is carried out only after the next process has listed everything.
+    let next = Process::start(&api);
+    next.context.stores.show(vec![]);
+    api.said();
+    api.refuse("POST pod", 403, "Forbidden", QUOTA);
+    next.reconcile(api.job()).await.unwrap();
+    assert_eq!(api.said()[..2], ["POST pod 0-0", "LIST pods"]);
+    assert_eq!(api.job().status.as_ref().unwrap().attempts.refused, 0);
+}
+
+#[tokio::test]
+async fn a_refusal_takes_nothing_back_that_nobody_could_look_for() {
+    let api = Apiserver::new(fixtures::job_of_age(0, "completions: 1"));
+    let process = Process::start(&api);
+    api.script(|call| match call.words.starts_with("POST pod") {
+        true => Fate::LostBefore,
+        false => Fate::Served,
+    });
+    process.plan(&api.job(), originals(1));
+    process.look(&api).await.unwrap_err();
+    api.script(|call| match call.words.as_str() {
+        "POST pod 0-0" => Fate::Refused(403, "Forbidden", QUOTA),
+        "LIST pods" => Fate::LostBefore,
+        _ => Fate::Served,
+    });
+    let error = process.look(&api).await.unwrap_err();
+    assert!(matches!(error, Error::LiveRead(_)), "{error}");
+    assert_eq!(api.job().status.as_ref().unwrap().attempts.refused, 0);
+    api.refuse("POST pod", 403, "Forbidden", QUOTA);
+    process.look(&api).await.unwrap();
+    assert_eq!(api.job().status.as_ref().unwrap().attempts.refused, 1);
+}
+
+#[tokio::test]
+async fn what_must_not_run_twice_is_waited_for_as_long_as_a_watch_may_say_nothing() {
+    let change = "{completions: 1, idempotency: None}";
+    let api = Apiserver::new(fixtures::job_of_age(0, change));
+    let process = Process::start(&api);
+    let clock = Arc::clone(&process.context.clock);
+    process.plan(&api.job(), originals(1));
+    // From here on the watch of pods shows nothing.
+    process.reconcile(api.job()).await.unwrap();
+    let suspend = |is| api.world().job.as_mut().unwrap().spec.suspend = is;
+    suspend(true);
+    clock.skip_for_tests(shed_core::time::Span::from_seconds(5));
+    process.reconcile(api.job()).await.unwrap();
+    clock.skip_for_tests(shed_core::time::Span::from_seconds(60));
+    suspend(false);
+    process.plan(&api.job(), vec![launch(0, AttemptKind::Retry)]);
+    process.reconcile(api.job()).await.unwrap();
+    let created = |api: &Apiserver| {
+        let said = api.said();
+        said.iter()
+            .filter(|call| call.starts_with("POST pod"))
+            .count()
+    };
+    assert_eq!(created(&api), 1, "the first may run");
+    assert_eq!(api.job().status.as_ref().unwrap().attempts.superseded, 0);
+}
