@@ -15,6 +15,7 @@ use crate::controller::build::{AgentSettings, ClonePriority};
 use crate::controller::feasibility::Told;
 use crate::controller::quarantine;
 use crate::controller::status::Blocked;
+use crate::controller::waiting;
 use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
 use crate::metrics::Metrics;
@@ -94,6 +95,8 @@ pub struct Memo {
     pub troubled: TroubledNodes,
     /// Its quarantine, if it is in one or was.
     pub quarantine: quarantine::Memo,
+    /// What its tasks wait for.
+    pub waiting: waiting::Remembered,
 }
 
 /// Attempts of the job can't be created or can't start.

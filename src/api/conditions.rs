@@ -16,6 +16,8 @@ pub const DEADLINE_AT_RISK: &str = "DeadlineAtRisk";
 pub const DEADLINE_FEASIBLE: &str = "DeadlineFeasible";
 /// The deadline passed before the job was complete.
 pub const DEADLINE_MISSED: &str = "DeadlineMissed";
+/// Tasks that are to run have no attempt, and have had none for a while.
+pub const TASKS_WAITING: &str = "TasksWaiting";
 /// Attempts can't be created or can't start.
 pub const ATTEMPTS_BLOCKED: &str = "AttemptsBlocked";
 /// Running attempts don't answer when asked for progress.
@@ -62,10 +64,18 @@ pub mod reason {
     pub const JOB_RESUMED: &str = "JobResumed";
     /// `DeadlineAtRisk`: tasks are expected to end after the deadline.
     pub const STRAGGLER: &str = "Straggler";
-    /// `DeadlineAtRisk`: tasks wait for capacity.
+    /// `DeadlineAtRisk`, `TasksWaiting`: tasks wait for capacity.
     pub const CAPACITY_SHORT: &str = "CapacityShort";
-    /// `DeadlineAtRisk`: tasks wait while capacity is kept for jobs that are likely to come.
+    /// `DeadlineAtRisk`, `TasksWaiting`: tasks wait while capacity is kept for jobs that are likely to come.
     pub const CAPACITY_KEPT: &str = "CapacityKept";
+    /// `TasksWaiting`: a task that failed is not tried again yet.
+    pub const BACK_OFF: &str = "BackOff";
+    /// `TasksWaiting`: a task's last attempt has to be gone first.
+    pub const ATTEMPT_ENDING: &str = "AttemptEnding";
+    /// `TasksWaiting`: as many tasks run as may.
+    pub const PARALLELISM_REACHED: &str = "ParallelismReached";
+    /// `TasksWaiting` is false.
+    pub const TASKS_RUN: &str = "TasksRun";
     /// `DeadlineAtRisk` is false: PoCD is high enough.
     pub const ON_TRACK: &str = "OnTrack";
     /// `DeadlineFeasible`: PoCD is as high as it is to be.

@@ -158,8 +158,7 @@ async fn pass(
     carry_out(context, &pass, &recorded, &step).await?;
     // wake (no client required)
     expire(context, &pass, &step.book).await?;
-    let next = wake::after(&pass.job, &step.book, &pass.facts, pass.now);
-    Ok(next)
+    Ok(wake::after(context, &pass, &step.book))
 }
 
 /// A companion whose Job is not there: it goes with the Job. One that was orphaned on purpose has

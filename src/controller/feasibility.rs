@@ -107,43 +107,25 @@ impl Told {
         pocd || earliest
     }
 
-    /// Status, reason and message of the condition.
+    /// The reason of the condition, and what is known of this job.
     #[must_use]
-    pub fn words(&self) -> (&'static str, &'static str, String) {
+    pub fn words(&self) -> (&'static str, String) {
         let target = self.figures.target;
         let here = || {
             // Cut, so that what is below the target never reads as the target.
             let pocd = (self.figures.pocd.unwrap_or(0.0) * 1000.0).floor() / 1000.0;
             let width = self.figures.width;
-            format!("with room for {width} tasks at a time PoCD is {pocd:.3}, {target} is wanted")
+            let earliest = self.earliest();
+            format!(
+                "with room for {width} tasks at a time PoCD is {pocd:.3}, {target} is wanted; {earliest}"
+            )
         };
         match self.verdict {
-            Verdict::Feasible => {
-                let message = format!("{}; {}", here(), self.earliest());
-                ("True", reason::TARGET_REACHED, message)
-            }
-            Verdict::TooEarly => {
-                let message = format!("{}; {}", here(), self.earliest());
-                ("False", reason::DEADLINE_TOO_EARLY, message)
-            }
-            Verdict::NoRoom => (
-                "False",
-                reason::NO_ROOM,
-                "no node that the tasks may use has room for one beside other pods".to_owned(),
-            ),
-            Verdict::TimesUnknown => (
-                "Unknown",
-                reason::TIMES_UNKNOWN,
-                format!(
-                    "nothing is known yet of how long a task takes: jobs that ended with the same \
-                     label {} would tell, and so will the first reports",
-                    api::LABEL_CLASS
-                ),
-            ),
-            Verdict::NoDeadline => {
-                let message = format!("the deadline's clock has not started; {}", self.earliest());
-                ("Unknown", reason::CLOCK_NOT_STARTED, message)
-            }
+            Verdict::Feasible => (reason::TARGET_REACHED, here()),
+            Verdict::TooEarly => (reason::DEADLINE_TOO_EARLY, here()),
+            Verdict::NoRoom => (reason::NO_ROOM, String::new()),
+            Verdict::TimesUnknown => (reason::TIMES_UNKNOWN, api::LABEL_CLASS.to_owned()),
+            Verdict::NoDeadline => (reason::CLOCK_NOT_STARTED, self.earliest()),
         }
     }
 
@@ -197,15 +179,14 @@ mod tests {
 
     #[test]
     fn both_figures_are_told_and_never_rounded_up() {
-        let (status, reason, message) = told(&figures(0.9499)).words();
-        assert_eq!((status, reason), ("False", "DeadlineTooEarly"));
+        let (reason, message) = told(&figures(0.9499)).words();
+        assert_eq!(reason, "DeadlineTooEarly");
         assert_eq!(
             message,
             "with room for 40 tasks at a time PoCD is 0.949, 0.95 is wanted; the earliest deadline \
              that reaches 0.95 is 1970-01-01T00:16:40Z"
         );
-        let (status, reason, _) = told(&figures(0.95)).words();
-        assert_eq!((status, reason), ("True", "TargetReached"));
+        assert_eq!(told(&figures(0.95)).words().0, "TargetReached");
     }
 
     #[test]
@@ -213,15 +194,14 @@ mod tests {
         let of = |change: fn(&mut Feasibility)| {
             let mut figures = figures(0.5);
             change(&mut figures);
-            let (status, reason, _) = told(&figures).words();
-            (status, reason)
+            told(&figures).words().0
         };
-        assert_eq!(of(|f| f.is_known = false), ("Unknown", "TimesUnknown"));
-        assert_eq!(of(|f| f.pocd = None), ("Unknown", "ClockNotStarted"));
-        assert_eq!(of(|f| f.width = 0), ("False", "NoRoom"));
+        assert_eq!(of(|f| f.is_known = false), "TimesUnknown");
+        assert_eq!(of(|f| f.pocd = None), "ClockNotStarted");
+        assert_eq!(of(|f| f.width = 0), "NoRoom");
         let mut never = figures(0.5);
         never.earliest = None;
-        assert!(told(&never).words().2.contains("no deadline within a year"));
+        assert!(told(&never).words().1.contains("no deadline within a year"));
     }
 
     #[test]
@@ -230,12 +210,12 @@ mod tests {
         let after = |figures: &Feasibility| Told::after(Some(&first), figures, 1, Instant(60_000));
         // Below the target, but not by much: nothing new.
         assert_eq!(after(&figures(0.94)), first);
-        assert_eq!(after(&figures(0.92)).words().0, "False");
+        assert_eq!(after(&figures(0.92)).words().0, "DeadlineTooEarly");
         // It takes the target itself to turn back.
         let turned = after(&figures(0.92));
         let back = |pocd| Told::after(Some(&turned), &figures(pocd), 1, Instant(90_000));
         assert_eq!(back(0.945), turned);
-        assert_eq!(back(0.95).words().0, "True");
+        assert_eq!(back(0.95).words().0, "TargetReached");
         let mut later = figures(0.96);
         later.earliest = Some(Instant(1_000_000 + 99_000));
         assert_eq!(after(&later), first);
@@ -274,6 +254,6 @@ mod tests {
     fn another_specification_is_told_anew() {
         let first = told(&figures(0.96));
         let next = Told::after(Some(&first), &figures(0.94), 2, Instant(0));
-        assert_eq!((next.generation, next.words().0), (2, "False"));
+        assert_eq!((next.generation, next.words().0), (2, "DeadlineTooEarly"));
     }
 }

@@ -24,7 +24,9 @@ pub mod status;
 pub mod step;
 pub mod unadopted;
 mod volumes;
+pub mod waiting;
 mod wake;
+pub mod words;
 
 use std::sync::Arc;
 

@@ -10,6 +10,7 @@ use kube::runtime::events::EventType;
 use super::driver::Pass;
 use super::status::Blocked;
 use super::step::Step;
+use super::waiting::Waiting;
 use super::{Error, apply, events, status};
 use crate::adopt::{self, companions};
 use crate::api::{self, DeadlineJob, DeadlineJobStatus, LEDGER_FORM, reason};
@@ -56,9 +57,13 @@ pub(super) async fn record(
     step: &Step,
 ) -> Result<Arc<DeadlineJob>, Error> {
     let old = pass.owner.status.clone().unwrap_or_default();
-    let (backoff, pocd_written, told) = context.memos.with(&pass.job.uid, |memo| {
+    let clock = &context.clock;
+    let (backoff, pocd_written, told, waiting) = context.memos.with(&pass.job.uid, |memo| {
+        let (report, remembered) = (pass.report.as_ref(), &mut memo.waiting);
+        let (book, facts) = (&step.book, &pass.facts);
+        let waiting = Waiting::of(book, facts, report, remembered, clock, pass.ticks);
         let backoff = memo.backoff.clone();
-        (backoff, memo.pocd_written, memo.told.clone())
+        (backoff, memo.pocd_written, memo.told.clone(), waiting)
     });
     let stuck = super::step::stuck(&pass.facts).find_map(|id| blocked_by_kubelet(&pass.pods, id));
     let blocked = stuck.or(backoff.map(|backoff| backoff.blocked));
@@ -73,6 +78,7 @@ pub(super) async fn record(
         unreachable: context.progress.unreachable(&pass.job.uid),
         awaited: pass.awaited.as_ref(),
         unshared: pass.unshared.as_deref(),
+        waiting: &waiting,
         told: told.as_ref(),
         pocd_written: pocd_written.map(|at| context.clock.at(at)),
         now: pass.now,

@@ -8,6 +8,8 @@ use shed_core::snapshot::{AttemptKind, Conclusion, OnMiss};
 use shed_core::time::{Instant, Span};
 
 use super::feasibility::Told;
+use super::waiting::Waiting;
+use super::words;
 use crate::api::{self, DeadlineJobStatus, reason};
 use crate::book::Book;
 use crate::clock;
@@ -53,6 +55,8 @@ pub struct Input<'a> {
     pub awaited: Option<&'a Unconfirmed>,
     /// What is to be said of the claims that attempts mount.
     pub unshared: Option<&'a str>,
+    /// What tasks without an attempt wait for.
+    pub waiting: &'a Waiting,
     /// What is to be told of whether the deadline can be kept.
     pub told: Option<&'a Told>,
     /// When PoCD alone was last worth a write.
@@ -125,8 +129,8 @@ pub fn invalid(
         generation: generation.unwrap_or(0),
         now,
     };
-    list.set(api::FAILURE_TARGET, true, reason::INVALID_SPEC, message);
-    list.set(api::FAILED, true, reason::INVALID_SPEC, message);
+    list.say(api::FAILURE_TARGET, reason::INVALID_SPEC, message);
+    list.say(api::FAILED, reason::INVALID_SPEC, message);
     DeadlineJobStatus {
         observed_generation: generation,
         phase: Some("Failed".to_owned()),
@@ -227,77 +231,57 @@ fn conditions(input: Input<'_>, deadline: Option<Instant>) -> Vec<Condition> {
         generation: input.job.generation,
         now: input.now,
     };
+    let is_open = input.book.ending.is_none();
     end_conditions(&mut list, input);
-    if input.job.rules.suspend && input.book.ending.is_none() {
-        list.set(
-            api::SUSPENDED,
-            true,
-            reason::JOB_SUSPENDED,
-            "spec.suspend is true",
-        );
+    if input.job.rules.suspend && is_open {
+        list.say(api::SUSPENDED, reason::JOB_SUSPENDED, "");
     } else {
-        list.clear(api::SUSPENDED, reason::JOB_RESUMED, "spec.suspend is false");
+        list.clear(api::SUSPENDED, reason::JOB_RESUMED, "");
     }
     deadline_conditions(&mut list, input, deadline);
+    risk_conditions(&mut list, input);
     let told = input
         .told
         .filter(|told| told.generation == input.job.generation);
-    if let Some(told) = told.filter(|_| input.book.ending.is_none()) {
-        let (status, reason, message) = told.words();
-        list.put(api::DEADLINE_FEASIBLE, status, reason, &message);
+    if let Some(told) = told.filter(|_| is_open) {
+        let (reason, detail) = told.words();
+        list.say(api::DEADLINE_FEASIBLE, reason, &detail);
     }
     match input.blocked {
-        Some(blocked) if input.book.ending.is_none() => {
-            list.set(
-                api::ATTEMPTS_BLOCKED,
-                true,
-                blocked.reason,
-                &blocked.message,
-            );
+        Some(blocked) if is_open => {
+            list.say(api::ATTEMPTS_BLOCKED, blocked.reason, &blocked.message);
         }
-        _ if input.running || input.book.ending.is_some() => {
-            list.clear(
-                api::ATTEMPTS_BLOCKED,
-                reason::ATTEMPTS_START,
-                "attempts start",
-            );
+        _ if input.running || !is_open => {
+            list.clear(api::ATTEMPTS_BLOCKED, reason::ATTEMPTS_START, "");
         }
         _ => {}
     }
+    match input.waiting {
+        Waiting::Told {
+            reason,
+            detail,
+            since,
+        } if is_open => list.say_since(api::TASKS_WAITING, reason, detail, *since),
+        Waiting::Yet if is_open => {}
+        _ => list.clear(api::TASKS_WAITING, reason::TASKS_RUN, ""),
+    }
     match input.awaited.filter(|_| !input.book.finished) {
-        Some(awaited) => list.set(api::END_UNCONFIRMED, true, awaited.reason, &awaited.message),
-        None => list.clear(
-            api::END_UNCONFIRMED,
-            reason::ALL_CONFIRMED,
-            "every attempt that others wait for is gone",
-        ),
+        Some(awaited) => list.say(api::END_UNCONFIRMED, awaited.reason, &awaited.message),
+        None => list.clear(api::END_UNCONFIRMED, reason::ALL_CONFIRMED, ""),
     }
     match input.unshared {
-        Some(message) => list.set(
-            api::VOLUME_NOT_SHARED,
-            true,
-            reason::ONE_NODE_AT_A_TIME,
-            message,
-        ),
-        None => list.clear(
-            api::VOLUME_NOT_SHARED,
-            reason::VOLUMES_SHARED,
-            "attempts on several nodes can mount what the template mounts, or have no need to",
-        ),
+        Some(message) => list.say(api::VOLUME_NOT_SHARED, reason::ONE_NODE_AT_A_TIME, message),
+        None => list.clear(api::VOLUME_NOT_SHARED, reason::VOLUMES_SHARED, ""),
     }
     let (silent, asked) = input.unreachable;
     if asked > 0 && silent == asked {
-        let message = format!(
-            "none of {asked} running attempts answers on its progress port: does a NetworkPolicy \
-             or strict mTLS keep the operator away?"
-        );
-        list.set(api::PROGRESS_UNREACHABLE, true, reason::NO_ANSWER, &message);
-    } else if asked > 0 || input.book.ending.is_some() {
-        list.clear(
+        list.say(
             api::PROGRESS_UNREACHABLE,
-            reason::ANSWERS,
-            "attempts answer",
+            reason::NO_ANSWER,
+            &asked.to_string(),
         );
+    } else if asked > 0 || !is_open {
+        list.clear(api::PROGRESS_UNREACHABLE, reason::ANSWERS, "");
     }
     list.list
 }
@@ -306,87 +290,51 @@ fn end_conditions(list: &mut Conditions, input: Input<'_>) {
     let Some(conclusion) = input.book.ending else {
         // Set by a specification that could not be carried out and has been mended since.
         for type_ in [api::FAILURE_TARGET, api::FAILED] {
-            list.clear(type_, reason::SPEC_MENDED, "the specification is valid now");
+            list.clear(type_, reason::SPEC_MENDED, "");
         }
         return;
     };
-    let (reason, message) = words(conclusion, input);
+    let (reason, detail) = fate(conclusion, input);
     let (interim, last) = if conclusion.is_success() {
         (api::SUCCESS_CRITERIA_MET, api::COMPLETE)
     } else {
         (api::FAILURE_TARGET, api::FAILED)
     };
     if conclusion.is_success() {
-        list.clear(
-            api::FAILURE_TARGET,
-            reason::FINISHED_IN_TIME,
-            "the last task had finished before the deadline",
-        );
+        list.clear(api::FAILURE_TARGET, reason::FINISHED_IN_TIME, "");
     }
-    list.set(interim, true, reason, &message);
+    list.say(interim, reason, &detail);
     if input.book.finished {
-        list.set(last, true, reason, &message);
+        list.say(last, reason, &detail);
     }
 }
 
-fn words(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
+/// The reason of a job's fate, and what is known of it.
+fn fate(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
     let total = input.job.rules.completions;
     let done = input.book.done_tasks(total).len();
     let asked = total - input.job.skipped.as_ref().map_or(0, IndexSet::len);
+    let share = || format!("{done} of {asked}");
+    let failed = || input.book.failed_tasks(total).to_string();
     match conclusion {
-        Conclusion::Complete => (
-            reason::COMPLETIONS_REACHED,
-            format!("all {asked} tasks have a winner"),
-        ),
-        Conclusion::SuccessPolicy => (
-            reason::SUCCESS_POLICY,
-            format!("{done} of {asked} tasks have a winner, enough for spec.successPolicy"),
-        ),
-        Conclusion::TimeLimit => (
-            reason::DEADLINE_EXCEEDED,
-            format!(
-                "{done} of {asked} tasks were complete when spec.activeDeadlineSeconds had passed"
-            ),
-        ),
-        Conclusion::MaxFailedIndexes => (
-            reason::MAX_FAILED_INDEXES,
-            format!(
-                "tasks {} failed for good, more than spec.maxFailedIndexes allows",
-                input.book.failed_tasks(total)
-            ),
-        ),
-        Conclusion::BackoffLimit => (
-            reason::BACKOFF_LIMIT,
-            format!(
-                "{} attempts failed, more than spec.backoffLimit allows",
-                input.book.counts.failed
-            ),
-        ),
-        Conclusion::PodFailurePolicy => (
-            reason::POD_FAILURE_POLICY,
-            input.book.ending_note.clone().unwrap_or_else(|| {
-                "an attempt failed in a way for which spec.podFailurePolicy fails the job"
-                    .to_owned()
-            }),
-        ),
-        Conclusion::DeadlineExceeded => (
-            reason::DEADLINE_MISSED,
-            format!(
-                "{done} of {asked} tasks were complete at the deadline and spec.onMiss is Fail"
-            ),
-        ),
-        Conclusion::DeadlineInPast => (
-            reason::DEADLINE_IN_PAST,
-            "spec.deadline had passed when the job was submitted; nothing was launched".to_owned(),
-        ),
-        Conclusion::FailedIndexes => (
-            reason::FAILED_INDEXES,
-            format!(
-                "tasks {} failed for good: more often than spec.backoffLimitPerIndex allows, or by \
-                 a rule of spec.podFailurePolicy",
-                input.book.failed_tasks(total)
-            ),
-        ),
+        Conclusion::Complete => (reason::COMPLETIONS_REACHED, asked.to_string()),
+        Conclusion::SuccessPolicy => (reason::SUCCESS_POLICY, share()),
+        Conclusion::TimeLimit => (reason::DEADLINE_EXCEEDED, share()),
+        Conclusion::MaxFailedIndexes => (reason::MAX_FAILED_INDEXES, failed()),
+        Conclusion::BackoffLimit => {
+            let failures = input.book.counts.failed;
+            (reason::BACKOFF_LIMIT, failures.to_string())
+        }
+        Conclusion::PodFailurePolicy => {
+            let unknown =
+                "an attempt failed in a way for which spec.podFailurePolicy fails the job";
+            let note = input.book.ending_note.clone();
+            let note = note.unwrap_or_else(|| unknown.to_owned());
+            (reason::POD_FAILURE_POLICY, note)
+        }
+        Conclusion::DeadlineExceeded => (reason::DEADLINE_MISSED, share()),
+        Conclusion::DeadlineInPast => (reason::DEADLINE_IN_PAST, String::new()),
+        Conclusion::FailedIndexes => (reason::FAILED_INDEXES, failed()),
     }
 }
 
@@ -400,18 +348,19 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>, deadline: Option
         None => input.now > deadline && input.job.rules.on_miss == OnMiss::Continue,
     };
     if missed {
-        let at = clock::rfc3339(deadline);
-        let (reason, message) = if input.book.ended.unwrap_or(input.now) < deadline {
-            let message = format!("the job failed, so that it can't be complete at {at}");
-            (reason::FAILED_BEFORE, message)
-        } else {
-            (reason::DEADLINE_PASSED, format!("not complete at {at}"))
+        let failed_before = input.book.ended.unwrap_or(input.now) < deadline;
+        let reason = match failed_before {
+            true => reason::FAILED_BEFORE,
+            false => reason::DEADLINE_PASSED,
         };
-        list.set(api::DEADLINE_MISSED, true, reason, &message);
+        list.say(api::DEADLINE_MISSED, reason, &clock::rfc3339(deadline));
     }
+}
+
+fn risk_conditions(list: &mut Conditions, input: Input<'_>) {
+    let type_ = api::DEADLINE_AT_RISK;
     if input.book.ending.is_some() {
-        list.clear(api::DEADLINE_AT_RISK, reason::ON_TRACK, "the job has ended");
-        return;
+        return list.clear(type_, reason::ON_TRACK, "the job has ended");
     }
     let Some(report) = input.report else {
         return;
@@ -421,32 +370,17 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>, deadline: Option
     let at_risk_below = target.map_or(AT_RISK_BELOW, |target| target.min(AT_RISK_BELOW));
     match report.pocd_after {
         Some(pocd) if pocd < at_risk_below => {
-            let (reason, what) = if report.stragglers.is_empty() && report.kept_back > 0 {
-                (
-                    reason::CAPACITY_KEPT,
-                    "tasks wait while capacity is kept for shorter jobs that are likely to come",
-                )
+            let reason = if report.stragglers.is_empty() && report.kept_back > 0 {
+                reason::CAPACITY_KEPT
             } else if report.stragglers.is_empty() && report.waiting > 0 {
-                (reason::CAPACITY_SHORT, "tasks wait for capacity")
+                reason::CAPACITY_SHORT
             } else {
-                (
-                    reason::STRAGGLER,
-                    "tasks are expected to end after the deadline",
-                )
+                reason::STRAGGLER
             };
-            // No figures in the message: they would make a write of every report.
-            list.set(
-                api::DEADLINE_AT_RISK,
-                true,
-                reason,
-                &format!("{what}; PoCD is below {at_risk_below}"),
-            );
+            // No figures of the report in the message: they would make a write of each.
+            list.say(type_, reason, &at_risk_below.to_string());
         }
-        Some(_) => list.clear(
-            api::DEADLINE_AT_RISK,
-            reason::ON_TRACK,
-            "PoCD is high enough",
-        ),
+        Some(_) => list.clear(type_, reason::ON_TRACK, "PoCD is high enough"),
         None => {}
     }
 }
@@ -458,12 +392,27 @@ struct Conditions {
 }
 
 impl Conditions {
-    /// Sets a condition; its transition time moves with its status only.
-    fn set(&mut self, type_: &str, status: bool, reason: &str, message: &str) {
-        let status = if status { "True" } else { "False" };
-        self.put(type_, status, reason, message);
+    /// Says a state in the words of its row.
+    fn say(&mut self, type_: &str, reason: &str, detail: &str) {
+        self.say_since(type_, reason, detail, self.now);
     }
 
+    /// The same, if it has been so since.
+    fn say_since(&mut self, type_: &str, reason: &str, detail: &str, since: Instant) {
+        // A test walks every reason; without its row a state would be told in raw words.
+        let Some(row) = words::row(type_, reason) else {
+            return self.put(type_, "True", reason, detail);
+        };
+        let is_it = |old: &&Condition| {
+            old.type_ == type_ && old.status == row.status && old.reason == reason
+        };
+        let before = self.list.iter().find(is_it);
+        let before = before.map(|old| old.message.as_str());
+        let message = row.words(detail, since, before);
+        self.put(type_, row.status, reason, &message);
+    }
+
+    /// Sets a condition; its transition time moves with its status only.
     fn put(&mut self, type_: &str, status: &str, reason: &str, message: &str) {
         let fresh = Condition {
             type_: type_.to_owned(),
@@ -488,14 +437,14 @@ impl Conditions {
         }
     }
 
-    /// Turns a condition to false if it is there and true.
-    fn clear(&mut self, type_: &str, reason: &str, message: &str) {
+    /// Says that a state is over, if its condition is there and true.
+    fn clear(&mut self, type_: &str, reason: &str, detail: &str) {
         let is_true = self
             .list
             .iter()
             .any(|condition| condition.type_ == type_ && condition.status == "True");
         if is_true {
-            self.set(type_, false, reason, message);
+            self.say(type_, reason, detail);
         }
     }
 }

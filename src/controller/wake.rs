@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use kube::runtime::controller::Action;
 use shed_core::settle::settle_wake;
-use shed_core::snapshot::JobSnapshot;
 use shed_core::time::{Instant, Span};
 
+use super::driver::Pass;
 use super::{Error, count_error};
 use crate::api::DeadlineJob;
 use crate::book::Book;
@@ -26,7 +26,8 @@ const PARTS_PERIOD: Span = Span::from_seconds(1);
 
 /// After a reconcile that went well.
 #[must_use]
-pub fn after(job: &ValidatedJob, book: &Book, facts: &JobSnapshot, now: Instant) -> Action {
+pub(super) fn after(context: &Context, pass: &Pass, book: &Book) -> Action {
+    let (job, now) = (&pass.job, pass.now);
     let next = if book.finished {
         expiry(job, book)
     } else {
@@ -35,7 +36,11 @@ pub fn after(job: &ValidatedJob, book: &Book, facts: &JobSnapshot, now: Instant)
             false => PARTS_PERIOD,
         };
         let status = (!book.tasks.is_empty()).then(|| now.plus(period));
-        settle_wake(now, facts).into_iter().chain(status).min()
+        let waits = context.memos.with(&job.uid, |memo| memo.waiting.look_at);
+        let soon = now.plus(Span::from_seconds(1));
+        let waits = waits.map(|at| context.clock.at(at).max(soon));
+        let settled = settle_wake(now, &pass.facts);
+        settled.into_iter().chain(status).chain(waits).min()
     };
     next.map_or_else(Action::await_change, |next| {
         Action::requeue(clock::duration(next.since(now)).max(Duration::from_millis(10)))

@@ -34,6 +34,7 @@ struct Case {
     told: Option<Told>,
     pocd_written: Option<Instant>,
     ready: i32,
+    waiting: Waiting,
 }
 
 impl Case {
@@ -48,6 +49,7 @@ impl Case {
             told: None,
             pocd_written: None,
             ready: 0,
+            waiting: Waiting::No,
         }
     }
 
@@ -63,6 +65,7 @@ impl Case {
             unreachable: (0, 0),
             awaited: None,
             unshared: None,
+            waiting: &self.waiting,
             told: self.told.as_ref(),
             pocd_written: self.pocd_written,
             now: self.now,
@@ -275,4 +278,26 @@ fn readiness_alone_is_written_every_ten_seconds_at_most() {
     assert_eq!(case.render().ready, 2);
     case.book.ending = Some(Conclusion::Complete);
     assert_eq!(case.render().ready, 0, "nobody may win any more");
+}
+
+#[test]
+fn what_tasks_wait_for_is_told_and_taken_back() {
+    let mut case = Case::new("");
+    let told = |reason| Waiting::Told {
+        reason,
+        detail: String::new(),
+        since: Instant(3000),
+    };
+    case.waiting = told(reason::CAPACITY_SHORT);
+    let short = is("True", reason::CAPACITY_SHORT);
+    assert_eq!(case.condition(api::TASKS_WAITING), short);
+    assert!(case.old.conditions[0].message.contains("00:00:03Z"));
+    case.waiting = Waiting::Yet;
+    assert_eq!(case.condition(api::TASKS_WAITING), short, "nothing new");
+    case.waiting = told(reason::PARALLELISM_REACHED);
+    let wide = is("True", reason::PARALLELISM_REACHED);
+    assert_eq!(case.condition(api::TASKS_WAITING), wide);
+    case.waiting = Waiting::No;
+    let over = is("False", reason::TASKS_RUN);
+    assert_eq!(case.condition(api::TASKS_WAITING), over);
 }

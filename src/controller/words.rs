@@ -1,0 +1,396 @@
+//! What shed says of a job: one row for each state, with its condition, reason and words. What keeps a
+//! job from going on says what blocks it, since when, and what would help. docs/conditions.md shows the
+//! same table.
+
+use shed_core::time::Instant;
+
+use crate::api::{self, reason};
+use crate::clock;
+
+/// One state of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// The conditions that say so.
+    pub conditions: &'static [&'static str],
+    /// Their status.
+    pub status: &'static str,
+    /// Their reason.
+    pub reason: &'static str,
+    /// What it says of the job.
+    pub says: Says,
+    /// The message; `{}` stands for what is known of this job.
+    pub message: &'static str,
+    /// What would help, where something would; [`NAMED`] if the message names it.
+    pub help: &'static str,
+}
+
+/// What a state says of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Says {
+    /// Something keeps it from going on as its user wants; the message says since when.
+    Blocked,
+    /// What became of it, or will.
+    Verdict,
+    /// What kept it from going on does so no more.
+    Over,
+}
+
+/// The detail says what would help.
+pub const NAMED: &str = "{}";
+
+const FAILURE: &[&str] = &[api::FAILURE_TARGET, api::FAILED];
+const SUCCESS: &[&str] = &[api::SUCCESS_CRITERIA_MET, api::COMPLETE];
+
+const fn blocked(
+    condition: &'static [&'static str],
+    reason: &'static str,
+    message: &'static str,
+    help: &'static str,
+) -> Row {
+    Row {
+        conditions: condition,
+        status: "True",
+        reason,
+        says: Says::Blocked,
+        message,
+        help,
+    }
+}
+
+const fn verdict(
+    conditions: &'static [&'static str],
+    reason: &'static str,
+    message: &'static str,
+    help: &'static str,
+) -> Row {
+    Row {
+        says: Says::Verdict,
+        ..blocked(conditions, reason, message, help)
+    }
+}
+
+const fn over(
+    conditions: &'static [&'static str],
+    reason: &'static str,
+    message: &'static str,
+) -> Row {
+    Row {
+        status: "False",
+        says: Says::Over,
+        ..blocked(conditions, reason, message, "")
+    }
+}
+
+/// Every state, by condition.
+pub const TABLE: &[Row] = &[
+    blocked(
+        &[api::SUSPENDED],
+        reason::JOB_SUSPENDED,
+        "spec.suspend is true: nothing is launched, and the deadline's clock goes on",
+        "set spec.suspend to false to go on",
+    ),
+    over(
+        &[api::SUSPENDED],
+        reason::JOB_RESUMED,
+        "spec.suspend is false",
+    ),
+    blocked(
+        &[api::ATTEMPTS_BLOCKED],
+        reason::QUOTA_EXCEEDED,
+        "{}",
+        "raise the ResourceQuota, or wait until other pods of the namespace end",
+    ),
+    blocked(
+        &[api::ATTEMPTS_BLOCKED],
+        reason::POD_FORBIDDEN,
+        "{}",
+        "change spec.template so that admission lets its pods in, or ask who set that rule",
+    ),
+    blocked(
+        &[api::ATTEMPTS_BLOCKED],
+        reason::POD_INVALID,
+        "{}",
+        "submit the job again with a spec.template that makes valid pods",
+    ),
+    blocked(
+        &[api::ATTEMPTS_BLOCKED],
+        reason::POD_CREATION_FAILED,
+        "{}",
+        "remove what the message names; shed tries again by itself",
+    ),
+    blocked(
+        &[api::ATTEMPTS_BLOCKED],
+        reason::IMAGE_PULL_FAILED,
+        "{}",
+        "check the image's name and the pull secrets; shed tries again by itself",
+    ),
+    blocked(
+        &[api::ATTEMPTS_BLOCKED],
+        reason::CONTAINER_CONFIG_ERROR,
+        "{}",
+        "check the ConfigMaps, Secrets, volumes and commands of that container",
+    ),
+    blocked(
+        &[api::ATTEMPTS_BLOCKED],
+        reason::INIT_CONTAINER_CRASHES,
+        "{}",
+        "read the log of that container",
+    ),
+    over(
+        &[api::ATTEMPTS_BLOCKED],
+        reason::ATTEMPTS_START,
+        "attempts start",
+    ),
+    blocked(
+        &[api::TASKS_WAITING],
+        reason::CAPACITY_SHORT,
+        "tasks wait for capacity: what they may use of the nodes is taken",
+        "add nodes, raise --capacity-share, or wait until others end",
+    ),
+    blocked(
+        &[api::TASKS_WAITING],
+        reason::CAPACITY_KEPT,
+        "tasks wait while capacity is kept for shorter jobs that are likely to come",
+        "add nodes, or run shed with reserve=off",
+    ),
+    blocked(
+        &[api::TASKS_WAITING],
+        reason::BACK_OFF,
+        "a task that failed waits for its next attempt until {}",
+        "read the log of the attempt that failed",
+    ),
+    blocked(
+        &[api::TASKS_WAITING],
+        reason::ATTEMPT_ENDING,
+        "a task is launched again only when its last attempt is gone, and that one is still ending",
+        "shorten the template's terminationGracePeriodSeconds, or let the task end on SIGTERM",
+    ),
+    blocked(
+        &[api::TASKS_WAITING],
+        reason::PARALLELISM_REACHED,
+        "as many tasks run as spec.parallelism allows",
+        "raise spec.parallelism",
+    ),
+    over(
+        &[api::TASKS_WAITING],
+        reason::TASKS_RUN,
+        "no task waits that may run",
+    ),
+    blocked(
+        &[api::DEADLINE_AT_RISK],
+        reason::STRAGGLER,
+        "tasks are expected to end after the deadline; PoCD is below {}",
+        "move the deadline, or add capacity for clones",
+    ),
+    blocked(
+        &[api::DEADLINE_AT_RISK],
+        reason::CAPACITY_SHORT,
+        "tasks wait for capacity; PoCD is below {}",
+        "move the deadline, or add capacity",
+    ),
+    blocked(
+        &[api::DEADLINE_AT_RISK],
+        reason::CAPACITY_KEPT,
+        "tasks wait while capacity is kept for shorter jobs that are likely to come; PoCD is below {}",
+        "move the deadline, or add capacity",
+    ),
+    over(&[api::DEADLINE_AT_RISK], reason::ON_TRACK, "{}"),
+    verdict(&[api::DEADLINE_FEASIBLE], reason::TARGET_REACHED, "{}", ""),
+    Row {
+        status: "False",
+        ..verdict(
+            &[api::DEADLINE_FEASIBLE],
+            reason::DEADLINE_TOO_EARLY,
+            "{}",
+            NAMED,
+        )
+    },
+    Row {
+        status: "False",
+        ..blocked(
+            &[api::DEADLINE_FEASIBLE],
+            reason::NO_ROOM,
+            "no node that the tasks may use has room for one beside other pods",
+            "ask for less in spec.template, allow it more nodes, or add one",
+        )
+    },
+    Row {
+        status: "Unknown",
+        ..verdict(
+            &[api::DEADLINE_FEASIBLE],
+            reason::TIMES_UNKNOWN,
+            "nothing is known yet of how long a task takes",
+            "jobs that ended with the same label {} would tell, and so will the first reports",
+        )
+    },
+    Row {
+        status: "Unknown",
+        ..verdict(
+            &[api::DEADLINE_FEASIBLE],
+            reason::CLOCK_NOT_STARTED,
+            "the deadline's clock has not started; {}",
+            "",
+        )
+    },
+    verdict(
+        &[api::DEADLINE_MISSED],
+        reason::DEADLINE_PASSED,
+        "not complete at {}",
+        "",
+    ),
+    verdict(
+        &[api::DEADLINE_MISSED],
+        reason::FAILED_BEFORE,
+        "the job failed, so that it can't be complete at {}",
+        "",
+    ),
+    over(
+        &[api::FAILURE_TARGET],
+        reason::FINISHED_IN_TIME,
+        "the last task had finished before the deadline",
+    ),
+    verdict(
+        SUCCESS,
+        reason::COMPLETIONS_REACHED,
+        "all {} tasks have a winner",
+        "",
+    ),
+    verdict(
+        SUCCESS,
+        reason::SUCCESS_POLICY,
+        "{} tasks have a winner, enough for spec.successPolicy",
+        "",
+    ),
+    verdict(
+        FAILURE,
+        reason::DEADLINE_MISSED,
+        "{} tasks were complete at the deadline and spec.onMiss is Fail",
+        "",
+    ),
+    verdict(
+        FAILURE,
+        reason::DEADLINE_EXCEEDED,
+        "{} tasks were complete when spec.activeDeadlineSeconds had passed",
+        "",
+    ),
+    verdict(
+        FAILURE,
+        reason::MAX_FAILED_INDEXES,
+        "tasks {} failed for good, more than spec.maxFailedIndexes allows",
+        "",
+    ),
+    verdict(
+        FAILURE,
+        reason::BACKOFF_LIMIT,
+        "{} attempts failed, more than spec.backoffLimit allows",
+        "",
+    ),
+    verdict(FAILURE, reason::POD_FAILURE_POLICY, "{}", ""),
+    verdict(
+        FAILURE,
+        reason::DEADLINE_IN_PAST,
+        "spec.deadline had passed when the job was submitted; nothing was launched",
+        "submit it with a later deadline",
+    ),
+    verdict(
+        FAILURE,
+        reason::FAILED_INDEXES,
+        "tasks {} failed for good: more often than spec.backoffLimitPerIndex allows, or by a rule of \
+         spec.podFailurePolicy",
+        "",
+    ),
+    verdict(
+        &[api::FAILURE_TARGET, api::FAILED, api::ADOPTION_REFUSED],
+        reason::INVALID_SPEC,
+        "{}",
+        NAMED,
+    ),
+    over(
+        FAILURE,
+        reason::SPEC_MENDED,
+        "the specification is valid now",
+    ),
+    blocked(
+        &[api::PROGRESS_UNREACHABLE],
+        reason::NO_ANSWER,
+        "none of {} running attempts answers on its progress port",
+        "let the operator reach it: a NetworkPolicy or strict mTLS may keep it away",
+    ),
+    over(
+        &[api::PROGRESS_UNREACHABLE],
+        reason::ANSWERS,
+        "attempts answer",
+    ),
+    blocked(
+        &[api::VOLUME_NOT_SHARED],
+        reason::ONE_NODE_AT_A_TIME,
+        "{}",
+        NAMED,
+    ),
+    over(
+        &[api::VOLUME_NOT_SHARED],
+        reason::VOLUMES_SHARED,
+        "every volume can be mounted from several nodes, or none needs to be",
+    ),
+    blocked(&[api::END_UNCONFIRMED], reason::NODE_SILENT, "{}", NAMED),
+    blocked(&[api::END_UNCONFIRMED], reason::KUBELET_SILENT, "{}", NAMED),
+    over(
+        &[api::END_UNCONFIRMED],
+        reason::ALL_CONFIRMED,
+        "every attempt that others wait for is gone",
+    ),
+    // Written by `quarantine::note`, without the code that may have failed.
+    verdict(&[api::QUARANTINED], reason::RECONCILE_PANICKED, "{}", NAMED),
+    verdict(&[api::QUARANTINED], reason::RECONCILE_OVERRAN, "{}", NAMED),
+    verdict(&[api::QUARANTINED], reason::RECONCILE_STUCK, "{}", NAMED),
+    over(
+        &[api::QUARANTINED],
+        reason::RECONCILED,
+        "a reconcile of the job went well again",
+    ),
+    verdict(
+        &[api::ADOPTION_REFUSED],
+        reason::INVALID_ANNOTATION,
+        "{}",
+        NAMED,
+    ),
+    verdict(&[api::ADOPTION_REFUSED], reason::BOOK_LOST, "{}", NAMED),
+    over(
+        &[api::ADOPTION_REFUSED],
+        reason::ADOPTED,
+        "shed runs the Job",
+    ),
+];
+
+/// The row of a state.
+#[must_use]
+pub fn row(condition: &str, reason: &str) -> Option<&'static Row> {
+    let is_it = |row: &&Row| row.reason == reason && row.conditions.contains(&condition);
+    TABLE.iter().find(is_it)
+}
+
+impl Row {
+    /// The message about a job; `since` when it has been so, which a message that said so `before` keeps.
+    #[must_use]
+    pub fn words(&self, detail: &str, since: Instant, before: Option<&str>) -> String {
+        let mut words = self.message.replacen("{}", detail, 1);
+        if !matches!(self.help, "" | NAMED) {
+            words = format!("{words}; {}", self.help.replacen("{}", detail, 1));
+        }
+        if self.says != Says::Blocked {
+            return words;
+        }
+        let told = before.and_then(told_since);
+        let since = told.map_or_else(|| clock::rfc3339(since), str::to_owned);
+        format!("{words} (since {since})")
+    }
+}
+
+/// Since when a message says that it has been so.
+fn told_since(message: &str) -> Option<&str> {
+    let (_, since) = message.rsplit_once(" (since ")?;
+    since.strip_suffix(')')
+}
+
+#[cfg(test)]
+mod tests;

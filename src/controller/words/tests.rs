@@ -1,0 +1,101 @@
+use std::collections::BTreeSet;
+
+use super::*;
+
+/// Values of the constants that a module of conditions.rs declares.
+fn declared(source: &str) -> BTreeSet<&str> {
+    let lines = source.lines().map(str::trim);
+    let values = lines.filter(|line| line.starts_with("pub const "));
+    let values = values.filter_map(|line| line.split('"').nth(1));
+    values.collect()
+}
+
+#[test]
+fn every_condition_and_reason_has_a_row_and_no_row_has_another() {
+    let source = include_str!("../../api/conditions.rs");
+    let (types, reasons) = source.split_once("pub mod reason").unwrap();
+    let told: BTreeSet<&str> = TABLE.iter().map(|row| row.reason).collect();
+    assert_eq!(told, declared(reasons));
+    let rows = TABLE.iter().flat_map(|row| row.conditions);
+    let told: BTreeSet<&str> = rows.copied().collect();
+    assert_eq!(told, declared(types));
+}
+
+#[test]
+fn a_state_is_told_in_one_way() {
+    let mut seen = BTreeSet::new();
+    for row in TABLE {
+        for condition in row.conditions {
+            assert!(seen.insert((condition, row.reason)), "{row:?}");
+        }
+    }
+}
+
+#[test]
+fn what_blocks_a_job_says_since_when_and_what_would_help() {
+    for row in TABLE {
+        let words = row.words("the detail", Instant(0), None);
+        let is_filled = !words.is_empty() && !words.contains("{}");
+        assert!(is_filled, "{words}");
+        let says_since = words.ends_with(" (since 1970-01-01T00:00:00Z)");
+        let is_blocked = row.says == Says::Blocked;
+        assert_eq!(says_since, is_blocked, "{words}");
+        if is_blocked {
+            assert!(!row.help.is_empty(), "{words}");
+            let names_it = row.help == NAMED || words.contains(row.help);
+            assert!(names_it, "{words}");
+        }
+        let takes_back = row.says == Says::Over;
+        assert!(!takes_back || row.status == "False", "{row:?}");
+    }
+}
+
+#[test]
+fn since_when_stays_while_the_state_does() {
+    let row = row(api::ATTEMPTS_BLOCKED, reason::QUOTA_EXCEEDED).unwrap();
+    let first = row.words("exceeded quota", Instant(5000), None);
+    assert!(
+        first.starts_with("exceeded quota; raise the ResourceQuota")
+            && first.ends_with("(since 1970-01-01T00:00:05Z)"),
+        "{first}"
+    );
+    let later = row.words("exceeded quota", Instant(90_000), Some(&first));
+    assert_eq!(later, first);
+    // An operator before this one did not say so.
+    let after_another = row.words("exceeded quota", Instant(90_000), Some("exceeded quota"));
+    assert!(after_another.ends_with("(since 1970-01-01T00:01:30Z)"));
+}
+
+/// The table of docs/conditions.md.
+fn page() -> String {
+    let mut page = String::from(
+        "| condition | status | reason | message | what would help |\n|---|---|---|---|---|\n",
+    );
+    for row in TABLE {
+        let conditions: Vec<String> = row
+            .conditions
+            .iter()
+            .map(|one| format!("`{one}`"))
+            .collect();
+        let help = match row.help {
+            NAMED => "named in the message",
+            help => help,
+        };
+        let cells = [
+            &conditions.join(", "),
+            row.status,
+            &format!("`{}`", row.reason),
+            &row.message.replace("{}", "…"),
+            &help.replace("{}", "…"),
+        ];
+        page.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    page
+}
+
+#[test]
+fn the_page_of_conditions_shows_this_table() {
+    let shown = include_str!("../../../docs/conditions.md");
+    let page = page();
+    assert!(shown.contains(&page), "docs/conditions.md lacks:\n{page}");
+}
