@@ -183,11 +183,9 @@ fn written(indexes: &IndexSet) -> String {
 
 /// The companion's conditions over those that others wrote.
 fn conditions(input: Input<'_>, mut list: Vec<JobCondition>) -> Vec<JobCondition> {
-    // A fate that may yet turn is told when it can't any more: FailureTarget is for good.
-    let may_turn = input.book.ending == Some(Conclusion::DeadlineExceeded) && !input.book.finished;
     for condition in &input.recorded.conditions {
         let is_target = condition.type_ == api::FAILURE_TARGET;
-        if is_target && (may_turn || condition.status != "True") {
+        if is_target && condition.status != "True" {
             continue;
         }
         put(&mut list, &in_their_words(condition, input.job));

@@ -56,7 +56,8 @@ pub mod reason {
     pub const INVALID_SPEC: &str = "InvalidSpec";
     /// `FailureTarget`, `Failed` turned back: the specification was mended.
     pub const SPEC_MENDED: &str = "SpecMended";
-    /// `FailureTarget` turned back: the last task had finished before the deadline after all.
+    /// `FailureTarget`, `DeadlineMissed` turned back: the last task had finished before the deadline
+    /// after all.
     pub const FINISHED_IN_TIME: &str = "FinishedInTime";
     /// `Suspended` is true.
     pub const JOB_SUSPENDED: &str = "JobSuspended";
@@ -64,6 +65,8 @@ pub mod reason {
     pub const JOB_RESUMED: &str = "JobResumed";
     /// `DeadlineAtRisk`: tasks are expected to end after the deadline.
     pub const STRAGGLER: &str = "Straggler";
+    /// `DeadlineAtRisk`: the deadline may have passed, and nobody can tell.
+    pub const CLOCK_UNCERTAIN: &str = "ClockUncertain";
     /// `DeadlineAtRisk`, `TasksWaiting`: tasks wait for capacity.
     pub const CAPACITY_SHORT: &str = "CapacityShort";
     /// `DeadlineAtRisk`, `TasksWaiting`: tasks wait while capacity is kept for jobs that are likely to come.
@@ -90,6 +93,8 @@ pub mod reason {
     pub const CLOCK_NOT_STARTED: &str = "ClockNotStarted";
     /// `DeadlineMissed`: the deadline passed first.
     pub const DEADLINE_PASSED: &str = "DeadlinePassed";
+    /// `DeadlineMissed` is false: the deadline was moved to later.
+    pub const DEADLINE_MOVED: &str = "DeadlineMoved";
     /// `DeadlineMissed`: the job failed before the deadline.
     pub const FAILED_BEFORE: &str = "FailedBefore";
     /// `AttemptsBlocked`: a ResourceQuota refuses the pod.

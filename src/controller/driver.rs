@@ -8,16 +8,15 @@ use kube::api::{Api, DeleteParams, Preconditions};
 use kube::runtime::controller::Action as Wake;
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Action, JobReport};
-use shed_core::settle::DEADLINE_GRACE;
-use shed_core::snapshot::{JobSnapshot, OnMiss, Resume};
+use shed_core::snapshot::{JobSnapshot, Resume};
 use shed_core::time::Instant;
 
 use super::apply::Created;
 use super::record::{record, refuse_spec, stand_aside};
 use super::step::{Input, Notice, Step, step};
 use super::{
-    Error, apply, backoff, build, events, fence, isolation, live, mirror, quarantine, range,
-    reserved, volumes, wake,
+    Error, apply, backoff, build, deadline, events, fence, isolation, live, mirror, quarantine,
+    range, reserved, volumes, wake,
 };
 use crate::adopt::claims::{self, Claims};
 use crate::adopt::{self, Unfit};
@@ -158,7 +157,7 @@ async fn pass(
     carry_out(context, &pass, &recorded, &step).await?;
     // wake (no client required)
     expire(context, &pass, &step.book).await?;
-    Ok(wake::after(context, &pass, &step.book))
+    Ok(wake::after(context, &pass, &step.book, &recorded))
 }
 
 /// A companion whose Job is not there: it goes with the Job. One that was orphaned on purpose has
@@ -185,10 +184,11 @@ async fn observe(
     let is_unlisted = context
         .memos
         .with(&job.uid, |memo| memo.quarantine.is_unlisted);
-    let is_live = stops_at_deadline(&job, &book, now) || is_unlisted;
+    let is_due = deadline::is_due(&context.clock, &job, &book, owner.status.as_ref(), ticks);
+    let is_live = is_due || is_unlisted;
     if is_live {
-        facts_as_of = now;
         pods = live::pods(context, &job, &pods).await?;
+        facts_as_of = deadline::facts_as_of(&context.clock, ticks);
     }
     let claims = match &job.adopted {
         Some(adopted) => {
@@ -228,7 +228,8 @@ async fn observe(
         out_of_reach: &reach::out_of_reach(&pods, &context.stores, now),
         troubled: &TroubledNodes::default(),
     };
-    let facts = job::facts(&job, &book, &view);
+    let mut facts = job::facts(&job, &book, &view);
+    deadline::hold_limit(&context.clock, &mut facts);
     let awaited = unconfirmed::unconfirmed(&job, &book, &view, &context.stores);
     let report = context.board.report(&job.uid);
     let asking = fence::asking(context, &job, &pods);
@@ -250,15 +251,6 @@ async fn observe(
         now,
         ticks,
     })
-}
-
-/// Whether the deadline forces an end now, so that the pods must be read live: a finish that
-/// no watch has shown yet is honoured.
-fn stops_at_deadline(job: &ValidatedJob, book: &Book, now: Instant) -> bool {
-    let deadline = job.deadline.instant(job.created, book.first_pass);
-    book.ending.is_none()
-        && job.rules.on_miss == OnMiss::Fail
-        && deadline.is_some_and(|deadline| now >= deadline.plus(DEADLINE_GRACE))
 }
 
 /// Kills before creations, as capacity wants it; each write may be repeated.

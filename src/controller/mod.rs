@@ -4,6 +4,7 @@
 pub mod apply;
 mod backoff;
 pub mod build;
+mod deadline;
 pub mod disowned;
 mod driver;
 mod events;

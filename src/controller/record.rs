@@ -1,6 +1,7 @@
 //! The write that makes a step durable, and what is told once it is: events of conditions that
 //! turned true, deadlines met and missed.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use kube::api::{Api, PostParams};
@@ -11,9 +12,10 @@ use super::driver::Pass;
 use super::status::Blocked;
 use super::step::Step;
 use super::waiting::Waiting;
-use super::{Error, apply, events, status};
+use super::{Error, apply, deadline, events, status};
 use crate::adopt::{self, companions};
 use crate::api::{self, DeadlineJob, DeadlineJobStatus, LEDGER_FORM, reason};
+use crate::book::Book;
 use crate::context::Context;
 use crate::metrics::{JobLabels, Why};
 use crate::observe::job::{AttemptId, JobPods};
@@ -67,9 +69,10 @@ pub(super) async fn record(
     });
     let stuck = super::step::stuck(&pass.facts).find_map(|id| blocked_by_kubelet(&pass.pods, id));
     let blocked = stuck.or(backoff.map(|backoff| backoff.blocked));
+    let told_book = told_book(pass, &old, &step.book);
     let mut status = status::render(status::Input {
         job: &pass.job,
-        book: &step.book,
+        book: &told_book,
         old: &old,
         report: pass.report.as_ref(),
         blocked: blocked.as_ref(),
@@ -78,11 +81,14 @@ pub(super) async fn record(
         unreachable: context.progress.unreachable(&pass.job.uid),
         awaited: pass.awaited.as_ref(),
         unshared: pass.unshared.as_deref(),
+        facts_as_of: pass.facts.facts_as_of,
+        held_back: deadline::is_held_back(clock, &pass.job, &step.book, pass.now),
         waiting: &waiting,
         told: told.as_ref(),
         pocd_written: pocd_written.map(|at| context.clock.at(at)),
         now: pass.now,
     });
+    status.ledger = Some(step.book.to_ledger());
     if status == old {
         return Ok(Arc::clone(&pass.owner));
     }
@@ -102,6 +108,19 @@ pub(super) async fn record(
     measure_end(context, &written, &old);
     context.stores.changed.notify_one();
     Ok(written)
+}
+
+/// The book as users are told of it: a fate that may turn is not told. (An operator before this one may
+/// have told it.)
+fn told_book<'a>(pass: &Pass, old: &DeadlineJobStatus, book: &'a Book) -> Cow<'a, Book> {
+    let is_told = is_true(old, api::FAILURE_TARGET);
+    if is_told || !deadline::may_turn(book, &pass.facts, &pass.pods, pass.now) {
+        return Cow::Borrowed(book);
+    }
+    Cow::Owned(Book {
+        ending: None,
+        ..book.clone()
+    })
 }
 
 /// A conflict that only labels, annotations or other parts that nothing was decided on brought
@@ -228,18 +247,30 @@ async fn announce_conditions(
     }
 }
 
+/// What a write says of the job's deadline that none said before: that it was met, or missed. A job
+/// without a deadline does neither.
+fn verdict(new: &DeadlineJobStatus, old: &DeadlineJobStatus) -> Option<bool> {
+    let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
+    let is_missed = is_true(new, api::DEADLINE_MISSED);
+    if turned_true(api::DEADLINE_MISSED) {
+        return Some(false);
+    }
+    let is_met = new.deadline.is_some() && !is_missed && turned_true(api::COMPLETE);
+    is_met.then_some(true)
+}
+
 /// Met and missed are counted with the write that records them, so once per job.
 fn measure_end(context: &Context, written: &DeadlineJob, old: &DeadlineJobStatus) {
     let Some(new) = &written.status else { return };
     let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
     let uid: Arc<str> = written.metadata.uid.as_deref().unwrap_or_default().into();
-    if turned_true(api::DEADLINE_MISSED) {
-        context.metrics.deadlines_missed.inc();
-        context.forecasts.learn(&uid, false);
-    }
-    if turned_true(api::COMPLETE) && !is_true(new, api::DEADLINE_MISSED) {
-        context.metrics.deadlines_met.inc();
-        context.forecasts.learn(&uid, true);
+    if let Some(met) = verdict(new, old) {
+        let counter = match met {
+            true => &context.metrics.deadlines_met,
+            false => &context.metrics.deadlines_missed,
+        };
+        counter.inc();
+        context.forecasts.learn(&uid, met);
     }
     if turned_true(api::COMPLETE) || turned_true(api::FAILED) {
         context.metrics.forget_job(&JobLabels {
@@ -306,4 +337,43 @@ pub(super) async fn stand_aside(context: &Context, owner: &DeadlineJob, form: u3
         events::publish(context, owner, EventType::Warning, "LedgerTooNew", note).await;
     }
     Wake::await_change()
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+    use shed_core::time::Instant;
+
+    use super::*;
+    use crate::clock;
+
+    fn status(deadline: bool, conditions: &[&str]) -> DeadlineJobStatus {
+        let condition = |type_: &&str| Condition {
+            type_: (*type_).to_owned(),
+            status: "True".to_owned(),
+            reason: String::new(),
+            message: String::new(),
+            observed_generation: None,
+            last_transition_time: clock::time(Instant(0)),
+        };
+        DeadlineJobStatus {
+            deadline: deadline.then(|| clock::time(Instant(600_000))),
+            conditions: conditions.iter().map(condition).collect(),
+            ..DeadlineJobStatus::default()
+        }
+    }
+
+    #[test]
+    fn a_deadline_is_met_or_missed_once_and_only_where_there_is_one() {
+        let none = status(true, &[]);
+        let (complete, missed) = (api::COMPLETE, api::DEADLINE_MISSED);
+        assert_eq!(verdict(&status(true, &[complete]), &none), Some(true));
+        assert_eq!(verdict(&status(true, &[missed]), &none), Some(false));
+        let late = status(true, &[missed, complete]);
+        assert_eq!(verdict(&late, &none), Some(false));
+        assert_eq!(verdict(&late, &status(true, &[missed])), None);
+        assert_eq!(verdict(&late, &late), None);
+        assert_eq!(verdict(&status(false, &[complete]), &none), None);
+        assert_eq!(verdict(&status(true, &[api::FAILED]), &none), None);
+    }
 }

@@ -4,6 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use shed_core::decide::feasibility::TARGET_DEFAULT;
 use shed_core::index_set::IndexSet;
 use shed_core::plan::JobReport;
+use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{AttemptKind, Conclusion, OnMiss};
 use shed_core::time::{Instant, Span};
 
@@ -55,6 +56,10 @@ pub struct Input<'a> {
     pub awaited: Option<&'a Unconfirmed>,
     /// What is to be said of the claims that attempts mount.
     pub unshared: Option<&'a str>,
+    /// Up to when every end of an attempt is known.
+    pub facts_as_of: Instant,
+    /// Whether the job would be ended now if the apiserver's time were certain.
+    pub held_back: bool,
     /// What tasks without an attempt wait for.
     pub waiting: &'a Waiting,
     /// What is to be told of whether the deadline can be kept.
@@ -345,7 +350,11 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>, deadline: Option
     let missed = match input.book.ending {
         Some(conclusion) if conclusion.is_success() => !met(input.job, input.book),
         Some(_) => true,
-        None => input.now > deadline && input.job.rules.on_miss == OnMiss::Continue,
+        // Not before the last task may have finished in time without anybody knowing.
+        None => {
+            input.job.rules.on_miss == OnMiss::Continue
+                && input.facts_as_of >= deadline.plus(DEADLINE_GRACE)
+        }
     };
     if missed {
         let failed_before = input.book.ended.unwrap_or(input.now) < deadline;
@@ -354,6 +363,10 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>, deadline: Option
             false => reason::DEADLINE_PASSED,
         };
         list.say(api::DEADLINE_MISSED, reason, &clock::rfc3339(deadline));
+    } else if input.book.ending.is_some() {
+        list.clear(api::DEADLINE_MISSED, reason::FINISHED_IN_TIME, "");
+    } else if input.now < deadline {
+        list.clear(api::DEADLINE_MISSED, reason::DEADLINE_MOVED, "");
     }
 }
 
@@ -361,6 +374,9 @@ fn risk_conditions(list: &mut Conditions, input: Input<'_>) {
     let type_ = api::DEADLINE_AT_RISK;
     if input.book.ending.is_some() {
         return list.clear(type_, reason::ON_TRACK, "the job has ended");
+    }
+    if input.held_back {
+        return list.say(type_, reason::CLOCK_UNCERTAIN, "");
     }
     let Some(report) = input.report else {
         return;

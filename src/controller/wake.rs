@@ -9,7 +9,7 @@ use shed_core::settle::settle_wake;
 use shed_core::time::{Instant, Span};
 
 use super::driver::Pass;
-use super::{Error, count_error};
+use super::{Error, count_error, deadline};
 use crate::api::DeadlineJob;
 use crate::book::Book;
 use crate::clock;
@@ -26,7 +26,7 @@ const PARTS_PERIOD: Span = Span::from_seconds(1);
 
 /// After a reconcile that went well.
 #[must_use]
-pub(super) fn after(context: &Context, pass: &Pass, book: &Book) -> Action {
+pub(super) fn after(context: &Context, pass: &Pass, book: &Book, recorded: &DeadlineJob) -> Action {
     let (job, now) = (&pass.job, pass.now);
     let next = if book.finished {
         expiry(job, book)
@@ -36,11 +36,13 @@ pub(super) fn after(context: &Context, pass: &Pass, book: &Book) -> Action {
             false => PARTS_PERIOD,
         };
         let status = (!book.tasks.is_empty()).then(|| now.plus(period));
-        let waits = context.memos.with(&job.uid, |memo| memo.waiting.look_at);
-        let soon = now.plus(Span::from_seconds(1));
-        let waits = waits.map(|at| context.clock.at(at).max(soon));
+        let (clock, shown) = (&context.clock, recorded.status.as_ref());
+        let deadline = deadline::next_look(clock, job, book, shown, now);
         let settled = settle_wake(now, &pass.facts);
-        settled.into_iter().chain(status).chain(waits).min()
+        let waits = context.memos.with(&job.uid, |memo| memo.waiting.look_at);
+        let waits = waits.map(|at| clock.at(at).max(now.plus(Span::from_seconds(1))));
+        let all = settled.into_iter().chain(status).chain(deadline);
+        all.chain(waits).min()
     };
     next.map_or_else(Action::await_change, |next| {
         Action::requeue(clock::duration(next.since(now)).max(Duration::from_millis(10)))

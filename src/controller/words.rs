@@ -194,6 +194,13 @@ pub const TABLE: &[Row] = &[
         "tasks wait while capacity is kept for shorter jobs that are likely to come; PoCD is below {}",
         "move the deadline, or add capacity",
     ),
+    blocked(
+        &[api::DEADLINE_AT_RISK],
+        reason::CLOCK_UNCERTAIN,
+        "the deadline or the time limit may have passed, and shed can't tell the apiserver's time to \
+         within 2 s: the job goes on until it can",
+        "set the clocks of the apiservers right; see shed_clock_uncertainty_seconds",
+    ),
     over(&[api::DEADLINE_AT_RISK], reason::ON_TRACK, "{}"),
     verdict(&[api::DEADLINE_FEASIBLE], reason::TARGET_REACHED, "{}", ""),
     Row {
@@ -245,9 +252,14 @@ pub const TABLE: &[Row] = &[
         "",
     ),
     over(
-        &[api::FAILURE_TARGET],
+        &[api::DEADLINE_MISSED, api::FAILURE_TARGET],
         reason::FINISHED_IN_TIME,
         "the last task had finished before the deadline",
+    ),
+    over(
+        &[api::DEADLINE_MISSED],
+        reason::DEADLINE_MOVED,
+        "the deadline is later than it was",
     ),
     verdict(
         SUCCESS,

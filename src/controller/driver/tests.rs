@@ -1,5 +1,6 @@
 //! Every conversation that a reconcile has with the apiserver: the whole list of its calls.
 
+mod clocks;
 mod crash;
 mod ends;
 mod fence;

@@ -34,6 +34,8 @@ struct Case {
     told: Option<Told>,
     pocd_written: Option<Instant>,
     ready: i32,
+    facts_as_of: Instant,
+    held_back: bool,
     waiting: Waiting,
 }
 
@@ -49,6 +51,8 @@ impl Case {
             told: None,
             pocd_written: None,
             ready: 0,
+            facts_as_of: Instant(0),
+            held_back: false,
             waiting: Waiting::No,
         }
     }
@@ -65,6 +69,8 @@ impl Case {
             unreachable: (0, 0),
             awaited: None,
             unshared: None,
+            facts_as_of: self.facts_as_of,
+            held_back: self.held_back,
             waiting: &self.waiting,
             told: self.told.as_ref(),
             pocd_written: self.pocd_written,
@@ -278,6 +284,74 @@ fn readiness_alone_is_written_every_ten_seconds_at_most() {
     assert_eq!(case.render().ready, 2);
     case.book.ending = Some(Conclusion::Complete);
     assert_eq!(case.render().ready, 0, "nobody may win any more");
+}
+
+#[test]
+fn a_soft_miss_is_told_once_every_end_before_the_deadline_is_known() {
+    let mut case = Case::new("onMiss: Continue");
+    case.now = Instant(601_500);
+    assert_eq!(case.condition("DeadlineMissed"), None);
+    case.facts_as_of = Instant(600_999);
+    assert_eq!(case.condition("DeadlineMissed"), None);
+    case.facts_as_of = Instant(601_000);
+    let missed = is("True", reason::DEADLINE_PASSED);
+    assert_eq!(case.condition("DeadlineMissed"), missed);
+    // A cached view says nothing about it, and takes nothing back.
+    case.facts_as_of = Instant(0);
+    assert_eq!(case.condition("DeadlineMissed"), missed);
+}
+
+#[test]
+fn a_miss_that_turns_out_to_be_none_is_taken_back() {
+    let missed = || {
+        let mut case = Case::new("{completions: 1, onMiss: Continue}");
+        case.now = Instant(610_000);
+        case.facts_as_of = case.now;
+        assert_eq!(
+            case.condition("DeadlineMissed"),
+            is("True", "DeadlinePassed")
+        );
+        case
+    };
+    let mut finished = missed();
+    finished.book.done.insert(TaskIndex(0));
+    finished.book.last_win = Some(Instant(600_000));
+    finished.book.ending = Some(Conclusion::Complete);
+    assert_eq!(
+        finished.condition("DeadlineMissed"),
+        is("False", reason::FINISHED_IN_TIME)
+    );
+    let mut moved = missed();
+    let later = fixtures::job("{completions: 1, onMiss: Continue, deadline: {within: 20m}}");
+    moved.job = validate(&later).unwrap();
+    moved.facts_as_of = Instant(0);
+    assert_eq!(
+        moved.condition("DeadlineMissed"),
+        is("False", reason::DEADLINE_MOVED)
+    );
+}
+
+#[test]
+fn a_deadline_that_nobody_can_judge_is_a_risk() {
+    let mut case = Case::new("");
+    case.held_back = true;
+    let uncertain = is("True", reason::CLOCK_UNCERTAIN);
+    assert_eq!(case.condition(api::DEADLINE_AT_RISK), uncertain);
+    let words = |case: &Case| case.old.conditions[0].message.clone();
+    let first = words(&case);
+    assert!(
+        first.contains("2 s") && first.ends_with("(since 1970-01-01T00:00:10Z)"),
+        "{first}"
+    );
+    case.now = Instant(90_000);
+    case.render();
+    assert_eq!(words(&case), first, "no write of every pass");
+    case.held_back = false;
+    case.report = Some(report(0.99));
+    assert_eq!(
+        case.condition(api::DEADLINE_AT_RISK),
+        is("False", "OnTrack")
+    );
 }
 
 #[test]

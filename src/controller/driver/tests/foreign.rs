@@ -77,6 +77,8 @@ async fn a_succeeded_copy_is_none_to_the_live_read_at_the_deadline_either() {
         process.context.stores.show(api.pods());
         api.world().pods.insert(name.clone(), copy);
         process.reconcile(api.job()).await.unwrap();
+        // It is told once its attempts are seen to be deleted.
+        process.look(&api).await.unwrap();
         assert_eq!(
             api.condition(api::DEADLINE_MISSED).unwrap().0,
             "True",
