@@ -5,6 +5,7 @@
 mod adopted;
 mod batch;
 mod blocked;
+mod clocks;
 mod completion;
 mod deadlines;
 mod election;
@@ -26,3 +27,4 @@ mod stragglers;
 mod tasks;
 mod upgrades;
 mod validation;
+mod words;
