@@ -1,7 +1,7 @@
 //! Who may publish, and what is known to be gone.
 
 use k8s_openapi::api::core::v1::Node;
-use shed_core::time::Instant;
+use shed_core::time::{Instant, Span};
 
 use super::*;
 use crate::controller::build;
@@ -327,4 +327,18 @@ fn a_fenced_attempt_knows_whom_to_ask_and_whom_to_believe() {
     assert_eq!(env(task, "SHED_BIN").as_deref(), Some("/run/shed/shed"));
     let url = env(task, "SHED_COMMIT_URL");
     assert_eq!(url.as_deref(), Some("http://127.0.0.1:9248/commit"));
+}
+
+#[tokio::test]
+async fn a_suspension_leaves_the_attempt_that_publishes_its_time() {
+    let (api, process) = race().await;
+    ask(&api, &process, (0, 1), 1);
+    process.look(&api).await.unwrap();
+    api.said();
+    edit(&api, |job| job.spec.suspend = true);
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), ["PUT job status", "DELETE pod 0-0"]);
+    process.context.clock.skip_for_tests(Span::from_seconds(61));
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), ["PUT job status", "DELETE pod 0-1"]);
 }
