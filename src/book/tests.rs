@@ -8,6 +8,7 @@ fn launch(task: u32, kind: AttemptKind) -> Launch {
         kind,
         resume: None,
         avoid: vec!["node-2".into()],
+        rather_not: Vec::new(),
         node: None,
         surge: false,
         reason: LaunchReason::Admitted,

@@ -26,6 +26,8 @@ use crate::clock;
 use crate::observe::requests;
 use crate::validate::{ProgressSource, ValidatedJob};
 
+pub mod preference;
+
 /// Longest name of a pod that is also a valid label and host name.
 const NAME_MAX: usize = 63;
 

@@ -12,6 +12,7 @@ use shed_core::snapshot::{JobSnapshot, Resume};
 use shed_core::time::Instant;
 
 use super::apply::Created;
+use super::build::preference;
 use super::record::{record, refuse_spec, stand_aside};
 use super::step::{Input, Notice, Step, step};
 use super::{
@@ -279,6 +280,7 @@ async fn carry_out(
         .job
         .deadline
         .instant(pass.job.created, step.book.first_pass);
+    let rather_not = preference::rather_not(&step.notices);
     let pods: Vec<Pod> = step
         .creates
         .iter()
@@ -288,6 +290,9 @@ async fn carry_out(
             let agent = &context.agent;
             let mut pod = build::pod(owner, &pass.job, task, attempt, deadline, agent, priority);
             build::note_failures(&mut pod, &pass.job, &step.book, task);
+            if let Some(nodes) = rather_not.get(&(task, number)) {
+                preference::prefer_others(&mut pod, nodes);
+            }
             if pass.job.rules.resume == Resume::Range {
                 range::dress(
                     &mut pod,

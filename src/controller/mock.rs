@@ -406,6 +406,7 @@ pub fn launch(task: u32, kind: AttemptKind) -> Action {
         kind,
         resume: None,
         avoid: vec![],
+        rather_not: Vec::new(),
         node: None,
         surge: false,
         reason: LaunchReason::Admitted,

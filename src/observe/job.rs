@@ -376,6 +376,7 @@ mod tests {
                 kind: AttemptKind::Original,
                 resume: None,
                 avoid: Vec::new(),
+                rather_not: Vec::new(),
                 node: None,
                 surge: false,
                 reason: LaunchReason::Admitted,

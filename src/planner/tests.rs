@@ -231,6 +231,7 @@ fn launch(job: &str, task: u32, kind: AttemptKind) -> PlannedAction {
             kind,
             resume: None,
             avoid: vec![],
+            rather_not: Vec::new(),
             node: None,
             surge: false,
             reason: LaunchReason::Admitted,

@@ -436,6 +436,7 @@ pub fn actions(plan: Planned) -> Vec<Action> {
             kind,
             resume: None,
             avoid: Vec::new(),
+            rather_not: Vec::new(),
             node: None,
             surge: false,
             reason: LaunchReason::Admitted,

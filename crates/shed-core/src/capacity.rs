@@ -153,20 +153,32 @@ impl Room {
 /// average, however many are launched.
 #[derive(Debug, Clone)]
 pub(crate) struct NodeQueue {
-    /// Nodes as good as any, then those to prefer others to.
-    tiers: [Vec<NodeIndex>; 2],
-    next: [usize; 2],
+    /// Nodes as good as any, then those to prefer others to, then those to prefer even these to.
+    tiers: [Vec<NodeIndex>; 3],
+    next: [usize; 3],
 }
 
 impl NodeQueue {
-    /// The job's eligible nodes with room: the emptiest first, last those that are slow or that the
-    /// job had better avoid.
-    pub(crate) fn new(job: &JobSnapshot, demand: &[i64], room: &Room, slow: &[NodeIndex]) -> Self {
-        let mut tiers = [Vec::new(), Vec::new()];
+    /// The job's eligible nodes with room: the emptiest first, those of the two ascending lists
+    /// `worse` after all others and in their order; what the job had better avoid is with the last.
+    pub(crate) fn new(
+        job: &JobSnapshot,
+        demand: &[i64],
+        room: &Room,
+        worse: [&[NodeIndex]; 2],
+    ) -> Self {
+        let mut tiers = [Vec::new(), Vec::new(), Vec::new()];
+        let [good, bad, worst] = &mut tiers;
+        let is_in = |nodes: &[NodeIndex], node| nodes.binary_search(&node).is_ok();
         for &node in job.eligible_nodes.iter() {
             if room.fits_node(node, demand) {
-                let is_slow = slow.binary_search(&node).is_ok();
-                tiers[usize::from(is_slow || job.avoid.contains(&node))].push(node);
+                let tier = match worse {
+                    _ if job.avoid.contains(&node) => &mut *worst,
+                    [_, worse] if is_in(worse, node) => &mut *worst,
+                    [worse, _] if is_in(worse, node) => &mut *bad,
+                    _ => &mut *good,
+                };
+                tier.push(node);
             }
         }
         for tier in &mut tiers {
@@ -175,7 +187,7 @@ impl NodeQueue {
         }
         Self {
             tiers,
-            next: [0, 0],
+            next: [0; 3],
         }
     }
 
@@ -319,8 +331,8 @@ impl Capacity {
             let mut queue: Option<NodeQueue> = None;
             for task in &job.tasks {
                 for attempt in task.attempts.iter().filter(|a| is_unplaced(a)) {
-                    let queue =
-                        queue.get_or_insert_with(|| NodeQueue::new(job, demand, &self.room, &[]));
+                    let queue = queue
+                        .get_or_insert_with(|| NodeQueue::new(job, demand, &self.room, [&[], &[]]));
                     let node = queue.find(|node| self.room.fits_node(node, demand), &[]);
                     if node.is_none() && attempt.kind != AttemptKind::Clone && attempt.lives() {
                         self.surging.push(position);

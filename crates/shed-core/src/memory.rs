@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::history::{History, JobTimes};
 use crate::estimate::sample::Sample;
 use crate::float;
-use crate::ids::{JobClass, JobKey, NodeName, TaskIndex};
+use crate::ids::{JobClass, JobKey, NodeName, TaskIndex, Tenant};
 use crate::snapshot::Snapshot;
 use crate::time::{Instant, Span};
 
@@ -25,9 +25,10 @@ pub struct Memory {
     #[serde(default)]
     speculation: BTreeMap<JobKey, SpeculationMemory>,
     /// Nodes that were seen slow. Need not survive a failover: the next reports from a slow
-    /// node tell again.
+    /// node tell again. (Recordings from before it was known whose attempts told have
+    /// `slow_nodes`, which is forgotten.)
     #[serde(default)]
-    slow_nodes: BTreeMap<NodeName, NodeSlowness>,
+    slow_by_tenant: SlowNodes,
     /// What jobs of each class have shown. Survives a failover as far as finished jobs are still
     /// there: it is learned again from their ledgers ([`Memory::restored`]).
     #[serde(default)]
@@ -117,6 +118,9 @@ impl Redraws {
         slope.clamp(0.0, 1.0)
     }
 }
+
+/// Nodes that were seen slow, and whose attempts told.
+pub type SlowNodes = BTreeMap<NodeName, BTreeMap<Tenant, NodeSlowness>>;
 
 /// How slow a node was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -244,15 +248,15 @@ impl Memory {
         self.jobs.insert(key, job);
     }
 
-    /// How slow the node was seen, if it is remembered as slow.
+    /// How slow the node was seen and by which tenants, if it is remembered as slow.
     #[must_use]
-    pub fn slow_node(&self, name: &NodeName) -> Option<&NodeSlowness> {
-        self.slow_nodes.get(name)
+    pub fn slow_node(&self, name: &NodeName) -> Option<&BTreeMap<Tenant, NodeSlowness>> {
+        self.slow_by_tenant.get(name)
     }
 
     /// Remembers these nodes as slow, instead of those that were remembered before.
-    pub fn set_slow_nodes(&mut self, slow_nodes: BTreeMap<NodeName, NodeSlowness>) {
-        self.slow_nodes = slow_nodes;
+    pub fn set_slow_nodes(&mut self, slow_nodes: SlowNodes) {
+        self.slow_by_tenant = slow_nodes;
     }
 
     /// Whether a job is remembered that is not in the snapshot any more.

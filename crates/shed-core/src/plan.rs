@@ -87,6 +87,9 @@ pub struct Launch {
     pub resume: Option<ResumePoint>,
     /// Nodes to stay away from if possible: those with a live attempt of the task, slow ones.
     pub avoid: Vec<NodeName>,
+    /// Nodes to prefer others to: those that are slow by what other tenants' attempts tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rather_not: Vec<NodeName>,
     /// The node to go to, where the order of first attempts chooses one. The simulator does so; the
     /// operator leaves the choice to the cluster's scheduler, which knows more about the node than
     /// the facts here.

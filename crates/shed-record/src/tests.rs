@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use shed_core::decide::decide;
 use shed_core::estimate::fit::LawChoice;
 use shed_core::fixtures::{at, attempt, job, networks, world};
-use shed_core::ids::{JobKey, NodeName, TaskIndex};
+use shed_core::ids::{JobKey, NodeName, TaskIndex, Tenant};
 use shed_core::memory::{JobMemory, Memory, NodeSlowness};
 use shed_core::plan::Plan;
 use shed_core::policy::{Order, Policy, Speculation};
@@ -499,7 +499,8 @@ proptest! {
         let mut memory = Memory::default();
         memory.set(JobKey::from("gone"), JobMemory { last_optimized: Some(at(1.0)), was_idle: false });
         let slowness = NodeSlowness { ln_ratio, weight: 2.5, seen: at(3.0) };
-        memory.set_slow_nodes(BTreeMap::from([(NodeName::from("node-0"), slowness)]));
+        let by_tenant = BTreeMap::from([(Tenant::from("default"), slowness)]);
+        memory.set_slow_nodes(BTreeMap::from([(NodeName::from("node-0"), by_tenant)]));
         let mut expected = Vec::new();
         for ((step, nodes, noise, odd), lost) in steps.into_iter().zip(losses) {
             let mut facts = snapshot(step, nodes, noise);

@@ -298,3 +298,30 @@ fn a_job_name_that_is_cut_is_a_valid_label() {
         }
     }
 }
+
+#[test]
+fn a_node_that_others_call_slow_is_second_choice_and_not_excluded() {
+    let owner = fixtures::job("completions: 3");
+    let job = validate(&owner).unwrap();
+    let clone = attempt(AttemptKind::Clone);
+    let mut pod = pod(&owner, &job, 1, &clone, None, &agent(), None);
+    let affinity = |pod: &Pod| {
+        let spec = pod.spec.clone().unwrap();
+        spec.affinity.unwrap().node_affinity.unwrap()
+    };
+    let before = affinity(&pod);
+    super::preference::prefer_others(&mut pod, &["node-7".into()]);
+    let after = affinity(&pod);
+    let required = |affinity: &NodeAffinity| {
+        affinity
+            .required_during_scheduling_ignored_during_execution
+            .clone()
+    };
+    assert_eq!(required(&after), required(&before));
+    let preferred = after
+        .preferred_during_scheduling_ignored_during_execution
+        .unwrap();
+    let fields = preferred[0].preference.match_fields.clone().unwrap();
+    assert_eq!(fields[0].operator, "NotIn");
+    assert_eq!(fields[0].values.clone().unwrap(), ["node-7"]);
+}

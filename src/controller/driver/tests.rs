@@ -268,3 +268,24 @@ async fn a_lost_event_is_no_reason_to_repeat_a_step() {
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["PUT job status", "POST pod 0-1"]);
 }
+
+#[tokio::test]
+async fn a_preference_of_the_plan_goes_with_the_pod_that_it_launches() {
+    let (api, process) = two_running("").await;
+    let Action::Launch(mut clone) = launch(0, AttemptKind::Clone) else {
+        panic!("no launch");
+    };
+    clone.rather_not = vec!["node-7".into()];
+    process.plan(&api.job(), vec![Action::Launch(clone)]);
+    process.look(&api).await.unwrap();
+    let pod = api.call("POST pod 0-1").body;
+    let preferred = pod.pointer(
+        "/spec/affinity/nodeAffinity/preferredDuringSchedulingIgnoredDuringExecution/0/preference\
+         /matchFields/0/values/0",
+    );
+    assert_eq!(preferred, Some(&"node-7".into()));
+    assert!(!api.job().status.as_ref().is_some_and(|status| {
+        let text = serde_json::to_string(status).unwrap();
+        text.contains("node-7")
+    }));
+}

@@ -80,6 +80,7 @@ fn original(task: u32) -> Launch {
         kind: AttemptKind::Original,
         resume: None,
         avoid: Vec::new(),
+        rather_not: Vec::new(),
         node: None,
         surge: false,
         reason: LaunchReason::Admitted,

@@ -120,6 +120,7 @@ fn launch(task: u32, kind: AttemptKind) -> Action {
         kind,
         resume: None,
         avoid: vec![],
+        rather_not: Vec::new(),
         node: None,
         surge: false,
         reason: LaunchReason::Admitted,

@@ -54,11 +54,11 @@ fn a_first_attempt_that_fits_nowhere_is_a_surge_one_and_holds_nothing() {
 
 #[test]
 fn launches_go_round_the_nodes_and_keep_off_full_avoided_and_slow_ones() {
-    let snapshot = world(0.0, 4, 2000).others(0, 2000).job(job("a")).build();
+    let snapshot = world(0.0, 5, 2000).others(0, 2000).job(job("a")).build();
     let mut capacity = Capacity::new(&snapshot, 1.0);
     let demand = capacity.demands[0].clone();
-    let slow = [NodeIndex(3)];
-    let mut queue = NodeQueue::new(&snapshot.jobs[0], &demand, &capacity.room, &slow);
+    let worse: [&[NodeIndex]; 2] = [&[NodeIndex(4)], &[NodeIndex(3)]];
+    let mut queue = NodeQueue::new(&snapshot.jobs[0], &demand, &capacity.room, worse);
     let mut found = Vec::new();
     loop {
         let room = &capacity.room;
@@ -69,5 +69,5 @@ fn launches_go_round_the_nodes_and_keep_off_full_avoided_and_slow_ones() {
         capacity.launch(0, Some(node));
         found.push(node.0);
     }
-    assert_eq!(found, [2, 2, 3, 3, 1, 1]);
+    assert_eq!(found, [2, 2, 4, 4, 3, 3, 1, 1]);
 }

@@ -236,8 +236,13 @@ fn launch_first(
         // observes runs as it would without shed. They keep off nodes where others could not start.
         avoid: match kind {
             AttemptKind::Original => pass.names(avoided),
-            AttemptKind::Retry | AttemptKind::Clone => pass.avoid(avoided),
+            // All of these are a preference.
+            AttemptKind::Retry | AttemptKind::Clone => {
+                let doubtful = pass.doubtful(position).iter().copied();
+                pass.avoid(position, avoided.chain(doubtful))
+            }
         },
+        rather_not: Vec::new(),
         node: chosen,
         surge: node.is_none(),
         reason: LaunchReason::Admitted,

@@ -4,6 +4,7 @@
 
 use crate::decide::few::Few;
 use crate::decide::learn::Learner;
+use crate::decide::slow::LnRatios;
 use crate::estimate::law::{Evidence, Law};
 use crate::estimate::pareto::LN_CERTAIN;
 use crate::estimate::pocd::LiveAttempt;
@@ -370,17 +371,17 @@ impl<'a> JobEstimate<'a> {
         self.progress = (f64::from(job.done.len()) + reported) / total;
     }
 
-    /// Learns the job's law and judges each attempt by it. `ln_ratios` is what is believed about
+    /// Learns the job's law and judges each attempt by it. `nodes` is what is believed about
     /// nodes, `rate_prior` how much that and the job's median weigh against what an attempt has
     /// shown itself, in tasks.
     pub(super) fn judge(
         &mut self,
         job: &JobSnapshot,
         learner: &Learner<'_>,
-        ln_ratios: &[f64],
+        nodes: LnRatios<'_>,
         rate_prior: f64,
     ) {
-        self.weigh(ln_ratios, rate_prior);
+        self.weigh(nodes, rate_prior);
         if let Some(learned) = learner.learn(job, self) {
             (self.law, self.mean_run) = (Some(learned.law), Some(learned.mean_run));
         }
@@ -415,10 +416,10 @@ impl<'a> JobEstimate<'a> {
 
     /// Weighs what each attempt has shown against the job's median and what is believed about its
     /// node.
-    fn weigh(&mut self, ln_ratios: &[f64], rate_prior: f64) {
+    fn weigh(&mut self, nodes: LnRatios<'_>, rate_prior: f64) {
         let weighs = rate_prior > 0.0;
         if let Some(median) = weighs.then(|| self.median_total()).flatten() {
-            self.weigh_those(|_| true, median, ln_ratios, rate_prior);
+            self.weigh_those(|_| true, median, nodes, rate_prior);
         }
     }
 
@@ -427,13 +428,13 @@ impl<'a> JobEstimate<'a> {
         &mut self,
         are_weighed: impl Fn(&TaskEstimate<'_>) -> bool,
         median: f64,
-        ln_ratios: &[f64],
+        nodes: LnRatios<'_>,
         rate_prior: f64,
     ) {
         let tasks = self.tasks.iter_mut().filter(|task| are_weighed(task));
         for attempt in tasks.flat_map(|task| &mut task.attempts) {
-            let node = attempt.node.and_then(|node| ln_ratios.get(node.0));
-            attempt.shrink(median, node.copied().unwrap_or(0.0), rate_prior);
+            let ln_node = attempt.node.map_or(0.0, |node| nodes.of(node));
+            attempt.shrink(median, ln_node, rate_prior);
         }
     }
 

@@ -62,6 +62,7 @@ impl Reserve {
         job: &JobSnapshot,
         demand: &Amounts,
     ) -> Option<NodeIndex> {
+        let position = self.position;
         let after = &pass.capacity.room_after_kills;
         // An eviction is the one thing that gives room to a node that had none before.
         let freed = evictions.freed.iter().copied();
@@ -69,9 +70,10 @@ impl Reserve {
         freed
             .find(|&node| after.fits_node(node, demand))
             .or_else(|| {
-                let queue = self
-                    .queue
-                    .get_or_insert_with(|| NodeQueue::new(job, demand, after, &pass.slow));
+                let queue = self.queue.get_or_insert_with(|| {
+                    let worse = [pass.doubtful(position), pass.slow(position)];
+                    NodeQueue::new(job, demand, after, worse)
+                });
                 queue.find(|node| after.fits_node(node, demand), &[])
             })
     }

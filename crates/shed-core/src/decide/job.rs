@@ -73,6 +73,8 @@ pub(crate) struct JobState<'a> {
     pub(crate) estimate: JobEstimate<'a>,
     /// What its attempts hold.
     pub(super) holdings: Holdings,
+    /// Which of the beliefs about nodes are its tenant's.
+    pub(super) view: usize,
     /// When the first of its tasks that back off may be launched again.
     pub(super) next_retry: Option<Instant>,
     /// Touched tasks that need an attempt and may get one now, ascending.
@@ -169,6 +171,7 @@ impl<'a> JobState<'a> {
             job,
             estimate,
             holdings,
+            view: 0,
             next_retry,
             ready,
             held_back,

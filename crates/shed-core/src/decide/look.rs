@@ -6,6 +6,7 @@
 use crate::capacity::UnusableNodes;
 use crate::decide::estimates::{JobEstimate, REPORTS_MIN, TaskEstimate, median_of};
 use crate::decide::job::JobState;
+use crate::decide::slow::LnRatios;
 use crate::ids::TaskIndex;
 use crate::policy::ShedPlus;
 use crate::policy::shed_plus::turn::has_new_straggler;
@@ -103,7 +104,7 @@ pub fn look(
             let news = |task: &TaskEstimate<'_>| task.is_news_since(last);
             state
                 .estimate
-                .weigh_those(news, median, &[], plus.rate_prior);
+                .weigh_those(news, median, LnRatios::default(), plus.rate_prior);
         }
         seen.has_new_straggler = has_new_straggler(&state, last);
     }

@@ -2,11 +2,11 @@
 //! of clones for them, prunes, and clones for stragglers. A pure function of its arguments: it
 //! draws no random numbers, and the same snapshot, memory and policy give the same plan.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::capacity::{Capacity, Holdings, NodeQueue, UnusableNodes};
 use crate::ids::{AttemptNumber, NodeName, TaskIndex};
-use crate::memory::{Arrivals, JobMemory, Memory, NodeSlowness, Redraws, SpeculationMemory};
+use crate::memory::{Arrivals, JobMemory, Memory, Redraws, SpeculationMemory};
 use crate::plan::{Action, CapacityReport, Kill, Launch, Plan, PlanReport, PlannedAction};
 use crate::policy::Policy;
 use crate::snapshot::{AttemptKind, KillKind, NodeIndex, Snapshot};
@@ -30,6 +30,7 @@ pub(crate) use estimates::{AttemptEstimate, TaskEstimate};
 pub(crate) use job::{Allowance, Claim, JobState, Worth};
 use learn::{Learner, lesson};
 pub(crate) use order::Number;
+use slow::Beliefs;
 use work::Work;
 
 /// Jobs that were cut short are looked at again after so long.
@@ -63,9 +64,7 @@ pub(crate) struct Pass<'a> {
     pub(crate) jobs: Vec<JobState<'a>>,
     /// t_avg in seconds.
     pub(crate) overhead: f64,
-    /// Nodes believed slow, ascending.
-    slow: Vec<NodeIndex>,
-    slow_seen: BTreeMap<NodeName, NodeSlowness>,
+    beliefs: Beliefs,
     /// How attempts came out where slow ones were given up.
     pub(crate) redraws: Redraws,
     /// What the jobs that came lately asked for.
@@ -98,9 +97,9 @@ impl<'a> Pass<'a> {
         for state in &mut jobs {
             let limit = state.job.deadline.map(|at| at.since(state.job.submitted));
             state.clone_rest = policy.speculation.rule().clone_rest(limit, overhead);
-            state
-                .estimate
-                .judge(state.job, &learner, &beliefs.ln_ratios, rate_prior);
+            state.view = beliefs.view_of(&state.job.tenant);
+            let nodes = beliefs.ln_ratios(state.view);
+            state.estimate.judge(state.job, &learner, nodes, rate_prior);
             state.remembered = memory.speculation(&state.job.key);
         }
         let holdings: Vec<Holdings> = jobs.iter().map(|state| state.holdings).collect();
@@ -108,8 +107,7 @@ impl<'a> Pass<'a> {
             snapshot,
             memory,
             capacity: Capacity::with(snapshot, policy.capacity_share, &holdings, unusable),
-            slow: beliefs.slow,
-            slow_seen: beliefs.remembered,
+            beliefs,
             redraws: memory.redraws().clone(),
             arrivals: memory.arrivals().clone(),
             reserved: Vec::new(),
@@ -201,21 +199,44 @@ impl<'a> Pass<'a> {
         self.launches.reserve(fitting as usize);
     }
 
-    /// Whether attempts are believed to be slow there.
-    pub(crate) fn is_slow(&self, node: NodeIndex) -> bool {
-        self.slow.binary_search(&node).is_ok()
+    /// Nodes that the attempts of the job's tenant show to be slow, ascending.
+    fn slow(&self, position: usize) -> &[NodeIndex] {
+        let state = self.jobs.get(position);
+        state.map_or(&[], |state| self.beliefs.slow(state.view))
     }
 
-    /// What `Launch::avoid` says: these nodes and those seen slow.
-    pub(crate) fn avoid(&self, nodes: impl IntoIterator<Item = NodeIndex>) -> Vec<NodeName> {
-        self.names(nodes.into_iter().chain(self.slow.iter().copied()))
+    /// Nodes that are slow by what attempts of others tell too, ascending.
+    fn doubtful(&self, position: usize) -> &[NodeIndex] {
+        let state = self.jobs.get(position);
+        state.map_or(&[], |state| self.beliefs.doubtful(state.view))
+    }
+
+    /// Whether the job's clones keep off the node, as attempts of its tenant are slow there.
+    pub(crate) fn is_slow(&self, position: usize, node: NodeIndex) -> bool {
+        self.slow(position).binary_search(&node).is_ok()
+    }
+
+    /// What `Launch::avoid` of an attempt of the job says: these nodes and those that are slow.
+    pub(crate) fn avoid(
+        &self,
+        position: usize,
+        nodes: impl IntoIterator<Item = NodeIndex>,
+    ) -> Vec<NodeName> {
+        self.names(nodes.into_iter().chain(self.slow(position).iter().copied()))
+    }
+
+    /// What `Launch::rather_not` of a clone says, which avoids these nodes.
+    pub(crate) fn rather_not(&self, position: usize, avoided: &[NodeName]) -> Vec<NodeName> {
+        let mut names = self.names(self.doubtful(position).iter().copied());
+        names.retain(|name| !avoided.contains(name));
+        names
     }
 
     /// The names of these nodes, each once.
     pub(crate) fn names(&self, nodes: impl IntoIterator<Item = NodeIndex>) -> Vec<NodeName> {
         let nodes: BTreeSet<NodeIndex> = nodes.into_iter().collect();
         let known = nodes
-            .iter()
+            .into_iter()
             .filter_map(|node| self.snapshot.nodes.get(node.0));
         known.map(|node| node.name.clone()).collect()
     }
@@ -234,10 +255,11 @@ impl<'a> Pass<'a> {
         let state = self.jobs.get_mut(position)?;
         let demand = self.capacity.demands.get(position)?;
         let (now, after) = (&self.capacity.room, &self.capacity.room_after_kills);
-        let (job, slow) = (state.job, &self.slow);
-        let queue = state
-            .queue
-            .get_or_insert_with(|| NodeQueue::new(job, demand, now, slow));
+        let (job, beliefs, view) = (state.job, &self.beliefs, state.view);
+        let queue = state.queue.get_or_insert_with(|| {
+            let worse = [beliefs.doubtful(view), beliefs.slow(view)];
+            NodeQueue::new(job, demand, now, worse)
+        });
         let fits = |node| now.fits_node(node, demand) && after.fits_node(node, demand);
         queue.find(fits, avoid)
     }
@@ -274,7 +296,7 @@ impl<'a> Pass<'a> {
     fn finish(self) -> (Plan, Memory) {
         let mut used_after = self.capacity.used.clone();
         let mut remembered = Memory::default();
-        remembered.set_slow_nodes(self.slow_seen);
+        remembered.set_slow_nodes(self.beliefs.remembered);
         remembered.set_redraws(self.redraws);
         remembered.set_arrivals(self.arrivals);
         let lessons = self.jobs.iter();

@@ -1,13 +1,21 @@
 //! Nodes on which attempts are slow: a belief about each node, from what its attempts report now
-//! and what they reported lately. Only a preference follows from it.
+//! and what they reported lately.
+//!
+//! Anybody can report anything, so each tenant has beliefs of its own. Its own attempts count as
+//! they are; those of another tenant count as one witness per node at most. The clones of a tenant
+//! keep off the nodes that its own attempts show to be slow. What only others tell is a preference.
 
 use std::collections::BTreeMap;
 
 use crate::decide::JobState;
-use crate::ids::NodeName;
-use crate::memory::{Memory, NodeSlowness};
-use crate::snapshot::{NodeIndex, Snapshot};
-use crate::time::{Instant, Span};
+use crate::ids::Tenant;
+use crate::memory::{Memory, SlowNodes};
+use crate::snapshot::{Node, NodeIndex, Snapshot};
+use crate::time::Span;
+
+mod evidence;
+
+use evidence::{Told, testimonies};
 
 /// ln of the slowness from which on a node is avoided: 1.5 times the median of the job.
 const LN_SLOW: f64 = 0.405_465_108_108_164_4;
@@ -21,26 +29,61 @@ const SLOW_MAX: usize = 10;
 /// two and a half times the usual time do.
 const PRIOR_WEIGHT: f64 = 2.5;
 
-/// An attempt that has done so much of a task itself is a whole witness.
-const WITNESS: f64 = 0.1;
-
-/// More than four times the usual time says no more about a node than four times.
-const LN_RATIO_MAX: f64 = 1.386_294_361_119_890_6;
-
 /// More witnesses than so many say no more: they share what slows them.
 const WEIGHT_MAX: f64 = 4.0;
+
+/// What another tenant's attempts on a node count for at most, in witnesses.
+const FOREIGN_WEIGHT_MAX: f64 = 1.0;
 
 /// A belief with less weight is forgotten.
 const WEIGHT_MIN: f64 = 0.1;
 
-/// What is believed about nodes.
+/// What one tenant's attempts tell of nodes, ascending by node.
+struct Testimony {
+    tenant: Tenant,
+    told: Vec<Told>,
+}
+
+/// What the tenants believe about nodes.
 pub(super) struct Beliefs {
-    /// Per node of the snapshot: expected ln(time of an attempt there over the usual time).
-    pub(super) ln_ratios: Vec<f64>,
-    /// The slow ones, ascending.
-    pub(super) slow: Vec<NodeIndex>,
-    /// What is to be remembered of them.
-    pub(super) remembered: BTreeMap<NodeName, NodeSlowness>,
+    /// Per node of the snapshot: what a tenant believes whose own attempts tell nothing of it, as
+    /// expected ln(time of an attempt there over the usual time).
+    common: Vec<f64>,
+    /// The first is that of tenants whose attempts tell nothing of any node.
+    views: Vec<View>,
+    tenants: BTreeMap<Tenant, usize>,
+    /// What is to be remembered.
+    pub(super) remembered: SlowNodes,
+}
+
+/// What one tenant believes.
+#[derive(Default)]
+struct View {
+    /// Where its own attempts tell something, ascending by node.
+    own: Vec<(NodeIndex, f64)>,
+    /// Nodes that its own attempts show to be slow, ascending.
+    slow: Vec<NodeIndex>,
+    /// Nodes that are slow by what others tell too, ascending, none of `slow`.
+    doubtful: Vec<NodeIndex>,
+}
+
+/// What a tenant believes about each node: expected ln(time of an attempt there over the usual
+/// time).
+#[derive(Clone, Copy, Default)]
+pub(super) struct LnRatios<'b> {
+    common: &'b [f64],
+    own: &'b [(NodeIndex, f64)],
+}
+
+impl LnRatios<'_> {
+    /// 0 for a node of which nothing is known.
+    pub(super) fn of(&self, node: NodeIndex) -> f64 {
+        let own = self.own.binary_search_by_key(&node, |(node, _)| *node);
+        let own = own.ok().and_then(|at| self.own.get(at));
+        own.map(|(_, ln_ratio)| *ln_ratio)
+            .or_else(|| self.common.get(node.0).copied())
+            .unwrap_or(0.0)
+    }
 }
 
 /// Weighs what is heard from each node against what was seen of it, which loses half its weight
@@ -51,103 +94,163 @@ pub(super) fn beliefs(
     memory: &Memory,
     half_life: Span,
 ) -> Beliefs {
-    let mut slow = Vec::new();
-    let mut ln_ratios = Vec::with_capacity(snapshot.nodes.len());
-    let mut remembered = BTreeMap::new();
-    let evidence = evidence(snapshot.nodes.len(), jobs);
-    for (position, (node, seen)) in snapshot.nodes.iter().zip(evidence).enumerate() {
-        // The stronger of the two stands, so that a first report from a node that was seen slow
-        // for long does not clear it; both together would count the same attempts twice.
-        let past = memory.slow_node(&node.name);
-        let past_weight = past.map_or(0.0, |past| weight_left(past, snapshot.now, half_life));
-        let (stands, weight) = match past {
-            Some(past) if past_weight > seen.weight.max(WEIGHT_MIN) => (*past, past_weight),
-            _ => (seen.slowness(snapshot.now), seen.weight),
-        };
-        let belief = stands.ln_ratio * weight / (weight + PRIOR_WEIGHT);
-        ln_ratios.push(belief);
-        // Where nothing is launched there is nothing to keep off, and only a bounded number are named.
-        if belief > LN_SLOW && node.usable {
-            slow.push((belief, NodeIndex(position)));
+    let testimonies = testimonies(snapshot, jobs, memory, half_life);
+    let mut pooled: Vec<Pooled> = snapshot.nodes.iter().map(Pooled::of).collect();
+    for told in testimonies.iter().flat_map(|testimony| &testimony.told) {
+        if let Some(pooled) = pooled.get_mut(told.node.0) {
+            pooled.add(told);
         }
+    }
+    let common = pooled.iter().map(|pooled| pooled.belief(None)).collect();
+    let mut beliefs = Beliefs {
+        common,
+        views: Vec::with_capacity(testimonies.len() + 1),
+        tenants: BTreeMap::new(),
+        remembered: SlowNodes::new(),
+    };
+    let suspects = suspects(&beliefs.common, &pooled);
+    beliefs.views.push(View::of(&[], &pooled, &suspects));
+    for Testimony { tenant, told } in testimonies {
         // A node that was fast is not remembered, so that one that turns slow is noticed as soon
         // as any other.
-        if stands.ln_ratio > LN_SLOW {
-            remembered.insert(node.name.clone(), stands);
+        for told in told.iter().filter(|told| told.slowness.ln_ratio > LN_SLOW) {
+            if let Some(node) = snapshot.nodes.get(told.node.0) {
+                let of_node = beliefs.remembered.entry(node.name.clone()).or_default();
+                of_node.insert(tenant.clone(), told.slowness);
+            }
+        }
+        beliefs.tenants.insert(tenant, beliefs.views.len());
+        beliefs.views.push(View::of(&told, &pooled, &suspects));
+    }
+    beliefs
+}
+
+impl Beliefs {
+    /// Which view is the tenant's.
+    pub(super) fn view_of(&self, tenant: &Tenant) -> usize {
+        self.tenants.get(tenant).copied().unwrap_or(0)
+    }
+
+    /// What is believed of each node.
+    pub(super) fn ln_ratios(&self, view: usize) -> LnRatios<'_> {
+        LnRatios {
+            common: &self.common,
+            own: self.views.get(view).map_or(&[], |view| &view.own),
         }
     }
-    slow.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    slow.truncate(SLOW_MAX);
-    let mut slow: Vec<NodeIndex> = slow.into_iter().map(|(_, node)| node).collect();
-    slow.sort_unstable();
-    Beliefs {
-        ln_ratios,
-        slow,
-        remembered,
+
+    /// Nodes that clones keep off, ascending.
+    pub(super) fn slow(&self, view: usize) -> &[NodeIndex] {
+        self.views.get(view).map_or(&[], |view| &view.slow)
+    }
+
+    /// Nodes to prefer others to, ascending, those that clones keep off left out.
+    pub(super) fn doubtful(&self, view: usize) -> &[NodeIndex] {
+        self.views.get(view).map_or(&[], |view| &view.doubtful)
     }
 }
 
-fn weight_left(past: &NodeSlowness, now: Instant, half_life: Span) -> f64 {
-    let age = now.since(past.seen).seconds().max(0.0);
-    past.weight * libm::exp2(-age / half_life.seconds())
-}
-
-/// What is heard from one node.
-#[derive(Clone, Copy, Default)]
-struct Evidence {
-    /// Σ weight · ln(an attempt's time over the median of its job).
+/// What is told of one node, each tenant's part capped.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pooled {
+    /// Σ weight · ln(time there over the usual time).
     sum: f64,
     /// In witnesses.
     weight: f64,
+    tenants: u32,
+    /// Whether anything is launched there: else there is nothing to keep off.
+    is_usable: bool,
 }
 
-impl Evidence {
-    fn slowness(self, now: Instant) -> NodeSlowness {
-        let ln_ratio = if self.weight > 0.0 {
-            self.sum / self.weight
-        } else {
-            0.0
-        };
-        NodeSlowness {
-            ln_ratio,
-            weight: self.weight,
-            seen: now,
+impl Pooled {
+    fn of(node: &Node) -> Self {
+        Self {
+            is_usable: node.usable,
+            ..Self::default()
         }
     }
 
-    fn capped(self) -> Self {
-        if self.weight > WEIGHT_MAX {
-            Self {
-                sum: self.sum * (WEIGHT_MAX / self.weight),
-                weight: WEIGHT_MAX,
-            }
-        } else {
-            self
+    fn add(&mut self, told: &Told) {
+        let weight = told.weight.min(FOREIGN_WEIGHT_MAX);
+        self.sum += weight * told.slowness.ln_ratio;
+        self.weight += weight;
+        self.tenants += 1;
+    }
+
+    /// What all but that tenant tell.
+    fn without(&self, told: &Told) -> Self {
+        let weight = told.weight.min(FOREIGN_WEIGHT_MAX);
+        Self {
+            sum: self.sum - weight * told.slowness.ln_ratio,
+            weight: self.weight - weight,
+            tenants: self.tenants.saturating_sub(1),
+            ..*self
         }
+    }
+
+    /// What a tenant believes whose own attempts tell this. Others count as far as its own are
+    /// fewer than tell anything new.
+    fn belief(&self, own: Option<&Told>) -> f64 {
+        let own_weight = own.map_or(0.0, |own| own.weight);
+        let own_ratio = own.map_or(0.0, |own| own.slowness.ln_ratio);
+        let room = (WEIGHT_MAX - own_weight).max(0.0);
+        if self.tenants == 0 || self.weight <= 0.0 || room <= 0.0 {
+            return own_ratio * own_weight / (own_weight + PRIOR_WEIGHT);
+        }
+        let share = (room / self.weight).min(1.0);
+        let sum = own_ratio * own_weight + share * self.sum;
+        sum / (own_weight + share * self.weight + PRIOR_WEIGHT)
     }
 }
 
-fn evidence(nodes: usize, jobs: &[JobState<'_>]) -> Vec<Evidence> {
-    let mut all = vec![Evidence::default(); nodes];
-    for state in jobs {
-        let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
-        let mut placed = attempts
-            .filter_map(|a| Some((a.total?, a.own_progress(), a.node?)))
-            .peekable();
-        if placed.peek().is_none() {
-            continue;
-        }
-        let Some(median) = state.estimate.median_total() else {
-            continue;
-        };
-        for (total, progress, node) in placed {
-            let weight = (progress / WITNESS).min(1.0);
-            if let Some(evidence) = all.get_mut(node.0) {
-                let ln_ratio = libm::log(total / median).clamp(-LN_RATIO_MAX, LN_RATIO_MAX);
-                evidence.sum += weight * ln_ratio;
-                evidence.weight += weight;
+/// What is believed of a node, and the node.
+type Suspect = (f64, NodeIndex);
+
+/// Those that are believed slow, ascending by node.
+fn suspects(ln_ratios: &[f64], pooled: &[Pooled]) -> Vec<Suspect> {
+    let all = ln_ratios.iter().zip(pooled).zip((0..).map(NodeIndex));
+    let slow = all.filter(|((belief, pooled), _)| **belief > LN_SLOW && pooled.is_usable);
+    slow.map(|((belief, _), node)| (*belief, node)).collect()
+}
+
+/// The `most` that are believed slowest, ascending by node.
+fn slowest(mut suspects: Vec<Suspect>, most: usize) -> Vec<NodeIndex> {
+    suspects.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    suspects.truncate(most);
+    let mut nodes: Vec<NodeIndex> = suspects.into_iter().map(|(_, node)| node).collect();
+    nodes.sort_unstable();
+    nodes
+}
+
+impl View {
+    /// That of a tenant whose own attempts tell this, ascending by node.
+    fn of(told: &[Told], pooled: &[Pooled], suspects: &[Suspect]) -> Self {
+        let mut own = Vec::with_capacity(told.len());
+        let (mut slow, mut doubtful) = (Vec::new(), Vec::new());
+        for told in told {
+            let Some(pooled) = pooled.get(told.node.0) else {
+                continue;
+            };
+            let belief = pooled.without(told).belief(Some(told));
+            own.push((told.node, belief));
+            if !pooled.is_usable {
+                continue;
+            }
+            let by_itself = Pooled::default().belief(Some(told));
+            if by_itself > LN_SLOW {
+                slow.push((by_itself, told.node));
+            } else if belief > LN_SLOW {
+                doubtful.push((belief, told.node));
             }
         }
+        let is_own = |node: &NodeIndex| own.binary_search_by_key(node, |(node, _)| *node).is_ok();
+        let of_others = suspects.iter().filter(|(_, node)| !is_own(node));
+        doubtful.extend(of_others.copied());
+        let slow = slowest(slow, SLOW_MAX);
+        Self {
+            doubtful: slowest(doubtful, SLOW_MAX - slow.len()),
+            own,
+            slow,
+        }
     }
-    all.into_iter().map(Evidence::capped).collect()
 }

@@ -22,6 +22,7 @@ mod properties;
 mod shed_plus;
 mod shed_prime;
 mod speculators;
+mod tenants;
 mod unusable;
 
 /// The plan for a cluster, which breaks no rule and is the same when made again.

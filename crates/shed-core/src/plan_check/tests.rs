@@ -44,6 +44,7 @@ fn launch(task: u32, kind: AttemptKind) -> Action {
         kind,
         resume: None,
         avoid: Vec::new(),
+        rather_not: Vec::new(),
         node: None,
         surge: false,
         reason: LaunchReason::Admitted,

@@ -325,6 +325,7 @@ fn clone_of(index: TaskIndex, resume: Option<&ResumePoint>) -> Launch {
         kind: AttemptKind::Clone,
         resume: resume.cloned(),
         avoid: Vec::new(),
+        rather_not: Vec::new(),
         node: None,
         surge: false,
         reason: LaunchReason::Admitted,
@@ -448,8 +449,10 @@ pub(super) fn grant(
     let mut launch = task.launch.clone();
     // Where no other node has room, the clone must be let onto the one that has.
     let chosen = pass.snapshot.nodes.get(node.0).map(|node| &node.name);
-    launch.avoid = pass.avoid(task.nodes.iter().chain(&task.avoid).copied());
+    launch.avoid = pass.avoid(position, task.nodes.iter().chain(&task.avoid).copied());
+    launch.rather_not = pass.rather_not(position, &launch.avoid);
     launch.avoid.retain(|name| Some(name) != chosen);
+    launch.rather_not.retain(|name| Some(name) != chosen);
     task.nodes.push(node);
     task.clones += 1;
     let gain = gain_of_one_more(task.ln_miss, task.ln_miss_per_clone);
@@ -540,7 +543,8 @@ fn place(
     };
     let node = pass.find_node(position, avoid);
     // Beside a live attempt on a slow node a clone would share what slows it.
-    let spoilt = |node| pass.is_slow(node) && (fast_nodes_only || task.nodes.contains(&node));
+    let spoilt =
+        |node| pass.is_slow(position, node) && (fast_nodes_only || task.nodes.contains(&node));
     let node = node
         .filter(|&node| !spoilt(node))
         .ok_or(RefusalReason::NoNode)?;

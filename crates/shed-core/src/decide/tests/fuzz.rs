@@ -10,8 +10,8 @@ use crate::decide::decide;
 use crate::decide::tests::brief;
 use crate::estimate::fit::LawChoice;
 use crate::fixtures::{AttemptBuilder, JobBuilder, at, attempt, job, resume_point, world};
-use crate::ids::{AttemptNumber, JobKey, NodeName};
-use crate::memory::{JobMemory, Memory, NodeSlowness};
+use crate::ids::{AttemptNumber, JobKey, NodeName, Tenant};
+use crate::memory::{JobMemory, Memory, NodeSlowness, SlowNodes};
 use crate::plan::Plan;
 use crate::plan_check::plan_check;
 use crate::policy::{Mode, Order, Policy, ShedPlus, Speculation};
@@ -113,6 +113,8 @@ impl Bytes<'_> {
             .deadline_in(self.seconds())
             .max_clones(u32::from(self.below(8)))
             .backoff_limit(u32::from(self.below(3)));
+        let tenant = self.tenant();
+        builder = builder.with(|job| job.tenant = tenant);
         let runs = self.below(6);
         builder = builder.ended_runs((0..runs).map(|_| self.seconds()).collect::<Vec<_>>());
         builder = match self.below(16) {
@@ -222,14 +224,20 @@ impl Bytes<'_> {
         memory
     }
 
-    fn slow_nodes(&mut self) -> BTreeMap<NodeName, NodeSlowness> {
+    fn tenant(&mut self) -> Tenant {
+        let tenants = ["default", "other", "third"];
+        Tenant::from(tenants[usize::from(self.below(3))])
+    }
+
+    fn slow_nodes(&mut self) -> SlowNodes {
         let slow = (0..self.below(4)).map(|node| {
             let slowness = NodeSlowness {
                 ln_ratio: 8.0 * self.share(),
                 weight: self.share(),
                 seen: at(self.seconds()),
             };
-            (NodeName::from(format!("node-{node}").as_str()), slowness)
+            let of_node = BTreeMap::from([(self.tenant(), slowness)]);
+            (NodeName::from(format!("node-{node}").as_str()), of_node)
         });
         slow.collect()
     }
@@ -339,7 +347,8 @@ proptest! {
             let last_optimized = Some(Instant(Span::from_seconds(last).0 * factor));
             memory.set(JobKey::from("job-0"), JobMemory { last_optimized, was_idle: false });
             let mut slow = slow.clone();
-            slow.values_mut().for_each(|seen| seen.seen.0 *= factor);
+            let seen = slow.values_mut().flat_map(BTreeMap::values_mut);
+            seen.for_each(|seen| seen.seen.0 *= factor);
             memory.set_slow_nodes(slow);
             decide(snapshot, memory, &policy).0
         };

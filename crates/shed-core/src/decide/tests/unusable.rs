@@ -6,7 +6,7 @@ use super::speculators::uneven;
 use super::{brief, check, check_by, no_clones, plan, plan_of, surging};
 use crate::capacity::Capacity;
 use crate::fixtures::{JobBuilder, World, attempt, job, world};
-use crate::ids::NodeName;
+use crate::ids::{NodeName, Tenant};
 use crate::memory::{Memory, NodeSlowness};
 use crate::plan::Action;
 use crate::policy::Policy;
@@ -174,7 +174,8 @@ fn no_launch_names_an_unusable_node_as_one_to_avoid_for_being_slow() {
             seen: crate::fixtures::at(9.0),
         };
         let mut memory = Memory::default();
-        memory.set_slow_nodes([(NodeName::from("node-1"), slow)].into());
+        let by_tenant = [(Tenant::from("default"), slow)].into();
+        memory.set_slow_nodes([(NodeName::from("node-1"), by_tenant)].into());
         let again = job("a").tasks(1).task(0, []);
         let cluster = world(9.0, 2, 2000).job(again);
         let cluster = if unusable {

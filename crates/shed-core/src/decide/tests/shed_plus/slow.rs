@@ -3,7 +3,7 @@
 use super::super::{brief, plan_of, report};
 use super::{check, cluster, launches, plan, straggling};
 use crate::fixtures::{JobBuilder, World, at, attempt, job, world};
-use crate::ids::NodeName;
+use crate::ids::{NodeName, Tenant};
 use crate::memory::Memory;
 use crate::plan::{Refusal, RefusalReason};
 use crate::policy::Policy;
@@ -85,9 +85,8 @@ fn no_clone_goes_to_a_node_believed_slow() {
 /// When node 3 was last seen slow, as a pass over the cluster remembers it.
 fn node_3_seen_slow(cluster: World, memory: &Memory) -> (Memory, Option<Instant>) {
     let (_, after) = plan_of(&cluster.build(), memory, &Policy::default());
-    let seen = after
-        .slow_node(&NodeName::from("node-3"))
-        .map(|slow| slow.seen);
+    let by_tenant = after.slow_node(&NodeName::from("node-3"));
+    let seen = by_tenant.map(|slow| slow[&Tenant::from("default")].seen);
     (after, seen)
 }
 

@@ -1,0 +1,151 @@
+//! What attempts of one tenant say decides little about another's.
+
+use std::collections::BTreeMap;
+
+use super::{brief, plan_of, report};
+use crate::fixtures::{JobBuilder, World, at, attempt, job, world};
+use crate::ids::{NodeName, Tenant};
+use crate::memory::{Memory, NodeSlowness, SlowNodes};
+use crate::plan::{Action, Launch, Plan};
+use crate::policy::Policy;
+use crate::snapshot::NodeIndex;
+
+/// Nodes that the victim may use; the attempts of others run there and on 21 more.
+const USABLE: usize = 10;
+const NODES: usize = 31;
+
+fn of(tenant: &str, job: JobBuilder) -> JobBuilder {
+    let tenant = Tenant::from(tenant);
+    job.with(|job| job.tenant = tenant)
+}
+
+/// At 30 s: three tasks on node 0 take 70 s, task 3 takes 280 s, and 160 s are allowed.
+fn victim() -> JobBuilder {
+    let regular = || attempt(0).on(0).progress(0.4, 29.0);
+    let victim = job("victim")
+        .deadline_in(160.0)
+        .max_clones(3)
+        .task(0, [regular()])
+        .task(1, [regular()])
+        .task(2, [regular()])
+        .task(3, [attempt(0).on(0).progress(0.1, 29.0)]);
+    of("victim", victim).with(|job| job.eligible_nodes = (0..USABLE).map(NodeIndex).collect())
+}
+
+/// 124 tiny attempts, four per node: they report that the nodes which the victim may use, from that
+/// one on, are slow, and all others fast.
+fn liars_from(first: usize, tenant: &str) -> JobBuilder {
+    let tiny = of(tenant, job(tenant))
+        .tasks(124)
+        .cpu(1)
+        .deadline_in(3000.0);
+    (0..124).fold(tiny, |tiny, task| {
+        let node = task as usize % NODES;
+        let done = if (first..USABLE).contains(&node) {
+            0.1
+        } else {
+            0.5
+        };
+        tiny.task(task, [attempt(0).on(node).progress(done, 29.0)])
+    })
+}
+
+fn liars(tenant: &str) -> JobBuilder {
+    liars_from(0, tenant)
+}
+
+fn cluster() -> World {
+    world(30.0, NODES, 16_000)
+}
+
+fn decided(text: &str, world: World, memory: &Memory) -> (Plan, Memory) {
+    let policy: Policy = text.parse().unwrap();
+    plan_of(&world.build(), memory, &policy)
+}
+
+fn clones(plan: &Plan) -> Vec<Launch> {
+    let of_victim = plan.actions.iter().filter(|a| &*a.job.0 == "victim");
+    let launches = of_victim.filter_map(|planned| match &planned.action {
+        Action::Launch(launch) => Some(launch.clone()),
+        _ => None,
+    });
+    launches.collect()
+}
+
+#[test]
+fn a_tenant_that_lies_about_nodes_takes_no_clones_from_another() {
+    for policy in ["shed-prime", "shed-plus"] {
+        let alone = decided(policy, cluster().job(victim()), &Memory::default()).0;
+        assert_eq!(brief(&alone), ["victim: clone 3"; 3], "{policy}");
+        let lied_to = cluster().job(victim()).job(liars("liar"));
+        let (lied_to, _) = decided(policy, lied_to, &Memory::default());
+        assert_eq!(report(&lied_to, "victim").refusals, [], "{policy}");
+        assert_eq!(clones(&lied_to).len(), 3, "{policy}");
+        for (clone, alone) in clones(&lied_to).iter().zip(clones(&alone)) {
+            assert_eq!(clone.avoid, alone.avoid, "{policy}");
+            // One tenant alone does not even make a preference.
+            assert!(clone.rather_not.is_empty(), "{policy}: {clone:?}");
+        }
+    }
+}
+
+#[test]
+fn a_tenants_own_attempts_still_rule() {
+    let own = cluster().job(victim()).job(liars("victim"));
+    let (plan, _) = decided("shed-prime", own, &Memory::default());
+    assert!(clones(&plan).is_empty());
+    let refusals = &report(&plan, "victim").refusals;
+    assert_eq!(refusals[0].why.label(), "no_node");
+}
+
+#[test]
+fn several_tenants_that_agree_make_a_preference() {
+    let liars = ["b", "c", "d", "e", "f"].map(|tenant| liars_from(2, tenant));
+    let all = liars.into_iter().fold(cluster().job(victim()), World::job);
+    let (plan, _) = decided("shed-prime", all, &Memory::default());
+    let clones = clones(&plan);
+    assert_eq!(clones.len(), 3);
+    let doubtful: Vec<NodeName> = (2..USABLE)
+        .map(|node| NodeName::from(format!("node-{node}").as_str()))
+        .collect();
+    // The first has node 1, the others go where only others say that it is slow.
+    assert_eq!(clones[0].rather_not, doubtful);
+    assert_eq!(clones[0].avoid, [NodeName::from("node-0")]);
+    // It is not told to shun its own node, nor the one of its sibling, which it avoids.
+    assert_eq!(clones[2].rather_not.len(), doubtful.len() - 2);
+}
+
+#[test]
+fn whose_attempts_told_is_remembered_with_what_they_told() {
+    let lied_to = cluster().job(victim()).job(liars("liar"));
+    let (_, memory) = decided("shed-prime", lied_to, &Memory::default());
+    let node = NodeName::from("node-3");
+    let tenants: Vec<_> = memory.slow_node(&node).unwrap().keys().collect();
+    assert_eq!(tenants, [&Tenant::from("liar")]);
+    let text = serde_json::to_string(&memory).unwrap();
+    assert_eq!(serde_json::from_str::<Memory>(&text).unwrap(), memory);
+    let (plan, _) = decided("shed-prime", cluster().job(victim()), &memory);
+    assert_eq!(clones(&plan).len(), 3);
+    // What its own attempts told the tenant remembers as before.
+    let slowness = NodeSlowness {
+        ln_ratio: 1.3,
+        weight: 4.0,
+        seen: at(29.0),
+    };
+    let own = BTreeMap::from([(Tenant::from("victim"), slowness)]);
+    let nodes = (1..USABLE).map(|node| format!("node-{node}"));
+    let slow: SlowNodes = nodes
+        .map(|node| (NodeName::from(node.as_str()), own.clone()))
+        .collect();
+    let mut memory = Memory::default();
+    memory.set_slow_nodes(slow);
+    let (plan, _) = decided("shed-prime", cluster().job(victim()), &memory);
+    assert!(clones(&plan).is_empty());
+}
+
+#[test]
+fn a_memory_of_before_is_read() {
+    let text = r#"{"jobs":{},"slow_nodes":{"node-0":{"ln_ratio":1.0,"weight":2.0,"seen":5}}}"#;
+    let memory: Memory = serde_json::from_str(text).unwrap();
+    assert_eq!(memory, Memory::default());
+}
