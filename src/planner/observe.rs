@@ -47,6 +47,7 @@ pub fn view(context: &Context) -> ClusterView {
             nodes: Vec::new(),
             jobs: Vec::new(),
             launch_overhead: context.progress.launch_overhead(),
+            launch_overheads: std::collections::BTreeMap::new(),
         },
         references: HashMap::new(),
         deadlines: HashMap::new(),

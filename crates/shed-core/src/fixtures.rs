@@ -1,6 +1,7 @@
 //! Builders for tests, here and in other crates (feature `fixtures`): a snapshot in a few
 //! words. Times are seconds on a clock on which jobs are submitted at 0 unless said.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex, Tenant};
@@ -489,6 +490,7 @@ pub fn world(now: f64, nodes: usize, milli_cpu: i64) -> World {
             nodes: nodes.collect(),
             jobs: Vec::new(),
             launch_overhead: None,
+            launch_overheads: BTreeMap::new(),
         },
     }
 }

@@ -2,6 +2,7 @@
 //! instant. No behaviour that decides. Both executors build it: the operator from its stores
 //! and ledgers, the simulator from its world.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,19 @@ pub struct Snapshot {
     /// Mean time from the launch of an attempt to its first progress report (the papers'
     /// t_avg), or to its start where attempts report nothing; absent until one was measured.
     pub launch_overhead: Option<Span>,
+    /// The same for tenants whose own attempts were measured.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub launch_overheads: BTreeMap<Tenant, Span>,
+}
+
+impl Snapshot {
+    /// What is expected of a launch of that tenant: what its own attempts show, or else what was
+    /// measured in all.
+    #[must_use]
+    pub fn launch_overhead_of(&self, tenant: &Tenant) -> Option<Span> {
+        let own = self.launch_overheads.get(tenant).copied();
+        own.or(self.launch_overhead)
+    }
 }
 
 /// Position of a node in [`Snapshot::nodes`].

@@ -144,6 +144,12 @@ impl<'a> Check<'a> {
         if snapshot.launch_overhead.is_some_and(|span| !is_time(span)) {
             self.fault("launch_overhead", "is negative or infinite");
         }
+        for (tenant, &span) in &snapshot.launch_overheads {
+            if !is_time(span) {
+                let field = format!("launch_overheads[{tenant}]");
+                self.fault(&field, "is negative or infinite");
+            }
+        }
         for at in twice(snapshot.nodes.iter().map(|node| &*node.name.0)) {
             self.fault(&format!("nodes[{at}].name"), "is given twice");
         }

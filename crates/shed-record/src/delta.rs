@@ -86,6 +86,7 @@ pub(crate) type Misfit = (String, String);
 pub(crate) fn apply(snapshot: &mut Snapshot, line: &mut PassLine) -> Result<(), Misfit> {
     snapshot.now = line.now;
     snapshot.launch_overhead = line.launch_overhead;
+    snapshot.launch_overheads = std::mem::take(&mut line.launch_overheads);
     snapshot.nodes.truncate(line.node_count);
     for (at, node) in std::mem::take(&mut line.nodes) {
         let known = snapshot.nodes.len();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use shed_core::decide::decide;
 use shed_core::guard::policies;
-use shed_core::ids::{AttemptNumber, JobKey, TaskIndex};
+use shed_core::ids::{AttemptNumber, JobKey, TaskIndex, Tenant};
 use shed_core::memory::Memory;
 use shed_core::plan::{Action, Outcome, Plan};
 use shed_core::policy::laser::Networks;
@@ -120,6 +120,9 @@ pub struct PassLine {
     pub now: Instant,
     /// As in the snapshot.
     pub launch_overhead: Option<Span>,
+    /// As in the snapshot.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub launch_overheads: BTreeMap<Tenant, Span>,
     /// How many nodes there are.
     pub node_count: usize,
     /// Nodes that are new or changed, by position.

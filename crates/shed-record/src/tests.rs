@@ -15,7 +15,7 @@ use shed_core::memory::{JobMemory, Memory, NodeSlowness};
 use shed_core::plan::Plan;
 use shed_core::policy::{Order, Policy, Speculation};
 use shed_core::snapshot::Snapshot;
-use shed_core::time::Instant;
+use shed_core::time::{Instant, Span};
 
 use crate::schema::{Decided, Ended, Header, Line, PolicyText};
 use crate::{Fault, Item, Pass, Reader, Recorder, Writer, files};
@@ -68,7 +68,14 @@ fn snapshot(step: u32, nodes: usize, noise: f64) -> Snapshot {
             cluster = cluster.job(built);
         }
     }
-    cluster.build()
+    let mut snapshot = cluster.build();
+    let measured = Span::from_seconds(i64::from(step % 3) + 1);
+    if !step.is_multiple_of(4) {
+        snapshot
+            .launch_overheads
+            .insert(Tenant::from("default"), measured);
+    }
+    snapshot
 }
 
 fn pass(snapshot: Snapshot, memory: &Memory, policy: &Policy) -> (Pass, Memory) {

@@ -171,11 +171,13 @@ impl Writer {
             None => self.open(memory)?,
         };
         let (now, launch_overhead) = (snapshot.now, snapshot.launch_overhead);
+        let launch_overheads = snapshot.launch_overheads.clone();
         let changes = file.last.advance(snapshot);
         let line = PassLine {
             number: self.next_pass,
             now,
             launch_overhead,
+            launch_overheads,
             node_count: changes.node_count,
             nodes: changes.nodes,
             jobs: changes.jobs,

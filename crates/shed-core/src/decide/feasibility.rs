@@ -106,8 +106,8 @@ impl JobState<'_> {
         let Some(law) = law else {
             return unknown;
         };
-        let ln_pocd = |slack| self.ln_pocd_within(law, waves, pass.overhead, slack);
-        let guess = pass.overhead + self.mean_run();
+        let ln_pocd = |slack| self.ln_pocd_within(law, waves, self.t_avg, slack);
+        let guess = self.t_avg + self.mean_run();
         let earliest = earliest_slack(libm::log(target), guess, ln_pocd);
         Feasibility {
             pocd: self.estimate.slack.map(ln_pocd).map(probability),

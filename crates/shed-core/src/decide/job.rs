@@ -112,8 +112,9 @@ pub(crate) struct JobState<'a> {
     pub(crate) worth: Option<Worth>,
     /// What it takes and brings, by a policy that keeps room for jobs to come.
     pub(crate) claim: Claim,
-    /// Seconds from a launch to the start of its work, by a policy that measures it job by job;
-    /// otherwise it is t_avg.
+    /// Seconds from a launch of its tenant to the first report.
+    pub(crate) t_avg: f64,
+    /// Seconds from a launch to the start of its work, by a policy that measures it job by job.
     pub(crate) overhead: Option<f64>,
     /// How long a task gets no clone after one of its clones was disrupted.
     pub(crate) clone_rest: Span,
@@ -138,7 +139,7 @@ pub(crate) struct JobState<'a> {
 impl<'a> JobState<'a> {
     pub(super) fn new(
         now: Instant,
-        overhead: f64,
+        t_avg: f64,
         job: &'a JobSnapshot,
         unusable: &UnusableNodes,
     ) -> Self {
@@ -157,7 +158,7 @@ impl<'a> JobState<'a> {
             touched += u32::from(standing != Standing::Ended);
             match standing {
                 Standing::Ended | Standing::Succeeded => {}
-                Standing::Live => estimate.note_running(now, overhead, job, task),
+                Standing::Live => estimate.note_running(now, t_avg, job, task),
                 Standing::Ready => ready.push(task.index),
                 Standing::Unsettled | Standing::BackOff(_) | Standing::NotGone => {
                     held_back.push(task.index);
@@ -190,6 +191,7 @@ impl<'a> JobState<'a> {
             rank: None,
             worth: None,
             claim: Claim::default(),
+            t_avg,
             overhead: None,
             clone_rest: Span::default(),
             was_idle: false,
@@ -203,6 +205,12 @@ impl<'a> JobState<'a> {
             completion: None,
             feasibility: None,
         }
+    }
+
+    /// Seconds from a launch to the start of its work: what a policy has measured of the job, or
+    /// else t_avg.
+    pub(crate) fn launch_time(&self) -> f64 {
+        self.overhead.unwrap_or(self.t_avg)
     }
 
     /// Nodes that attempts of the task had better avoid: it was disrupted there, or attempts of its

@@ -9,7 +9,7 @@ use crate::ids::{AttemptNumber, NodeName, TaskIndex};
 use crate::memory::{Arrivals, JobMemory, Memory, Redraws, SpeculationMemory};
 use crate::plan::{Action, CapacityReport, Kill, Launch, Plan, PlanReport, PlannedAction};
 use crate::policy::Policy;
-use crate::snapshot::{AttemptKind, KillKind, NodeIndex, Snapshot};
+use crate::snapshot::{AttemptKind, JobSnapshot, KillKind, NodeIndex, Snapshot};
 use crate::time::{Instant, Span};
 
 mod admission;
@@ -44,9 +44,7 @@ pub fn decide(snapshot: &Snapshot, memory: Memory, policy: &Policy) -> (Plan, Me
     let mut pass = Pass::new(snapshot, &memory, policy);
     rule.before_admission(&mut pass);
     admission::admit(&mut pass, policy);
-    for state in &mut pass.jobs {
-        state.predict(pass.overhead);
-    }
+    pass.jobs.iter_mut().for_each(JobState::predict);
     feasibility::weigh(&mut pass);
     rule.after_admission(&mut pass);
     if pass.jobs.iter().any(|state| state.is_cut_short) {
@@ -62,8 +60,6 @@ pub(crate) struct Pass<'a> {
     pub(crate) capacity: Capacity,
     /// In the snapshot's order.
     pub(crate) jobs: Vec<JobState<'a>>,
-    /// t_avg in seconds.
-    pub(crate) overhead: f64,
     beliefs: Beliefs,
     /// How attempts came out where slow ones were given up.
     pub(crate) redraws: Redraws,
@@ -81,22 +77,21 @@ pub(crate) struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     fn new(snapshot: &'a Snapshot, memory: &'a Memory, policy: &Policy) -> Self {
-        let measured = snapshot.launch_overhead;
-        let overhead = measured.unwrap_or_else(|| policy.speculation.rule().launch_overhead());
-        let overhead = overhead.seconds().max(0.0);
+        let unmeasured = policy.speculation.rule().launch_overhead();
         let unusable = UnusableNodes::of(snapshot);
-        let mut jobs: Vec<JobState<'a>> = snapshot
-            .jobs
-            .iter()
-            .map(|job| JobState::new(snapshot.now, overhead, job, &unusable))
-            .collect();
+        let state = |job: &'a JobSnapshot| {
+            let measured = snapshot.launch_overhead_of(&job.tenant);
+            let t_avg = measured.unwrap_or(unmeasured).seconds().max(0.0);
+            JobState::new(snapshot.now, t_avg, job, &unusable)
+        };
+        let mut jobs: Vec<JobState<'a>> = snapshot.jobs.iter().map(state).collect();
         let half_life = policy.speculation.rule().slow_half_life();
         let beliefs = slow::beliefs(snapshot, &jobs, memory, half_life);
         let rate_prior = policy.speculation.rule().rate_prior();
         let learner = Learner::new(snapshot, memory.history(), policy.law);
         for state in &mut jobs {
             let limit = state.job.deadline.map(|at| at.since(state.job.submitted));
-            state.clone_rest = policy.speculation.rule().clone_rest(limit, overhead);
+            state.clone_rest = policy.speculation.rule().clone_rest(limit, state.t_avg);
             state.view = beliefs.view_of(&state.job.tenant);
             let nodes = beliefs.ln_ratios(state.view);
             state.estimate.judge(state.job, &learner, nodes, rate_prior);
@@ -112,7 +107,6 @@ impl<'a> Pass<'a> {
             arrivals: memory.arrivals().clone(),
             reserved: Vec::new(),
             jobs,
-            overhead,
             work: Work::new(policy.work_max),
             kills: Vec::new(),
             launches: Vec::new(),

@@ -13,13 +13,13 @@ use crate::snapshot::KillKind;
 impl JobState<'_> {
     /// Works out stragglers, PoCD and completion as they are without clones of this plan. The
     /// same formulas serve every job, whether the optimizer runs for it or not.
-    pub(super) fn predict(&mut self, overhead: f64) {
+    pub(super) fn predict(&mut self) {
         if self.estimate.is_assumed {
             self.ln_pocd_before = self.certain_ln_pocd();
             self.ln_pocd_after = self.ln_pocd_before;
             return;
         }
-        let overhead = self.overhead.unwrap_or(overhead);
+        let overhead = self.launch_time();
         if let Some(slack) = self.estimate.slack {
             let late = |task: &&TaskEstimate<'_>| is_straggler(task.remaining(), slack);
             let stragglers = self.estimate.tasks.iter().filter(late);
@@ -70,12 +70,8 @@ impl JobState<'_> {
 
     /// ln of the job's PoCD with the attempts that the plan leaves alive, as if the tasks that
     /// `is_out` names were not among it.
-    pub(crate) fn ln_pocd_without(
-        &self,
-        overhead: f64,
-        is_out: impl Fn(TaskIndex) -> bool,
-    ) -> Option<f64> {
-        let overhead = self.overhead.unwrap_or(overhead);
+    pub(crate) fn ln_pocd_without(&self, is_out: impl Fn(TaskIndex) -> bool) -> Option<f64> {
+        let overhead = self.launch_time();
         self.ln_pocd(overhead, |task| {
             if is_out(task.task.index) {
                 LN_IMPOSSIBLE

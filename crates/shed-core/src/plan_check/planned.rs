@@ -22,8 +22,10 @@ pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Viol
     let capacity = Capacity::new(snapshot, policy.capacity_share);
     let jobs = snapshot.jobs.iter();
     let may_restart = policy.speculation.restarts();
-    let launched_by = preemptible_from(snapshot, policy);
-    let slice = |job| Slice::new(job, snapshot.now, may_restart, launched_by);
+    let slice = |job| {
+        let launched_by = preemptible_from(snapshot, job, policy);
+        Slice::new(job, snapshot.now, may_restart, launched_by)
+    };
     let mut slices: Vec<Slice<'_>> = jobs.map(slice).collect();
     let mut check = PlanCheck {
         policy,
@@ -339,11 +341,12 @@ impl<'a> Slice<'a> {
 }
 
 /// None if the policy preempts nothing.
-fn preemptible_from(snapshot: &Snapshot, policy: &Policy) -> Option<Instant> {
+fn preemptible_from(snapshot: &Snapshot, job: &JobSnapshot, policy: &Policy) -> Option<Instant> {
     if !policy.speculation.preempts() {
         return None;
     }
-    let overhead = snapshot.launch_overhead.unwrap_or_default();
+    let overhead = snapshot.launch_overhead_of(&job.tenant);
+    let overhead = overhead.unwrap_or_default();
     let run = overhead.seconds().max(0.0) * PREEMPTION_LAUNCHES;
     Some(Instant(snapshot.now.0 - Span::from_seconds_f64(run).0))
 }

@@ -195,7 +195,7 @@ pub(super) fn clone_job(
         None
     } else {
         let is_candidate = |index| tasks.binary_search_by_key(&index, |t| t.index).is_ok();
-        state.ln_pocd_without(pass.overhead, is_candidate)
+        state.ln_pocd_without(is_candidate)
     };
     let ln_pocd_rest = ln_pocd_rest.unwrap_or(f64::NEG_INFINITY);
     pass.jobs.get_mut(position)?.refusals.extend(refusals);
@@ -302,10 +302,10 @@ struct Prospect {
 /// Spec 7.2: a new attempt draws its remaining time from the job's law, and loses the launch
 /// overhead δ of the slack. Without a law or deadline it counts as a miss; None if the policy
 /// needs both.
-fn prospect(pass: &Pass<'_>, state: &JobState<'_>, begin: f64, ask: Ask) -> Option<Prospect> {
+fn prospect(state: &JobState<'_>, begin: f64, ask: Ask) -> Option<Prospect> {
     let known = state.estimate.law.as_ref().zip(state.estimate.slack);
     let mean = state.estimate.mean_run;
-    let overhead = state.overhead.unwrap_or(pass.overhead);
+    let overhead = state.launch_time();
     match known {
         Some((law, slack)) => Some(Prospect {
             ln_miss: ln_miss_of_launch(law, begin, slack, overhead),
@@ -356,7 +356,7 @@ fn clone_task(
         Begins::AsTheJobResumes => (task.resume, task.clone_begin()),
         Begins::FromZero => (None, 0.0),
     };
-    let Some(prospect) = prospect(pass, state, begin, ask) else {
+    let Some(prospect) = prospect(state, begin, ask) else {
         return Ok(None);
     };
     if ask.heeds == Heeds::Chance && prospect.ln_miss >= LN_CERTAIN {
@@ -396,7 +396,7 @@ fn started_task(
         heeds: Heeds::Nothing,
         ..ask
     };
-    let prospect = prospect(pass, state, 0.0, blind);
+    let prospect = prospect(state, 0.0, blind);
     let (ln_miss, cost) = prospect.map_or((LN_CERTAIN, 0.0), |p| (p.ln_miss, p.cost));
     Ok(CloneTask {
         index,

@@ -12,9 +12,10 @@ const GRACE_LAUNCHES: f64 = 3.0;
 /// At least this long, as overheads are measured on the mean and images are pulled.
 pub(super) const GRACE_MIN: Span = Span::from_seconds(10);
 
-/// For how long after its launch an attempt is still starting up, in seconds; at least `least`.
-pub(super) fn start_up(pass: &Pass<'_>, least: Span) -> f64 {
-    least.seconds().max(GRACE_LAUNCHES * pass.overhead)
+/// For how long after its launch an attempt of the job is still starting up, in seconds; at least
+/// `least`.
+pub(super) fn start_up(state: &JobState<'_>, least: Span) -> f64 {
+    least.seconds().max(GRACE_LAUNCHES * state.t_avg)
 }
 
 /// An attempt and the one of its task that is to be kept: of those that report, the one with the

@@ -203,11 +203,11 @@ impl Speculate for Laser {
 
     fn after_admission(&self, pass: &mut Pass<'_>) {
         let ask = Ask::aware(self.terms.max_clones);
-        let (snapshot, overhead) = (pass.snapshot, pass.overhead);
+        let snapshot = pass.snapshot;
         self.find_stragglers(pass);
         judge(pass, &self.instants, ask, |state, _| {
             let job = self.view(snapshot, state)?;
-            let extra = self.extra(overhead, state, &job)?;
+            let extra = self.extra(state.t_avg, state, &job)?;
             // A15: r + 1 resumed attempts, as the original dies.
             Some(extra.saturating_add(1))
         });

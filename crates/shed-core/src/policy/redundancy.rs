@@ -17,8 +17,8 @@ pub(super) fn launch_copies(
     ask: Ask,
     copies: impl Fn(&JobState<'_>) -> Option<u32>,
 ) {
-    let grace = start_up(pass, GRACE_MIN);
-    launch(pass, ask, copies, |task| {
+    launch(pass, ask, copies, |state, task| {
+        let grace = start_up(state, GRACE_MIN);
         task.attempts.iter().all(|attempt| is_young(attempt, grace))
     });
 }
@@ -29,14 +29,14 @@ pub(super) fn launch_copies_anytime(
     ask: Ask,
     copies: impl Fn(&JobState<'_>) -> Option<u32>,
 ) {
-    launch(pass, ask, copies, |_| true);
+    launch(pass, ask, copies, |_, _| true);
 }
 
 fn launch(
     pass: &mut Pass<'_>,
     ask: Ask,
     copies: impl Fn(&JobState<'_>) -> Option<u32>,
-    may: impl Fn(&TaskEstimate<'_>) -> bool,
+    may: impl Fn(&JobState<'_>, &TaskEstimate<'_>) -> bool,
 ) {
     let copies: Vec<u32> = pass.jobs.iter().map(|s| copies(s).unwrap_or(1)).collect();
     let copies = |position: usize| copies.get(position).copied().unwrap_or(1);
@@ -54,13 +54,13 @@ fn lacking(
     mode: SpeculationMode,
     ask: Ask,
     copies: impl Fn(usize) -> u32,
-    may: impl Fn(&TaskEstimate<'_>) -> bool,
+    may: impl Fn(&JobState<'_>, &TaskEstimate<'_>) -> bool,
 ) -> Vec<CloneJob> {
     let mut jobs = clone_jobs(pass, mode, ask, |position, state, task| {
         let index = task.task.index;
         let stays = |a: &&AttemptEstimate| !state.doomed.contains(&(index, a.number));
         let alive = task.attempts.iter().filter(stays).count();
-        copies(position) as usize > alive && may(task)
+        copies(position) as usize > alive && may(state, task)
     });
     for position in 0..pass.jobs.len() {
         if copies(position) > 1 {

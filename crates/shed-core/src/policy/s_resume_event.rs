@@ -52,8 +52,8 @@ impl Speculate for SResumeEvent {
 
     fn before_admission(&self, pass: &mut Pass<'_>) {
         in_every_pass(pass, self.interval);
-        let grace = start_up(pass, GRACE_MIN);
         keep::prune(pass, |rivals| {
+            let grace = start_up(rivals.state, GRACE_MIN);
             let attempts = rivals.task.attempts.iter();
             attempts.into_iter().all(|attempt| is_seen(attempt, grace))
         });

@@ -77,8 +77,8 @@ impl Speculate for Sca {
 /// A job of which nothing but attempts that start up was ever seen, and that is not decided about:
 /// its position and law.
 pub(super) fn new_jobs(pass: &Pass<'_>, law: &GivenLaw) -> Vec<(usize, ParetoLaw)> {
-    let grace = start_up(pass, GRACE_MIN);
     let is_new = |state: &JobState<'_>| {
+        let grace = start_up(state, GRACE_MIN);
         let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
         let runs = !state.started.is_empty() || !state.estimate.tasks.is_empty();
         let young = attempts.into_iter().all(|attempt| is_young(attempt, grace));

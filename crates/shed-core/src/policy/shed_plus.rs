@@ -260,8 +260,8 @@ impl Speculate for ShedPlus {
 /// earliest predicted end of those that report, and unless `keep` is off siblings in a close race
 /// stay, and silent ones that are still starting up stay and count towards r.
 fn prune(pass: &mut Pass<'_>, plus: &ShedPlus) {
-    let grace = start_up(pass, plus.grace);
     keep::prune(pass, |rivals| {
+        let grace = start_up(rivals.state, plus.grace);
         let in_time = match (rivals.kept.remaining, rivals.state.estimate.slack) {
             (Some(remaining), Some(slack)) => remaining <= slack,
             _ => false,

@@ -17,6 +17,9 @@ pub(super) fn repaired(snapshot: &Snapshot, faults: &[Fault]) -> Snapshot {
     let mut snapshot = snapshot.clone();
     snapshot.now = nearest(snapshot.now);
     snapshot.launch_overhead = snapshot.launch_overhead.filter(|&span| is_time(span));
+    snapshot
+        .launch_overheads
+        .retain(|_, &mut span| is_time(span));
     // Positions must stay what they are: a node that is named again has room for nothing, under a
     // name of its own.
     for at in twice(snapshot.nodes.iter().map(|node| &*node.name.0)) {

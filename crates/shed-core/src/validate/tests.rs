@@ -1,6 +1,6 @@
 use super::*;
 use crate::fixtures::{JobBuilder, attempt, job, world};
-use crate::ids::AttemptNumber;
+use crate::ids::{AttemptNumber, Tenant};
 use crate::snapshot::{Grant, SpeculationMode};
 
 fn healthy() -> JobBuilder {
@@ -80,9 +80,13 @@ fn names_are_given_once() {
     let mut snapshot = world(30.0, 2, 4000).job(healthy()).job(healthy()).build();
     snapshot.nodes[1].name = snapshot.nodes[0].name.clone();
     snapshot.launch_overhead = Some(Span(-1));
+    snapshot
+        .launch_overheads
+        .insert(Tenant::from("blue"), Span(-1));
     let faults: Vec<String> = validate(&snapshot).iter().map(Fault::to_string).collect();
     let expected = [
         "launch_overhead is negative or infinite",
+        "launch_overheads[blue] is negative or infinite",
         "nodes[1].name is given twice",
         "a: key is given twice",
     ];

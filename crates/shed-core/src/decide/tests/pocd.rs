@@ -77,11 +77,11 @@ fn what_a_kill_costs_is_unknown_without_a_law_or_a_deadline() {
 fn the_pocd_is_the_product_over_tasks_and_some_can_be_left_out() {
     let job = two_tasks().build();
     let mut state = judged(&job);
-    state.predict(0.0);
+    state.predict();
     let with_all = libm::log(0.6 * (1.0 - 0.5 * 0.2 * 0.1));
     assert_close(state.ln_pocd_before, with_all);
-    assert_close(state.ln_pocd_without(0.0, |_| false), with_all);
-    let rest = state.ln_pocd_without(0.0, |task| task == TaskIndex(1));
+    assert_close(state.ln_pocd_without(|_| false), with_all);
+    let rest = state.ln_pocd_without(|task| task == TaskIndex(1));
     assert_close(rest, libm::log(0.6));
 }
 
@@ -94,7 +94,8 @@ fn a_task_that_waits_will_begin_at_its_checkpoint() {
     let job = waiting.build();
     let mut state = judged(&job);
     state.admitted = 1;
-    state.predict(5.0);
+    state.t_avg = 5.0;
+    state.predict();
     // 40 s at least are left of it, and 65 s.
     let miss = 40.0 / 65.0 * (40.0 / 65.0);
     assert_close(state.ln_pocd_before, libm::log(1.0 - miss));

@@ -9,6 +9,7 @@ use crate::memory::{Memory, NodeSlowness, SlowNodes};
 use crate::plan::{Action, Launch, Plan};
 use crate::policy::Policy;
 use crate::snapshot::NodeIndex;
+use crate::time::Span;
 
 /// Nodes that the victim may use; the attempts of others run there and on 21 more.
 const USABLE: usize = 10;
@@ -148,4 +149,23 @@ fn a_memory_of_before_is_read() {
     let text = r#"{"jobs":{},"slow_nodes":{"node-0":{"ln_ratio":1.0,"weight":2.0,"seen":5}}}"#;
     let memory: Memory = serde_json::from_str(text).unwrap();
     assert_eq!(memory, Memory::default());
+}
+
+#[test]
+fn how_long_launches_take_is_each_tenants_own() {
+    let completion = |own: Option<i64>| {
+        let mut snapshot = cluster()
+            .job(victim().tasks(6))
+            .launch_overhead(2.0)
+            .build();
+        let own = own.map(|seconds| (Tenant::from("victim"), Span::from_seconds(seconds)));
+        let of_another = (Tenant::from("liar"), Span::from_seconds(3000));
+        snapshot.launch_overheads = own.into_iter().chain([of_another]).collect();
+        let policy: Policy = "shed-plus{max_clones=0}".parse().unwrap();
+        let (plan, _) = plan_of(&snapshot, &Memory::default(), &policy);
+        let pocd = report(&plan, "victim").pocd_before.unwrap();
+        (pocd * 1e6) as i64
+    };
+    assert_eq!(completion(None), completion(Some(2)));
+    assert!(completion(Some(40)) < completion(None));
 }

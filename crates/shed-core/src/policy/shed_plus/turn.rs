@@ -101,7 +101,7 @@ impl ShedPlus {
 
 /// Chooses the jobs that the optimizer runs for in this pass.
 pub(super) fn select_jobs(pass: &mut Pass<'_>, plus: &ShedPlus) {
-    let (now, overhead) = (pass.snapshot.now, pass.overhead);
+    let now = pass.snapshot.now;
     let memory = pass.memory;
     let mut wakes = Vec::new();
     for state in &mut pass.jobs {
@@ -111,8 +111,8 @@ pub(super) fn select_jobs(pass: &mut Pass<'_>, plus: &ShedPlus) {
         let Some(turn) = Turn::of(state, &memory.job(&state.job.key), now, plus) else {
             continue;
         };
-        let theta = plus.theta(&turn, overhead);
-        let due = plus.due(&turn, now, overhead);
+        let theta = plus.theta(&turn, state.t_avg);
+        let due = plus.due(&turn, now, state.t_avg);
         state.optimized = due <= now;
         // Progress is no event: while ξ is awaited, it is looked for every θ.
         let awaits_progress = turn.last.is_none() && !state.optimized;
@@ -134,7 +134,7 @@ pub(super) fn look_again(pass: &mut Pass<'_>, plus: &ShedPlus) {
     if plus.mode == Mode::Paper {
         return;
     }
-    let (now, overhead) = (pass.snapshot.now, pass.overhead);
+    let now = pass.snapshot.now;
     let mut soonest: Option<Span> = None;
     for state in &mut pass.jobs {
         let memory = JobMemory::default();
@@ -143,7 +143,7 @@ pub(super) fn look_again(pass: &mut Pass<'_>, plus: &ShedPlus) {
             continue;
         };
         state.was_idle = true;
-        let wait = plus.idle_wait(&turn, overhead);
+        let wait = plus.idle_wait(&turn, state.t_avg);
         soonest = Some(soonest.map_or(wait, |soonest| soonest.min(wait)));
     }
     pass.wake_at(soonest.map(|wait| now.plus(wait)));

@@ -37,8 +37,6 @@ pub(super) fn candidates(
     mode: SpeculationMode,
 ) -> Vec<CloneJob> {
     let ln_target = libm::log(prime.miss_target);
-    let grace = start_up(pass, prime.grace);
-    let overhead = pass.overhead;
     let ask = Ask {
         fast_nodes_only: true,
         ..Ask::aware(prime.max_clones)
@@ -54,7 +52,7 @@ pub(super) fn candidates(
             && state.clones.is_empty()
             && task.attempts.iter().any(lives_on)
             && state.ln_miss_kept(task) > ln_target
-            && may_hedge(state, task, prime.hedge, overhead, grace)
+            && may_hedge(state, task, prime)
     };
     let positions = pass.by_submission();
     let jobs = positions.into_iter();
@@ -75,7 +73,7 @@ fn count_on_rescue(pass: &Pass<'_>, job: &mut CloneJob) {
     if !state.job.reports_progress || !state.estimate.is_assumed {
         return;
     }
-    let ln_lost = Fresh::of(pass, state).ln_lost_later(pass.overhead);
+    let ln_lost = Fresh::of(state).ln_lost_later(state.t_avg);
     for task in &mut job.tasks {
         let running = state.estimate.running(task.index);
         if running.is_some_and(|it| !it.attempts.iter().any(AttemptEstimate::reports)) {
@@ -87,16 +85,11 @@ fn count_on_rescue(pass: &Pass<'_>, job: &mut CloneJob) {
 /// While a clone of the task is still silent nobody knows how it will do: its draw is in the task's
 /// miss already. What is only silent so far is hedged as the policy says: best at its launch, since a
 /// clone that is launched when the report is near comes late, and often for nothing.
-fn may_hedge(
-    state: &JobState<'_>,
-    task: &TaskEstimate<'_>,
-    hedge: Hedge,
-    overhead: f64,
-    grace: f64,
-) -> bool {
+fn may_hedge(state: &JobState<'_>, task: &TaskEstimate<'_>, prime: &ShedPrime) -> bool {
+    let grace = start_up(state, prime.grace);
     let speaks = |attempt: &AttemptEstimate| !state.job.reports_progress || is_seen(attempt, grace);
-    let seen = |attempt: &AttemptEstimate| match hedge {
-        Hedge::Always => attempt.since_launch < overhead * JUST_LAUNCHED || speaks(attempt),
+    let seen = |attempt: &AttemptEstimate| match prime.hedge {
+        Hedge::Always => attempt.since_launch < state.t_avg * JUST_LAUNCHED || speaks(attempt),
         Hedge::Silent => speaks(attempt),
         Hedge::Never => attempt.reports(),
     };

@@ -26,10 +26,10 @@ pub(super) struct Fresh<'p, 'a> {
 }
 
 impl<'p, 'a> Fresh<'p, 'a> {
-    pub(super) fn of(pass: &Pass<'_>, state: &'p JobState<'a>) -> Self {
+    pub(super) fn of(state: &'p JobState<'a>) -> Self {
         Self {
             state,
-            overhead: overhead(pass, state),
+            overhead: state.launch_time(),
         }
     }
 
@@ -85,11 +85,6 @@ impl<'p, 'a> Fresh<'p, 'a> {
     }
 }
 
-/// Seconds from the launch of an attempt of the job to the start of its work.
-pub(super) fn overhead(pass: &Pass<'_>, state: &JobState<'_>) -> f64 {
-    state.overhead.unwrap_or(pass.overhead)
-}
-
 /// The mean over the attempts that are there; images and volumes differ from job to job.
 fn measured_overhead(state: &JobState<'_>) -> Option<f64> {
     let tasks = state.estimate.tasks.iter();
@@ -117,7 +112,7 @@ pub(super) fn judge(pass: &mut Pass<'_>, prime: &ShedPrime) {
     }
     if prime.weigh && is_short(pass) {
         let states = pass.jobs.iter().zip(ln_hopes);
-        let worths = states.map(|(state, ln_hope)| worth(&Fresh::of(pass, state), ln_hope, usual));
+        let worths = states.map(|(state, ln_hope)| worth(&Fresh::of(state), ln_hope, usual));
         let worths: Vec<_> = worths.collect();
         for (state, worth) in pass.jobs.iter_mut().zip(worths) {
             state.worth = Some(worth);
@@ -135,7 +130,7 @@ pub(super) fn judge(pass: &mut Pass<'_>, prime: &ShedPrime) {
 fn rank(pass: &mut Pass<'_>, prime: &ShedPrime, usual_share: f64) -> Vec<f64> {
     let ln_hope_min = libm::log(prime.min_pocd);
     let judge = |(state, position): (&JobState<'_>, usize)| {
-        let fresh = Fresh::of(pass, state);
+        let fresh = Fresh::of(state);
         let ln_hope = fresh.ln_hope();
         let slack = slack(pass, position, &fresh, usual_share);
         (ln_hope, (ln_hope < ln_hope_min, slack))

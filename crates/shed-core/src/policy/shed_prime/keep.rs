@@ -18,9 +18,9 @@ const SHOWN: f64 = 0.1;
 /// Siblings of an attempt that is all but sure to be in time go at once, those that are seen to
 /// lose too, and those that have been silent for too long once the best one is expected in time.
 pub(super) fn prune(pass: &mut Pass<'_>, prime: &ShedPrime) {
-    let grace = start_up(pass, prime.grace);
     let ln_safe = libm::log(prime.miss_target);
     rivals::prune(pass, |rivals| {
+        let grace = start_up(rivals.state, prime.grace);
         let (kept, other) = (rivals.kept, rivals.other);
         let ends_later = match (other.remaining, kept.remaining) {
             (Some(other), Some(kept)) => other > kept * (1.0 + MARGIN),
@@ -56,7 +56,7 @@ pub(super) fn reroll(pass: &mut Pass<'_>, prime: &ShedPrime) {
         if !may {
             continue;
         }
-        let fresh = Fresh::of(pass, state);
+        let fresh = Fresh::of(state);
         let kept = pass.redraws.kept();
         let tasks = state.estimate.tasks.iter();
         let doomed = tasks.filter_map(|task| worse_than(&fresh, state, task, kept, prime));

@@ -4,7 +4,7 @@
 use crate::capacity::{Room, fits};
 use crate::decide::{Number, Pass};
 use crate::ids::{AttemptNumber, TaskIndex};
-use crate::policy::shed_prime::judge::{self, remaining, task_time};
+use crate::policy::shed_prime::judge::{remaining, task_time};
 use crate::policy::shed_prime::others::usual_share;
 use crate::policy::shed_prime::worth::surging;
 use crate::policy::{PREEMPTION_LAUNCHES, ShedPrime};
@@ -127,8 +127,8 @@ fn victims(pass: &Pass<'_>, usual: f64) -> Vec<Victim> {
         }
         let is_hopeless = state.rank.is_some_and(|(is_hopeless, _)| is_hopeless);
         let time = task_time(state, usual);
-        let overhead = judge::overhead(pass, state);
-        let least_run = PREEMPTION_LAUNCHES * overhead.max(pass.overhead);
+        let overhead = state.launch_time();
+        let least_run = PREEMPTION_LAUNCHES * overhead.max(state.t_avg);
         for task in &state.estimate.tasks {
             let [attempt] = &*task.attempts else {
                 continue;

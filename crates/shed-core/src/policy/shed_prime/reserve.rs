@@ -74,7 +74,7 @@ fn ask(pass: &Pass<'_>, position: usize, state: &JobState<'_>, usual_share: f64)
     let limit = state.job.deadline.map(|at| at.since(state.job.submitted));
     let is_known = limit.is_some() || known_time(state).is_some();
     let seconds = if is_known {
-        Fresh::of(pass, state).holds(0.0, usual_share)
+        Fresh::of(state).holds(0.0, usual_share)
     } else {
         // Nothing says when it would end.
         f64::INFINITY

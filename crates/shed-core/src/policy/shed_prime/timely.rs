@@ -79,7 +79,7 @@ fn waiters(pass: &Pass<'_>, usual_share: f64) -> Vec<Waiter> {
             && share.is_finite()
             && state.may_launch(pass.snapshot.now)
         {
-            let holds = Fresh::of(pass, state).holds(0.0, usual_share);
+            let holds = Fresh::of(state).holds(0.0, usual_share);
             waiters.push(Waiter {
                 position,
                 bring_more: 0,

@@ -171,10 +171,7 @@ fn trials_of<'j>(
     (at, job): (usize, &'j CloneJob),
     usual_share: f64,
 ) -> impl Iterator<Item = Trial> + 'j {
-    let fresh = pass
-        .jobs
-        .get(job.position)
-        .map(|state| Fresh::of(pass, state));
+    let fresh = pass.jobs.get(job.position).map(Fresh::of);
     let fresh = fresh.map(|fresh| (fresh.ln_hope(), fresh));
     let tasks = job.tasks.iter().enumerate();
     tasks.filter_map(move |(place, task)| {
