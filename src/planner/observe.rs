@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use kube::runtime::reflector::ObjectRef;
+use shed_core::ids::Tenant;
 use shed_core::resources::Resources;
 use shed_core::snapshot::{JobSnapshot, Snapshot};
-use shed_core::time::Instant;
+use shed_core::time::{Instant, Span};
 
 use super::departing;
 use super::nodes::NumberedNodes;
@@ -47,7 +48,7 @@ pub fn view(context: &Context) -> ClusterView {
             nodes: Vec::new(),
             jobs: Vec::new(),
             launch_overhead: context.progress.launch_overhead(),
-            launch_overheads: std::collections::BTreeMap::new(),
+            launch_overheads: BTreeMap::new(),
         },
         references: HashMap::new(),
         deadlines: HashMap::new(),
@@ -88,6 +89,7 @@ pub fn view(context: &Context) -> ClusterView {
         .jobs
         .sort_by(|a, b| (a.submitted, &a.key).cmp(&(b.submitted, &b.key)));
     view.snapshot.nodes = nodes.snapshot(&others, &view.snapshot.jobs);
+    view.snapshot.launch_overheads = launch_overheads(context, &view.snapshot.jobs);
     view
 }
 
@@ -96,6 +98,14 @@ pub fn try_out(context: &Context, watched: &Arc<DeadlineJob>) {
     let nodes = NumberedNodes::of(&context.stores);
     let mut others = context.stores.used_by_others();
     let _ = job_facts(context, watched, &nodes, &mut others, context.clock.ticks());
+}
+
+/// What the namespaces of these jobs show of the time that a launch takes.
+fn launch_overheads(context: &Context, jobs: &[JobSnapshot]) -> BTreeMap<Tenant, Span> {
+    let measured = context.progress.launch_overheads();
+    let tenants = jobs.iter().map(|job| &job.tenant);
+    let known = tenants.filter_map(|tenant| Some((tenant.clone(), *measured.get(&tenant.0)?)));
+    known.collect()
 }
 
 fn job_facts(

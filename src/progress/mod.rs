@@ -3,6 +3,7 @@
 
 mod ask;
 mod budget;
+mod launches;
 #[cfg(test)]
 mod many;
 mod period;
@@ -18,6 +19,7 @@ use shed_core::time::{Instant, Span};
 use crate::metrics::{Metrics, Why};
 use crate::observe::job::Reported;
 pub(crate) use ask::HEAD_BYTES_MAX;
+use launches::Launches;
 pub use poll::run;
 
 /// Unanswered questions in a row after which an attempt counts as unreachable.
@@ -25,7 +27,7 @@ const UNANSWERED_MAX: u32 = 3;
 /// What attempts reported, by job and by pod uid.
 pub struct ProgressTable {
     entries: Mutex<Entries>,
-    overhead: Mutex<Overhead>,
+    launches: Mutex<Launches>,
     /// Since when attempts are asked.
     begun: Instant,
 }
@@ -33,6 +35,8 @@ pub struct ProgressTable {
 type Entries = HashMap<Arc<str>, BTreeMap<String, Entry>>;
 
 struct Entry {
+    /// That of its job.
+    namespace: Arc<str>,
     series: Series,
     /// What the last good report said in whole units.
     units: Option<Units>,
@@ -46,13 +50,6 @@ struct Entry {
     /// How often it was asked.
     asked_times: u32,
     asking: bool,
-}
-
-/// Running mean of the time from launch to first report.
-#[derive(Default)]
-struct Overhead {
-    total: i64,
-    count: i64,
 }
 
 /// One answer, judged.
@@ -69,7 +66,7 @@ impl ProgressTable {
     pub fn new(begun: Instant) -> Self {
         Self {
             entries: Mutex::default(),
-            overhead: Mutex::default(),
+            launches: Mutex::default(),
             begun,
         }
     }
@@ -94,11 +91,21 @@ impl ProgressTable {
         })
     }
 
-    /// Mean time from launch to first report, once one was measured.
+    /// What a namespace may expect of the time from launch to first report that has launched
+    /// nothing yet; absent while too few others tell.
     #[must_use]
     pub fn launch_overhead(&self) -> Option<Span> {
-        let overhead = self.overhead.lock().unwrap_or_else(PoisonError::into_inner);
-        (overhead.count > 0).then(|| Span(overhead.total / overhead.count))
+        self.launches().usual()
+    }
+
+    /// Mean time from launch to first report of each namespace that has shown it.
+    #[must_use]
+    pub fn launch_overheads(&self) -> BTreeMap<Arc<str>, Span> {
+        self.launches().means()
+    }
+
+    fn launches(&self) -> MutexGuard<'_, Launches> {
+        self.launches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Entries> {
@@ -133,7 +140,7 @@ impl ProgressTable {
             metrics.progress_refused.get_or_create(&why).inc();
         }
         if was_silent && let Some(progress) = entry.progress() {
-            self.measure(entry.launched, progress.first_at);
+            self.measure(entry, progress.first_at, now);
         }
         matches!(observed, Observed::Accepted)
     }
@@ -146,21 +153,21 @@ impl ProgressTable {
         }
     }
 
-    fn measure(&self, launched: Option<Instant>, first_report: Instant) {
+    fn measure(&self, entry: &Entry, first_report: Instant, now: Instant) {
         // One that was launched before may have reported long ago, to somebody else: after a restart its
         // age would pass for the time that a launch takes, and clones would look too late to launch.
-        let Some(launched) = launched.filter(|launched| *launched >= self.begun) else {
-            return;
-        };
-        let mut overhead = self.overhead.lock().unwrap_or_else(PoisonError::into_inner);
-        overhead.total += first_report.since(launched).0.max(0);
-        overhead.count += 1;
+        let launched = entry.launched.filter(|launched| *launched >= self.begun);
+        if let Some(launched) = launched {
+            let took = first_report.since(launched);
+            self.launches().note(&entry.namespace, took, now);
+        }
     }
 }
 
 impl Entry {
-    fn new(start: f64, launched: Option<Instant>, now: Instant) -> Self {
+    fn new(namespace: &str, start: f64, launched: Option<Instant>, now: Instant) -> Self {
         Self {
+            namespace: namespace.into(),
             series: Series::new(start),
             units: None,
             launched,
@@ -225,7 +232,7 @@ impl ProgressTable {
 
     /// The attempt answered so.
     pub fn answer_for_tests(&self, job: &str, pod_uid: &str, answers: &[(Instant, &str)]) {
-        let mut entry = Entry::new(0.0, None, Instant(i64::MAX));
+        let mut entry = Entry::new("n", 0.0, None, Instant(i64::MAX));
         for (at, text) in answers {
             let report = shed_agent::parse_report(text.as_bytes());
             entry.units = report
@@ -246,7 +253,7 @@ mod tests {
 
     fn table(job: &str, uid: &str) -> ProgressTable {
         let table = ProgressTable::new(Instant(500));
-        let mut entry = Entry::new(0.0, Some(Instant(1000)), Instant(0));
+        let mut entry = Entry::new("n", 0.0, Some(Instant(1000)), Instant(0));
         entry.asking = true;
         let own = BTreeMap::from([(uid.to_owned(), entry)]);
         table.lock().insert(job.into(), own);
@@ -289,10 +296,10 @@ mod tests {
     #[test]
     fn the_launch_overhead_is_measured_to_the_first_report() {
         let (table, metrics) = (table("j", "p"), Metrics::new());
-        assert_eq!(table.launch_overhead(), None);
+        assert!(table.launch_overheads().is_empty());
         table.take("j", "p", said("0.1"), Instant(3500), &metrics);
         table.take("j", "p", said("0.2"), Instant(9500), &metrics);
-        assert_eq!(table.launch_overhead(), Some(Span(2500)));
+        assert_eq!(table.launch_overheads(), [("n".into(), Span(2500))].into());
     }
 
     #[test]
@@ -303,7 +310,7 @@ mod tests {
             ..table
         };
         after_restart.take("j", "p", said("0.1"), Instant(37_000), &metrics);
-        assert_eq!(after_restart.launch_overhead(), None);
+        assert!(after_restart.launch_overheads().is_empty());
         assert!(after_restart.reports_of("j").contains_key("p"));
     }
 }

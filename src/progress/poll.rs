@@ -249,7 +249,8 @@ fn new_entry(job: &DeadlineJob, attempt: &AttemptFacts, ticks: Instant) -> Entry
     let start = recorded.and_then(|entry| entry.resume.as_ref());
     let start = start.map_or(0.0, |point| point.progress);
     let launched = recorded.map(|entry| clock::micro_instant(&entry.launched));
-    Entry::new(start, launched, ticks)
+    let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
+    Entry::new(namespace, start, launched, ticks)
 }
 
 #[cfg(test)]
