@@ -19,7 +19,7 @@ impl ForecastTable {
         let passed = now.since(job.submitted).seconds() / limit;
         // A deadline at the submission is over.
         let passed = if passed.is_finite() { passed } else { 1.0 };
-        self.lock().say(&job.key, passed, pocd)
+        self.lock().say(&job.tenant, &job.key, passed, pocd)
     }
 
     /// Whether the job was in time is known.
