@@ -14,8 +14,10 @@ use crate::snapshot::Snapshot;
 use crate::time::{Instant, Span};
 
 mod arrivals;
+mod redraws;
 
 pub use arrivals::{Arrival, Arrivals};
+pub use redraws::Redraws;
 
 /// The memory of the planner; entries of jobs that are gone are dropped.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -41,82 +43,6 @@ pub struct Memory {
     /// come again less room is kept for those to come.
     #[serde(default, skip_serializing_if = "Arrivals::are_none")]
     arrivals: Arrivals,
-}
-
-/// How attempts came out on nodes where one was given up for being slow: whether slowness is the
-/// place's, and stays, or the attempt's, and goes with it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Redraws {
-    /// Σ x², x being ln(time of the attempt that was given up over the median of its job).
-    #[serde(with = "float")]
-    squares: f64,
-    /// Σ x·y, y being the same of the next attempt there, whatever its job.
-    #[serde(with = "float")]
-    products: f64,
-    /// Where the next attempt is still to be seen.
-    places: BTreeMap<NodeName, GivenUp>,
-}
-
-/// An attempt that was given up.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct GivenUp {
-    at: Instant,
-    #[serde(with = "float")]
-    ln_ratio: f64,
-}
-
-/// Before anything is seen the next attempt is taken to keep so much of the slowness …
-const KEPT_BEFORE: f64 = 0.5;
-
-/// … as firmly as two after attempts that took three times the median would show it.
-const FIRMNESS: f64 = 2.4;
-
-impl Redraws {
-    fn are_none(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// An attempt there, of which ln(its time over the median of its job) is given, is given up;
-    /// one that was not slow tells nothing.
-    pub fn give_up(&mut self, node: &NodeName, at: Instant, ln_ratio: f64) {
-        if ln_ratio > 0.0 {
-            self.places.insert(node.clone(), GivenUp { at, ln_ratio });
-        }
-    }
-
-    /// Whether it is to be seen how an attempt does that was launched there so many seconds ago.
-    #[must_use]
-    pub fn awaits(&self, node: &NodeName, now: Instant, since_launch: f64) -> bool {
-        let given_up = self.places.get(node);
-        given_up.is_some_and(|given_up| since_launch <= now.since(given_up.at).seconds())
-    }
-
-    /// How the next attempt there does.
-    pub fn note(&mut self, node: &NodeName, ln_ratio: f64) {
-        if let Some(before) = self.places.remove(node) {
-            self.squares += before.ln_ratio * before.ln_ratio;
-            self.products += before.ln_ratio * ln_ratio;
-        }
-    }
-
-    /// Whether nothing is to be seen.
-    #[must_use]
-    pub fn is_idle(&self) -> bool {
-        self.places.is_empty()
-    }
-
-    /// Forgets nodes that are gone.
-    pub fn retain(&mut self, exists: impl Fn(&NodeName) -> bool) {
-        self.places.retain(|node, _| exists(node));
-    }
-
-    /// The share of ln(slowness) that stays with the place, in [0, 1]: the slope of y on x,
-    /// shrunk.
-    #[must_use]
-    pub fn kept(&self) -> f64 {
-        let slope = (self.products + FIRMNESS * KEPT_BEFORE) / (self.squares + FIRMNESS);
-        slope.clamp(0.0, 1.0)
-    }
 }
 
 /// Nodes that were seen slow, and whose attempts told.

@@ -118,6 +118,9 @@ pub(crate) struct JobState<'a> {
     pub(crate) overhead: Option<f64>,
     /// How long a task gets no clone after one of its clones was disrupted.
     pub(crate) clone_rest: Span,
+    /// What the time of a usual task is taken for while nothing is known of the job, as a share of
+    /// the time from submission to deadline, by a policy that learns it.
+    pub(crate) usual_share: f64,
     /// Whether that run changes nothing, so that the next one need not wait for launches.
     pub(crate) was_idle: bool,
     /// Whether the pass ran out of work before the policy was through with it.
@@ -194,6 +197,7 @@ impl<'a> JobState<'a> {
             t_avg,
             overhead: None,
             clone_rest: Span::default(),
+            usual_share: 1.0,
             was_idle: false,
             is_cut_short: false,
             stragglers: Vec::new(),

@@ -3,7 +3,7 @@
 use super::speculators::{cluster, findings, uneven};
 use super::{brief, plan_of, report};
 use crate::fixtures::{JobBuilder, World, attempt, job, world};
-use crate::ids::{JobKey, NodeName};
+use crate::ids::{JobKey, NodeName, Tenant};
 use crate::memory::{Arrival, Arrivals, Memory, Redraws};
 use crate::plan::{Finding, Plan};
 use crate::policy::Policy;
@@ -85,12 +85,17 @@ fn a_lone_attempt_that_will_miss_is_drawn_again_where_there_is_no_room_beside_it
 fn followed_by(ln_ratio: f64) -> Memory {
     let mut redraws = Redraws::default();
     for _ in 0..10 {
-        redraws.give_up(&node(0), Instant(0), 2.0);
-        redraws.note(&node(0), ln_ratio);
+        redraws.give_up(&tenant(), &node(0), Instant(0), 2.0);
+        redraws.note(&tenant(), &node(0), ln_ratio);
     }
     let mut memory = Memory::default();
     memory.set_redraws(redraws);
     memory
+}
+
+/// That of jobs which name none.
+fn tenant() -> Tenant {
+    job("a").build().tenant
 }
 
 fn node(number: usize) -> NodeName {
@@ -124,13 +129,13 @@ fn what_follows_a_slow_attempt_that_was_given_up_is_learned_from() {
     let seen = cluster().job(a.task(3, [slow])).build();
     let kept_after = |given_up: i64| {
         let mut redraws = Redraws::default();
-        redraws.give_up(&node(0), Instant(given_up), 1.5);
+        redraws.give_up(&tenant(), &node(0), Instant(given_up), 1.5);
         let mut memory = Memory::default();
         memory.set_redraws(redraws);
         let (_, after) = plan_of(&seen, &memory, &policy);
-        after.redraws().kept()
+        after.redraws().kept(&tenant())
     };
-    let before = Redraws::default().kept();
+    let before = Redraws::default().kept(&tenant());
     assert!(kept_after(5000) > before);
     // One that ran there at the same time tells nothing.
     assert!((kept_after(20_000) - before).abs() < 1e-12);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{brief, plan_of, report};
+use crate::decide::Pass;
 use crate::fixtures::{JobBuilder, World, at, attempt, job, world};
 use crate::ids::{NodeName, Tenant};
 use crate::memory::{Memory, NodeSlowness, SlowNodes};
@@ -168,4 +169,45 @@ fn how_long_launches_take_is_each_tenants_own() {
     };
     assert_eq!(completion(None), completion(Some(2)));
     assert!(completion(Some(40)) < completion(None));
+}
+
+/// What shed-prime assumes of the victim's new job: the usual share of its time, and whether the
+/// others show enough for a law.
+fn assumed(others: impl IntoIterator<Item = JobBuilder>) -> (f64, bool) {
+    let new = of("victim", job("new").submitted(30.0).tasks(2)).deadline_in(100.0);
+    let snapshot = others
+        .into_iter()
+        .fold(cluster().job(new), World::job)
+        .build();
+    let policy: Policy = "shed-prime".parse().unwrap();
+    let memory = Memory::default();
+    let mut pass = Pass::new(&snapshot, &memory, &policy);
+    policy.speculation.rule().before_admission(&mut pass);
+    let state = pass.jobs.iter().find(|state| &*state.job.key.0 == "new");
+    let state = state.unwrap();
+    (state.usual_share, state.estimate.is_assumed)
+}
+
+/// Jobs whose tasks take 60 s, due after so many.
+fn ended(tenant: &str, jobs: u32, limit: f64) -> Vec<JobBuilder> {
+    let ended = |number: u32| {
+        let ended = job(&format!("{tenant}-{number}")).deadline_in(limit);
+        of(tenant, ended.ended_runs([60.0; 12]).done([0]))
+    };
+    (0..jobs).map(ended).collect()
+}
+
+#[test]
+fn what_tasks_usually_take_is_learned_from_ones_own_jobs() {
+    let own = || ended("victim", 3, 120.0);
+    let (alone, is_assumed) = assumed(own());
+    assert!(is_assumed);
+    let lies = ended("liar", 100, 60_000.0);
+    let (lied_to, _) = assumed(own().into_iter().chain(lies.clone()));
+    assert!(libm::log(lied_to / alone).abs() < 0.4, "{lied_to} {alone}");
+    // By one other tenant alone no law is assumed, by three one is.
+    let (by_liar, is_assumed) = assumed(lies);
+    assert!(by_liar > 0.2 && !is_assumed, "{by_liar}");
+    let three = ["b", "c", "d"].map(|tenant| ended(tenant, 1, 120.0));
+    assert!(assumed(three.into_iter().flatten()).1);
 }

@@ -9,7 +9,7 @@ use crate::estimate::pareto::{LN_CERTAIN, LN_IMPOSSIBLE};
 use crate::estimate::pocd::{ln_miss_of_launch, ln_task_pocd};
 use crate::estimate::special::ln_normal_tail;
 use crate::policy::ShedPrime;
-use crate::policy::shed_prime::others::{assume, limit, usual_share};
+use crate::policy::shed_prime::others::{assume, limit, usual_shares};
 use crate::policy::shed_prime::reserve::reserve;
 use crate::policy::shed_prime::timely::mark;
 use crate::policy::shed_prime::worth::{is_short, worth};
@@ -62,8 +62,8 @@ impl<'p, 'a> Fresh<'p, 'a> {
     }
 
     /// Seconds for which a new attempt that begins there holds its place.
-    pub(super) fn holds(&self, begin: f64, usual_share: f64) -> f64 {
-        self.overhead + task_time(self.state, usual_share) * (1.0 - begin)
+    pub(super) fn holds(&self, begin: f64) -> f64 {
+        self.overhead + task_time(self.state) * (1.0 - begin)
     }
 
     /// P(an attempt launched now that begins there is in time).
@@ -105,34 +105,37 @@ pub(super) fn judge(pass: &mut Pass<'_>, prime: &ShedPrime) {
         state.overhead = measured_overhead(state);
         judge_attempts(state, prime.spread);
     }
-    let usual = usual_share(pass);
-    let ln_hopes = rank(pass, prime, usual);
+    let usual = usual_shares(pass);
+    for (state, usual) in pass.jobs.iter_mut().zip(usual) {
+        state.usual_share = usual;
+    }
+    let ln_hopes = rank(pass, prime);
     if prime.pool {
-        assume(pass, usual);
+        assume(pass);
     }
     if prime.weigh && is_short(pass) {
         let states = pass.jobs.iter().zip(ln_hopes);
-        let worths = states.map(|(state, ln_hope)| worth(&Fresh::of(state), ln_hope, usual));
+        let worths = states.map(|(state, ln_hope)| worth(&Fresh::of(state), ln_hope));
         let worths: Vec<_> = worths.collect();
         for (state, worth) in pass.jobs.iter_mut().zip(worths) {
             state.worth = Some(worth);
         }
         if prime.timely {
-            mark(pass, usual);
+            mark(pass);
         }
         if prime.reserve {
-            reserve(pass, usual);
+            reserve(pass);
         }
     }
 }
 
 /// Ranks every job; what hope each has.
-fn rank(pass: &mut Pass<'_>, prime: &ShedPrime, usual_share: f64) -> Vec<f64> {
+fn rank(pass: &mut Pass<'_>, prime: &ShedPrime) -> Vec<f64> {
     let ln_hope_min = libm::log(prime.min_pocd);
     let judge = |(state, position): (&JobState<'_>, usize)| {
         let fresh = Fresh::of(state);
         let ln_hope = fresh.ln_hope();
-        let slack = slack(pass, position, &fresh, usual_share);
+        let slack = slack(pass, position, &fresh);
         (ln_hope, (ln_hope < ln_hope_min, slack))
     };
     let judged: Vec<_> = pass.jobs.iter().zip(0..).map(judge).collect();
@@ -185,8 +188,8 @@ pub(super) fn known_time(state: &JobState<'_>) -> Option<f64> {
 }
 
 /// The usual time of the job's tasks in seconds.
-pub(super) fn task_time(state: &JobState<'_>, usual_share: f64) -> f64 {
-    let by_limit = || limit(state).map_or(0.0, |limit| limit * usual_share);
+pub(super) fn task_time(state: &JobState<'_>) -> f64 {
+    let by_limit = || limit(state).map_or(0.0, |limit| limit * state.usual_share);
     known_time(state).unwrap_or_else(by_limit)
 }
 
@@ -202,12 +205,12 @@ pub(super) fn remaining(task: &TaskEstimate<'_>, time: f64, overhead: f64) -> f6
 }
 
 /// The job's slack in milliseconds.
-fn slack(pass: &Pass<'_>, position: usize, fresh: &Fresh<'_, '_>, usual_share: f64) -> i64 {
+fn slack(pass: &Pass<'_>, position: usize, fresh: &Fresh<'_, '_>) -> i64 {
     let (state, overhead) = (fresh.state, fresh.overhead);
     let Some(slack) = state.estimate.slack else {
         return i64::MAX;
     };
-    let time = task_time(state, usual_share);
+    let time = task_time(state);
     let (mut work, mut longest) = (0.0, 0.0_f64);
     for task in &state.estimate.tasks {
         let remaining = remaining(task, time, overhead);

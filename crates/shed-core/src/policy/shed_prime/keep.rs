@@ -57,7 +57,7 @@ pub(super) fn reroll(pass: &mut Pass<'_>, prime: &ShedPrime) {
             continue;
         }
         let fresh = Fresh::of(state);
-        let kept = pass.redraws.kept();
+        let kept = pass.redraws.kept(&state.job.tenant);
         let tasks = state.estimate.tasks.iter();
         let doomed = tasks.filter_map(|task| worse_than(&fresh, state, task, kept, prime));
         // On a node that is not usable it would give up its place for none.
@@ -74,10 +74,12 @@ fn remember(pass: &mut Pass<'_>, position: usize, attempt: &AttemptEstimate) {
     let node = attempt
         .node
         .and_then(|node| pass.snapshot.nodes.get(node.0));
-    let state = pass.jobs.get(position);
-    let ratio = state.and_then(|state| ln_ratio(state, attempt));
-    if let (Some(node), Some(ratio)) = (node, ratio) {
-        pass.redraws.give_up(&node.name, pass.snapshot.now, ratio);
+    let Some(state) = pass.jobs.get(position) else {
+        return;
+    };
+    if let (Some(node), Some(ratio)) = (node, ln_ratio(state, attempt)) {
+        let (tenant, now) = (&state.job.tenant, pass.snapshot.now);
+        pass.redraws.give_up(tenant, &node.name, now, ratio);
     }
 }
 
@@ -105,10 +107,10 @@ pub(super) fn learn(pass: &mut Pass<'_>) {
             };
             let has_shown = known_time(state).is_some_and(|time| attempt.age >= SHOWN * time);
             if has_shown
-                && redraws.awaits(&node.name, now, attempt.since_launch)
+                && redraws.awaits(&state.job.tenant, &node.name, now, attempt.since_launch)
                 && let Some(ratio) = ln_ratio(state, attempt)
             {
-                redraws.note(&node.name, ratio);
+                redraws.note(&state.job.tenant, &node.name, ratio);
             }
         }
     }

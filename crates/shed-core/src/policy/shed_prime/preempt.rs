@@ -5,7 +5,6 @@ use crate::capacity::{Room, fits};
 use crate::decide::{Number, Pass};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::policy::shed_prime::judge::{remaining, task_time};
-use crate::policy::shed_prime::others::usual_share;
 use crate::policy::shed_prime::worth::surging;
 use crate::policy::{PREEMPTION_LAUNCHES, ShedPrime};
 use crate::snapshot::{AttemptKind, KillKind, NodeIndex, Preemption};
@@ -41,12 +40,11 @@ struct Waiter {
 
 /// Lets attempts make way for tasks that would otherwise start too late.
 pub(super) fn preempt(pass: &mut Pass<'_>, prime: &ShedPrime) {
-    let usual = usual_share(pass);
-    let waiters = waiters(pass, usual, prime);
+    let waiters = waiters(pass, prime);
     if waiters.is_empty() {
         return;
     }
-    let mut victims = victims(pass, usual);
+    let mut victims = victims(pass);
     let mut room = pass.capacity.room_after_kills.clone();
     let mut clones = clones_alive(pass);
     let (mut left, mut soonest) = (PREEMPTIONS_MAX, f64::INFINITY);
@@ -79,7 +77,7 @@ pub(super) fn preempt(pass: &mut Pass<'_>, prime: &ShedPrime) {
 }
 
 /// Those to be served first first; hopeless jobs drive nobody out.
-fn waiters(pass: &Pass<'_>, usual: f64, prime: &ShedPrime) -> Vec<Waiter> {
+fn waiters(pass: &Pass<'_>, prime: &ShedPrime) -> Vec<Waiter> {
     let now = pass.snapshot.now;
     let mut waiters = Vec::new();
     for (position, state) in pass.jobs.iter().enumerate() {
@@ -95,7 +93,7 @@ fn waiters(pass: &Pass<'_>, usual: f64, prime: &ShedPrime) -> Vec<Waiter> {
                 _ => state.worth_of_waiting(),
             };
             let rank = (Number(-worth), slack, state.job.submitted, &state.job.key);
-            let time = task_time(state, usual);
+            let time = task_time(state);
             waiters.push((
                 rank,
                 Waiter {
@@ -114,7 +112,7 @@ fn waiters(pass: &Pass<'_>, usual: f64, prime: &ShedPrime) -> Vec<Waiter> {
 }
 
 /// Those with the most slack last.
-fn victims(pass: &Pass<'_>, usual: f64) -> Vec<Victim> {
+fn victims(pass: &Pass<'_>) -> Vec<Victim> {
     let mut victims = Vec::new();
     for (position, state) in pass.jobs.iter().enumerate() {
         let rules = &state.job.rules;
@@ -126,7 +124,7 @@ fn victims(pass: &Pass<'_>, usual: f64) -> Vec<Victim> {
             continue;
         }
         let is_hopeless = state.rank.is_some_and(|(is_hopeless, _)| is_hopeless);
-        let time = task_time(state, usual);
+        let time = task_time(state);
         let overhead = state.launch_time();
         let least_run = PREEMPTION_LAUNCHES * overhead.max(state.t_avg);
         for task in &state.estimate.tasks {

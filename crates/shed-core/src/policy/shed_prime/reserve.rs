@@ -41,10 +41,10 @@ struct Ask {
 }
 
 /// Notes what came, and says how many first attempts each job that waits may get.
-pub(super) fn reserve(pass: &mut Pass<'_>, usual_share: f64) {
+pub(super) fn reserve(pass: &mut Pass<'_>) {
     let jobs = pass.jobs.iter().enumerate();
     let asks: Vec<Ask> = jobs
-        .map(|(position, state)| ask(pass, position, state, usual_share))
+        .map(|(position, state)| ask(pass, position, state))
         .collect();
     for (state, ask) in pass.jobs.iter_mut().zip(&asks) {
         if let Some(arrival) = ask.arrival {
@@ -66,7 +66,7 @@ pub(super) fn reserve(pass: &mut Pass<'_>, usual_share: f64) {
     }
 }
 
-fn ask(pass: &Pass<'_>, position: usize, state: &JobState<'_>, usual_share: f64) -> Ask {
+fn ask(pass: &Pass<'_>, position: usize, state: &JobState<'_>) -> Ask {
     let share = pass.capacity.dominant_share(position);
     // What asks for more than there is takes nothing from anybody, and nothing is kept from it.
     let share = if share.is_finite() { share } else { 0.0 };
@@ -74,7 +74,7 @@ fn ask(pass: &Pass<'_>, position: usize, state: &JobState<'_>, usual_share: f64)
     let limit = state.job.deadline.map(|at| at.since(state.job.submitted));
     let is_known = limit.is_some() || known_time(state).is_some();
     let seconds = if is_known {
-        Fresh::of(state).holds(0.0, usual_share)
+        Fresh::of(state).holds(0.0)
     } else {
         // Nothing says when it would end.
         f64::INFINITY

@@ -47,12 +47,12 @@ struct Release {
 }
 
 /// Marks the jobs to be served first.
-pub(super) fn mark(pass: &mut Pass<'_>, usual_share: f64) {
-    let waiters = waiters(pass, usual_share);
+pub(super) fn mark(pass: &mut Pass<'_>) {
+    let waiters = waiters(pass);
     if waiters.len() < 2 {
         return;
     }
-    let releases = releases(pass, usual_share);
+    let releases = releases(pass);
     let counts: Vec<usize> = (1..=waiters.len()).collect();
     // If some can't all be in time, more can't either.
     let timely = counts.partition_point(|count| {
@@ -68,7 +68,7 @@ pub(super) fn mark(pass: &mut Pass<'_>, usual_share: f64) {
 }
 
 /// Those with the least slack first.
-fn waiters(pass: &Pass<'_>, usual_share: f64) -> Vec<Waiter> {
+fn waiters(pass: &Pass<'_>) -> Vec<Waiter> {
     let mut waiters = Vec::new();
     let redundancy = redundancy(pass);
     for (position, state) in pass.jobs.iter().enumerate() {
@@ -79,7 +79,7 @@ fn waiters(pass: &Pass<'_>, usual_share: f64) -> Vec<Waiter> {
             && share.is_finite()
             && state.may_launch(pass.snapshot.now)
         {
-            let holds = Fresh::of(state).holds(0.0, usual_share);
+            let holds = Fresh::of(state).holds(0.0);
             waiters.push(Waiter {
                 position,
                 bring_more: 0,
@@ -130,7 +130,7 @@ fn until_end(task: &TaskEstimate<'_>, time: f64) -> f64 {
 }
 
 /// What is free, and what comes free as tasks end; the first first.
-fn releases(pass: &Pass<'_>, usual_share: f64) -> Vec<Release> {
+fn releases(pass: &Pass<'_>) -> Vec<Release> {
     let mut releases = Vec::new();
     let mut held = 0.0;
     for (position, state) in pass.jobs.iter().enumerate() {
@@ -138,7 +138,7 @@ fn releases(pass: &Pass<'_>, usual_share: f64) -> Vec<Release> {
         if !share.is_finite() {
             continue;
         }
-        let time = task_time(state, usual_share);
+        let time = task_time(state);
         for task in &state.estimate.tasks {
             let attempts = task.attempts.iter();
             // What ends on a node that is not usable leaves no place.

@@ -13,7 +13,6 @@ use crate::policy::ShedPrime;
 use crate::policy::clones::{CloneJob, CloneTask, MODES, by_rule, grant};
 use crate::policy::shed_prime::bundles::candidates;
 use crate::policy::shed_prime::judge::Fresh;
-use crate::policy::shed_prime::others::usual_share;
 use crate::snapshot::{AttemptKind, SpeculationMode};
 
 /// A clone is launched before first attempts that wait only if it brings so many times as much:
@@ -38,7 +37,7 @@ pub(super) fn surging(pass: &Pass<'_>, position: usize) -> u32 {
 
 /// What the job's waiting attempts and its clones bring, `ln_hope` being what ranks the job. Attempts
 /// that no deadline waits for bring nothing.
-pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64, usual_share: f64) -> Worth {
+pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64) -> Worth {
     let estimate = &fresh.state.estimate;
     let waiting = f64::from(fresh.state.waiting_now().max(1));
     let hope = estimate.slack.map_or(0.0, |_| libm::exp(ln_hope));
@@ -50,10 +49,10 @@ pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64, usual_share: f64) -> Wo
             ln_hope
         };
         let tasks = std::iter::once(first).chain(tasks);
-        tasks.flat_map(move |task| of_clones(fresh, task, ln_hope, usual_share))
+        tasks.flat_map(move |task| of_clones(fresh, task, ln_hope))
     });
     Worth {
-        waiting: hope / waiting / fresh.holds(0.0, usual_share).max(1.0),
+        waiting: hope / waiting / fresh.holds(0.0).max(1.0),
         is_timely: false,
         clones: clones.into_iter().flatten().collect(),
     }
@@ -64,7 +63,6 @@ fn of_clones<'t>(
     fresh: &Fresh<'_, '_>,
     task: &'t TaskEstimate<'_>,
     ln_hope: f64,
-    usual_share: f64,
 ) -> impl Iterator<Item = ((TaskIndex, AttemptNumber), f64)> + 't {
     let is_clone = |attempt: &&AttemptEstimate| attempt.kind == AttemptKind::Clone;
     let [with, without] = [true, false].map(|counts| {
@@ -73,7 +71,7 @@ fn of_clones<'t>(
     });
     let count = task.attempts.iter().filter(is_clone).count().max(1);
     let saved = hope_of_others(fresh, task, ln_hope) * (without - with) / count as f64;
-    let whole = fresh.holds(task.clone_begin(), usual_share);
+    let whole = fresh.holds(task.clone_begin());
     let slack = fresh.state.estimate.slack.unwrap_or(f64::INFINITY);
     let clones = task.attempts.iter().filter(is_clone);
     clones.map(move |clone| {
@@ -117,11 +115,10 @@ pub(super) fn rescue(pass: &mut Pass<'_>, prime: &ShedPrime) {
 
 fn rescue_in(pass: &mut Pass<'_>, prime: &ShedPrime, mode: SpeculationMode, least: f64) {
     let mut jobs = candidates(pass, prime, mode);
-    let usual = usual_share(pass);
     let mut trials = Vec::new();
     for (at, job) in jobs.iter().enumerate() {
         if pass.afford(job.position, job.tasks.len() as u64) {
-            let of_job = trials_of(pass, (at, job), usual);
+            let of_job = trials_of(pass, (at, job));
             trials.extend(of_job.filter(|trial| trial.is_worth(least, prime)));
         }
     }
@@ -169,7 +166,6 @@ struct Trial {
 fn trials_of<'j>(
     pass: &'j Pass<'_>,
     (at, job): (usize, &'j CloneJob),
-    usual_share: f64,
 ) -> impl Iterator<Item = Trial> + 'j {
     let fresh = pass.jobs.get(job.position).map(Fresh::of);
     let fresh = fresh.map(|fresh| (fresh.ln_hope(), fresh));
@@ -179,7 +175,7 @@ fn trials_of<'j>(
         let estimate = &fresh.state.estimate;
         let running = estimate.running(task.index)?;
         let slack = estimate.slack.unwrap_or(f64::INFINITY);
-        let holds = fresh.holds(running.clone_begin(), usual_share);
+        let holds = fresh.holds(running.clone_begin());
         let trial = Trial {
             worth: 0.0,
             gain: 0.0,

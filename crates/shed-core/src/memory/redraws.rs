@@ -1,0 +1,199 @@
+//! What comes of giving up a slow attempt: whether the next one on the same node is slow too.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::float;
+use crate::ids::{NodeName, Tenant};
+use crate::time::Instant;
+
+/// How attempts came out on nodes where one was given up for being slow: whether slowness is the
+/// place's, and stays, or the attempt's, and goes with it. Each tenant learns from its own; another
+/// tenant counts as one witness at most.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Redraws {
+    /// (Recordings from before tenants learned apart have none; what they knew is forgotten.)
+    #[serde(default)]
+    tenants: BTreeMap<Tenant, Redrawn>,
+}
+
+/// What one tenant's attempts show.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+struct Redrawn {
+    /// Σ x², x being ln(time of the attempt that was given up over the median of its job).
+    #[serde(with = "float")]
+    squares: f64,
+    /// Σ x·y, y being the same of the next attempt there, whatever its job.
+    #[serde(with = "float")]
+    products: f64,
+    /// Where the next attempt is still to be seen.
+    places: BTreeMap<NodeName, GivenUp>,
+}
+
+/// An attempt that was given up.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct GivenUp {
+    at: Instant,
+    #[serde(with = "float")]
+    ln_ratio: f64,
+}
+
+/// Before anything is seen the next attempt is taken to keep so much of the slowness …
+const KEPT_BEFORE: f64 = 0.5;
+
+/// … as firmly as two after attempts that took three times the median would show it.
+const FIRMNESS: f64 = 2.4;
+
+/// What another tenant has seen weighs at most as one such attempt, and that of all others together
+/// at most as what is believed before anything is seen.
+const FOREIGN_MAX: f64 = FIRMNESS / 2.0;
+
+/// Tenants that are remembered; the one that has seen least is forgotten first.
+const TENANTS_MAX: usize = 256;
+
+impl Redraws {
+    pub(super) fn are_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// An attempt of the tenant there, of which ln(its time over the median of its job) is given,
+    /// is given up; one that was not slow tells nothing.
+    pub fn give_up(&mut self, tenant: &Tenant, node: &NodeName, at: Instant, ln_ratio: f64) {
+        if ln_ratio <= 0.0 {
+            return;
+        }
+        let own = self.tenants.entry(tenant.clone()).or_default();
+        own.places.insert(node.clone(), GivenUp { at, ln_ratio });
+        if self.tenants.len() > TENANTS_MAX {
+            let others = self.tenants.iter().filter(|(other, _)| *other != tenant);
+            let least = others.min_by(|(_, a), (_, b)| a.squares.total_cmp(&b.squares));
+            if let Some(least) = least.map(|(tenant, _)| tenant.clone()) {
+                self.tenants.remove(&least);
+            }
+        }
+    }
+
+    /// Whether an attempt of the tenant that was launched there so many seconds ago is the next one
+    /// after one that was given up.
+    #[must_use]
+    pub fn awaits(
+        &self,
+        tenant: &Tenant,
+        node: &NodeName,
+        now: Instant,
+        since_launch: f64,
+    ) -> bool {
+        let own = self.tenants.get(tenant);
+        let given_up = own.and_then(|own| own.places.get(node));
+        given_up.is_some_and(|given_up| since_launch <= now.since(given_up.at).seconds())
+    }
+
+    /// How the tenant's next attempt there does.
+    pub fn note(&mut self, tenant: &Tenant, node: &NodeName, ln_ratio: f64) {
+        let Some(own) = self.tenants.get_mut(tenant) else {
+            return;
+        };
+        if let Some(before) = own.places.remove(node) {
+            own.squares += before.ln_ratio * before.ln_ratio;
+            own.products += before.ln_ratio * ln_ratio;
+        }
+    }
+
+    /// Whether nothing is to be seen.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.tenants.values().all(|own| own.places.is_empty())
+    }
+
+    /// Forgets nodes that are gone.
+    pub fn retain(&mut self, exists: impl Fn(&NodeName) -> bool) {
+        for own in self.tenants.values_mut() {
+            own.places.retain(|node, _| exists(node));
+        }
+    }
+
+    /// The share of ln(slowness) that stays with the place, in [0, 1], as the tenant believes: the
+    /// slope of y on x, shrunk.
+    #[must_use]
+    pub fn kept(&self, tenant: &Tenant) -> f64 {
+        let (mut squares, mut products) = (0.0, 0.0);
+        for (_, foreign) in self.tenants.iter().filter(|(other, _)| *other != tenant) {
+            if foreign.squares > 0.0 {
+                let slope = (foreign.products / foreign.squares).clamp(0.0, 1.0);
+                let weight = foreign.squares.min(FOREIGN_MAX);
+                squares += weight;
+                products += weight * slope;
+            }
+        }
+        if squares > FIRMNESS {
+            (squares, products) = (FIRMNESS, products * (FIRMNESS / squares));
+        }
+        if let Some(own) = self.tenants.get(tenant) {
+            squares += own.squares;
+            products += own.products;
+        }
+        let slope = (products + FIRMNESS * KEPT_BEFORE) / (squares + FIRMNESS);
+        slope.clamp(0.0, 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many slow attempts of the tenant were followed by such ones.
+    fn followed(redraws: &mut Redraws, tenant: &str, times: usize, ln_ratio: f64) {
+        let (tenant, node) = (Tenant::from(tenant), NodeName::from("n"));
+        for _ in 0..times {
+            redraws.give_up(&tenant, &node, Instant(0), 2.0);
+            redraws.note(&tenant, &node, ln_ratio);
+        }
+    }
+
+    #[test]
+    fn what_another_tenant_has_seen_counts_as_one_witness() {
+        let mut redraws = Redraws::default();
+        let ours = Tenant::from("ours");
+        assert!((redraws.kept(&ours) - 0.5).abs() < 1e-12);
+        followed(&mut redraws, "theirs", 1000, 2.0);
+        let told = redraws.kept(&ours);
+        assert!(told > 0.6 && told < 0.7, "{told}");
+        for tenant in ["b", "c", "d", "e"] {
+            followed(&mut redraws, tenant, 1000, 2.0);
+        }
+        let by_many = redraws.kept(&ours);
+        assert!((by_many - 0.75).abs() < 1e-9, "{by_many}");
+        followed(&mut redraws, "ours", 10, 0.0);
+        assert!(redraws.kept(&ours) < 0.1, "its own attempts rule");
+        assert!(redraws.kept(&Tenant::from("theirs")) > 0.9);
+    }
+
+    #[test]
+    fn only_the_tenants_own_next_attempt_tells() {
+        let mut redraws = Redraws::default();
+        let (ours, theirs) = (Tenant::from("ours"), Tenant::from("theirs"));
+        let node = NodeName::from("n");
+        redraws.give_up(&ours, &node, Instant(0), 1.0);
+        assert!(redraws.awaits(&ours, &node, Instant(5000), 3.0));
+        assert!(!redraws.awaits(&theirs, &node, Instant(5000), 3.0));
+        redraws.note(&theirs, &node, 9.0);
+        assert!(!redraws.is_idle());
+    }
+
+    #[test]
+    fn tenants_without_end_are_not_remembered() {
+        let mut redraws = Redraws::default();
+        for number in 0..2 * TENANTS_MAX {
+            followed(&mut redraws, &format!("t{number}"), 1, 1.0);
+        }
+        assert_eq!(redraws.tenants.len(), TENANTS_MAX);
+    }
+
+    #[test]
+    fn what_was_known_before_tenants_learned_apart_is_read() {
+        let text = r#"{"squares":4.0,"products":2.0,"places":{}}"#;
+        let redraws: Redraws = serde_json::from_str(text).unwrap();
+        assert!(redraws.are_none());
+    }
+}
