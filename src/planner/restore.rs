@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shed_core::ids::{JobClass, JobKey};
+use shed_core::ids::{JobClass, JobKey, Tenant};
 use shed_core::memory::{Memory, PastJob};
 
 use crate::adopt;
@@ -34,6 +34,7 @@ pub fn memory(
             past.push(PastJob {
                 ended,
                 key,
+                tenant: Tenant(Arc::clone(&job.namespace)),
                 class: JobClass(Arc::clone(class)),
                 runs: book.ended_runs,
             });

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::history::{History, JobTimes};
+use crate::estimate::history::{History, JobTimes, Lesson};
 use crate::estimate::sample::Sample;
 use crate::float;
 use crate::ids::{JobClass, JobKey, NodeName, TaskIndex, Tenant};
@@ -109,6 +109,8 @@ pub struct PastJob {
     pub ended: Instant,
     /// The job.
     pub key: JobKey,
+    /// Whose it was.
+    pub tenant: Tenant,
     /// What it recurs as.
     pub class: JobClass,
     /// Times of its last winners.
@@ -128,7 +130,12 @@ impl Memory {
         for job in past {
             let runs: Vec<f64> = job.runs.iter().map(|run| run.seconds()).collect();
             let times = JobTimes::new(&Sample::new(&runs, &[]));
-            let seen = history.after(job.ended, [(job.key, job.class, times)]);
+            let lesson = Lesson {
+                tenant: job.tenant,
+                class: job.class,
+                times,
+            };
+            let seen = history.after(job.ended, [(job.key, lesson)]);
             // It teaches once it is gone.
             history = seen.after(job.ended, []);
         }
@@ -245,6 +252,7 @@ mod tests {
         PastJob {
             ended: Instant(ended),
             key: JobKey::from(key),
+            tenant: Tenant::from("ours"),
             class: JobClass::from("nightly"),
             runs: runs
                 .iter()

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::decide::estimates::JobEstimate;
 use crate::estimate::fit::{LawChoice, fit};
-use crate::estimate::history::{History, JobTimes, shrunk};
+use crate::estimate::history::{History, JobTimes, Lesson, shrunk};
 use crate::estimate::law::{AttemptLaw, Law, LawKind};
 use crate::estimate::pareto::ParetoLaw;
 use crate::estimate::sample::Sample;
 use crate::estimate::shape::{self, ShapePrior};
-use crate::ids::{JobClass, JobKey};
+use crate::ids::{JobClass, JobKey, Tenant};
 use crate::snapshot::{JobSnapshot, Snapshot};
 
 /// From so many ended attempts on, the family that fits best is taken from the job itself;
@@ -22,7 +22,7 @@ pub(super) struct Learner<'a> {
     history: &'a History,
     /// What is believed of times over their job's least, for the classes of the snapshot. Empty
     /// where only Pareto shapes are asked for.
-    ratio_laws: BTreeMap<Option<&'a JobClass>, Law>,
+    ratio_laws: BTreeMap<(&'a Tenant, Option<&'a JobClass>), Law>,
 }
 
 /// What is learned of one job.
@@ -37,10 +37,10 @@ impl<'a> Learner<'a> {
         let mut ratio_laws = BTreeMap::new();
         if choice != LawChoice::Always(LawKind::Pareto) {
             for job in &snapshot.jobs {
-                let class = job.class.as_ref();
+                let (tenant, class) = (&job.tenant, job.class.as_ref());
                 ratio_laws
-                    .entry(class)
-                    .or_insert_with(|| history.ratio_law(class));
+                    .entry((tenant, class))
+                    .or_insert_with(|| history.ratio_law(tenant, class));
             }
         }
         Self {
@@ -63,10 +63,10 @@ impl<'a> Learner<'a> {
         }
         let prior = ShapePrior {
             smallest_predicted_total: seen.smallest_predicted,
-            ..self.history.shape_prior(class)
+            ..self.history.shape_prior(&job.tenant, class)
         };
         let pareto = shape::fit(seen.ended, &seen.ages, &prior);
-        let law = match self.ratio_laws.get(&class) {
+        let law = match self.ratio_laws.get(&(&job.tenant, class)) {
             Some(ratio_law) => self.of_any_kind(&seen, ratio_law, pareto),
             None => pareto.into(),
         };
@@ -149,12 +149,15 @@ impl<'a> Seen<'a> {
 }
 
 /// What a job teaches its class once it is gone; nothing if it has none.
-pub(super) fn lesson(
-    job: &JobSnapshot,
-    estimate: &JobEstimate<'_>,
-) -> Option<(JobKey, JobClass, JobTimes)> {
+pub(super) fn lesson(job: &JobSnapshot, estimate: &JobEstimate<'_>) -> Option<(JobKey, Lesson)> {
     let class = job.class.clone()?;
     let seen = Seen::new(estimate);
     let times = JobTimes::new(&Sample::new(seen.ended, &seen.ages));
-    Some((job.key.clone(), class, times))
+    let tenant = job.tenant.clone();
+    let lesson = Lesson {
+        tenant,
+        class,
+        times,
+    };
+    Some((job.key.clone(), lesson))
 }

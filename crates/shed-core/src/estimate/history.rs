@@ -1,9 +1,10 @@
 //! What jobs that ran before say about one that has shown little yet.
 //!
-//! Jobs that recur share a class. A job's estimates are shrunk toward its class, and the class
-//! toward the whole cluster, each time as if [`PSEUDO_ATTEMPTS`] attempts had been seen of what
-//! it is shrunk toward: with a few attempts of its own the job is believed, and with none the
-//! class. What jobs of a class share is the law of an attempt's time *over the least time of its
+//! Jobs that recur share a class. A job's estimates are shrunk toward its class, the class toward
+//! all jobs of its tenant, and these toward what other tenants' jobs show, each time as if
+//! [`PSEUDO_ATTEMPTS`] attempts had been seen of what it is shrunk toward: with a few attempts of
+//! its own the job is believed, and with none the class. All jobs of another tenant count as one
+//! attempt. What jobs of a class share is the law of an attempt's time *over the least time of its
 //! job*, as inputs grow and shrink from run to run; the least time itself is taken from them only
 //! as long as the job has none.
 
@@ -17,7 +18,8 @@ use crate::estimate::law::{Law, LawKind};
 use crate::estimate::pareto::ParetoLaw;
 use crate::estimate::sample::{Observation, Sample};
 use crate::estimate::shape::ShapePrior;
-use crate::ids::{JobClass, JobKey};
+use crate::float;
+use crate::ids::{JobClass, JobKey, Tenant};
 use crate::time::{Instant, Span};
 
 /// How many attempts a belief is worth against what is seen, at every level.
@@ -28,8 +30,15 @@ const PER_JOB_MAX: usize = 32;
 
 /// Jobs that are remembered of one class, the newest …
 const PER_CLASS_MAX: usize = 16;
-/// … and of the cluster.
-const PER_CLUSTER_MAX: usize = 32;
+/// … and of one tenant.
+const PER_TENANT_MAX: usize = 32;
+
+/// Tenants that are remembered; the one that learned longest ago is forgotten first.
+const TENANTS_MAX: usize = 256;
+
+/// Other tenants are believed as far as their times spread so many times as much as the model's, or
+/// as little.
+const FOREIGN_FACTOR: f64 = 4.0;
 
 /// Classes that are remembered; that which learned longest ago is forgotten first.
 const CLASSES_MAX: usize = 256;
@@ -150,39 +159,79 @@ pub fn shrunk(kind: LawKind, sample: &Sample, law: &Law) -> Law {
     max_likelihood(kind, &sample).unwrap_or_else(|| law.clone())
 }
 
+/// What a job teaches once it is gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lesson {
+    /// Whose job it is.
+    pub tenant: Tenant,
+    /// What it recurs as. Classes of two tenants have different names.
+    pub class: JobClass,
+    /// What was last seen of its attempts.
+    pub times: JobTimes,
+}
+
+/// What the jobs of one tenant have shown, of whatever class.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+struct TenantHistory {
+    jobs: ClassHistory,
+    /// Mean ln(time over the job's least time), as far as other tenants believe it.
+    #[serde(with = "float")]
+    excess: f64,
+}
+
+impl TenantHistory {
+    fn record(&mut self, job: &JobTimes, now: Instant) {
+        self.jobs.record(job, PER_TENANT_MAX, now);
+        let model = model_shape();
+        let excess = 1.0 / self.jobs.shape(model);
+        self.excess = excess.clamp(1.0 / model / FOREIGN_FACTOR, FOREIGN_FACTOR / model);
+    }
+}
+
+/// The shape that is believed before anything was seen.
+fn model_shape() -> f64 {
+    ShapePrior::with_t_min(1.0).beta
+}
+
 /// The histories of all classes. Jobs without a class neither teach nor learn.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+///
+/// (Recordings from before tenants learned apart have `cluster` and `open`, which are forgotten.)
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct History {
     /// Jobs of all classes alike.
-    cluster: Arc<ClassHistory>,
+    #[serde(default)]
+    tenants: BTreeMap<Tenant, Arc<TenantHistory>>,
     classes: BTreeMap<JobClass, Arc<ClassHistory>>,
-    /// What was last seen of jobs that may still be there.
-    open: BTreeMap<JobKey, (JobClass, JobTimes)>,
+    /// Jobs that may still be there.
+    #[serde(default)]
+    under_way: BTreeMap<JobKey, Lesson>,
 }
 
 impl History {
     /// This history after a look at the jobs that are there: those that are gone since the last
     /// look have taught their class and the cluster what was last seen of them.
     #[must_use]
-    pub fn after(
-        &self,
-        now: Instant,
-        jobs: impl IntoIterator<Item = (JobKey, JobClass, JobTimes)>,
-    ) -> Self {
-        let jobs = jobs.into_iter();
+    pub fn after(&self, now: Instant, jobs: impl IntoIterator<Item = (JobKey, Lesson)>) -> Self {
         let mut next = Self {
-            cluster: Arc::clone(&self.cluster),
+            tenants: self.tenants.clone(),
             classes: self.classes.clone(),
-            open: jobs
-                .map(|(key, class, seen)| (key, (class, seen)))
-                .collect(),
+            under_way: jobs.into_iter().collect(),
         };
-        for (key, (class, seen)) in &self.open {
-            if !next.open.contains_key(key) {
-                let history = next.classes.entry(class.clone()).or_default();
-                Arc::make_mut(history).record(seen, PER_CLASS_MAX, now);
-                Arc::make_mut(&mut next.cluster).record(seen, PER_CLUSTER_MAX, now);
+        for (key, lesson) in &self.under_way {
+            if !next.under_way.contains_key(key) {
+                let class = next.classes.entry(lesson.class.clone()).or_default();
+                Arc::make_mut(class).record(&lesson.times, PER_CLASS_MAX, now);
+                let tenant = next.tenants.entry(lesson.tenant.clone()).or_default();
+                Arc::make_mut(tenant).record(&lesson.times, now);
             }
+        }
+        while next.tenants.len() > TENANTS_MAX {
+            let tenants = next.tenants.iter();
+            let oldest = tenants.min_by_key(|(_, tenant)| tenant.jobs.updated);
+            let Some(oldest) = oldest.map(|(name, _)| name.clone()) else {
+                break;
+            };
+            next.tenants.remove(&oldest);
         }
         while next.classes.len() > CLASSES_MAX {
             let oldest = next.classes.iter().min_by_key(|(_, class)| class.updated);
@@ -200,18 +249,43 @@ impl History {
         self.classes.get(class).map(Arc::as_ref)
     }
 
+    fn jobs_of(&self, tenant: &Tenant) -> &ClassHistory {
+        const NONE: &ClassHistory = &ClassHistory {
+            jobs: Vec::new(),
+            updated: Instant(0),
+        };
+        let own = self.tenants.get(tenant);
+        own.map_or(NONE, |own| &own.jobs)
+    }
+
+    /// The Pareto shape by what other tenants' jobs show, each tenant as one attempt.
+    fn foreign_shape(&self, tenant: &Tenant) -> f64 {
+        let (mut count, mut excess) = (0.0, 0.0);
+        for (_, foreign) in self.tenants.iter().filter(|(other, _)| *other != tenant) {
+            count += 1.0;
+            excess += foreign.excess;
+        }
+        let weight = f64::from(PSEUDO_ATTEMPTS);
+        if count > 0.0 {
+            (count + weight) / (excess + weight / model_shape())
+        } else {
+            model_shape()
+        }
+    }
+
     /// What is believed of a job's Pareto law before it has shown anything: that of its class,
-    /// shrunk toward the cluster's, shrunk toward the model's.
+    /// shrunk toward its tenant's, shrunk toward that of others and the model's.
     #[must_use]
-    pub fn shape_prior(&self, class: Option<&JobClass>) -> ShapePrior {
+    pub fn shape_prior(&self, tenant: &Tenant, class: Option<&JobClass>) -> ShapePrior {
         let model = ShapePrior::with_t_min(1.0);
         let Some(class) = class else {
             return model;
         };
-        let cluster = self.cluster.shape(model.beta);
+        let foreign = self.foreign_shape(tenant);
+        let own = self.jobs_of(tenant).shape(foreign);
         let class = self.class(class);
         ShapePrior {
-            beta: class.map_or(cluster, |class| class.shape(cluster)),
+            beta: class.map_or(own, |class| class.shape(own)),
             t_min: class.and_then(ClassHistory::least).unwrap_or(model.t_min),
             ..model
         }
@@ -225,15 +299,15 @@ impl History {
 
     /// What is believed of a job's times over its least time before it has shown anything.
     #[must_use]
-    pub fn ratio_law(&self, class: Option<&JobClass>) -> Law {
-        let (t_min, beta) = (1.0, ShapePrior::with_t_min(1.0).beta);
-        let model = ParetoLaw { t_min, beta }.into();
+    pub fn ratio_law(&self, tenant: &Tenant, class: Option<&JobClass>) -> Law {
+        let pareto = |beta| ParetoLaw { t_min: 1.0, beta }.into();
         let Some(class) = class else {
-            return model;
+            return pareto(model_shape());
         };
-        let cluster = self.cluster.ratio_law(&model);
+        let foreign = pareto(self.foreign_shape(tenant));
+        let own = self.jobs_of(tenant).ratio_law(&foreign);
         let class = self.class(class);
-        class.map_or_else(|| cluster.clone(), |class| class.ratio_law(&cluster))
+        class.map_or_else(|| own.clone(), |class| class.ratio_law(&own))
     }
 }
 
@@ -247,12 +321,17 @@ mod tests {
         Instant::default().plus(Span::from_seconds_f64(seconds))
     }
 
-    fn of_class(key: &str, class: &str, sample: &Sample) -> (JobKey, JobClass, JobTimes) {
-        (
-            JobKey::from(key),
-            JobClass::from(class),
-            JobTimes::new(sample),
-        )
+    fn ours() -> Tenant {
+        Tenant::from("ours")
+    }
+
+    fn of_class(key: &str, class: &str, sample: &Sample) -> (JobKey, Lesson) {
+        let lesson = Lesson {
+            tenant: ours(),
+            class: JobClass::from(class),
+            times: JobTimes::new(sample),
+        };
+        (JobKey::from(key), lesson)
     }
 
     /// The quantiles of a Pareto law, a job without luck.
@@ -273,20 +352,23 @@ mod tests {
     #[test]
     fn without_a_class_the_models_law_is_believed() {
         let taught = history("etl", &[job(10.0, 1.2, 64)]);
-        assert_eq!(taught.shape_prior(None), ShapePrior::with_t_min(1.0));
+        assert_eq!(
+            taught.shape_prior(&ours(), None),
+            ShapePrior::with_t_min(1.0)
+        );
         let unknown = JobClass::from("other");
         assert_eq!(taught.least(Some(&unknown)), None);
         let model = ParetoLaw {
             t_min: 1.0,
             beta: 2.0,
         };
-        assert_eq!(taught.ratio_law(None), model.into());
+        assert_eq!(taught.ratio_law(&ours(), None), model.into());
     }
 
     #[test]
     fn a_class_is_believed_the_more_the_more_jobs_it_had() {
         let etl = JobClass::from("etl");
-        let beta = |jobs: &[Sample]| history("etl", jobs).shape_prior(Some(&etl)).beta;
+        let beta = |jobs: &[Sample]| history("etl", jobs).shape_prior(&ours(), Some(&etl)).beta;
         let one = job(10.0, 5.0, 8);
         let few = beta(std::slice::from_ref(&one));
         let many = beta(&[one.clone(), one.clone(), one]);
@@ -296,10 +378,10 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_class_is_believed_to_be_like_the_cluster() {
+    fn an_unknown_class_is_believed_to_be_like_the_tenants_others() {
         let taught = history("etl", &[job(10.0, 5.0, 64), job(30.0, 5.0, 64)]);
         let (etl, other) = (JobClass::from("etl"), JobClass::from("other"));
-        let beta = |class| taught.shape_prior(Some(class)).beta;
+        let beta = |class| taught.shape_prior(&ours(), Some(class)).beta;
         assert!(
             beta(&other) > 3.0 && beta(&other) < beta(&etl),
             "{}",
@@ -325,7 +407,7 @@ mod tests {
         let law: Law = LogNormalLaw::new(0.0, 0.4).unwrap().into();
         let job = |scale: f64| Sample::default().with_pseudo_attempts(&law.scaled(scale), 60);
         let taught = history("etl", &[job(10.0), job(100.0), job(1000.0)]);
-        let got = taught.ratio_law(Some(&JobClass::from("etl")));
+        let got = taught.ratio_law(&ours(), Some(&JobClass::from("etl")));
         let spread = |law: &Law| law.quantile(libm::log(0.1)) / law.quantile(libm::log(0.5));
         assert!(
             (spread(&got) / spread(&law) - 1.0).abs() < 0.05,
@@ -359,8 +441,9 @@ mod tests {
         assert_eq!(history.classes.len(), CLASSES_MAX);
         assert_eq!(history.class(&JobClass::from("class-43")), None);
         assert!(history.class(&JobClass::from("class-44")).is_some());
-        assert_eq!(history.cluster.jobs.len(), PER_CLUSTER_MAX);
-        let newest = history.cluster.jobs.last().unwrap();
+        let own = &history.tenants[&ours()].jobs;
+        assert_eq!(own.jobs.len(), PER_TENANT_MAX);
+        let newest = own.jobs.last().unwrap();
         assert_eq!(newest.ended.len(), PER_JOB_MAX);
     }
 
@@ -386,6 +469,47 @@ mod tests {
         assert!(
             none > some && some > many && many > 0.1 && many < 0.15,
             "{none} {some} {many}"
+        );
+    }
+
+    #[test]
+    fn all_jobs_of_another_tenant_count_as_one_attempt() {
+        let (etl, other) = (JobClass::from("etl"), JobClass::from("other"));
+        let mut history = history("etl", &[job(10.0, 5.0, 64), job(30.0, 5.0, 64)]);
+        let own = history.shape_prior(&ours(), Some(&etl)).beta;
+        let liar = |number: u32| {
+            let (_, lesson) = of_class("", "lies", &job(1e-3, 0.01, 500));
+            let tenant = Tenant::from("liar");
+            (
+                JobKey::from(&*format!("lie-{number}")),
+                Lesson { tenant, ..lesson },
+            )
+        };
+        for number in 0..100 {
+            let seen = history.after(now(f64::from(number)), [liar(number)]);
+            history = seen.after(now(f64::from(number)), []);
+        }
+        let lied_to = history.shape_prior(&ours(), Some(&etl)).beta;
+        assert!((own / lied_to - 1.0).abs() < 0.05, "{own} {lied_to}");
+        // Of a tenant that has shown nothing one other does not decide either.
+        let stranger = Tenant::from("stranger");
+        let beta = history.shape_prior(&stranger, Some(&other)).beta;
+        assert!(beta > 1.0 && beta < 3.0, "{beta}");
+        assert!(
+            history
+                .shape_prior(&Tenant::from("liar"), Some(&other))
+                .beta
+                < 0.5
+        );
+    }
+
+    #[test]
+    fn a_history_of_before_tenants_learned_apart_is_read() {
+        let text = r#"{"cluster":{"jobs":[],"updated":0},"classes":{},
+            "open":{"a":["etl",{"ended":[5],"running":[]}]}}"#;
+        assert_eq!(
+            serde_json::from_str::<History>(text).unwrap(),
+            History::default()
         );
     }
 }
