@@ -254,24 +254,38 @@ async fn observe(
     })
 }
 
-/// Kills before creations, as capacity wants it; each write may be repeated.
+/// Kills before creations, as capacity wants it; each write may be repeated. What keeps one kind of
+/// write from being done keeps no other from it.
 async fn carry_out(
     context: &Context,
     pass: &Pass,
     owner: &Arc<DeadlineJob>,
     step: &Step,
 ) -> Result<(), Error> {
-    if let Some(adopted) = &pass.job.adopted {
-        let claims = claims::carry_out(context, adopted, &pass.job.namespace, &pass.claims);
-        claims.await.map_err(Error::Claim)?;
-    }
+    let claimed = match &pass.job.adopted {
+        Some(adopted) => {
+            let claims = claims::carry_out(context, adopted, &pass.job.namespace, &pass.claims);
+            claims.await.map_err(Error::Claim)
+        }
+        None => Ok(()),
+    };
     let api: Api<Pod> = Api::namespaced(context.client.clone(), &pass.job.namespace);
-    apply::delete(&api, &step.deletes, &context.metrics)
-        .await
-        .map_err(Error::Delete)?;
-    apply::release(&api, &step.releases, &context.metrics)
-        .await
-        .map_err(Error::Release)?;
+    let deleted = apply::delete(&api, &step.deletes, &context.metrics).await;
+    let released = apply::release(&api, &step.releases, &context.metrics).await;
+    let created = create(context, pass, owner, step, &api).await;
+    claimed
+        .and(deleted.map_err(Error::Delete))
+        .and(released.map_err(Error::Release))
+        .and(created)
+}
+
+async fn create(
+    context: &Context,
+    pass: &Pass,
+    owner: &Arc<DeadlineJob>,
+    step: &Step,
+    api: &Api<Pod>,
+) -> Result<(), Error> {
     if step.creates.is_empty() {
         return Ok(());
     }
@@ -305,7 +319,7 @@ async fn carry_out(
             Some(pod)
         })
         .collect();
-    let answers = apply::create(&api, pods, &context.metrics).await;
+    let answers = apply::create(api, pods, &context.metrics).await;
     take_answers(context, pass, owner, step, answers).await
 }
 
