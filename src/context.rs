@@ -15,6 +15,7 @@ use crate::controller::build::{AgentSettings, ClonePriority};
 use crate::controller::feasibility::Told;
 use crate::controller::quarantine;
 use crate::controller::status::Blocked;
+use crate::controller::unanswered::Unanswered;
 use crate::controller::waiting;
 use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
@@ -97,6 +98,8 @@ pub struct Memo {
     pub quarantine: quarantine::Memo,
     /// What its tasks wait for.
     pub waiting: waiting::Remembered,
+    /// Writes of the ledger of which it is not known whether they were carried out.
+    pub unanswered: Vec<Unanswered>,
 }
 
 /// Attempts of the job can't be created or can't start.

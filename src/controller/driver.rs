@@ -17,7 +17,7 @@ use super::record::{record, refuse_spec, stand_aside};
 use super::step::{Input, Notice, Step, step};
 use super::{
     Error, apply, backoff, build, deadline, events, fence, isolation, live, mirror, quarantine,
-    range, reserved, volumes, wake,
+    range, reserved, unanswered, volumes, wake,
 };
 use crate::adopt::claims::{self, Claims};
 use crate::adopt::{self, Unfit};
@@ -129,6 +129,7 @@ async fn pass(
             return refuse_spec(context, &owner, message).await;
         }
     };
+    unanswered::announce(context, &owner, &job, &book).await;
     // What the planner decided once must be there after a failover.
     book.copies = context.board.copies(&job.uid).or(book.copies);
     // observe (client required at the deadline and for claims only)

@@ -24,6 +24,7 @@ mod reserved;
 pub mod status;
 pub mod step;
 pub mod unadopted;
+pub mod unanswered;
 mod volumes;
 pub mod waiting;
 mod wake;

@@ -11,12 +11,13 @@ use kube::runtime::events::EventType;
 use super::driver::Pass;
 use super::status::Blocked;
 use super::step::Step;
+use super::unanswered::Unanswered;
 use super::waiting::Waiting;
 use super::{Error, apply, deadline, events, status};
 use crate::adopt::{self, companions};
 use crate::api::{self, DeadlineJob, DeadlineJobStatus, LEDGER_FORM, reason};
 use crate::book::Book;
-use crate::context::Context;
+use crate::context::{Context, Memo};
 use crate::metrics::{JobLabels, Why};
 use crate::observe::job::{AttemptId, JobPods};
 use crate::observe::pod::{CRASHES, Stage};
@@ -95,7 +96,15 @@ pub(super) async fn record(
     if let Some(ledger) = &mut status.ledger {
         ledger.revision += 1;
     }
-    let written = write_status(context, &pass.owner, status).await?;
+    let written = match write_status(context, &pass.owner, &status).await {
+        Ok(written) => written,
+        Err(error) => {
+            let write = Unanswered::new(&old, &status, blocked.as_ref(), &step.notices);
+            let remember = |memo: &mut Memo| write.remember(&mut memo.unanswered);
+            context.memos.with(&pass.job.uid, remember);
+            return Err(error);
+        }
+    };
     context.memos.with(&pass.job.uid, |memo| {
         let new = written.status.as_ref();
         let figures = |status: &DeadlineJobStatus| (status.pocd.clone(), status.ready);
@@ -103,9 +112,9 @@ pub(super) async fn record(
             memo.pocd_written = Some(pass.ticks);
         }
         memo.newest = Some(Arc::clone(&written));
+        memo.unanswered.clear();
     });
-    announce_conditions(context, &written, &old, blocked.as_ref()).await;
-    measure_end(context, &written, &old);
+    announce(context, &written, &old, blocked.as_ref()).await;
     context.stores.changed.notify_one();
     Ok(written)
 }
@@ -123,19 +132,33 @@ fn told_book<'a>(pass: &Pass, old: &DeadlineJobStatus, book: &'a Book) -> Cow<'a
     })
 }
 
+/// Tells of the conditions that turned since `old`, and counts a fate that is new.
+pub(super) async fn announce(
+    context: &Context,
+    written: &DeadlineJob,
+    old: &DeadlineJobStatus,
+    blocked: Option<&Blocked>,
+) {
+    announce_conditions(context, written, old, blocked).await;
+    measure_end(context, written, old);
+}
+
 /// A conflict that only labels, annotations or other parts that nothing was decided on brought
 /// about is no reason to decide anew: the write is repeated on the newer version, or such edits
 /// could keep the ledger from ever being written.
 async fn write_status(
     context: &Context,
     owner: &DeadlineJob,
-    status: DeadlineJobStatus,
+    status: &DeadlineJobStatus,
 ) -> Result<Arc<DeadlineJob>, Error> {
     let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
     let name = owner.metadata.name.as_deref().unwrap_or_default();
     let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
-    let mut job = owner.clone();
-    job.status = Some(status);
+    let mut job = DeadlineJob {
+        metadata: owner.metadata.clone(),
+        spec: owner.spec.clone(),
+        status: Some(status.clone()),
+    };
     for _ in 0..apply::TRIES_MAX {
         apply::count(&context.metrics, "job_status");
         let seen = context.stores.newest_version();
@@ -303,7 +326,7 @@ pub(super) async fn refuse_spec(
         context.clock.now(),
     );
     if status != old {
-        write_status(context, owner, status).await?;
+        write_status(context, owner, &status).await?;
         events::publish(
             context,
             owner,

@@ -56,7 +56,11 @@ async fn a_delete_that_fails_is_repeated_without_another_record() {
     api.said();
     api.script(|_| Fate::Served);
     process.look(&api).await.unwrap();
-    assert_eq!(api.said(), ["DELETE pod 0-0"], "the winner was let go before");
+    assert_eq!(
+        api.said(),
+        ["DELETE pod 0-0"],
+        "the winner was let go before"
+    );
 }
 
 #[tokio::test]
