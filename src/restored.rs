@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Resource;
 use kube::api::{Api, ListParams, ObjectMeta};
@@ -17,9 +18,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::api::{DeadlineJob, LABEL_JOB_UID};
 use crate::context::Context;
-use crate::stores::Shown;
+use crate::stores::{Shown, Versioned};
 
-/// How often it is looked where no watch breaks: one call that lists at most one object.
+/// How often it is looked where no watch breaks: a call per resource that lists at most one object.
 const PERIOD: Duration = Duration::from_secs(20);
 /// How long it is waited before a list that failed is asked for again: first and at last.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
@@ -122,17 +123,22 @@ async fn prove(context: &Context) -> Compared {
 /// than what was seen before, and what was seen to go is not in it. The counter alone may have
 /// caught up since the store was put back.
 async fn compare(context: &Context) -> Result<Compared, kube::Error> {
-    let seen = context.stores.newest_version();
+    let newest = |of| context.stores.newest_version(of);
+    let (seen_jobs, seen_pods) = (newest(Versioned::DeadlineJobs), newest(Versioned::Pods));
     let (pods, jobs) = (context.stores.shown_pods(), known_jobs(context));
     let all_jobs: Api<DeadlineJob> = Api::all(context.client.clone());
     let all_pods: Api<Pod> = Api::all(context.client.clone());
-    let Some(mut lacks) = lacking(&all_jobs, ListParams::default(), seen, jobs).await? else {
+    let Some(mut lacks) = lacking(&all_jobs, ListParams::default(), seen_jobs, jobs).await? else {
         return Ok(Compared::Older);
     };
     let attempts = ListParams::default().labels(LABEL_JOB_UID);
-    let Some(of_pods) = lacking(&all_pods, attempts, seen, pods).await? else {
+    let Some(of_pods) = lacking(&all_pods, attempts, seen_pods, pods).await? else {
         return Ok(Compared::Older);
     };
+    if context.stores.batch().is_some() && is_counter_older::<Job>(context, Versioned::Jobs).await?
+    {
+        return Ok(Compared::Older);
+    }
     lacks.extend(of_pods);
     Ok(Compared::Newer { lacks })
 }
@@ -201,12 +207,27 @@ pub fn version(metadata: &ObjectMeta) -> Option<u64> {
     metadata.resource_version.as_deref()?.parse().ok()
 }
 
-/// Looks at the counter alone.
+/// Looks at the counters alone: of each resource its own, as each may be in an etcd of its own.
 async fn counter_went_back(context: &Context) -> bool {
-    let seen = context.stores.newest_version();
-    let jobs: Api<DeadlineJob> = Api::all(context.client.clone());
-    let one = jobs.list_metadata(&ListParams::default().limit(1)).await;
-    one.is_ok_and(|page| is_older(&page, seen, &Shown::default()))
+    let jobs = is_counter_older::<DeadlineJob>(context, Versioned::DeadlineJobs).await;
+    let pods = is_counter_older::<Pod>(context, Versioned::Pods).await;
+    let batch = match context.stores.batch() {
+        Some(_) => is_counter_older::<Job>(context, Versioned::Jobs).await,
+        None => Ok(false),
+    };
+    // Without an answer nothing is known.
+    [jobs, pods, batch].into_iter().flatten().any(|older| older)
+}
+
+/// Whether a fresh list of at most one object is older than what was seen of the resource.
+async fn is_counter_older<K>(context: &Context, of: Versioned) -> Result<bool, kube::Error>
+where
+    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::de::DeserializeOwned,
+{
+    let seen = context.stores.newest_version(of);
+    let all: Api<K> = Api::all(context.client.clone());
+    let page = all.list_metadata(&ListParams::default().limit(1)).await?;
+    Ok(is_older(&page, seen, &Shown::default()))
 }
 
 #[cfg(test)]

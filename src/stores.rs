@@ -2,7 +2,7 @@
 //! reads, watches end within a minute so that a dead connection is noticed, a 410 lists again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use futures::{FutureExt, StreamExt};
@@ -32,11 +32,14 @@ mod attempts;
 mod gaps;
 mod index;
 mod shown;
+mod versions;
 
 pub use gaps::Gap;
 use gaps::{Gaps, watch_jobs};
 use index::PodIndex;
 pub use shown::Shown;
+use versions::NewestVersions;
+pub use versions::Versioned;
 
 /// Seconds until the apiserver ends a watch; a silent one is given up 5 s later.
 pub(crate) const WATCH_SECONDS: u32 = 55;
@@ -55,8 +58,7 @@ pub struct Stores {
     pub changed: Notify,
     /// When the pod watch last said anything.
     pods_heard: AtomicI64,
-    /// The highest resourceVersion that any watch or own write has shown.
-    newest_version: AtomicU64,
+    newest_versions: NewestVersions,
     /// Dates what is seen.
     clock: Arc<Clock>,
     /// One at a time waits for the first lists: kube wakes the last that asked only.
@@ -117,7 +119,7 @@ impl Stores {
             nodes: RwLock::default(),
             changed: Notify::new(),
             pods_heard: AtomicI64::new(0),
-            newest_version: AtomicU64::new(0),
+            newest_versions: NewestVersions::default(),
             clock,
             first_lists: Mutex::default(),
         }
@@ -189,16 +191,17 @@ impl Stores {
         Instant(self.pods_heard.load(Ordering::Relaxed))
     }
 
-    /// The highest resourceVersion that any watch or own write has shown.
+    /// The highest resourceVersion that a watch or an own write has shown of the resource.
     #[must_use]
-    pub fn newest_version(&self) -> u64 {
-        self.newest_version.load(Ordering::Relaxed)
+    pub fn newest_version(&self, of: Versioned) -> u64 {
+        self.newest_versions.of(of).load(Ordering::Relaxed)
     }
 
     /// Takes note of a version that a watch or an own write has shown.
-    pub fn note_version(&self, metadata: &ObjectMeta) {
+    pub fn note_version(&self, of: Versioned, metadata: &ObjectMeta) {
         if let Some(version) = restored::version(metadata) {
-            self.newest_version.fetch_max(version, Ordering::Relaxed);
+            let newest = self.newest_versions.of(of);
+            newest.fetch_max(version, Ordering::Relaxed);
         }
     }
 
@@ -219,7 +222,7 @@ impl Stores {
         let now = self.clock.now();
         self.pods_heard.store(now.0, Ordering::Relaxed);
         if let Event::Apply(pod) | Event::InitApply(pod) | Event::Delete(pod) = &event {
-            self.note_version(&pod.metadata);
+            self.note_version(Versioned::Pods, &pod.metadata);
         }
         let mut index = self.pods_mut();
         match event {
@@ -366,7 +369,7 @@ async fn watch_batch(
                 writer.apply_watcher_event(&event);
                 match event {
                     Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) => {
-                        stores.note_version(&job.metadata);
+                        stores.note_version(Versioned::Jobs, &job.metadata);
                         touch(&job);
                     }
                     Event::InitDone => {

@@ -67,6 +67,8 @@ pub struct World {
     pub calls: Vec<Call>,
     /// The highest resourceVersion; each call is one more.
     pub version: u64,
+    /// How much higher those of pods are, which may be in an etcd of their own.
+    pub pods_apart: u64,
     script: Script,
     invariants: Invariants,
 }
@@ -90,6 +92,7 @@ impl Apiserver {
             calls: Vec::new(),
             script: Box::new(|_| Fate::Served),
             version: 100,
+            pods_apart: 0,
             invariants: Invariants::default(),
         }));
         let served = Arc::clone(&world);
@@ -270,7 +273,7 @@ impl World {
                 "kind": "PartialObjectMetadataList", "items": self.job.as_slice(),
                 "metadata": {"resourceVersion": self.version.to_string()}})),
             ("LIST", "pods") => Ok(json!({"apiVersion": "v1", "kind": "PodList",
-                "metadata": {"resourceVersion": self.version.to_string()},
+                "metadata": {"resourceVersion": self.pods_version()},
                 "items": self.pods.values().filter(|pod| is_selected(call, pod)).collect::<Vec<_>>()})),
             ("POST", "pod") => self.create_pod(call),
             // Who asks for metadata alone reads no further.
@@ -289,6 +292,10 @@ impl World {
                 format!("unexpected {}", call.words),
             )),
         }
+    }
+
+    fn pods_version(&self) -> String {
+        (self.version + self.pods_apart).to_string()
     }
 
     fn put_status(&mut self, call: &Call) -> Result<Value, Refusal> {
@@ -320,7 +327,7 @@ impl World {
         let mut pod: Pod = serde_json::from_value(call.body.clone())
             .map_err(|error| (400, "BadRequest", error.to_string()))?;
         pod.metadata.uid = Some(format!("uid-{}-{}", tail(&call.pod), self.version));
-        pod.metadata.resource_version = Some(self.version.to_string());
+        pod.metadata.resource_version = Some(self.pods_version());
         self.pods.insert(call.pod.clone(), pod.clone());
         Ok(json!(pod))
     }

@@ -17,6 +17,7 @@ use crate::api::{self, DeadlineJob, QuarantineEntry, reason};
 use crate::clock;
 use crate::context::Context;
 use crate::metrics::Why;
+use crate::stores::Versioned;
 use crate::watchdog;
 
 pub mod note;
@@ -254,7 +255,7 @@ pub fn count(context: &Context, failure: Failure) {
 }
 
 async fn write(context: &Context, job: &Subject, crash: &Crash) -> Result<Wake, Error> {
-    let seen = context.stores.newest_version();
+    let seen = context.stores.newest_version(Versioned::DeadlineJobs);
     apply::count(&context.metrics, "job_status");
     let written = note::put(&context.client, job, crash, context.clock.now()).await;
     let Some(written) = written.map_err(Error::Quarantine)? else {
@@ -275,7 +276,7 @@ pub(super) async fn lift(context: &Context, watched: &Arc<DeadlineJob>) -> Resul
         return Ok(());
     }
     let job = Subject::of(&owner);
-    let seen = context.stores.newest_version();
+    let seen = context.stores.newest_version(Versioned::DeadlineJobs);
     apply::count(&context.metrics, "job_status");
     let written = note::lift(&context.client, &job, context.clock.now()).await;
     if let Some(written) = written.map_err(Error::Quarantine)? {

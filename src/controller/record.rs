@@ -22,6 +22,7 @@ use crate::metrics::{JobLabels, Why};
 use crate::observe::job::{AttemptId, JobPods};
 use crate::observe::pod::{CRASHES, Stage};
 use crate::restored;
+use crate::stores::Versioned;
 
 pub(super) fn any_runs(pods: &JobPods) -> bool {
     pods.values()
@@ -161,7 +162,7 @@ async fn write_status(
     };
     for _ in 0..apply::TRIES_MAX {
         apply::count(&context.metrics, "job_status");
-        let seen = context.stores.newest_version();
+        let seen = context.stores.newest_version(Versioned::DeadlineJobs);
         match api.replace_status(name, &PostParams::default(), &job).await {
             Ok(written) => {
                 note_answer(context, seen, &written);
@@ -182,12 +183,14 @@ async fn write_status(
     Err(Error::Conflict)
 }
 
-/// A write is newer than all that was seen before it was sent, or the store was put back.
+/// A write is newer than all that was seen of DeadlineJobs before it was sent, or the store was put
+/// back.
 pub(super) fn note_answer(context: &Context, seen: u64, written: &DeadlineJob) {
     if restored::version(&written.metadata).is_some_and(|version| version < seen) {
         context.doubt.raise();
     }
-    context.stores.note_version(&written.metadata);
+    let stores = &context.stores;
+    stores.note_version(Versioned::DeadlineJobs, &written.metadata);
 }
 
 /// Whether all that the write was decided on is still so.

@@ -1,10 +1,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use shed_core::snapshot::AttemptKind;
 use tokio::time::timeout;
 
 use super::*;
-use crate::controller::mock::{Apiserver, Fate, Process, originals};
+use crate::controller::mock::{Apiserver, Fate, Process, launch, originals};
 use crate::fixtures;
 
 const LISTS: [&str; 2] = ["LIST jobs", "LIST pods"];
@@ -25,7 +26,7 @@ async fn the_counter_that_goes_back_is_noticed() {
     let api = Apiserver::new(fixtures::job(""));
     let process = Process::start(&api);
     // Each list is one version newer than the one before, from 101 on.
-    for (seen, expected) in [("100", false), ("102", false), ("104", true)] {
+    for (seen, expected) in [("102", false), ("104", false), ("107", true)] {
         let mut pod = Pod::default();
         pod.metadata.resource_version = Some(seen.to_owned());
         process.context.stores.show(vec![pod]);
@@ -35,7 +36,30 @@ async fn the_counter_that_goes_back_is_noticed() {
             "{seen}"
         );
     }
-    assert_eq!(api.said(), ["LIST jobs"; 3]);
+    assert_eq!(api.said(), LISTS.repeat(3));
+}
+
+#[tokio::test]
+async fn versions_of_two_resources_are_not_compared() {
+    let api = Apiserver::new(fixtures::job_of_age(5, "completions: 1"));
+    // As with --etcd-servers-overrides for pods.
+    api.world().pods_apart = 1_000_000;
+    let process = Process::start(&api);
+    process.plan(&api.job(), originals(1));
+    process.look(&api).await.unwrap();
+    api.run((0, 0));
+    process.look(&api).await.unwrap();
+    process.plan(&api.job(), vec![launch(0, AttemptKind::Clone)]);
+    process.look(&api).await.unwrap();
+    assert!(process.context.stores.newest_version(Versioned::Pods) > 1_000_000);
+    let no_doubt = process.context.doubt.settled();
+    timeout(Duration::from_millis(20), no_doubt).await.unwrap();
+    assert!(!counter_went_back(&process.context).await);
+    assert!(!went_back(&process).await);
+    // Of the pods alone it is noticed, too.
+    api.world().pods_apart = 999_000;
+    assert!(counter_went_back(&process.context).await);
+    assert!(went_back(&process).await);
 }
 
 /// Whether lists show that the store was put back.
@@ -137,9 +161,10 @@ async fn after_a_restore_nothing_is_done_any_more() {
 async fn an_answer_from_the_past_raises_doubt() {
     let api = Apiserver::new(fixtures::job_of_age(5, "completions: 1"));
     let process = Process::start(&api);
-    let mut pod = Pod::default();
-    pod.metadata.resource_version = Some("5000".to_owned());
-    process.context.stores.show(vec![pod]);
+    let mut newer = (*api.job()).clone();
+    newer.metadata.resource_version = Some("5000".to_owned());
+    let stores = &process.context.stores;
+    stores.note_version(Versioned::DeadlineJobs, &newer.metadata);
     process.reconcile(api.job()).await.unwrap();
     assert_eq!(process.context.doubt.arisen().await, 1);
 }

@@ -12,7 +12,7 @@ use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::{Event, watcher};
 use kube::{Api, Client};
 
-use super::{Stores, Touched, config};
+use super::{Stores, Touched, Versioned, config};
 use crate::adopt;
 use crate::api::DeadlineJob;
 use crate::api::read::{Read, read};
@@ -78,7 +78,7 @@ impl Stores {
         event: Event<DynamicObject>,
     ) -> Vec<Arc<DeadlineJob>> {
         if let Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) = &event {
-            self.note_version(&job.metadata);
+            self.note_version(Versioned::DeadlineJobs, &job.metadata);
         }
         // Held until both are as they are to be: a job that is in neither passes for deleted.
         let mut gaps = self.gaps.write().unwrap_or_else(PoisonError::into_inner);
