@@ -153,10 +153,14 @@ fn runtime(threads: usize) -> std::io::Result<Runtime> {
     runtime.worker_threads(threads).enable_all().build()
 }
 
+/// What is logged unless `RUST_LOG` says otherwise. kube's client warns with the whole of an answer
+/// that it can't read, in which there may be checkpoints.
+const LOGGED: &str = "info,kube_runtime=warn,kube_client::client=error";
+
 /// Logs go to standard error; RUST_LOG chooses what.
 fn start_logging(json: bool) {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,kube_runtime=warn"));
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(LOGGED));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);

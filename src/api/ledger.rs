@@ -2,6 +2,8 @@
 //! with the resourceVersion it was decided on. Done tasks are index ranges; only tasks with
 //! uncounted attempts or a history have an entry.
 
+use std::fmt;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -237,11 +239,24 @@ pub struct AttemptEntry {
 }
 
 /// A point to resume from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResumeEntry {
     /// Progress at the checkpoint, 0 to 1.
     pub progress: f64,
     /// What the task wrote, at most 256 bytes.
     pub checkpoint: String,
+}
+
+// What the task wrote reaches no log.
+impl fmt::Debug for ResumeEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResumeEntry")
+            .field("progress", &self.progress)
+            .field(
+                "checkpoint",
+                &format_args!("{} bytes", self.checkpoint.len()),
+            )
+            .finish()
+    }
 }

@@ -2,6 +2,8 @@
 //! The content comes from inside the task's container, so anything is possible; what is
 //! accepted is in range and bounded, what is refused has a reason that fits a metric label.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// More than this is refused unread. A report with the longest checkpoint, every character
@@ -13,7 +15,7 @@ pub const CONTENT_BYTES_MAX: usize = 4096;
 pub const CHECKPOINT_BYTES_MAX: usize = 256;
 
 /// One accepted report, or a resume point: the two have the same content.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Clone, PartialEq, Serialize)]
 pub struct Report {
     progress: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,6 +25,21 @@ pub struct Report {
     units: Option<Units>,
     #[serde(skip)]
     age_ms: u64,
+}
+
+// The checkpoint may be a secret such as a signed address: logs show its length alone.
+impl fmt::Debug for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Report")
+            .field("progress", &self.progress)
+            .field(
+                "checkpoint_bytes",
+                &self.checkpoint.as_ref().map(String::len),
+            )
+            .field("units", &self.units)
+            .field("age_ms", &self.age_ms)
+            .finish()
+    }
 }
 
 /// A report `N/M` in whole units of the task's own choosing.

@@ -23,7 +23,7 @@ pub enum Observed {
 ///
 /// A value counts from when it was written, not from when somebody asked: a task that says where it
 /// is once a minute is not slower when it is asked at the end of that minute.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Series {
     start: f64,
     first: Option<(i64, f64)>,

@@ -3,6 +3,7 @@
 //! and ledgers, the simulator from its world.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -291,14 +292,27 @@ pub struct Grant {
     pub at: Instant,
 }
 
-/// Where an attempt may begin.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Where an attempt may begin. Its checkpoint is the user's, and may be a secret such as a signed
+/// address: `Debug`, which logs show, has its length alone.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResumePoint {
     /// Progress at the checkpoint, in [0, 1].
     #[serde(with = "float")]
     pub progress: f64,
     /// What the task itself wrote; opaque, at most 256 bytes.
     pub checkpoint: Arc<str>,
+}
+
+impl fmt::Debug for ResumePoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResumePoint")
+            .field("progress", &self.progress)
+            .field(
+                "checkpoint",
+                &format_args!("{} bytes", self.checkpoint.len()),
+            )
+            .finish()
+    }
 }
 
 /// Why an attempt was launched.

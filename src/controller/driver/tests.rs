@@ -10,6 +10,7 @@ mod isolation;
 mod nodes;
 mod range;
 mod refusals;
+mod secrets;
 mod unanswered;
 
 use std::sync::mpsc::RecvTimeoutError;
