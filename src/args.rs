@@ -72,6 +72,10 @@ pub struct OperatorArgs {
     #[arg(long, env = "SHED_PROGRESS_POLLS_PER_SECOND", default_value_t = 1000, value_name = "COUNT",
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub progress_polls_per_second: u32,
+    /// Ask attempts for progress at loopback addresses too. For tests, whose fake pods answer on this
+    /// machine: in a cluster a node could make the operator ask itself.
+    #[arg(long, env = "SHED_POLL_LOOPBACK", hide = true)]
+    pub poll_loopback: bool,
     /// Where /metrics, /healthz and /readyz are served.
     #[arg(long, env = "SHED_HTTP_ADDRESS", default_value = "0.0.0.0:8080")]
     pub http_address: std::net::SocketAddr,

@@ -30,6 +30,7 @@ use crate::lease::fence::{Fence as WriteFence, FenceLayer};
 use crate::lease::standing::Standing;
 use crate::metrics::Metrics;
 use crate::progress::ProgressTable;
+use crate::progress::reach::Reach;
 use crate::restored::doubt::{Doubt, DoubtLayer};
 use crate::server::Served;
 use crate::stores::{Stores, Touched};
@@ -237,9 +238,10 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         recording: setup.recording.clone(),
         metrics: Arc::clone(&setup.metrics),
     });
+    let reach = Reach::new(stores, args.poll_loopback);
     let commits = fence::run(Fence {
         table: Arc::clone(&context.fence),
-        stores: Arc::clone(&stores),
+        reach: reach.clone(),
         doubt: Arc::clone(&context.doubt),
         metrics: Arc::clone(&context.metrics),
         key: Arc::clone(&key),
@@ -248,7 +250,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
     });
     let poller = progress::run(
         Arc::clone(&context.progress),
-        stores,
+        reach,
         Arc::clone(&context.metrics),
         key,
         Arc::clone(&context.doubt),

@@ -1,7 +1,8 @@
 //! What the watches of the apiserver show: jobs, pods (boiled down), nodes. Lists are consistent
 //! reads, watches end within a minute so that a dead connection is noticed, a 410 lists again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -54,6 +55,8 @@ pub struct Stores {
     batch: Option<Jobs>,
     pods: RwLock<PodIndex>,
     nodes: RwLock<Option<BTreeMap<Arc<str>, NodeFacts>>>,
+    /// The nodes' own addresses.
+    node_addresses: RwLock<HashSet<IpAddr>>,
     /// Raised by everything that a plan may depend on.
     pub changed: Notify,
     /// When the pod watch last said anything.
@@ -117,6 +120,7 @@ impl Stores {
             batch,
             pods: RwLock::default(),
             nodes: RwLock::default(),
+            node_addresses: RwLock::default(),
             changed: Notify::new(),
             pods_heard: AtomicI64::new(0),
             newest_versions: NewestVersions::default(),
@@ -177,6 +181,23 @@ impl Stores {
     #[must_use]
     pub fn nodes(&self) -> BTreeMap<Arc<str>, NodeFacts> {
         self.nodes_guard().clone().unwrap_or_default()
+    }
+
+    /// Whether a node has the address.
+    #[must_use]
+    pub fn is_node_address(&self, address: IpAddr) -> bool {
+        let all = self.node_addresses.read();
+        let all = all.unwrap_or_else(PoisonError::into_inner);
+        all.contains(&address)
+    }
+
+    fn note_node_addresses(&self) {
+        let nodes = self.nodes_guard();
+        let all = nodes.iter().flat_map(BTreeMap::values);
+        let addresses = all.flat_map(|node| node.addresses.iter().copied());
+        let addresses: HashSet<IpAddr> = addresses.collect();
+        let known = self.node_addresses.write();
+        *known.unwrap_or_else(PoisonError::into_inner) = addresses;
     }
 
     /// One node.
@@ -295,6 +316,7 @@ impl Stores {
             nodes: RwLock::new(Some(nodes.collect())),
             ..Self::new(jobs, None, Clock::for_tests())
         });
+        stores.note_node_addresses();
         stores.show(pods);
         stores
     }
@@ -453,6 +475,7 @@ async fn watch_nodes(stores: Arc<Stores>, client: Client) {
         };
         drop(nodes);
         if changed {
+            stores.note_node_addresses();
             stores.changed.notify_one();
         }
     }

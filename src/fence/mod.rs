@@ -6,7 +6,7 @@ mod ask;
 mod key;
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::observe::identity::Owner;
 use crate::observe::pod::{PodFacts, Stage};
+use crate::progress::reach::Reach;
 use crate::restored::doubt::Doubt;
-use crate::stores::Stores;
 
 /// Polls under way at once; each is held by its agent while the task does not ask.
 const POLLED_AT_ONCE_MAX: usize = 1024;
@@ -147,8 +147,8 @@ impl FenceTable {
 pub struct Fence {
     /// What attempts ask for.
     pub table: Arc<FenceTable>,
-    /// The watched world.
-    pub stores: Arc<Stores>,
+    /// Where agents may be polled.
+    pub reach: Reach,
     /// Whether the ledger still says what it said.
     pub doubt: Arc<Doubt>,
     /// Prometheus metrics.
@@ -170,7 +170,7 @@ pub async fn run(fence: Fence) {
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        for target in due(&fence.table, &fence.stores, fence.clock.ticks()) {
+        for target in due(&fence.table, &fence.reach, fence.clock.ticks()) {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else {
                 return;
             };
@@ -230,7 +230,8 @@ async fn attend(fence: &Fence, client: &ask::HttpClient, target: &Target) {
 }
 
 /// Forgets attempts that are gone, takes in new ones, and says whom to poll now.
-fn due(table: &FenceTable, stores: &Stores, now: Instant) -> Vec<Target> {
+fn due(table: &FenceTable, reach: &Reach, now: Instant) -> Vec<Target> {
+    let stores = reach.stores();
     let mut targets = Vec::new();
     let mut present = Vec::new();
     let mut entries = table.lock();
@@ -242,7 +243,9 @@ fn due(table: &FenceTable, stores: &Stores, now: Instant) -> Vec<Target> {
             continue;
         }
         for pod in stores.attempts_of(&Owner::of(&job.metadata)).values() {
-            let Some(agent) = address(pod) else { continue };
+            let Some(agent) = address(reach, pod) else {
+                continue;
+            };
             present.push(pod.uid.clone());
             let entry = entries.entry(pod.uid.clone()).or_insert_with(|| Entry {
                 job: uid.into(),
@@ -265,11 +268,11 @@ fn due(table: &FenceTable, stores: &Stores, now: Instant) -> Vec<Target> {
 }
 
 /// Where to reach the agent of an attempt that may still publish.
-fn address(pod: &PodFacts) -> Option<String> {
+fn address(reach: &Reach, pod: &PodFacts) -> Option<String> {
     let attempt = pod.attempt.as_ref()?;
     let runs = attempt.stage == Stage::Running && !attempt.deleting;
-    let ip: IpAddr = attempt.ip.as_deref().filter(|_| runs)?.parse().ok()?;
-    Some(SocketAddr::new(ip, AGENT_PORT).to_string())
+    let address = reach.address(pod).filter(|_| runs)?;
+    Some(SocketAddr::new(address, AGENT_PORT).to_string())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 use super::*;
 use crate::fixtures::Agent;
+use crate::stores::Stores;
 
 const JOB: &str = "job";
 
@@ -64,7 +65,7 @@ async fn in_doubt_nobody_is_told_and_once_it_is_gone_who_asks_again_is() {
     let key = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
     let fence = Fence {
         table: Arc::new(asking()),
-        stores: Stores::for_tests(vec![], vec![], &[]),
+        reach: Reach::new(Stores::for_tests(vec![], vec![], &[]), false),
         doubt: Doubt::new(),
         metrics: Arc::new(Metrics::new()),
         key: Arc::new(key),

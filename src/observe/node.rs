@@ -1,6 +1,7 @@
 //! Nodes, and which of them a job's attempts may use.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{
@@ -26,6 +27,8 @@ pub struct NodeFacts {
     pub boot: String,
     /// Somebody vouches that the machine is off, with everything on it.
     pub is_out_of_service: bool,
+    /// Its own addresses: no pod that is asked has one of them.
+    pub addresses: Vec<IpAddr>,
     /// What pods may use of it.
     pub allocatable: Resources,
     /// Its labels.
@@ -63,6 +66,12 @@ impl NodeFacts {
                 .into_iter()
                 .flatten()
                 .any(|taint| taint.key == OUT_OF_SERVICE),
+            addresses: status
+                .and_then(|status| status.addresses.as_ref())
+                .into_iter()
+                .flatten()
+                .filter_map(|address| Some(address.address.parse::<IpAddr>().ok()?.to_canonical()))
+                .collect(),
             allocatable,
             labels: node.metadata.labels.clone().unwrap_or_default(),
             taints: spec
@@ -83,6 +92,7 @@ impl NodeFacts {
             usable: false,
             boot: String::new(),
             is_out_of_service: false,
+            addresses: Vec::new(),
             allocatable: Resources::default(),
             labels: BTreeMap::new(),
             taints: Vec::new(),

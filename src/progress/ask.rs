@@ -1,6 +1,7 @@
 //! One question to one attempt over HTTP, with limits on time and size. Redirects are not followed: an
 //! answer that is none counts as no answer.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,15 +74,10 @@ impl Question {
     pub fn new(
         source: &ProgressSource,
         job: &Arc<str>,
-        ip: &str,
+        address: IpAddr,
         pod: &PodFacts,
         ends_at: Option<u64>,
     ) -> Self {
-        let host = if ip.contains(':') {
-            format!("[{ip}]")
-        } else {
-            ip.to_owned()
-        };
         let (port, path) = match source {
             ProgressSource::Agent => (AGENT_PORT, wire::PROGRESS_PATH),
             ProgressSource::Task { port, path } | ProgressSource::Metric { port, path, .. } => {
@@ -91,8 +87,8 @@ impl Question {
         Self {
             uid: pod.uid.clone(),
             pod_name: pod.name.clone(),
-            url: format!("http://{host}:{port}{path}"),
-            agent: format!("{host}:{AGENT_PORT}"),
+            url: format!("http://{}{path}", SocketAddr::new(address, port)),
+            agent: SocketAddr::new(address, AGENT_PORT).to_string(),
             job: Arc::clone(job),
             source: source.clone(),
             ends_at,

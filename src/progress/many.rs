@@ -12,6 +12,7 @@ use shed_core::time::Span;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+use super::reach::Reach;
 use super::{ProgressTable, run};
 use crate::api::DeadlineJob;
 use crate::clock;
@@ -134,7 +135,7 @@ fn ask(table: Arc<ProgressTable>, stores: Arc<Stores>, per_second: u32, long: Du
         let (before, started) = (cpu_seconds(), std::time::Instant::now());
         let asked = run(
             table,
-            stores,
+            Reach::new(stores, true),
             Arc::new(Metrics::new()),
             Arc::new(key),
             Doubt::new(),

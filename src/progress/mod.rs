@@ -8,6 +8,7 @@ mod launches;
 mod many;
 mod period;
 mod poll;
+pub mod reach;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -2,6 +2,7 @@
 //! attempt at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::ask::{self, HttpClient, Question, Reply};
 use super::budget::Budget;
 use super::period::{Outlook, jittered};
+use super::reach::Reach;
 use super::{Entry, ProgressTable};
 use crate::api::DeadlineJob;
 use crate::clock::{self, Clock};
@@ -33,7 +35,7 @@ const TELL_AGAIN: Span = Span(500);
 /// What asking takes.
 struct Poller {
     table: Arc<ProgressTable>,
-    stores: Arc<Stores>,
+    reach: Reach,
     metrics: Arc<Metrics>,
     key: Arc<SigningKey>,
     doubt: Arc<Doubt>,
@@ -44,7 +46,7 @@ struct Poller {
 /// Asks for ever, at most so often per second in all.
 pub async fn run(
     table: Arc<ProgressTable>,
-    stores: Arc<Stores>,
+    reach: Reach,
     metrics: Arc<Metrics>,
     key: Arc<SigningKey>,
     doubt: Arc<Doubt>,
@@ -54,7 +56,7 @@ pub async fn run(
     let client = ask::client();
     let poller = Arc::new(Poller {
         table,
-        stores,
+        reach,
         metrics,
         key,
         doubt,
@@ -95,7 +97,7 @@ impl Poller {
             .table
             .take(job, uid, answer, self.clock.now(), &self.metrics);
         if is_news {
-            self.stores.changed.notify_one();
+            self.reach.stores().changed.notify_one();
         }
         drop(place);
     }
@@ -103,13 +105,14 @@ impl Poller {
     /// Forgets attempts that are gone, takes in new ones, and says whom to ask now: at most `most`.
     fn due(&self, most: usize, ticks: Instant) -> Vec<Question> {
         let now = self.clock.at(ticks);
-        let jobs = asked_jobs(&self.stores);
+        let stores = self.reach.stores();
+        let jobs = asked_jobs(stores);
         let mut entries = self.table.lock();
         let mut due = Vec::new();
         for job in &jobs {
             let own = entries.entry(Arc::clone(&job.uid)).or_default();
-            let pods = self.stores.attempts_of(&Owner::of(&job.watched.metadata));
-            look(job, &pods, own, ticks, &mut due);
+            let pods = stores.attempts_of(&Owner::of(&job.watched.metadata));
+            look(job, &pods, &self.reach, own, ticks, &mut due);
         }
         if entries.len() > jobs.len() {
             entries.retain(|uid, _| jobs.iter().any(|job| job.uid == *uid));
@@ -122,12 +125,11 @@ impl Poller {
         let question = |due: &Due<'_>| {
             let entry = entries.get_mut(&due.job.uid)?.get_mut(&due.pod.uid)?;
             entry.note_asked(due, now, ticks);
-            let ip = due.pod.attempt.as_ref()?.ip.as_deref()?;
-            let source = &due.job.rule.source;
+            let (source, uid) = (&due.job.rule.source, &due.job.uid);
             Some(Question::new(
                 source,
-                &due.job.uid,
-                ip,
+                uid,
+                due.address,
                 &due.pod,
                 due.ends_at,
             ))
@@ -149,6 +151,7 @@ struct Due<'a> {
     since: Instant,
     job: &'a AskedJob,
     pod: Arc<PodFacts>,
+    address: IpAddr,
     ends_at: Option<u64>,
 }
 
@@ -171,6 +174,7 @@ fn asked_jobs(stores: &Stores) -> Vec<AskedJob> {
 fn look<'a>(
     job: &'a AskedJob,
     pods: &JobPods,
+    reach: &Reach,
     own: &mut BTreeMap<String, Entry>,
     ticks: Instant,
     due: &mut Vec<Due<'a>>,
@@ -180,9 +184,9 @@ fn look<'a>(
             continue;
         };
         let is_asked = attempt.stage == Stage::Running && !attempt.deleting;
-        if !is_asked || attempt.ip.is_none() {
+        let Some(address) = reach.address(pod).filter(|_| is_asked) else {
             continue;
-        }
+        };
         if !own.contains_key(&pod.uid) {
             own.insert(pod.uid.clone(), new_entry(&job.watched, attempt, ticks));
         }
@@ -192,6 +196,7 @@ fn look<'a>(
             since,
             job,
             pod: Arc::clone(pod),
+            address,
             ends_at,
         }));
     }

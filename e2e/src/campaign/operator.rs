@@ -78,6 +78,8 @@ impl Launcher {
             .env("KUBECONFIG", &kubeconfig)
             // There is one of it; the election has tests of its own.
             .env("SHED_LEADER_ELECT", "false")
+            // Fake pods answer on this machine.
+            .env("SHED_POLL_LOOPBACK", "true")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)

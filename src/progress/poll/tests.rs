@@ -2,7 +2,7 @@ use shed_agent::stop::StopState;
 use shed_agent::wire::{FileContent, write_reply};
 
 use super::*;
-use crate::fixtures::Agent;
+use crate::fixtures::{self, Agent};
 
 const JOB: &str = "job";
 const POD: &str = "pod";
@@ -15,7 +15,7 @@ fn poller(doubt: &Arc<Doubt>) -> Arc<Poller> {
     let key = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
     Arc::new(Poller {
         table,
-        stores: Stores::for_tests(vec![], vec![], &[]),
+        reach: Reach::new(Stores::for_tests(vec![], vec![], &[]), false),
         metrics: Arc::new(Metrics::new()),
         key: Arc::new(key),
         doubt: Arc::clone(doubt),
@@ -59,4 +59,31 @@ async fn in_doubt_no_attempt_is_told_where_it_ends_and_reports_are_read_on() {
     doubt.dispel(doubt.arisen().await);
     ask_once(&poller, &agent).await;
     assert_eq!((agent.orders(), told(&poller)), (1, Some(END)));
+}
+
+#[tokio::test]
+async fn a_pod_that_says_to_be_where_no_pod_is_is_not_asked() {
+    let mut job = fixtures::job("progress: {httpGet: {port: 80}}");
+    let pod = |number: u32, ip: &str| {
+        let mut pod = fixtures::attempt_pod(&job, (number, 0), "node-1", "Running");
+        let status = serde_json::json!({"phase": "Running", "podIP": ip, "containerStatuses": [{
+            "name": "task", "image": "", "imageID": "", "ready": true, "restartCount": 0,
+            "state": {"running": {"startedAt": "2020-01-01T00:00:00Z"}}}]});
+        pod.status = serde_json::from_value(status).unwrap();
+        pod
+    };
+    let pods = vec![
+        pod(0, "10.1.2.3"),
+        pod(1, "169.254.169.254"),
+        pod(2, "127.0.0.1"),
+    ];
+    job.status = Some(crate::api::DeadlineJobStatus::default());
+    let first = pods[0].metadata.uid.clone().unwrap();
+    let poller = Poller {
+        reach: Reach::new(Stores::for_tests(vec![job], pods, &[]), false),
+        ..Arc::into_inner(poller(&Doubt::new())).unwrap()
+    };
+    let asked = poller.due(10, clock::now());
+    let asked: Vec<&str> = asked.iter().map(|question| question.uid.as_str()).collect();
+    assert_eq!(asked, [first]);
 }
