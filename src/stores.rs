@@ -13,7 +13,6 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::DynamicObject;
 use kube::api::ObjectMeta;
 use kube::runtime::WatchStreamExt;
-use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store, store};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
@@ -22,7 +21,8 @@ use shed_core::time::Instant;
 use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::task::JoinSet;
 
-use crate::adopt::{AdoptJobs, Jobs, translate};
+use crate::adopt::handed_on::HandedOnTable;
+use crate::adopt::{AdoptJobs, Jobs};
 use crate::api::DeadlineJob;
 use crate::clock::Clock;
 use crate::observe::node::NodeFacts;
@@ -30,11 +30,13 @@ use crate::observe::pod::PodFacts;
 use crate::restored;
 
 mod attempts;
+mod batch;
 mod gaps;
 mod index;
 mod shown;
 mod versions;
 
+use batch::watch_batch;
 pub use gaps::Gap;
 use gaps::{Gaps, watch_jobs};
 use index::PodIndex;
@@ -93,6 +95,7 @@ impl Stores {
         let batch = adopts.then_some(Jobs {
             mode: adopt,
             store: batch,
+            handed_on: HandedOnTable::default(),
         });
         let stores = Arc::new(Self::new(jobs, batch, clock));
         let jobs = watch_jobs(Arc::clone(&stores), client.clone(), writer, touched.clone());
@@ -298,7 +301,10 @@ impl Stores {
     pub fn of_objects(
         jobs: Vec<DynamicObject>,
         pods: Vec<Pod>,
-    ) -> (Arc<Self>, Writer<DeadlineJob>) {
+    ) -> (
+        Arc<Self>,
+        kube::runtime::reflector::store::Writer<DeadlineJob>,
+    ) {
         let (reader, mut writer) = store();
         let stores = Self::seen(reader, pods, &[]);
         stores.apply_job_event(&mut writer, Event::Init);
@@ -342,6 +348,7 @@ impl Stores {
         let mut stores = Arc::into_inner(self).expect("the only reference");
         stores.batch = Some(Jobs {
             mode,
+            handed_on: HandedOnTable::default(),
             store: reader,
         });
         Arc::new(stores)
@@ -366,45 +373,6 @@ impl Stores {
 
 fn config() -> watcher::Config {
     watcher::Config::default().timeout(WATCH_SECONDS)
-}
-
-async fn watch_batch(
-    stores: Arc<Stores>,
-    client: Client,
-    mut writer: Writer<Job>,
-    touched: Touched,
-) {
-    let mut events = watcher(Api::<Job>::all(client), config())
-        .default_backoff()
-        .boxed();
-    let touch = |job: &Job| {
-        // A closed channel means that the process is ending.
-        let _ = touched.batch.send(ObjectRef::from_obj(job));
-        if let Some(name) = translate::companion_name(job) {
-            let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
-            let _ = touched.jobs.send(ObjectRef::new(&name).within(namespace));
-        }
-    };
-    while let Some(event) = events.next().await {
-        match event {
-            Ok(event) => {
-                writer.apply_watcher_event(&event);
-                match event {
-                    Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) => {
-                        stores.note_version(Versioned::Jobs, &job.metadata);
-                        touch(&job);
-                    }
-                    Event::InitDone => {
-                        let jobs = stores.batch.iter().flat_map(|batch| batch.store.state());
-                        jobs.for_each(|job| touch(&job));
-                    }
-                    Event::Init => {}
-                }
-                stores.changed.notify_one();
-            }
-            Err(error) => tracing::warn!(%error, "watch of Jobs"),
-        }
-    }
 }
 
 async fn watch_pods(

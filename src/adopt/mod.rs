@@ -5,17 +5,21 @@
 pub mod annotations;
 pub mod claims;
 pub mod companions;
+pub mod handed_on;
 pub mod names;
 pub mod status;
 pub mod translate;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::DynamicObject;
 use kube::core::Selector;
 use kube::runtime::reflector::{ObjectRef, Store};
 
+use self::handed_on::{HandedOn, HandedOnTable};
 use crate::api::{self, DeadlineJob};
 use crate::validate::{InvalidSpec, ValidatedJob};
 
@@ -55,6 +59,8 @@ pub struct Jobs {
     pub mode: AdoptJobs,
     /// All there are.
     pub store: Store<Job>,
+    /// What their pods get as it is.
+    pub handed_on: HandedOnTable,
 }
 
 impl Jobs {
@@ -63,6 +69,23 @@ impl Jobs {
     pub fn of(&self, companion: &DeadlineJob) -> Option<Arc<Job>> {
         let job = self.present(companion)?;
         self.mode.takes(&job).then_some(job)
+    }
+
+    /// The Job of that namespace and name as it was seen last.
+    #[must_use]
+    pub fn known(&self, object: &DynamicObject) -> Option<Arc<Job>> {
+        let text = |field: &Option<String>| field.clone().unwrap_or_default();
+        let metadata = &object.metadata;
+        let reference = ObjectRef::new(&text(&metadata.name)).within(&text(&metadata.namespace));
+        self.store.get(&reference)
+    }
+
+    /// Forgets what pods of Jobs that are gone got.
+    pub fn forget_handed_on(&self) {
+        let jobs = self.store.state();
+        let uids = jobs.iter().filter_map(|job| job.metadata.uid.as_deref());
+        let uids: BTreeSet<&str> = uids.collect();
+        self.handed_on.retain(|uid| uids.contains(uid));
     }
 
     /// The Job whose companion this is, whoever's it is by now, if it is there and stays.
@@ -114,6 +137,8 @@ pub struct Adopted {
     pub says_idempotency: bool,
     /// Which pods are its own.
     pub selector: Selector,
+    /// What its pods get as it is.
+    pub handed_on: Arc<HandedOn>,
 }
 
 /// Why a job can't be worked on.
@@ -133,8 +158,13 @@ pub fn read(job: &DeadlineJob, jobs: Option<&Jobs>) -> Result<ValidatedJob, Unfi
     if !job.spec.is_companion() {
         return crate::validate::validate(job).map_err(Unfit::Invalid);
     }
-    let owner = jobs.and_then(|jobs| jobs.of(job)).ok_or(Unfit::Absent)?;
-    translate::validated(job, &owner).map_err(Unfit::Invalid)
+    let jobs = jobs.ok_or(Unfit::Absent)?;
+    let owner = jobs.of(job).ok_or(Unfit::Absent)?;
+    let mut validated = translate::validated(job, &owner).map_err(Unfit::Invalid)?;
+    if let Some(adopted) = validated.adopted.as_mut().and_then(Arc::get_mut) {
+        adopted.handed_on = jobs.handed_on.of(&adopted.uid);
+    }
+    Ok(validated)
 }
 
 #[cfg(test)]
@@ -179,6 +209,7 @@ mod tests {
         let jobs = |mode| Jobs {
             mode,
             store: reader.clone(),
+            handed_on: HandedOnTable::default(),
         };
         assert!(jobs(AdoptJobs::All).of(&companion).is_some());
         assert!(jobs(AdoptJobs::Managed).of(&companion).is_none());

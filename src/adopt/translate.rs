@@ -210,6 +210,7 @@ fn adopted(job: &Job, spec: &JobSpec, companion: &DeadlineJob) -> Result<Adopted
             && wishes.resume == Resume::None,
         says_idempotency: annotations::names_idempotency(metadata.annotations.as_ref()),
         selector,
+        handed_on: Arc::default(),
     })
 }
 

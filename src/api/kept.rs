@@ -25,10 +25,12 @@ enum Step {
     Entry(&'static str, Value),
 }
 
-/// A part of a document as a parser names it: the field's name, or the entry's position.
+/// A part of a document as a parser names it.
 #[derive(Clone, Debug, PartialEq)]
-enum Part {
+pub enum Part {
+    /// A field's name.
     Field(String),
+    /// An entry's position in its list.
     Position(usize),
 }
 
@@ -40,8 +42,21 @@ pub fn read<T>(value: &Value) -> Result<(T, Vec<String>), String>
 where
     T: for<'de> Deserialize<'de>,
 {
+    let (read, passed_over) = read_with_places(value)?;
+    let names = passed_over.iter().map(|parts| words(parts));
+    Ok((read, names.collect()))
+}
+
+/// The same with the places of the fields that were passed over.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with_places<T>(value: &Value) -> Result<(T, Vec<Vec<Part>>), String>
+where
+    T: for<'de> Deserialize<'de>,
+{
     let (mut passed_over, mut track) = (Vec::new(), Track::new());
-    let mut note = |path: serde_ignored::Path<'_>| passed_over.push(words(&parts(&path)));
+    let mut note = |path: serde_ignored::Path<'_>| passed_over.push(parts(&path));
     let tracked = serde_path_to_error::Deserializer::new(value, &mut track);
     let read = T::deserialize(serde_ignored::Deserializer::new(tracked, &mut note));
     match read {
@@ -128,7 +143,8 @@ impl Unknown {
 }
 
 /// As `tasks[3].novel`.
-fn words(parts: &[Part]) -> String {
+#[must_use]
+pub fn words(parts: &[Part]) -> String {
     let words = parts.iter().map(|part| match part {
         Part::Field(name) => format!(".{name}"),
         Part::Position(position) => format!("[{position}]"),

@@ -1,17 +1,26 @@
 //! The writes of a step. Each is safe to repeat: creation of a name that exists is harmless,
 //! deletes and releases carry the pod's uid.
 
+use std::fmt::Debug;
+
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions,
+};
 use kube::core::Status;
+use kube::{Client, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::status::Blocked;
 use super::step::PodRef;
+use crate::adopt::handed_on::HandedOn;
 use crate::api::{ATTEMPT_FINALIZER, JOB_TRACKING_FINALIZER, reason};
 use crate::metrics::{Kind, Metrics};
 use crate::observe::identity::Owner;
+use crate::validate::ValidatedJob;
 
 /// Writes of one job under way at once.
 const WRITES_AT_ONCE: usize = 16;
@@ -32,15 +41,21 @@ pub enum Created {
     NotTried,
 }
 
+/// A pod, typed or with fields that its type does not know.
+pub trait PodLike: Resource + Clone + Debug + Serialize + DeserializeOwned {}
+
+impl PodLike for Pod {}
+impl PodLike for DynamicObject {}
+
 /// Creates pods in batches that double (1, 2, 4, …), so that a refusal costs one call and not
 /// hundreds. The answers are in the order of `pods`.
-pub async fn create(api: &Api<Pod>, pods: Vec<Pod>, metrics: &Metrics) -> Vec<Created> {
+pub async fn create<K: PodLike>(api: &Api<K>, pods: Vec<K>, metrics: &Metrics) -> Vec<Created> {
     let mut answers = Vec::with_capacity(pods.len());
     let mut rest = pods.into_iter();
     let total = rest.len();
     let mut batch_size = 1;
     loop {
-        let batch: Vec<Pod> = rest.by_ref().take(batch_size).collect();
+        let batch: Vec<K> = rest.by_ref().take(batch_size).collect();
         if batch.is_empty() {
             return answers;
         }
@@ -64,7 +79,36 @@ pub async fn create(api: &Api<Pod>, pods: Vec<Pod>, metrics: &Metrics) -> Vec<Cr
     }
 }
 
-async fn create_one(api: &Api<Pod>, pod: &Pod, metrics: &Metrics) -> Created {
+/// The same for pods of an adopted Job that get fields of its template which no type here has.
+pub async fn create_with(
+    client: &Client,
+    job: &ValidatedJob,
+    handed_on: &HandedOn,
+    pods: &[Pod],
+    metrics: &Metrics,
+) -> Vec<Created> {
+    let whole: Result<Vec<_>, String> = pods.iter().map(|pod| handed_on.on(pod)).collect();
+    match whole {
+        Ok(whole) => {
+            let pods_api = ApiResource::erase::<Pod>(&());
+            let api = Api::namespaced_with(client.clone(), &job.namespace, &pods_api);
+            create(&api, whole, metrics).await
+        }
+        Err(field) => {
+            let message = format!(
+                "{field} is not known to this version of the operator, and its pods have no place \
+                 for it: upgrade the operator, or leave the field out"
+            );
+            let reason = reason::POD_INVALID;
+            let refused = Created::Refused(Blocked { reason, message });
+            let mut answers = vec![refused];
+            answers.resize_with(pods.len(), || Created::NotTried);
+            answers
+        }
+    }
+}
+
+async fn create_one<K: PodLike>(api: &Api<K>, pod: &K, metrics: &Metrics) -> Created {
     count(metrics, "create_pod");
     let error = match api.create(&PostParams::default(), pod).await {
         Ok(_) => return Created::Ours,
@@ -83,14 +127,14 @@ async fn create_one(api: &Api<Pod>, pod: &Pod, metrics: &Metrics) -> Created {
 }
 
 /// A pod of that name is there: ours if the same job controls it, else in the way.
-async fn existing(api: &Api<Pod>, pod: &Pod) -> Created {
-    let name = pod.metadata.name.as_deref().unwrap_or_default();
+async fn existing<K: PodLike>(api: &Api<K>, pod: &K) -> Created {
+    let name = pod.meta().name.as_deref().unwrap_or_default();
     match api.get_metadata_opt(name).await {
         Err(error) => Created::Failed(error),
         Ok(None) => Created::NotTried,
         Ok(Some(found)) => {
             let owner = Owner::controller_of(&found.metadata);
-            if owner.is_some() && owner == Owner::controller_of(&pod.metadata) {
+            if owner.is_some() && owner == Owner::controller_of(pod.meta()) {
                 Created::Ours
             } else {
                 Created::Refused(Blocked {

@@ -320,7 +320,12 @@ async fn create(
             Some(pod)
         })
         .collect();
-    let answers = apply::create(api, pods, &context.metrics).await;
+    let (job, metrics) = (&pass.job, &context.metrics);
+    let handed_on = job.adopted.as_ref().map(|adopted| &adopted.handed_on);
+    let answers = match handed_on.filter(|fields| !fields.is_empty()) {
+        None => apply::create(api, pods, metrics).await,
+        Some(fields) => apply::create_with(&context.client, job, fields, &pods, metrics).await,
+    };
     take_answers(context, pass, owner, step, answers).await
 }
 

@@ -146,3 +146,41 @@ async fn conflicts_without_end_are_an_error_for_the_next_pass() {
     assert!(result.is_err());
     assert_eq!(api.said().len(), 10, "five times a try and a look");
 }
+
+/// What a Job with a field of its template that is not known here hands on.
+fn handed_on() -> HandedOn {
+    let mut job = json!(fixtures::batch_job("completions: 3"));
+    job["spec"]["template"]["spec"]["hardened"] = json!({"level": 3});
+    let object = serde_json::from_value(job).unwrap();
+    crate::adopt::handed_on::read(&object).unwrap().1
+}
+
+#[tokio::test]
+async fn pods_are_created_with_what_is_not_known_of_their_template() {
+    let api = apiserver();
+    let job = crate::validate::validate(&fixtures::job("")).unwrap();
+    let pods: Vec<Pod> = (0..2)
+        .map(|task| Pod {
+            spec: Some(k8s_openapi::api::core::v1::PodSpec::default()),
+            ..pod(&api, task)
+        })
+        .collect();
+    let metrics = Metrics::new();
+    let answers = create_with(&api.client, &job, &handed_on(), &pods, &metrics).await;
+    assert!(matches!(answers[..], [Created::Ours, Created::Ours]));
+    let body = api.call("POST pod 1-0").body;
+    assert_eq!(body["spec"]["hardened"], json!({"level": 3}));
+    assert_eq!(
+        (&body["apiVersion"], &body["kind"]),
+        (&json!("v1"), &json!("Pod"))
+    );
+    api.said();
+    // Pods without a place for it are not created without it.
+    let pods = [pod(&api, 2), pod(&api, 3)];
+    let answers = create_with(&api.client, &job, &handed_on(), &pods, &metrics).await;
+    let [Created::Refused(blocked), Created::NotTried] = &answers[..] else {
+        panic!("{answers:?}");
+    };
+    assert!(blocked.message.contains("template.spec.hardened"));
+    assert!(api.said().is_empty());
+}
