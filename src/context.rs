@@ -12,6 +12,7 @@ use crate::api::{DeadlineJob, LEDGER_FORM};
 use crate::board::Board;
 use crate::clock::Clock;
 use crate::controller::build::{AgentSettings, ClonePriority};
+use crate::controller::events::budget::EventBudget;
 use crate::controller::feasibility::Told;
 use crate::controller::quarantine;
 use crate::controller::status::Blocked;
@@ -98,6 +99,8 @@ pub struct Memo {
     pub quarantine: quarantine::Memo,
     /// What its tasks wait for.
     pub waiting: waiting::Remembered,
+    /// What is left of the events of its attempts.
+    pub events: EventBudget,
     /// Writes of the ledger of which it is not known whether they were carried out.
     pub unanswered: Vec<Unanswered>,
 }

@@ -16,6 +16,8 @@ use crate::metrics::{Ended, Kind, WON};
 use crate::observe::job::AttemptId;
 use crate::validate::ValidatedJob;
 
+pub mod budget;
+
 /// Announces what a recorded step did. A lost event is no reason to repeat a step.
 pub async fn announce(
     context: &Context,
@@ -32,7 +34,48 @@ pub async fn announce(
         let Some((type_, reason, note)) = words(notice, pod, task) else {
             continue;
         };
-        publish(context, owner, type_, reason, note).await;
+        let (action, attempt) = about(notice, task, pod);
+        let note = match notice {
+            Notice::Finished(_) => Some(note),
+            _ => context.memos.with(&job.uid, |memo| {
+                memo.events.admit(note, context.clock.ticks())
+            }),
+        };
+        let Some(note) = note else { continue };
+        let event = Event {
+            type_,
+            reason: reason.to_owned(),
+            note: Some(note),
+            action,
+            secondary: attempt.map(|name| reference_to(name, &job.namespace)),
+        };
+        publish_event(context, &subject(owner), event).await;
+    }
+}
+
+/// What tells the events of one job apart: events of the same type, reason, action and pod within
+/// six minutes are one with the first one's note.
+fn about(
+    notice: &Notice,
+    task_of: impl Fn(u32) -> u32,
+    pod: impl Fn(AttemptId) -> String,
+) -> (String, Option<String>) {
+    let action = "Reconcile".to_owned();
+    match notice {
+        Notice::Launched { id, .. } | Notice::Killed { id, .. } => (action, Some(pod(*id))),
+        Notice::Unrecorded { pod } => (action, Some(pod.clone())),
+        Notice::TaskFailed { task } => (format!("{action} task {}", task_of(*task)), None),
+        _ => (action, None),
+    }
+}
+
+fn reference_to(pod: String, namespace: &str) -> ObjectReference {
+    ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Pod".to_owned()),
+        name: Some(pod),
+        namespace: Some(namespace.to_owned()),
+        ..ObjectReference::default()
     }
 }
 
@@ -58,10 +101,16 @@ pub async fn publish_about(
     let event = Event {
         type_,
         reason: reason.to_owned(),
-        note: Some(note.chars().take(1000).collect()),
+        note: Some(note),
         action: "Reconcile".to_owned(),
         secondary: None,
     };
+    publish_event(context, object, event).await;
+}
+
+async fn publish_event(context: &Context, object: &ObjectReference, event: Event) {
+    let note = event.note.map(|note| note.chars().take(1000).collect());
+    let event = Event { note, ..event };
     if let Err(error) = context.recorder.publish(&event, object).await {
         tracing::debug!(%error, "event");
     }

@@ -7,7 +7,7 @@ pub mod build;
 mod deadline;
 pub mod disowned;
 mod driver;
-mod events;
+pub mod events;
 pub mod feasibility;
 mod fence;
 pub mod gaps;

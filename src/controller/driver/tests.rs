@@ -292,3 +292,67 @@ async fn a_preference_of_the_plan_goes_with_the_pod_that_it_launches() {
         text.contains("node-7")
     }));
 }
+
+/// The bodies of the events that were written, and the words of those calls.
+fn events(api: &Apiserver) -> Vec<(String, serde_json::Value)> {
+    let world = api.world();
+    let calls = world
+        .calls
+        .iter()
+        .filter(|call| call.words.contains(" event "));
+    calls
+        .map(|call| (call.words.clone(), call.body.clone()))
+        .collect()
+}
+
+/// Clones of the first task, as a policy finds that it should have so many attempts.
+fn clones(count: usize) -> Vec<Action> {
+    let Action::Launch(clone) = launch(0, AttemptKind::Clone) else {
+        panic!("no launch");
+    };
+    let finding = shed_core::plan::Finding::Copies { copies: 9 };
+    let reason = shed_core::plan::LaunchReason::Rule {
+        finding,
+        pocd_before: None,
+        pocd_after: None,
+    };
+    vec![Action::Launch(shed_core::plan::Launch { reason, ..clone }); count]
+}
+
+#[tokio::test]
+async fn each_clone_has_an_event_of_its_own() {
+    let (api, process) = two_running("").await;
+    process.plan(&api.job(), clones(3));
+    process.look(&api).await.unwrap();
+    let events = events(&api);
+    assert!(
+        events
+            .iter()
+            .all(|(words, _)| words == "POST event CloneLaunched")
+    );
+    let told = |number: usize, field: &str| events[number].1.pointer(field).cloned();
+    for (number, attempt) in (1..=3).enumerate() {
+        let name = pod_name(&api.job(), (0, attempt));
+        let note = told(number, "/note").unwrap();
+        assert!(note.as_str().unwrap().contains(&name), "{note}");
+        assert_eq!(told(number, "/related/name"), Some(name.into()));
+        assert_eq!(told(number, "/related/kind"), Some("Pod".into()));
+    }
+}
+
+#[tokio::test]
+async fn a_job_with_many_clones_writes_few_events() {
+    let (api, process) = two_running("").await;
+    process.plan(&api.job(), clones(18));
+    process.look(&api).await.unwrap();
+    assert_eq!(events(&api).len(), 10);
+    // Its end is told all the same.
+    for id in [(0, 0), (1, 0)] {
+        api.exit(id, 0, clock::now());
+    }
+    process.look(&api).await.unwrap();
+    api.kill_deleted();
+    process.look(&api).await.unwrap();
+    let last = events(&api).pop().map(|(words, _)| words);
+    assert_eq!(last.as_deref(), Some("POST event Completed"));
+}
