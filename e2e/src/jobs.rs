@@ -340,16 +340,17 @@ pub fn assert_books_balance(job: &DeadlineJob) {
         clones,
         retries,
         won,
+        clone_wins: _,
         superseded,
         failed,
         clone_failed,
         disrupted,
         late,
-        ..
+        refused,
     } = counts;
     assert_eq!(
         originals + clones + retries,
-        won + superseded + failed + clone_failed + disrupted + late,
+        won + superseded + failed + clone_failed + disrupted + late + refused,
         "launched and ended attempts differ: {counts:?}"
     );
 }
