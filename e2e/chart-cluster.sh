@@ -63,7 +63,8 @@ trap 'kubectl delete namespace "$ns" --ignore-not-found --wait=false >/dev/null'
 
 # What the operator may and may not.
 for verb in get list watch delete; do may "$operator" yes "$verb" deadlinejobs.shed.dev; done
-for verb in update patch; do may "$operator" yes "$verb" deadlinejobs.shed.dev --subresource status; done
+may "$operator" yes update deadlinejobs.shed.dev --subresource status
+may "$operator" no patch deadlinejobs.shed.dev --subresource status
 may "$operator" yes update deadlinejobs.shed.dev --subresource finalizers
 for verb in get list watch create delete patch; do may "$operator" yes "$verb" pods; done
 for verb in list watch; do may "$operator" yes "$verb" nodes; done
@@ -75,8 +76,15 @@ may "$operator" yes create leases.coordination.k8s.io --namespace "$system"
 may "$operator" no get leases.coordination.k8s.io/other --namespace "$system"
 may "$operator" no delete "leases.coordination.k8s.io/$release" --namespace "$system"
 may "$operator" no get "leases.coordination.k8s.io/$release"
-may "$operator" yes create events
-may "$operator" yes create events.events.k8s.io
+for verb in create patch; do may "$operator" yes "$verb" events.events.k8s.io; done
+# Its own events go by the newer group alone.
+for verb in create patch; do may "$operator" no "$verb" events; done
+may "$operator" yes get priorityclasses.scheduling.k8s.io
+# Its key, by name and in its own namespace.
+may "$operator" yes get "secrets/$release-signing-key" --namespace "$system"
+may "$operator" yes create secrets --namespace "$system"
+may "$operator" no get secrets/other --namespace "$system"
+may "$operator" no list secrets --namespace "$system"
 # Books of batch/v1 Jobs, whose status is all that is written of them.
 for verb in create patch; do may "$operator" yes "$verb" deadlinejobs.shed.dev; done
 may "$operator" no update deadlinejobs.shed.dev
@@ -84,7 +92,7 @@ for verb in get list watch; do may "$operator" yes "$verb" jobs.batch; done
 for sub in status finalizers; do may "$operator" yes update jobs.batch --subresource "$sub"; done
 for verb in create update patch delete; do may "$operator" no "$verb" jobs.batch; done
 for verb in update deletecollection; do may "$operator" no "$verb" pods; done
-for verb in get list watch; do may "$operator" no "$verb" secrets; done
+for verb in get list watch create; do may "$operator" no "$verb" secrets; done
 for sub in exec attach portforward ephemeralcontainers; do may "$operator" no create pods --subresource "$sub"; done
 for verb in update patch delete; do may "$operator" no "$verb" nodes; done
 for verb in escalate bind; do may "$operator" no "$verb" clusterroles.rbac.authorization.k8s.io; done
@@ -152,14 +160,22 @@ refused 'spec.speculation.mode: Unsupported value' "${good[@]}" 'speculation: {m
 refused 'restartPolicy must be Never (the default) or OnFailure' "$deadline" "$completions" "$safe" \
     'template: {spec: {restartPolicy: Always, containers: [{name: task, image: busybox:1.37}]}}'
 refused 'must hold at least one container' "$deadline" "$completions" "$safe" 'template: {spec: {containers: []}}'
-refused 'exactly one of file: {} and httpGet' "${good[@]}" 'progress: {}'
+refused 'spec.progress needs exactly one of file: {}, httpGet: {port, path} and metric' "${good[@]}" 'progress: {}'
+refused 'spec.progress needs exactly one of' "${good[@]}" 'progress: {file: {}, httpGet: {port: 80}}'
 refused 'unknown field "spec.progress.carrierPigeon"' "${good[@]}" 'progress: {carrierPigeon: {}}'
 refused 'spec.progress.httpGet.port' "${good[@]}" 'progress: {httpGet: {port: 70000}}'
 refused 'spec.resume: Checkpoint needs spec.progress' "${good[@]}" 'resume: Checkpoint'
 refused 'must not be above spec.completions' "${good[@]}" 'parallelism: 3'
+refused 'spec.template.metadata.labels must not hold shed.dev/job-uid' "$deadline" "$completions" "$safe" \
+    'template: {metadata: {labels: {shed.dev/task: "1"}}, spec: {containers: [{name: task, image: busybox:1.37}]}}'
+refused 'spec.idempotency: Fenced needs the agent' "$deadline" "$completions" 'idempotency: Fenced' "$template"
+refused 'spec.resume: Range needs spec.progress' "${good[@]}" 'resume: Range'
 refused 'spec.ttlSecondsAfterFinished' "${good[@]}" 'ttlSecondsAfterFinished: -1'
 refused 'unknown field "spec.deadlin"' "${good[@]}" 'deadlin: {}'
-has "spec.completions can't be changed" "another number of tasks" change '{"spec":{"completions":3}}' --dry-run=server
+has 'patched' "another number of tasks" change '{"spec":{"completions":3}}' --dry-run=server
+kubectl create --filename - >/dev/null < <(job ranged 'suspend: true' "${good[@]}" 'progress: {file: {}}' 'resume: Range')
+has "spec.completions can't be changed with spec.resume: Range" "another number of divided tasks" \
+    kubectl --namespace "$ns" patch deadlinejob ranged --type merge --patch '{"spec":{"completions":3}}' --dry-run=server
 has "spec.idempotency can't be changed" "another idempotency" change '{"spec":{"idempotency":"None"}}' --dry-run=server
 has "spec.template can't be changed" "another template" change '{"spec":{"template":{"spec":{"hostname":"x"}}}}' --dry-run=server
 

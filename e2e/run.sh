@@ -31,6 +31,9 @@ esac
 say() { echo "e2e: $*" >&2; }
 
 cd "$root"
+# What the audit log says of the operator before is another run's.
+SHED_E2E_BEGUN=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+export SHED_E2E_BEGUN
 work=$(mktemp -d "${TMPDIR:-/tmp}/shed-e2e.XXXXXX")
 export SHED_E2E=1 SHED_E2E_REPORT=$work/report
 : >"$SHED_E2E_REPORT"
@@ -157,7 +160,13 @@ if [ $# -gt 0 ]; then
     run_tests "$@"
 else
     say "running the tests"
-    run_tests --skip recording::
+    run_tests --skip recording:: --skip rights::
     say "replaying what the operator recorded of them"
     run_tests recording:: --nocapture
+    if [ -z "$operator_pid" ] && [ "$own" = yes ]; then
+        say "holding the operator's rights against what it did"
+        run_tests rights:: --nocapture
+        say "testing the chart as it is installed"
+        e2e/chart-test.sh --cluster
+    fi
 fi

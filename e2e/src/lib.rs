@@ -12,6 +12,7 @@ pub mod operator;
 pub mod picture;
 pub mod quality;
 pub mod replicas;
+pub mod rights;
 pub mod scenario;
 pub mod sightings;
 pub mod target;

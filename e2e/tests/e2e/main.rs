@@ -23,6 +23,7 @@ mod progress;
 mod quarantine;
 mod range;
 mod recording;
+mod rights;
 mod stragglers;
 mod tasks;
 mod upgrades;
