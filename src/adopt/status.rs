@@ -127,7 +127,7 @@ pub fn render(input: Input<'_>) -> JobStatus {
     };
     let done = match adopted.work_queue {
         true => book.done.clone(),
-        false => book.done.below(input.completions),
+        false => book.done_tasks(input.completions),
     };
     let start_time = start_time(input, &old);
     let complete = book.finished && book.ending.is_some_and(Conclusion::is_success);
@@ -139,7 +139,7 @@ pub fn render(input: Input<'_>) -> JobStatus {
         failed: Some(i32::try_from(book.counts.failed).unwrap_or(i32::MAX)),
         completed_indexes: (adopted.indexed && !done.is_empty()).then(|| written(&done)),
         failed_indexes: (adopted.indexed && adopted.per_index)
-            .then(|| written(&book.failed.below(input.completions))),
+            .then(|| written(&book.failed_tasks(input.completions))),
         completion_time: complete
             .then(|| completion_time(input, start_time.as_ref()))
             .or(old.completion_time),

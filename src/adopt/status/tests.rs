@@ -1,5 +1,6 @@
 use super::*;
 use crate::adopt::translate;
+use crate::api::SegmentEntry;
 use crate::fixtures;
 use shed_core::ids::TaskIndex;
 
@@ -83,6 +84,31 @@ fn indexes_are_said_where_the_job_has_them_and_as_batch_v1_writes_them() {
         (status.completed_indexes, status.failed_indexes),
         (None, None)
     );
+    assert_eq!(status.succeeded, Some(2));
+}
+
+#[test]
+fn an_index_whose_input_was_split_is_completed_by_its_last_part() {
+    let mut world = World::new("completions: 2, completionMode: Indexed");
+    let part = |index, start, end| SegmentEntry {
+        index,
+        task: 0,
+        start,
+        end,
+        total: 1000,
+        winner: None,
+        dropped: false,
+    };
+    world.book.segments = [part(0, 0, 600), part(2, 600, 1000)]
+        .map(|part| (part.index, part))
+        .into();
+    world.book.done = won(&[0, 1]);
+    let status = world.status();
+    assert_eq!(status.completed_indexes.as_deref(), Some("1"));
+    assert_eq!(status.succeeded, Some(1));
+    world.book.done = won(&[0, 1, 2]);
+    let status = world.status();
+    assert_eq!(status.completed_indexes.as_deref(), Some("0,1"));
     assert_eq!(status.succeeded, Some(2));
 }
 
