@@ -45,7 +45,8 @@ pub struct OperatorArgs {
     /// Share of the cluster that attempts may use (the papers' λ), above 0 and at most 1.
     #[arg(long, env = "SHED_CAPACITY_SHARE", default_value_t = 1.0)]
     pub capacity_share: f64,
-    /// First attempts that may wait as Pending pods beyond capacity, so that autoscalers see demand.
+    /// First attempts of each namespace that may wait as Pending pods beyond capacity, so that
+    /// autoscalers see demand.
     #[arg(long, env = "SHED_SURGE_MAX", default_value_t = 1)]
     pub surge_max: u32,
     /// Image of the sidecar: the image of this binary.

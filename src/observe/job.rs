@@ -8,8 +8,8 @@ use shed_core::ids::{AttemptNumber, JobClass, JobKey, TaskIndex, Tenant};
 use shed_core::index_set::IndexSet;
 use shed_core::resources::Resources;
 use shed_core::snapshot::{
-    AttemptSnapshot, AttemptState, Grant, JobPhase, JobSnapshot, NodeIndex, Progress, Resume,
-    ResumePoint, TaskSnapshot,
+    AttemptSnapshot, AttemptState, Grant, JobPhase, JobSnapshot, NodeIndex, Obstacles, Progress,
+    Resume, ResumePoint, TaskSnapshot,
 };
 use shed_core::time::{Instant, Span};
 
@@ -178,6 +178,7 @@ pub fn facts(job: &ValidatedJob, book: &Book, view: &View<'_>) -> JobSnapshot {
         tasks,
         ended_runs: book.ended_runs.clone(),
         launch_not_before: view.launch_not_before.max(held_off),
+        obstacles: Obstacles::default(),
         failures: adopted::failures(job, book, view.pods),
         time_limit: time_limit(job, book, view.now),
         facts_as_of: view.facts_as_of,
@@ -291,6 +292,7 @@ fn attempt(
         failure_rule: matched.as_ref().and_then(Match::rule),
         out_of_reach: view.out_of_reach.contains(&id),
         ended_in_deletion: false,
+        unplaceable: false,
     }
 }
 

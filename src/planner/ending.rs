@@ -8,8 +8,8 @@ use shed_core::index_set::IndexSet;
 use shed_core::resources::Resources;
 use shed_core::snapshot::{
     AttemptKind, AttemptSnapshot, AttemptState, Conclusion, EndRules, Idempotency, JobPhase,
-    JobRules, JobSnapshot, KillKind, NodeIndex, OnMiss, Preemption, Resume, SpeculationMode,
-    TaskSnapshot,
+    JobRules, JobSnapshot, KillKind, NodeIndex, Obstacles, OnMiss, Preemption, Resume,
+    SpeculationMode, TaskSnapshot,
 };
 use shed_core::time::Instant;
 
@@ -54,6 +54,7 @@ pub(super) fn job(
         tasks,
         ended_runs: Vec::new(),
         launch_not_before: None,
+        obstacles: Obstacles::default(),
         failures: 0,
         time_limit: None,
         facts_as_of: now,
@@ -95,5 +96,6 @@ pub(super) fn attempt(number: u32, node: Option<NodeIndex>, now: Instant) -> Att
         failure_rule: None,
         out_of_reach: false,
         ended_in_deletion: false,
+        unplaceable: false,
     }
 }

@@ -11,6 +11,7 @@ use crate::snapshot::{
 };
 
 mod unusable;
+mod waiting;
 
 pub(crate) use unusable::UnusableNodes;
 
@@ -45,6 +46,12 @@ pub(crate) struct Holdings {
     pub(crate) apart: usize,
     /// Those that are being killed.
     pub(crate) killed: usize,
+    /// Attempts that have not ended, whether they hold anything or not.
+    pub(crate) existing: usize,
+    /// Live attempts that can't be created or placed.
+    pub(crate) unplaceable: usize,
+    /// Live attempts that wait for a node, those that can't be placed included.
+    pub(crate) waiting: usize,
 }
 
 impl Holdings {
@@ -52,16 +59,29 @@ impl Holdings {
     pub(crate) fn of(job: &JobSnapshot, unusable: &UnusableNodes) -> Self {
         let mut holdings = Self::default();
         for task in &job.tasks {
-            holdings.count(task, unusable);
+            holdings.count(job, task, unusable);
         }
         holdings
     }
 
     /// Counts those of one more task.
-    pub(crate) fn count(&mut self, task: &TaskSnapshot, unusable: &UnusableNodes) {
+    pub(crate) fn count(
+        &mut self,
+        job: &JobSnapshot,
+        task: &TaskSnapshot,
+        unusable: &UnusableNodes,
+    ) {
         for attempt in task.attempts.iter().filter(|a| a.holds_capacity()) {
+            self.existing += 1;
             if unusable.has(attempt.node) {
                 self.apart += 1;
+                continue;
+            }
+            if attempt.waits_for_node() && attempt.kill.is_none() {
+                self.waiting += 1;
+                self.unplaceable += usize::from(attempt.unplaceable);
+            }
+            if !job.takes_room(attempt) {
                 continue;
             }
             self.all += 1;
@@ -244,6 +264,9 @@ pub(crate) struct Capacity {
     pub(crate) surging: Vec<usize>,
     /// Nodes whose attempts use nothing of it.
     pub(crate) unusable: UnusableNodes,
+    /// The same of attempts that no scheduler places. Those that no node could hold are not among
+    /// them.
+    pub(crate) unplaceable: Vec<usize>,
 }
 
 /// Position of the job in the snapshot, task and number.
@@ -299,9 +322,11 @@ impl Capacity {
             placed: Vec::new(),
             surging: Vec::new(),
             unusable,
+            unplaceable: Vec::new(),
         };
         capacity.charge_placed(holdings);
         capacity.charge_unplaced(snapshot, holdings);
+        capacity.note_unplaceable(snapshot, holdings);
         capacity.room_after_kills = capacity.room.clone();
         capacity.return_killed(snapshot, holdings);
         capacity
@@ -319,7 +344,8 @@ impl Capacity {
 
     /// In the order of submission: where a job stands in the snapshot does not matter.
     fn charge_unplaced(&mut self, snapshot: &Snapshot, holdings: &[Holdings]) {
-        let is_unplaced = |a: &AttemptSnapshot| a.node.is_none() && a.holds_capacity();
+        let is_unplaced =
+            |job: &JobSnapshot, a: &AttemptSnapshot| a.node.is_none() && job.takes_room(a);
         let jobs = snapshot.jobs.iter().zip(holdings).enumerate();
         let jobs = jobs.filter(|(_, (_, held))| held.placed < held.all);
         let mut jobs: Vec<(usize, &JobSnapshot)> = jobs.map(|(at, (job, _))| (at, job)).collect();
@@ -330,7 +356,7 @@ impl Capacity {
             };
             let mut queue: Option<NodeQueue> = None;
             for task in &job.tasks {
-                for attempt in task.attempts.iter().filter(|a| is_unplaced(a)) {
+                for attempt in task.attempts.iter().filter(|a| is_unplaced(job, a)) {
                     let queue = queue
                         .get_or_insert_with(|| NodeQueue::new(job, demand, &self.room, [&[], &[]]));
                     let node = queue.find(|node| self.room.fits_node(node, demand), &[]);
@@ -354,7 +380,7 @@ impl Capacity {
         for (position, (job, _)) in jobs.filter(|(_, (_, held))| held.killed > 0) {
             for task in &job.tasks {
                 for attempt in &task.attempts {
-                    if attempt.kill.is_some() && attempt.holds_capacity() {
+                    if attempt.kill.is_some() && job.takes_room(attempt) {
                         self.kill((position, task.index, attempt.number), attempt.node);
                     }
                 }

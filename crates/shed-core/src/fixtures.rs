@@ -9,8 +9,8 @@ use crate::index_set::IndexSet;
 use crate::resources::Resources;
 use crate::snapshot::{
     AttemptKind, AttemptSnapshot, AttemptState, Conclusion, EndRules, FailureRule, Idempotency,
-    JobPhase, JobRules, JobSnapshot, KillKind, Node, NodeIndex, OnMiss, Preemption, Progress,
-    Resume, ResumePoint, Snapshot, SpeculationMode, TaskSnapshot,
+    JobPhase, JobRules, JobSnapshot, KillKind, Node, NodeIndex, Obstacles, OnMiss, Preemption,
+    Progress, Resume, ResumePoint, Snapshot, SpeculationMode, TaskSnapshot,
 };
 use crate::time::{Instant, Span};
 
@@ -49,6 +49,7 @@ pub fn attempt(number: u32) -> AttemptBuilder {
         failure_rule: None,
         out_of_reach: false,
         ended_in_deletion: false,
+        unplaceable: false,
     })
 }
 
@@ -150,6 +151,13 @@ impl AttemptBuilder {
     #[must_use]
     pub fn pending(self) -> Self {
         self.state(AttemptState::Pending)
+    }
+
+    /// Pod seen, and no scheduler places it.
+    #[must_use]
+    pub fn unplaceable(mut self) -> Self {
+        self.0.unplaceable = true;
+        self.pending()
     }
 
     /// Can't start since.
@@ -261,6 +269,7 @@ pub fn job(key: &str) -> JobBuilder {
         tasks: Vec::new(),
         ended_runs: Vec::new(),
         launch_not_before: None,
+        obstacles: Obstacles::default(),
         failures: 0,
         time_limit: None,
         facts_as_of: at(0.0),
@@ -313,6 +322,12 @@ impl JobBuilder {
     #[must_use]
     pub fn parallelism(self, tasks: u32) -> Self {
         self.with(|job| job.rules.parallelism = tasks)
+    }
+
+    /// Of this tenant.
+    #[must_use]
+    pub fn tenant(self, tenant: &str) -> Self {
+        self.with(|job| job.tenant = Tenant::from(tenant))
     }
 
     /// Each attempt of which requests that much cpu.

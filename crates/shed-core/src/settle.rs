@@ -6,8 +6,8 @@
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{Action, Kill, Outcome};
 use crate::snapshot::{
-    AttemptSnapshot, AttemptState, Conclusion, FailureRule, Idempotency, JobPhase, JobSnapshot,
-    KillKind, OnMiss, TaskSnapshot,
+    AttemptKind, AttemptSnapshot, AttemptState, Conclusion, FailureRule, Idempotency, JobPhase,
+    JobSnapshot, KillKind, OnMiss, TaskSnapshot,
 };
 use crate::time::{Instant, Span};
 
@@ -436,7 +436,7 @@ fn kill_in_task(
             KillKind::Surplus
         } else if job.rules.suspend && !is_spared {
             KillKind::Suspend
-        } else if is_stuck_too_long(now, attempt) {
+        } else if is_stuck_too_long(now, attempt) || is_clone_in_vain(task, attempt) {
             KillKind::Replace
         } else if attempt.out_of_reach && may_be_abandoned(job, task, attempt) {
             KillKind::Abandon
@@ -501,6 +501,13 @@ pub(crate) fn may_be_abandoned(
     attempt: &AttemptSnapshot,
 ) -> bool {
     !job.rules.waits_until_gone() && task.granted_at(attempt.number).is_none()
+}
+
+/// Whether it is a clone that can't be placed, and the task has an attempt that can stand alone: its
+/// user's volume is held by that one, or no other node takes it.
+fn is_clone_in_vain(task: &TaskSnapshot, attempt: &AttemptSnapshot) -> bool {
+    let waits = |one: &AttemptSnapshot| one.kind == AttemptKind::Clone && one.unplaceable;
+    waits(attempt) && task.live().any(|sibling| !waits(sibling))
 }
 
 fn is_stuck_too_long(now: Instant, attempt: &AttemptSnapshot) -> bool {

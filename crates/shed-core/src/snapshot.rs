@@ -16,10 +16,12 @@ use crate::time::{Instant, Span};
 
 mod ending;
 mod kill;
+mod obstacles;
 mod ranges;
 
 pub use ending::{Conclusion, EndRules, SuccessRule};
 pub use kill::KillKind;
+pub use obstacles::Obstacles;
 
 /// The cluster as one planner pass sees it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -236,6 +238,9 @@ pub struct JobSnapshot {
     pub ended_runs: Vec<Span>,
     /// Nothing may be launched before this (the apiserver refused attempts of this job).
     pub launch_not_before: Option<Instant>,
+    /// What else keeps its attempts from being created or placed.
+    #[serde(default, skip_serializing_if = "Obstacles::are_none")]
+    pub obstacles: Obstacles,
     /// Failures of all its tasks that were counted so far.
     #[serde(default)]
     pub failures: u32,
@@ -374,6 +379,10 @@ pub struct AttemptSnapshot {
     /// task's answer to SIGTERM, and of a killed attempt it is no success.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended_in_deletion: bool,
+    /// It can't be created or placed, though it should have been by now. Its job gets no further
+    /// launches meanwhile.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unplaceable: bool,
 }
 
 /// What the failure of an attempt brings about beside being counted.

@@ -211,6 +211,8 @@ impl<'a> Check<'a> {
         self.instant("deadline", job.deadline);
         self.instant("time_limit", job.time_limit);
         self.instant("launch_not_before", job.launch_not_before);
+        let clones = job.obstacles.clones_not_before;
+        self.instant("obstacles.clones_not_before", clones);
         if !job.ended_runs.iter().all(|&run| is_time(run)) {
             self.fault("ended_runs", "has a negative or infinite time");
         }

@@ -24,6 +24,7 @@ fn attempt(first: f64, last: f64) -> AttemptSnapshot {
         failure_rule: None,
         out_of_reach: false,
         ended_in_deletion: false,
+        unplaceable: false,
         checkpoint: None,
     }
 }

@@ -15,53 +15,45 @@ use crate::policy::{Order, Policy};
 use crate::snapshot::{AttemptKind, JobSnapshot, NodeIndex};
 
 mod by_node;
+mod surge;
+
+use surge::Surge;
 
 /// Launches what fits, in the policy's order, and makes room for what does not. A job that
 /// does not fit holds up nobody behind it.
 pub(super) fn admit(pass: &mut Pass<'_>, policy: &Policy) {
     let mut evictions = Evictions::new(pass);
-    let mut surge_left = policy.surge_max as usize;
+    let mut surge = Surge::new(pass, policy.surge_max);
     // Those that wait as pods already come first: their room is reserved before anything new.
     for position in std::mem::take(&mut pass.capacity.surging) {
-        surge_left = surge_left.saturating_sub(1);
         Reserve::new(position).one(pass, &mut evictions);
     }
     match policy.order {
         Order::Drf | Order::Carbyne | Order::Capacity => {
-            serve_by_share(pass, policy.order, &mut evictions, &mut surge_left);
+            serve_by_share(pass, policy.order, &mut evictions, &mut surge);
         }
         Order::Tetris | Order::DollyMp => {
-            by_node::serve_by_node(pass, policy.order, &mut evictions, &mut surge_left);
+            by_node::serve_by_node(pass, policy.order, &mut evictions, &mut surge);
         }
-        order => serve_ranked(pass, order, &mut evictions, &mut surge_left),
+        order => serve_ranked(pass, order, &mut evictions, &mut surge),
     }
 }
 
 /// Serves the jobs one after another, each as far as it gets.
-fn serve_ranked(
-    pass: &mut Pass<'_>,
-    order: Order,
-    evictions: &mut Evictions,
-    surge_left: &mut usize,
-) {
+fn serve_ranked(pass: &mut Pass<'_>, order: Order, evictions: &mut Evictions, surge: &mut Surge) {
     let mut ranks = ranks(pass, order);
     ranks.sort();
     for (_, position) in ranks {
         if let Some(mut turn) = Turn::new(pass, position) {
             pass.expect_launches(position, turn.slots);
-            while turn.step(pass, evictions, surge_left) {}
+            while turn.step(pass, evictions, surge) {}
             turn.finish(pass);
         }
     }
 }
 
 /// Serves attempt by attempt: always a job whose share is least, which its attempts raise.
-fn serve_by_share(
-    pass: &mut Pass<'_>,
-    order: Order,
-    evictions: &mut Evictions,
-    surge_left: &mut usize,
-) {
+fn serve_by_share(pass: &mut Pass<'_>, order: Order, evictions: &mut Evictions, surge: &mut Surge) {
     let shares = shares(pass, order);
     let mut planned: BTreeMap<Tenant, f64> = BTreeMap::new();
     let mut turns: Vec<Option<Turn<'_>>> = Vec::new();
@@ -88,7 +80,7 @@ fn serve_by_share(
         if current > rank {
             // Its share has risen since it was queued: it takes its new place.
             queue.insert((current, position));
-        } else if turn.step(pass, evictions, surge_left) {
+        } else if turn.step(pass, evictions, surge) {
             *planned.entry(turn.job.tenant.clone()).or_insert(0.0) += dominant;
             queue.insert((current, position));
         }
@@ -123,6 +115,11 @@ impl<'a> Turn<'a> {
         let ready = state.ready.clone();
         let total = (ready.len() as u32).saturating_add(state.untouched);
         let slots = job.rules.parallelism.saturating_sub(state.active);
+        let slots = slots.min(state.attempts_left());
+        let slots = match job.obstacles.no_node {
+            true => slots.min(1),
+            false => slots,
+        };
         let allowed = pass.may_start(position);
         Some(Self {
             job,
@@ -144,15 +141,13 @@ impl<'a> Turn<'a> {
     }
 
     /// Launches one attempt, or reserves for one; false if it can get no more.
-    fn step(
-        &mut self,
-        pass: &mut Pass<'_>,
-        evictions: &mut Evictions,
-        surge_left: &mut usize,
-    ) -> bool {
+    fn step(&mut self, pass: &mut Pass<'_>, evictions: &mut Evictions, surge: &mut Surge) -> bool {
         let position = self.position;
         if self.launched + self.reserved >= self.slots {
             return false;
+        }
+        if self.job.obstacles.no_node {
+            return self.launch(pass, None, false);
         }
         if self.has_room {
             if let Some(node) = room_for_one(pass, position) {
@@ -166,11 +161,12 @@ impl<'a> Turn<'a> {
         }
         // Only a pod that no node can take makes an autoscaler act; one that λ alone keeps
         // out would be run at once.
-        if *surge_left == 0 || pass.find_node(position, &[]).is_some() {
+        let tenant = &self.job.tenant;
+        if !surge.is_left(tenant) || pass.find_node(position, &[]).is_some() {
             return false;
         }
         let launched = self.launch(pass, None, false);
-        *surge_left -= usize::from(launched);
+        surge.take(tenant, launched);
         launched
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::capacity::{Amounts, AttemptId, NodeQueue, fits};
-use crate::decide::{JobState, Pass};
+use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
 use crate::ids::AttemptNumber;
 use crate::snapshot::{AttemptKind, JobSnapshot, KillKind, NodeIndex};
 
@@ -91,6 +91,18 @@ struct Victim {
     worth: f64,
 }
 
+/// Whether the clone's end makes room: one on a node that is not usable, or that holds nothing, makes none.
+fn makes_room(
+    pass: &Pass<'_>,
+    state: &JobState<'_>,
+    task: &TaskEstimate<'_>,
+    clone: &AttemptEstimate,
+) -> bool {
+    let mut facts = task.task.attempts.iter();
+    let holds = facts.any(|a| a.number == clone.number && state.job.takes_room(a));
+    holds && !pass.capacity.unusable.has(clone.node)
+}
+
 /// The clones that may be evicted, those to go first first.
 pub(super) struct Evictions {
     victims: Vec<Victim>,
@@ -113,10 +125,9 @@ impl Evictions {
             let tasks = state.estimate.tasks.iter().filter(|_| state.may_run());
             for task in tasks.filter(|task| task.attempts.len() > 1) {
                 let kept = task.kept().map(|kept| kept.number);
-                // The end of one on a node that is not usable makes no room.
-                let attempts = task.attempts.iter();
-                let attempts = attempts.filter(|a| !pass.capacity.unusable.has(a.node));
-                for clone in attempts.filter(|a| a.kind == AttemptKind::Clone) {
+                let clones = task.attempts.iter();
+                let clones = clones.filter(|a| a.kind == AttemptKind::Clone);
+                for clone in clones.filter(|clone| makes_room(pass, state, task, clone)) {
                     let id = (position, task.task.index, clone.number);
                     let is_best = kept == Some(clone.number);
                     let node = clone.node.or_else(|| pass.capacity.tentative_node(id));

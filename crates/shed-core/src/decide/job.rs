@@ -152,7 +152,7 @@ impl<'a> JobState<'a> {
         let (mut active, mut touched) = (0u32, 0u32);
         let mut next_retry: Option<Instant> = None;
         for task in &job.tasks {
-            holdings.count(task, unusable);
+            holdings.count(job, task, unusable);
             estimate.note_ended(task);
             let retry = task.retry_not_before.filter(|&at| at > now);
             next_retry = next_retry.into_iter().chain(retry).min();
@@ -253,7 +253,41 @@ impl<'a> JobState<'a> {
 
     /// Whether launches of it are not held off.
     pub(crate) fn may_launch(&self, now: Instant) -> bool {
-        self.may_run() && self.job.launch_not_before.is_none_or(|until| until <= now)
+        self.may_run() && !self.is_held_up(now)
+    }
+
+    /// Whether clones of it are not held off either.
+    pub(crate) fn may_clone(&self, now: Instant) -> bool {
+        let until = self.job.obstacles.clones_not_before;
+        self.may_launch(now) && until.is_none_or(|until| until <= now)
+    }
+
+    /// Whether it may get the one attempt that shows an autoscaler what no node could hold.
+    pub(super) fn may_probe(&self, now: Instant) -> bool {
+        let is_wanted = self.job.obstacles.no_node && self.holdings.waiting == 0;
+        is_wanted && self.may_run() && !self.is_refused(now)
+    }
+
+    /// Whether nothing is launched for it at present, though it may have room: it neither holds
+    /// nor reserves any.
+    pub(crate) fn is_held_up(&self, now: Instant) -> bool {
+        let obstacles = &self.job.obstacles;
+        let is_blocked =
+            obstacles.no_node || obstacles.attempts_max == Some(0) || self.holdings.unplaceable > 0;
+        is_blocked || self.job.rules.suspend || self.is_refused(now)
+    }
+
+    fn is_refused(&self, now: Instant) -> bool {
+        let until = self.job.launch_not_before;
+        until.is_some_and(|until| until > now)
+    }
+
+    /// How many attempts more may exist, the launches of the plan taken off.
+    pub(crate) fn attempts_left(&self) -> u32 {
+        let most = self.job.obstacles.attempts_max;
+        let taken = self.holdings.existing + self.launched;
+        let taken = u32::try_from(taken).unwrap_or(u32::MAX);
+        most.map_or(u32::MAX, |most| most.saturating_sub(taken))
     }
 
     /// Whether a run of the optimizer could change anything: past its deadline a job gets no
@@ -276,9 +310,14 @@ impl<'a> JobState<'a> {
         ready.saturating_add(self.untouched).min(slots)
     }
 
+    /// Those of them that the apiserver would let be created.
+    pub(crate) fn launchable_now(&self) -> u32 {
+        self.waiting_now().min(self.attempts_left())
+    }
+
     /// Those of them that no room is kept from.
     pub(crate) fn wanting_now(&self) -> u32 {
-        self.waiting_now().min(self.allowed())
+        self.launchable_now().min(self.allowed())
     }
 
     /// How many attempts it may get, as far as room is kept for others.
@@ -289,6 +328,11 @@ impl<'a> JobState<'a> {
     /// The share of what is usable that its attempts hold.
     pub(crate) fn held(&self) -> f64 {
         self.claim.share * self.holdings.all as f64
+    }
+
+    /// Whether attempts of it hold room.
+    pub(crate) fn holds_room(&self) -> bool {
+        self.holdings.all > 0
     }
 
     /// Whether tasks of it wait that its parallelism would let start.

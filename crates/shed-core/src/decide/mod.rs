@@ -116,6 +116,7 @@ impl<'a> Pass<'a> {
         for job in &snapshot.jobs {
             pass.wake_at(job.deadline);
             pass.wake_at(job.launch_not_before);
+            pass.wake_at(job.obstacles.clones_not_before);
         }
         let retries = pass.jobs.iter().filter_map(|state| state.next_retry).min();
         pass.wake_at(retries);
@@ -155,8 +156,12 @@ impl<'a> Pass<'a> {
             }),
         });
         let mut attempts = state.job.task(task).into_iter().flat_map(|t| &t.attempts);
-        let node = attempts.find(|a| a.number == attempt).and_then(|a| a.node);
-        self.capacity.kill((position, task, attempt), node);
+        let victim = attempts.find(|a| a.number == attempt);
+        // What holds nothing leaves nothing.
+        if victim.is_none_or(|victim| state.job.takes_room(victim)) {
+            let node = victim.and_then(|a| a.node);
+            self.capacity.kill((position, task, attempt), node);
+        }
     }
 
     /// Launches an attempt of the job at `position`, for which `node` has room.

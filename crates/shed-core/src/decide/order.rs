@@ -64,7 +64,7 @@ pub(super) fn ranks<'a>(pass: &Pass<'a>, order: Order) -> Vec<(Rank<'a>, usize)>
     };
     let mut ranks = Vec::new();
     for (position, state) in pass.jobs.iter().enumerate() {
-        if !state.may_launch(now) {
+        if !state.may_launch(now) && !state.may_probe(now) {
             continue;
         }
         let none = Number(0.0);

@@ -7,6 +7,7 @@ use crate::plan_check::plan_check;
 use crate::policy::{Order, Policy, Speculation};
 use crate::snapshot::{AttemptKind, Conclusion, KillKind, NodeIndex, Snapshot};
 
+mod arrivals;
 mod cloners;
 mod corrupt;
 mod disrupted;
@@ -23,6 +24,7 @@ mod shed_plus;
 mod shed_prime;
 mod speculators;
 mod tenants;
+mod unplaceable;
 mod unusable;
 
 /// The plan for a cluster, which breaks no rule and is the same when made again.

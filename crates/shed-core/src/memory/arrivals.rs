@@ -25,6 +25,20 @@ pub struct Arrival {
     /// Seconds for which a task could wait without being late.
     #[serde(with = "float")]
     pub slack: f64,
+    /// When it had to be complete.
+    #[serde(default)]
+    pub deadline: Instant,
+    /// Whether an attempt of it has begun.
+    #[serde(default = "as_before")]
+    pub has_run: bool,
+    /// Whether attempts of it held room when it was seen last: it may have run since.
+    #[serde(default)]
+    pub is_launched: bool,
+}
+
+/// Memories that do not say it were kept whatever became of the job.
+fn as_before() -> bool {
+    true
 }
 
 /// The jobs that came last.
@@ -47,6 +61,40 @@ impl Arrivals {
                 self.0.remove(&key);
             }
         }
+    }
+
+    /// Whether the job is remembered as one that has run.
+    #[must_use]
+    pub fn has_run(&self, key: &JobKey) -> bool {
+        self.0.get(key).is_some_and(|arrival| arrival.has_run)
+    }
+
+    /// Remembers of a job whether it has run, and whether its attempts hold room.
+    pub fn mark(&mut self, key: &JobKey, has_run: bool, is_launched: bool) {
+        if let Some(arrival) = self.0.get_mut(key) {
+            (arrival.has_run, arrival.is_launched) = (has_run, is_launched);
+        }
+    }
+
+    /// Forgets the job.
+    pub fn withdraw(&mut self, key: &JobKey) {
+        self.0.remove(key);
+    }
+
+    /// Forgets the jobs that went before their deadline and have never run: their users took them
+    /// back.
+    pub fn forget_withdrawn(&mut self, now: Instant, is_present: impl Fn(&JobKey) -> bool) {
+        self.0.retain(|key, arrival| {
+            let may_have_run = arrival.has_run || arrival.is_launched;
+            may_have_run || arrival.deadline <= now || is_present(key)
+        });
+    }
+
+    /// Whether a job is remembered that has not run and could yet in time.
+    #[must_use]
+    pub fn may_be_withdrawn(&self, now: Instant) -> bool {
+        let mut all = self.0.values();
+        all.any(|arrival| !arrival.has_run && arrival.deadline > now)
     }
 
     /// When the first of them came.
@@ -74,6 +122,9 @@ mod tests {
                 width: 0.1,
                 volume: 2.0,
                 slack: 3.0,
+                deadline: Instant(at + 9),
+                has_run: false,
+                is_launched: false,
             };
             arrivals.note(&JobKey::from(&*format!("j{at}")), arrival);
         }

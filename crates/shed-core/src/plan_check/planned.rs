@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::capacity::Capacity;
-use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
+use crate::capacity::{Capacity, Holdings, UnusableNodes};
+use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex, Tenant};
 use crate::plan::{Action, Kill, Launch, Plan};
 use crate::plan_check::{Rule, Violation, find_attempt};
 use crate::policy::{PREEMPTION_LAUNCHES, Policy};
@@ -24,12 +24,18 @@ pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Viol
     let may_restart = policy.speculation.restarts();
     let slice = |job| {
         let launched_by = preemptible_from(snapshot, job, policy);
-        Slice::new(job, snapshot.now, may_restart, launched_by)
+        Slice::new(
+            job,
+            snapshot.now,
+            may_restart,
+            launched_by,
+            &capacity.unusable,
+        )
     };
     let mut slices: Vec<Slice<'_>> = jobs.map(slice).collect();
     let mut check = PlanCheck {
         policy,
-        surging: capacity.surging.len(),
+        waiting: capacity.waiting_pods(snapshot),
         capacity,
         nodes: &snapshot.nodes,
         positions: None,
@@ -61,7 +67,8 @@ struct PlanCheck<'a> {
     nodes: &'a [Node],
     /// Of the nodes by name, once a launch names one.
     positions: Option<BTreeMap<&'a NodeName, NodeIndex>>,
-    surging: usize,
+    /// Pods of each tenant that wait beyond capacity.
+    waiting: BTreeMap<Tenant, usize>,
     violations: Vec<Violation>,
     /// 0 kills, 1 first attempts and retries, 2 clones.
     step: u8,
@@ -81,6 +88,10 @@ struct Slice<'a> {
     clones: BTreeMap<TaskIndex, u32>,
     /// Tasks with an attempt before the plan.
     active: u32,
+    /// What its attempts hold before the plan.
+    holdings: Holdings,
+    /// Its launches so far.
+    launched: usize,
 }
 
 impl PlanCheck<'_> {
@@ -120,9 +131,8 @@ impl PlanCheck<'_> {
 
     fn room(&mut self, at: usize, slice: &Slice<'_>, launch: &Launch) {
         if launch.surge {
-            self.surging += 1;
             let is_clone = launch.kind == AttemptKind::Clone;
-            if is_clone || self.surging > self.policy.surge_max as usize {
+            if is_clone || self.is_one_too_many(slice) {
                 let message = format!("task {} is one too many beyond capacity", launch.task);
                 self.violations.push(slice.violation(Rule::Surge, message));
             }
@@ -140,6 +150,16 @@ impl PlanCheck<'_> {
 }
 
 impl PlanCheck<'_> {
+    /// Whether the job's tenant has more pods beyond capacity than it may, this one included.
+    fn is_one_too_many(&mut self, slice: &Slice<'_>) -> bool {
+        if slice.job.obstacles.no_node {
+            return false;
+        }
+        let waiting = self.waiting.entry(slice.job.tenant.clone()).or_insert(0);
+        *waiting += 1;
+        *waiting > self.policy.surge_max as usize
+    }
+
     /// The node that the launch names.
     fn node(&mut self, at: usize, slice: &Slice<'_>, launch: &Launch) -> Option<NodeIndex> {
         let name = launch.node.as_ref()?;
@@ -170,6 +190,7 @@ impl<'a> Slice<'a> {
         now: Instant,
         may_restart: bool,
         launched_by: Option<Instant>,
+        unusable: &UnusableNodes,
     ) -> Self {
         let never_two = job.rules.waits_until_gone();
         let counts =
@@ -187,6 +208,8 @@ impl<'a> Slice<'a> {
             started: BTreeSet::new(),
             clones: BTreeMap::new(),
             active: active.count() as u32,
+            holdings: Holdings::of(job, unusable),
+            launched: 0,
         }
     }
 
@@ -292,7 +315,8 @@ impl<'a> Slice<'a> {
             return Some(Rule::UnknownTarget);
         }
         let task = job.task(launch.task);
-        if !self.may_launch(launch, task) {
+        self.launched += 1;
+        if !self.may_launch(launch, task) || self.is_in_the_way(launch) {
             return Some(Rule::LaunchTarget);
         }
         let touched = task.is_some_and(|task| !task.attempts.is_empty());
@@ -337,6 +361,25 @@ impl<'a> Slice<'a> {
         let held_off = job.launch_not_before.max(back_off);
         let may_run = job.phase == JobPhase::Active && !job.rules.suspend;
         may_run && !ended && held_off.is_none_or(|until| until <= self.now)
+    }
+}
+
+impl Slice<'_> {
+    /// Whether the job must get no further attempt since none of it can be created or placed, or not
+    /// as many.
+    fn is_in_the_way(&self, launch: &Launch) -> bool {
+        let obstacles = &self.job.obstacles;
+        let (held, launched) = (self.holdings, self.launched);
+        let is_clone = launch.kind == AttemptKind::Clone;
+        let clones_wait = obstacles.clones_not_before.is_some_and(|at| at > self.now);
+        let is_second = obstacles.no_node && held.waiting + launched > 1;
+        let most = obstacles
+            .attempts_max
+            .map_or(usize::MAX, |most| most as usize);
+        held.unplaceable > 0
+            || is_second
+            || held.existing + launched > most
+            || (is_clone && clones_wait)
     }
 }
 

@@ -7,8 +7,8 @@ use crate::plan::{Action, Kill, Outcome};
 use crate::plan_check::{Rule, Violation, find_attempt};
 use crate::settle::may_be_abandoned;
 use crate::snapshot::{
-    AttemptSnapshot, AttemptState, Conclusion, FailureRule, Idempotency, JobPhase, JobSnapshot,
-    KillKind, TaskSnapshot,
+    AttemptKind, AttemptSnapshot, AttemptState, Conclusion, FailureRule, Idempotency, JobPhase,
+    JobSnapshot, KillKind, TaskSnapshot,
 };
 
 /// What is wrong with what `settle` said about a job.
@@ -250,7 +250,10 @@ impl<'a> SettleCheck<'a> {
             }
             KillKind::JobEnd => ending && winner.is_none(),
             KillKind::Suspend => self.job.rules.suspend && winner.is_none(),
-            KillKind::Replace => matches!(attempt.state, AttemptState::Stuck { .. }),
+            KillKind::Replace => {
+                let is_given_up = attempt.kind == AttemptKind::Clone && attempt.unplaceable;
+                matches!(attempt.state, AttemptState::Stuck { .. }) || is_given_up
+            }
             KillKind::Abandon => attempt.out_of_reach && may_be_abandoned(self.job, task, attempt),
             KillKind::Surplus => {
                 let is_unwanted = self.job.has_ended(kill.task) || self.failed.contains(&kill.task);

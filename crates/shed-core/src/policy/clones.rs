@@ -210,7 +210,7 @@ fn open_job<'p, 'a>(
 ) -> Option<&'p JobState<'a>> {
     let state = pass.jobs.get(position)?;
     let applies = state.optimized && state.job.rules.speculation == mode;
-    (applies && state.may_launch(pass.snapshot.now)).then_some(state)
+    (applies && state.may_clone(pass.snapshot.now)).then_some(state)
 }
 
 impl CloneJob {
@@ -531,7 +531,8 @@ fn place(
     if !pass.afford(position, 1) {
         return Err(RefusalReason::Work);
     }
-    if pass.capacity.times_free(position) == 0 {
+    let left = pass.jobs.get(position).map_or(0, JobState::attempts_left);
+    if left == 0 || pass.capacity.times_free(position) == 0 {
         return Err(RefusalReason::Capacity);
     }
     let both: Vec<NodeIndex>;

@@ -122,7 +122,10 @@ impl Mantri {
             let Some(state) = pass.jobs.get(position) else {
                 continue;
             };
-            if !state.optimized || state.job.rules.speculation != SpeculationMode::Enabled {
+            let may = state.optimized
+                && state.job.rules.speculation == SpeculationMode::Enabled
+                && !state.is_held_up(pass.snapshot.now);
+            if !may {
                 continue;
             }
             let tasks = state.estimate.tasks.iter();

@@ -106,7 +106,8 @@ pub struct Policy {
     pub law: LawChoice,
     /// λ: the share of the cluster that attempts may use, above 0 and at most 1.
     pub capacity_share: f64,
-    /// First attempts that may wait as pods beyond capacity, so that autoscalers see demand.
+    /// First attempts of each tenant that may wait as pods beyond capacity, so that autoscalers see
+    /// demand.
     pub surge_max: u32,
     /// Steps that a policy about clones may take in one pass: tasks weighed and clones handed out.
     /// A job that does not fit into what is left is cut short.

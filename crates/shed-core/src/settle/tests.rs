@@ -274,6 +274,21 @@ fn a_stuck_attempt_is_replaced_after_its_grace() {
 }
 
 #[test]
+fn a_clone_that_no_scheduler_places_is_given_up_while_a_sibling_lives() {
+    let given_up = |number| kill(0, number, KillKind::Replace, None);
+    let waits = |number| attempt(number).unplaceable();
+    let pair = job("a").task(0, [attempt(0), waits(1)]);
+    check(30.0, pair, &[given_up(1)]);
+    // The original waits too: one of them has to.
+    let all_wait = job("a").task(0, [waits(0), waits(1), waits(2)]);
+    check(30.0, all_wait, &[given_up(1), given_up(2)]);
+    let orphans = job("a").task(0, [waits(1), waits(2)]);
+    check(30.0, orphans, &[]);
+    let alone = job("a").task(0, [waits(0)]);
+    check(30.0, alone, &[]);
+}
+
+#[test]
 fn a_suspended_job_loses_its_attempts_but_not_its_success() {
     check(
         30.0,

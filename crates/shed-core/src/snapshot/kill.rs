@@ -11,7 +11,8 @@ pub enum KillKind {
     Prune,
     /// A clone makes room for a waiting first attempt; a sibling lives on.
     Evict,
-    /// The attempt never started (image, config) and will be launched again later.
+    /// The attempt never started (image, config) and will be launched again later; or it is a clone
+    /// that can't be placed, and a sibling lives on.
     Replace,
     /// The user suspended the job.
     Suspend,

@@ -63,6 +63,8 @@ fn repair_job(job: &mut JobSnapshot, nodes: usize) {
     job.submitted = nearest(job.submitted);
     job.deadline = job.deadline.filter(|&at| is_finite(at));
     job.launch_not_before = job.launch_not_before.filter(|&at| is_finite(at));
+    let clones = &mut job.obstacles.clones_not_before;
+    *clones = clones.filter(|&at| is_finite(at));
     job.ended_runs.retain(|&run| is_time(run));
     job.time_limit = job.time_limit.filter(|&at| is_finite(at));
     let mut tasks = std::mem::take(&mut job.tasks);

@@ -107,6 +107,10 @@ fn a_time_that_overflowed_is_none() {
         "launch_not_before",
     );
     fault(
+        |job, far| job.obstacles.clones_not_before = Some(far),
+        "obstacles.clones_not_before",
+    );
+    fault(
         |job, far| job.tasks[0].retry_not_before = Some(far),
         "tasks[0].retry_not_before",
     );

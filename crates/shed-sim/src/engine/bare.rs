@@ -180,5 +180,6 @@ pub(super) fn launched(
         failure_rule: None,
         out_of_reach: false,
         ended_in_deletion: false,
+        unplaceable: false,
     }
 }

@@ -31,8 +31,8 @@ use shed_core::policy::{Order, Policy, Speculation};
 use shed_core::resources::Resources;
 use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{
-    AttemptState, EndRules, Idempotency, JobPhase, JobRules, JobSnapshot, NodeIndex, Resume,
-    Snapshot, SpeculationMode, TaskSnapshot,
+    AttemptState, EndRules, Idempotency, JobPhase, JobRules, JobSnapshot, NodeIndex, Obstacles,
+    Resume, Snapshot, SpeculationMode, TaskSnapshot,
 };
 use shed_core::time::{Instant, Span};
 
@@ -482,6 +482,7 @@ impl<'a> Engine<'a> {
             tasks: Vec::new(),
             ended_runs: Vec::new(),
             launch_not_before: None,
+            obstacles: Obstacles::default(),
             failures: 0,
             time_limit: None,
             facts_as_of: self.now,

@@ -3,7 +3,7 @@
 
 use crate::capacity::{Amounts, fits, names};
 use crate::decide::Pass;
-use crate::decide::admission::{Turn, has_room_in_total};
+use crate::decide::admission::{Surge, Turn, has_room_in_total};
 use crate::decide::evict::Evictions;
 use crate::decide::order::{DOLLYMP_RHO, Number, SLOT, ranks};
 use crate::policy::Order;
@@ -14,7 +14,7 @@ pub(super) fn serve_by_node(
     pass: &mut Pass<'_>,
     order: Order,
     evictions: &mut Evictions,
-    surge_left: &mut usize,
+    surge: &mut Surge,
 ) {
     let mut ranks = ranks(pass, order);
     ranks.sort();
@@ -28,7 +28,7 @@ pub(super) fn serve_by_node(
     launch_on_nodes(pass, order, &mut turns);
     for (_, position) in ranks {
         if let Some(mut turn) = turns.get_mut(position).and_then(Option::take) {
-            while turn.step(pass, evictions, surge_left) {}
+            while turn.step(pass, evictions, surge) {}
             turn.finish(pass);
         }
     }

@@ -70,8 +70,9 @@ impl Bytes<'_> {
             let begin = self.share().min(1.0 - f64::EPSILON);
             built = built.resumed_at(begin).checkpoint(self.share());
         }
-        built = match self.below(12) {
+        built = match self.below(13) {
             0 => built.launching(),
+            7 => built.unplaceable(),
             1 => built.pending(),
             2 => built.stuck(self.seconds()),
             3 => built.failed(self.seconds()),
@@ -117,7 +118,7 @@ impl Bytes<'_> {
         builder = builder.with(|job| job.tenant = tenant);
         let runs = self.below(6);
         builder = builder.ended_runs((0..runs).map(|_| self.seconds()).collect::<Vec<_>>());
-        builder = match self.below(16) {
+        builder = match self.below(20) {
             0 => builder.suspended(),
             1 => builder.ending(Conclusion::FailedIndexes),
             2 => builder.not_idempotent(),
@@ -129,6 +130,9 @@ impl Bytes<'_> {
             8 => builder.speculation(SpeculationMode::Disabled),
             9 => builder.with(|job| job.demand = crate::resources::Resources::default()),
             10 => builder.never_launched(),
+            11 => builder.with(|job| job.obstacles.no_node = true),
+            12 => builder.with(|job| job.obstacles.attempts_max = Some(3)),
+            13 => builder.with(|job| job.obstacles.clones_not_before = Some(at(101.0))),
             _ => builder.resumes(),
         };
         for index in 0..tasks {
@@ -283,7 +287,8 @@ fn stretched(snapshot: &Snapshot, factor: i64) -> Snapshot {
     for job in &mut world.jobs {
         instant(&mut job.submitted);
         instant(&mut job.facts_as_of);
-        let optional = [&mut job.deadline, &mut job.launch_not_before];
+        let clones = &mut job.obstacles.clones_not_before;
+        let optional = [&mut job.deadline, &mut job.launch_not_before, clones];
         optional.into_iter().flatten().for_each(instant);
         job.ended_runs.iter_mut().for_each(span);
         for task in &mut job.tasks {

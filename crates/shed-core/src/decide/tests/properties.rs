@@ -23,7 +23,7 @@ fn any_attempt() -> impl Strategy<Value = AttemptBuilder> {
     let progress = proptest::option::weighted(0.6, 0..100u32);
     let place = (0..NODES, any::<bool>());
     let kill = proptest::option::weighted(0.15, any_kill());
-    (0..10u8, 0..90u32, progress, place, kill, 0..4u8).prop_map(
+    (0..11u8, 0..90u32, progress, place, kill, 0..4u8).prop_map(
         |(state, launched, progress, (node, placed), kill, resumed)| {
             let mut built = attempt(0).launched(f64::from(launched));
             if resumed == 0 {
@@ -35,12 +35,13 @@ fn any_attempt() -> impl Strategy<Value = AttemptBuilder> {
                 2 => built.stuck(50.0),
                 3 => built.failed(80.0),
                 4 => built.succeeded(80.0),
+                10 => built.unplaceable(),
                 _ => built.on(node),
             };
             if placed && state < 3 {
                 built = built.on(node);
             }
-            if let (Some(progress), true) = (progress, state > 4) {
+            if let (Some(progress), true) = (progress, (5..10).contains(&state)) {
                 built = built.progress(f64::from(progress) / 99.0, 95.0);
             }
             match kill {
@@ -94,6 +95,8 @@ fn any_job() -> impl Strategy<Value = JobBuilder> {
             6 => builder.silent(),
             7 => builder.target(0.6),
             8 => builder.with(|job| job.asks_feasibility = true),
+            9 => builder.with(|job| job.obstacles.no_node = true),
+            10 => builder.with(|job| job.obstacles.attempts_max = Some(2)),
             _ => builder,
         };
         builder = match mode {

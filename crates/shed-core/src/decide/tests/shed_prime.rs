@@ -346,6 +346,9 @@ fn came(count: i64, width: f64) -> Memory {
             width,
             volume: width * 20.0,
             slack: 5.0,
+            deadline: submitted,
+            has_run: true,
+            is_launched: false,
         };
         arrivals.note(&JobKey::from(&*format!("past-{at}")), arrival);
     }

@@ -194,7 +194,7 @@ fn no_launch_names_an_unusable_node_as_one_to_avoid_for_being_slow() {
     assert_eq!(slow(true), []);
 }
 
-fn prime() -> Policy {
+pub(super) fn prime() -> Policy {
     Policy {
         surge_max: 0,
         ..Policy::from_str("shed-prime").unwrap()
@@ -202,7 +202,7 @@ fn prime() -> Policy {
 }
 
 /// Full healthy nodes, and work with a checkpoint that has time on node 1.
-fn patient() -> JobBuilder {
+pub(super) fn patient() -> JobBuilder {
     let long = |node| attempt(0).on(node).progress(0.3, 29.0).checkpoint(0.3);
     job("a")
         .tasks(2)

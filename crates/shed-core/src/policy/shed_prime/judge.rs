@@ -10,7 +10,7 @@ use crate::estimate::pocd::{ln_miss_of_launch, ln_task_pocd};
 use crate::estimate::special::ln_normal_tail;
 use crate::policy::ShedPrime;
 use crate::policy::shed_prime::others::{assume, limit, usual_shares};
-use crate::policy::shed_prime::reserve::reserve;
+use crate::policy::shed_prime::reserve::{follow, reserve};
 use crate::policy::shed_prime::timely::mark;
 use crate::policy::shed_prime::worth::{is_short, worth};
 
@@ -112,6 +112,9 @@ pub(super) fn judge(pass: &mut Pass<'_>, prime: &ShedPrime) {
     let ln_hopes = rank(pass, prime);
     if prime.pool {
         assume(pass);
+    }
+    if prime.reserve {
+        follow(pass);
     }
     if prime.weigh && is_short(pass) {
         let states = pass.jobs.iter().zip(ln_hopes);

@@ -82,7 +82,7 @@ fn waiters(pass: &Pass<'_>, prime: &ShedPrime) -> Vec<Waiter> {
     let mut waiters = Vec::new();
     for (position, state) in pass.jobs.iter().enumerate() {
         let surging = surging(pass, position);
-        let tasks = state.waiting_now().saturating_add(surging);
+        let tasks = state.launchable_now().saturating_add(surging);
         if let Some((false, slack)) = state.rank
             && tasks > 0
             && state.may_launch(now)
@@ -119,7 +119,8 @@ fn victims(pass: &Pass<'_>) -> Vec<Victim> {
         let may = rules.preemption == Preemption::WhenCheckpointed
             && rules.resume.keeps_checkpoints()
             && !rules.waits_until_gone()
-            && state.may_run();
+            // What is given up must be launched again.
+            && state.may_launch(pass.snapshot.now);
         if !may {
             continue;
         }

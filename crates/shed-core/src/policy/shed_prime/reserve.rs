@@ -7,11 +7,15 @@
 //! window. One more attempt takes from it what the part of the time in which that demand is beyond
 //! what is left for it brings.
 
+use std::collections::BTreeSet;
+
 use crate::decide::{Allowance, Claim, JobState, Pass};
 use crate::estimate::special::normal_tail_quantile;
 use crate::ids::JobKey;
-use crate::memory::Arrival;
+use crate::memory::{Arrival, Arrivals};
 use crate::policy::shed_prime::judge::{Fresh, known_time};
+use crate::snapshot::JobSnapshot;
+use crate::time::Instant;
 
 /// Jobs that bring so many times as much per share and second have room kept for them.
 const TIMES_AS_MUCH: f64 = 5.0;
@@ -46,10 +50,9 @@ pub(super) fn reserve(pass: &mut Pass<'_>) {
     let asks: Vec<Ask> = jobs
         .map(|(position, state)| ask(pass, position, state))
         .collect();
+    let now = pass.snapshot.now;
     for (state, ask) in pass.jobs.iter_mut().zip(&asks) {
-        if let Some(arrival) = ask.arrival {
-            pass.arrivals.note(&state.job.key, arrival);
-        }
+        note(&mut pass.arrivals, now, state, ask.arrival);
         state.claim = Claim {
             share: ask.share,
             density: ask.arrival.map_or(0.0, |arrival| 1.0 / arrival.volume),
@@ -64,6 +67,47 @@ pub(super) fn reserve(pass: &mut Pass<'_>) {
     for (state, allowance) in pass.jobs.iter_mut().zip(allowances) {
         state.claim.allowance = allowance;
     }
+}
+
+/// Notes what came, if it may run: what its user holds back, or what can't be created or placed, is not
+/// likely to come again and ask for room.
+fn note(arrivals: &mut Arrivals, now: Instant, state: &JobState<'_>, arrival: Option<Arrival>) {
+    let key = &state.job.key;
+    let has_run = arrivals.has_run(key) || has_run(state.job);
+    if let Some(arrival) = arrival.filter(|_| has_run || !state.is_held_up(now)) {
+        arrivals.note(key, arrival);
+        arrivals.mark(key, has_run, state.holds_room());
+    }
+}
+
+/// Looks in every pass at what became of jobs that were noted, and forgets those that may not run any
+/// more, or are gone before their deadline, and never ran.
+pub(super) fn follow(pass: &mut Pass<'_>) {
+    let (now, arrivals) = (pass.snapshot.now, &mut pass.arrivals);
+    if !arrivals.may_be_withdrawn(now) {
+        return;
+    }
+    for state in &pass.jobs {
+        let key = &state.job.key;
+        if arrivals.has_run(key) {
+            continue;
+        }
+        let has_run = has_run(state.job);
+        if state.is_held_up(now) && !has_run {
+            arrivals.withdraw(key);
+        } else {
+            arrivals.mark(key, has_run, state.holds_room());
+        }
+    }
+    let present: BTreeSet<&JobKey> = pass.snapshot.jobs.iter().map(|job| &job.key).collect();
+    arrivals.forget_withdrawn(now, |key| present.contains(key));
+}
+
+/// Whether an attempt of the job has begun.
+fn has_run(job: &JobSnapshot) -> bool {
+    let mut attempts = job.tasks.iter().flat_map(|task| &task.attempts);
+    let has_ended = !job.done.is_empty() || !job.failed.is_empty() || !job.ended_runs.is_empty();
+    has_ended || attempts.any(|attempt| attempt.started.is_some())
 }
 
 fn ask(pass: &Pass<'_>, position: usize, state: &JobState<'_>) -> Ask {
@@ -88,6 +132,9 @@ fn ask(pass: &Pass<'_>, position: usize, state: &JobState<'_>) -> Ask {
             width,
             volume,
             slack: (limit.seconds() - seconds).max(0.0),
+            deadline: state.job.submitted.plus(limit),
+            has_run: false,
+            is_launched: false,
         });
     Ask {
         share,
@@ -126,7 +173,7 @@ impl Held {
 
 /// How much the job may take, if room is to be kept from it.
 fn allowance(pass: &Pass<'_>, state: &JobState<'_>, ask: Ask, held: &Held) -> Option<Allowance> {
-    if state.waiting_now() == 0 || ask.share <= 0.0 {
+    if state.launchable_now() == 0 || ask.share <= 0.0 {
         return None;
     }
     let worth = state.worth_of_waiting() / ask.share;

@@ -73,7 +73,9 @@ fn waiters(pass: &Pass<'_>) -> Vec<Waiter> {
     let redundancy = redundancy(pass);
     for (position, state) in pass.jobs.iter().enumerate() {
         let share = pass.capacity.dominant_share(position);
-        let waiting = state.waiting_now().saturating_add(surging(pass, position));
+        let waiting = state
+            .launchable_now()
+            .saturating_add(surging(pass, position));
         if let (Some((false, slack)), Some(left)) = (state.rank, state.estimate.slack)
             && waiting > 0
             && share.is_finite()
@@ -139,11 +141,17 @@ fn releases(pass: &Pass<'_>) -> Vec<Release> {
             continue;
         }
         let time = task_time(state);
+        let is_held_up = state.is_held_up(pass.snapshot.now);
         for task in &state.estimate.tasks {
+            let places = match is_held_up {
+                // What can't be placed leaves no place.
+                true => task.task.live().filter(|a| state.job.takes_room(a)).count(),
+                false => task.attempts.len(),
+            };
+            // Nor does what ends on a node that is not usable.
             let attempts = task.attempts.iter();
-            // What ends on a node that is not usable leaves no place.
-            let placed = attempts.filter(|a| !pass.capacity.unusable.has(a.node));
-            let share = share * placed.count() as f64;
+            let apart = attempts.filter(|a| pass.capacity.unusable.has(a.node));
+            let share = share * places.saturating_sub(apart.count()) as f64;
             held += share;
             let at = until_end(task, time);
             releases.push(Release { at, share });

@@ -21,7 +21,9 @@ const MARGIN: f64 = 1.5;
 
 /// Whether tasks wait for room that is not kept from them.
 pub(super) fn someone_waits(pass: &Pass<'_>) -> bool {
-    pass.jobs.iter().any(|state| state.wanting_now() > 0)
+    let now = pass.snapshot.now;
+    let waits = |state: &JobState<'_>| state.wanting_now() > 0 && !state.is_held_up(now);
+    pass.jobs.iter().any(waits)
 }
 
 /// Whether room is short: tasks wait for it, or pods that were launched beyond capacity.

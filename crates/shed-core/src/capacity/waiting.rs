@@ -1,0 +1,34 @@
+//! Pods that wait for the cluster to grow.
+
+use std::collections::BTreeMap;
+
+use super::{Capacity, Holdings};
+use crate::ids::Tenant;
+use crate::snapshot::{AttemptSnapshot, AttemptState, Snapshot};
+
+impl Capacity {
+    pub(super) fn note_unplaceable(&mut self, snapshot: &Snapshot, holdings: &[Holdings]) {
+        let jobs = snapshot.jobs.iter().zip(holdings).enumerate();
+        let jobs = jobs.filter(|(_, (job, held))| held.unplaceable > 0 && !job.obstacles.no_node);
+        for (position, (job, _)) in jobs {
+            // Only what has a pod is seen by an autoscaler.
+            let waits = |a: &&AttemptSnapshot| {
+                a.unplaceable && a.lives() && a.node.is_none() && a.state == AttemptState::Pending
+            };
+            let attempts = job.tasks.iter().flat_map(|task| &task.attempts);
+            let waiting = attempts.filter(waits).map(|_| position);
+            self.unplaceable.extend(waiting);
+        }
+    }
+
+    /// How many pods of each tenant wait that nothing can be done for but to let the cluster grow.
+    pub(crate) fn waiting_pods(&self, snapshot: &Snapshot) -> BTreeMap<Tenant, usize> {
+        let mut waiting = BTreeMap::new();
+        for &position in self.surging.iter().chain(&self.unplaceable) {
+            if let Some(job) = snapshot.jobs.get(position) {
+                *waiting.entry(job.tenant.clone()).or_insert(0) += 1;
+            }
+        }
+        waiting
+    }
+}

@@ -1,0 +1,35 @@
+//! First attempts that wait as pods beyond capacity, so that autoscalers see demand: so many of each
+//! tenant, as one tenant's must not hide another's.
+
+use std::collections::BTreeMap;
+
+use crate::decide::Pass;
+use crate::ids::Tenant;
+
+/// How many more pods of each tenant may wait beyond capacity.
+pub(super) struct Surge {
+    most: usize,
+    waiting: BTreeMap<Tenant, usize>,
+}
+
+impl Surge {
+    /// At most that many of each tenant, those that wait already included.
+    pub(super) fn new(pass: &Pass<'_>, most: u32) -> Self {
+        Self {
+            most: most as usize,
+            waiting: pass.capacity.waiting_pods(pass.snapshot),
+        }
+    }
+
+    /// Whether one more pod of the tenant may wait.
+    pub(super) fn is_left(&self, tenant: &Tenant) -> bool {
+        self.waiting.get(tenant).copied().unwrap_or(0) < self.most
+    }
+
+    /// One more pod of the tenant waits, if it was launched.
+    pub(super) fn take(&mut self, tenant: &Tenant, launched: bool) {
+        if launched {
+            *self.waiting.entry(tenant.clone()).or_insert(0) += 1;
+        }
+    }
+}

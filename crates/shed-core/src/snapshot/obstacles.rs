@@ -1,0 +1,47 @@
+//! What keeps a job's attempts from being created or placed, as far as its executor knows.
+
+use serde::{Deserialize, Serialize};
+
+use super::{AttemptSnapshot, AttemptState, JobSnapshot};
+use crate::time::Instant;
+
+/// What keeps a job's attempts from being created or placed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Obstacles {
+    /// No node of the cluster could hold an attempt, even when empty. The job gets one attempt beyond
+    /// capacity, so that an autoscaler sees what is asked for.
+    #[serde(default)]
+    pub no_node: bool,
+    /// Most attempts of the job that may exist at a time, those that are being killed included: the
+    /// apiserver refused more (a `ResourceQuota`).
+    #[serde(default)]
+    pub attempts_max: Option<u32>,
+    /// No clone is launched before this: the apiserver refused one.
+    #[serde(default)]
+    pub clones_not_before: Option<Instant>,
+}
+
+impl Obstacles {
+    /// Whether nothing is in the way.
+    #[must_use]
+    pub fn are_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl AttemptSnapshot {
+    /// Whether it waits for a node.
+    #[must_use]
+    pub fn waits_for_node(&self) -> bool {
+        self.node.is_none() && matches!(self.state, AttemptState::Launching | AttemptState::Pending)
+    }
+}
+
+impl JobSnapshot {
+    /// Whether the attempt uses what it requests. One that can't be created or placed uses nothing.
+    #[must_use]
+    pub fn takes_room(&self, attempt: &AttemptSnapshot) -> bool {
+        let can_wait = attempt.unplaceable || self.obstacles.no_node;
+        attempt.holds_capacity() && !(can_wait && attempt.waits_for_node())
+    }
+}
