@@ -31,6 +31,7 @@ use crate::restored;
 
 mod attempts;
 mod batch;
+mod binds;
 mod gaps;
 mod index;
 mod shown;
@@ -262,11 +263,13 @@ impl Stores {
             Event::InitDone => {
                 let before: Vec<_> = index.all.values().cloned().collect();
                 let incoming = index.incoming.take().unwrap_or_default();
+                incoming.iter().for_each(|pod| index.note_bind(pod, now));
                 index.replace_all(incoming);
                 index.all.values().cloned().chain(before).collect()
             }
             Event::Apply(pod) => {
                 let facts = PodFacts::from_pod(&pod, now);
+                index.note_bind(&facts, now);
                 index.reached = index.reached.max(facts.version);
                 let (facts, before) = index.put(facts);
                 // A job whose pod is another's now has lost it.

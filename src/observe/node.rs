@@ -19,6 +19,8 @@ const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 pub struct NodeFacts {
     /// Name.
     pub name: Arc<str>,
+    /// Whether the cluster has an object for it.
+    pub exists: bool,
     /// Its kubelet reports that it can run pods.
     pub ready: bool,
     /// Ready, not cordoned, and known to have anything to give.
@@ -55,6 +57,7 @@ impl NodeFacts {
             .unwrap_or_default();
         Self {
             name: Arc::from(node.metadata.name.as_deref().unwrap_or_default()),
+            exists: true,
             ready,
             usable: ready && !cordoned && allocatable.iter().next().is_some(),
             boot: status
@@ -88,6 +91,7 @@ impl NodeFacts {
     pub fn missing(name: Arc<str>) -> Self {
         Self {
             name,
+            exists: false,
             ready: false,
             usable: false,
             boot: String::new(),
@@ -123,7 +127,8 @@ impl NodeFacts {
             })
     }
 
-    fn satisfies_affinity(&self, spec: &PodSpec) -> bool {
+    /// Whether it is one that the required node affinity lets the pod on.
+    pub(super) fn satisfies_affinity(&self, spec: &PodSpec) -> bool {
         let required = spec
             .affinity
             .as_ref()
@@ -172,7 +177,7 @@ fn matches_rule(rule: &NodeSelectorRequirement, value: Option<&str>) -> bool {
     }
 }
 
-fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+pub(super) fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let effect = toleration.effect.as_deref().unwrap_or_default();
     let key = toleration.key.as_deref().unwrap_or_default();
     let effect_matches = effect.is_empty() || effect == taint.effect;

@@ -14,6 +14,7 @@ use super::failure::Failure;
 use super::identity::Identity;
 use super::job::AttemptId;
 use super::requests;
+use super::scheduling::Scheduling;
 use crate::api::{
     AGENT_CONTAINER, ENV_RANGE_START, JOB_TRACKING_FINALIZER, LABEL_ATTEMPT, LABEL_INDEX,
     LABEL_JOB_UID, LABEL_SEGMENT, LABEL_TASK,
@@ -54,6 +55,8 @@ pub struct PodFacts {
     pub node: Option<Arc<str>>,
     /// What it requests.
     pub requests: Resources,
+    /// What its scheduler has answered.
+    pub scheduling: Scheduling,
     /// Whether it has ended. An attempt has as soon as its main containers have.
     pub terminal: bool,
     /// Whether it is an attempt that has ended and that is not over: its sidecar runs, or the kubelet
@@ -169,6 +172,7 @@ impl PodFacts {
                 .and_then(|spec| spec.node_name.as_deref())
                 .map(Arc::from),
             requests: pod.spec.as_ref().map(requests::of_pod).unwrap_or_default(),
+            scheduling: Scheduling::of(pod, attempt.is_some()),
             terminal: ended || is_over,
             is_leaving: ended && !is_over,
             belongs: belonging(pod, attempt.is_some()),

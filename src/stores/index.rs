@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use shed_core::resources::Resources;
 
+use super::binds::Binds;
 use crate::observe::identity::{Owner, OwnerKind};
 use crate::observe::job::JobPods;
 use crate::observe::pod::PodFacts;
@@ -33,6 +34,8 @@ pub(super) struct PodIndex {
     pub(super) held: BTreeMap<PodKey, Arc<PodFacts>>,
     /// What pods request that are no attempts, or such that have ended and are not over, by node.
     pub(super) others: BTreeMap<Arc<str>, Resources>,
+    /// When schedulers were last seen to place pods.
+    pub(super) binds: Binds,
     /// The list that is coming in.
     pub(super) incoming: Option<Vec<PodFacts>>,
 }

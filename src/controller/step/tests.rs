@@ -97,6 +97,7 @@ impl World {
             version: 0,
             node: Some(Arc::from("node-1")),
             requests: Resources::default(),
+            scheduling: crate::observe::scheduling::Scheduling::default(),
             terminal,
             is_leaving: false,
             identity: crate::observe::identity::Identity::default(),
