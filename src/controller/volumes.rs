@@ -1,9 +1,9 @@
-//! Says of a job whose clones resume that its attempts can't be on two nodes at a time, as their volume
-//! can't: a clone would wait for the attempt that it is to help.
+//! Says of a job that its attempts can't be on two nodes at a time, as their volume can't: a clone would
+//! wait for the attempt that it is to help.
 
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use kube::Api;
-use shed_core::snapshot::{Resume, SpeculationMode};
+use shed_core::snapshot::{Idempotency, Resume, SpeculationMode};
 use shed_core::time::{Instant, Span};
 
 use crate::book::Book;
@@ -60,7 +60,7 @@ pub(super) async fn unshared(
 /// Whether a clone could ever want what its original holds.
 fn matters(job: &ValidatedJob) -> bool {
     let rules = &job.rules;
-    rules.resume != Resume::None
+    rules.idempotency != Idempotency::None
         && rules.speculation == SpeculationMode::Enabled
         && rules.max_clones_per_task > 0
 }
@@ -92,11 +92,14 @@ fn one_node_mode(claim: &PersistentVolumeClaim, read_only: bool) -> Option<Strin
 
 fn words(claim: &Mounted<'_>, mode: &str, resume: Resume) -> String {
     let Mounted { position, name, .. } = claim;
+    let resume = match resume {
+        Resume::None => String::new(),
+        resume => format!(" and spec.resume: {resume:?} helps nobody"),
+    };
     format!(
         "spec.template.spec.volumes[{position}].persistentVolumeClaim.claimName: claim {name} is {mode}, \
-         which attempts on two nodes can't both mount, so that clones wait in vain and spec.resume: \
-         {resume:?} helps nobody: use a claim that is ReadWriteMany, or launch no clones with \
-         spec.speculation.mode: Disabled"
+         which attempts on two nodes can't both mount, so that clones wait in vain{resume}: use a claim that \
+         is ReadWriteMany, or launch no clones with spec.speculation.mode: Disabled"
     )
 }
 

@@ -279,10 +279,13 @@ async fn what_a_newer_operator_wrote_into_the_status_is_kept_by_every_write() {
     assert_eq!(left["attempts"][0]["novel"], novel[3].1);
 }
 
-/// A pass over a job whose clones resume and whose attempts mount the claim `data`, which has these modes.
+/// Its clones resume.
+const RESUMES: &str = "resume: Checkpoint, progress: {file: {}},";
+
+/// A pass over a job whose attempts mount the claim `data`, which has these modes.
 async fn with_claim(modes: Vec<&'static str>, change: &str) -> (Apiserver, Process) {
     let change = format!(
-        "{{completions: 1, resume: Checkpoint, progress: {{file: {{}}}}, {change} template: {{spec: \
+        "{{completions: 1, {change} template: {{spec: \
          {{containers: [{{name: task, image: task}}], volumes: [{{name: scratch, emptyDir: {{}}}}, \
          {{name: data, persistentVolumeClaim: {{claimName: data}}}}]}}}}}}"
     );
@@ -295,7 +298,7 @@ async fn with_claim(modes: Vec<&'static str>, change: &str) -> (Apiserver, Proce
 
 #[tokio::test]
 async fn a_claim_that_two_nodes_can_not_mount_is_named_once_with_the_fix() {
-    let (api, process) = with_claim(vec!["ReadWriteOnce"], "").await;
+    let (api, process) = with_claim(vec!["ReadWriteOnce"], RESUMES).await;
     let note = api.call("POST event").body["note"].clone();
     let note = note.as_str().unwrap();
     let place = "spec.template.spec.volumes[1].persistentVolumeClaim.claimName: claim data is ReadWriteOnce";
@@ -317,17 +320,27 @@ async fn a_claim_that_two_nodes_can_not_mount_is_named_once_with_the_fix() {
 
 #[tokio::test]
 async fn of_a_claim_for_many_nodes_or_where_nothing_is_cloned_nothing_is_said() {
-    let (api, _) = with_claim(vec!["ReadWriteMany"], "").await;
+    let (api, _) = with_claim(vec!["ReadWriteMany"], RESUMES).await;
     assert_eq!(api.said(), ["GET claim data", "PUT job status"]);
     assert_eq!(api.condition(api::VOLUME_NOT_SHARED), None);
+    let (api, _) = with_claim(vec!["ReadWriteOnce"], "idempotency: None,").await;
+    assert_eq!(api.said(), ["PUT job status"], "there are no clones");
     let disabled = "speculation: {mode: Disabled},";
     let (api, _) = with_claim(vec!["ReadWriteOnce"], disabled).await;
     assert_eq!(api.said(), ["PUT job status"]);
 }
 
 #[tokio::test]
+async fn a_claim_for_one_node_is_told_also_where_clones_start_over() {
+    let (api, _) = with_claim(vec!["ReadWriteOnce"], "").await;
+    let note = api.call("POST event VolumeNotShared").body["note"].clone();
+    let note = note.as_str().unwrap();
+    assert!(note.contains("clones wait in vain: use a claim"), "{note}");
+}
+
+#[tokio::test]
 async fn a_claim_that_can_not_be_read_keeps_no_job_from_running() {
-    let (api, process) = with_claim(vec!["ReadWriteOnce"], "").await;
+    let (api, process) = with_claim(vec!["ReadWriteOnce"], RESUMES).await;
     process.context.memos.retain(&[]);
     api.said();
     api.refuse("GET claim", 403, "Forbidden", "no");
