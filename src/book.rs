@@ -338,6 +338,21 @@ impl Book {
         taken
     }
 
+    /// Takes back an attempt whose pod the apiserver was never asked for. Its number is not given out
+    /// again.
+    pub fn withdraw(&mut self, task: TaskIndex, number: AttemptNumber) -> bool {
+        let Some(attempt) = self.take(task, number) else {
+            return false;
+        };
+        let launched = match attempt.kind {
+            AttemptKind::Original => &mut self.counts.originals,
+            AttemptKind::Clone => &mut self.counts.clones,
+            AttemptKind::Retry => &mut self.counts.retries,
+        };
+        *launched -= 1;
+        true
+    }
+
     /// Keeps a reported checkpoint if it is further than the one that is durable.
     pub fn keep_checkpoint(&mut self, task: TaskIndex, point: &ResumePoint) {
         if let Some(entry) = self.tasks.get_mut(&task.0) {

@@ -12,6 +12,7 @@ use crate::api::{DeadlineJob, LEDGER_FORM};
 use crate::board::Board;
 use crate::clock::Clock;
 use crate::controller::build::{AgentSettings, ClonePriority};
+use crate::controller::creation::Creations;
 use crate::controller::events::budget::EventBudget;
 use crate::controller::feasibility::Told;
 use crate::controller::quarantine;
@@ -79,8 +80,10 @@ pub struct Memo {
     pub newest_batch: Option<Arc<Job>>,
     /// What was seen of its pods.
     pub traces: Traces,
-    /// Why and until when nothing is launched.
+    /// Why and until when nothing is launched, as attempts could not start.
     pub backoff: Option<Backoff>,
+    /// What the apiserver answered to creations of its pods.
+    pub creations: Creations,
     /// When PoCD was last written.
     pub pocd_written: Option<Instant>,
     /// Whether it was looked whether its template has reserved labels, and said.
@@ -105,7 +108,7 @@ pub struct Memo {
     pub unanswered: Vec<Unanswered>,
 }
 
-/// Attempts of the job can't be created or can't start.
+/// Attempts of the job can't start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// Why.
@@ -127,6 +130,15 @@ impl Backoff {
             count: count + 1,
             until: ticks.plus(wait),
         }
+    }
+}
+
+impl Memo {
+    /// What keeps its attempts from being created or started, as far as it is remembered.
+    #[must_use]
+    pub fn blocked(&self) -> Option<Blocked> {
+        let stuck = || self.backoff.as_ref().map(|backoff| backoff.blocked.clone());
+        self.creations.blocked().or_else(stuck)
     }
 }
 

@@ -1,17 +1,17 @@
 //! The driver of one reconcile.
 
+mod answers;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DeleteParams, Preconditions};
 use kube::runtime::controller::Action as Wake;
-use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Action, JobReport};
 use shed_core::snapshot::{JobSnapshot, Resume};
 use shed_core::time::Instant;
 
-use super::apply::Created;
 use super::build::preference;
 use super::record::{record, refuse_spec, stand_aside};
 use super::step::{Input, Notice, Step, step};
@@ -23,8 +23,7 @@ use crate::adopt::claims::{self, Claims};
 use crate::adopt::{self, Unfit};
 use crate::api::{DeadlineJob, NodeEntry};
 use crate::book::{Book, LedgerError};
-use crate::context::{Backoff, Context};
-use crate::metrics::Why;
+use crate::context::Context;
 use crate::observe::gone;
 use crate::observe::job::{self, AttemptId, JobPods, Traces};
 use crate::observe::reach;
@@ -32,6 +31,8 @@ use crate::observe::troubled::TroubledNodes;
 use crate::observe::unconfirmed::{self, Unconfirmed};
 use crate::validate::ValidatedJob;
 use crate::{planner, recording};
+
+pub(super) use answers::creations_wait;
 
 /// Everything about one job in one pass.
 pub(super) struct Pass {
@@ -135,13 +136,16 @@ async fn pass(
     // observe (client required at the deadline and for claims only)
     let pass = observe(context, owner, job, book).await?;
     // step (no client required)
+    let creations = context
+        .memos
+        .with(&pass.job.uid, |memo| memo.creations.clone());
     let mut step = step(Input {
         job: &pass.job,
         book: &pass.book,
         facts: &pass.facts,
         pods: &pass.pods,
         traces: &pass.traces,
-        slice,
+        slice: &creations.first(slice),
         asking: &pass.asking,
         placements: &pass.placements,
         now: pass.now,
@@ -159,7 +163,7 @@ async fn pass(
     carry_out(context, &pass, &recorded, &step).await?;
     // wake (no client required)
     expire(context, &pass, &step.book).await?;
-    Ok(wake::after(context, &pass, &step.book, &recorded))
+    Ok(wake::after(context, &pass, &step, &recorded))
 }
 
 /// A companion whose Job is not there: it goes with the Job. One that was orphaned on purpose has
@@ -232,6 +236,9 @@ async fn observe(
     };
     let mut facts = job::facts(&job, &book, &view);
     deadline::hold_limit(&context.clock, &mut facts);
+    context.memos.with(&job.uid, |memo| {
+        planner::obstacles::limit(memo, &view, &mut facts, &context.clock);
+    });
     let awaited = unconfirmed::unconfirmed(&job, &book, &view, &context.stores);
     let report = context.board.report(&job.uid);
     let asking = fence::asking(context, &job, &pods);
@@ -287,7 +294,7 @@ async fn create(
     step: &Step,
     api: &Api<Pod>,
 ) -> Result<(), Error> {
-    if step.creates.is_empty() {
+    if step.creates.is_empty() || answers::creations_wait(context, &pass.job.uid).is_some() {
         return Ok(());
     }
     reserved::tell(context, owner, &pass.job).await;
@@ -326,115 +333,7 @@ async fn create(
         None => apply::create(api, pods, metrics).await,
         Some(fields) => apply::create_with(&context.client, job, fields, &pods, metrics).await,
     };
-    take_answers(context, pass, owner, step, answers).await
-}
-
-async fn take_answers(
-    context: &Context,
-    pass: &Pass,
-    owner: &Arc<DeadlineJob>,
-    step: &Step,
-    answers: Vec<Created>,
-) -> Result<(), Error> {
-    let ticks = context.clock.ticks();
-    let mut taken_back = Vec::new();
-    let mut refusal = None;
-    let mut failure = None;
-    context.memos.with(&pass.job.uid, |memo| {
-        for (&id, answer) in step.creates.iter().zip(answers) {
-            let trace = memo.traces.entry(id).or_default();
-            if matches!(answer, Created::Ours | Created::Failed(_)) {
-                trace.asked = Some(ticks);
-            }
-            match answer {
-                Created::Ours => trace.created = Some(ticks),
-                Created::Refused(blocked) => {
-                    taken_back.push(id);
-                    refusal.get_or_insert(blocked);
-                }
-                Created::NotTried => taken_back.push(id),
-                Created::Failed(error) => failure = Some(error),
-            }
-        }
-    });
-    if let Some(blocked) = refusal {
-        never_were(context, pass, &mut taken_back).await?;
-        let why = Why {
-            reason: blocked.reason,
-        };
-        context.metrics.pods_refused.get_or_create(&why).inc();
-        context.memos.with(&pass.job.uid, |memo| {
-            memo.backoff = Some(Backoff::next(memo.backoff.as_ref(), blocked, ticks));
-        });
-        return take_back(context, pass, owner, &step.book, &taken_back).await;
-    }
-    // What was not tried because of a passing failure stays recorded and is created next time.
-    failure.map_or(Ok(()), |error| Err(Error::Create(error)))
-}
-
-/// Keeps those of these attempts out that are there all the same: a creation that was asked for before,
-/// by this process or by one before it, may have been carried out without an answer. What then takes
-/// the last of a quota is refused when it is asked for again.
-async fn never_were(
-    context: &Context,
-    pass: &Pass,
-    refused: &mut Vec<AttemptId>,
-) -> Result<(), Error> {
-    let recorded_before = |id: &AttemptId| pass.book.attempt(id.0, id.1).is_some();
-    if !refused.iter().any(recorded_before) {
-        return Ok(());
-    }
-    let live = live::pods(context, &pass.job, &pass.pods).await?;
-    let there: Vec<AttemptId> = refused.extract_if(.., |id| live.contains_key(id)).collect();
-    let created = Some(context.clock.ticks());
-    context.memos.with(&pass.job.uid, |memo| {
-        for id in there {
-            memo.traces.entry(id).or_default().created = created;
-        }
-    });
-    Ok(())
-}
-
-/// The apiserver said no: these attempts never were, and their room is free again.
-async fn take_back(
-    context: &Context,
-    pass: &Pass,
-    owner: &Arc<DeadlineJob>,
-    book: &Book,
-    attempts: &[AttemptId],
-) -> Result<(), Error> {
-    let mut book = book.clone();
-    for &(task, number) in attempts {
-        book.refuse(TaskIndex(task), AttemptNumber(number));
-    }
-    // The step was recorded under the owner's revision, so this write builds on that.
-    let recorded = owner
-        .status
-        .as_ref()
-        .and_then(|status| status.ledger.as_ref());
-    book.revision = recorded.map_or(book.revision, |ledger| ledger.revision);
-    let refused = Step {
-        book,
-        ..Step::default()
-    };
-    let pass = Pass {
-        owner: Arc::clone(owner),
-        job: pass.job.clone(),
-        book: refused.book.clone(),
-        pods: pass.pods.clone(),
-        traces: pass.traces.clone(),
-        facts: pass.facts.clone(),
-        report: pass.report.clone(),
-        put_right: Vec::new(),
-        asking: BTreeMap::new(),
-        placements: BTreeMap::new(),
-        awaited: pass.awaited.clone(),
-        unshared: pass.unshared.clone(),
-        claims: Claims::default(),
-        now: context.clock.now(),
-        ticks: context.clock.ticks(),
-    };
-    record(context, &pass, &refused).await.map(|_| ())
+    answers::take(context, pass, owner, step, answers).await
 }
 
 async fn expire(context: &Context, pass: &Pass, book: &Book) -> Result<(), Error> {

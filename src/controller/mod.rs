@@ -4,6 +4,7 @@
 pub mod apply;
 mod backoff;
 pub mod build;
+pub mod creation;
 mod deadline;
 pub mod disowned;
 mod driver;

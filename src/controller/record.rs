@@ -62,15 +62,15 @@ pub(super) async fn record(
 ) -> Result<Arc<DeadlineJob>, Error> {
     let old = pass.owner.status.clone().unwrap_or_default();
     let clock = &context.clock;
-    let (backoff, pocd_written, told, waiting) = context.memos.with(&pass.job.uid, |memo| {
+    let (blocked, pocd_written, told, waiting) = context.memos.with(&pass.job.uid, |memo| {
         let (report, remembered) = (pass.report.as_ref(), &mut memo.waiting);
         let (book, facts) = (&step.book, &pass.facts);
         let waiting = Waiting::of(book, facts, report, remembered, clock, pass.ticks);
-        let backoff = memo.backoff.clone();
-        (backoff, memo.pocd_written, memo.told.clone(), waiting)
+        let blocked = memo.blocked();
+        (blocked, memo.pocd_written, memo.told.clone(), waiting)
     });
     let stuck = super::step::stuck(&pass.facts).find_map(|id| blocked_by_kubelet(&pass.pods, id));
-    let blocked = stuck.or(backoff.map(|backoff| backoff.blocked));
+    let blocked = stuck.or(blocked);
     let told_book = told_book(pass, &old, &step.book);
     let mut status = status::render(status::Input {
         job: &pass.job,

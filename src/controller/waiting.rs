@@ -53,7 +53,8 @@ impl Waiting {
     ) -> Self {
         let Remembered { since: before, .. } = std::mem::take(remembered);
         let now = clock.at(ticks);
-        let held_off = facts.launch_not_before.is_some_and(|until| until > now);
+        let held_off =
+            facts.launch_not_before.is_some_and(|until| until > now) || has_other_condition(facts);
         let is_open = book.ending.is_none() && !facts.rules.suspend && !held_off;
         if !is_open || !any_idle(book, facts) {
             return Self::No;
@@ -75,6 +76,13 @@ impl Waiting {
             since: clock.at(began),
         }
     }
+}
+
+/// Whether `AttemptsBlocked` says why nothing is launched: attempts can't be created or placed.
+fn has_other_condition(facts: &JobSnapshot) -> bool {
+    let mut attempts = facts.tasks.iter().flat_map(|task| &task.attempts);
+    let (no_node, most) = (facts.obstacles.no_node, facts.obstacles.attempts_max);
+    no_node || most.is_some() || attempts.any(|attempt| attempt.unplaceable && attempt.lives())
 }
 
 fn lives(task: &TaskEntry) -> bool {
@@ -269,5 +277,15 @@ mod tests {
         let until = blocked.clock.now().plus(Span::from_seconds(60));
         blocked.facts.launch_not_before = Some(until);
         assert_eq!(blocked.look(), Waiting::No);
+        let mut nowhere = World::new(1).reports(2, 0);
+        nowhere.facts.obstacles.no_node = true;
+        assert_eq!(nowhere.look(), Waiting::No);
+        let mut over_quota = World::new(1).reports(2, 0);
+        over_quota.facts.obstacles.attempts_max = Some(1);
+        assert_eq!(over_quota.look(), Waiting::No);
+        let mut unplaced = World::new(1).reports(2, 0);
+        let attempt = fixtures::attempt(0).pending().unplaceable();
+        unplaced.facts = fixtures::job("a").tasks(3).task(0, [attempt]).build();
+        assert_eq!(unplaced.look(), Waiting::No);
     }
 }

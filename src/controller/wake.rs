@@ -8,7 +8,8 @@ use kube::runtime::controller::Action;
 use shed_core::settle::settle_wake;
 use shed_core::time::{Instant, Span};
 
-use super::driver::Pass;
+use super::driver::{Pass, creations_wait};
+use super::step::Step;
 use super::{Error, count_error, deadline};
 use crate::api::DeadlineJob;
 use crate::book::Book;
@@ -26,8 +27,8 @@ const PARTS_PERIOD: Span = Span::from_seconds(1);
 
 /// After a reconcile that went well.
 #[must_use]
-pub(super) fn after(context: &Context, pass: &Pass, book: &Book, recorded: &DeadlineJob) -> Action {
-    let (job, now) = (&pass.job, pass.now);
+pub(super) fn after(context: &Context, pass: &Pass, step: &Step, recorded: &DeadlineJob) -> Action {
+    let (job, book, now) = (&pass.job, &step.book, pass.now);
     let next = if book.finished {
         expiry(job, book)
     } else {
@@ -42,7 +43,9 @@ pub(super) fn after(context: &Context, pass: &Pass, book: &Book, recorded: &Dead
         let waits = context.memos.with(&job.uid, |memo| memo.waiting.look_at);
         let waits = waits.map(|at| clock.at(at).max(now.plus(Span::from_seconds(1))));
         let all = settled.into_iter().chain(status).chain(deadline);
-        all.chain(waits).min()
+        let creations = creations_wait(context, &job.uid).filter(|_| !step.creates.is_empty());
+        let creations = creations.map(|at| clock.at(at));
+        all.chain(waits).chain(creations).min()
     };
     next.map_or_else(Action::await_change, |next| {
         Action::requeue(clock::duration(next.since(now)).max(Duration::from_millis(10)))
@@ -65,6 +68,13 @@ pub fn after_error(job: Arc<DeadlineJob>, error: &Error, context: Arc<Context>) 
         Error::Conflict => Action::requeue(CONFLICT_WAIT),
         // A watch that lags must not make it a loop.
         Error::Gone => Action::requeue(ERROR_WAIT),
+        Error::Create(_) => {
+            tracing::warn!(%error, namespace, job = name, "a pod can't be created, trying again");
+            let uid: Arc<str> = job.metadata.uid.as_deref().unwrap_or_default().into();
+            let until = creations_wait(&context, &uid);
+            let wait = until.map(|until| clock::duration(until.since(context.clock.ticks())));
+            Action::requeue(wait.unwrap_or(ERROR_WAIT))
+        }
         error => {
             tracing::warn!(%error, namespace, job = name, "reconcile failed, trying again");
             Action::requeue(ERROR_WAIT)

@@ -5,6 +5,7 @@ mod departing;
 mod ending;
 mod nodes;
 pub mod observe;
+pub mod obstacles;
 mod quarantined;
 mod restore;
 
@@ -27,7 +28,7 @@ use tokio::sync::mpsc;
 
 use crate::api::DeadlineJob;
 use crate::board::JobUid;
-use crate::clock;
+use crate::clock::{self, Clock};
 use crate::context::Context;
 use crate::controller::feasibility::Told;
 use crate::metrics::{JobLabels, Metrics, ResourceLabel, Why};
@@ -76,7 +77,7 @@ pub async fn run(
         // check (no client required)
         let plan = keep_sound_slices(&context.metrics, &decided.snapshot, &policy, decided.plan);
         // publish (no client required)
-        let wake = next_pass(&plan.report, context.clock.now());
+        let wake = next_pass(&plan.report, view.due, &context.clock);
         publish(&context, &view, plan, &touched);
         series = keep_series(&context.metrics, &view, series);
         recording::record_pass(&context, view, decision);
@@ -103,11 +104,14 @@ fn remember(context: &Context, memory: &Memory) {
     context.board.remember(by_job.collect());
 }
 
-fn next_pass(report: &PlanReport, now: Instant) -> Duration {
-    let due = report
-        .next_pass
-        .map_or(PASS_PERIOD_MAX, |due| clock::duration(due.since(now)));
-    due.min(PASS_PERIOD_MAX)
+/// How long until the next pass, if nothing happens: the report's time is the apiserver's, `due` is by
+/// the process's own clock.
+fn next_pass(report: &PlanReport, due: Option<Instant>, clock: &Clock) -> Duration {
+    let planned = report.next_pass.map(|at| at.since(clock.now()));
+    let due = due.map(|at| at.since(clock.ticks()));
+    let wait = planned.into_iter().chain(due).min();
+    wait.map_or(PASS_PERIOD_MAX, clock::duration)
+        .min(PASS_PERIOD_MAX)
 }
 
 /// Counts and logs what went wrong in a pass; the jobs concerned get one attempt per task.

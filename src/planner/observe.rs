@@ -12,6 +12,7 @@ use shed_core::time::{Instant, Span};
 
 use super::departing;
 use super::nodes::NumberedNodes;
+use super::obstacles;
 use super::quarantined::{Apart, SetApart};
 use crate::adopt::{self, claims};
 use crate::api::DeadlineJob;
@@ -35,6 +36,8 @@ pub struct ClusterView {
     pub generations: HashMap<JobUid, i64>,
     /// What of the jobs that were not looked at is needed all the same.
     pub apart: SetApart,
+    /// When this should be looked at again though nothing happens, by the process's own clock.
+    pub due: Option<Instant>,
 }
 
 /// Gathers the facts of the whole cluster.
@@ -54,17 +57,19 @@ pub fn view(context: &Context) -> ClusterView {
         deadlines: HashMap::new(),
         generations: HashMap::new(),
         apart: SetApart::default(),
+        due: None,
     };
     let mut owners = HashSet::new();
     let mut others = context.stores.used_by_others();
     let mut apart = Apart::begin(context);
     for watched in context.stores.jobs.state() {
         let look = || job_facts(context, &watched, &nodes, &mut others, ticks);
-        let Some((facts, generation)) = apart.look(&watched, look) else {
+        let Some((facts, generation, due)) = apart.look(&watched, look) else {
             continue;
         };
         owners.insert(Owner::of(&watched.metadata));
         let uid = Arc::clone(&facts.key.0);
+        view.due = view.due.into_iter().chain(due).min();
         view.generations.insert(Arc::clone(&uid), generation);
         let reference = ObjectRef::from_obj(watched.as_ref());
         view.references.insert(Arc::clone(&uid), reference);
@@ -114,7 +119,7 @@ fn job_facts(
     nodes: &NumberedNodes,
     others: &mut BTreeMap<Arc<str>, Resources>,
     ticks: Instant,
-) -> Option<(JobSnapshot, i64)> {
+) -> Option<(JobSnapshot, i64, Option<Instant>)> {
     let now = context.clock.at(ticks);
     if watched.metadata.deletion_timestamp.is_some() || !watched.spec.is_ours() {
         return None;
@@ -167,9 +172,12 @@ fn job_facts(
     };
     let status = newest.status.as_ref();
     let asks = feasibility::is_asked(status, job.generation, &book, weighed, ticks);
-    let facts = JobSnapshot {
+    let mut facts = JobSnapshot {
         asks_feasibility: asks,
         ..job::facts(&job, &book, &view)
     };
-    Some((facts, job.generation))
+    let due = context.memos.with(&job.uid, |memo| {
+        obstacles::limit(memo, &view, &mut facts, &context.clock)
+    });
+    Some((facts, job.generation, due))
 }

@@ -20,6 +20,7 @@ use crate::api;
 use crate::clock;
 use crate::controller::mock::{Apiserver, Fate, Process, launch, originals, pod_name};
 use crate::fixtures;
+use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::snapshot::{AttemptKind, KillKind};
 
 const WAITS: [&str; 0] = [];

@@ -1,12 +1,17 @@
 //! The apiserver says no to a pod, or the ledger is a newer operator's.
 
 use super::*;
+use crate::controller::creation::Limits;
 use crate::stores::Stores;
 
-const QUOTA: &str = "pods \"p\" is forbidden: exceeded quota: small";
+pub(super) const QUOTA: &str = "pods \"p\" is forbidden: exceeded quota: small";
 
 /// One pass over four planned first attempts, every one of which gets this answer.
-async fn refused(code: u16, reason: &'static str, message: &'static str) -> (Apiserver, Process) {
+pub(super) async fn refused(
+    code: u16,
+    reason: &'static str,
+    message: &'static str,
+) -> (Apiserver, Process) {
     let api = Apiserver::new(fixtures::job_of_age(0, ""));
     let process = Process::start(&api);
     api.refuse("POST pod", code, reason, message);
@@ -15,7 +20,7 @@ async fn refused(code: u16, reason: &'static str, message: &'static str) -> (Api
     (api, process)
 }
 
-fn true_for(reason: &str) -> Option<(String, String)> {
+pub(super) fn true_for(reason: &str) -> Option<(String, String)> {
     Some(("True".to_owned(), reason.to_owned()))
 }
 
@@ -32,15 +37,29 @@ async fn a_quota_costs_one_creation_and_takes_every_untried_attempt_back() {
         ]
     );
     let status = api.job().status.clone().unwrap();
-    assert_eq!((status.attempts.refused, status.active), (4, 0));
+    let counts = status.attempts;
+    // Three of them were never asked for.
+    assert_eq!((counts.refused, counts.originals, status.active), (1, 1, 0));
     assert_eq!(
         api.condition(api::ATTEMPTS_BLOCKED),
         true_for("QuotaExceeded")
     );
-    let backoff = process.memo(&api.job()).backoff.expect("a wait");
-    let wait = backoff.until.since(clock::now()).seconds();
+    let wait = wait(&process, &api);
     assert!((8.0..=10.0).contains(&wait), "{wait}");
     assert!(process.is_drained().await);
+}
+
+/// What may be launched while nothing of the job exists.
+pub(super) fn limits(process: &Process, api: &Apiserver) -> Limits {
+    let creations = process.memo(&api.job()).creations;
+    creations.limits(0, 0, clock::now())
+}
+
+/// Seconds until more is tried.
+pub(super) fn wait(process: &Process, api: &Apiserver) -> f64 {
+    let limits = limits(process, api);
+    let until = limits.until.max(limits.not_before).expect("a wait");
+    until.since(clock::now()).seconds()
 }
 
 #[tokio::test]
@@ -53,9 +72,9 @@ async fn the_wait_doubles_while_the_quota_lasts_and_the_condition_is_written_onc
         api.said(),
         ["PUT job status", "POST pod 0-1", "PUT job status"]
     );
-    let backoff = process.memo(&api.job()).backoff.expect("a wait");
-    assert_eq!(backoff.count, 2);
-    assert!(backoff.until.since(clock::now()).seconds() > 18.0);
+    assert!(wait(&process, &api) > 18.0);
+    let counts = api.job().status.as_ref().unwrap().attempts;
+    assert_eq!((counts.refused, counts.originals), (2, 2));
 }
 
 #[tokio::test]
@@ -65,13 +84,12 @@ async fn after_the_quota_is_lifted_attempts_start_and_the_condition_turns() {
     process.plan(&api.job(), originals(1));
     process.look(&api).await.unwrap();
     api.run((0, 1));
-    // The wait is over before attempts run: the planner launches nothing earlier.
-    let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
-    process.context.memos.with(&uid, |memo| {
-        memo.backoff.as_mut().unwrap().until = Instant(0);
-    });
     process.look(&api).await.unwrap();
-    assert!(process.memo(&api.job()).backoff.is_none());
+    assert_eq!(
+        limits(&process, &api).attempts_max,
+        Some(3),
+        "two more than there is"
+    );
     let condition = api.condition(api::ATTEMPTS_BLOCKED).unwrap();
     assert_eq!(condition.0, "False");
 }
@@ -100,7 +118,7 @@ async fn each_refusal_has_its_reason() {
     ] {
         let (api, _process) = refused(code, reason, message).await;
         assert_eq!(api.condition(api::ATTEMPTS_BLOCKED), true_for(expected));
-        assert_eq!(api.job().status.as_ref().unwrap().attempts.refused, 4);
+        assert_eq!(api.job().status.as_ref().unwrap().attempts.refused, 1);
     }
 }
 
@@ -118,7 +136,8 @@ async fn creations_go_out_in_batches_that_double_until_one_fails() {
         .count();
     assert_eq!(posts, 3, "one, then two, of which one is refused");
     let status = api.job().status.clone().unwrap();
-    assert_eq!((status.attempts.refused, status.active), (10, 2));
+    assert_eq!((status.attempts.refused, status.active), (1, 2));
+    assert_eq!(status.attempts.originals, 3);
 }
 
 #[tokio::test]
@@ -375,8 +394,10 @@ async fn what_was_asked_for_before_is_looked_for_before_a_refusal_takes_it_back(
         "POST event QuotaExceeded",
     ];
     assert_eq!(api.said(), said);
+    // The second was never asked for: it is withdrawn.
     let status = api.job().status.clone().unwrap();
-    assert_eq!((status.attempts.refused, status.active), (1, 1));
+    let counts = status.attempts;
+    assert_eq!((counts.refused, counts.originals, status.active), (0, 1, 1));
     // The watch is still behind: it is not created again.
     process.reconcile(api.job()).await.unwrap();
     assert_eq!(api.said(), WAITS);
