@@ -229,6 +229,11 @@ impl Book {
         true
     }
 
+    /// A clone of the task could not be placed: after two such failures it gets no more.
+    pub fn count_vain_clone(&mut self, task: TaskIndex) {
+        self.entry(task).clone_failures += 1;
+    }
+
     fn attempt_mut(&mut self, task: u32, number: u32) -> Option<&mut AttemptEntry> {
         let attempts = &mut self.tasks.get_mut(&task)?.attempts;
         attempts.iter_mut().find(|attempt| attempt.number == number)

@@ -24,6 +24,7 @@ use crate::forecast::ForecastTable;
 use crate::metrics::Metrics;
 use crate::observe::job::Traces;
 use crate::observe::troubled::TroubledNodes;
+use crate::planner::placement::Placement;
 use crate::progress::ProgressTable;
 use crate::restored::doubt::Doubt;
 use crate::stores::Stores;
@@ -84,6 +85,8 @@ pub struct Memo {
     pub backoff: Option<Backoff>,
     /// What the apiserver answered to creations of its pods.
     pub creations: Creations,
+    /// What is known of where its attempts can run.
+    pub placement: Placement,
     /// When PoCD was last written.
     pub pocd_written: Option<Instant>,
     /// Whether it was looked whether its template has reserved labels, and said.
@@ -134,11 +137,12 @@ impl Backoff {
 }
 
 impl Memo {
-    /// What keeps its attempts from being created or started, as far as it is remembered.
+    /// What keeps its attempts from being created, placed or started, as far as it is remembered.
     #[must_use]
     pub fn blocked(&self) -> Option<Blocked> {
+        let unplaced = || self.placement.blocked().cloned();
         let stuck = || self.backoff.as_ref().map(|backoff| backoff.blocked.clone());
-        self.creations.blocked().or_else(stuck)
+        self.creations.blocked().or_else(unplaced).or_else(stuck)
     }
 }
 
@@ -151,6 +155,13 @@ impl Memos {
     /// Forgets a job, as a crash of the process would.
     pub fn forget(&self, job: &str) {
         self.lock().remove(job);
+    }
+
+    /// Changes a job's memo, if there is one.
+    pub fn change(&self, job: &Arc<str>, change: impl FnOnce(&mut Memo)) {
+        if let Some(memo) = self.lock().get_mut(job) {
+            change(memo);
+        }
     }
 
     /// Forgets every job that is not in `present` (sorted).

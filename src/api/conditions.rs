@@ -105,6 +105,10 @@ pub mod reason {
     pub const POD_INVALID: &str = "PodInvalid";
     /// `AttemptsBlocked`: another failure to create the pod.
     pub const POD_CREATION_FAILED: &str = "PodCreationFailed";
+    /// `AttemptsBlocked`: no node of the cluster could hold an attempt, even when empty.
+    pub const NO_MATCHING_NODE: &str = "NoMatchingNode";
+    /// `AttemptsBlocked`: no scheduler places the pods.
+    pub const UNSCHEDULABLE: &str = "Unschedulable";
     /// `AttemptsBlocked`: the image can't be pulled.
     pub const IMAGE_PULL_FAILED: &str = "ImagePullFailed";
     /// `AttemptsBlocked`: the container can't be made from its configuration.

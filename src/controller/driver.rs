@@ -237,6 +237,7 @@ async fn observe(
     let mut facts = job::facts(&job, &book, &view);
     deadline::hold_limit(&context.clock, &mut facts);
     context.memos.with(&job.uid, |memo| {
+        memo.placement.mark(&mut facts, &pods);
         planner::obstacles::limit(memo, &view, &mut facts, &context.clock);
     });
     let awaited = unconfirmed::unconfirmed(&job, &book, &view, &context.stores);

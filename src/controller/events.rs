@@ -263,7 +263,9 @@ fn kill_words(task: u32, kind: KillKind, pod: &str) -> Option<Words> {
         KillKind::Replace => Some((
             EventType::Warning,
             "AttemptReplaced",
-            format!("{pod} could not start; it is launched again later"),
+            format!(
+                "{pod} could not start; task {task} is launched again later unless another attempt of it runs"
+            ),
         )),
     }
 }

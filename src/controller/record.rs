@@ -62,13 +62,21 @@ pub(super) async fn record(
 ) -> Result<Arc<DeadlineJob>, Error> {
     let old = pass.owner.status.clone().unwrap_or_default();
     let clock = &context.clock;
-    let (blocked, pocd_written, told, waiting) = context.memos.with(&pass.job.uid, |memo| {
-        let (report, remembered) = (pass.report.as_ref(), &mut memo.waiting);
-        let (book, facts) = (&step.book, &pass.facts);
-        let waiting = Waiting::of(book, facts, report, remembered, clock, pass.ticks);
-        let blocked = memo.blocked();
-        (blocked, memo.pocd_written, memo.told.clone(), waiting)
-    });
+    let (blocked, placeable, pocd_written, told, waiting) =
+        context.memos.with(&pass.job.uid, |memo| {
+            let (report, remembered) = (pass.report.as_ref(), &mut memo.waiting);
+            let (book, facts) = (&step.book, &pass.facts);
+            let waiting = Waiting::of(book, facts, report, remembered, clock, pass.ticks);
+            let blocked = memo.blocked();
+            let placeable = memo.placement.is_clear();
+            (
+                blocked,
+                placeable,
+                memo.pocd_written,
+                memo.told.clone(),
+                waiting,
+            )
+        });
     let stuck = super::step::stuck(&pass.facts).find_map(|id| blocked_by_kubelet(&pass.pods, id));
     let blocked = stuck.or(blocked);
     let told_book = told_book(pass, &old, &step.book);
@@ -78,7 +86,9 @@ pub(super) async fn record(
         old: &old,
         report: pass.report.as_ref(),
         blocked: blocked.as_ref(),
+        placeable,
         running: any_runs(&pass.pods),
+        placed: pass.pods.values().any(|pod| pod.node.is_some()),
         ready: i32::try_from(ready(&pass.pods)).unwrap_or(i32::MAX),
         unreachable: context.progress.unreachable(&pass.job.uid),
         awaited: pass.awaited.as_ref(),

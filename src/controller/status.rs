@@ -24,6 +24,10 @@ const POCD_STEP: f64 = 0.05;
 /// … and the last such write is this long ago.
 const POCD_PERIOD: Span = Span::from_seconds(10);
 
+/// Phases of a job that has not ended: no attempt was given a node yet, or one was.
+const PENDING: &str = "Pending";
+const RUNNING: &str = "Running";
+
 /// Why attempts can't be created or can't start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blocked {
@@ -46,8 +50,12 @@ pub struct Input<'a> {
     pub report: Option<&'a JobReport>,
     /// What keeps attempts from starting.
     pub blocked: Option<&'a Blocked>,
+    /// Whether nothing is known to keep attempts from being placed.
+    pub placeable: bool,
     /// Whether any attempt runs.
     pub running: bool,
+    /// Whether any attempt was given a node.
+    pub placed: bool,
     /// How many attempts that may win are Ready.
     pub ready: i32,
     /// How many running attempts don't answer, and how many were asked.
@@ -94,7 +102,7 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
     let (done, failed) = (book.done_tasks(total), book.failed_tasks(total));
     DeadlineJobStatus {
         observed_generation: Some(job.generation),
-        phase: Some(phase(job, book).to_owned()),
+        phase: Some(phase(input).to_owned()),
         deadline: deadline.map(clock::time),
         start_time: book.started.map(clock::time),
         completion_time: book.last_win.filter(|_| complete).map(clock::time),
@@ -148,16 +156,24 @@ fn count<T>(items: impl Iterator<Item = T>) -> i32 {
     i32::try_from(items.count()).unwrap_or(i32::MAX)
 }
 
-fn phase(job: &ValidatedJob, book: &Book) -> &'static str {
+fn phase(input: Input<'_>) -> &'static str {
+    let Input { job, book, .. } = input;
     match (book.ending, book.finished) {
         (Some(conclusion), true) if conclusion.is_success() => "Complete",
         (Some(conclusion), false) if conclusion.is_success() => "Completing",
         (Some(_), true) => "Failed",
         (Some(_), false) => "Failing",
         (None, _) if job.rules.suspend => "Suspended",
-        (None, _) if book.started.is_none() => "Pending",
-        (None, _) => "Running",
+        (None, _) if has_begun(input) => RUNNING,
+        (None, _) => PENDING,
     }
+}
+
+/// Whether an attempt was ever given a node: until then nothing of the job can have run.
+fn has_begun(input: Input<'_>) -> bool {
+    let counts = &input.book.counts;
+    let ran = counts.won + counts.failed + counts.clone_failed + counts.late;
+    input.placed || ran > 0 || input.old.phase.as_deref() == Some(RUNNING)
 }
 
 struct FreshPocd {
@@ -201,11 +217,17 @@ pub fn met(job: &ValidatedJob, book: &Book) -> bool {
 
 impl DeadlineJobStatus {
     /// PoCD, the estimate and readiness move all the time; alone they are worth a write only when
-    /// PoCD moved far enough or readiness did, and the last such write is long enough ago.
+    /// PoCD moved far enough or readiness did, and the last such write is long enough ago. That
+    /// the first attempt was given a node goes with them.
     fn keep_estimate_if_nothing_else_changed(mut self, old: &Self, input: &Input<'_>) -> Self {
         let mut alike = self.clone();
         alike.pocd.clone_from(&old.pocd);
         alike.ready = old.ready;
+        let begins =
+            old.phase.as_deref() == Some(PENDING) && self.phase.as_deref() == Some(RUNNING);
+        if begins {
+            alike.phase.clone_from(&old.phase);
+        }
         alike
             .estimated_completion_time
             .clone_from(&old.estimated_completion_time);
@@ -221,7 +243,8 @@ impl DeadlineJobStatus {
         let due = input
             .pocd_written
             .is_none_or(|written| input.now.since(written) >= POCD_PERIOD);
-        if !((moved || self.ready != old.ready) && due) {
+        if !((moved || self.ready != old.ready || begins) && due) {
+            self.phase = alike.phase;
             self.ready = alike.ready;
             self.pocd = alike.pocd;
             self.estimated_completion_time = alike.estimated_completion_time;
@@ -252,11 +275,12 @@ fn conditions(input: Input<'_>, deadline: Option<Instant>) -> Vec<Condition> {
         let (reason, detail) = told.words();
         list.say(api::DEADLINE_FEASIBLE, reason, &detail);
     }
+    let is_held = input.book.ending.is_some() || input.job.rules.suspend;
     match input.blocked {
-        Some(blocked) if is_open => {
+        Some(blocked) if !is_held => {
             list.say(api::ATTEMPTS_BLOCKED, blocked.reason, &blocked.message);
         }
-        _ if input.running || !is_open => {
+        _ if input.running || is_held || is_placeable_again(input) => {
             list.clear(api::ATTEMPTS_BLOCKED, reason::ATTEMPTS_START, "");
         }
         _ => {}
@@ -289,6 +313,17 @@ fn conditions(input: Input<'_>, deadline: Option<Instant>) -> Vec<Condition> {
         list.clear(api::PROGRESS_UNREACHABLE, reason::ANSWERS, "");
     }
     list.list
+}
+
+/// Whether the status still says that attempts can't be placed, and they can. (That they can be created
+/// and start is seen when one runs.)
+fn is_placeable_again(input: Input<'_>) -> bool {
+    let of_placement = [reason::NO_MATCHING_NODE, reason::UNSCHEDULABLE];
+    let mut told = input.old.conditions.iter();
+    let is_told = told.any(|one| {
+        one.type_ == api::ATTEMPTS_BLOCKED && of_placement.contains(&one.reason.as_str())
+    });
+    input.placeable && is_told
 }
 
 fn end_conditions(list: &mut Conditions, input: Input<'_>) {

@@ -294,6 +294,9 @@ fn apply(step: &mut Step, input: Input<'_>, action: &Action) {
             survivor: _,
         }) => {
             if step.book.kill(*task, *attempt, *kind, now) {
+                if *kind == KillKind::Replace && is_in_vain(input.facts, *task, *attempt) {
+                    step.book.count_vain_clone(*task);
+                }
                 step.notices.push(Notice::Killed {
                     id: (task.0, attempt.0),
                     kind: *kind,
@@ -345,6 +348,13 @@ fn apply(step: &mut Step, input: Input<'_>, action: &Action) {
 /// A batch/v1 Job ends when its last pod has, also one that counts as failed already.
 fn awaits_pods(step: &Step, input: Input<'_>) -> bool {
     input.job.adopted.is_some() && adopt::status::terminating(&step.book, input.pods) > 0
+}
+
+/// Whether it is a clone that can't be placed: one more would not be either.
+fn is_in_vain(facts: &JobSnapshot, task: TaskIndex, number: AttemptNumber) -> bool {
+    let mut attempts = facts.task(task).into_iter().flat_map(|task| &task.attempts);
+    let clone = attempts.find(|attempt| attempt.number == number);
+    clone.is_some_and(|clone| clone.kind == AttemptKind::Clone && clone.unplaceable)
 }
 
 /// Which pod failed the job, how, and by which rule: nobody can tell once the pod is gone.

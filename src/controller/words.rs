@@ -120,6 +120,18 @@ pub const TABLE: &[Row] = &[
     ),
     blocked(
         &[api::ATTEMPTS_BLOCKED],
+        reason::NO_MATCHING_NODE,
+        "{}",
+        "change spec.template so that a node of the cluster can hold its pods, or add a node that can",
+    ),
+    blocked(
+        &[api::ATTEMPTS_BLOCKED],
+        reason::UNSCHEDULABLE,
+        "{}",
+        "remove what the message names; shed goes on by itself once a pod is placed",
+    ),
+    blocked(
+        &[api::ATTEMPTS_BLOCKED],
         reason::IMAGE_PULL_FAILED,
         "{}",
         "check the image's name and the pull secrets; shed tries again by itself",

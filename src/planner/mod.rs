@@ -6,6 +6,7 @@ mod ending;
 mod nodes;
 pub mod observe;
 pub mod obstacles;
+pub mod placement;
 mod quarantined;
 mod restore;
 
@@ -184,6 +185,7 @@ fn publish(
     let jobs: HashSet<ObjectRef<DeadlineJob>> = slices
         .keys()
         .chain(&news)
+        .chain(&view.news)
         .filter_map(|uid| view.references.get(uid).cloned())
         .chain(view.apart.accused.iter().cloned())
         .collect();

@@ -35,6 +35,11 @@ impl NumberedNodes {
         Self { facts, positions }
     }
 
+    /// What is known of them.
+    pub(super) fn facts(&self) -> &[NodeFacts] {
+        &self.facts
+    }
+
     /// Nodes that the job's attempts may use.
     pub(super) fn eligible(&self, job: &ValidatedJob) -> Arc<[NodeIndex]> {
         let none = PodSpec::default();

@@ -12,14 +12,14 @@ use shed_core::time::{Instant, Span};
 
 use super::departing;
 use super::nodes::NumberedNodes;
-use super::obstacles;
+use super::obstacles::{self, Obstacles};
 use super::quarantined::{Apart, SetApart};
 use crate::adopt::{self, claims};
 use crate::api::DeadlineJob;
 use crate::board::JobUid;
 use crate::book::Book;
 use crate::context::Context;
-use crate::controller::{build, feasibility};
+use crate::controller::feasibility;
 use crate::observe::identity::Owner;
 use crate::observe::leftover::leftover;
 use crate::observe::{gone, job, reach};
@@ -36,6 +36,8 @@ pub struct ClusterView {
     pub generations: HashMap<JobUid, i64>,
     /// What of the jobs that were not looked at is needed all the same.
     pub apart: SetApart,
+    /// Jobs of whose attempts it turned out that they can't be placed, or can.
+    pub news: Vec<JobUid>,
     /// When this should be looked at again though nothing happens, by the process's own clock.
     pub due: Option<Instant>,
 }
@@ -57,6 +59,7 @@ pub fn view(context: &Context) -> ClusterView {
         deadlines: HashMap::new(),
         generations: HashMap::new(),
         apart: SetApart::default(),
+        news: Vec::new(),
         due: None,
     };
     let mut owners = HashSet::new();
@@ -64,12 +67,14 @@ pub fn view(context: &Context) -> ClusterView {
     let mut apart = Apart::begin(context);
     for watched in context.stores.jobs.state() {
         let look = || job_facts(context, &watched, &nodes, &mut others, ticks);
-        let Some((facts, generation, due)) = apart.look(&watched, look) else {
+        let Some((facts, generation, obstacles)) = apart.look(&watched, look) else {
             continue;
         };
         owners.insert(Owner::of(&watched.metadata));
         let uid = Arc::clone(&facts.key.0);
-        view.due = view.due.into_iter().chain(due).min();
+        view.due = view.due.into_iter().chain(obstacles.due).min();
+        view.news
+            .extend(obstacles.is_news.then(|| Arc::clone(&uid)));
         view.generations.insert(Arc::clone(&uid), generation);
         let reference = ObjectRef::from_obj(watched.as_ref());
         view.references.insert(Arc::clone(&uid), reference);
@@ -95,6 +100,7 @@ pub fn view(context: &Context) -> ClusterView {
         .sort_by(|a, b| (a.submitted, &a.key).cmp(&(b.submitted, &b.key)));
     view.snapshot.nodes = nodes.snapshot(&others, &view.snapshot.jobs);
     view.snapshot.launch_overheads = launch_overheads(context, &view.snapshot.jobs);
+    obstacles::note_room(context, &view.snapshot);
     view
 }
 
@@ -102,7 +108,11 @@ pub fn view(context: &Context) -> ClusterView {
 pub fn try_out(context: &Context, watched: &Arc<DeadlineJob>) {
     let nodes = NumberedNodes::of(&context.stores);
     let mut others = context.stores.used_by_others();
+    let uid = watched.metadata.uid.as_deref().unwrap_or_default().into();
+    // What is news to the job is so in a pass alone.
+    let before = context.memos.with(&uid, |memo| memo.placement.clone());
     let _ = job_facts(context, watched, &nodes, &mut others, context.clock.ticks());
+    context.memos.with(&uid, |memo| memo.placement = before);
 }
 
 /// What the namespaces of these jobs show of the time that a launch takes.
@@ -119,7 +129,7 @@ fn job_facts(
     nodes: &NumberedNodes,
     others: &mut BTreeMap<Arc<str>, Resources>,
     ticks: Instant,
-) -> Option<(JobSnapshot, i64, Option<Instant>)> {
+) -> Option<(JobSnapshot, i64, Obstacles)> {
     let now = context.clock.at(ticks);
     if watched.metadata.deletion_timestamp.is_some() || !watched.spec.is_ours() {
         return None;
@@ -155,6 +165,7 @@ fn job_facts(
             memo.troubled.clone(),
         )
     });
+    let demand = obstacles::demand(context, &job, &pods);
     let view = job::View {
         now,
         ticks,
@@ -164,7 +175,7 @@ fn job_facts(
         reports: &context.progress.reports_of(&job.uid),
         nodes: &nodes.positions,
         eligible_nodes: nodes.eligible(&job),
-        demand: build::demand(&job, &context.agent),
+        demand,
         launch_not_before,
         proven_gone: &gone::proven(&book, &context.stores),
         out_of_reach: &reach::out_of_reach(&pods, &context.stores, now),
@@ -176,8 +187,6 @@ fn job_facts(
         asks_feasibility: asks,
         ..job::facts(&job, &book, &view)
     };
-    let due = context.memos.with(&job.uid, |memo| {
-        obstacles::limit(memo, &view, &mut facts, &context.clock)
-    });
-    Some((facts, job.generation, due))
+    let obstacles = obstacles::look(context, &job, &book, &view, nodes.facts(), &mut facts);
+    Some((facts, job.generation, obstacles))
 }

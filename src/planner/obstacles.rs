@@ -1,11 +1,69 @@
-//! What keeps a job's attempts from being created, among the facts that a pass decides on.
+//! What keeps a job's attempts from being created or placed, among the facts that a pass decides on.
 
-use shed_core::snapshot::JobSnapshot;
+use std::sync::Arc;
+
+use shed_core::resources::Resources;
+use shed_core::snapshot::{JobSnapshot, Snapshot};
 use shed_core::time::Instant;
 
+use super::placement::Input;
+use crate::book::Book;
 use crate::clock::Clock;
-use crate::context::Memo;
-use crate::observe::job::View;
+use crate::context::{Context, Memo};
+use crate::controller::build;
+use crate::observe::job::{JobPods, View};
+use crate::observe::node::NodeFacts;
+use crate::validate::ValidatedJob;
+
+/// What came of a look.
+pub struct Obstacles {
+    /// When to look again though nothing happens, by the process's own clock.
+    pub(super) due: Option<Instant>,
+    /// Whether the job's reconciler has something to do or to say that it did not have before.
+    pub(super) is_news: bool,
+}
+
+/// What an attempt of the job requests, as far as its pods tell.
+pub(super) fn demand(context: &Context, job: &ValidatedJob, pods: &JobPods) -> Resources {
+    let template = build::demand(job, &context.agent);
+    context.memos.with(&job.uid, |memo| {
+        memo.placement.learn_requests(template, pods)
+    })
+}
+
+/// Looks at what is in the way of the job, and adds it to the facts about it.
+pub(super) fn look(
+    context: &Context,
+    job: &ValidatedJob,
+    book: &Book,
+    view: &View<'_>,
+    nodes: &[NodeFacts],
+    facts: &mut JobSnapshot,
+) -> Obstacles {
+    context.memos.with(&job.uid, |memo| {
+        let before = memo.placement.clone();
+        let claims = memo.claims.as_ref();
+        let due = memo.placement.look(&Input {
+            job,
+            book,
+            pods: view.pods,
+            traces: view.traces,
+            demand: &view.demand,
+            nodes,
+            last_bind: &|scheduler| context.stores.last_bind(scheduler),
+            is_uncreatable: memo.creations.is_failing(),
+            is_unshared: claims.is_some_and(|(_, said)| said.is_some()),
+            now: view.now,
+            ticks: view.ticks,
+        });
+        memo.placement.mark(facts, view.pods);
+        let until = limit(memo, view, facts, &context.clock);
+        Obstacles {
+            due: due.into_iter().chain(until).min(),
+            is_news: memo.placement.is_news_after(&before),
+        }
+    })
+}
 
 /// Adds to the facts how much the apiserver's answers let be launched; when that changes, by the
 /// process's own clock.
@@ -27,4 +85,22 @@ pub fn limit(
     facts.obstacles.clones_not_before = limits.clones_not_before.map(at);
     facts.obstacles.attempts_max = limits.attempts_max;
     limits.until.filter(|until| *until > view.ticks)
+}
+
+/// Tells jobs that wait for room whether there is any, as far as the planner can tell.
+pub(super) fn note_room(context: &Context, snapshot: &Snapshot) {
+    let ticks = context.clock.ticks();
+    for job in &snapshot.jobs {
+        let uid = Arc::clone(&job.key.0);
+        context.memos.change(&uid, |memo| {
+            if memo.placement.waits_for_room() {
+                let mut nodes = job.eligible_nodes.iter();
+                let has_room = nodes.any(|node| {
+                    let node = snapshot.nodes.get(node.0);
+                    node.is_some_and(|node| node.free.fits(&job.demand))
+                });
+                memo.placement.note_room(has_room, ticks);
+            }
+        });
+    }
 }

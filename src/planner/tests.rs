@@ -18,6 +18,9 @@ use crate::controller::status::Blocked;
 use crate::fixtures;
 use crate::stores::Stores;
 
+mod creations;
+mod placement;
+
 /// Longer than the planner needs for a pass or two.
 const A_WHILE: Duration = Duration::from_millis(400);
 

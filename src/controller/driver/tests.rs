@@ -2,6 +2,7 @@
 
 mod clocks;
 mod crash;
+mod creation;
 mod denied;
 mod ends;
 mod fence;

@@ -37,6 +37,9 @@ struct Case {
     facts_as_of: Instant,
     held_back: bool,
     waiting: Waiting,
+    placed: bool,
+    running: bool,
+    placeable: bool,
 }
 
 impl Case {
@@ -54,6 +57,9 @@ impl Case {
             facts_as_of: Instant(0),
             held_back: false,
             waiting: Waiting::No,
+            placed: true,
+            running: true,
+            placeable: false,
         }
     }
 
@@ -64,7 +70,9 @@ impl Case {
             old: &self.old,
             report: self.report.as_ref(),
             blocked: self.blocked.as_ref(),
-            running: true,
+            placeable: self.placeable,
+            running: self.running,
+            placed: self.placed,
             ready: self.ready,
             unreachable: (0, 0),
             awaited: None,
@@ -193,6 +201,40 @@ fn what_blocks_attempts_is_said_and_taken_back() {
         case.condition("AttemptsBlocked"),
         is("False", "AttemptsStart")
     );
+}
+
+#[test]
+fn attempts_that_can_be_placed_again_are_blocked_no_more_though_none_runs() {
+    let mut case = Case::new("");
+    case.running = false;
+    case.blocked = Some(Blocked {
+        reason: reason::NO_MATCHING_NODE,
+        message: "no node has the label disk=ssd".to_owned(),
+    });
+    let blocked = is("True", "NoMatchingNode");
+    assert_eq!(case.condition("AttemptsBlocked"), blocked);
+    // A process that has just begun knows nothing of it.
+    case.blocked = None;
+    assert_eq!(case.condition("AttemptsBlocked"), blocked);
+    case.placeable = true;
+    let over = is("False", "AttemptsStart");
+    assert_eq!(case.condition("AttemptsBlocked"), over);
+}
+
+#[test]
+fn what_a_user_holds_back_is_blocked_by_nothing_else() {
+    let mut case = Case::new("suspend: true");
+    case.blocked = Some(Blocked {
+        reason: reason::UNSCHEDULABLE,
+        message: "0/1 nodes are available".to_owned(),
+    });
+    assert_eq!(case.condition("AttemptsBlocked"), None);
+    case.job.rules.suspend = false;
+    let blocked = is("True", "Unschedulable");
+    assert_eq!(case.condition("AttemptsBlocked"), blocked);
+    case.job.rules.suspend = true;
+    let over = is("False", "AttemptsStart");
+    assert_eq!(case.condition("AttemptsBlocked"), over);
 }
 
 #[test]
