@@ -8,6 +8,7 @@ use kube::Client;
 use kube::runtime::events::Recorder;
 use shed_core::time::{Instant, Span};
 
+use crate::adopt::companions::Failures;
 use crate::api::{DeadlineJob, LEDGER_FORM};
 use crate::board::Board;
 use crate::clock::Clock;
@@ -62,6 +63,8 @@ pub struct Context {
     pub clone_priority: Option<ClonePriority>,
     /// What this process remembers of each job; everything in it can be lost.
     pub memos: Memos,
+    /// Jobs whose companions can't be created; it can be lost, too.
+    pub companion_failures: Failures,
     /// What earlier jobs tell of those that run; it can be lost, too.
     pub forecasts: ForecastTable,
     /// The recording of what the planner sees and decides, if there is to be one.

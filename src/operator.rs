@@ -234,6 +234,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         },
         clone_priority,
         memos: Memos::default(),
+        companion_failures: companions::Failures::default(),
         forecasts: ForecastTable::default(),
         recording: setup.recording.clone(),
         metrics: Arc::clone(&setup.metrics),

@@ -1,6 +1,7 @@
 //! Sees to it that each Job that shed runs has its companion, and says on the Job why not.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -24,6 +25,12 @@ use crate::metrics::Why;
 const ERROR_WAIT: Duration = Duration::from_secs(2);
 /// Wait after a look that panicked or took too long.
 const CRASH_WAIT: Duration = Duration::from_secs(300);
+/// Waits between tries to create a companion double up to this.
+const CREATION_WAIT_MAX: Duration = Duration::from_secs(60);
+/// Failures in a row to create a companion after which the Job says so.
+const FAILURES_TOLD: u32 = 2;
+/// Jobs whose failures are remembered.
+const FAILING_MAX: usize = 1000;
 /// Jobs that are looked at at once.
 const CONCURRENCY: u16 = 8;
 
@@ -38,14 +45,7 @@ pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectR
     applier(
         |job, context| Box::pin(look_apart(job, context)),
         |_, error: &kube::Error, context| {
-            let reason = "companion";
-            let errors = context
-                .metrics
-                .reconciles
-                .errors
-                .get_or_create(&Why { reason });
-            errors.inc();
-            tracing::warn!(%error, "companion of a Job, trying again");
+            count_error(&context, error);
             Action::requeue(ERROR_WAIT)
         },
         Arc::clone(&context),
@@ -69,6 +69,37 @@ async fn look_apart(job: Arc<Job>, context: Arc<Context>) -> Result<Action, kube
     let (namespace, name) = (&job.metadata.namespace, &job.metadata.name);
     tracing::error!(?namespace, job = ?name, "companion of a Job: {crash}");
     Ok(Action::requeue(CRASH_WAIT))
+}
+
+/// How often in a row the companion of each Job could not be created. All of it can be lost.
+#[derive(Default)]
+pub struct Failures(Mutex<HashMap<String, u32>>);
+
+impl Failures {
+    /// One more; how many that makes.
+    fn count(&self, job: &Job) -> u32 {
+        let mut counts = self.lock();
+        // Jobs that were deleted meanwhile are still there.
+        if counts.len() >= FAILING_MAX {
+            counts.clear();
+        }
+        let count = counts.entry(uid(job)).or_insert(0);
+        *count = count.saturating_add(1);
+        *count
+    }
+
+    fn forget(&self, job: &Job) {
+        self.lock().remove(&uid(job));
+    }
+
+    // A panic while the lock was held leaves counts, all of which can be lost.
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn uid(job: &Job) -> String {
+    job.metadata.uid.clone().unwrap_or_default()
 }
 
 async fn look(job: Arc<Job>, context: Arc<Context>) -> Result<Action, kube::Error> {
@@ -163,10 +194,45 @@ async fn create(context: &Context, job: &Job, wanted: &DeadlineJob) -> Result<Ac
         };
     }
     match api.create(&PostParams::default(), wanted).await {
-        Ok(_) => Ok(Action::await_change()),
-        Err(kube::Error::Api(status)) if status.code == 409 => Ok(Action::await_change()),
-        Err(error) => Err(error),
+        Ok(_) => {}
+        Err(kube::Error::Api(status)) if status.code == 409 => {}
+        Err(error) => return not_created(context, &live, wanted, &error).await,
     }
+    context.companion_failures.forget(job);
+    Ok(Action::await_change())
+}
+
+/// A quota or a policy may refuse a companion, or a webhook may be away: the Job says so from the second
+/// failure on.
+async fn not_created(
+    context: &Context,
+    job: &Job,
+    wanted: &DeadlineJob,
+    error: &kube::Error,
+) -> Result<Action, kube::Error> {
+    count_error(context, error);
+    let count = context.companion_failures.count(job);
+    if count >= FAILURES_TOLD {
+        let why = match error {
+            kube::Error::Api(status) => status.message.clone(),
+            error => error.to_string(),
+        };
+        let name = reference_name(wanted);
+        let message = format!(
+            "the DeadlineJob {name}, which holds the Job's ledger, can't be created: {why}"
+        );
+        refuse(context, job, reason::COMPANION_NOT_CREATED, &message).await?;
+    }
+    let doublings = count.saturating_sub(1).min(16);
+    let wait = ERROR_WAIT.saturating_mul(1 << doublings);
+    Ok(Action::requeue(wait.min(CREATION_WAIT_MAX)))
+}
+
+fn count_error(context: &Context, error: &kube::Error) {
+    let reason = "companion";
+    let errors = &context.metrics.reconciles.errors;
+    errors.get_or_create(&Why { reason }).inc();
+    tracing::warn!(%error, "companion of a Job, trying again");
 }
 
 /// Whether shed ever wrote the Job's status from its book.
@@ -233,3 +299,6 @@ pub async fn write(context: &Context, job: &Job, status: JobStatus) -> Result<Jo
         .replace_status(&name(job), &PostParams::default(), &changed)
         .await
 }
+
+#[cfg(test)]
+mod tests;

@@ -125,6 +125,8 @@ pub mod reason {
     pub const INVALID_ANNOTATION: &str = "InvalidAnnotation";
     /// `AdoptionRefused`: the book of a Job that had begun was deleted.
     pub const BOOK_LOST: &str = "BookLost";
+    /// `AdoptionRefused`: the `DeadlineJob` that holds the Job's ledger can't be created.
+    pub const COMPANION_NOT_CREATED: &str = "CompanionNotCreated";
     /// `AdoptionRefused` is false: what was wrong has been mended.
     pub const ADOPTED: &str = "Adopted";
     /// `VolumeNotShared`: a claim is ReadWriteOnce or ReadWriteOncePod.

@@ -379,6 +379,12 @@ pub const TABLE: &[Row] = &[
         NAMED,
     ),
     verdict(&[api::ADOPTION_REFUSED], reason::BOOK_LOST, "{}", NAMED),
+    verdict(
+        &[api::ADOPTION_REFUSED],
+        reason::COMPANION_NOT_CREATED,
+        "{}",
+        NAMED,
+    ),
     over(
         &[api::ADOPTION_REFUSED],
         reason::ADOPTED,

@@ -12,6 +12,7 @@ use shed_core::time::Instant;
 use tokio::time::timeout;
 
 use super::Apiserver;
+use crate::adopt::companions::Failures;
 use crate::api::DeadlineJob;
 use crate::board::Board;
 use crate::clock;
@@ -72,6 +73,7 @@ impl Process {
             },
             clone_priority: None,
             memos: Memos::default(),
+            companion_failures: Failures::default(),
             forecasts: ForecastTable::default(),
             recording: None,
             stores,
