@@ -20,7 +20,7 @@ const WATCHED: Duration = Duration::from_secs(4);
 const GONE: Duration = Duration::from_secs(30);
 
 /// Runs a test with a second namespace, which goes with it.
-async fn with_neighbor<F>(world: &World, body: F) -> Result<()>
+pub async fn with_neighbor<F>(world: &World, body: F) -> Result<()>
 where
     F: AsyncFnOnce(&str) -> Result<()>,
 {

@@ -18,6 +18,7 @@ mod foreign;
 mod lifecycle;
 mod nodes;
 mod operator;
+mod placement;
 mod preemption;
 mod progress;
 mod quarantine;

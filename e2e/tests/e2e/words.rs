@@ -17,7 +17,7 @@ use shed_e2e::scenario::{Company, Needs, World, scenario};
 use crate::preemption::large;
 
 /// Waits for a state, and checks that it is told in the words of its row.
-async fn check(job: &Job<'_>, type_: &str, reason: &str) -> Result<DeadlineJob> {
+pub async fn check(job: &Job<'_>, type_: &str, reason: &str) -> Result<DeadlineJob> {
     let row = words::row(type_, reason).context("no such row")?;
     let is_so = |job: &DeadlineJob| {
         let found = condition(job, type_);
