@@ -87,7 +87,8 @@ pub struct Launch {
     pub resume: Option<ResumePoint>,
     /// Nodes to stay away from if possible: those with a live attempt of the task, slow ones.
     pub avoid: Vec<NodeName>,
-    /// Nodes to prefer others to: those that are slow by what other tenants' attempts tell.
+    /// Nodes to prefer others to: those that are slow by what other tenants' attempts tell, and those that
+    /// siblings without a node are taken to get.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rather_not: Vec<NodeName>,
     /// The node to go to, where the order of first attempts chooses one. The simulator does so; the

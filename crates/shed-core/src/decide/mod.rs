@@ -224,9 +224,16 @@ impl<'a> Pass<'a> {
         self.names(nodes.into_iter().chain(self.slow(position).iter().copied()))
     }
 
-    /// What `Launch::rather_not` of a clone says, which avoids these nodes.
-    pub(crate) fn rather_not(&self, position: usize, avoided: &[NodeName]) -> Vec<NodeName> {
-        let mut names = self.names(self.doubtful(position).iter().copied());
+    /// What `Launch::rather_not` of a clone says: these nodes and those that are doubtful, but for those
+    /// that it avoids.
+    pub(crate) fn rather_not(
+        &self,
+        position: usize,
+        nodes: &[NodeIndex],
+        avoided: &[NodeName],
+    ) -> Vec<NodeName> {
+        let doubtful = self.doubtful(position).iter();
+        let mut names = self.names(doubtful.chain(nodes).copied());
         names.retain(|name| !avoided.contains(name));
         names
     }

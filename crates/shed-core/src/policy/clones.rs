@@ -101,8 +101,11 @@ pub(super) struct CloneTask {
     launch: Launch,
     /// More nodes to prefer others to.
     avoid: Vec<NodeIndex>,
-    /// Nodes with an attempt of the task, and those that its clones of this pass go to.
+    /// Nodes with an attempt of the task, those of attempts without a node that it is taken to get, and
+    /// those that its clones of this pass go to.
     nodes: Vec<NodeIndex>,
+    /// The first of these.
+    known: Vec<NodeIndex>,
     /// ln P(its attempts that the plan leaves alive, and its clones of this pass, all miss).
     pub(super) ln_miss: f64,
     /// ln P(one further clone, launched now, misses).
@@ -367,6 +370,7 @@ fn clone_task(
         launch: clone_of(index, resume),
         avoid: state.avoided(Some(task.task)).collect(),
         nodes: task.attempts.iter().filter_map(node_of).collect(),
+        known: task.attempts.iter().filter_map(|a| a.node).collect(),
         ln_miss: state.ln_miss_kept(task),
         ln_miss_per_clone: prospect.ln_miss,
         clones_alive,
@@ -403,6 +407,7 @@ fn started_task(
         launch: clone_of(index, None),
         avoid: state.avoided(task).collect(),
         nodes: vec![node],
+        known: Vec::new(),
         ln_miss,
         ln_miss_per_clone: ln_miss,
         clones_alive: 0,
@@ -449,8 +454,10 @@ pub(super) fn grant(
     let mut launch = task.launch.clone();
     // Where no other node has room, the clone must be let onto the one that has.
     let chosen = pass.snapshot.nodes.get(node.0).map(|node| &node.name);
-    launch.avoid = pass.avoid(position, task.nodes.iter().chain(&task.avoid).copied());
-    launch.rather_not = pass.rather_not(position, &launch.avoid);
+    launch.avoid = pass.avoid(position, task.known.iter().chain(&task.avoid).copied());
+    // The scheduler may put siblings elsewhere: a clone that were kept off their nodes might be kept
+    // off the only one that is free.
+    launch.rather_not = pass.rather_not(position, &task.nodes, &launch.avoid);
     launch.avoid.retain(|name| Some(name) != chosen);
     launch.rather_not.retain(|name| Some(name) != chosen);
     task.nodes.push(node);

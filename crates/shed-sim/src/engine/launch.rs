@@ -62,7 +62,9 @@ impl Engine<'_> {
         }
         self.count_launch(id, launch.kind);
         self.forget_retry(id, launch.task, retry);
-        if !self.place(slot, launch.node.as_ref(), &launch.avoid) {
+        let mut avoid = launch.avoid.clone();
+        avoid.extend_from_slice(&launch.rather_not);
+        if !self.place(slot, launch.node.as_ref(), &avoid) {
             self.unplaced.push(self.attempts.name(slot));
         }
     }

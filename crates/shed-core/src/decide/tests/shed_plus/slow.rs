@@ -40,13 +40,38 @@ fn a_retry_keeps_off_nodes_that_were_seen_slow_and_a_first_attempt_is_not_steere
 #[test]
 fn a_clone_keeps_off_the_node_of_its_sibling_and_off_slow_ones() {
     let plan = plan(cluster(12).job(straggling()));
-    let avoided: Vec<String> = launches(&plan)
+    let names = |nodes: &[NodeName]| nodes.iter().map(NodeName::to_string).collect::<String>();
+    let kept_off: Vec<(String, String)> = launches(&plan)
         .iter()
-        .map(|launch| launch.avoid.iter().map(NodeName::to_string).collect())
+        .map(|launch| (names(&launch.avoid), names(&launch.rather_not)))
         .collect();
-    // Node 3 has the slow original; where a clone of this plan goes is taken too.
-    let expected = ["node-3", "node-0node-3", "node-0node-1node-3"];
-    assert_eq!(avoided, expected);
+    // Node 3 has the slow original. Where a clone of this plan goes is for the scheduler to say.
+    let expected = [
+        ("node-3", ""),
+        ("node-3", "node-0"),
+        ("node-3", "node-0node-1"),
+    ];
+    assert_eq!(
+        kept_off,
+        expected.map(|(avoid, rather_not)| (avoid.into(), rather_not.into()))
+    );
+}
+
+#[test]
+fn a_clone_is_not_barred_from_where_its_sibling_is_only_taken_to_go() {
+    let waits = job("a").tasks(1).task(0, [attempt(0)]).deadline_in(600.0);
+    let policy: Policy = "dollymp{max_clones=2}".parse().unwrap();
+    let (plan, _) = plan_of(
+        &world(9.0, 3, 1000).job(waits).build(),
+        &Memory::default(),
+        &policy,
+    );
+    let launched = launches(&plan);
+    assert_eq!(launched.len(), 2);
+    for launch in launched {
+        assert_eq!(launch.avoid, [], "{launch:?}");
+        assert!(!launch.rather_not.is_empty(), "{launch:?}");
+    }
 }
 
 #[test]
