@@ -242,6 +242,14 @@ impl<'w> Job<'w> {
         pods
     }
 
+    /// Its pods that have not ended.
+    #[must_use]
+    pub fn unfinished_pods(&self) -> Vec<Pod> {
+        let mut pods = self.pods_ever();
+        pods.retain(|pod| !["Succeeded", "Failed"].contains(&wait::phase(pod)));
+        pods
+    }
+
     /// Changes its specification.
     ///
     /// # Errors
