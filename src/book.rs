@@ -196,6 +196,7 @@ impl Book {
             node: None,
             kill: None,
             killed_at: None,
+            unknown: Vec::new(),
         });
         self.started.get_or_insert(now);
         match launch.kind {

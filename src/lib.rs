@@ -21,6 +21,7 @@ pub mod progress;
 pub mod recording;
 pub mod restored;
 pub mod server;
+pub mod size;
 pub mod stores;
 pub mod validate;
 pub mod watchdog;

@@ -13,6 +13,7 @@ use shed_core::time::{Instant, Span};
 use crate::adopt::Adopted;
 use crate::api::{self, DeadlineJob, DeadlineJobSpec, PodFailureRule, PodReplacementPolicy};
 use crate::clock;
+use crate::size;
 
 mod batch;
 mod error;
@@ -155,6 +156,7 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
     let metadata = &job.metadata;
     let spec = &job.spec;
     let missing = |field| InvalidSpec::Metadata { field };
+    size(spec)?;
     template(spec)?;
     range(spec)?;
     let rules = rules(spec)?;
@@ -186,6 +188,14 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
         template: Arc::new(spec.template.clone()),
         adopted: None,
     })
+}
+
+fn size(spec: &DeadlineJobSpec) -> Result<(), InvalidSpec> {
+    if size::bytes(spec) <= size::SPEC_MAX {
+        return Ok(());
+    }
+    let (field, bytes) = size::largest(spec);
+    Err(InvalidSpec::Size { field, bytes })
 }
 
 /// What characters a label may have, and how many, is the apiserver's to check.
@@ -465,6 +475,24 @@ mod tests {
             job.deadline.instant(job.created, Some(Instant(1000))),
             Some(Instant(1000 + 5_400_000))
         );
+    }
+
+    #[test]
+    fn a_specification_may_fill_a_quarter_of_the_object() {
+        let with = |bytes: usize| {
+            let mut job = job("");
+            let pod = job.spec.template.spec.as_mut().unwrap();
+            pod.containers[0].args = Some(vec![String::new()]);
+            let rest = size::bytes(&job.spec);
+            let pod = job.spec.template.spec.as_mut().unwrap();
+            pod.containers[0].args = Some(vec!["x".repeat(bytes - rest)]);
+            validate(&job)
+        };
+        assert!(with(size::SPEC_MAX).is_ok());
+        let said = with(size::SPEC_MAX + 1).unwrap_err().to_string();
+        let field = "spec.template.spec.containers[0].args[0] has 26";
+        assert!(said.starts_with(field), "{said}");
+        assert!(said.contains("may have 262144 in all: keep"), "{said}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use serde_path_to_error::{Path, Track};
 
-use super::{DeadlineJobStatus, LEDGER_FORM};
+use super::{DeadlineJobStatus, LEDGER_FORM, once};
 
 /// What an entry of a list is called by: `index` of a task or a part, `number` of an attempt, `type`
 /// of a condition. Lists are sorted anew and lose entries, so a position is no place.
@@ -196,7 +196,11 @@ impl<'de> Deserialize<'de> for DeadlineJobStatus {
         let tracked = serde_path_to_error::Deserializer::new(&value, &mut track);
         // The derived one, as in `serialize`.
         match Self::deserialize(serde_ignored::Deserializer::new(tracked, &mut note)) {
-            Ok(status) => Ok(Self { unknown, ..status }),
+            Ok(status) => {
+                let mut status = Self { unknown, ..status };
+                once::complete(&mut status).map_err(D::Error::custom)?;
+                Ok(status)
+            }
             Err(error) => Err(D::Error::custom(at(&track.path(), &error))),
         }
     }
@@ -207,10 +211,13 @@ impl Serialize for DeadlineJobStatus {
     where
         S: Serializer,
     {
+        let mut status = self.clone();
+        once::shorten(&mut status).map_err(S::Error::custom)?;
+        // The derived one, by which `serde(remote)` is told apart.
         if self.unknown.is_empty() {
-            return Self::serialize(self, to);
+            return Self::serialize(&status, to);
         }
-        let whole = Self::serialize(self, serde_json::value::Serializer);
+        let whole = Self::serialize(&status, serde_json::value::Serializer);
         let mut whole = whole.map_err(S::Error::custom)?;
         self.unknown.put_back(&mut whole);
         whole.serialize(to)

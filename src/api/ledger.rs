@@ -1,6 +1,6 @@
 //! The ledger: what of a job must survive any crash. It lives in the job's status and is written
-//! with the resourceVersion it was decided on. Done tasks are index ranges; only tasks with
-//! uncounted attempts or a history have an entry.
+//! with the resourceVersion it was decided on. Done tasks are index ranges, which stand in the status's public
+//! fields if they can; only tasks with uncounted attempts or a history have an entry, which is a line of text.
 
 use std::fmt;
 
@@ -9,9 +9,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shed_core::snapshot::{AttemptKind, Conclusion, KillKind};
 
+mod compact;
+
 /// The form of the ledger that this operator writes. It is raised when an operator that doesn't
 /// know the new form would read the ledger wrongly; what may be passed over needs no new one.
-pub const LEDGER_FORM: u32 = 1;
+pub const LEDGER_FORM: u32 = 2;
 
 /// A job's book.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -57,7 +59,8 @@ pub struct Ledger {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<MicroTime>,
     /// Tasks with uncounted attempts or a history, ascending.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "compact")]
+    #[schemars(with = "compact::OpenTasks")]
     pub tasks: Vec<TaskEntry>,
     /// With resume: Range the parts of tasks that were split, ascending by index. They stay to the
     /// end: whoever puts results together reads here which parts tile a task.
@@ -106,6 +109,10 @@ fn first_form() -> u32 {
     1
 }
 
+fn is_none_given(token: &i64) -> bool {
+    *token == 0
+}
+
 /// The last reconcile of the job panicked, overran its time or did not end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -141,8 +148,8 @@ pub struct SegmentEntry {
     pub dropped: bool,
 }
 
-/// One task with uncounted attempts or a history.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// One task with uncounted attempts or a history. Read as JSON from ledgers of form 1.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskEntry {
     /// The task.
@@ -150,41 +157,40 @@ pub struct TaskEntry {
     /// Number of its next attempt. An attempt's number is recorded here before its pod exists.
     pub next_attempt: u32,
     /// The winner while siblings of it are still ending.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub winner: Option<u32>,
     /// Counted failures.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub failures: u32,
     /// Failures of clones while a sibling lived.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub clone_failures: u32,
     /// Attempts in a row, clones apart, that came to nothing without the task's doing: their nodes
     /// disrupted them or could not start them.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub disruptions: u32,
     /// When a clone was last disrupted, until the next one is launched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub clone_disrupted: Option<MicroTime>,
     /// No retry before this.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub retry_not_before: Option<MicroTime>,
     /// The best checkpoint that is durable.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub resume: Option<ResumeEntry>,
     /// With idempotency: Fenced: who may publish.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub grant: Option<GrantEntry>,
     /// Attempts whose end is not counted yet, ascending.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub attempts: Vec<AttemptEntry>,
-}
-
-fn is_none_given(token: &i64) -> bool {
-    *token == 0
+    /// Fields that a newer operator wrote, as they stand in the task's line.
+    #[serde(skip)]
+    pub unknown: Vec<String>,
 }
 
 /// Leave to publish a task's result, recorded before anybody is told.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GrantEntry {
     /// The attempt that has it. Nobody else gets it before that attempt is gone.
@@ -196,7 +202,7 @@ pub struct GrantEntry {
 }
 
 /// Where an attempt runs that must be known to be gone before another may take its place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeEntry {
     /// The node.
@@ -205,41 +211,38 @@ pub struct NodeEntry {
     pub boot: String,
 }
 
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
 /// One attempt whose end is not counted yet.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptEntry {
     /// Its number.
     pub number: u32,
     /// Original, Clone or Retry.
-    #[schemars(with = "String")]
     pub kind: AttemptKind,
     /// When its launch was recorded.
     pub launched: MicroTime,
     /// Where it began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub resume: Option<ResumeEntry>,
     /// Nodes to stay away from.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub avoid: Vec<String>,
     /// Where it runs, if somebody waits for it to be gone: with idempotency: None, or with a grant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub node: Option<NodeEntry>,
     /// Why it must die; recorded before the delete.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[serde(default)]
     pub kill: Option<KillKind>,
     /// When that was recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub killed_at: Option<MicroTime>,
+    /// Fields that a newer operator wrote, as they stand in the task's line.
+    #[serde(skip)]
+    pub unknown: Vec<String>,
 }
 
 /// A point to resume from.
-#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResumeEntry {
     /// Progress at the checkpoint, 0 to 1.

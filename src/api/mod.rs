@@ -6,6 +6,7 @@ mod deadline_job;
 pub mod kept;
 mod ledger;
 mod names;
+mod once;
 pub mod read;
 
 pub use batch::*;

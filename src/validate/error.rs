@@ -1,8 +1,22 @@
 //! What is said about a specification that can't be carried out.
 
+use crate::size;
+
 /// Why a specification can't be carried out.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum InvalidSpec {
+    /// More than fits beside the ledger.
+    #[error(
+        "spec{field} has {bytes} bytes, and a specification may have {} in all: keep large inputs in a \
+         ConfigMap or a volume",
+        size::SPEC_MAX
+    )]
+    Size {
+        /// The field that has most of them, as `.template.spec`.
+        field: String,
+        /// How many.
+        bytes: usize,
+    },
     /// A duration that can't be read.
     #[error("spec.deadline.within: `{text}` is no duration: write for example 90s, 10m or 1h30m")]
     Within {

@@ -190,6 +190,7 @@ impl Model {
             node: None,
             kill: None,
             killed_at: None,
+            unknown: Vec::new(),
         };
         let agent = AgentSettings {
             image: "agent".to_owned(),

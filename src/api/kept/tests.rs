@@ -11,11 +11,8 @@ fn of_newer_operator() -> Value {
         "attempts": {"originals": 2, "novelties": 7},
         "conditions": [{"type": "Novel", "status": "True", "reason": "R", "message": "m",
             "lastTransitionTime": "2026-01-01T00:00:00Z"}],
-        "ledger": {"revision": 3, "novel": "x", "tasks": [
-            {"index": 4, "nextAttempt": 1, "attempts": [
-                {"number": 0, "kind": "Original", "launched": "2026-01-01T00:00:00.000000Z", "novel": 1}]},
-            {"index": 9, "nextAttempt": 2, "novel": true},
-        ]},
+        "ledger": {"revision": 3, "novel": "x", "tasks": {
+            "since": "2026-01-01T00:00:00.000000Z", "novel": true, "lines": ["4,1;0o0,z1", "9,2,z2"]}},
     })
 }
 
@@ -39,22 +36,9 @@ fn what_a_newer_operator_wrote_is_written_again_at_its_place() {
     assert_eq!(new["novel"], json!({"depth": [1, 2]}));
     assert_eq!(new["attempts"]["novelties"], 7);
     assert_eq!(new["ledger"]["novel"], "x");
-    assert_eq!(new["ledger"]["tasks"][0].get("novel"), None);
-    assert_eq!(new["ledger"]["tasks"][1]["novel"], true);
+    assert_eq!(new["ledger"]["tasks"]["novel"], true);
+    assert_eq!(new["ledger"]["tasks"]["lines"], json!(["0,0", "9,2,z2"]));
     assert_eq!(new["active"], 1, "what is known is what was decided");
-}
-
-#[test]
-fn an_attempts_field_goes_with_the_attempt_and_no_other_gets_it() {
-    let mut status = status();
-    assert_eq!(
-        written(&status)["ledger"]["tasks"][0]["attempts"][0]["novel"],
-        1
-    );
-    let tasks = &mut status.ledger.as_mut().unwrap().tasks;
-    tasks[0].attempts[0].number = 1;
-    let attempt = &written(&status)["ledger"]["tasks"][0]["attempts"][0];
-    assert_eq!(attempt.get("novel"), None, "{attempt}");
 }
 
 #[test]
@@ -70,13 +54,7 @@ fn two_statuses_that_differ_only_in_what_is_unknown_are_not_alike() {
 #[test]
 fn of_a_known_status_nothing_is_unknown() {
     let mut value = of_newer_operator();
-    for pointer in [
-        "",
-        "/attempts",
-        "/ledger",
-        "/ledger/tasks/1",
-        "/ledger/tasks/0/attempts/0",
-    ] {
+    for pointer in ["", "/attempts", "/ledger", "/ledger/tasks"] {
         let fields = value.pointer_mut(pointer).unwrap().as_object_mut().unwrap();
         fields.retain(|name, _| !name.starts_with("novel"));
     }
@@ -109,12 +87,10 @@ fn what_can_not_be_read_is_named_with_its_field() {
     let error = read::<DeadlineJobSpec>(&json!({})).unwrap_err();
     assert!(error.starts_with(": missing field"), "{error}");
     let mut status = of_newer_operator();
-    status["ledger"]["tasks"][0]["attempts"][0]["kind"] = json!("Twin");
+    status["ledger"]["tasks"]["lines"][0] = json!("4,1;0twin");
     let error = read::<DeadlineJobStatus>(&status).unwrap_err();
-    assert!(
-        error.contains("ledger.tasks[0].attempts[0].kind: unknown variant `Twin`"),
-        "{error}"
-    );
+    let expected = "ledger.tasks: line 0 of the tasks is none: \"4,1;0twin\"";
+    assert!(error.contains(expected), "{error}");
     let passed_over = spec(("/template/spec", json!({"containers": [], "novel": 1}))).unwrap();
     assert_eq!(passed_over, ["template.spec.novel"]);
 }
@@ -143,7 +119,7 @@ fn entries_of_every_list_of_objects_in_the_status_have_a_name() {
         );
         open.push(entry);
     }
-    assert_eq!(lists, 4, "conditions, tasks, attempts, parts");
+    assert_eq!(lists, 2, "conditions, parts");
 }
 
 #[test]

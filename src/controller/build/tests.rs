@@ -25,6 +25,7 @@ fn attempt(kind: AttemptKind) -> AttemptEntry {
         node: None,
         kill: None,
         killed_at: None,
+        unknown: Vec::new(),
     }
 }
 

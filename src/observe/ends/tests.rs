@@ -166,6 +166,7 @@ mod judged {
             node: None,
             kill,
             killed_at: kill.map(|_| clock::micro_time(seconds(55))),
+            unknown: Vec::new(),
         };
         let entry = TaskEntry {
             index: ID.0,

@@ -1,0 +1,392 @@
+//! How the open tasks of a ledger are written: a line of text per task, and tables for what many lines
+//! name. A task with one attempt takes some twenty bytes. Pure.
+//!
+//! A line is `INDEX,NEXT` and fields, then each attempt behind a `;`, as `NUMBER KIND LAUNCHED` (without the
+//! spaces) and fields. A field is a letter and its value, behind a `,`. Instants are milliseconds from
+//! [`OpenTasks::since`]; nodes, places, kills and points are positions in their tables. `17,2,f1;1r61500,n0`:
+//! task 17, whose next attempt is 2, has failed once; attempt 1, a retry launched after 61.5 s, runs at the
+//! first place. A letter that is not known is kept and written again. Of the tables, a place is `NODE BOOT`, a
+//! kill `KIND,SINCE`, a point `PROGRESS,CHECKPOINT`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::{self, Write as _};
+use std::hash::Hash;
+use std::str::FromStr;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use schemars::JsonSchema;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
+use shed_core::snapshot::{AttemptKind, KillKind};
+use shed_core::time::{Instant, Span};
+
+use super::{AttemptEntry, GrantEntry, NodeEntry, ResumeEntry, TaskEntry};
+use crate::clock::{micro_instant, micro_time};
+
+/// Tasks with uncounted attempts or a history, ascending.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenTasks {
+    /// What the instants of the lines count from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    since: Option<MicroTime>,
+    /// A line per task: src/api/ledger/compact.rs says how it is read.
+    #[serde(default)]
+    lines: Vec<String>,
+    /// Nodes to stay away from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    nodes: Vec<String>,
+    /// Nodes, each with its boot, that attempts must be known to be gone from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    places: Vec<String>,
+    /// Why attempts must die, and since when.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    kills: Vec<String>,
+    /// Which of them all attempts have whose line names none: one record stops a whole job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stop: Option<usize>,
+    /// Points to resume from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    points: Vec<String>,
+}
+
+/// For `#[serde(with)]`.
+pub(super) fn serialize<S: Serializer>(tasks: &[TaskEntry], to: S) -> Result<S::Ok, S::Error> {
+    OpenTasks::of(tasks).serialize(to)
+}
+
+/// Reads the compact form, and the list of entries that form 1 of the ledger had.
+pub(super) fn deserialize<'de, D>(from: D) -> Result<Vec<TaskEntry>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    from.deserialize_any(EitherForm)
+}
+
+struct EitherForm;
+
+impl<'de> Visitor<'de> for EitherForm {
+    type Value = Vec<TaskEntry>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the open tasks of a ledger")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(entries))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Value, A::Error> {
+        let open = OpenTasks::deserialize(MapAccessDeserializer::new(fields))?;
+        open.entries().map_err(A::Error::custom)
+    }
+}
+
+/// Gives each value the position at which it first came.
+struct Table<'t, T>(Vec<&'t T>, HashMap<&'t T, usize>);
+
+impl<'t, T: Eq + Hash> Table<'t, T> {
+    fn position(&mut self, value: &'t T) -> usize {
+        *self.1.entry(value).or_insert_with(|| {
+            self.0.push(value);
+            self.0.len() - 1
+        })
+    }
+}
+
+impl<T> Default for Table<'_, T> {
+    fn default() -> Self {
+        Self(Vec::new(), HashMap::new())
+    }
+}
+
+/// The tables while lines are written.
+struct Writer<'t> {
+    since: Instant,
+    nodes: Table<'t, String>,
+    places: Table<'t, NodeEntry>,
+    kills: BTreeMap<(KillKind, Option<MicroTime>), usize>,
+    stop: Option<usize>,
+    points: Vec<&'t ResumeEntry>,
+}
+
+impl OpenTasks {
+    fn of(tasks: &[TaskEntry]) -> Self {
+        let attempts = || tasks.iter().flat_map(|task| &task.attempts);
+        let launched = attempts().map(|attempt| micro_instant(&attempt.launched));
+        let others = tasks.iter().flat_map(|task| {
+            let grant = task.grant.as_ref().map(|grant| &grant.at);
+            let at = [&task.retry_not_before, &task.clone_disrupted];
+            at.into_iter().flatten().chain(grant).map(micro_instant)
+        });
+        let since = launched.chain(others).min();
+        let mut writer = Writer {
+            since: since.unwrap_or(Instant(0)),
+            nodes: Table::default(),
+            places: Table::default(),
+            kills: BTreeMap::new(),
+            stop: None,
+            points: Vec::new(),
+        };
+        writer.stop = writer.common_kill(attempts());
+        let lines = tasks.iter().map(|task| writer.line(task)).collect();
+        let kills = writer.kill_table();
+        Self {
+            since: since.map(micro_time),
+            lines,
+            nodes: writer.nodes.0.into_iter().cloned().collect(),
+            places: writer.places.0.into_iter().map(place).collect(),
+            kills,
+            stop: writer.stop,
+            points: writer.points.into_iter().map(point).collect(),
+        }
+    }
+
+    fn entries(&self) -> Result<Vec<TaskEntry>, String> {
+        let read = |(number, line): (usize, &String)| {
+            self.entry(line)
+                .ok_or_else(|| format!("line {number} of the tasks is none: {line:?}"))
+        };
+        self.lines.iter().enumerate().map(read).collect()
+    }
+
+    fn entry(&self, line: &str) -> Option<TaskEntry> {
+        let mut parts = line.split(';');
+        let mut fields = parts.next()?.split(',');
+        let mut task = TaskEntry {
+            index: number(fields.next()?)?,
+            next_attempt: number(fields.next()?)?,
+            ..TaskEntry::default()
+        };
+        for field in fields {
+            let (letter, value) = split(field, 1)?;
+            match letter {
+                "w" => task.winner = Some(number(value)?),
+                "f" => task.failures = number(value)?,
+                "c" => task.clone_failures = number(value)?,
+                "d" => task.disruptions = number(value)?,
+                "x" => task.clone_disrupted = Some(self.instant(value)?),
+                "b" => task.retry_not_before = Some(self.instant(value)?),
+                "p" => task.resume = Some(self.point(value)?),
+                "g" => task.grant = Some(self.grant(value)?),
+                _ => task.unknown.push(field.to_owned()),
+            }
+        }
+        for part in parts {
+            task.attempts.push(self.attempt(part)?);
+        }
+        Some(task)
+    }
+
+    fn attempt(&self, part: &str) -> Option<AttemptEntry> {
+        let mut fields = part.split(',');
+        let head = fields.next()?;
+        let digits = head.bytes().take_while(u8::is_ascii_digit).count();
+        let (named, launched) = split(head.get(digits..)?, 1)?;
+        let mut attempt = AttemptEntry {
+            number: number(head.get(..digits)?)?,
+            kind: kind(named)?,
+            launched: self.instant(launched)?,
+            resume: None,
+            avoid: Vec::new(),
+            node: None,
+            kill: None,
+            killed_at: None,
+            unknown: Vec::new(),
+        };
+        let mut killed = self.stop;
+        for field in fields {
+            let (letter, value) = split(field, 1)?;
+            match letter {
+                "p" => attempt.resume = Some(self.point(value)?),
+                "n" => attempt.node = Some(self.place(value)?),
+                "k" => killed = Some(number(value)?),
+                "a" => {
+                    let node = |at: &str| self.nodes.get(number::<usize>(at)?).cloned();
+                    attempt.avoid = value.split('.').map(node).collect::<Option<_>>()?;
+                }
+                _ => attempt.unknown.push(field.to_owned()),
+            }
+        }
+        if let Some(killed) = killed {
+            let (kind, since) = self.kills.get(killed)?.split_once(',')?;
+            attempt.kill = serde_json::from_value(kind.into()).ok();
+            attempt.kill?;
+            attempt.killed_at = Some(self.instant(since)?);
+        }
+        Some(attempt)
+    }
+
+    fn grant(&self, value: &str) -> Option<GrantEntry> {
+        let mut parts = value.split('.');
+        let grant = GrantEntry {
+            attempt: number(parts.next()?)?,
+            token: number(parts.next()?)?,
+            at: self.instant(parts.next()?)?,
+        };
+        parts.next().is_none().then_some(grant)
+    }
+
+    fn point(&self, position: &str) -> Option<ResumeEntry> {
+        let text = self.points.get(number::<usize>(position)?)?;
+        let (progress, checkpoint) = text.split_once(',')?;
+        Some(ResumeEntry {
+            progress: number(progress)?,
+            checkpoint: checkpoint.to_owned(),
+        })
+    }
+
+    fn place(&self, position: &str) -> Option<NodeEntry> {
+        let text = self.places.get(number::<usize>(position)?)?;
+        let (name, boot) = text.split_once(' ')?;
+        Some(NodeEntry {
+            name: name.to_owned(),
+            boot: boot.to_owned(),
+        })
+    }
+
+    fn instant(&self, value: &str) -> Option<MicroTime> {
+        let since = self.since.as_ref().map_or(Instant(0), micro_instant);
+        Some(micro_time(since.plus(Span(number(value)?))))
+    }
+}
+
+impl<'t> Writer<'t> {
+    /// The kill that most attempts have, if all have one.
+    fn common_kill(&mut self, attempts: impl Iterator<Item = &'t AttemptEntry>) -> Option<usize> {
+        let mut counts: Vec<usize> = Vec::new();
+        for attempt in attempts {
+            let position = self.kill(attempt)?;
+            counts.resize(counts.len().max(position + 1), 0);
+            counts[position] += 1;
+        }
+        let positions = 0..counts.len();
+        positions.max_by_key(|&position| (counts[position], std::cmp::Reverse(position)))
+    }
+
+    fn kill(&mut self, attempt: &AttemptEntry) -> Option<usize> {
+        let next = self.kills.len();
+        let kill = (attempt.kill?, attempt.killed_at.clone());
+        Some(*self.kills.entry(kill).or_insert(next))
+    }
+
+    /// The kills by their positions.
+    fn kill_table(&self) -> Vec<String> {
+        let mut kills: Vec<_> = self.kills.iter().collect();
+        kills.sort_unstable_by_key(|(_, position)| **position);
+        let since = |at: &Option<MicroTime>| at.as_ref().map_or(0, |at| self.ms(at));
+        let text = |((kind, at), _): (&(KillKind, _), _)| format!("{kind:?},{}", since(at));
+        kills.into_iter().map(text).collect()
+    }
+
+    fn line(&mut self, task: &'t TaskEntry) -> String {
+        let mut line = format!("{},{}", task.index, task.next_attempt);
+        let count = |count: u32| (count > 0).then_some(i64::from(count));
+        let numbers = [
+            ('w', task.winner.map(i64::from)),
+            ('f', count(task.failures)),
+            ('c', count(task.clone_failures)),
+            ('d', count(task.disruptions)),
+            ('x', task.clone_disrupted.as_ref().map(|at| self.ms(at))),
+            ('b', task.retry_not_before.as_ref().map(|at| self.ms(at))),
+        ];
+        for (letter, value) in numbers {
+            push(&mut line, letter, value);
+        }
+        push(&mut line, 'p', self.point(task.resume.as_ref()));
+        let grant = task.grant.as_ref();
+        let grant = grant.map(|g| format!("{}.{}.{}", g.attempt, g.token, self.ms(&g.at)));
+        push(&mut line, 'g', grant);
+        push_unknown(&mut line, &task.unknown);
+        for attempt in &task.attempts {
+            self.push_attempt(&mut line, attempt);
+        }
+        line
+    }
+
+    fn push_attempt(&mut self, line: &mut String, attempt: &'t AttemptEntry) {
+        let (letter, launched) = (letter(attempt.kind), self.ms(&attempt.launched));
+        // Writing to a string can't fail.
+        let _ = write!(line, ";{}{letter}{launched}", attempt.number);
+        push(line, 'p', self.point(attempt.resume.as_ref()));
+        let avoid = attempt.avoid.iter();
+        let avoid = avoid.map(|node| self.nodes.position(node).to_string());
+        let avoid = Some(avoid.collect::<Vec<_>>()).filter(|nodes| !nodes.is_empty());
+        push(line, 'a', avoid.map(|nodes| nodes.join(".")));
+        let place = attempt.node.as_ref();
+        push(line, 'n', place.map(|node| self.places.position(node)));
+        let kill = self.kill(attempt).filter(|kill| self.stop != Some(*kill));
+        push(line, 'k', kill);
+        push_unknown(line, &attempt.unknown);
+    }
+
+    /// Lines of one task, which are written one after the other, share a point.
+    fn point(&mut self, point: Option<&'t ResumeEntry>) -> Option<usize> {
+        let point = point?;
+        let near = self.points.len().saturating_sub(8);
+        let known = self.points[near..].iter().position(|known| *known == point);
+        Some(known.map_or_else(
+            || {
+                self.points.push(point);
+                self.points.len() - 1
+            },
+            |known| near + known,
+        ))
+    }
+
+    fn ms(&self, at: &MicroTime) -> i64 {
+        micro_instant(at).since(self.since).0
+    }
+}
+
+fn place(node: &NodeEntry) -> String {
+    format!("{} {}", node.name, node.boot)
+}
+
+fn point(point: &ResumeEntry) -> String {
+    format!("{},{}", point.progress, point.checkpoint)
+}
+
+fn push(line: &mut String, letter: char, value: Option<impl fmt::Display>) {
+    if let Some(value) = value {
+        // Writing to a string can't fail.
+        let _ = write!(line, ",{letter}{value}");
+    }
+}
+
+fn push_unknown(line: &mut String, fields: &[String]) {
+    for field in fields {
+        line.push(',');
+        line.push_str(field);
+    }
+}
+
+fn number<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
+
+fn split(text: &str, at: usize) -> Option<(&str, &str)> {
+    Some((text.get(..at)?, text.get(at..)?))
+}
+
+fn letter(kind: AttemptKind) -> char {
+    match kind {
+        AttemptKind::Original => 'o',
+        AttemptKind::Clone => 'c',
+        AttemptKind::Retry => 'r',
+    }
+}
+
+fn kind(letter: &str) -> Option<AttemptKind> {
+    match letter {
+        "o" => Some(AttemptKind::Original),
+        "c" => Some(AttemptKind::Clone),
+        "r" => Some(AttemptKind::Retry),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

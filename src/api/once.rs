@@ -1,0 +1,132 @@
+//! Indexes that stand in a job's public fields stand in its ledger no second time: a list of 100 000
+//! scattered ones takes some 600 KB. Pure.
+
+use shed_core::index_set::{IndexSet, ParseIndexSetError};
+
+use super::{DeadlineJobStatus, Ledger};
+
+/// Leaves out of the ledger what the public fields say.
+pub(super) fn shorten(status: &mut DeadlineJobStatus) -> Result<(), ParseIndexSetError> {
+    let Some(ledger) = &mut status.ledger else {
+        return Ok(());
+    };
+    let done = beyond(ledger, &ledger.done, &status.completed_indexes)?;
+    ledger.failed = beyond(ledger, &ledger.failed, &status.failed_indexes)?;
+    ledger.done = done;
+    Ok(())
+}
+
+/// Puts into the ledger what the public fields say. A ledger of form 1 has it all.
+pub(super) fn complete(status: &mut DeadlineJobStatus) -> Result<(), ParseIndexSetError> {
+    let Some(ledger) = &mut status.ledger else {
+        return Ok(());
+    };
+    let done = with(ledger, &ledger.done, &status.completed_indexes)?;
+    ledger.failed = with(ledger, &ledger.failed, &status.failed_indexes)?;
+    ledger.done = done;
+    Ok(())
+}
+
+fn beyond(ledger: &Ledger, whole: &str, public: &str) -> Result<String, ParseIndexSetError> {
+    if ledger.segments.is_empty() && whole == public {
+        return Ok(String::new());
+    }
+    let (whole, public): (IndexSet, IndexSet) = (whole.parse()?, public.parse()?);
+    let mut rest = IndexSet::new();
+    for index in whole.iter() {
+        if is_split(ledger, index.0) || !public.contains(index) {
+            rest.insert(index);
+        }
+    }
+    Ok(rest.to_string())
+}
+
+fn with(ledger: &Ledger, rest: &str, public: &str) -> Result<String, ParseIndexSetError> {
+    if ledger.segments.is_empty() && (rest.is_empty() || rest == public) {
+        return Ok(public.to_owned());
+    }
+    let (mut whole, public): (IndexSet, IndexSet) = (rest.parse()?, public.parse()?);
+    for index in public.iter().filter(|index| !is_split(ledger, index.0)) {
+        whole.insert(index);
+    }
+    Ok(whole.to_string())
+}
+
+/// Whether the ledger's number of the task is that of its first part: the public fields speak of whole
+/// tasks.
+fn is_split(ledger: &Ledger, index: u32) -> bool {
+    let parts = &ledger.segments;
+    parts
+        .binary_search_by_key(&index, |part| part.index)
+        .is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use crate::api::DeadlineJobStatus;
+
+    fn read(value: Value) -> DeadlineJobStatus {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn written(status: &DeadlineJobStatus) -> Value {
+        serde_json::to_value(status).unwrap()
+    }
+
+    #[test]
+    fn a_list_is_written_once() {
+        let old = json!({"completedIndexes": "0-3,7", "failedIndexes": "5",
+            "ledger": {"done": "0-3,7", "failed": "5"}});
+        let status = read(old);
+        let new = written(&status);
+        assert_eq!(new["completedIndexes"], "0-3,7");
+        assert_eq!(new["ledger"].get("done"), None);
+        assert_eq!(new["ledger"].get("failed"), None);
+        assert_eq!(read(new), status);
+    }
+
+    #[test]
+    fn what_the_public_fields_do_not_say_stays_in_the_ledger() {
+        // Indexes from spec.completions on, after it was lowered.
+        let status = read(json!({"completedIndexes": "0-3", "ledger": {"done": "0-3,7-8"}}));
+        let new = written(&status);
+        assert_eq!(new["ledger"]["done"], "7-8");
+        assert_eq!(read(new).ledger.unwrap().done, "0-3,7-8");
+        // Task 0 is not done as a whole, nor has its first part failed.
+        let part = |index, start, end| json!({"index": index, "task": 0, "start": start, "end": end, "total": 9});
+        let split = read(json!({"completedIndexes": "1", "failedIndexes": "0",
+            "ledger": {"done": "0-1", "failed": "2", "segments": [part(0, 0, 4), part(2, 4, 9)]}}));
+        let again = read(written(&split));
+        assert_eq!(again, split);
+        let ledger = again.ledger.unwrap();
+        assert_eq!((&*ledger.done, &*ledger.failed), ("0-1", "2"));
+    }
+
+    #[test]
+    fn a_list_that_is_none_is_not_taken_for_an_empty_one() {
+        let value = json!({"completedIndexes": "3,1", "ledger": {"done": "1"}});
+        let error = serde_json::from_value::<DeadlineJobStatus>(value).unwrap_err();
+        assert!(error.to_string().contains("`1` is no index"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_done_is_read_again(done in any::<u16>(), failed in any::<u16>(), below in 0u32..16) {
+            let list = |bits: u16, below: u32| {
+                let mut set = shed_core::index_set::IndexSet::new();
+                for index in (0..below).filter(|index| bits >> index & 1 == 1) {
+                    set.insert(shed_core::ids::TaskIndex(index));
+                }
+                set.to_string()
+            };
+            let status = read(json!({
+                "completedIndexes": list(done, below), "failedIndexes": list(failed & !done, below),
+                "ledger": {"done": list(done, 16), "failed": list(failed & !done, 16)},
+            }));
+            prop_assert_eq!(read(written(&status)), status);
+        }
+    }
+}
