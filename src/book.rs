@@ -366,6 +366,13 @@ impl Book {
         }
     }
 
+    /// Makes a checkpoint of an open task the durable one.
+    pub fn resume_at(&mut self, task: u32, point: ResumeEntry) {
+        if let Some(entry) = self.tasks.get_mut(&task) {
+            entry.resume = Some(point);
+        }
+    }
+
     /// Drops entries that say nothing any more: ended tasks whose attempts are all counted.
     pub fn fold(&mut self) {
         let (done, failed, segments) = (&self.done, &self.failed, &self.segments);

@@ -5,6 +5,7 @@ pub mod api;
 pub mod args;
 pub mod board;
 pub mod book;
+pub mod bounds;
 pub mod clock;
 pub mod context;
 pub mod controller;

@@ -187,6 +187,16 @@ impl Stores {
         self.nodes_guard().clone().unwrap_or_default()
     }
 
+    /// Bytes of the names and boot ids of all nodes, with what separates them.
+    #[must_use]
+    pub fn node_bytes(&self) -> usize {
+        let nodes = self.nodes_guard();
+        let nodes = nodes.iter().flat_map(BTreeMap::values);
+        nodes
+            .map(|node| node.name.len() + node.boot.len() + 4)
+            .sum()
+    }
+
     /// Whether a node has the address.
     #[must_use]
     pub fn is_node_address(&self, address: IpAddr) -> bool {

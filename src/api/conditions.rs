@@ -26,6 +26,8 @@ pub const PROGRESS_UNREACHABLE: &str = "ProgressUnreachable";
 pub const VOLUME_NOT_SHARED: &str = "VolumeNotShared";
 /// An attempt should be gone and is not known to be; another attempt, or the job's end, waits for it.
 pub const END_UNCONFIRMED: &str = "EndUnconfirmed";
+/// Some checkpoints are not durable.
+pub const CHECKPOINTS_LIMITED: &str = "CheckpointsLimited";
 /// The job is not reconciled for a while: its last reconcile panicked, overran its time or did not
 /// end.
 pub const QUARANTINED: &str = "Quarantined";
@@ -77,6 +79,10 @@ pub mod reason {
     pub const ATTEMPT_ENDING: &str = "AttemptEnding";
     /// `TasksWaiting`: as many tasks run as may.
     pub const PARALLELISM_REACHED: &str = "ParallelismReached";
+    /// `TasksWaiting`, `CheckpointsLimited`: the job's object has no room for more.
+    pub const OBJECT_SIZE: &str = "ObjectSize";
+    /// `CheckpointsLimited` is false.
+    pub const ALL_DURABLE: &str = "AllDurable";
     /// `TasksWaiting` is false.
     pub const TASKS_RUN: &str = "TasksRun";
     /// `DeadlineAtRisk` is false: PoCD is high enough.

@@ -23,6 +23,7 @@ use crate::adopt::claims::{self, Claims};
 use crate::adopt::{self, Unfit};
 use crate::api::{DeadlineJob, NodeEntry};
 use crate::book::{Book, LedgerError};
+use crate::bounds::Bounds;
 use crate::context::Context;
 use crate::observe::gone;
 use crate::observe::job::{self, AttemptId, JobPods, Traces};
@@ -53,6 +54,8 @@ pub(super) struct Pass {
     pub(super) awaited: Option<Unconfirmed>,
     /// What is to be said of the claims that attempts mount.
     pub(super) unshared: Option<String>,
+    /// How much its object may hold.
+    pub(super) bounds: Bounds,
     /// Pods that an adopted Job takes in or lets go.
     pub(super) claims: Claims,
     pub(super) now: Instant,
@@ -139,15 +142,18 @@ async fn pass(
     let creations = context
         .memos
         .with(&pass.job.uid, |memo| memo.creations.clone());
+    let slice = creations.first(slice);
+    let fitting = pass.bounds.fitting(&pass.book, &slice);
     let mut step = step(Input {
         job: &pass.job,
         book: &pass.book,
         facts: &pass.facts,
         pods: &pass.pods,
         traces: &pass.traces,
-        slice: &creations.first(slice),
+        slice: fitting.as_deref().unwrap_or(&slice),
         asking: &pass.asking,
         placements: &pass.placements,
+        bounds: Some(pass.bounds),
         now: pass.now,
         ticks: pass.ticks,
     });
@@ -246,6 +252,7 @@ async fn observe(
     let unshared = volumes::unshared(context, &job, &book, ticks).await;
     Ok(Pass {
         unshared,
+        bounds: Bounds::of(&owner, &job, context.stores.node_bytes()),
         placements: fence::placements(context, &job, &book, &pods, &asking),
         asking,
         awaited,

@@ -66,7 +66,15 @@ pub(super) async fn record(
         context.memos.with(&pass.job.uid, |memo| {
             let (report, remembered) = (pass.report.as_ref(), &mut memo.waiting);
             let (book, facts) = (&step.book, &pass.facts);
-            let waiting = Waiting::of(book, facts, report, remembered, clock, pass.ticks);
+            let waiting = Waiting::of(
+                book,
+                facts,
+                report,
+                &pass.bounds,
+                remembered,
+                clock,
+                pass.ticks,
+            );
             let blocked = memo.blocked();
             let placeable = memo.placement.is_clear();
             (
@@ -93,6 +101,7 @@ pub(super) async fn record(
         unreachable: context.progress.unreachable(&pass.job.uid),
         awaited: pass.awaited.as_ref(),
         unshared: pass.unshared.as_deref(),
+        undurable: step.undurable,
         facts_as_of: pass.facts.facts_as_of,
         held_back: deadline::is_held_back(clock, &pass.job, &step.book, pass.now),
         waiting: &waiting,

@@ -64,6 +64,8 @@ pub struct Input<'a> {
     pub awaited: Option<&'a Unconfirmed>,
     /// What is to be said of the claims that attempts mount.
     pub unshared: Option<&'a str>,
+    /// Tasks whose checkpoint is not durable, as there is no room for it; absent if that is as it was.
+    pub undurable: Option<usize>,
     /// Up to when every end of an attempt is known.
     pub facts_as_of: Instant,
     /// Whether the job would be ended now if the apiserver's time were certain.
@@ -301,6 +303,15 @@ fn conditions(input: Input<'_>, deadline: Option<Instant>) -> Vec<Condition> {
     match input.unshared {
         Some(message) => list.say(api::VOLUME_NOT_SHARED, reason::ONE_NODE_AT_A_TIME, message),
         None => list.clear(api::VOLUME_NOT_SHARED, reason::VOLUMES_SHARED, ""),
+    }
+    match input.undurable {
+        None => {}
+        Some(0) => list.clear(api::CHECKPOINTS_LIMITED, reason::ALL_DURABLE, ""),
+        Some(tasks) => list.say(
+            api::CHECKPOINTS_LIMITED,
+            reason::OBJECT_SIZE,
+            &tasks.to_string(),
+        ),
     }
     let (silent, asked) = input.unreachable;
     if asked > 0 && silent == asked {

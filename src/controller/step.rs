@@ -18,6 +18,7 @@ use super::range;
 use crate::adopt;
 use crate::api::NodeEntry;
 use crate::book::Book;
+use crate::bounds::{self, Bounds};
 use crate::observe::gone;
 use crate::observe::job::{self, AttemptId, CREATION_SEEN_WITHIN, JobPods, Traces};
 use crate::observe::pod::PodFacts;
@@ -42,6 +43,8 @@ pub struct Input<'a> {
     pub asking: &'a BTreeMap<AttemptId, Instant>,
     /// Where attempts run, as far as the book does not say so.
     pub placements: &'a BTreeMap<AttemptId, NodeEntry>,
+    /// How much its object may hold.
+    pub bounds: Option<Bounds>,
     /// When.
     pub now: Instant,
     /// The same by the process's own clock, which the traces go by.
@@ -61,6 +64,8 @@ pub struct Step {
     pub creates: Vec<AttemptId>,
     /// What happened, for events, metrics and the log.
     pub notices: Vec<Notice>,
+    /// Tasks whose checkpoint is not durable, as there is no room for it; absent if that was not looked at.
+    pub undurable: Option<usize>,
 }
 
 /// A pod to write to; the uid is a precondition of every write.
@@ -154,7 +159,7 @@ pub fn step(input: Input<'_>) -> Step {
     grant(&mut step, input);
     place(&mut step.book, input);
     if step.book != *input.book && input.job.rules.resume != Resume::Range {
-        keep_checkpoints(&mut step.book, input.facts);
+        step.undurable = Some(keep_checkpoints(&mut step.book, input.facts, input.bounds));
     }
     step.book.fold();
     derive_writes(&mut step, input);
@@ -401,13 +406,38 @@ fn win(
     }
 }
 
-/// Checkpoints ride along with writes that happen anyway.
-fn keep_checkpoints(book: &mut Book, facts: &JobSnapshot) {
+/// Checkpoints ride along with writes that happen anyway. Where there is no room for all, those are kept
+/// that a retry needs first: of tasks without a live attempt, then of those that are furthest. Says how
+/// many are not.
+fn keep_checkpoints(book: &mut Book, facts: &JobSnapshot, bounds: Option<Bounds>) -> usize {
     for task in &facts.tasks {
         if let Some(point) = task.best_resume_point() {
             book.keep_checkpoint(task.index, point);
         }
     }
+    let Some(bounds) = bounds.filter(|bounds| bounds.is_exceeded(book)) else {
+        return 0;
+    };
+    let points = book.tasks.values_mut().filter_map(|task| {
+        let lives = task.attempts.iter().any(|attempt| attempt.kill.is_none());
+        Some((task.index, lives, task.resume.take()?))
+    });
+    let mut points: Vec<_> = points.collect();
+    points.sort_by(|(_, a_lives, a), (_, b_lives, b)| {
+        a_lives.cmp(b_lives).then(b.progress.total_cmp(&a.progress))
+    });
+    let mut left = bounds.left(book);
+    let mut dropped = 0;
+    for (index, _, point) in points {
+        match left.checked_sub(bounds::point_bytes(&point)) {
+            Some(rest) => {
+                left = rest;
+                book.resume_at(index, point);
+            }
+            None => dropped += 1,
+        }
+    }
+    dropped
 }
 
 /// Level-triggered: what the book says and the pods don't show yet.

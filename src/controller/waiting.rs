@@ -7,6 +7,7 @@ use shed_core::time::{Instant, Span};
 
 use crate::api::{TaskEntry, reason};
 use crate::book::Book;
+use crate::bounds::Bounds;
 use crate::clock::{self, Clock};
 
 /// Short waits are told nobody: each would make two writes.
@@ -47,6 +48,7 @@ impl Waiting {
         book: &Book,
         facts: &JobSnapshot,
         report: Option<&JobReport>,
+        bounds: &Bounds,
         remembered: &mut Remembered,
         clock: &Clock,
         ticks: Instant,
@@ -59,7 +61,7 @@ impl Waiting {
         if !is_open || !any_idle(book, facts) {
             return Self::No;
         }
-        let Some((reason, detail)) = found(book, facts, report, now) else {
+        let Some((reason, detail)) = found(book, facts, report, bounds, now) else {
             remembered.look_at = Some(ticks.plus(TOLD_AFTER));
             return Self::Yet;
         };
@@ -104,6 +106,7 @@ fn found(
     book: &Book,
     facts: &JobSnapshot,
     report: Option<&JobReport>,
+    bounds: &Bounds,
     now: Instant,
 ) -> Option<(&'static str, String)> {
     let of_capacity = |report: &JobReport| {
@@ -122,6 +125,8 @@ fn found(
     let is_ending = || idle().any(|task| !task.attempts.is_empty() && task.winner.is_none());
     if running(book) >= facts.rules.parallelism as usize {
         Some((reason::PARALLELISM_REACHED, String::new()))
+    } else if bounds.further(book) == 0 {
+        Some((reason::OBJECT_SIZE, running(book).to_string()))
     } else if let Some(reason) = report.and_then(of_capacity) {
         Some((reason, String::new()))
     } else if let Some(at) = retry {
@@ -206,6 +211,7 @@ mod tests {
                 &self.book,
                 &self.facts,
                 report,
+                &Bounds::default(),
                 remembered,
                 &self.clock,
                 ticks,

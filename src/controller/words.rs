@@ -183,6 +183,13 @@ pub const TABLE: &[Row] = &[
         "as many tasks run as spec.parallelism allows",
         "raise spec.parallelism",
     ),
+    blocked(
+        &[api::TASKS_WAITING],
+        reason::OBJECT_SIZE,
+        "the job may have {} live attempts: with more its object could grow beyond 1 MiB, and could not be \
+         written",
+        "split the job, or make its template and its annotations smaller",
+    ),
     over(
         &[api::TASKS_WAITING],
         reason::TASKS_RUN,
@@ -350,6 +357,18 @@ pub const TABLE: &[Row] = &[
         reason::ONE_NODE_AT_A_TIME,
         "{}",
         NAMED,
+    ),
+    blocked(
+        &[api::CHECKPOINTS_LIMITED],
+        reason::OBJECT_SIZE,
+        "the checkpoints of {} tasks are not durable: with them the job's object would grow beyond 1 MiB. After \
+         a failure, or a restart of shed, these tasks may start over",
+        "write shorter checkpoints, or split the job",
+    ),
+    over(
+        &[api::CHECKPOINTS_LIMITED],
+        reason::ALL_DURABLE,
+        "every checkpoint is durable",
     ),
     over(
         &[api::VOLUME_NOT_SHARED],

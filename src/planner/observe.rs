@@ -188,5 +188,6 @@ fn job_facts(
         ..job::facts(&job, &book, &view)
     };
     let obstacles = obstacles::look(context, &job, &book, &view, nodes.facts(), &mut facts);
+    obstacles::bound(context, &newest, &job, &book, &mut facts);
     Some((facts, job.generation, obstacles))
 }

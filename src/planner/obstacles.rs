@@ -7,7 +7,9 @@ use shed_core::snapshot::{JobSnapshot, Snapshot};
 use shed_core::time::Instant;
 
 use super::placement::Input;
+use crate::api::DeadlineJob;
 use crate::book::Book;
+use crate::bounds::Bounds;
 use crate::clock::Clock;
 use crate::context::{Context, Memo};
 use crate::controller::build;
@@ -85,6 +87,29 @@ pub fn limit(
     facts.obstacles.clones_not_before = limits.clones_not_before.map(at);
     facts.obstacles.attempts_max = limits.attempts_max;
     limits.until.filter(|until| *until > view.ticks)
+}
+
+/// Launches no more than the job's object has room for.
+pub(super) fn bound(
+    context: &Context,
+    owner: &DeadlineJob,
+    job: &ValidatedJob,
+    book: &Book,
+    facts: &mut JobSnapshot,
+) {
+    let bounds = Bounds::of(owner, job, context.stores.node_bytes());
+    let further = bounds.further(book);
+    // Most jobs have room for many times what they may run.
+    if further >= facts.rules.completions.saturating_mul(2) {
+        return;
+    }
+    let attempts = facts.tasks.iter().flat_map(|task| &task.attempts);
+    let existing = attempts.filter(|attempt| attempt.holds_capacity()).count();
+    let most = u32::try_from(existing)
+        .unwrap_or(u32::MAX)
+        .saturating_add(further);
+    let obstacles = &mut facts.obstacles;
+    obstacles.attempts_max = Some(obstacles.attempts_max.map_or(most, |other| other.min(most)));
 }
 
 /// Tells jobs that wait for room whether there is any, as far as the planner can tell.

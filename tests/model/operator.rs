@@ -128,6 +128,7 @@ impl Model {
             slice,
             asking: &BTreeMap::new(),
             placements: &BTreeMap::new(),
+            bounds: None,
             now,
             ticks: now,
         });

@@ -124,7 +124,7 @@ async fn write_novelties(world: &World, name: &str) -> Result<()> {
         let status = &mut object.data["status"];
         status["novel"] = json!(1);
         status["ledger"]["novel"] = json!(2);
-        status["ledger"]["tasks"][0]["novel"] = json!(3);
+        status["ledger"]["tasks"]["novel"] = json!(3);
         match api
             .replace_status(name, &PostParams::default(), &object)
             .await
@@ -146,14 +146,14 @@ async fn write_novelties(world: &World, name: &str) -> Result<()> {
     .await
 }
 
-/// What [`write_novelties`] wrote to the status, its ledger, and the ledger's first task.
+/// What [`write_novelties`] wrote to the status, its ledger, and the ledger's open tasks.
 const NOVELTIES: [i64; 3] = [1, 2, 3];
 
 fn novelties(job: &Value) -> [Option<i64>; 3] {
     let places = [
         "/status/novel",
         "/status/ledger/novel",
-        "/status/ledger/tasks/0/novel",
+        "/status/ledger/tasks/novel",
     ];
     places.map(|place| job.pointer(place).and_then(Value::as_i64))
 }

@@ -176,6 +176,7 @@ async fn record_again(
         placements: BTreeMap::new(),
         awaited: pass.awaited.clone(),
         unshared: pass.unshared.clone(),
+        bounds: pass.bounds,
         claims: Claims::default(),
         now: context.clock.now(),
         ticks: context.clock.ticks(),

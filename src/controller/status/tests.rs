@@ -77,6 +77,7 @@ impl Case {
             unreachable: (0, 0),
             awaited: None,
             unshared: None,
+            undurable: Some(0),
             facts_as_of: self.facts_as_of,
             held_back: self.held_back,
             waiting: &self.waiting,

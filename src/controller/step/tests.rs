@@ -63,6 +63,7 @@ impl World {
             slice,
             asking: &BTreeMap::new(),
             placements: &BTreeMap::new(),
+            bounds: None,
             now: self.now,
             ticks: self.now,
         });

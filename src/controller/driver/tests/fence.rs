@@ -82,9 +82,10 @@ async fn one_attempt_is_granted_and_told_once_the_ledger_says_so() {
     ask(&api, &process, (0, 0), 9);
     process.look(&api).await.unwrap();
     let put = api.call("PUT job").body;
-    let ledger = &put["status"]["ledger"];
-    assert_eq!(ledger["tasks"][0]["grant"]["attempt"], 1, "who asked first");
-    assert_eq!(ledger["fenceToken"], 1);
+    let ledger = ledger(&put);
+    let grant = ledger.tasks[0].grant.as_ref().unwrap();
+    assert_eq!(grant.attempt, 1, "who asked first");
+    assert_eq!(ledger.fence_token, 1);
     assert_eq!(api.said(), ["PUT job status"]);
     assert_eq!(told(&api, &process, (0, 1)), Some(1));
     assert_eq!(told(&api, &process, (0, 0)), None);
