@@ -366,7 +366,7 @@ fn fate(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
     let done = input.book.done_tasks(total).len();
     let asked = total - input.job.skipped.as_ref().map_or(0, IndexSet::len);
     let share = || format!("{done} of {asked}");
-    let failed = || input.book.failed_tasks(total).to_string();
+    let failed = || words::some_of(&input.book.failed_tasks(total));
     match conclusion {
         Conclusion::Complete => (reason::COMPLETIONS_REACHED, asked.to_string()),
         Conclusion::SuccessPolicy => (reason::SUCCESS_POLICY, share()),

@@ -2,6 +2,9 @@
 //! job from going on says what blocks it, since when, and what would help. docs/conditions.md shows the
 //! same table.
 
+use std::borrow::Cow;
+
+use shed_core::index_set::IndexSet;
 use shed_core::time::Instant;
 
 use crate::api::{self, reason};
@@ -37,6 +40,12 @@ pub enum Says {
 
 /// The detail says what would help.
 pub const NAMED: &str = "{}";
+
+/// Characters of a list of indexes in a message.
+const LIST_MAX: usize = 200;
+/// Characters of a message that are others' words: all conditions together fit into what
+/// `Bounds` sets aside for them.
+const DETAIL_MAX: usize = 600;
 
 const FAILURE: &[&str] = &[api::FAILURE_TARGET, api::FAILED];
 const SUCCESS: &[&str] = &[api::SUCCESS_CRITERIA_MET, api::COMPLETE];
@@ -422,6 +431,7 @@ impl Row {
     /// The message about a job; `since` when it has been so, which a message that said so `before` keeps.
     #[must_use]
     pub fn words(&self, detail: &str, since: Instant, before: Option<&str>) -> String {
+        let detail = &shortened(detail);
         let mut words = self.message.replacen("{}", detail, 1);
         if !matches!(self.help, "" | NAMED) {
             words = format!("{words}; {}", self.help.replacen("{}", detail, 1));
@@ -432,6 +442,24 @@ impl Row {
         let told = before.and_then(told_since);
         let since = told.map_or_else(|| clock::rfc3339(since), str::to_owned);
         format!("{words} (since {since})")
+    }
+}
+
+/// Indexes in words: of a long list its beginning, and how many there are.
+#[must_use]
+pub fn some_of(indexes: &IndexSet) -> String {
+    let all = indexes.to_string();
+    let Some((begin, _)) = all.get(..LIST_MAX).and_then(|begin| begin.rsplit_once(',')) else {
+        return all;
+    };
+    format!("{begin},… ({} in all)", indexes.len())
+}
+
+/// What others say, such as a scheduler or a webhook, up to its bound.
+fn shortened(detail: &str) -> Cow<'_, str> {
+    match detail.char_indices().nth(DETAIL_MAX) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &detail[..end])),
+        None => Cow::Borrowed(detail),
     }
 }
 

@@ -99,3 +99,21 @@ fn the_page_of_conditions_shows_this_table() {
     let page = page();
     assert!(shown.contains(&page), "docs/conditions.md lacks:\n{page}");
 }
+
+#[test]
+fn long_lists_and_words_of_others_are_cut() {
+    let mut indexes = IndexSet::new();
+    assert_eq!(some_of(&indexes), "");
+    for index in (0..100_000).step_by(2) {
+        indexes.insert(shed_core::ids::TaskIndex(index));
+    }
+    let said = some_of(&indexes);
+    assert!(
+        said.starts_with("0,2,4,") && said.ends_with(",… (50000 in all)"),
+        "{said}"
+    );
+    assert!(said.len() < 230, "{said}");
+    let row = row(api::ATTEMPTS_BLOCKED, reason::UNSCHEDULABLE).unwrap();
+    let said = row.words(&"é".repeat(5000), Instant(0), None);
+    assert!(said.len() < 1500, "{}", said.len());
+}
