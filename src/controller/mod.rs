@@ -84,6 +84,9 @@ pub enum Error {
     /// The ledger could not be written.
     #[error("write of the ledger: {0}")]
     Record(#[source] kube::Error),
+    /// The apiserver or etcd refuses the job's object for its size.
+    #[error("the job's object of {0} bytes is too large to be written")]
+    TooLarge(usize),
     /// The ledger was changed by somebody else; the next try sees it.
     #[error("the ledger was changed in between")]
     Conflict,
@@ -120,6 +123,7 @@ impl Error {
     fn label(&self) -> &'static str {
         match self {
             Self::Record(_) => "record",
+            Self::TooLarge(_) => "too_large",
             Self::Conflict => "conflict",
             Self::Gone => "gone",
             Self::LiveRead(_) => "live_read",

@@ -22,7 +22,11 @@ use crate::metrics::{JobLabels, Why};
 use crate::observe::job::{AttemptId, JobPods};
 use crate::observe::pod::{CRASHES, Stage};
 use crate::restored;
+use crate::size;
 use crate::stores::Versioned;
+
+/// The event of a job whose object can't be written for its size.
+const OBJECT_TOO_LARGE: &str = "ObjectTooLarge";
 
 pub(super) fn any_runs(pods: &JobPods) -> bool {
     pods.values()
@@ -126,6 +130,7 @@ pub(super) async fn record(
         }
     };
     context.memos.with(&pass.job.uid, |memo| {
+        memo.too_large_told = false;
         let new = written.status.as_ref();
         let figures = |status: &DeadlineJobStatus| (status.pocd.clone(), status.ready);
         if new.map(figures) != Some(figures(&old)) {
@@ -189,6 +194,7 @@ async fn write_status(
             }
             Err(kube::Error::Api(status)) if status.code == 404 => return Err(Error::Gone),
             Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(error) if is_too_large(&error) => return Err(too_large(context, &job).await),
             Err(error) => return Err(Error::Record(error)),
         }
         let live = api.get_opt(name).await.map_err(Error::Record)?;
@@ -200,6 +206,31 @@ async fn write_status(
         job.metadata = live.metadata;
     }
     Err(Error::Conflict)
+}
+
+/// The apiserver refuses large requests by their length, etcd by a message.
+fn is_too_large(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else {
+        return false;
+    };
+    status.code == 413 || status.message.contains("is too large")
+}
+
+/// Tells users once that the job can't be written: no condition can say so.
+async fn too_large(context: &Context, job: &DeadlineJob) -> Error {
+    let bytes = size::bytes(job);
+    let uid: Arc<str> = job.metadata.uid.as_deref().unwrap_or_default().into();
+    let is_told = |memo: &mut Memo| std::mem::replace(&mut memo.too_large_told, true);
+    if !context.memos.with(&uid, is_told) {
+        let (field, most) = size::largest(job);
+        let note = format!(
+            "the object has {bytes} bytes, more than the apiserver takes, so that nothing is recorded of the job \
+             and nothing done; {most} of them are in {}: delete the job, or make that smaller",
+            field.trim_start_matches('.')
+        );
+        events::publish(context, job, EventType::Warning, OBJECT_TOO_LARGE, note).await;
+    }
+    Error::TooLarge(bytes)
 }
 
 /// A write is newer than all that was seen of DeadlineJobs before it was sent, or the store was put

@@ -22,6 +22,9 @@ const ERROR_WAIT: Duration = Duration::from_secs(2);
 const CONFLICT_WAIT: Duration = Duration::from_millis(50);
 /// While attempts are live, PoCD in the status is looked at this often.
 const STATUS_PERIOD: Span = Span::from_seconds(10);
+/// Until a write is tried again that was refused for its size; a change of the job is heeded at once.
+const TOO_LARGE_WAIT: Duration = Duration::from_secs(60);
+
 /// While tasks are split, it is looked this often whether an attempt has passed its part's end.
 const PARTS_PERIOD: Span = Span::from_seconds(1);
 
@@ -74,6 +77,10 @@ pub fn after_error(job: Arc<DeadlineJob>, error: &Error, context: Arc<Context>) 
             let until = creations_wait(&context, &uid);
             let wait = until.map(|until| clock::duration(until.since(context.clock.ticks())));
             Action::requeue(wait.unwrap_or(ERROR_WAIT))
+        }
+        Error::TooLarge(_) => {
+            tracing::warn!(%error, namespace, job = name, "reconcile failed, trying again later");
+            Action::requeue(TOO_LARGE_WAIT)
         }
         error => {
             tracing::warn!(%error, namespace, job = name, "reconcile failed, trying again");

@@ -12,6 +12,7 @@ mod nodes;
 mod range;
 mod refusals;
 mod secrets;
+mod size;
 mod unanswered;
 
 use std::sync::mpsc::RecvTimeoutError;
