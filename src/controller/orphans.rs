@@ -3,10 +3,11 @@
 //! means that the user wants to keep the pods. Attempts are found by what controls them, other pods by
 //! their finalizers, so that a pod without labels holds up no deletion.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 
@@ -21,6 +22,11 @@ use crate::stores::Stores;
 /// How often it is looked; a look costs no call.
 const PERIOD: Duration = Duration::from_millis(500);
 
+/// Orphans of a namespace that are let go between two looks.
+const AT_ONCE: usize = 256;
+/// Namespaces at a time.
+const NAMESPACES_AT_ONCE: usize = 4;
+
 /// Looks for ever.
 pub async fn run(context: Arc<Context>) {
     context.stores.ready().await;
@@ -31,23 +37,21 @@ pub async fn run(context: Arc<Context>) {
         ticks.tick().await;
         let mut present: HashMap<Arc<str>, JobLabels> = HashMap::new();
         let mut owners: HashSet<Owner> = HashSet::new();
-        for metadata in context.stores.staying() {
-            owners.insert(Owner::of(&metadata));
-            let uid: Arc<str> = metadata.uid.unwrap_or_default().into();
+        context.stores.for_staying(|metadata| {
+            owners.insert(Owner::of(metadata));
+            let uid: Arc<str> = metadata.uid.as_deref().unwrap_or_default().into();
             let labels = JobLabels {
-                namespace: metadata.namespace.unwrap_or_default(),
-                job: metadata.name.unwrap_or_default(),
+                namespace: metadata.namespace.clone().unwrap_or_default(),
+                job: metadata.name.clone().unwrap_or_default(),
             };
             present.insert(uid, labels);
-        }
+        });
         forget(&context, &known, &present);
         let staying = Staying {
             jobs: &present,
             owners: &owners,
         };
-        for pod in orphans(&context.stores, &staying) {
-            release(&context, &pod).await;
-        }
+        release(&context, orphans(&context.stores, &staying)).await;
         known = present;
     }
 }
@@ -57,9 +61,10 @@ fn forget(
     known: &HashMap<Arc<str>, JobLabels>,
     present: &HashMap<Arc<str>, JobLabels>,
 ) {
+    // A job made again under the same name writes its own series.
+    let written: HashSet<&JobLabels> = present.values().collect();
     for (uid, labels) in known {
-        // A job made again under the same name writes its own series.
-        if !present.contains_key(uid) && !present.values().any(|other| other == labels) {
+        if !present.contains_key(uid) && !written.contains(labels) {
             context.metrics.forget_job(labels);
         }
     }
@@ -123,15 +128,28 @@ fn is_free(stores: &Stores, staying: &Staying<'_>, pod: &PodFacts) -> bool {
     identity.deleting && is_sheds && !stays(job)
 }
 
-async fn release(context: &Context, pod: &PodFacts) {
-    let api: Api<Pod> = Api::namespaced(context.client.clone(), &pod.namespace);
-    let reference = PodRef {
-        name: pod.name.clone(),
-        uid: pod.uid.clone(),
-    };
-    if let Err(error) = apply::release(&api, &[reference], &context.metrics).await {
-        tracing::warn!(%error, pod = pod.name, "release of an orphan, trying again");
+/// Lets them go, so many of each namespace at a time: the many of one keep no other's waiting.
+async fn release(context: &Context, orphans: Vec<Arc<PodFacts>>) {
+    let mut by_namespace: BTreeMap<Arc<str>, Vec<PodRef>> = BTreeMap::new();
+    for pod in orphans {
+        let of_namespace = by_namespace.entry(Arc::clone(&pod.namespace)).or_default();
+        if of_namespace.len() < AT_ONCE {
+            of_namespace.push(PodRef {
+                name: pod.name.clone(),
+                uid: pod.uid.clone(),
+            });
+        }
     }
+    let namespaces = futures::stream::iter(by_namespace);
+    let release = |(namespace, pods): (Arc<str>, Vec<PodRef>)| async move {
+        let api: Api<Pod> = Api::namespaced(context.client.clone(), &namespace);
+        if let Err(error) = apply::release(&api, &pods, &context.metrics).await {
+            tracing::warn!(%error, %namespace, "release of orphans, trying again");
+        }
+    };
+    namespaces
+        .for_each_concurrent(NAMESPACES_AT_ONCE, release)
+        .await;
 }
 
 #[cfg(test)]

@@ -168,18 +168,20 @@ impl Stores {
         self.gaps_guard().known.values().cloned().collect()
     }
 
-    /// The jobs that are there to stay, those that can't be read included.
-    #[must_use]
-    pub fn staying(&self) -> Vec<ObjectMeta> {
-        let gaps = self.gaps_guard();
-        let unreadable = gaps.known.values().filter(|gap| gap.problem.is_some());
-        let unreadable = unreadable.map(|gap| gap.metadata.clone());
+    /// Shows the metadata of each job that is there to stay, those that can't be read included.
+    pub fn for_staying(&self, mut show: impl FnMut(&ObjectMeta)) {
+        let stays = |metadata: &&ObjectMeta| metadata.deletion_timestamp.is_none();
         let jobs = self.jobs.state();
         let read = jobs.iter().filter(|job| !self.lacks_batch_job(job));
-        let mut all: Vec<ObjectMeta> = read.map(|job| job.metadata.clone()).collect();
-        all.extend(unreadable);
-        all.retain(|metadata| metadata.deletion_timestamp.is_none());
-        all
+        read.map(|job| &job.metadata)
+            .filter(stays)
+            .for_each(&mut show);
+        let gaps = self.gaps_guard();
+        let unreadable = gaps.known.values().filter(|gap| gap.problem.is_some());
+        unreadable
+            .map(|gap| &gap.metadata)
+            .filter(stays)
+            .for_each(show);
     }
 }
 

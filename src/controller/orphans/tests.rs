@@ -276,3 +276,22 @@ async fn pods_of_jobs_are_let_go_where_nobody_counts_by_them() {
         assert_eq!(job_pod_let_go(false, deleting, gone).await, deleting);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn many_orphans_of_a_namespace_are_let_go_together_and_keep_no_other_waiting() {
+    let many = u32::try_from(AT_ONCE).unwrap() + 40;
+    let change = format!("completions: {many}");
+    let api = Apiserver::new(fixtures::job_of_age(60, &change));
+    let process = Process::start(&api);
+    process.plan(&api.job(), originals(many));
+    for _ in 0..many.div_ceil(100) {
+        process.look(&api).await.unwrap();
+    }
+    let there = api.pods();
+    api.world().job = None;
+    let stores = Stores::for_tests(Vec::new(), there.clone(), &[]);
+    let process = Process::with_stores(&api, stores);
+    api.said();
+    looks(&process, 1).await;
+    assert_eq!(api.said().len(), AT_ONCE.min(there.len()));
+}

@@ -30,16 +30,12 @@ fn seen(stores: &Stores) -> [Vec<String>; 3] {
     };
     let read = stores.jobs.state();
     let gaps = stores.gaps();
+    let mut staying = Vec::new();
+    stores.for_staying(|metadata| staying.push(metadata.uid.clone()));
     [
         sorted(read.iter().map(|job| job.metadata.uid.clone()).collect()),
         sorted(gaps.iter().map(|gap| gap.metadata.uid.clone()).collect()),
-        sorted(
-            stores
-                .staying()
-                .into_iter()
-                .map(|metadata| metadata.uid)
-                .collect(),
-        ),
+        sorted(staying),
     ]
 }
 
