@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
-use shed_core::snapshot::{AttemptState, Idempotency, KillKind, Resume, TaskSnapshot};
+use shed_core::snapshot::{
+    AttemptSnapshot, AttemptState, Idempotency, KillKind, Resume, TaskSnapshot,
+};
 use shed_core::time::{Instant, Span};
 
 use super::job::View;
@@ -71,6 +73,22 @@ pub(super) fn as_bounded(
     match (end, bounded) {
         (Some(end), Some(bounded)) => start.plus(bounded.min(end).since(end)),
         _ => start,
+    }
+}
+
+/// A node whose clock is behind dates the start of an attempt before its launch. Start and end then move
+/// together until the start is no earlier than the launch, but for what stamps leave out: a run takes as
+/// long as its node says, and ends no later than it did.
+pub(super) fn count_from_launch(attempt: &mut AttemptSnapshot) {
+    let earliest = Instant(attempt.launched.0.saturating_sub(STAMP.0));
+    let Some(started) = attempt.started.filter(|&started| started < earliest) else {
+        return;
+    };
+    attempt.started = Some(earliest);
+    if let AttemptState::Succeeded { finished } | AttemptState::Failed { finished, .. } =
+        &mut attempt.state
+    {
+        *finished = finished.plus(earliest.since(started));
     }
 }
 

@@ -262,10 +262,8 @@ fn attempt(
     let reported = pod.and_then(|pod| view.reports.get(&pod.uid));
     let matched = pod.and_then(|pod| failure_match(&job.failure_rules, pod));
     let launched = micro_instant(&entry.launched);
-    let started = facts.and_then(|facts| facts.started);
-    let begun = started.unwrap_or(launched);
     let is_given_up = || pod.is_some_and(|pod| reach::is_given_up(pod, view.now));
-    AttemptSnapshot {
+    let mut attempt = AttemptSnapshot {
         number: AttemptNumber(entry.number),
         kind: entry.kind,
         state: if needs_proof && gone::is_unproven(id, entry, view) {
@@ -283,17 +281,21 @@ fn attempt(
         killed_at: entry.killed_at.as_ref().map(micro_instant),
         launched,
         node: gone::last_seen_on(entry, pod).and_then(|node| view.nodes.get(node).copied()),
-        started,
+        started: facts.and_then(|facts| facts.started),
         start_progress: entry.resume.as_ref().map_or(0.0, |point| point.progress),
-        progress: reported
-            .map(|reported| reported.progress)
-            .filter(|progress| tells_rate(progress, begun)),
+        progress: None,
         checkpoint: reported.and_then(|reported| reported.checkpoint.clone()),
         failure_rule: matched.as_ref().and_then(Match::rule),
         out_of_reach: view.out_of_reach.contains(&id),
         ended_in_deletion: false,
         unplaceable: false,
-    }
+    };
+    ends::count_from_launch(&mut attempt);
+    let begun = attempt.started.unwrap_or(launched);
+    attempt.progress = reported
+        .map(|reported| reported.progress)
+        .filter(|progress| tells_rate(progress, begun));
+    attempt
 }
 
 /// Whether a rate can be told from it: by what was done from one report to the next, or by all that was

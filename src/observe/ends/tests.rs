@@ -145,7 +145,7 @@ mod judged {
 
     use shed_core::ids::TaskIndex;
     use shed_core::plan::Action;
-    use shed_core::snapshot::{AttemptKind, KillKind};
+    use shed_core::snapshot::{AttemptKind, JobSnapshot, KillKind};
 
     use super::*;
     use crate::adopt::translate;
@@ -180,6 +180,10 @@ mod judged {
 
     /// What `settle` makes of an attempt whose end may be an answer to its deletion.
     fn settled(job: &ValidatedJob, kill: Option<KillKind>, pod: &Pod) -> Vec<Action> {
+        shed_core::settle::settle(seconds(60), &observed(job, &book(kill), pod))
+    }
+
+    fn observed(job: &ValidatedJob, book: &Book, pod: &Pod) -> JobSnapshot {
         let pods = JobPods::from([(ID, Arc::new(seen(pod, 60)))]);
         let view = View {
             now: seconds(60),
@@ -196,8 +200,7 @@ mod judged {
             out_of_reach: &BTreeSet::new(),
             troubled: &crate::observe::troubled::TroubledNodes::default(),
         };
-        let facts = facts(job, &book(kill), &view);
-        shed_core::settle::settle(seconds(60), &facts)
+        facts(job, book, &view)
     }
 
     fn wins(job: &ValidatedJob, kill: Option<KillKind>, pod: &Pod) -> bool {
@@ -214,6 +217,32 @@ mod judged {
         let mut job = fixtures::batch_job("completions: 4, parallelism: 4");
         job.metadata.annotations = serde_yaml_ng::from_str(annotations).unwrap();
         translate::validated(&fixtures::companion(&job), &job).unwrap()
+    }
+
+    /// By its node's clock the pod started at 20 s and ended at 50 s.
+    #[test]
+    fn a_clock_that_is_behind_dates_no_run_before_its_launch() {
+        let run = |launched: Instant, ended: bool| {
+            let mut book = book(None);
+            let attempts = &mut book.tasks.get_mut(&ID.0).unwrap().attempts;
+            attempts[0].launched = clock::micro_time(launched);
+            let facts = observed(&own(""), &book, &pod("", "", ended));
+            let attempt = &facts.tasks[0].attempts[0];
+            let finished = match attempt.state {
+                AttemptState::Succeeded { finished } => Some(finished),
+                _ => None,
+            };
+            (attempt.started, finished)
+        };
+        let stamped = (Some(seconds(20)), Some(seconds(50)));
+        assert_eq!(run(seconds(10), true), stamped);
+        // A stamp has no parts of a second.
+        assert_eq!(run(Instant(20_900), true), stamped);
+        assert_eq!(
+            run(seconds(25), true),
+            (Some(seconds(24)), Some(seconds(54)))
+        );
+        assert_eq!(run(seconds(90), false), (Some(seconds(89)), None));
     }
 
     #[test]
