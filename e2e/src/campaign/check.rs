@@ -1,9 +1,13 @@
 //! What must hold in every state of a history. The letters are those of docs/faults.md.
 
 mod batch;
+mod waits;
+
+pub use self::waits::{Capacity, Evidence, waits};
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -13,6 +17,7 @@ use shed::book::Book;
 use shed_core::ids::TaskIndex;
 use shed_core::snapshot::KillKind;
 
+use super::foreign::is_foreign;
 use super::history::{Change, Entry};
 use crate::wait::phase;
 
@@ -23,8 +28,10 @@ pub struct Known {
     pub room: usize,
     /// What has this version at most was there before the history began.
     pub begins_at: u64,
-    /// Uids of pods that a user deleted.
-    pub deleted_by_user: BTreeSet<String>,
+    /// Uids of pods that the operator deleted; what others delete is their business.
+    pub deleted: BTreeSet<String>,
+    /// Jobs whose pods can't be placed: one without a node takes no capacity.
+    pub troubled: BTreeSet<String>,
     /// Whether everything was deleted at the end.
     pub emptied: bool,
 }
@@ -43,6 +50,10 @@ struct Replay<'k> {
     pod_of: BTreeMap<AttemptId, String>,
     /// Attempt numbers that were given out.
     given: BTreeSet<AttemptId>,
+    /// Companions of Jobs that ask nothing of shed: a pod of theirs that is deleted has failed.
+    plain: BTreeSet<String>,
+    /// Uids of pods that had succeeded before anybody deleted them.
+    unspoilt: BTreeSet<String>,
     broken: Vec<String>,
 }
 
@@ -57,6 +68,8 @@ pub fn check(entries: &[Entry], known: &Known) -> Vec<String> {
         batch: BTreeMap::new(),
         pod_of: BTreeMap::new(),
         given: BTreeSet::new(),
+        plain: BTreeSet::new(),
+        unspoilt: BTreeSet::new(),
         broken: Vec::new(),
     };
     for entry in entries {
@@ -79,11 +92,33 @@ pub fn check(entries: &[Entry], known: &Known) -> Vec<String> {
     replay.broken
 }
 
+/// Whether something of a pod runs, or may still run.
 fn holds(pod: &Pod) -> bool {
-    !matches!(phase(pod), "Succeeded" | "Failed")
+    let is_deleted = pod.metadata.deletion_timestamp.is_some();
+    match phase(pod) {
+        "Succeeded" | "Failed" => false,
+        // The apiserver places nothing that is being deleted.
+        "Pending" => !is_deleted || node_of(pod).is_some(),
+        _ => true,
+    }
 }
 
+/// When the first of a pod's containers ended.
+fn finished(pod: &Pod) -> Option<Timestamp> {
+    let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
+    let ended = statuses.first()?.state.as_ref()?.terminated.as_ref()?;
+    Some(ended.finished_at.as_ref()?.0)
+}
+
+fn node_of(pod: &Pod) -> Option<&str> {
+    pod.spec.as_ref()?.node_name.as_deref()
+}
+
+/// Which attempt a pod is; none if it only looks like one.
 fn id(pod: &Pod) -> Option<AttemptId> {
+    if is_foreign(pod) {
+        return None;
+    }
     let label = |name: &str| pod.labels().get(name);
     let number = |name: &str| label(name)?.parse::<u32>().ok();
     let job = label(api::LABEL_JOB_UID)?.clone();
@@ -129,14 +164,27 @@ impl Replay<'_> {
 
     fn job(&mut self, job: &DeadlineJob) {
         let uid = job.uid().unwrap_or_default();
+        let conditions = job.status.iter().flat_map(|status| &status.conditions);
+        // No fault makes a reconcile panic or overrun its time.
+        let mut given_up = conditions.filter(|own| own.type_ == api::QUARANTINED);
+        self.demand(given_up.all(|own| own.status != "True"), || {
+            format!("I9: {} is quarantined", job.name_any())
+        });
         let new = match Book::from_status(job.status.as_ref()) {
             Ok(book) => book,
             Err(error) => {
                 return self.demand(false, || format!("I1: {}: {error}", job.name_any()));
             }
         };
+        let asks_nothing = job.spec.deadline.is_none() && job.spec.progress.is_none();
+        if job.spec.is_companion() && asks_nothing {
+            self.plain.insert(uid.clone());
+        }
         match self.jobs.remove(&uid) {
-            Some((_, old)) => self.ledger(&uid, &old, &new),
+            Some((_, old)) => {
+                self.ledger(&uid, &old, &new);
+                self.lateness(job, &old, &new);
+            }
             // A history that begins in the middle of a job's life: nothing to compare with.
             None => {
                 let given = attempts(&new);
@@ -179,6 +227,25 @@ impl Replay<'_> {
         self.resume_points(old, new);
     }
 
+    /// Nothing is late before the deadline, whatever a node's clock says: the apiserver's counts.
+    fn lateness(&mut self, job: &DeadlineJob, old: &Book, new: &Book) {
+        let deadline = job
+            .status
+            .as_ref()
+            .and_then(|status| status.deadline.as_ref());
+        let writes = job.metadata.managed_fields.iter().flatten();
+        let written = writes.filter_map(|write| write.time.as_ref()).max();
+        let is_early =
+            matches!((written, deadline), (Some(written), Some(deadline)) if written < deadline);
+        let more = new.counts.late - old.counts.late;
+        self.demand(more <= 0 || !is_early, || {
+            format!(
+                "I1: {more} attempts of {} counted late before the deadline",
+                job.name_any()
+            )
+        });
+    }
+
     /// One attempt that was open before the write.
     fn progressed(
         &mut self,
@@ -191,7 +258,7 @@ impl Replay<'_> {
         let Some(new) = new else {
             let attempt = (uid.to_owned(), id.0, id.1);
             let pod = self.pod_of.get(&attempt).and_then(|uid| self.pods.get(uid));
-            let ran = pod.is_some_and(holds);
+            let ran = pod.is_some_and(|pod| holds(pod) && !self.fails_by_deletion(uid, pod));
             return self.demand(!ran, || {
                 format!("I2: attempt {id:?} was counted while it ran")
             });
@@ -220,6 +287,11 @@ impl Replay<'_> {
         });
     }
 
+    /// Whether a pod has failed as it is being deleted, by batch/v1's rule.
+    fn fails_by_deletion(&self, job: &str, pod: &Pod) -> bool {
+        pod.metadata.deletion_timestamp.is_some() && self.plain.contains(job)
+    }
+
     /// What shed killed is never a failure, and a failure has a pod that failed.
     fn failures(&mut self, uid: &str, old: &Book, new: &Book) {
         let spent = |book: &Book| book.counts.failed + book.counts.clone_failed;
@@ -229,7 +301,7 @@ impl Replay<'_> {
             let pod = pod.and_then(|uid| self.pods.get(uid));
             !after.contains_key(id)
                 && entry.kill.is_none()
-                && pod.is_some_and(|pod| phase(pod) == "Failed")
+                && pod.is_some_and(|pod| phase(pod) == "Failed" || self.fails_by_deletion(uid, pod))
         });
         let most = i64::try_from(failed.count()).unwrap_or(i64::MAX);
         let counted = spent(new) - spent(old);
@@ -240,17 +312,41 @@ impl Replay<'_> {
 
     /// A task has a winner now: one of its attempts must have succeeded.
     fn won(&mut self, uid: &str, task: TaskIndex, before: &BTreeMap<(u32, u32), &AttemptEntry>) {
-        let succeeded = before.keys().filter(|id| id.0 == task.0).any(|id| {
+        let succeeded = before.iter().filter(|(id, entry)| {
             let pod = self.pod_of.get(&(uid.to_owned(), id.0, id.1));
             let pod = pod.and_then(|uid| self.pods.get(uid));
-            pod.is_some_and(|pod| phase(pod) == "Succeeded")
+            id.0 == task.0
+                && pod.is_some_and(|pod| phase(pod) == "Succeeded" && self.counts(pod, entry))
         });
-        self.demand(succeeded, || {
+        let has_succeeded = succeeded.count() > 0;
+        self.demand(has_succeeded, || {
             format!(
-                "I1: task {} has a winner, but no attempt of it succeeded",
+                "I1: task {} has a winner, but no attempt of it succeeded before it was killed",
                 task.0
             )
         });
+    }
+
+    /// Whether the success of an attempt counts: what shed killed may have ended with 0 because of
+    /// that, whatever its node's clock says. Who is abandoned is told nothing, so that it counts if
+    /// it had ended before.
+    fn counts(&self, pod: &Pod, entry: &AttemptEntry) -> bool {
+        let uid = pod.uid().unwrap_or_default();
+        let is_old = self.version_of(pod) <= self.known.begins_at;
+        let had_ended = || {
+            let killed = entry.killed_at.as_ref().map(|time| time.0);
+            finished(pod).is_some_and(|finished| killed.is_some_and(|killed| finished < killed))
+        };
+        match entry.kill {
+            None => true,
+            Some(KillKind::Abandon) if had_ended() => true,
+            Some(_) => is_old || self.unspoilt.contains(&uid),
+        }
+    }
+
+    fn version_of(&self, pod: &Pod) -> u64 {
+        let version = pod.resource_version().unwrap_or_default();
+        version.parse().unwrap_or(self.version)
     }
 
     fn resume_points(&mut self, old: &Book, new: &Book) {
@@ -284,6 +380,9 @@ impl Replay<'_> {
 
     fn pod(&mut self, pod: &Pod) {
         let uid = pod.uid().unwrap_or_default();
+        if phase(pod) == "Succeeded" && pod.metadata.deletion_timestamp.is_none() {
+            self.unspoilt.insert(uid.clone());
+        }
         let old = self.pods.insert(uid.clone(), pod.clone());
         let Some(attempt) = id(pod) else { return };
         if old.is_none() {
@@ -296,7 +395,7 @@ impl Replay<'_> {
             finalizers.iter().any(|name| own.contains(&name.as_str()))
         };
         let Some(old) = old else { return };
-        if deleting(pod) && !deleting(&old) && !self.known.deleted_by_user.contains(&uid) {
+        if deleting(pod) && !deleting(&old) && self.known.deleted.contains(&uid) {
             self.deleted(pod, &attempt);
         }
         if tracked(&old) && !tracked(pod) {
@@ -358,7 +457,7 @@ impl Replay<'_> {
         let live = self
             .pods
             .values()
-            .filter(|pod| holds(pod) && id(pod).is_some());
+            .filter(|pod| holds(pod) && id(pod).is_some() && !self.can_not_be_placed(pod));
         let (live, room) = (live.count(), self.known.room);
         self.demand(live <= room, || {
             format!("I2: {live} attempts at once, and room for {room}")
@@ -367,11 +466,18 @@ impl Replay<'_> {
             let Some(attempt) = id(pod).filter(|_| holds(pod)) else {
                 return false;
             };
-            self.book_of(&attempt.0).is_some() && self.entry(&attempt).is_none()
+            !self.fails_by_deletion(&attempt.0, pod)
+                && self.book_of(&attempt.0).is_some()
+                && self.entry(&attempt).is_none()
         });
         if let Some(name) = unknown.map(ResourceExt::name_any) {
             self.demand(false, || format!("I2: {name} runs and no ledger says so"));
         }
+    }
+
+    fn can_not_be_placed(&self, pod: &Pod) -> bool {
+        let job = pod.labels().get(api::LABEL_JOB_NAME);
+        node_of(pod).is_none() && job.is_some_and(|job| self.known.troubled.contains(job))
     }
 
     fn end(&mut self) {

@@ -30,6 +30,23 @@ pub enum Fault {
     CutOff,
     /// etcd is put back to a snapshot, so that resourceVersions go back.
     EtcdRestore,
+    /// Nothing: what the workload itself does to others is checked.
+    None,
+    /// At the k-th write pods with copied labels of the jobs' attempts appear, in another namespace
+    /// and without an owner in the jobs' own.
+    ForeignPods,
+    /// At the k-th write the node with most attempts is cordoned, for 5 to 30 s.
+    Cordon,
+    /// At the k-th write the node with most attempts stops answering. With an odd k it comes back
+    /// after 5 to 30 s, with an even one when every job's fate is known; then its pods report how
+    /// they ended.
+    NodeLost,
+    /// From the k-th write on the clocks of two of three nodes are a minute ahead and behind, and
+    /// what is deleted ends with 0.
+    ClockSkew,
+    /// At the k-th write a job is submitted whose pods are all refused, with 403, 422 or 500, for
+    /// 5 to 30 s or for good.
+    DeniedCreates,
 }
 
 impl Fault {
@@ -37,7 +54,13 @@ impl Fault {
     #[must_use]
     pub fn counts(self) -> Counts {
         match self {
-            Self::Crash | Self::LostAnswer => Counts::Writes,
+            Self::Crash
+            | Self::LostAnswer
+            | Self::ForeignPods
+            | Self::Cordon
+            | Self::NodeLost
+            | Self::ClockSkew
+            | Self::DeniedCreates => Counts::Writes,
             Self::StalePods => Counts::Notifications {
                 pods: true,
                 jobs: false,
@@ -50,7 +73,9 @@ impl Fault {
                 pods: true,
                 jobs: true,
             },
-            Self::SilentWatch | Self::Conflicts | Self::Errors | Self::CutOff => Counts::Once,
+            Self::SilentWatch | Self::Conflicts | Self::Errors | Self::CutOff | Self::None => {
+                Counts::Once
+            }
             Self::EtcdRestore => Counts::Alone,
         }
     }
@@ -59,6 +84,37 @@ impl Fault {
     #[must_use]
     pub fn outlasts_deadlines(self) -> bool {
         matches!(self, Self::CutOff | Self::SilentWatch | Self::EtcdRestore)
+    }
+
+    /// Whether it needs nodes that no other run uses.
+    #[must_use]
+    pub fn needs_nodes(self) -> bool {
+        matches!(self, Self::Cordon | Self::NodeLost | Self::ClockSkew)
+    }
+
+    /// Whether it leaves the operator and its line to the apiserver alone, so that no launch may
+    /// wait because of it.
+    #[must_use]
+    pub fn spares_operator(self) -> bool {
+        match self {
+            Self::None
+            | Self::ForeignPods
+            | Self::Cordon
+            | Self::NodeLost
+            | Self::ClockSkew
+            | Self::DeniedCreates => true,
+            Self::Crash
+            | Self::LostAnswer
+            | Self::StalePods
+            | Self::StaleJobs
+            | Self::StaleBoth
+            | Self::Gone
+            | Self::SilentWatch
+            | Self::Conflicts
+            | Self::Errors
+            | Self::CutOff
+            | Self::EtcdRestore => false,
+        }
     }
 
     /// The name on the command line.
@@ -98,6 +154,42 @@ pub struct Point {
     pub lasts: Duration,
 }
 
+impl Point {
+    /// Whether a lost node stays lost until every job's fate is known.
+    #[must_use]
+    pub fn stays_lost(self) -> bool {
+        self.at.is_multiple_of(2)
+    }
+
+    /// Whether creates are refused for as long as the run lasts.
+    #[must_use]
+    pub fn denies_for_good(self) -> bool {
+        self.at.is_multiple_of(2)
+    }
+
+    /// How a create is refused: status code, reason, message.
+    #[must_use]
+    pub fn denial(self) -> (u16, &'static str, &'static str) {
+        match self.at % 3 {
+            0 => (
+                403,
+                "Forbidden",
+                "pods are forbidden: the policy of this namespace denies them",
+            ),
+            1 => (
+                422,
+                "Invalid",
+                "Pod is invalid: spec: not what it should be",
+            ),
+            _ => (
+                500,
+                "InternalError",
+                "Internal error occurred: failed calling webhook: no answer",
+            ),
+        }
+    }
+}
+
 /// A number that follows from the seed and what it is drawn for, and from nothing else.
 #[must_use]
 pub fn draw(seed: u64, what: u64) -> u64 {
@@ -118,6 +210,8 @@ pub fn hold(seed: u64, at: u64) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -127,6 +221,19 @@ mod tests {
         let range = Duration::from_secs(5)..=Duration::from_secs(30);
         assert!(holds.iter().all(|hold| range.contains(hold)));
         assert_ne!(hold(7, 1), hold(8, 1));
+    }
+
+    #[test]
+    fn neighboring_points_deny_each_way_for_a_time_and_for_good() {
+        let points = (1..=6).map(|at| Point {
+            fault: Fault::DeniedCreates,
+            at,
+            lasts: Duration::ZERO,
+        });
+        let kinds: BTreeSet<_> = points
+            .map(|point| (point.denial().0, point.denies_for_good()))
+            .collect();
+        assert_eq!(kinds.len(), 6, "{kinds:?}");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Every state that a namespace went through: its pods, DeadlineJobs and Jobs in the order of
 //! resourceVersions, which on one apiserver is the order in which they were written.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use anyhow::Result;
 use futures::{StreamExt, TryStreamExt};
@@ -39,17 +41,16 @@ pub struct Entry {
     pub change: Change,
 }
 
-/// Pods, DeadlineJobs, Jobs.
-const KINDS: usize = 3;
-
 #[derive(Default)]
 struct Written {
     entries: Vec<Entry>,
+    /// When each version came in.
+    received: BTreeMap<u64, Instant>,
     broken: Option<String>,
     /// Which version the lists had that the history begins with.
     begins_at: u64,
     /// How far each watch has come.
-    reached: [u64; KINDS],
+    reached: Vec<u64>,
 }
 
 /// A history that is being recorded.
@@ -59,36 +60,39 @@ pub struct History {
 }
 
 impl History {
-    /// Records from now on, what is there already included; Jobs only `with_batch`.
+    /// Records what happens in these namespaces from now on, what is there already included; Jobs
+    /// only `with_batch`.
     ///
     /// # Errors
     /// If the apiserver doesn't answer.
-    pub async fn record(client: Client, namespace: &str, with_batch: bool) -> Result<Self> {
+    pub async fn record<'n>(
+        client: Client,
+        namespaces: impl Iterator<Item = &'n String>,
+        with_batch: bool,
+    ) -> Result<Self> {
         let written: Arc<Mutex<Written>> = Arc::default();
-        let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
-        let jobs: Api<DeadlineJob> = Api::namespaced(client.clone(), namespace);
-        let batch: Api<Job> = Api::namespaced(client, namespace);
-        let mut watches = vec![
-            follow(pods, 0, Arc::clone(&written), |pod, gone| match gone {
+        let mut watches = Vec::new();
+        for namespace in namespaces {
+            let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+            let jobs: Api<DeadlineJob> = Api::namespaced(client.clone(), namespace);
+            let watch = follow(pods, Arc::clone(&written), |pod, gone| match gone {
                 true => Change::PodGone(Box::new(pod)),
                 false => Change::Pod(Box::new(pod)),
-            })
-            .await?,
-            follow(jobs, 1, Arc::clone(&written), |job, gone| match gone {
-                true => Change::JobGone(Box::new(job)),
-                false => Change::Job(Box::new(job)),
-            })
-            .await?,
-        ];
-        if with_batch {
-            let watch = follow(batch, 2, Arc::clone(&written), |job, gone| match gone {
-                true => Change::BatchGone(Box::new(job)),
-                false => Change::Batch(Box::new(job)),
             });
             watches.push(watch.await?);
-        } else {
-            // Nobody waits for it.
-            lock(&written).reached[2] = u64::MAX;
+            let watch = follow(jobs, Arc::clone(&written), |job, gone| match gone {
+                true => Change::JobGone(Box::new(job)),
+                false => Change::Job(Box::new(job)),
+            });
+            watches.push(watch.await?);
+            if with_batch {
+                let batch: Api<Job> = Api::namespaced(client.clone(), namespace);
+                let watch = follow(batch, Arc::clone(&written), |job, gone| match gone {
+                    true => Change::BatchGone(Box::new(job)),
+                    false => Change::Batch(Box::new(job)),
+                });
+                watches.push(watch.await?);
+            }
         }
         Ok(Self { written, watches })
     }
@@ -105,7 +109,7 @@ impl History {
     /// has seen the effect of.
     #[must_use]
     pub fn complete(&self) -> Vec<Entry> {
-        let reached = self.lock().reached.into_iter().min();
+        let reached = self.lock().reached.iter().min().copied();
         let mut entries = self.so_far();
         entries.retain(|entry| Some(entry.version) <= reached);
         entries
@@ -121,6 +125,12 @@ impl History {
     #[must_use]
     pub fn count(&self) -> usize {
         self.lock().entries.len()
+    }
+
+    /// When each version came in.
+    #[must_use]
+    pub fn received(&self) -> BTreeMap<u64, Instant> {
+        self.lock().received.clone()
     }
 
     /// Why the record has a gap, if it has one.
@@ -144,7 +154,6 @@ impl Drop for History {
 
 async fn follow<K>(
     api: Api<K>,
-    kind: usize,
     written: Arc<Mutex<Written>>,
     change: fn(K, bool) -> Change,
 ) -> Result<JoinHandle<()>>
@@ -154,18 +163,24 @@ where
     let list = api.list(&ListParams::default()).await?;
     let mut version = list.metadata.resource_version.unwrap_or_default();
     let listed = version.parse().unwrap_or(0);
-    {
+    let watch_index = {
         let mut written = lock(&written);
         written.begins_at = written.begins_at.max(listed);
-        written.reached[kind] = listed;
-    }
+        written.reached.push(listed);
+        written.reached.len() - 1
+    };
     for object in list.items {
-        put(&written, kind, version_of(&object), change(object, false));
+        put(
+            &written,
+            watch_index,
+            version_of(&object),
+            change(object, false),
+        );
     }
     Ok(tokio::spawn(async move {
         // A watch may end at any time; the next one goes on where it ended.
         while lock(&written).broken.is_none() {
-            if let Err(error) = watch(&api, kind, &mut version, &written, change).await {
+            if let Err(error) = watch(&api, watch_index, &mut version, &written, change).await {
                 tokio::time::sleep(std::time::Duration::from_millis(200)).await;
                 note_gap(&written, &error);
             }
@@ -184,7 +199,7 @@ fn note_gap(written: &Mutex<Written>, error: &kube::Error) {
 
 async fn watch<K>(
     api: &Api<K>,
-    kind: usize,
+    watch_index: usize,
     version: &mut String,
     written: &Mutex<Written>,
     change: fn(K, bool) -> Change,
@@ -206,7 +221,12 @@ where
             WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
         };
         *version = object.resource_version().unwrap_or_default();
-        put(written, kind, version_of(&object), change(object, gone));
+        put(
+            written,
+            watch_index,
+            version_of(&object),
+            change(object, gone),
+        );
     }
     Ok(())
 }
@@ -216,9 +236,11 @@ fn version_of(object: &impl ResourceExt) -> u64 {
     version.parse().unwrap_or(u64::MAX)
 }
 
-fn put(written: &Mutex<Written>, kind: usize, version: u64, change: Change) {
+fn put(written: &Mutex<Written>, watch_index: usize, version: u64, change: Change) {
     let mut written = lock(written);
-    written.reached[kind] = written.reached[kind].max(version);
+    let reached = &mut written.reached[watch_index];
+    *reached = version.max(*reached);
+    written.received.insert(version, Instant::now());
     written.entries.push(Entry { version, change });
 }
 

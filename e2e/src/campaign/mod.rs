@@ -2,9 +2,15 @@
 //! which a fault can strike, with what must hold checked in every state of the history.
 
 mod check;
+mod edits;
 mod fault;
+mod foreign;
+mod ground;
 mod history;
+mod kubelet;
+mod nodes;
 mod operator;
+mod passes;
 mod plan;
 mod proxy;
 mod report;

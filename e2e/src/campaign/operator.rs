@@ -56,11 +56,13 @@ impl Launcher {
         })
     }
 
-    /// Starts an operator whose apiserver is at `apiserver`.
+    /// Starts an operator whose apiserver is at `apiserver`. On nodes of its run's own it may use
+    /// all that they have.
     ///
     /// # Errors
     /// If it doesn't start.
-    pub fn start(&self, apiserver: SocketAddr, folder: &Path) -> Result<Started> {
+    pub fn start(&self, apiserver: SocketAddr, folder: &Path, own_nodes: bool) -> Result<Started> {
+        let share = if own_nodes { "1" } else { &self.capacity_share };
         let kubeconfig = folder.join("kubeconfig");
         std::fs::write(&kubeconfig, kubeconfig_for(apiserver))?;
         let http = free_address()?;
@@ -73,7 +75,7 @@ impl Launcher {
             .args(["operator", "--agent-image", "unused", "--surge-max", "0"])
             // What a killed one held would be waited for.
             .arg("--leader-elect=false")
-            .args(["--capacity-share", &self.capacity_share])
+            .args(["--capacity-share", share])
             .args(["--http-address", &http.to_string()])
             .env("KUBECONFIG", &kubeconfig)
             // There is one of it; the election has tests of its own.

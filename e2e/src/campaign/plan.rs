@@ -115,12 +115,20 @@ fn all_or<T: ValueEnum + Clone>(named: &[T]) -> Vec<T> {
 
 /// A run without a fault tells how many writes and notifications a workload has.
 async fn plan(options: &Options, stage: &Stage, report: &mut Report) -> Result<Vec<Planned>> {
-    let mut planned = Vec::new();
-    for workload in all_or(&options.workload) {
+    let faults = all_or(&options.fault);
+    let goes = |workload: &Workload| faults.iter().any(|&fault| workload.goes_with(fault));
+    let workloads = all_or(&options.workload).into_iter().filter(goes);
+    let mut learning = stream::iter(workloads.map(|workload| async move {
         let name = format!("{}-learn-{}", workload.name(), std::process::id());
-        let learnt = run(stage, workload, None, &name).await?;
+        let learnt = run(stage, workload, None, &name).await;
+        (workload, learnt)
+    }))
+    .buffered(options.parallel);
+    let mut planned = Vec::new();
+    while let Some((workload, learnt)) = learning.next().await {
+        let learnt = learnt?;
         report.learnt(workload, &learnt);
-        for fault in all_or(&options.fault) {
+        for &fault in faults.iter().filter(|&&fault| workload.goes_with(fault)) {
             let mut points = points(fault, &learnt);
             points.retain(|at| options.at.is_none_or(|only| only == *at));
             for at in points {
@@ -133,6 +141,7 @@ async fn plan(options: &Options, stage: &Stage, report: &mut Report) -> Result<V
             }
         }
     }
+    drop(learning);
     if let Some(size) = options.sample {
         let mut drawn: Vec<(u64, Planned)> = planned
             .into_iter()
@@ -148,7 +157,8 @@ async fn plan(options: &Options, stage: &Stage, report: &mut Report) -> Result<V
     }
     ensure!(
         !planned.is_empty(),
-        "nothing to run: --at {:?} is beyond what the workloads have",
+        "nothing to run: no workload named goes with a fault named, or --at {:?} is beyond what \
+         the workloads have",
         options.at
     );
     Ok(planned)

@@ -3,8 +3,10 @@
 //! fares; and at its point it strikes. The operator is the shipped binary and notices nothing.
 
 mod call;
+mod scope;
 mod watches;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,20 +21,24 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use kube::Client;
+use kube::client::Body;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Child;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use self::call::Call;
+use self::call::{Call, Watched};
+pub use self::scope::Scope;
 use super::fault::{Fault, Point, draw};
+use super::ground::Ground;
 use super::tasks::Tasks;
-use super::workload::Workload;
+use super::workload::{DENIED, Workload};
 
 /// How long calls fail under [`Fault::Errors`].
 const ERRORS_LAST: Duration = Duration::from_secs(20);
 
-type Answer = Response<UnsyncBoxBody<Bytes, Broken>>;
+type Whole = UnsyncBoxBody<Bytes, Broken>;
+type Answer = Response<Whole>;
 
 /// The connection breaks here.
 #[derive(Debug, thiserror::Error)]
@@ -42,14 +48,22 @@ struct Broken;
 /// What one run goes through.
 #[derive(Clone)]
 pub struct Script {
-    /// The namespace that the operator sees.
-    pub namespace: String,
+    /// What the operator sees.
+    pub scope: Scope,
+    /// Where the run takes place.
+    pub ground: Arc<Ground>,
     /// How attempts fare.
     pub workload: Workload,
     /// What goes wrong.
     pub point: Option<Point>,
     /// What attempts report.
     pub tasks: Arc<Tasks>,
+}
+
+impl Script {
+    fn fault_is(&self, fault: Fault) -> bool {
+        self.point.is_some_and(|point| point.fault == fault)
+    }
 }
 
 /// What was seen of the operator so far.
@@ -67,12 +81,27 @@ pub struct Seen {
     pub called: Vec<Instant>,
     /// Writes that lacked what must guard them.
     pub unguarded: Vec<String>,
+    /// Uids of pods that it deleted.
+    pub deleted: BTreeSet<String>,
+    /// Creates of attempts that were refused, by the name of their job.
+    pub refused: BTreeMap<String, u64>,
     /// Whether the fault has struck.
     pub struck: bool,
+    /// Until when pods are denied.
+    denied_until: Option<Instant>,
     /// When the watches go on, if they are held.
     held_until: Option<Instant>,
     /// Until when calls fail.
     failing_until: Option<Instant>,
+}
+
+/// When the operator knew of what it decides on, and when it wrote what it had decided.
+#[derive(Clone, Debug, Default)]
+pub struct Sight {
+    /// When a watch showed it what has this resourceVersion.
+    pub shown: BTreeMap<u64, Instant>,
+    /// When it sent the ledger that has this resourceVersion now.
+    pub sent: BTreeMap<u64, Instant>,
 }
 
 /// The proxy of one run.
@@ -88,6 +117,7 @@ struct Shared {
     script: Script,
     started: Instant,
     seen: Mutex<Seen>,
+    sight: Mutex<Sight>,
     operator: Mutex<Option<Child>>,
     /// Whether the apiserver can be reached.
     up: watch::Sender<bool>,
@@ -105,6 +135,7 @@ impl Proxy {
             script,
             started: Instant::now(),
             seen: Mutex::default(),
+            sight: Mutex::default(),
             operator: Mutex::default(),
             up: watch::Sender::new(true),
         });
@@ -150,6 +181,12 @@ impl Proxy {
     pub fn seen(&self) -> Seen {
         lock(&self.shared.seen).clone()
     }
+
+    /// What the operator was shown and recorded so far.
+    #[must_use]
+    pub fn sight(&self) -> Sight {
+        lock(&self.shared.sight).clone()
+    }
 }
 
 impl Drop for Proxy {
@@ -191,35 +228,29 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) {
 }
 
 impl Shared {
-    fn fault_is(&self, fault: Fault) -> bool {
-        self.script.point.is_some_and(|point| point.fault == fault)
-    }
-
     async fn serve(self: &Arc<Self>, request: http::Request<Incoming>) -> Result<Answer, Broken> {
-        let mut call = Call::read(request, &self.script.namespace).await?;
+        let asked = Instant::now();
+        let mut call = Call::read(request, &self.script.scope).await?;
         self.note(&call);
         if let Some(refused) = self.refuse(&call) {
             return Ok(refused);
         }
         call.let_fare(&self.script, &mut lock(&self.seen).unguarded);
-        let (words, is_write, watched) = (call.words(), call.is_write(), call.watched());
-        let mirrors = call.mirrors();
+        let about = About::of(&call);
         let sent = self.client.send(call.into_request()?).await;
         let response = sent.map_err(|_| Broken)?;
         let status = response.status();
-        if is_write {
-            self.log(&format!("{words} -> {}", status.as_u16()));
-        }
-        if mirrors && status == StatusCode::UNPROCESSABLE_ENTITY {
-            let refused = format!("I1: the apiserver refused {words}: it breaks batch/v1's rules");
-            lock(&self.seen).unguarded.push(refused);
-        }
-        if is_write && status.is_success() {
+        self.note_answer(&about, status);
+        if about.is_write && status.is_success() {
             self.committed().await?;
         }
         let (head, body) = response.into_parts();
-        let body = match watched {
+        let body = match about.watched {
             Some(kind) if status.is_success() => watches::through(Arc::clone(self), kind, body),
+            None if about.is_wide && status.is_success() => {
+                whole(self.script.scope.reduced(body).await?)
+            }
+            None if about.records && status.is_success() => self.recorded(asked, body).await?,
             _ => body.map_err(|_| Broken).boxed_unsync(),
         };
         let mut answer = Response::new(body);
@@ -232,12 +263,39 @@ impl Shared {
         Ok(answer)
     }
 
+    /// Takes note of how the apiserver answered.
+    fn note_answer(&self, about: &About, status: StatusCode) {
+        if about.is_write {
+            self.log(&format!("{} -> {}", about.words, status.as_u16()));
+        }
+        if about.mirrors && status == StatusCode::UNPROCESSABLE_ENTITY {
+            let words = &about.words;
+            let refused = format!("I1: the apiserver refused {words}: it breaks batch/v1's rules");
+            lock(&self.seen).unguarded.push(refused);
+        }
+        let is_refusal = matches!(status.as_u16(), 400 | 403 | 422 | 500);
+        if let Some(job) = about.creates_for.as_ref().filter(|_| is_refusal) {
+            *lock(&self.seen).refused.entry(job.clone()).or_default() += 1;
+        }
+    }
+
+    /// Takes note of the version that a ledger has now.
+    async fn recorded(&self, asked: Instant, body: Body) -> Result<Whole, Broken> {
+        let raw = body.collect().await.map_err(|_| Broken)?.to_bytes();
+        let object: serde_json::Value = serde_json::from_slice(&raw).unwrap_or_default();
+        let version = object["metadata"]["resourceVersion"].as_str();
+        if let Some(version) = version.and_then(|version| version.parse().ok()) {
+            lock(&self.sight).sent.insert(version, asked);
+        }
+        Ok(whole(raw))
+    }
+
     fn note(&self, call: &Call) {
         let mut seen = lock(&self.seen);
         seen.called.push(Instant::now());
-        if let Some(lacks) = call.lacks() {
-            seen.unguarded.push(lacks);
-        }
+        seen.unguarded.extend(call.lacks());
+        seen.unguarded.extend(call.meddles());
+        seen.deleted.extend(call.deletes().map(str::to_owned));
     }
 
     fn log(&self, words: &str) {
@@ -283,6 +341,26 @@ impl Shared {
                 lock(&self.seen).failing_until = Some(Instant::now() + ERRORS_LAST);
                 Ok(())
             }
+            Fault::ForeignPods | Fault::Cordon | Fault::NodeLost | Fault::ClockSkew => {
+                // The operator has its answer when all is as the fault makes it.
+                if let Err(error) = self.script.ground.strike().await {
+                    let failed = format!("the fault could not be brought about: {error:#}");
+                    lock(&self.seen).unguarded.push(failed);
+                }
+                self.strike(point.fault);
+                Ok(())
+            }
+            Fault::DeniedCreates => {
+                let for_good = point.denies_for_good();
+                let lasts = (!for_good).then_some(point.lasts);
+                lock(&self.seen).denied_until = lasts.map(|lasts| Instant::now() + lasts);
+                self.strike(point.fault);
+                Ok(())
+            }
+            Fault::None => {
+                self.strike(point.fault);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -301,11 +379,33 @@ impl Shared {
         });
     }
 
+    /// The answer to the creation of a pod that is denied.
+    fn deny(&self, call: &Call) -> Option<Answer> {
+        let point = self.script.point;
+        let point = point.filter(|point| point.fault == Fault::DeniedCreates)?;
+        let job = call.creates_for().filter(|job| *job == DENIED)?;
+        let mut seen = lock(&self.seen);
+        if seen
+            .denied_until
+            .is_some_and(|until| Instant::now() >= until)
+        {
+            return None;
+        }
+        *seen.refused.entry(job.to_owned()).or_default() += 1;
+        drop(seen);
+        let (code, reason, message) = point.denial();
+        self.log(&format!("{} -> {code}, denied", call.words()));
+        Some(no(code, reason, message, None))
+    }
+
     /// What is answered instead of asking the apiserver.
     fn refuse(&self, call: &Call) -> Option<Answer> {
+        if let Some(denied) = self.deny(call) {
+            return Some(denied);
+        }
         let mut seen = lock(&self.seen);
         let number = seen.called.len() as u64;
-        if self.fault_is(Fault::Conflicts) && call.is_write() && number.is_multiple_of(3) {
+        if self.script.fault_is(Fault::Conflicts) && call.is_write() && number.is_multiple_of(3) {
             seen.struck = true;
             return Some(no(409, "Conflict", "the object has been modified", None));
         }
@@ -328,10 +428,39 @@ impl Shared {
     }
 }
 
+/// What must be known of a call when it is answered.
+struct About {
+    words: String,
+    is_write: bool,
+    watched: Option<Watched>,
+    mirrors: bool,
+    records: bool,
+    is_wide: bool,
+    creates_for: Option<String>,
+}
+
+impl About {
+    fn of(call: &Call) -> Self {
+        Self {
+            words: call.words(),
+            is_write: call.is_write(),
+            watched: call.watched(),
+            mirrors: call.mirrors(),
+            records: call.records(),
+            is_wide: call.is_wide(),
+            creates_for: call.creates_for().map(str::to_owned),
+        }
+    }
+}
+
+fn whole(bytes: Bytes) -> Whole {
+    let body = Full::new(bytes).map_err(|never| match never {});
+    body.boxed_unsync()
+}
+
 fn no(code: u16, reason: &str, message: &str, retry_after: Option<&'static str>) -> Answer {
     let status = call::status(code, reason, message).to_string();
-    let body = Full::new(Bytes::from(status)).map_err(|never| match never {});
-    let mut answer = Response::new(body.boxed_unsync());
+    let mut answer = Response::new(whole(Bytes::from(status)));
     *answer.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_GATEWAY);
     let json = http::HeaderValue::from_static("application/json");
     answer

@@ -1,6 +1,6 @@
 //! What came of the runs: a line each as they end, and a table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::fault::{Fault, Point};
@@ -65,7 +65,7 @@ impl Report {
             (false, _) => "BROKEN",
         };
         println!(
-            "[{done:4}/{total}] {:12} {:9} at {:3}: {verdict}, {} states, {:.1} s",
+            "[{done:4}/{total}] {:14} {:11} at {:3}: {verdict}, {} states, {:.1} s",
             point.fault.name(),
             workload.name(),
             point.at,
@@ -92,7 +92,10 @@ impl Report {
 
     fn tell(&mut self, broken: &[String]) {
         self.broken += usize::from(!broken.is_empty());
-        for line in broken.iter().take(10) {
+        let mut told = BTreeSet::new();
+        // What is so in one state is mostly so in those that follow.
+        let first = broken.iter().filter(|line| told.insert(what(line)));
+        for line in first.take(10) {
             println!("        {line}");
         }
     }
@@ -125,4 +128,11 @@ impl Report {
         }
         table
     }
+}
+
+/// What is broken, without the state in which it is.
+fn what(line: &str) -> &str {
+    let numbered = line.strip_prefix("at ");
+    let words = numbered.and_then(|line| line.split_once(": "));
+    words.map_or(line, |(_, words)| words)
 }

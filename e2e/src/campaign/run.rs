@@ -1,5 +1,7 @@
 //! One run: a namespace, a proxy, an operator, a workload, and at most one fault.
 
+mod end;
+
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,25 +10,29 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use k8s_openapi::api::batch::v1 as batch;
-use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, PostParams};
 use kube::{Api, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use shed::api::{self, DeadlineJob};
 
 use super::check::{self, Known};
+use super::edits::edit;
 use super::fault::{Fault, Point};
+use super::foreign::is_foreign;
+use super::ground::Ground;
 use super::history::{Entry, History};
 use super::operator::{self, Launcher};
-use super::proxy::{Proxy, Script, Seen};
+use super::passes::Passes;
+use super::proxy::{Proxy, Scope, Script, Seen};
 use super::snapshot::Snapshot;
-use super::states::{self, gone_jobs, latest_pods, users_jobs};
+use super::states::{gone_jobs, latest_pods, users_jobs};
 use super::tasks::Tasks;
-use super::workload::{Meddling, Workload};
+use super::workload::{Expected, Meddling, Submission, When, Workload};
 use crate::cluster::Cluster;
-use crate::wait::{self, phase};
+use crate::wait::phase;
 
 /// Attempts that the operator has room for: few, so that clones and first attempts compete.
 pub const ROOM: usize = 6;
@@ -38,8 +44,6 @@ const QUIET: Duration = Duration::from_millis(2500);
 const LOOK: Duration = Duration::from_millis(100);
 /// How long after it was kept etcd's data is put back.
 const RESTORED_AFTER: Duration = Duration::from_secs(4);
-/// How often a job or pod is edited under [`Fault::Conflicts`].
-const EDIT_EVERY: Duration = Duration::from_millis(50);
 
 /// What all runs share.
 pub struct Stage {
@@ -72,11 +76,15 @@ struct Run<'s> {
     point: Option<Point>,
     proxy: Proxy,
     history: History,
-    namespace: String,
+    ground: Arc<Ground>,
+    /// What is still to be submitted.
+    to_submit: Vec<Submission>,
+    since: Instant,
     folder: PathBuf,
+    /// Passes of the operator, where these matter.
+    passes: Option<Passes>,
     /// Where the operator serves its metrics, once it runs.
     http: Option<SocketAddr>,
-    deleted_by_user: BTreeSet<String>,
     meddled: BTreeSet<&'static str>,
     /// What was broken before etcd was put back; the history begins anew there.
     before_restore: Option<Vec<String>>,
@@ -98,25 +106,34 @@ pub async fn run(
     let started = Instant::now();
     let folder = stage.folder.join(name);
     std::fs::create_dir_all(&folder)?;
-    let namespace = format!("campaign-{name}");
-    make_namespace(&stage.cluster, &namespace).await?;
+    let client = stage.cluster.client();
+    let ground = Ground::prepare(client.clone(), workload, point, &stage.tasks, name).await?;
+    let ground = Arc::new(ground);
     let script = Script {
-        namespace: namespace.clone(),
+        scope: Scope {
+            namespaces: ground.namespaces().cloned().collect(),
+            nodes: ground.node_selector(name),
+        },
+        ground: Arc::clone(&ground),
         workload,
         point,
         tasks: Arc::clone(&stage.tasks),
     };
-    let client = stage.cluster.client();
+    let own_nodes = ground.nodes.is_some().then_some(name);
+    let namespaces = ground.namespaces();
+    let history = History::record(client.clone(), namespaces, workload.is_adopted()).await?;
     let mut run = Run {
         stage,
         workload,
         point,
-        proxy: Proxy::serve(client.clone(), script).await?,
-        history: History::record(client, &namespace, workload.is_adopted()).await?,
-        namespace,
+        proxy: Proxy::serve(client, script).await?,
+        history,
+        ground,
+        to_submit: workload.jobs(stage.tasks.port, point, own_nodes),
+        since: started,
         folder,
+        passes: None,
         http: None,
-        deleted_by_user: BTreeSet::new(),
         meddled: BTreeSet::new(),
         before_restore: None,
         snapshot: None,
@@ -136,28 +153,15 @@ pub async fn run(
     })
 }
 
-async fn make_namespace(cluster: &Cluster, name: &str) -> Result<()> {
-    let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
-    let all: Api<Namespace> = Api::all(cluster.client());
-    all.create(&PostParams::default(), &namespace).await?;
-    let accounts: Api<k8s_openapi::api::core::v1::ServiceAccount> =
-        Api::namespaced(cluster.client(), name);
-    let what = "the namespace's service account";
-    wait::for_object(&accounts, "default", what, Duration::from_secs(60), |_| {
-        true
-    })
-    .await
-    .map(drop)
-}
-
 impl Run<'_> {
     /// From the submission to the deletion; what goes wrong on the way is a violation.
     async fn go(&mut self) -> Result<()> {
         self.start_operator().await?;
+        self.since = Instant::now();
         self.submit().await?;
         let editing = self.point.is_some_and(|p| p.fault == Fault::Conflicts);
-        let editor =
-            editing.then(|| tokio::spawn(edit(self.stage.cluster.clone(), self.namespace.clone())));
+        let editor = editing
+            .then(|| tokio::spawn(edit(self.stage.cluster.clone(), self.ground.own.clone())));
         let ended = self.until_ended().await;
         if let Some(editor) = editor {
             editor.abort();
@@ -170,20 +174,50 @@ impl Run<'_> {
 
     async fn start_operator(&mut self) -> Result<()> {
         let launcher = &self.stage.launcher;
-        let started = launcher.start(self.proxy.address, &self.folder)?;
+        let own_nodes = self.ground.nodes.is_some();
+        let started = launcher.start(self.proxy.address, &self.folder, own_nodes)?;
         self.http = Some(started.http);
         self.proxy.watch_over(started.process);
-        operator::ready(started.http).await
+        operator::ready(started.http).await?;
+        if self.may_wait_for_none() {
+            self.passes = Some(Passes::of(started.http));
+        }
+        Ok(())
     }
 
-    async fn submit(&self) -> Result<()> {
-        for manifest in self.workload.jobs(self.stage.tasks.port) {
-            match self.workload.is_adopted() {
-                true => create(&self.all::<batch::Job>(), manifest).await?,
-                false => create(&self.all::<DeadlineJob>(), manifest).await?,
+    /// Whether nothing that goes wrong is a reason for the operator to launch late.
+    fn may_wait_for_none(&self) -> bool {
+        let fault = self.point.map(|point| point.fault);
+        fault.is_none_or(Fault::spares_operator)
+    }
+
+    /// Submits what is due.
+    async fn submit(&mut self) -> Result<()> {
+        let seen = self.proxy.seen();
+        let is_due = |job: &mut Submission| match job.when {
+            When::AtOnce => true,
+            When::After(time) => self.since.elapsed() >= time,
+            When::Struck => seen.struck,
+            When::Refused => seen.struck && !seen.refused.is_empty(),
+        };
+        let due: Vec<Submission> = self.to_submit.extract_if(.., is_due).collect();
+        for Submission { manifest, home, .. } in due {
+            let namespace = self.ground.home(home);
+            match manifest["kind"] == "Job" {
+                true => create(&self.all_in::<batch::Job>(namespace), manifest).await?,
+                false => create(&self.all_in::<DeadlineJob>(namespace), manifest).await?,
             }
         }
         Ok(())
+    }
+
+    /// The fault, once it has struck.
+    fn struck(&self) -> Option<Point> {
+        self.point.filter(|_| self.proxy.seen().struck)
+    }
+
+    fn expected(&self) -> Vec<Expected> {
+        self.workload.expected(self.struck())
     }
 
     fn all<K>(&self) -> Api<K>
@@ -191,7 +225,15 @@ impl Run<'_> {
         K: Resource<Scope = k8s_openapi::NamespaceResourceScope>,
         K::DynamicType: Default,
     {
-        Api::namespaced(self.stage.cluster.client(), &self.namespace)
+        self.all_in(&self.ground.own)
+    }
+
+    fn all_in<K>(&self, namespace: &str) -> Api<K>
+    where
+        K: Resource<Scope = k8s_openapi::NamespaceResourceScope>,
+        K::DynamicType: Default,
+    {
+        Api::namespaced(self.stage.cluster.client(), namespace)
     }
 
     fn patience(&self) -> Duration {
@@ -205,12 +247,14 @@ impl Run<'_> {
         loop {
             self.keep_operator().await?;
             self.put_back().await?;
+            self.submit().await?;
             // Once etcd is put back, another history begins.
             let now = Some((self.before_restore.is_some(), self.history.count()));
             if now != looked_at {
                 looked_at = now;
                 let states = self.history.so_far();
                 self.meddle(&states).await?;
+                self.ground.tend(self.all_decided(&states)).await?;
                 // What has ended will not have ended once etcd is put back.
                 if self.all_ended(&states) && self.snapshot.is_none() {
                     return Ok(());
@@ -261,7 +305,8 @@ impl Run<'_> {
                 snapshot.put_back().await?;
                 let client = self.stage.cluster.client();
                 let with_batch = self.workload.is_adopted();
-                self.history = History::record(client, &self.namespace, with_batch).await?;
+                let namespaces = self.ground.namespaces();
+                self.history = History::record(client, namespaces, with_batch).await?;
                 // What a user did after the snapshot never happened.
                 self.meddled.clear();
                 self.proxy.strike();
@@ -275,14 +320,29 @@ impl Run<'_> {
         Known {
             room: ROOM,
             begins_at: self.history.begins_at(),
-            deleted_by_user: self.deleted_by_user.clone(),
+            deleted: self.proxy.seen().deleted,
+            troubled: self.troubled(),
             emptied,
         }
     }
 
+    fn troubled(&self) -> BTreeSet<String> {
+        let names = self.workload.troubled().iter();
+        names.map(ToString::to_string).collect()
+    }
+
+    fn all_decided(&self, states: &[Entry]) -> bool {
+        let (jobs, gone) = (users_jobs(states), gone_jobs(states));
+        self.expected().iter().all(|expected| {
+            let mut jobs = jobs.iter();
+            let job = jobs.find(|job| job.name == expected.job);
+            job.map_or(gone.contains(expected.job), |job| job.is_decided)
+        })
+    }
+
     fn all_ended(&self, states: &[Entry]) -> bool {
         let jobs = users_jobs(states);
-        self.workload.expected().iter().all(|expected| {
+        self.expected().iter().all(|expected| {
             match jobs.iter().find(|job| job.name == expected.job) {
                 // The watch may not have shown it yet.
                 None => {
@@ -303,6 +363,7 @@ impl Run<'_> {
             let found = latest_pods(states).into_iter().find(|pod| {
                 let label = |name: &str| pod.labels().get(name).map(String::as_str);
                 label(api::LABEL_JOB_NAME) == Some(job)
+                    && !is_foreign(pod)
                     && phase(pod) == "Running"
                     && task.is_none_or(|task| label(api::LABEL_INDEX) == Some(task))
             });
@@ -313,7 +374,6 @@ impl Run<'_> {
             if task.is_none() {
                 drop(self.all::<DeadlineJob>().delete(job, &now).await?);
             } else {
-                self.deleted_by_user.insert(pod.uid().unwrap_or_default());
                 drop(self.all::<Pod>().delete(&pod.name_any(), &now).await?);
             }
         }
@@ -337,111 +397,6 @@ impl Run<'_> {
         }
         Ok(())
     }
-
-    /// How each job ended, where no deadline passed during the fault.
-    fn ends_as_expected(&self) -> Result<()> {
-        let is_open = self
-            .point
-            .is_some_and(|point| point.fault.outlasts_deadlines());
-        let jobs = users_jobs(&self.history.so_far());
-        for expected in self.workload.expected() {
-            let found = jobs.iter().find(|job| job.name == expected.job);
-            let (Some((type_, reason)), Some(job)) = (expected.end, found) else {
-                continue;
-            };
-            if !job.says(type_, reason) && !is_open {
-                bail!("I3: {} did not end as {type_} {reason}: {job:?}", job.name);
-            }
-        }
-        Ok(())
-    }
-
-    /// I8: nothing is left of deleted jobs, neither objects nor metrics.
-    async fn delete_all(&mut self) -> Result<()> {
-        let (now, all) = (DeleteParams::background(), ListParams::default());
-        // The garbage collector takes companions away with their Jobs.
-        match self.workload.is_adopted() {
-            true => drop(
-                self.all::<batch::Job>()
-                    .delete_collection(&now, &all)
-                    .await?,
-            ),
-            false => drop(
-                self.all::<DeadlineJob>()
-                    .delete_collection(&now, &all)
-                    .await?,
-            ),
-        }
-        let started = Instant::now();
-        loop {
-            self.keep_operator().await?;
-            let states = self.history.so_far();
-            let (pods, jobs) = (latest_pods(&states).len(), states::jobs(&states));
-            let series = match self.http {
-                Some(http) => operator::series_of(http, &self.namespace).await,
-                None => None,
-            };
-            if pods + jobs == 0 && series == Some(0) {
-                return Ok(());
-            }
-            if started.elapsed() > Duration::from_secs(60) {
-                bail!(
-                    "I8: a minute after the deletion of all jobs there are {jobs} jobs, {pods} pods, {series:?} series"
-                );
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-    }
-
-    fn verdict(&self, went: Result<()>, seen: &Seen) -> Vec<String> {
-        let emptied = went.is_ok();
-        let mut broken: Vec<String> = went
-            .err()
-            .map(|error| format!("{error:#}"))
-            .into_iter()
-            .collect();
-        broken.extend(self.history.broken());
-        broken.extend(self.before_restore.iter().flatten().cloned());
-        let known = self.known(emptied);
-        broken.extend(check::check(&self.history.so_far(), &known));
-        broken.extend(seen.unguarded.iter().cloned());
-        broken
-    }
-
-    /// Keeps what explains a failure, and nothing else.
-    async fn clean_up(&self, broken: &[String], seen: &Seen) -> Result<()> {
-        if broken.is_empty() {
-            std::fs::remove_dir_all(&self.folder)?;
-        } else {
-            std::fs::write(self.folder.join("violations"), broken.join("\n"))?;
-            std::fs::write(self.folder.join("calls"), seen.log.join("\n"))?;
-            std::fs::write(
-                self.folder.join("history"),
-                states::told(&self.history.so_far())?,
-            )?;
-            self.strip_finalizers().await?;
-        }
-        let namespaces: Api<Namespace> = Api::all(self.stage.cluster.client());
-        drop(
-            namespaces
-                .delete(&self.namespace, &DeleteParams::background())
-                .await?,
-        );
-        Ok(())
-    }
-
-    async fn strip_finalizers(&self) -> Result<()> {
-        let pods: Api<Pod> = self.all();
-        let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-        for pod in pods.list(&ListParams::default()).await? {
-            // Another may still be freed though this one is gone by now.
-            drop(
-                pods.patch(&pod.name_any(), &PatchParams::default(), &none)
-                    .await,
-            );
-        }
-        Ok(())
-    }
 }
 
 async fn create<K>(api: &Api<K>, manifest: Value) -> Result<()>
@@ -451,32 +406,4 @@ where
     let object: K = serde_json::from_value(manifest)?;
     drop(api.create(&PostParams::default(), &object).await?);
     Ok(())
-}
-
-/// Edits labels of every job and pod of the namespace, again and again.
-async fn edit(cluster: Cluster, namespace: String) {
-    let jobs: Api<DeadlineJob> = Api::namespaced(cluster.client(), &namespace);
-    let batch: Api<batch::Job> = Api::namespaced(cluster.client(), &namespace);
-    let pods: Api<Pod> = Api::namespaced(cluster.client(), &namespace);
-    let mut ticks = tokio::time::interval(EDIT_EVERY);
-    for count in 0_u32.. {
-        ticks.tick().await;
-        edit_all(&jobs, count).await;
-        edit_all(&batch, count).await;
-        if count.is_multiple_of(5) {
-            edit_all(&pods, count).await;
-        }
-    }
-}
-
-/// An edit that doesn't come through is one less.
-async fn edit_all<K>(api: &Api<K>, count: u32)
-where
-    K: Resource + Clone + std::fmt::Debug + DeserializeOwned,
-{
-    let parameters = PatchParams::default();
-    let label = Patch::Merge(json!({"metadata": {"labels": {"edited": count.to_string()}}}));
-    for object in api.list(&ListParams::default()).await.into_iter().flatten() {
-        drop(api.patch(&object.name_any(), &parameters, &label).await);
-    }
 }

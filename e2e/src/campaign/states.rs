@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::json;
-use shed::adopt;
+use shed::{adopt, api};
 
 use super::history::{Change, Entry};
 
@@ -17,6 +17,8 @@ pub struct UsersJob {
     pub name: String,
     /// Whether it has come to its end.
     pub is_finished: bool,
+    /// Whether its fate is known.
+    pub is_decided: bool,
     /// Types and reasons of the conditions that are true.
     conditions: Vec<(String, String)>,
 }
@@ -44,6 +46,7 @@ pub fn users_jobs(states: &[Entry]) -> Vec<UsersJob> {
                 let seen = UsersJob {
                     name: job.name_any(),
                     is_finished: ledger.is_some_and(|ledger| ledger.finished),
+                    is_decided: ledger.is_some_and(|ledger| ledger.ending.is_some()),
                     conditions: true_ones
                         .map(|own| (own.type_.clone(), own.reason.clone()))
                         .collect(),
@@ -55,8 +58,12 @@ pub fn users_jobs(states: &[Entry]) -> Vec<UsersJob> {
                 let conditions = status.and_then(|status| status.conditions.as_ref());
                 let true_ones = conditions.into_iter().flatten();
                 let true_ones = true_ones.filter(|own| own.status == "True");
+                let decisive = [api::SUCCESS_CRITERIA_MET, api::FAILURE_TARGET];
                 let seen = UsersJob {
                     name: job.name_any(),
+                    is_decided: true_ones
+                        .clone()
+                        .any(|own| decisive.contains(&own.type_.as_str())),
                     is_finished: adopt::status::is_finished(job),
                     conditions: true_ones
                         .map(|own| (own.type_.clone(), own.reason.clone().unwrap_or_default()))
@@ -86,6 +93,19 @@ pub fn jobs(states: &[Entry]) -> usize {
         }
     }
     uids.len()
+}
+
+/// Whether the job of this name ever said that its attempts are blocked.
+#[must_use]
+pub fn was_blocked(states: &[Entry], name: &str) -> bool {
+    states.iter().any(|state| match &state.change {
+        Change::Job(job) if job.name_any() == name => {
+            let status = job.status.as_ref();
+            let mut conditions = status.into_iter().flat_map(|status| &status.conditions);
+            conditions.any(|own| own.type_ == api::ATTEMPTS_BLOCKED && own.status == "True")
+        }
+        _ => false,
+    })
 }
 
 /// Names of jobs that are gone.

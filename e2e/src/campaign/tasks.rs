@@ -1,7 +1,7 @@
 //! What the programs in fake pods would say of their progress. Each attempt has an address of
 //! its own on this machine's loopback, where it is asked as a real one is asked at its pod's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,6 +17,9 @@ pub type TaskId = (String, u32);
 /// Steps of progress: what a task reports is a multiple of this, as with real work.
 const STEPS: f64 = 200.0;
 
+/// Longer than anybody waits for an answer.
+const NO_ANSWER: Duration = Duration::from_secs(5);
+
 struct Running {
     task: TaskId,
     resumed_at: f64,
@@ -30,6 +33,8 @@ struct Table {
     /// The most that was reported of each task.
     reported: BTreeMap<TaskId, f64>,
     addresses: u32,
+    /// Addresses that can't be reached.
+    cut_off: BTreeSet<IpAddr>,
 }
 
 /// All attempts that report progress.
@@ -81,6 +86,17 @@ impl Tasks {
         address
     }
 
+    /// Whoever asks at these addresses gets no answer any more.
+    pub fn cut_off(&self, addresses: BTreeSet<IpAddr>) {
+        lock(&self.table).cut_off.extend(addresses);
+    }
+
+    /// These addresses can be reached again.
+    pub fn reach(&self, addresses: &BTreeSet<IpAddr>) {
+        let mut table = lock(&self.table);
+        table.cut_off.retain(|address| !addresses.contains(address));
+    }
+
     /// The most that any attempt of the task has reported so far.
     #[must_use]
     pub fn reported(&self, task: &TaskId) -> f64 {
@@ -117,6 +133,11 @@ async fn answer(mut stream: TcpStream, table: Arc<Mutex<Table>>) {
     let (Ok(_), Ok(address)) = (stream.read(&mut question).await, stream.local_addr()) else {
         return;
     };
+    let is_cut_off = lock(&table).cut_off.contains(&address.ip());
+    if is_cut_off {
+        tokio::time::sleep(NO_ANSWER).await;
+        return;
+    }
     let report = lock(&table).report(address.ip());
     let answer = match report {
         Some(body) => format!(

@@ -7,6 +7,8 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 use shed::api;
 
+use super::fault::{Fault, Point};
+use super::nodes;
 use crate::jobs::{manifest, shell_or_fake};
 
 /// Which jobs run.
@@ -22,6 +24,62 @@ pub enum Workload {
     /// batch/v1 Jobs that shed runs: one with a straggler and a failure, one that fails, one that
     /// asks nothing of shed.
     Adopted,
+    /// Long attempts next to short ones that wait for capacity.
+    Mixed,
+    /// Jobs whose pods no scheduler can place, next to jobs whose pods it can.
+    Unplaceable,
+    /// More tasks than the namespace's ResourceQuota has pods for, next to a job of another
+    /// namespace.
+    Quota,
+}
+
+/// Pods that the namespace may have under [`Workload::Quota`].
+pub const QUOTA: usize = 3;
+/// A job that nothing keeps from being launched: how long it waits shows who stands in its way.
+pub const BYSTANDER: &str = "bystander";
+/// The job of [`Fault::DeniedCreates`].
+pub const DENIED: &str = "denied";
+/// The job that meets the ResourceQuota.
+pub const NARROW: &str = "narrow";
+/// Jobs that no scheduler can place: one asks for too much, one for a label that no node has, one
+/// for a scheduler that does not exist.
+const UNPLACEABLE: [&str; 3] = ["too-big", "nowhere", "unheard"];
+/// Unplaceable pods are known as such before the bystander comes.
+const BYSTANDER_AFTER: Duration = Duration::from_secs(15);
+/// The quota is met before the bystander comes.
+const QUOTA_MET_AFTER: Duration = Duration::from_secs(3);
+
+/// Where a job is submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// The run's namespace.
+    Own,
+    /// The other namespace that its operator sees.
+    Other,
+}
+
+/// When a job is submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// At the start.
+    AtOnce,
+    /// This long after the start.
+    After(Duration),
+    /// Once the fault has struck.
+    Struck,
+    /// Once the apiserver has refused a pod.
+    Refused,
+}
+
+/// A job to submit.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// What.
+    pub manifest: Value,
+    /// Where.
+    pub home: Home,
+    /// When.
+    pub when: When,
 }
 
 /// How an attempt fares.
@@ -40,6 +98,18 @@ pub struct Expected {
     pub job: &'static str,
     /// Its last condition and the reason of that; none if it is gone.
     pub end: Option<(&'static str, &'static str)>,
+    /// Whether it must have said that its attempts are blocked.
+    pub is_blocked: bool,
+}
+
+impl Expected {
+    fn new(job: &'static str, end: Option<(&'static str, &'static str)>) -> Self {
+        Self {
+            job,
+            end,
+            is_blocked: false,
+        }
+    }
 }
 
 /// What a user does to an object, once it is there.
@@ -78,14 +148,55 @@ impl Workload {
         self == Self::Adopted
     }
 
-    /// The jobs; `port` is where attempts serve their progress.
+    /// Whether it is run with this fault.
     #[must_use]
-    pub fn jobs(self, port: u16) -> Vec<Value> {
-        let template = shell_or_fake("exit 0", 1000, 0);
-        let job = |name: &str, mut spec: Value| {
-            spec["template"] = template.clone();
-            manifest(name, &spec)
+    pub fn goes_with(self, fault: Fault) -> bool {
+        match self {
+            Self::Plain | Self::Clones | Self::Failures | Self::Adopted => true,
+            Self::Mixed => fault.spares_operator(),
+            // They have troubles of their own, which must outlive a crash and a bad line.
+            Self::Unplaceable | Self::Quota => matches!(
+                fault,
+                Fault::None
+                    | Fault::Crash
+                    | Fault::LostAnswer
+                    | Fault::StaleBoth
+                    | Fault::Gone
+                    | Fault::Errors
+            ),
+        }
+    }
+
+    /// Whether there is another namespace, which its operator sees too.
+    #[must_use]
+    pub fn has_other_namespace(self) -> bool {
+        self == Self::Quota
+    }
+
+    /// The jobs and those that the fault brings; `port` is where attempts serve their progress,
+    /// `run` names the nodes that they are kept to, if there are such.
+    #[must_use]
+    pub fn jobs(self, port: u16, point: Option<Point>, run: Option<&str>) -> Vec<Submission> {
+        let template = nodes::keep_to(shell_or_fake("exit 0", 1000, 0), run);
+        let at_once = |manifest| Submission {
+            manifest,
+            home: Home::Own,
+            when: When::AtOnce,
         };
+        let own = self.own_jobs(&template, port).into_iter();
+        let mut jobs: Vec<Submission> = own.map(at_once).collect();
+        jobs.extend(self.companions(&template));
+        if let Some(point) = point {
+            jobs.extend(brought(point, &template));
+            if point.fault == Fault::ClockSkew {
+                jobs.iter_mut().for_each(tighten);
+            }
+        }
+        jobs
+    }
+
+    fn own_jobs(self, template: &Value, port: u16) -> Vec<Value> {
+        let job = |name: &str, spec: Value| of_template(name, spec, template);
         match self {
             Self::Plain => vec![job(
                 "plain",
@@ -115,7 +226,44 @@ impl Workload {
                     json!({"deadline": {"within": "10m"}, "ttlSecondsAfterFinished": 1}),
                 ),
             ],
-            Self::Adopted => adopted_jobs(&template, port),
+            Self::Adopted => adopted_jobs(template, port),
+            Self::Mixed => vec![
+                job(
+                    "long",
+                    json!({"completions": 3, "deadline": {"within": "10m"}}),
+                ),
+                job(
+                    "short",
+                    json!({"completions": 8, "deadline": {"within": "10m"}}),
+                ),
+            ],
+            Self::Unplaceable => unplaceable_jobs(template),
+            Self::Quota => vec![job(
+                NARROW,
+                json!({"completions": 10, "deadline": {"within": "10m"}}),
+            )],
+        }
+    }
+
+    /// Jobs that must go on next to those of the workload.
+    fn companions(self, template: &Value) -> Vec<Submission> {
+        match self {
+            Self::Unplaceable => vec![bystander(template, When::After(BYSTANDER_AFTER))],
+            Self::Quota => vec![Submission {
+                home: Home::Other,
+                ..bystander(template, When::After(QUOTA_MET_AFTER))
+            }],
+            _ => vec![],
+        }
+    }
+
+    /// Jobs whose pods can't be placed or created. What they have launched holds no capacity for
+    /// long, and how long they wait themselves is not looked at.
+    #[must_use]
+    pub fn troubled(self) -> &'static [&'static str] {
+        match self {
+            Self::Unplaceable => &UNPLACEABLE,
+            _ => &[DENIED],
         }
     }
 
@@ -123,7 +271,11 @@ impl Workload {
     #[must_use]
     pub fn fare(self, job: &str, task: u32, attempt: u32) -> Fare {
         match (self, job, task, attempt) {
-            (Self::Plain, ..) => fare(1500, 0),
+            (_, BYSTANDER | DENIED, ..) => fare(1500, 0),
+            (Self::Mixed, "long", ..) => fare(25_000, 0),
+            // Longer than a launch may wait.
+            (Self::Mixed, ..) => fare(4000, 0),
+            (Self::Plain | Self::Unplaceable | Self::Quota, ..) => fare(1500, 0),
             // The first attempt of task 0 alone would miss the deadline.
             (Self::Clones, _, 0, 0) => fare(300_000, 0),
             (Self::Clones, ..) => fare(5000, 0),
@@ -143,7 +295,12 @@ impl Workload {
     #[must_use]
     pub fn meddling(self) -> &'static [Meddling] {
         match self {
-            Self::Plain | Self::Clones | Self::Adopted => &[],
+            Self::Plain
+            | Self::Clones
+            | Self::Adopted
+            | Self::Mixed
+            | Self::Unplaceable
+            | Self::Quota => &[],
             Self::Failures => &[
                 Meddling::DeletePod { job: "retries" },
                 Meddling::DeleteJob { job: "dropped" },
@@ -151,44 +308,125 @@ impl Workload {
         }
     }
 
-    /// How the jobs are to end.
+    /// How the jobs are to end, those included that the fault brings once it `struck`.
     #[must_use]
-    pub fn expected(self) -> Vec<Expected> {
-        let complete = |job| Expected {
-            job,
-            end: Some(("Complete", "")),
-        };
-        match self {
+    pub fn expected(self, struck: Option<Point>) -> Vec<Expected> {
+        let complete = |job| Expected::new(job, Some(("Complete", "")));
+        let failed = |job, reason| Expected::new(job, Some(("Failed", reason)));
+        let mut expected = match self {
             Self::Plain => vec![complete("plain")],
             Self::Clones => vec![complete("clones")],
             Self::Failures => vec![
-                Expected {
-                    job: "retries",
-                    end: Some(("Failed", "FailedIndexes")),
-                },
-                Expected {
-                    job: "late",
-                    end: Some(("Failed", "DeadlineMissed")),
-                },
-                Expected {
-                    job: "dropped",
-                    end: None,
-                },
-                Expected {
-                    job: "short-lived",
-                    end: None,
-                },
+                failed("retries", "FailedIndexes"),
+                failed("late", "DeadlineMissed"),
+                Expected::new("dropped", None),
+                Expected::new("short-lived", None),
             ],
             Self::Adopted => vec![
                 complete("adopted"),
-                Expected {
-                    job: "doomed",
-                    end: Some(("Failed", "BackoffLimitExceeded")),
-                },
+                failed("doomed", "BackoffLimitExceeded"),
                 complete("bare"),
             ],
+            Self::Mixed => vec![complete("long"), complete("short")],
+            Self::Unplaceable => {
+                let mut expected = vec![complete("normal"), complete(BYSTANDER)];
+                expected.extend(UNPLACEABLE.map(|job| Expected {
+                    is_blocked: true,
+                    ..failed(job, "DeadlineMissed")
+                }));
+                expected
+            }
+            Self::Quota => vec![complete(NARROW), complete(BYSTANDER)],
+        };
+        let Some(point) = struck.filter(|point| brings(point.fault)) else {
+            return expected;
+        };
+        expected.push(complete(BYSTANDER));
+        if point.fault == Fault::DeniedCreates {
+            let end = match point.denies_for_good() {
+                true => failed(DENIED, "DeadlineMissed"),
+                false => complete(DENIED),
+            };
+            expected.push(Expected {
+                is_blocked: point.denies_for_good(),
+                ..end
+            });
         }
+        expected
     }
+}
+
+fn brings(fault: Fault) -> bool {
+    fault.spares_operator() && fault != Fault::None
+}
+
+/// The jobs that a fault brings with it.
+fn brought(point: Point, template: &Value) -> Vec<Submission> {
+    if !brings(point.fault) {
+        return vec![];
+    }
+    if point.fault != Fault::DeniedCreates {
+        return vec![bystander(template, When::Struck)];
+    }
+    let within = if point.denies_for_good() {
+        "45s"
+    } else {
+        "10m"
+    };
+    let spec = json!({"completions": 6, "deadline": {"within": within}});
+    let denied = Submission {
+        manifest: of_template(DENIED, spec, template),
+        home: Home::Own,
+        when: When::Struck,
+    };
+    vec![denied, bystander(template, When::Refused)]
+}
+
+fn bystander(template: &Value, when: When) -> Submission {
+    let spec = json!({"completions": 2, "deadline": {"within": "10m"}});
+    Submission {
+        manifest: of_template(BYSTANDER, spec, template),
+        home: Home::Own,
+        when,
+    }
+}
+
+fn of_template(name: &str, mut spec: Value, template: &Value) -> Value {
+    spec["template"] = template.clone();
+    manifest(name, &spec)
+}
+
+/// A deadline that is minutes away comes so near that a clock which is off by
+/// [`nodes::SKEW_SECONDS`] matters.
+fn tighten(job: &mut Submission) {
+    let within = &mut job.manifest["spec"]["deadline"]["within"];
+    if within == "10m" {
+        *within = json!(format!("{}s", nodes::SKEW_SECONDS));
+    }
+}
+
+fn unplaceable_jobs(template: &Value) -> Vec<Value> {
+    let [too_big, nowhere, unheard] = UNPLACEABLE;
+    let job = |name: &str, completions: u32, spoil: fn(&mut Value)| {
+        let spec = json!({"completions": completions, "deadline": {"within": "45s"}});
+        let mut job = of_template(name, spec, template);
+        spoil(&mut job["spec"]["template"]["spec"]);
+        job
+    };
+    let normal = json!({"completions": 6, "deadline": {"within": "10m"}});
+    vec![
+        job(too_big, 2, |pod| {
+            pod["containers"][0]["resources"]["requests"]["cpu"] = json!("100000");
+        }),
+        job(nowhere, 2, |pod| {
+            pod["nodeSelector"] = json!({"example.com/no-such": "node"});
+        }),
+        // As many as there is room for.
+        job(unheard, 6, |pod| {
+            pod["schedulerName"] = json!("no-such-scheduler");
+        }),
+        of_template("normal", normal, template),
+    ]
 }
 
 fn adopted_jobs(template: &Value, port: u16) -> Vec<Value> {
@@ -218,4 +456,46 @@ fn adopted_jobs(template: &Value, port: u16) -> Vec<Value> {
             json!({"completions": 2, "parallelism": 2}),
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every job that is to end in some way is submitted, and the other way round.
+    #[test]
+    fn what_is_submitted_is_what_is_expected_to_end() {
+        for &workload in Workload::value_variants() {
+            let faults = Fault::value_variants().iter();
+            for &fault in faults.filter(|&&fault| workload.goes_with(fault)) {
+                let point = Some(Point {
+                    fault,
+                    at: 2,
+                    lasts: Duration::ZERO,
+                });
+                let jobs = workload.jobs(1, point, None).into_iter();
+                let mut submitted: Vec<String> = jobs
+                    .map(|job| {
+                        job.manifest["metadata"]["name"]
+                            .as_str()
+                            .unwrap()
+                            .to_owned()
+                    })
+                    .collect();
+                let expected = workload.expected(point).into_iter();
+                let mut expected: Vec<String> = expected.map(|own| own.job.to_owned()).collect();
+                submitted.sort();
+                expected.sort();
+                assert_eq!(submitted, expected, "{} {}", workload.name(), fault.name());
+            }
+        }
+    }
+
+    #[test]
+    fn a_job_of_a_run_with_nodes_of_its_own_is_kept_to_them() {
+        for job in Workload::Mixed.jobs(1, None, Some("run")) {
+            let spec = &job.manifest["spec"]["template"]["spec"];
+            assert_eq!(spec["nodeSelector"][nodes::RUN], "run");
+        }
+    }
 }

@@ -40,9 +40,9 @@ impl Told {
     }
 
     fn broken(&self) -> Vec<String> {
-        let room = 2;
         let known = Known {
-            room,
+            room: 2,
+            deleted: BTreeSet::from(["pod-0".to_owned()]),
             ..Known::default()
         };
         check(&self.0, &known)
@@ -228,5 +228,174 @@ fn resume_points_and_ends() {
     assert!(
         broken.iter().any(|line| line.starts_with("at 2: I8")),
         "{broken:?}"
+    );
+}
+
+#[test]
+fn a_killed_attempt_wins_only_if_it_had_succeeded_before_its_pod_was_deleted() {
+    let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
+    let killed = || {
+        running().job(
+            json!({"originals": 1}),
+            ledger(1, &[attempt(0, Some("Suspend"))]),
+        )
+    };
+    let won = json!({"originals": 1, "won": 1});
+    killed()
+        .pod(0, "Running", &deleted)
+        .pod(0, "Succeeded", &deleted)
+        .job(won.clone(), done())
+        .breaks("no attempt of it succeeded before it was killed");
+    let in_time = killed()
+        .pod(0, "Succeeded", &json!({}))
+        .pod(0, "Succeeded", &deleted)
+        .job(won, done());
+    assert_eq!(in_time.broken(), Vec::<String>::new());
+}
+
+#[test]
+fn pods_of_others_are_no_attempts() {
+    let foreign = json!({"uid": "other", "annotations": {super::super::foreign::FOREIGN: "true"}});
+    let told = running()
+        .pod(0, "Succeeded", &foreign)
+        .pod(7, "Running", &foreign);
+    let only_unfinished = |broken: Vec<String>| broken.iter().all(|line| line.contains("I3"));
+    assert!(only_unfinished(told.broken()), "{:#?}", told.broken());
+    told.job(json!({"originals": 1, "won": 1}), done())
+        .breaks("no attempt of it succeeded");
+}
+
+#[test]
+fn what_the_control_plane_deletes_needs_no_kill() {
+    let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
+    let told = running().pod(0, "Running", &deleted);
+    let known = Known {
+        room: 2,
+        ..Known::default()
+    };
+    let broken = check(&told.0, &known);
+    assert!(
+        !broken.iter().any(|line| line.contains("I4")),
+        "{broken:#?}"
+    );
+}
+
+#[test]
+fn what_is_deleted_before_it_has_a_node_never_runs() {
+    let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
+    let told = Told::default()
+        .job(
+            json!({"originals": 1}),
+            ledger(1, &[attempt(0, Some("JobEnd"))]),
+        )
+        .pod(0, "Pending", &deleted)
+        .job(
+            json!({"originals": 1, "superseded": 1}),
+            json!({"ending": "Complete", "finished": true}),
+        );
+    let broken = told.broken();
+    assert!(
+        !broken.iter().any(|line| line.contains("while it ran")),
+        "{broken:#?}"
+    );
+}
+
+#[test]
+fn a_pod_that_no_scheduler_places_takes_no_capacity() {
+    let three = [attempt(0, None), attempt(1, None), attempt(2, None)];
+    let labels = json!({"labels": {
+        api::LABEL_JOB_UID: JOB, api::LABEL_INDEX: "0", api::LABEL_ATTEMPT: "2",
+        api::LABEL_JOB_NAME: "j"}});
+    let told = running()
+        .job(json!({"originals": 1, "clones": 2}), ledger(3, &three))
+        .pod(1, "Running", &json!({}))
+        .pod(2, "Pending", &labels);
+    told.breaks("3 attempts at once, and room for 2");
+    let known = Known {
+        room: 2,
+        troubled: BTreeSet::from(["j".to_owned()]),
+        ..Known::default()
+    };
+    let broken = check(&told.0, &known);
+    assert!(
+        !broken.iter().any(|line| line.contains("room for")),
+        "{broken:#?}"
+    );
+}
+
+#[test]
+fn a_quarantined_job_is_told() {
+    let mut told = running();
+    let Change::Job(job) = &mut told.0[0].change else {
+        panic!("a job was told");
+    };
+    let mut edited = serde_json::to_value(&**job).unwrap();
+    edited["status"]["conditions"] = json!([{"type": api::QUARANTINED, "status": "True",
+        "reason": "Panicked", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
+    **job = serde_json::from_value(edited).unwrap();
+    told.breaks("I9: j is quarantined");
+}
+
+#[test]
+fn nothing_is_late_before_the_deadline_by_the_clock_of_the_apiserver() {
+    let counted = |written: &str| {
+        let mut told = running()
+            .pod(0, "Succeeded", &json!({}))
+            .job(json!({"originals": 1, "late": 1}), ledger(1, &[]));
+        let Some(Change::Job(job)) = told.0.last_mut().map(|entry| &mut entry.change) else {
+            panic!("a job was told");
+        };
+        let mut edited = serde_json::to_value(&**job).unwrap();
+        edited["status"]["deadline"] = json!("2026-01-01T00:01:00Z");
+        edited["metadata"]["managedFields"] = json!([{"manager": "m", "time": written}]);
+        **job = serde_json::from_value(edited).unwrap();
+        told
+    };
+    counted("2026-01-01T00:00:30Z").breaks("1 attempts of j counted late before the deadline");
+    let later = counted("2026-01-01T00:01:02Z").broken();
+    assert!(!later.iter().any(|line| line.contains("late")), "{later:?}");
+}
+
+#[test]
+fn an_abandoned_attempt_wins_only_if_it_had_ended_before() {
+    let ended = |second: u32| {
+        let mut abandoned = attempt(0, Some("Abandon"));
+        abandoned["killedAt"] = json!("2026-01-01T00:00:30.000000Z");
+        let told = running().job(json!({"originals": 1}), ledger(1, &[abandoned]));
+        let mut pod = serde_json::to_value(pod(
+            0,
+            "Succeeded",
+            &json!({"deletionTimestamp": "2026-01-01T00:00:29Z"}),
+        ))
+        .unwrap();
+        pod["status"]["containerStatuses"] = json!([{"name": "task", "image": "", "imageID": "",
+            "ready": false, "restartCount": 0, "state": {"terminated": {"exitCode": 0,
+                "finishedAt": format!("2026-01-01T00:00:{second}Z")}}}]);
+        told.add(Change::Pod(serde_json::from_value(pod).unwrap()))
+            .job(json!({"originals": 1, "won": 1}), done())
+    };
+    assert_eq!(ended(20).broken(), Vec::<String>::new());
+    ended(40).breaks("no attempt of it succeeded before it was killed");
+}
+
+#[test]
+fn a_deleted_pod_of_a_plain_job_has_failed_by_its_deletion() {
+    let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
+    let mut told = running()
+        .pod(0, "Running", &deleted)
+        .job(json!({"originals": 1, "failed": 1}), ledger(1, &[]));
+    told.breaks("was counted while it ran");
+    for entry in &mut told.0 {
+        let Change::Job(job) = &mut entry.change else {
+            continue;
+        };
+        job.spec.deadline = None;
+        job.spec.managed_by = Some(api::COMPANION.to_owned());
+    }
+    let broken = told.broken();
+    let about = |words: &str| broken.iter().any(|line| line.contains(words));
+    assert!(
+        !about("while it ran") && !about("failures counted"),
+        "{broken:#?}"
     );
 }

@@ -6,8 +6,11 @@ use hyper::body::{Bytes, Incoming};
 use serde_json::{Value, json};
 use shed::api;
 
+use super::scope::Scope;
 use super::{Broken, Script};
+use crate::campaign::fault::Fault;
 use crate::campaign::tasks::TaskId;
+use crate::campaign::{foreign, kubelet};
 
 /// What a watch is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +29,8 @@ pub struct Call {
     headers: HeaderMap,
     raw: Bytes,
     body: Value,
+    /// Whether the answer tells of more namespaces than the operator may see.
+    is_wide: bool,
 }
 
 /// The apiserver's way to say no.
@@ -34,33 +39,54 @@ pub fn status(code: u16, reason: &str, message: &str) -> Value {
         "message": message, "reason": reason, "code": code})
 }
 
-/// What is asked of all namespaces is asked of one.
-fn scoped(path: &str, namespace: &str) -> String {
-    for (group, plural) in [
-        ("/api/v1", "pods"),
-        ("/apis/shed.dev/v1alpha1", "deadlinejobs"),
-        ("/apis/batch/v1", "jobs"),
-    ] {
-        if path == format!("{group}/{plural}") {
-            return format!("{group}/namespaces/{namespace}/{plural}");
-        }
-    }
-    path.to_owned()
-}
-
 impl Call {
     /// Takes a call in.
-    pub async fn read(request: Request<Incoming>, namespace: &str) -> Result<Self, Broken> {
+    pub async fn read(request: Request<Incoming>, scope: &Scope) -> Result<Self, Broken> {
         let (head, body) = request.into_parts();
         let raw = body.collect().await.map_err(|_| Broken)?.to_bytes();
+        let (path, is_wide) = scope.path(head.uri.path());
         Ok(Self {
             method: head.method,
-            path: scoped(head.uri.path(), namespace),
-            query: head.uri.query().map(str::to_owned),
+            query: scope.query(&path, head.uri.query()),
+            path,
             headers: head.headers,
             body: serde_json::from_slice(&raw).unwrap_or_default(),
             raw,
+            is_wide,
         })
+    }
+
+    /// Whether the answer must be reduced to what the operator may see.
+    pub fn is_wide(&self) -> bool {
+        self.is_wide
+    }
+
+    /// The job for which it creates an attempt, by name.
+    pub fn creates_for(&self) -> Option<&str> {
+        let is_creation = self.method == Method::POST && self.path.ends_with("/pods");
+        let name = &self.body["metadata"]["labels"][api::LABEL_JOB_NAME];
+        name.as_str().filter(|_| is_creation)
+    }
+
+    /// Whether it records a job's ledger.
+    pub fn records(&self) -> bool {
+        self.method == Method::PUT
+            && self.path.ends_with("/status")
+            && self.path.contains("/deadlinejobs/")
+    }
+
+    /// The uid of the pod that it deletes.
+    pub fn deletes(&self) -> Option<&str> {
+        let is_deletion = self.method == Method::DELETE && self.path.contains("/pods/");
+        let uid = self.body.pointer("/preconditions/uid");
+        uid.and_then(Value::as_str).filter(|_| is_deletion)
+    }
+
+    /// What it does to a pod that is none of the jobs', if it does.
+    pub fn meddles(&self) -> Option<String> {
+        let (_, name) = self.path.rsplit_once("/pods/")?;
+        let is_foreign = self.is_write() && name.starts_with(foreign::PREFIX);
+        is_foreign.then(|| format!("I1: {}, which is a pod of somebody else", self.words()))
     }
 
     /// Whether it changes anything. Leases are the election's business.
@@ -142,9 +168,12 @@ impl Call {
             .mul_f64((1.0 - attempt.resumes_at).clamp(0.0, 1.0));
         let address = script.tasks.begin(task, attempt.resumes_at, fare.whole);
         let annotations = &mut self.body["metadata"]["annotations"];
-        annotations["shed.dev/kwok-run-ms"] = json!(rest.as_millis().to_string());
-        annotations["shed.dev/kwok-exit-code"] = json!(fare.exit.to_string());
-        annotations["shed.dev/kwok-pod-ip"] = json!(address.to_string());
+        annotations[kubelet::RUN_MS] = json!(rest.as_millis().to_string());
+        annotations[kubelet::EXIT_CODE] = json!(fare.exit.to_string());
+        annotations[kubelet::POD_IP] = json!(address.to_string());
+        if script.fault_is(Fault::ClockSkew) {
+            annotations[kubelet::EXIT_WHEN_DELETED] = json!("0");
+        }
         self.raw = Bytes::from(self.body.to_string());
     }
 
@@ -208,32 +237,44 @@ mod tests {
     fn call(method: Method, path: &str, body: Value) -> Call {
         Call {
             method,
-            path: scoped(path, "team"),
+            path: path.to_owned(),
             query: None,
             headers: HeaderMap::new(),
             raw: Bytes::new(),
             body,
+            is_wide: false,
         }
     }
 
     #[test]
-    fn the_operator_sees_one_namespace() {
-        assert_eq!(
-            scoped("/api/v1/pods", "team"),
-            "/api/v1/namespaces/team/pods"
-        );
-        let jobs = scoped("/apis/shed.dev/v1alpha1/deadlinejobs", "team");
-        assert_eq!(jobs, "/apis/shed.dev/v1alpha1/namespaces/team/deadlinejobs");
-        let batch = scoped("/apis/batch/v1/jobs", "team");
-        assert_eq!(batch, "/apis/batch/v1/namespaces/team/jobs");
-        assert_eq!(scoped("/api/v1/nodes", "team"), "/api/v1/nodes");
+    fn a_write_to_a_pod_of_others_is_told() {
+        let pods = "/api/v1/namespaces/team/pods";
+        let about = |method, name: &str| {
+            let path = format!("{pods}/{name}");
+            call(method, &path, json!({})).meddles()
+        };
+        assert!(about(Method::DELETE, "foreign-done-0").is_some());
+        assert!(about(Method::PATCH, "foreign-done-0").is_some());
+        assert_eq!(about(Method::GET, "foreign-done-0"), None);
+        assert_eq!(about(Method::DELETE, "plain-1-0"), None);
+    }
+
+    #[test]
+    fn a_creation_tells_for_which_job_it_is() {
+        let pods = "/api/v1/namespaces/team/pods";
+        let body = json!({"metadata": {"labels": {api::LABEL_JOB_NAME: "denied"}}});
+        let creation = call(Method::POST, pods, body.clone());
+        assert_eq!(creation.creates_for(), Some("denied"));
+        let read = call(Method::GET, pods, body);
+        assert_eq!(read.creates_for(), None);
     }
 
     #[test]
     fn a_write_without_its_guard_is_told() {
         let pod = "/api/v1/namespaces/team/pods/a";
         let guarded = json!({"preconditions": {"uid": "u"}});
-        assert_eq!(call(Method::DELETE, pod, guarded).lacks(), None);
+        let deletion = call(Method::DELETE, pod, guarded);
+        assert_eq!((deletion.lacks(), deletion.deletes()), (None, Some("u")));
         let lacks = call(Method::DELETE, pod, json!({})).lacks();
         let expected = "DELETE pods/a without /preconditions/uid";
         assert_eq!(lacks.as_deref(), Some(expected));

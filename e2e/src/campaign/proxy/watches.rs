@@ -12,6 +12,7 @@ use kube::client::Body;
 use serde_json::json;
 
 use super::call::{Watched, status};
+use super::scope::{self, Told};
 use super::{Broken, Shared, lock};
 use crate::campaign::fault::{Counts, Fault};
 
@@ -54,18 +55,22 @@ impl Lines {
         if self.ended {
             return None;
         }
-        let line = self.next().await?;
-        // The watch's own marks tell nothing of an object.
-        let fate = if line.starts_with(br#"{"type":"BOOKMARK""#) {
-            Fate::Shown
-        } else {
-            self.shared.notified(self.kind)
+        let (line, told) = self.next_of_scope().await?;
+        let concerns = told.as_ref().is_none_or(|told| told.concerns);
+        let fate = match concerns {
+            true => self.shared.notified(self.kind),
+            false => Fate::Shown,
         };
         while let Some(until) = self.shared.held(self.kind) {
             tokio::time::sleep_until(until.into()).await;
         }
         match fate {
-            Fate::Shown => Some(line),
+            Fate::Shown => {
+                let version = told.map_or(0, |told| told.version);
+                let now = Instant::now();
+                lock(&self.shared.sight).shown.insert(version, now);
+                Some(line)
+            }
             Fate::Gone => {
                 self.ended = true;
                 let expired = status(410, "Expired", "too old resource version");
@@ -73,6 +78,18 @@ impl Lines {
                 Some(Bytes::from(format!("{event}\n")))
             }
             Fate::Silent => std::future::pending().await,
+        }
+    }
+
+    /// The next line that is the operator's to see, and what it tells if that can be read.
+    async fn next_of_scope(&mut self) -> Option<(Bytes, Option<Told>)> {
+        loop {
+            let line = self.next().await?;
+            let told = scope::told(&line);
+            let is_shown = |told| self.shared.script.scope.shows(told);
+            if told.as_ref().is_none_or(is_shown) {
+                return Some((line, told));
+            }
         }
     }
 

@@ -1,0 +1,239 @@
+//! Where a run takes place: its namespaces, nodes of its own if its fault is about nodes, and what
+//! happens there that is not the proxy's doing.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Result;
+use k8s_openapi::api::core::v1::{Namespace, Pod, ResourceQuota, ServiceAccount};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client, ResourceExt};
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+use super::fault::{Fault, Point};
+use super::foreign::{self, is_foreign};
+use super::nodes::{self, Nodes};
+use super::tasks::Tasks;
+use super::workload::{Home, QUOTA, Workload};
+use crate::wait;
+
+const READY_WITHIN: Duration = Duration::from_secs(60);
+/// How often something is edited that no job depends on, so that the planner looks again.
+const TICK: Duration = Duration::from_millis(500);
+
+/// Where a run takes place.
+pub struct Ground {
+    client: Client,
+    point: Option<Point>,
+    /// The namespace of the workload.
+    pub own: String,
+    /// Another one that the operator sees, if the run needs it.
+    pub other: Option<String>,
+    /// The run's own nodes, if its fault is about nodes.
+    pub nodes: Option<Nodes>,
+    ticks: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Ground {
+    /// Makes what the run needs.
+    ///
+    /// # Errors
+    /// If the apiserver refuses it, or it does not come up.
+    pub async fn prepare(
+        client: Client,
+        workload: Workload,
+        point: Option<Point>,
+        tasks: &Arc<Tasks>,
+        name: &str,
+    ) -> Result<Self> {
+        let own = format!("campaign-{name}");
+        let fault = point.map(|point| point.fault);
+        let needs_other = workload.has_other_namespace() || fault == Some(Fault::ForeignPods);
+        let other = needs_other.then(|| format!("{own}-other"));
+        for namespace in std::iter::once(&own).chain(&other) {
+            make_namespace(&client, namespace).await?;
+        }
+        let nodes = match fault.is_some_and(Fault::needs_nodes) {
+            true => {
+                let tasks = Arc::clone(tasks);
+                Some(Nodes::register(client.clone(), name, &own, tasks).await?)
+            }
+            false => None,
+        };
+        let ticks = match fault.is_none_or(Fault::spares_operator) {
+            true => Some(tick(client.clone(), &own).await?),
+            false => None,
+        };
+        // Last, so that nothing else is counted.
+        if workload == Workload::Quota {
+            make_quota(&client, &own).await?;
+        }
+        Ok(Self {
+            client,
+            point,
+            own,
+            other,
+            nodes,
+            ticks: Mutex::new(ticks),
+        })
+    }
+
+    /// All namespaces of the run.
+    pub fn namespaces(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.own).chain(&self.other)
+    }
+
+    /// The namespace of a job.
+    #[must_use]
+    pub fn home(&self, home: Home) -> &str {
+        match (home, &self.other) {
+            (Home::Other, Some(other)) => other,
+            _ => &self.own,
+        }
+    }
+
+    /// By which labels the nodes are found that the operator sees.
+    #[must_use]
+    pub fn node_selector(&self, run: &str) -> String {
+        match self.nodes {
+            Some(_) => format!("{}={run}", nodes::RUN),
+            None => format!("!{}", nodes::RUN),
+        }
+    }
+
+    /// What the fault does here, if it is not all the proxy's doing.
+    ///
+    /// # Errors
+    /// If the apiserver doesn't answer.
+    pub async fn strike(&self) -> Result<()> {
+        match (
+            self.point.map(|point| point.fault),
+            &self.nodes,
+            &self.other,
+        ) {
+            (Some(Fault::ForeignPods), _, Some(other)) => {
+                foreign::plant(&self.client, &self.own, other).await
+            }
+            (Some(Fault::Cordon), Some(nodes), _) => nodes.cordon().await,
+            (Some(Fault::NodeLost), Some(nodes), _) => nodes.lose().await,
+            (Some(Fault::ClockSkew), Some(nodes), _) => {
+                nodes.skew();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts right what has been wrong for long enough; `decided` says that the fate of every job is
+    /// known.
+    ///
+    /// # Errors
+    /// If the apiserver doesn't answer.
+    pub async fn tend(&self, decided: bool) -> Result<()> {
+        let (Some(nodes), Some(point)) = (&self.nodes, self.point) else {
+            return Ok(());
+        };
+        let Some(since) = nodes.harmed_since() else {
+            return Ok(());
+        };
+        let is_enough = match point.fault {
+            Fault::NodeLost if point.stays_lost() => decided,
+            _ => decided || since.elapsed() >= point.lasts,
+        };
+        if is_enough {
+            nodes.restore().await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes what looks like attempts and is none. Edits end with it.
+    ///
+    /// # Errors
+    /// If the apiserver doesn't answer.
+    pub async fn weed(&self) -> Result<()> {
+        self.stop_ticks();
+        for namespace in self.namespaces() {
+            let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
+            for pod in pods.list(&ListParams::default()).await? {
+                if is_foreign(&pod) {
+                    // It may be gone by now, with its job.
+                    drop(pods.delete(&pod.name_any(), &DeleteParams::default()).await);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn stop_ticks(&self) {
+        let mut ticks = self.ticks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ticks) = ticks.take() {
+            ticks.abort();
+        }
+    }
+
+    /// Takes away what the run made.
+    ///
+    /// # Errors
+    /// If the apiserver doesn't answer.
+    pub async fn remove(&self) -> Result<()> {
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        for name in self.namespaces() {
+            drop(namespaces.delete(name, &DeleteParams::background()).await?);
+        }
+        match &self.nodes {
+            Some(nodes) => nodes.remove().await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        self.stop_ticks();
+    }
+}
+
+async fn make_namespace(client: &Client, name: &str) -> Result<()> {
+    let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
+    let all: Api<Namespace> = Api::all(client.clone());
+    all.create(&PostParams::default(), &namespace).await?;
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), name);
+    let what = "the namespace's service account";
+    wait::for_object(&accounts, "default", what, READY_WITHIN, |_| true)
+        .await
+        .map(drop)
+}
+
+/// Waits until the quota is counted: before, the apiserver refuses every pod.
+async fn make_quota(client: &Client, namespace: &str) -> Result<()> {
+    let quotas: Api<ResourceQuota> = Api::namespaced(client.clone(), namespace);
+    let quota: ResourceQuota = serde_json::from_value(json!({
+        "metadata": {"name": "few"}, "spec": {"hard": {"pods": QUOTA.to_string()}}}))?;
+    quotas.create(&PostParams::default(), &quota).await?;
+    let what = "the quota to be counted";
+    wait::for_object(&quotas, "few", what, READY_WITHIN, |quota| {
+        let status = quota.status.as_ref();
+        status.is_some_and(|status| status.used.is_some())
+    })
+    .await
+    .map(drop)
+}
+
+/// Edits a pod that is nobody's, again and again: the planner looks anew at whatever waits, as it
+/// does in a busy cluster.
+async fn tick(client: Client, namespace: &str) -> Result<JoinHandle<()>> {
+    let name = foreign::make_ticker(&client, namespace).await?;
+    let pods: Api<Pod> = Api::namespaced(client, namespace);
+    Ok(tokio::spawn(async move {
+        let mut ticks = tokio::time::interval(TICK);
+        for count in 0_u64.. {
+            ticks.tick().await;
+            let edited =
+                json!({"metadata": {"annotations": {"e2e.shed.dev/tick": count.to_string()}}});
+            let patch = Patch::Merge(edited);
+            // One that does not come through is one less.
+            drop(pods.patch(&name, &PatchParams::default(), &patch).await);
+        }
+    }))
+}
