@@ -63,7 +63,7 @@ campaign-crash: ## The operator killed after every write, once each
 campaign-fence: ## TASKS=200 fenced tasks of three live copies on real nodes, operators killed, nodes frozen
 	SHED_FENCE_TASKS=$(TASKS) e2e/run.sh three_live_copies_publish_once --nocapture
 campaign-sample: ## A sample of the campaign drawn by SEED, without what takes minutes
-	e2e/campaign.sh --fault crash,lost-answer,stale-pods,stale-jobs,stale-both,gone,conflicts,errors \
+	e2e/campaign.sh --fault crash,lost-answer,stale-pods,stale-jobs,stale-both,gone,conflicts,errors,foreign-pods,cordon,clock-skew \
 	  --sample 16 --seed $(SEED)
 
 .PHONY: test-upstream-jobs
