@@ -36,7 +36,7 @@ fn told(api: &Apiserver, type_: &str) -> Option<String> {
 
 #[tokio::test]
 async fn kubelets_have_the_time_to_report_before_the_deadline_stops_anything() {
-    let (api, process) = of_age(DEADLINE + 3, "").await;
+    let (api, process) = of_age(DEADLINE + 1, "").await;
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["PUT job status"], "its deadline is another");
     // Both had finished in time; their kubelets say so only now.
@@ -55,7 +55,7 @@ async fn kubelets_have_the_time_to_report_before_the_deadline_stops_anything() {
 #[tokio::test]
 async fn a_soft_miss_is_not_told_while_a_finish_may_be_unreported() {
     for in_time in [true, false] {
-        let (api, process) = of_age(DEADLINE + 3, "onMiss: Continue").await;
+        let (api, process) = of_age(DEADLINE + 1, "onMiss: Continue").await;
         process.look(&api).await.unwrap();
         assert_eq!(told(&api, api::DEADLINE_MISSED), None);
         set_age(&api, DEADLINE + 8);
