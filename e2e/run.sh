@@ -32,7 +32,7 @@ say() { echo "e2e: $*" >&2; }
 
 cd "$root"
 # What the audit log says of the operator before is another run's.
-SHED_E2E_BEGUN=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+SHED_E2E_BEGUN=${SHED_E2E_BEGUN:-$(date -u +%Y-%m-%dT%H:%M:%SZ)}
 export SHED_E2E_BEGUN
 work=$(mktemp -d "${TMPDIR:-/tmp}/shed-e2e.XXXXXX")
 export SHED_E2E=1 SHED_E2E_REPORT=$work/report

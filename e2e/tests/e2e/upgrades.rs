@@ -40,7 +40,7 @@ impl Schema {
         let schema = "/spec/versions/0/schema/openAPIV3Schema/properties";
         let novel = json!({"type": "integer"});
         let ledger = "status/properties/ledger/properties";
-        let tasks = format!("{ledger}/tasks/items/properties");
+        let tasks = format!("{ledger}/tasks/properties");
         for fields in ["spec/properties", "status/properties", ledger, &tasks] {
             let fields = value.pointer_mut(&format!("{schema}/{fields}"));
             fields.context("a part of the schema")?["novel"] = novel.clone();
