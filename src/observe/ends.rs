@@ -76,19 +76,14 @@ pub(super) fn as_bounded(
     }
 }
 
-/// A node whose clock is behind dates the start of an attempt before its launch. Start and end then move
-/// together until the start is no earlier than the launch, but for what stamps leave out: a run takes as
-/// long as its node says, and ends no later than it did.
+/// A node whose clock is behind dates the start of an attempt before its launch. While it runs it counts
+/// from its launch, but for what stamps leave out, or it would seem to take long. Of an attempt that has
+/// ended both are dated by the one clock, and the time between them is right.
 pub(super) fn count_from_launch(attempt: &mut AttemptSnapshot) {
     let earliest = Instant(attempt.launched.0.saturating_sub(STAMP.0));
-    let Some(started) = attempt.started.filter(|&started| started < earliest) else {
-        return;
-    };
-    attempt.started = Some(earliest);
-    if let AttemptState::Succeeded { finished } | AttemptState::Failed { finished, .. } =
-        &mut attempt.state
-    {
-        *finished = finished.plus(earliest.since(started));
+    let runs = attempt.state == AttemptState::Running;
+    if let Some(started) = attempt.started.as_mut().filter(|_| runs) {
+        *started = (*started).max(earliest);
     }
 }
 
