@@ -153,6 +153,12 @@ impl Stores {
         self.pods().listed && self.nodes_guard().is_some()
     }
 
+    /// The jobs that may have something to do: neither finished nor run by another controller.
+    #[must_use]
+    pub fn live(&self) -> Vec<Arc<DeadlineJob>> {
+        self.jobs.state()
+    }
+
     /// The batch/v1 Jobs, if any of them are shed's to run.
     #[must_use]
     pub fn batch(&self) -> Option<&Jobs> {

@@ -235,7 +235,7 @@ fn due(table: &FenceTable, reach: &Reach, now: Instant) -> Vec<Target> {
     let mut targets = Vec::new();
     let mut present = Vec::new();
     let mut entries = table.lock();
-    for job in stores.jobs.state() {
+    for job in stores.live() {
         let Some(uid) = job.metadata.uid.as_deref() else {
             continue;
         };

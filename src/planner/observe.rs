@@ -65,7 +65,7 @@ pub fn view(context: &Context) -> ClusterView {
     let mut owners = HashSet::new();
     let mut others = context.stores.used_by_others();
     let mut apart = Apart::begin(context);
-    for watched in context.stores.jobs.state() {
+    for watched in context.stores.live() {
         let look = || job_facts(context, &watched, &nodes, &mut others, ticks);
         let Some((facts, generation, obstacles)) = apart.look(&watched, look) else {
             continue;

@@ -167,7 +167,7 @@ fn asked_jobs(stores: &Stores) -> Vec<AskedJob> {
             rule,
         })
     };
-    stores.jobs.state().into_iter().filter_map(asked).collect()
+    stores.live().into_iter().filter_map(asked).collect()
 }
 
 /// Brings the entries of one job up to date, and adds those that are due.
