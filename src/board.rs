@@ -1,12 +1,14 @@
-//! Where the planner leaves each job's slice of the plan, and the job's reconciler picks it up.
-//! The planner does not plan again before every slice is carried out or taken back, so that no
-//! room is given away twice.
+//! Where the planner leaves each job's slice of the plan, and the job's reconciler picks it up. A slice
+//! is finished once the ledger holds it: from there on the ledger holds the capacity. Slices that are not
+//! finished when the planner plans again are *held*: it counts what they may launch, and plans nothing
+//! further for their jobs. So one job's slow write delays no other job's plan, and no slot is given twice.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use shed_core::plan::{Action, JobReport};
+use shed_core::time::{Instant, Span};
 use tokio::sync::Notify;
 
 /// A job's uid.
@@ -21,17 +23,35 @@ pub struct Board {
 
 #[derive(Default)]
 struct Inner {
-    waiting: HashMap<JobUid, Vec<Action>>,
-    taken: HashSet<JobUid>,
+    slices: HashMap<JobUid, Slice>,
     reports: HashMap<JobUid, JobReport>,
     copies: HashMap<JobUid, u32>,
 }
 
+struct Slice {
+    actions: Vec<Action>,
+    /// When it was published, by the process's own clock.
+    published: Instant,
+    /// Whether its job's reconciler has it: its launches may be recorded at any time.
+    is_taken: bool,
+}
+
 impl Board {
-    /// Puts up the slices and the reports of a pass.
-    pub fn publish(&self, slices: HashMap<JobUid, Vec<Action>>, reports: Vec<JobReport>) {
+    /// Puts up the slices and the reports of a pass. The slice of a job that still has one is dropped.
+    pub fn publish(
+        &self,
+        slices: HashMap<JobUid, Vec<Action>>,
+        reports: Vec<JobReport>,
+        ticks: Instant,
+    ) {
         let mut inner = self.lock();
-        inner.waiting = slices;
+        for (job, actions) in slices {
+            inner.slices.entry(job).or_insert(Slice {
+                actions,
+                published: ticks,
+                is_taken: false,
+            });
+        }
         inner.reports = reports
             .into_iter()
             .map(|report| (Arc::clone(&report.key.0), report))
@@ -51,28 +71,39 @@ impl Board {
 
     /// A job's slice, now under way; empty if there is none.
     #[must_use]
-    pub fn take(&self, job: &JobUid) -> Vec<Action> {
+    pub fn take(&self, job: &str) -> Vec<Action> {
         let mut inner = self.lock();
-        let Some(slice) = inner.waiting.remove(job) else {
+        let slice = inner.slices.get_mut(job).filter(|slice| !slice.is_taken);
+        let Some(slice) = slice else {
             return Vec::new();
         };
-        inner.taken.insert(Arc::clone(job));
-        slice
+        slice.is_taken = true;
+        slice.actions.clone()
     }
 
-    /// The job's slice is carried out, or given up.
-    pub fn finish(&self, job: &JobUid) {
-        if self.lock().taken.remove(job) {
+    /// Nothing of the job's slice was recorded, and its reconciler takes it again later.
+    pub fn put_back(&self, job: &str) {
+        if let Some(slice) = self.lock().slices.get_mut(job) {
+            slice.is_taken = false;
+        }
+    }
+
+    /// The job's slice is recorded, or given up.
+    pub fn finish(&self, job: &str) {
+        let mut inner = self.lock();
+        // One that was put back waits for its next taker.
+        let was_taken = inner.slices.get(job).is_some_and(|slice| slice.is_taken);
+        if was_taken {
+            inner.slices.remove(job);
             self.finished.notify_one();
         }
     }
 
     /// Drops all that is there for a job: its slice, carried out half or not at all, and its report.
-    pub fn abandon(&self, job: &JobUid) {
+    pub fn abandon(&self, job: &str) {
         let mut inner = self.lock();
         inner.reports.remove(job);
-        let waited = inner.waiting.remove(job).is_some();
-        if inner.taken.remove(job) || waited {
+        if inner.slices.remove(job).is_some() {
             self.finished.notify_one();
         }
     }
@@ -83,23 +114,30 @@ impl Board {
         self.lock().reports.get(job).cloned()
     }
 
-    /// Waits until no slice is left. Slices that nobody takes within `patience` are taken back;
-    /// one that is under way is waited for, because its launches may already be recorded.
+    /// Waits until no slice is left, for at most `patience`.
     pub async fn drained(&self, patience: Duration) {
-        let taken_back = tokio::time::sleep(patience);
-        tokio::pin!(taken_back);
-        loop {
-            {
-                let inner = self.lock();
-                if inner.waiting.is_empty() && inner.taken.is_empty() {
-                    return;
-                }
-            }
+        let until = tokio::time::sleep(patience);
+        tokio::pin!(until);
+        while !self.lock().slices.is_empty() {
             tokio::select! {
                 () = self.finished.notified() => {}
-                () = &mut taken_back, if !taken_back.is_elapsed() => self.lock().waiting.clear(),
+                () = &mut until => return,
             }
         }
+    }
+
+    /// The slices that are not finished. Those that no reconciler has taken for `patience` are taken back
+    /// before.
+    #[must_use]
+    pub fn held(&self, patience: Span, ticks: Instant) -> BTreeMap<JobUid, Vec<Action>> {
+        let mut inner = self.lock();
+        let is_fresh = |slice: &Slice| ticks.since(slice.published) < patience;
+        inner
+            .slices
+            .retain(|_, slice| slice.is_taken || is_fresh(slice));
+        let held = inner.slices.iter();
+        held.map(|(job, slice)| (Arc::clone(job), slice.actions.clone()))
+            .collect()
     }
 
     // A panic while the lock was held leaves maps that the next pass replaces.
@@ -112,30 +150,55 @@ impl Board {
 mod tests {
     use super::*;
 
-    fn one(job: &JobUid) -> HashMap<JobUid, Vec<Action>> {
-        HashMap::from([(Arc::clone(job), vec![])])
-    }
+    const PATIENCE: Span = Span::from_seconds(5);
 
-    #[tokio::test]
-    async fn the_planner_waits_for_a_slice_that_is_under_way() {
-        let (board, job): (_, JobUid) = (Arc::new(Board::default()), Arc::from("j"));
-        board.publish(one(&job), vec![]);
-        let _ = board.take(&job);
-        let waiting = {
-            let board = Arc::clone(&board);
-            tokio::spawn(async move { board.drained(Duration::ZERO).await })
-        };
-        tokio::task::yield_now().await;
-        assert!(!waiting.is_finished());
-        board.finish(&job);
-        waiting.await.unwrap();
-    }
-
-    #[tokio::test]
-    async fn a_slice_that_nobody_takes_is_taken_back() {
+    fn board() -> (Board, JobUid) {
         let (board, job): (_, JobUid) = (Board::default(), Arc::from("j"));
-        board.publish(one(&job), vec![]);
+        let slices = HashMap::from([(Arc::clone(&job), vec![])]);
+        board.publish(slices, vec![], Instant(0));
+        (board, job)
+    }
+
+    fn is_held(board: &Board, at: i64) -> bool {
+        board.held(PATIENCE, Instant(at)).contains_key("j")
+    }
+
+    #[tokio::test]
+    async fn a_slice_is_held_until_it_is_recorded() {
+        let (board, job) = board();
+        assert!(is_held(&board, 0));
+        let _ = board.take(&job);
+        assert!(
+            is_held(&board, 60_000),
+            "its launches may be recorded at any time"
+        );
+        board.finish(&job);
+        assert!(!is_held(&board, 60_000));
+        board.drained(Duration::MAX).await;
+    }
+
+    #[tokio::test]
+    async fn the_planner_waits_for_unfinished_slices_only_so_long() {
+        let (board, job) = board();
+        let _ = board.take(&job);
         board.drained(Duration::ZERO).await;
-        assert!(board.lock().waiting.is_empty());
+        assert!(is_held(&board, 0));
+    }
+
+    #[test]
+    fn a_slice_that_is_not_taken_in_time_is_taken_back() {
+        let (board, _) = board();
+        assert!(is_held(&board, 4_999));
+        assert!(!is_held(&board, 5_000));
+    }
+
+    #[test]
+    fn a_slice_that_was_put_back_waits_for_the_next_taker() {
+        let (board, job) = board();
+        let _ = board.take(&job);
+        board.put_back(&job);
+        board.finish(&job);
+        assert!(is_held(&board, 0), "what ends a pass does not drop it");
+        assert!(!is_held(&board, 5_000));
     }
 }

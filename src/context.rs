@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::batch::v1::Job;
 use kube::Client;
-use kube::runtime::events::Recorder;
 use shed_core::time::{Instant, Span};
 
 use crate::adopt::companions::Failures;
@@ -15,8 +14,10 @@ use crate::clock::Clock;
 use crate::controller::build::{AgentSettings, ClonePriority};
 use crate::controller::creation::Creations;
 use crate::controller::events::budget::EventBudget;
+use crate::controller::events::queue::EventQueue;
 use crate::controller::feasibility::Told;
 use crate::controller::quarantine;
+use crate::controller::spacing::{LastWrite, LedgerRate};
 use crate::controller::status::Blocked;
 use crate::controller::unanswered::Unanswered;
 use crate::controller::waiting;
@@ -55,8 +56,10 @@ pub struct Context {
     pub watch: Watch,
     /// Prometheus metrics.
     pub metrics: Arc<Metrics>,
-    /// Events.
-    pub recorder: Recorder,
+    /// Events for users.
+    pub events: EventQueue,
+    /// What all jobs write of their ledgers.
+    pub ledger_rate: LedgerRate,
     /// The sidecar.
     pub agent: AgentSettings,
     /// Priority of clones.
@@ -92,6 +95,8 @@ pub struct Memo {
     pub placement: Placement,
     /// When PoCD was last written.
     pub pocd_written: Option<Instant>,
+    /// When its ledger was last written, and how much that was.
+    pub last_write: Option<LastWrite>,
     /// Whether it was looked whether its template has reserved labels, and said.
     pub reserved_told: bool,
     /// Whether it was said that the job's object is too large to be written.

@@ -15,12 +15,15 @@ use shed_core::plan::{Outcome, RefusalReason};
 use shed_core::snapshot::{AttemptKind, KillKind};
 
 use crate::controller::disowned;
+use crate::controller::events::queue;
 use crate::lease::metrics::LeaseMetrics;
 
 mod jobs;
+mod ledger;
 mod reconciles;
 
 pub use jobs::JobSeries;
+pub use ledger::LedgerMetrics;
 pub use reconciles::ReconcileMetrics;
 
 /// Labels of a series of one job.
@@ -170,6 +173,10 @@ pub struct Metrics {
     pub writes: Family<Kind, Counter>,
     /// Passes and ends of attempts that were to be recorded and are not.
     pub recording_lost: Counter,
+    /// Writes of ledgers.
+    pub ledger: LedgerMetrics,
+    /// Events that were not sent.
+    pub events_dropped: Family<Why, Counter>,
     /// Reconciles that failed, and jobs that are not reconciled.
     pub reconciles: ReconcileMetrics,
     /// By how much the apiserver's clock may differ from what the operator takes it for.
@@ -250,6 +257,11 @@ impl Metrics {
                 "recording_lost",
                 "Passes and ends of attempts that were to be recorded and are not"
             ),
+            ledger: LedgerMetrics::register(&mut registry),
+            events_dropped: register!(
+                "events_dropped",
+                "Events that were not written, because too many waited or the apiserver did not take them"
+            ),
             reconciles: ReconcileMetrics::register(&mut registry),
             clock_uncertainty: register!(
                 "clock_uncertainty_seconds",
@@ -282,6 +294,9 @@ impl Metrics {
         }
         for reason in REFUSALS.map(RefusalReason::label) {
             let _ = self.clones_refused.get_or_create(&Why { reason });
+        }
+        for reason in queue::DROPPED {
+            let _ = self.events_dropped.get_or_create(&Why { reason });
         }
         for reason in disowned::REASONS {
             let _ = self.pods_disowned.get_or_create(&Why { reason });

@@ -22,6 +22,8 @@ use crate::board::Board;
 use crate::clock::{Clock, ClockLayer};
 use crate::context::{Context, Memos};
 use crate::controller::build::{AgentSettings, ClonePriority};
+use crate::controller::events::queue;
+use crate::controller::spacing::LedgerRate;
 use crate::fence::{Fence, FenceTable};
 use crate::forecast::ForecastTable;
 use crate::lease::Election;
@@ -213,8 +215,11 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         &mut tasks,
     );
     setup.standing.leading(Some(Arc::clone(&stores)));
+    let recorder = Recorder::new(client.clone(), reporter());
+    let (events, event_sender) = queue::queue(setup.metrics.events_dropped.clone());
     let context = Arc::new(Context {
-        recorder: Recorder::new(client.clone(), reporter()),
+        events,
+        ledger_rate: LedgerRate::default(),
         client,
         stores: Arc::clone(&stores),
         doubt,
@@ -260,6 +265,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
     );
     let planner = planner::run(Arc::clone(&context), setup.policy.clone(), touched);
     let orphans = controller::orphans::run(Arc::clone(&context));
+    tasks.spawn(event_sender.run(recorder).map(|()| "sender of events"));
     tasks.spawn(commits.map(|()| "fence's poller"));
     tasks.spawn(poller.map(|()| "progress poller"));
     tasks.spawn(planner.map(|()| "planner"));

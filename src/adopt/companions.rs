@@ -279,9 +279,7 @@ pub async fn refuse(
         action: "Adopt".to_owned(),
         secondary: None,
     };
-    if let Err(error) = context.recorder.publish(&event, &job.object_ref(&())).await {
-        tracing::debug!(%error, "event");
-    }
+    context.events.push(event, job.object_ref(&()));
     Ok(Action::await_change())
 }
 

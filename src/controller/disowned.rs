@@ -52,7 +52,7 @@ pub async fn run(context: Arc<Context>) {
         let now = context.clock.ticks();
         for (job, note) in look(&context, &mut strangers, now) {
             let reason = api::POD_DISOWNED;
-            events::publish(&context, &job, EventType::Warning, reason, note).await;
+            events::publish(&context, &job, EventType::Warning, reason, note);
         }
     }
 }

@@ -116,7 +116,7 @@ async fn pass(
     let owner = context.memos.newest(&watched);
     let book = Book::from_status(owner.status.as_ref());
     if let Err(LedgerError::Newer(form)) = book {
-        return Ok(stand_aside(context, &owner, form).await);
+        return Ok(stand_aside(context, &owner, form));
     }
     // validate (no client required)
     let job = match adopt::read(&owner, context.stores.batch()) {
@@ -133,7 +133,7 @@ async fn pass(
             return refuse_spec(context, &owner, message).await;
         }
     };
-    unanswered::announce(context, &owner, &job, &book).await;
+    unanswered::announce(context, &owner, &job, &book);
     // What the planner decided once must be there after a failover.
     book.copies = context.board.copies(&job.uid).or(book.copies);
     // observe (client required at the deadline and for claims only)
@@ -160,13 +160,21 @@ async fn pass(
     step.notices.splice(0..0, pass.put_right.iter().cloned());
     backoff::note(context, &pass, &step);
     // record (client required)
-    let recorded = record(context, &pass, &step).await?;
+    let recorded = match record(context, &pass, &step).await {
+        Err(Error::Deferred(until)) => {
+            context.board.put_back(&pass.job.uid);
+            return Ok(wake::at(context, until));
+        }
+        recorded => recorded?,
+    };
+    // From here on the ledger holds the capacity: what follows may take its time.
+    context.board.finish(&pass.job.uid);
     fence::answer(context, &pass, &step.book);
-    mirror::mirror(context, &pass, &step.book, &recorded).await?;
+    let mirrored = mirror::mirror(context, &pass, &step.book, &recorded).await;
     recording::record_ends(context, &pass.facts, &step.notices);
-    events::announce(context, &recorded, &pass.job, &step.book, &step.notices).await;
+    events::announce(context, &recorded, &pass.job, &step.book, &step.notices);
     // carry out (client required)
-    carry_out(context, &pass, &recorded, &step).await?;
+    carry_out(context, &pass, &recorded, &step, mirrored).await?;
     // wake (no client required)
     expire(context, &pass, &step.book).await?;
     Ok(wake::after(context, &pass, &step, &recorded))
@@ -270,13 +278,15 @@ async fn observe(
     })
 }
 
-/// Kills before creations, as capacity wants it; each write may be repeated. What keeps one kind of
-/// write from being done keeps no other from it.
+/// Deletes before releases before creations, as capacity wants it; each write may be repeated. What keeps
+/// one kind of write from being done keeps no other from it. No pod is created before the status of an
+/// adopted Job says that it has begun.
 async fn carry_out(
     context: &Context,
     pass: &Pass,
     owner: &Arc<DeadlineJob>,
     step: &Step,
+    mirrored: Result<(), Error>,
 ) -> Result<(), Error> {
     let claimed = match &pass.job.adopted {
         Some(adopted) => {
@@ -288,7 +298,10 @@ async fn carry_out(
     let api: Api<Pod> = Api::namespaced(context.client.clone(), &pass.job.namespace);
     let deleted = apply::delete(&api, &step.deletes, &context.metrics).await;
     let released = apply::release(&api, &step.releases, &context.metrics).await;
-    let created = create(context, pass, owner, step, &api).await;
+    let created = match mirrored {
+        Ok(()) => create(context, pass, owner, step, &api).await,
+        Err(error) => Err(error),
+    };
     claimed
         .and(deleted.map_err(Error::Delete))
         .and(released.map_err(Error::Release))

@@ -17,9 +17,10 @@ use crate::observe::job::AttemptId;
 use crate::validate::ValidatedJob;
 
 pub mod budget;
+pub mod queue;
 
 /// Announces what a recorded step did. A lost event is no reason to repeat a step.
-pub async fn announce(
+pub fn announce(
     context: &Context,
     owner: &DeadlineJob,
     job: &ValidatedJob,
@@ -49,7 +50,7 @@ pub async fn announce(
             action,
             secondary: attempt.map(|name| reference_to(name, &job.namespace)),
         };
-        publish_event(context, &subject(owner), event).await;
+        publish_event(context, &subject(owner), event);
     }
 }
 
@@ -80,18 +81,18 @@ fn reference_to(pod: String, namespace: &str) -> ObjectReference {
 }
 
 /// Publishes one event about a job.
-pub async fn publish(
+pub fn publish(
     context: &Context,
     owner: &DeadlineJob,
     type_: EventType,
     reason: &str,
     note: String,
 ) {
-    publish_about(context, &subject(owner), type_, reason, note).await;
+    publish_about(context, &subject(owner), type_, reason, note);
 }
 
 /// Publishes one event about any object.
-pub async fn publish_about(
+pub fn publish_about(
     context: &Context,
     object: &ObjectReference,
     type_: EventType,
@@ -105,15 +106,12 @@ pub async fn publish_about(
         action: "Reconcile".to_owned(),
         secondary: None,
     };
-    publish_event(context, object, event).await;
+    publish_event(context, object, event);
 }
 
-async fn publish_event(context: &Context, object: &ObjectReference, event: Event) {
+fn publish_event(context: &Context, object: &ObjectReference, event: Event) {
     let note = event.note.map(|note| note.chars().take(1000).collect());
-    let event = Event { note, ..event };
-    if let Err(error) = context.recorder.publish(&event, object).await {
-        tracing::debug!(%error, "event");
-    }
+    context.events.push(Event { note, ..event }, object.clone());
 }
 
 /// The job, or the batch/v1 Job that it stands for.

@@ -84,7 +84,7 @@ async fn tell(context: &Context, gap: &Gap, (reason, note): &Words) {
         errors.get_or_create(&Why { reason }).inc();
     }
     let about = reference(gap);
-    events::publish_about(context, &about, EventType::Warning, reason, note.clone()).await;
+    events::publish_about(context, &about, EventType::Warning, reason, note.clone());
 }
 
 fn reference(gap: &Gap) -> ObjectReference {

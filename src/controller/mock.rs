@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use http::{Request, Response};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
+use kube::api::ObjectMeta;
 use kube::client::Body;
 use serde_json::{Value, json};
 use shed_core::plan::{Action, Launch, LaunchReason};
@@ -300,14 +301,15 @@ impl World {
 
     fn put_status(&mut self, call: &Call) -> Result<Value, Refusal> {
         let job = self.job.as_mut().ok_or_else(not_found)?;
-        let put: DeadlineJob = serde_json::from_value(call.body.clone())
-            .map_err(|error| (400, "BadRequest", error.to_string()))?;
-        if put.metadata.uid != job.metadata.uid
-            || put.metadata.resource_version != job.metadata.resource_version
+        let bad = |error: serde_json::Error| (400, "BadRequest", error.to_string());
+        let metadata: ObjectMeta =
+            serde_json::from_value(call.body["metadata"].clone()).map_err(bad)?;
+        if metadata.uid != job.metadata.uid
+            || metadata.resource_version != job.metadata.resource_version
         {
             return Err(conflict());
         }
-        job.status = put.status;
+        job.status = serde_json::from_value(call.body["status"].clone()).map_err(bad)?;
         job.metadata.resource_version = Some(self.version.to_string());
         Ok(json!(job))
     }

@@ -22,6 +22,7 @@ pub mod quarantine;
 mod range;
 mod record;
 mod reserved;
+pub mod spacing;
 pub mod status;
 pub mod step;
 pub mod unadopted;
@@ -36,6 +37,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use kube::runtime::controller::{Action, Config, applier};
 use kube::runtime::reflector::ObjectRef;
+use shed_core::time::Instant;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
@@ -87,6 +89,9 @@ pub enum Error {
     /// The apiserver or etcd refuses the job's object for its size.
     #[error("the job's object of {0} bytes is too large to be written")]
     TooLarge(usize),
+    /// The ledger is written later, so that writes are spaced; nothing of the step was recorded.
+    #[error("the write of the ledger waits")]
+    Deferred(Instant),
     /// The ledger was changed by somebody else; the next try sees it.
     #[error("the ledger was changed in between")]
     Conflict,
@@ -124,6 +129,7 @@ impl Error {
         match self {
             Self::Record(_) => "record",
             Self::TooLarge(_) => "too_large",
+            Self::Deferred(_) => "deferred",
             Self::Conflict => "conflict",
             Self::Gone => "gone",
             Self::LiveRead(_) => "live_read",

@@ -289,7 +289,7 @@ pub(super) async fn lift(context: &Context, watched: &Arc<DeadlineJob>) -> Resul
 
 /// Takes note of an own write.
 fn take_in(context: &Context, seen: u64, written: DeadlineJob) -> Arc<DeadlineJob> {
-    record::note_answer(context, seen, &written);
+    record::note_answer(context, seen, &written.metadata);
     let written = Arc::new(written);
     context.memos.with(&uid(&written), |memo| {
         memo.quarantine.unwritten = None;
@@ -312,7 +312,7 @@ async fn announce(context: &Context, job: &DeadlineJob) -> bool {
         return false;
     }
     let (reason, note) = (&condition.reason, condition.message.clone());
-    events::publish(context, job, EventType::Warning, reason, note).await;
+    events::publish(context, job, EventType::Warning, reason, note);
     mirror::show(context, job, condition).await;
     true
 }

@@ -4,16 +4,22 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use kube::api::{Api, PostParams};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::runtime::controller::Action as Wake;
 use kube::runtime::events::EventType;
+use shed_core::time::Instant;
+
+mod write;
+
+pub(super) use write::note_answer;
+use write::write_status;
 
 use super::driver::Pass;
 use super::status::Blocked;
 use super::step::Step;
 use super::unanswered::Unanswered;
 use super::waiting::Waiting;
-use super::{Error, apply, deadline, events, status};
+use super::{Error, deadline, events, spacing, status};
 use crate::adopt::{self, companions};
 use crate::api::{self, DeadlineJob, DeadlineJobStatus, LEDGER_FORM, reason};
 use crate::book::Book;
@@ -21,12 +27,6 @@ use crate::context::{Context, Memo};
 use crate::metrics::{JobLabels, Why};
 use crate::observe::job::{AttemptId, JobPods};
 use crate::observe::pod::{CRASHES, Stage};
-use crate::restored;
-use crate::size;
-use crate::stores::Versioned;
-
-/// The event of a job whose object can't be written for its size.
-const OBJECT_TOO_LARGE: &str = "ObjectTooLarge";
 
 pub(super) fn any_runs(pods: &JobPods) -> bool {
     pods.values()
@@ -117,6 +117,10 @@ pub(super) async fn record(
     if status == old {
         return Ok(Arc::clone(&pass.owner));
     }
+    if let Some(until) = wait(context, pass, step, &old, &status) {
+        context.metrics.ledger.deferred.inc();
+        return Err(Error::Deferred(until));
+    }
     if let Some(ledger) = &mut status.ledger {
         ledger.revision += 1;
     }
@@ -129,8 +133,10 @@ pub(super) async fn record(
             return Err(error);
         }
     };
+    let last_write = write::last_write(context, &status);
     context.memos.with(&pass.job.uid, |memo| {
         memo.too_large_told = false;
+        memo.last_write = Some(last_write);
         let new = written.status.as_ref();
         let figures = |status: &DeadlineJobStatus| (status.pocd.clone(), status.ready);
         if new.map(figures) != Some(figures(&old)) {
@@ -139,9 +145,43 @@ pub(super) async fn record(
         memo.newest = Some(Arc::clone(&written));
         memo.unanswered.clear();
     });
-    announce(context, &written, &old, blocked.as_ref()).await;
+    announce(context, &written, &old, blocked.as_ref());
     context.stores.changed.notify_one();
     Ok(written)
+}
+
+/// Until when a write waits, by the process's own clock, if it does. What others wait for goes soon, and a
+/// condition that turned goes with it: only they bound how often a job is written then.
+fn wait(
+    context: &Context,
+    pass: &Pass,
+    step: &Step,
+    old: &DeadlineJobStatus,
+    new: &DeadlineJobStatus,
+) -> Option<Instant> {
+    let is_urgent = spacing::is_urgent(&step.notices) || have_turned(old, new);
+    let last = context.memos.with(&pass.job.uid, |memo| memo.last_write);
+    let ticks = context.clock.ticks();
+    let own = last.map(|last| last.next(is_urgent));
+    let all = || context.ledger_rate.wait(&pass.job.namespace, ticks);
+    let all = (!is_urgent).then(all).flatten();
+    let until = own.into_iter().chain(all).max();
+    until.filter(|until| *until > ticks)
+}
+
+/// Whether a condition has turned, or has another reason.
+fn have_turned(old: &DeadlineJobStatus, new: &DeadlineJobStatus) -> bool {
+    let words = |condition: &Condition| {
+        let Condition {
+            type_,
+            status,
+            reason,
+            ..
+        } = condition;
+        (type_.clone(), status.clone(), reason.clone())
+    };
+    let (old, new) = (&old.conditions, &new.conditions);
+    !old.iter().map(words).eq(new.iter().map(words))
 }
 
 /// The book as users are told of it: a fate that may turn is not told. (An operator before this one may
@@ -158,105 +198,14 @@ fn told_book<'a>(pass: &Pass, old: &DeadlineJobStatus, book: &'a Book) -> Cow<'a
 }
 
 /// Tells of the conditions that turned since `old`, and counts a fate that is new.
-pub(super) async fn announce(
+pub(super) fn announce(
     context: &Context,
     written: &DeadlineJob,
     old: &DeadlineJobStatus,
     blocked: Option<&Blocked>,
 ) {
-    announce_conditions(context, written, old, blocked).await;
+    announce_conditions(context, written, old, blocked);
     measure_end(context, written, old);
-}
-
-/// A conflict that only labels, annotations or other parts that nothing was decided on brought
-/// about is no reason to decide anew: the write is repeated on the newer version, or such edits
-/// could keep the ledger from ever being written.
-async fn write_status(
-    context: &Context,
-    owner: &DeadlineJob,
-    status: &DeadlineJobStatus,
-) -> Result<Arc<DeadlineJob>, Error> {
-    let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
-    let name = owner.metadata.name.as_deref().unwrap_or_default();
-    let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
-    let mut job = DeadlineJob {
-        metadata: owner.metadata.clone(),
-        spec: owner.spec.clone(),
-        status: Some(status.clone()),
-    };
-    for _ in 0..apply::TRIES_MAX {
-        apply::count(&context.metrics, "job_status");
-        let seen = context.stores.newest_version(Versioned::DeadlineJobs);
-        match api.replace_status(name, &PostParams::default(), &job).await {
-            Ok(written) => {
-                note_answer(context, seen, &written);
-                return Ok(Arc::new(written));
-            }
-            Err(kube::Error::Api(status)) if status.code == 404 => return Err(Error::Gone),
-            Err(kube::Error::Api(status)) if status.code == 409 => {}
-            Err(error) if is_too_large(&error) => return Err(too_large(context, &job).await),
-            Err(error) => return Err(Error::Record(error)),
-        }
-        let live = api.get_opt(name).await.map_err(Error::Record)?;
-        let live = live.ok_or(Error::Gone)?;
-        if !is_as_decided(&live, owner) {
-            remember(context, live);
-            return Err(Error::Conflict);
-        }
-        job.metadata = live.metadata;
-    }
-    Err(Error::Conflict)
-}
-
-/// The apiserver refuses large requests by their length, etcd by a message.
-fn is_too_large(error: &kube::Error) -> bool {
-    let kube::Error::Api(status) = error else {
-        return false;
-    };
-    status.code == 413 || status.message.contains("is too large")
-}
-
-/// Tells users once that the job can't be written: no condition can say so.
-async fn too_large(context: &Context, job: &DeadlineJob) -> Error {
-    let bytes = size::bytes(job);
-    let uid: Arc<str> = job.metadata.uid.as_deref().unwrap_or_default().into();
-    let is_told = |memo: &mut Memo| std::mem::replace(&mut memo.too_large_told, true);
-    if !context.memos.with(&uid, is_told) {
-        let (field, most) = size::largest(job);
-        let note = format!(
-            "the object has {bytes} bytes, more than the apiserver takes, so that nothing is recorded of the job \
-             and nothing done; {most} of them are in {}: delete the job, or make that smaller",
-            field.trim_start_matches('.')
-        );
-        events::publish(context, job, EventType::Warning, OBJECT_TOO_LARGE, note).await;
-    }
-    Error::TooLarge(bytes)
-}
-
-/// A write is newer than all that was seen of DeadlineJobs before it was sent, or the store was put
-/// back.
-pub(super) fn note_answer(context: &Context, seen: u64, written: &DeadlineJob) {
-    if restored::version(&written.metadata).is_some_and(|version| version < seen) {
-        context.doubt.raise();
-    }
-    let stores = &context.stores;
-    stores.note_version(Versioned::DeadlineJobs, &written.metadata);
-}
-
-/// Whether all that the write was decided on is still so.
-fn is_as_decided(live: &DeadlineJob, owner: &DeadlineJob) -> bool {
-    live.metadata.uid == owner.metadata.uid
-        && live.metadata.generation == owner.metadata.generation
-        && live.metadata.deletion_timestamp == owner.metadata.deletion_timestamp
-        && live.status == owner.status
-}
-
-/// The next pass need not wait for the watch to show what a live read has shown.
-fn remember(context: &Context, live: DeadlineJob) {
-    let uid: Arc<str> = live.metadata.uid.as_deref().unwrap_or_default().into();
-    context
-        .memos
-        .with(&uid, |memo| memo.newest = Some(Arc::new(live)));
 }
 
 fn is_true(status: &DeadlineJobStatus, type_: &str) -> bool {
@@ -273,7 +222,7 @@ fn message_if<'a>(status: &'a DeadlineJobStatus, type_: &str, is: &str) -> Optio
     found.map(|condition| condition.message.as_str())
 }
 
-async fn announce_conditions(
+fn announce_conditions(
     context: &Context,
     written: &DeadlineJob,
     old: &DeadlineJobStatus,
@@ -283,12 +232,12 @@ async fn announce_conditions(
     let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
     if let Some(blocked) = blocked.filter(|_| turned_true(api::ATTEMPTS_BLOCKED)) {
         let note = blocked.message.clone();
-        events::publish(context, written, EventType::Warning, blocked.reason, note).await;
+        events::publish(context, written, EventType::Warning, blocked.reason, note);
     }
     let unshared = message_if_true(new, api::VOLUME_NOT_SHARED);
     if let Some(why) = unshared.filter(|_| turned_true(api::VOLUME_NOT_SHARED)) {
         let (reason, note) = (api::VOLUME_NOT_SHARED, why.to_owned());
-        events::publish(context, written, EventType::Warning, reason, note).await;
+        events::publish(context, written, EventType::Warning, reason, note);
     }
     if turned_true(api::DEADLINE_AT_RISK) {
         let pocd = new.pocd.as_deref().unwrap_or("unknown");
@@ -299,15 +248,14 @@ async fn announce_conditions(
             EventType::Warning,
             api::DEADLINE_AT_RISK,
             note,
-        )
-        .await;
+        );
     }
     let is_infeasible = |status| message_if(status, api::DEADLINE_FEASIBLE, "False").is_some();
     if let Some(why) = message_if(new, api::DEADLINE_FEASIBLE, "False")
         && !is_infeasible(old)
     {
         let reason = events::DEADLINE_NOT_FEASIBLE;
-        events::publish(context, written, EventType::Warning, reason, why.to_owned()).await;
+        events::publish(context, written, EventType::Warning, reason, why.to_owned());
     }
     let missed = message_if_true(new, api::DEADLINE_MISSED);
     if let Some(why) = missed.filter(|_| turned_true(api::DEADLINE_MISSED)) {
@@ -318,8 +266,7 @@ async fn announce_conditions(
             EventType::Warning,
             api::DEADLINE_MISSED,
             note,
-        )
-        .await;
+        );
     }
 }
 
@@ -386,15 +333,14 @@ pub(super) async fn refuse_spec(
             EventType::Warning,
             reason::INVALID_SPEC,
             message,
-        )
-        .await;
+        );
     }
     Ok(Wake::await_change())
 }
 
 /// A newer operator has the job's ledger. Nothing is written, or what only that one knows of would
 /// be lost, and nothing is done that this ledger may not allow.
-pub(super) async fn stand_aside(context: &Context, owner: &DeadlineJob, form: u32) -> Wake {
+pub(super) fn stand_aside(context: &Context, owner: &DeadlineJob, form: u32) -> Wake {
     let uid: Arc<str> = owner.metadata.uid.as_deref().unwrap_or_default().into();
     let said = context
         .memos
@@ -410,7 +356,7 @@ pub(super) async fn stand_aside(context: &Context, owner: &DeadlineJob, form: u3
         );
         let (namespace, name) = (&owner.metadata.namespace, &owner.metadata.name);
         tracing::warn!(?namespace, job = ?name, "{note}");
-        events::publish(context, owner, EventType::Warning, "LedgerTooNew", note).await;
+        events::publish(context, owner, EventType::Warning, "LedgerTooNew", note);
     }
     Wake::await_change()
 }

@@ -55,5 +55,5 @@ pub(super) async fn tell(context: &Context, owner: &DeadlineJob, job: &Validated
         fields.join(", ")
     );
     let reason = api::RESERVED_LABEL;
-    events::publish(context, owner, EventType::Warning, reason, note).await;
+    events::publish(context, owner, EventType::Warning, reason, note);
 }

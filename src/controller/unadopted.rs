@@ -70,9 +70,9 @@ async fn tell(context: &Context, companion: &DeadlineJob) {
     let (namespace, name) = (&companion.metadata.namespace, &companion.metadata.name);
     tracing::warn!(?namespace, job = ?name, "{NOTE}");
     let (type_, reason) = (EventType::Warning, api::NOT_ADOPTED);
-    events::publish(context, companion, type_, reason, NOTE.to_owned()).await;
+    events::publish(context, companion, type_, reason, NOTE.to_owned());
     let own = companion.object_ref(&());
-    events::publish_about(context, &own, type_, reason, NOTE.to_owned()).await;
+    events::publish_about(context, &own, type_, reason, NOTE.to_owned());
 }
 
 #[cfg(test)]

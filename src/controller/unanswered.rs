@@ -63,12 +63,7 @@ fn digest(status: &DeadlineJobStatus) -> u64 {
 
 /// Announces what a write without an answer would have announced, once the job's status shows that
 /// it was carried out.
-pub(super) async fn announce(
-    context: &Context,
-    owner: &DeadlineJob,
-    job: &ValidatedJob,
-    book: &Book,
-) {
+pub(super) fn announce(context: &Context, owner: &DeadlineJob, job: &ValidatedJob, book: &Book) {
     let found = context.memos.with(&job.uid, |memo| {
         if memo.unanswered.is_empty() {
             return None;
@@ -82,7 +77,7 @@ pub(super) async fn announce(
         Some(found)
     });
     if let Some(found) = found {
-        record::announce(context, owner, &found.before, found.blocked.as_ref()).await;
-        events::announce(context, owner, job, book, &found.notices).await;
+        record::announce(context, owner, &found.before, found.blocked.as_ref());
+        events::announce(context, owner, job, book, &found.notices);
     }
 }

@@ -17,6 +17,8 @@ use crate::clock;
 use crate::context::Context;
 use crate::validate::ValidatedJob;
 
+/// The shortest wait.
+const WAIT_MIN: Duration = Duration::from_millis(10);
 /// Wait after a failed write; conflicts are tried again at once, with the newer view.
 const ERROR_WAIT: Duration = Duration::from_secs(2);
 const CONFLICT_WAIT: Duration = Duration::from_millis(50);
@@ -51,8 +53,13 @@ pub(super) fn after(context: &Context, pass: &Pass, step: &Step, recorded: &Dead
         all.chain(waits).chain(creations).min()
     };
     next.map_or_else(Action::await_change, |next| {
-        Action::requeue(clock::duration(next.since(now)).max(Duration::from_millis(10)))
+        Action::requeue(clock::duration(next.since(now)).max(WAIT_MIN))
     })
+}
+
+/// At an instant of the process's own clock.
+pub(super) fn at(context: &Context, until: Instant) -> Action {
+    Action::requeue(clock::duration(until.since(context.clock.ticks())).max(WAIT_MIN))
 }
 
 /// When a finished job is to be deleted.

@@ -41,8 +41,8 @@ use self::quarantined::Apart;
 const PASS_PERIOD_MIN: Duration = Duration::from_millis(100);
 /// A pass happens this often even if nothing does.
 const PASS_PERIOD_MAX: Duration = Duration::from_secs(10);
-/// Slices that no reconciler takes for this long are taken back.
-const SLICE_PATIENCE: Duration = Duration::from_secs(5);
+/// The next pass waits this long for slices to be recorded; those that are not are held.
+const SLICE_WAIT: Duration = Duration::from_millis(250);
 
 /// Plans for ever.
 pub async fn run(
@@ -76,14 +76,17 @@ pub async fn run(
             decided: Decided::after(decided.panics),
         });
         // check (no client required)
-        let plan = keep_sound_slices(&context.metrics, &decided.snapshot, &policy, decided.plan);
+        let mut plan =
+            keep_sound_slices(&context.metrics, &decided.snapshot, &policy, decided.plan);
+        plan.actions
+            .retain(|planned| !view.held.contains(&planned.job.0));
         // publish (no client required)
         let wake = next_pass(&plan.report, view.due, &context.clock);
         publish(&context, &view, plan, &touched);
         series = keep_series(&context.metrics, &view, series);
         recording::record_pass(&context, view, decision);
         drop(poll);
-        context.board.drained(SLICE_PATIENCE).await;
+        context.board.drained(SLICE_WAIT).await;
         tokio::time::sleep(PASS_PERIOD_MIN).await;
         tokio::select! {
             () = context.stores.changed.notified() => {}
@@ -191,7 +194,8 @@ fn publish(
         .collect();
     let reports = plan.report.jobs.into_iter();
     let reports = reports.filter(|report| view.references.contains_key(&report.key.0));
-    context.board.publish(slices, reports.collect());
+    let ticks = context.clock.ticks();
+    context.board.publish(slices, reports.collect(), ticks);
     for job in jobs {
         // A closed channel means that the process is ending.
         let _ = touched.send(job);

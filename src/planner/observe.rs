@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use kube::runtime::reflector::ObjectRef;
 use shed_core::ids::Tenant;
+use shed_core::plan::Action;
 use shed_core::resources::Resources;
-use shed_core::snapshot::{JobSnapshot, Snapshot};
+use shed_core::snapshot::{AttemptKind, JobSnapshot, Snapshot};
 use shed_core::time::{Instant, Span};
 
 use super::departing;
@@ -24,6 +25,9 @@ use crate::observe::identity::Owner;
 use crate::observe::leftover::leftover;
 use crate::observe::{gone, job, reach};
 
+/// Slices that no reconciler takes for this long are taken back.
+const SLICE_PATIENCE: Span = Span::from_seconds(5);
+
 /// A snapshot, and what the planner needs to address its jobs.
 pub struct ClusterView {
     /// What is decided on.
@@ -36,6 +40,9 @@ pub struct ClusterView {
     pub generations: HashMap<JobUid, i64>,
     /// What of the jobs that were not looked at is needed all the same.
     pub apart: SetApart,
+    /// Jobs whose slices are not recorded yet. Their launches are counted, as they may be recorded at any time;
+    /// nothing further is planned for them.
+    pub held: HashSet<JobUid>,
     /// Jobs of whose attempts it turned out that they can't be placed, or can.
     pub news: Vec<JobUid>,
     /// When this should be looked at again though nothing happens, by the process's own clock.
@@ -45,6 +52,8 @@ pub struct ClusterView {
 /// Gathers the facts of the whole cluster.
 pub fn view(context: &Context) -> ClusterView {
     let ticks = context.clock.ticks();
+    // Before any ledger is read: what is recorded since then counts twice, and never not at all.
+    let held = context.board.held(SLICE_PATIENCE, ticks);
     let now = context.clock.at(ticks);
     let nodes = NumberedNodes::of(&context.stores);
     let mut view = ClusterView {
@@ -59,6 +68,7 @@ pub fn view(context: &Context) -> ClusterView {
         deadlines: HashMap::new(),
         generations: HashMap::new(),
         apart: SetApart::default(),
+        held: held.keys().cloned().collect(),
         news: Vec::new(),
         due: None,
     };
@@ -66,7 +76,13 @@ pub fn view(context: &Context) -> ClusterView {
     let mut others = context.stores.used_by_others();
     let mut apart = Apart::begin(context);
     for watched in context.stores.live() {
-        let look = || job_facts(context, &watched, &nodes, &mut others, ticks);
+        let slice = watched
+            .metadata
+            .uid
+            .as_deref()
+            .and_then(|uid| held.get(uid));
+        let slice = slice.map_or(&[][..], Vec::as_slice);
+        let look = || job_facts(context, &watched, slice, &nodes, &mut others, ticks);
         let Some((facts, generation, obstacles)) = apart.look(&watched, look) else {
             continue;
         };
@@ -111,7 +127,8 @@ pub fn try_out(context: &Context, watched: &Arc<DeadlineJob>) {
     let uid = watched.metadata.uid.as_deref().unwrap_or_default().into();
     // What is news to the job is so in a pass alone.
     let before = context.memos.with(&uid, |memo| memo.placement.clone());
-    let _ = job_facts(context, watched, &nodes, &mut others, context.clock.ticks());
+    let ticks = context.clock.ticks();
+    let _ = job_facts(context, watched, &[], &nodes, &mut others, ticks);
     context.memos.with(&uid, |memo| memo.placement = before);
 }
 
@@ -126,6 +143,7 @@ fn launch_overheads(context: &Context, jobs: &[JobSnapshot]) -> BTreeMap<Tenant,
 fn job_facts(
     context: &Context,
     watched: &Arc<DeadlineJob>,
+    held: &[Action],
     nodes: &NumberedNodes,
     others: &mut BTreeMap<Arc<str>, Resources>,
     ticks: Instant,
@@ -137,7 +155,8 @@ fn job_facts(
     let newest = context.memos.newest(watched);
     // What is wrong with a specification or a ledger is said by the job's reconciler.
     let job = adopt::read(&newest, context.stores.batch()).ok()?;
-    let book = Book::from_status(newest.status.as_ref()).ok()?;
+    let mut book = Book::from_status(newest.status.as_ref()).ok()?;
+    hold(&mut book, held, now);
     // A Job without a task is complete as it is.
     if book.finished || job.rules.completions == 0 {
         return None;
@@ -190,4 +209,21 @@ fn job_facts(
     let obstacles = obstacles::look(context, &job, &book, &view, nodes.facts(), &mut facts);
     obstacles::bound(context, &newest, &job, &book, &mut facts);
     Some((facts, job.generation, obstacles))
+}
+
+/// Records the launches of a slice that is held in a book that is not written. One that is recorded already
+/// counts twice until its slice is finished, or not at all if its task has a live attempt.
+fn hold(book: &mut Book, slice: &[Action], now: Instant) {
+    for action in slice {
+        let Action::Launch(launch) = action else {
+            continue;
+        };
+        let entry = book.tasks.get(&launch.task.0);
+        let mut attempts = entry.into_iter().flat_map(|entry| &entry.attempts);
+        let lives = attempts.any(|attempt| attempt.kill.is_none());
+        let is_clone = launch.kind == AttemptKind::Clone;
+        if is_clone == lives {
+            let _ = book.launch(launch, now);
+        }
+    }
 }

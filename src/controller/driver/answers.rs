@@ -11,6 +11,7 @@ use super::Pass;
 use crate::adopt::claims::Claims;
 use crate::api::DeadlineJob;
 use crate::book::Book;
+use crate::clock;
 use crate::context::Context;
 use crate::controller::apply::Created;
 use crate::controller::creation::Answers;
@@ -181,5 +182,14 @@ async fn record_again(
         now: context.clock.now(),
         ticks: context.clock.ticks(),
     };
-    record(context, &pass, &refused).await.map(|_| ())
+    loop {
+        match record(context, &pass, &refused).await {
+            // What the apiserver answered is known here alone.
+            Err(Error::Deferred(until)) => {
+                let wait = until.since(context.clock.ticks());
+                tokio::time::sleep(clock::duration(wait)).await;
+            }
+            recorded => return recorded.map(|_| ()),
+        }
+    }
 }

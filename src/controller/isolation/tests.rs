@@ -40,6 +40,7 @@ async fn a_panic_over_one_job_keeps_no_other_from_being_reconciled() {
         tokio::time::sleep(A_WHILE).await;
         assert_eq!(process.context.metrics.grants.get(), round);
     }
+    process.send_events().await;
     let noted = ["GET job", "PUT job status", "POST event ReconcilePanicked"];
     assert_eq!(api.said(), noted, "it was tried once");
     assert!(timeout(A_WHILE, running).await.is_err(), "the term goes on");

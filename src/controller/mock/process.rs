@@ -8,7 +8,8 @@ use kube::runtime::controller::Action as Wake;
 use kube::runtime::events::{Recorder, Reporter};
 use prometheus_client::metrics::counter::Counter;
 use shed_core::plan::Action;
-use shed_core::time::Instant;
+use shed_core::time::{Instant, Span};
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::Apiserver;
@@ -18,6 +19,8 @@ use crate::board::Board;
 use crate::clock;
 use crate::context::{Context, Memo, Memos};
 use crate::controller::build::AgentSettings;
+use crate::controller::events::queue::{self, EventSender};
+use crate::controller::spacing::LedgerRate;
 use crate::controller::{Error, driver};
 use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
@@ -35,6 +38,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Process {
     /// What it knows.
     pub context: Arc<Context>,
+    event_sender: Mutex<EventSender>,
+    recorder: Recorder,
 }
 
 impl Process {
@@ -55,16 +60,19 @@ impl Process {
             writes: WriteFence::new(None, Counter::default()),
             doubt: Arc::clone(&doubt),
         };
+        let metrics = Metrics::new();
+        let (events, event_sender) = queue::queue(metrics.events_dropped.clone());
         let context = Arc::new(Context {
             watch: Watch::new(Arc::default(), term),
-            recorder: Recorder::new(api.client.clone(), reporter),
+            events,
+            ledger_rate: LedgerRate::default(),
             client: api.client.clone(),
             doubt,
             progress: Arc::new(ProgressTable::new(clock::now())),
             fence: Arc::new(FenceTable::default()),
             clock: stores.clock_for_tests(),
             board: Board::default(),
-            metrics: Arc::new(Metrics::new()),
+            metrics: Arc::new(metrics),
             agent: AgentSettings {
                 image: "agent".to_owned(),
                 pull_policy: "IfNotPresent".to_owned(),
@@ -78,13 +86,18 @@ impl Process {
             recording: None,
             stores,
         });
-        Self { context }
+        Self {
+            context,
+            event_sender: Mutex::new(event_sender),
+            recorder: Recorder::new(api.client.clone(), reporter),
+        }
     }
 
     /// The planner leaves a slice for the job.
     pub fn plan(&self, job: &DeadlineJob, slice: Vec<Action>) {
         let slices = HashMap::from([(uid(job), slice)]);
-        self.context.board.publish(slices, vec![]);
+        let ticks = self.context.clock.ticks();
+        self.context.board.publish(slices, vec![], ticks);
     }
 
     /// Reconciles the job as the watch showed it, with the pods that it showed last.
@@ -102,7 +115,16 @@ impl Process {
         F: Future<Output = Result<Wake, Error>> + Send + 'static,
     {
         let pass = driver::reconcile_by(watched, Arc::clone(&self.context), work);
-        timeout(PATIENCE, pass).await.expect("a call is missing")
+        let ended = timeout(PATIENCE, pass).await.expect("a call is missing");
+        self.send_events().await;
+        ended
+    }
+
+    /// Sends the events that were published.
+    pub async fn send_events(&self) {
+        let mut sender = self.event_sender.lock().await;
+        let sent = sender.flush(&self.recorder);
+        timeout(PATIENCE, sent).await.expect("a call is missing");
     }
 
     /// The watches catch up, then the job is reconciled.
@@ -131,8 +153,8 @@ impl Process {
 
     /// Whether no slice waits or is under way.
     pub async fn is_drained(&self) -> bool {
-        let drained = self.context.board.drained(Duration::MAX);
-        timeout(Duration::from_millis(20), drained).await.is_ok()
+        let ticks = self.context.clock.ticks();
+        self.context.board.held(Span(i64::MAX), ticks).is_empty()
     }
 
     /// What it remembers of the job.

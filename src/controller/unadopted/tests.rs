@@ -44,6 +44,7 @@ async fn a_begun_job_that_is_not_adopted_any_more_is_told_and_counted_once() {
         let new = look(&process.context, &mut told);
         assert_eq!(new.len(), 1);
         tell(&process.context, &new[0]).await;
+        process.send_events().await;
         let regarding = api.call("POST event NotAdopted").body["regarding"]["kind"].clone();
         assert_eq!(regarding, "DeadlineJob", "the last of the two");
         assert_eq!(api.said(), ["POST event NotAdopted"; 2]);

@@ -151,8 +151,8 @@ async fn a_job_that_no_node_could_hold_gets_one_pod_and_says_at_once_what_is_mis
         api.said(),
         [
             "PUT job status",
-            "POST event NoMatchingNode",
-            "POST pod 0-0"
+            "POST pod 0-0",
+            "POST event NoMatchingNode"
         ]
     );
     let status = api.job().status.clone().unwrap();

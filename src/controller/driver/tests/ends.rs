@@ -71,7 +71,7 @@ async fn a_job_is_complete_when_its_losers_are_gone_and_then_says_nothing_any_mo
     process.look(&api).await.unwrap();
     assert_eq!(
         api.said(),
-        ["PUT job status", "POST event Completed", "PATCH pod 0-0"]
+        ["PUT job status", "PATCH pod 0-0", "POST event Completed"]
     );
     assert_eq!(api.condition(api::COMPLETE).unwrap().0, "True");
     for _ in 0..2 {
@@ -206,7 +206,7 @@ async fn a_finished_job_is_deleted_by_its_uid_when_its_time_to_live_is_over() {
     );
     assert_eq!(
         api.said(),
-        ["PUT job status", "POST event Completed", "DELETE job"]
+        ["PUT job status", "DELETE job", "POST event Completed"]
     );
     assert!(api.world().job.is_none());
     // The watch has not shown it yet: it is gone, which is what was wanted.
@@ -263,9 +263,9 @@ async fn a_pod_that_nobody_recorded_is_announced_deleted_and_let_go_once() {
     assert_eq!(
         api.said(),
         [
-            "POST event UnrecordedAttempt",
             "DELETE pod 0-7",
-            "PATCH pod 0-7"
+            "PATCH pod 0-7",
+            "POST event UnrecordedAttempt"
         ]
     );
     process.look(&api).await.unwrap();
@@ -295,9 +295,9 @@ async fn an_attempt_that_cannot_start_is_replaced_and_the_next_one_waits() {
         api.said(),
         [
             "PUT job status",
+            "DELETE pod 0-0",
             "POST event ImagePullFailed",
-            "POST event AttemptReplaced",
-            "DELETE pod 0-0"
+            "POST event AttemptReplaced"
         ]
     );
     let backoff = process.memo(&api.job()).backoff.expect("a wait");

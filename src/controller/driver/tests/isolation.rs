@@ -42,7 +42,7 @@ fn wait_over(api: &Apiserver) {
 
 /// Takes its slice, and dies over it.
 async fn panics(watched: Arc<DeadlineJob>, context: Arc<Context>) -> Result<Wake, Error> {
-    let uid = watched.metadata.uid.as_deref().unwrap().into();
+    let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap().into();
     assert!(
         !context.board.take(&uid).is_empty(),
         "on purpose, but too early"
@@ -114,7 +114,7 @@ async fn a_reconcile_that_takes_too_long_is_cut_off_and_quarantines_its_job() {
     let began = tokio::time::Instant::now();
     let hangs = |watched: Arc<DeadlineJob>, context: Arc<Context>| async move {
         let _guard = guard;
-        let uid = watched.metadata.uid.as_deref().unwrap().into();
+        let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap().into();
         assert!(!context.board.take(&uid).is_empty());
         std::future::pending().await
     };
@@ -123,6 +123,7 @@ async fn a_reconcile_that_takes_too_long_is_cut_off_and_quarantines_its_job() {
     assert_eq!(seconds(&wake.unwrap()), 60);
     assert_eq!(began.elapsed().as_secs(), PASS_MAX.as_secs());
     assert!(is_dropped.load(Ordering::Relaxed), "nothing of it goes on");
+    process.send_events().await;
     let quarantined = ["GET job", "PUT job status", "POST event ReconcileOverran"];
     assert_eq!(api.said(), quarantined);
     assert!(process.is_drained().await);
