@@ -9,6 +9,7 @@ pub mod bounds;
 pub mod clock;
 pub mod context;
 pub mod controller;
+pub mod fair;
 pub mod fence;
 #[cfg(test)]
 pub mod fixtures;
