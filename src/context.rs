@@ -11,6 +11,7 @@ use crate::adopt::companions::Failures;
 use crate::api::{DeadlineJob, LEDGER_FORM};
 use crate::board::Board;
 use crate::clock::Clock;
+use crate::controller::apply::WritePlaces;
 use crate::controller::build::{AgentSettings, ClonePriority};
 use crate::controller::creation::Creations;
 use crate::controller::events::budget::EventBudget;
@@ -21,6 +22,7 @@ use crate::controller::spacing::{LastWrite, LedgerRate};
 use crate::controller::status::Blocked;
 use crate::controller::unanswered::Unanswered;
 use crate::controller::waiting;
+use crate::fair::FairPlaces;
 use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
 use crate::metrics::Metrics;
@@ -58,6 +60,10 @@ pub struct Context {
     pub metrics: Arc<Metrics>,
     /// Events for users.
     pub events: EventQueue,
+    /// Places for writes of pods.
+    pub write_places: WritePlaces,
+    /// Places for passes over jobs.
+    pub passes: Arc<FairPlaces<Arc<str>>>,
     /// What all jobs write of their ledgers.
     pub ledger_rate: LedgerRate,
     /// The sidecar.

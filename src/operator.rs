@@ -21,9 +21,11 @@ use crate::args::OperatorArgs;
 use crate::board::Board;
 use crate::clock::{Clock, ClockLayer};
 use crate::context::{Context, Memos};
+use crate::controller::apply::WritePlaces;
 use crate::controller::build::{AgentSettings, ClonePriority};
 use crate::controller::events::queue;
 use crate::controller::spacing::LedgerRate;
+use crate::fair::FairPlaces;
 use crate::fence::{Fence, FenceTable};
 use crate::forecast::ForecastTable;
 use crate::lease::Election;
@@ -72,6 +74,8 @@ pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
         .await
         .context("no cluster: neither a service account nor a kubeconfig was found")?;
     config.read_timeout = Some(CALL_TIMEOUT);
+    // Up to eight minutes of them: `controller::overload` makes a few short ones.
+    config.default_retry = false;
     let identity = identity();
     let agent = format!("shed/{} {identity}", env!("CARGO_PKG_VERSION"));
     let agent = HeaderValue::from_str(&agent).context("HOSTNAME is no plain text")?;
@@ -220,6 +224,8 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
     let context = Arc::new(Context {
         events,
         ledger_rate: LedgerRate::default(),
+        write_places: WritePlaces::default(),
+        passes: FairPlaces::new(controller::PASSES_AT_ONCE),
         client,
         stores: Arc::clone(&stores),
         doubt,

@@ -2,6 +2,8 @@
 //! deletes and releases carry the pod's uid.
 
 use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
@@ -13,17 +15,27 @@ use kube::{Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use tokio::time::Instant;
 
+use super::overload::retried;
 use super::status::Blocked;
 use super::step::PodRef;
 use crate::adopt::handed_on::HandedOn;
 use crate::api::{ATTEMPT_FINALIZER, JOB_TRACKING_FINALIZER, reason};
+use crate::context::Context;
+use crate::fair::FairPlaces;
 use crate::metrics::{Kind, Metrics};
 use crate::observe::identity::Owner;
-use crate::validate::ValidatedJob;
 
 /// Writes of one job under way at once.
 const WRITES_AT_ONCE: usize = 16;
+/// Writes of all jobs under way at once, shared by namespace: deletes and releases, and creations apart
+/// from them, so that a webhook that is slow over one namespace's pods delays no other namespace's stop.
+const STOPS_AT_ONCE: usize = 128;
+const CREATIONS_AT_ONCE: usize = 128;
+/// A pass begins writes of one kind for this long; the next pass makes the rest, after it has looked
+/// whether anything must stop.
+const TIME_OF_KIND: Duration = Duration::from_secs(5);
 
 /// How often a write is tried that meets conflicts; after that the next pass tries it.
 pub(super) const TRIES_MAX: u32 = 5;
@@ -47,52 +59,140 @@ pub trait PodLike: Resource + Clone + Debug + Serialize + DeserializeOwned {}
 impl PodLike for Pod {}
 impl PodLike for DynamicObject {}
 
-/// Creates pods in batches that double (1, 2, 4, …), so that a refusal costs one call and not
-/// hundreds. The answers are in the order of `pods`.
-pub async fn create<K: PodLike>(api: &Api<K>, pods: Vec<K>, metrics: &Metrics) -> Vec<Created> {
-    let mut answers = Vec::with_capacity(pods.len());
-    let mut rest = pods.into_iter();
-    let total = rest.len();
-    let mut batch_size = 1;
-    loop {
-        let batch: Vec<K> = rest.by_ref().take(batch_size).collect();
-        if batch.is_empty() {
-            return answers;
+/// Places for writes of pods.
+pub struct WritePlaces {
+    stops: Arc<FairPlaces<Arc<str>>>,
+    creations: Arc<FairPlaces<Arc<str>>>,
+}
+
+impl Default for WritePlaces {
+    fn default() -> Self {
+        Self {
+            stops: FairPlaces::new(STOPS_AT_ONCE),
+            creations: FairPlaces::new(CREATIONS_AT_ONCE),
         }
-        let calls: Vec<_> = batch
-            .iter()
-            .map(|pod| create_one(api, pod, metrics))
-            .collect();
-        let batch_answers: Vec<Created> = futures::stream::iter(calls)
-            .buffered(WRITES_AT_ONCE)
-            .collect()
-            .await;
-        let all_ours = batch_answers
-            .iter()
-            .all(|answer| matches!(answer, Created::Ours));
-        answers.extend(batch_answers);
-        if !all_ours {
-            answers.resize_with(total, || Created::NotTried);
-            return answers;
+    }
+}
+
+/// What became of deletes or releases.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// The first failure that is worth another try.
+    pub failure: Option<kube::Error>,
+    /// Whether time ran out before all were begun.
+    pub is_cut_short: bool,
+}
+
+/// Writes pods of one namespace.
+#[derive(Clone, Copy)]
+pub struct PodWriter<'a> {
+    /// The namespace.
+    pub namespace: &'a Arc<str>,
+    /// Places for the writes.
+    pub places: &'a WritePlaces,
+    /// Counts the writes.
+    pub metrics: &'a Metrics,
+}
+
+impl<'a> PodWriter<'a> {
+    /// With what the process shares.
+    #[must_use]
+    pub fn new(context: &'a Context, namespace: &'a Arc<str>) -> Self {
+        Self {
+            namespace,
+            places: &context.write_places,
+            metrics: &context.metrics,
         }
-        batch_size *= 2;
+    }
+
+    /// Creates pods in batches that double (1, 2, 4, …), so that a refusal costs one call and not
+    /// hundreds. The answers are in the order of `pods`.
+    pub async fn create<K: PodLike>(self, api: &Api<K>, pods: Vec<K>) -> Vec<Created> {
+        let until = Instant::now() + TIME_OF_KIND;
+        let mut answers = Vec::with_capacity(pods.len());
+        let mut rest = pods.into_iter();
+        let total = rest.len();
+        let mut batch_size = 1;
+        loop {
+            let batch: Vec<K> = rest.by_ref().take(batch_size).collect();
+            if batch.is_empty() {
+                return answers;
+            }
+            let calls = batch.iter().map(|pod| self.create_in_time(api, pod, until));
+            let batch_answers: Vec<Created> = futures::stream::iter(calls.collect::<Vec<_>>())
+                .buffered(WRITES_AT_ONCE)
+                .collect()
+                .await;
+            let all_ours = batch_answers
+                .iter()
+                .all(|answer| matches!(answer, Created::Ours));
+            answers.extend(batch_answers);
+            if !all_ours {
+                answers.resize_with(total, || Created::NotTried);
+                return answers;
+            }
+            batch_size *= 2;
+        }
+    }
+
+    async fn create_in_time<K: PodLike>(self, api: &Api<K>, pod: &K, until: Instant) -> Created {
+        let _place = self.places.creations.acquire(self.namespace).await;
+        if Instant::now() >= until {
+            return Created::NotTried;
+        }
+        create_one(api, pod, self.metrics).await
+    }
+
+    /// Deletes pods; one that is gone or is another by now is none of ours. Each is tried though another
+    /// fails.
+    pub async fn delete(self, api: &Api<Pod>, pods: &[PodRef]) -> Written {
+        self.all(api, Write::Delete, pods).await
+    }
+
+    /// Takes shed's finalizer off pods whose end is counted. Each is tried though another fails.
+    pub async fn release(self, api: &Api<Pod>, pods: &[PodRef]) -> Written {
+        self.all(api, Write::Release, pods).await
+    }
+
+    async fn all(self, api: &Api<Pod>, write: Write, pods: &[PodRef]) -> Written {
+        let until = Instant::now() + TIME_OF_KIND;
+        let calls = pods.iter().map(|pod| async move {
+            let _place = self.places.stops.acquire(self.namespace).await;
+            if Instant::now() >= until {
+                return Err(None);
+            }
+            let written = insist(api, write, pod, self.metrics).await;
+            written.map_err(Some)
+        });
+        let mut written = Written::default();
+        let mut calls = futures::stream::iter(calls.collect::<Vec<_>>());
+        let mut answers = std::pin::pin!(calls.by_ref().buffer_unordered(WRITES_AT_ONCE));
+        while let Some(answer) = answers.next().await {
+            match answer {
+                Ok(()) => {}
+                Err(None) => written.is_cut_short = true,
+                Err(Some(error)) => {
+                    written.failure.get_or_insert(error);
+                }
+            }
+        }
+        written
     }
 }
 
 /// The same for pods of an adopted Job that get fields of its template which no type here has.
 pub async fn create_with(
     client: &Client,
-    job: &ValidatedJob,
+    writer: PodWriter<'_>,
     handed_on: &HandedOn,
     pods: &[Pod],
-    metrics: &Metrics,
 ) -> Vec<Created> {
     let whole: Result<Vec<_>, String> = pods.iter().map(|pod| handed_on.on(pod)).collect();
     match whole {
         Ok(whole) => {
             let pods_api = ApiResource::erase::<Pod>(&());
-            let api = Api::namespaced_with(client.clone(), &job.namespace, &pods_api);
-            create(&api, whole, metrics).await
+            let api = Api::namespaced_with(client.clone(), writer.namespace, &pods_api);
+            writer.create(&api, whole).await
         }
         Err(field) => {
             let message = format!(
@@ -110,7 +210,8 @@ pub async fn create_with(
 
 async fn create_one<K: PodLike>(api: &Api<K>, pod: &K, metrics: &Metrics) -> Created {
     count(metrics, "create_pod");
-    let error = match api.create(&PostParams::default(), pod).await {
+    let parameters = PostParams::default();
+    let error = match retried(|| api.create(&parameters, pod)).await {
         Ok(_) => return Created::Ours,
         Err(error) => error,
     };
@@ -162,14 +263,6 @@ fn refusal(status: &Status) -> Option<Blocked> {
     })
 }
 
-/// Deletes pods; one that is gone or is another by now is none of ours.
-///
-/// # Errors
-/// The first failure that is worth another try.
-pub async fn delete(api: &Api<Pod>, pods: &[PodRef], metrics: &Metrics) -> Result<(), kube::Error> {
-    all(api, Write::Delete, pods, metrics).await
-}
-
 async fn delete_one(api: &Api<Pod>, pod: &PodRef, metrics: &Metrics) -> Result<(), kube::Error> {
     count(metrics, "delete_pod");
     let parameters = DeleteParams {
@@ -180,18 +273,6 @@ async fn delete_one(api: &Api<Pod>, pod: &PodRef, metrics: &Metrics) -> Result<(
         ..DeleteParams::default()
     };
     api.delete(&pod.name, &parameters).await.map(|_| ())
-}
-
-/// Takes shed's finalizer off pods whose end is counted.
-///
-/// # Errors
-/// The first failure that is worth another try.
-pub async fn release(
-    api: &Api<Pod>,
-    pods: &[PodRef],
-    metrics: &Metrics,
-) -> Result<(), kube::Error> {
-    all(api, Write::Release, pods, metrics).await
 }
 
 async fn release_one(api: &Api<Pod>, pod: &PodRef, metrics: &Metrics) -> Result<(), kube::Error> {
@@ -213,38 +294,21 @@ enum Write {
     Release,
 }
 
-async fn all(
-    api: &Api<Pod>,
-    write: Write,
-    pods: &[PodRef],
-    metrics: &Metrics,
-) -> Result<(), kube::Error> {
-    let calls = pods
-        .iter()
-        .cloned()
-        .map(|pod| insist(api, write, pod, metrics));
-    let results: Vec<_> = futures::stream::iter(calls)
-        .buffer_unordered(WRITES_AT_ONCE)
-        .collect()
-        .await;
-    results.into_iter().collect()
-}
-
 /// Repeats a write until it is done, or the pod is gone or another: both are what was wanted.
 /// A conflict alone tells neither, since somebody may just have written to the pod in between;
 /// taking it for "another pod" would leave the finalizer on for good.
 async fn insist(
     api: &Api<Pod>,
     write: Write,
-    pod: PodRef,
+    pod: &PodRef,
     metrics: &Metrics,
 ) -> Result<(), kube::Error> {
     let mut tries = 0;
     loop {
         tries += 1;
         let written = match write {
-            Write::Delete => delete_one(api, &pod, metrics).await,
-            Write::Release => release_one(api, &pod, metrics).await,
+            Write::Delete => retried(|| delete_one(api, pod, metrics)).await,
+            Write::Release => retried(|| release_one(api, pod, metrics)).await,
         };
         let Err(error) = written else {
             return Ok(());

@@ -12,6 +12,7 @@ use shed_core::plan::{Action, JobReport};
 use shed_core::snapshot::{JobSnapshot, Resume};
 use shed_core::time::Instant;
 
+use super::apply::PodWriter;
 use super::build::preference;
 use super::record::{record, refuse_spec, stand_aside};
 use super::step::{Input, Notice, Step, step};
@@ -77,6 +78,8 @@ where
     if is_leaving || !watched.spec.is_ours() || !context.stores.is_ready() {
         return Ok(Wake::await_change());
     }
+    let namespace = watched.metadata.namespace.as_deref().unwrap_or_default();
+    let _place = context.passes.acquire(&namespace.into()).await;
     // What is remembered may be of a future that was undone.
     context.doubt.settled().await;
     if let Some(wake) = quarantine::hold(&context, &watched).await? {
@@ -174,9 +177,12 @@ async fn pass(
     recording::record_ends(context, &pass.facts, &step.notices);
     events::announce(context, &recorded, &pass.job, &step.book, &step.notices);
     // carry out (client required)
-    carry_out(context, &pass, &recorded, &step, mirrored).await?;
+    let is_cut_short = carry_out(context, &pass, &recorded, &step, mirrored).await?;
     // wake (no client required)
     expire(context, &pass, &step.book).await?;
+    if is_cut_short {
+        return Ok(wake::at(context, context.clock.ticks()));
+    }
     Ok(wake::after(context, &pass, &step, &recorded))
 }
 
@@ -280,14 +286,14 @@ async fn observe(
 
 /// Deletes before releases before creations, as capacity wants it; each write may be repeated. What keeps
 /// one kind of write from being done keeps no other from it. No pod is created before the status of an
-/// adopted Job says that it has begun.
+/// adopted Job says that it has begun. Returns whether time ran out before all was begun.
 async fn carry_out(
     context: &Context,
     pass: &Pass,
     owner: &Arc<DeadlineJob>,
     step: &Step,
     mirrored: Result<(), Error>,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let claimed = match &pass.job.adopted {
         Some(adopted) => {
             let claims = claims::carry_out(context, adopted, &pass.job.namespace, &pass.claims);
@@ -296,16 +302,20 @@ async fn carry_out(
         None => Ok(()),
     };
     let api: Api<Pod> = Api::namespaced(context.client.clone(), &pass.job.namespace);
-    let deleted = apply::delete(&api, &step.deletes, &context.metrics).await;
-    let released = apply::release(&api, &step.releases, &context.metrics).await;
+    let writer = PodWriter::new(context, &pass.job.namespace);
+    let deleted = writer.delete(&api, &step.deletes).await;
+    let released = writer.release(&api, &step.releases).await;
     let created = match mirrored {
         Ok(()) => create(context, pass, owner, step, &api).await,
         Err(error) => Err(error),
     };
+    let is_cut_short = deleted.is_cut_short || released.is_cut_short;
+    let (deleted, released) = (deleted.failure, released.failure);
     claimed
-        .and(deleted.map_err(Error::Delete))
-        .and(released.map_err(Error::Release))
+        .and(deleted.map_or(Ok(()), |error| Err(Error::Delete(error))))
+        .and(released.map_or(Ok(()), |error| Err(Error::Release(error))))
         .and(created)
+        .map(|created| is_cut_short || created)
 }
 
 async fn create(
@@ -314,9 +324,9 @@ async fn create(
     owner: &Arc<DeadlineJob>,
     step: &Step,
     api: &Api<Pod>,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     if step.creates.is_empty() || answers::creations_wait(context, &pass.job.uid).is_some() {
-        return Ok(());
+        return Ok(false);
     }
     reserved::tell(context, owner, &pass.job).await;
     let deadline = pass
@@ -348,11 +358,11 @@ async fn create(
             Some(pod)
         })
         .collect();
-    let (job, metrics) = (&pass.job, &context.metrics);
-    let handed_on = job.adopted.as_ref().map(|adopted| &adopted.handed_on);
+    let writer = PodWriter::new(context, &pass.job.namespace);
+    let handed_on = pass.job.adopted.as_ref().map(|adopted| &adopted.handed_on);
     let answers = match handed_on.filter(|fields| !fields.is_empty()) {
-        None => apply::create(api, pods, metrics).await,
-        Some(fields) => apply::create_with(&context.client, job, fields, &pods, metrics).await,
+        None => writer.create(api, pods).await,
+        Some(fields) => apply::create_with(&context.client, writer, fields, &pods).await,
     };
     answers::take(context, pass, owner, step, answers).await
 }

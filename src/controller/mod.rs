@@ -18,6 +18,7 @@ mod mirror;
 #[cfg(test)]
 pub(crate) mod mock;
 pub mod orphans;
+pub mod overload;
 pub mod quarantine;
 mod range;
 mod record;
@@ -45,8 +46,8 @@ use crate::api::DeadlineJob;
 use crate::context::Context;
 use crate::metrics::Why;
 
-/// Jobs that are reconciled at once; the same job never is.
-const CONCURRENCY: u16 = 32;
+/// Jobs that are reconciled at once, shared by namespace; the same job never is.
+pub const PASSES_AT_ONCE: usize = 64;
 
 /// Reconciles every job that `touched` names, for ever.
 pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectRef<DeadlineJob>>) {
@@ -68,7 +69,8 @@ async fn run_by<F>(
         Arc::clone(&context),
         jobs,
         queue,
-        Config::default().concurrency(CONCURRENCY),
+        // Without a limit here: passes wait for a place of their namespace.
+        Config::default(),
     )
     .for_each(|result| {
         // What failed was counted and logged where it happened; a job that is gone is no error.

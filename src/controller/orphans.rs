@@ -11,7 +11,7 @@ use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 
-use super::apply;
+use super::apply::PodWriter;
 use super::step::PodRef;
 use crate::context::Context;
 use crate::metrics::JobLabels;
@@ -143,7 +143,8 @@ async fn release(context: &Context, orphans: Vec<Arc<PodFacts>>) {
     let namespaces = futures::stream::iter(by_namespace);
     let release = |(namespace, pods): (Arc<str>, Vec<PodRef>)| async move {
         let api: Api<Pod> = Api::namespaced(context.client.clone(), &namespace);
-        if let Err(error) = apply::release(&api, &pods, &context.metrics).await {
+        let writer = PodWriter::new(context, &namespace);
+        if let Some(error) = writer.release(&api, &pods).await.failure {
             tracing::warn!(%error, %namespace, "release of orphans, trying again");
         }
     };

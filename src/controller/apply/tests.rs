@@ -6,6 +6,43 @@ fn pods_of(api: &Apiserver) -> Api<Pod> {
     Api::namespaced(api.client.clone(), "team")
 }
 
+/// What the writes of a test share with no other's.
+struct Shared {
+    namespace: Arc<str>,
+    places: WritePlaces,
+    metrics: Metrics,
+}
+
+impl Shared {
+    fn new() -> Self {
+        Self {
+            namespace: "team".into(),
+            places: WritePlaces::default(),
+            metrics: Metrics::new(),
+        }
+    }
+
+    fn writer(&self) -> PodWriter<'_> {
+        PodWriter {
+            namespace: &self.namespace,
+            places: &self.places,
+            metrics: &self.metrics,
+        }
+    }
+}
+
+async fn create(api: &Apiserver, pods: Vec<Pod>) -> Vec<Created> {
+    Shared::new().writer().create(&pods_of(api), pods).await
+}
+
+async fn delete(api: &Apiserver, pods: &[PodRef]) -> Written {
+    Shared::new().writer().delete(&pods_of(api), pods).await
+}
+
+async fn release(api: &Apiserver, pods: &[PodRef]) -> Written {
+    Shared::new().writer().release(&pods_of(api), pods).await
+}
+
 fn pod(api: &Apiserver, task: u32) -> Pod {
     let mut pod = Pod::default();
     pod.metadata.name = Some(pod_name(&api.job(), (task, 0)));
@@ -24,7 +61,7 @@ async fn answers_come_in_the_order_of_the_pods_and_what_was_not_tried_is_said() 
     let api = apiserver();
     api.refuse("POST pod 4-0", 422, "Invalid", "no such field");
     let pods = (0..10).map(|task| pod(&api, task)).collect();
-    let answers = create(&pods_of(&api), pods, &Metrics::new()).await;
+    let answers = create(&api, pods).await;
     let words: Vec<&str> = answers
         .iter()
         .map(|answer| match answer {
@@ -47,7 +84,7 @@ async fn a_pod_that_was_in_the_way_and_is_gone_by_now_is_left_for_the_next_pass(
     let api = apiserver();
     api.refuse("POST pod", 409, "AlreadyExists", "it exists");
     let pods = vec![pod(&api, 0)];
-    let answers = create(&pods_of(&api), pods, &Metrics::new()).await;
+    let answers = create(&api, pods).await;
     assert!(matches!(answers[..], [Created::NotTried]), "{answers:?}");
     assert_eq!(api.said(), ["POST pod 0-0", "GET pod 0-0"]);
 }
@@ -56,7 +93,7 @@ async fn a_pod_that_was_in_the_way_and_is_gone_by_now_is_left_for_the_next_pass(
 async fn a_delete_that_fails_does_not_keep_the_others() {
     let api = apiserver();
     let pods: Vec<Pod> = (0..3).map(|task| pod(&api, task)).collect();
-    create(&pods_of(&api), pods, &Metrics::new()).await;
+    create(&api, pods).await;
     let references: Vec<PodRef> = api
         .pods()
         .into_iter()
@@ -69,8 +106,8 @@ async fn a_delete_that_fails_does_not_keep_the_others() {
         "DELETE pod 0-0" => Fate::Refused(500, "InternalError", "etcd is away"),
         _ => Fate::Served,
     });
-    let result = delete(&pods_of(&api), &references, &Metrics::new()).await;
-    assert!(result.is_err());
+    let result = delete(&api, &references).await;
+    assert!(result.failure.is_some());
     assert_eq!(api.pods().len(), 1, "the other two are gone");
 }
 
@@ -78,18 +115,14 @@ async fn a_delete_that_fails_does_not_keep_the_others() {
 async fn a_pod_of_another_uid_is_neither_deleted_nor_released() {
     let api = apiserver();
     let pods = vec![pod(&api, 0)];
-    create(&pods_of(&api), pods, &Metrics::new()).await;
+    create(&api, pods).await;
     let before = api.pods();
     let stale = [PodRef {
         name: before[0].metadata.name.clone().unwrap(),
         uid: "of the pod before".to_owned(),
     }];
-    delete(&pods_of(&api), &stale, &Metrics::new())
-        .await
-        .unwrap();
-    release(&pods_of(&api), &stale, &Metrics::new())
-        .await
-        .unwrap();
+    assert!(delete(&api, &stale).await.failure.is_none());
+    assert!(release(&api, &stale).await.failure.is_none());
     assert_eq!(api.pods(), before);
 }
 
@@ -106,7 +139,7 @@ fn conflicts(api: &Apiserver, words: &'static str, mut count: u32) {
 
 async fn one_pod(api: &Apiserver) -> PodRef {
     let pods = vec![pod(api, 0)];
-    create(&pods_of(api), pods, &Metrics::new()).await;
+    create(api, pods).await;
     api.said();
     let metadata = api.pods().remove(0).metadata;
     PodRef {
@@ -120,18 +153,19 @@ async fn a_conflict_over_the_same_pod_is_tried_again() {
     let api = apiserver();
     let pod = one_pod(&api).await;
     conflicts(&api, "PATCH", 2);
-    release(&pods_of(&api), std::slice::from_ref(&pod), &Metrics::new())
-        .await
-        .unwrap();
+    assert!(
+        release(&api, std::slice::from_ref(&pod))
+            .await
+            .failure
+            .is_none()
+    );
     let patch_and_look = ["PATCH pod 0-0", "GET pod 0-0"];
     let said = api.said();
     assert_eq!(said[..2], patch_and_look);
     assert_eq!(said[2..4], patch_and_look);
     assert_eq!(said[4..], ["PATCH pod 0-0"]);
     conflicts(&api, "DELETE", 1);
-    delete(&pods_of(&api), &[pod], &Metrics::new())
-        .await
-        .unwrap();
+    assert!(delete(&api, &[pod]).await.failure.is_none());
     let said = api.said();
     assert_eq!(said, ["DELETE pod 0-0", "GET pod 0-0", "DELETE pod 0-0"]);
     assert!(api.pods().is_empty());
@@ -142,8 +176,8 @@ async fn conflicts_without_end_are_an_error_for_the_next_pass() {
     let api = apiserver();
     let pod = one_pod(&api).await;
     api.refuse("PATCH", 409, "Conflict", "the object has been modified");
-    let result = release(&pods_of(&api), &[pod], &Metrics::new()).await;
-    assert!(result.is_err());
+    let result = release(&api, &[pod]).await;
+    assert!(result.failure.is_some());
     assert_eq!(api.said().len(), 10, "five times a try and a look");
 }
 
@@ -158,15 +192,14 @@ fn handed_on() -> HandedOn {
 #[tokio::test]
 async fn pods_are_created_with_what_is_not_known_of_their_template() {
     let api = apiserver();
-    let job = crate::validate::validate(&fixtures::job("")).unwrap();
     let pods: Vec<Pod> = (0..2)
         .map(|task| Pod {
             spec: Some(k8s_openapi::api::core::v1::PodSpec::default()),
             ..pod(&api, task)
         })
         .collect();
-    let metrics = Metrics::new();
-    let answers = create_with(&api.client, &job, &handed_on(), &pods, &metrics).await;
+    let shared = Shared::new();
+    let answers = create_with(&api.client, shared.writer(), &handed_on(), &pods).await;
     assert!(matches!(answers[..], [Created::Ours, Created::Ours]));
     let body = api.call("POST pod 1-0").body;
     assert_eq!(body["spec"]["hardened"], json!({"level": 3}));
@@ -177,7 +210,7 @@ async fn pods_are_created_with_what_is_not_known_of_their_template() {
     api.said();
     // Pods without a place for it are not created without it.
     let pods = [pod(&api, 2), pod(&api, 3)];
-    let answers = create_with(&api.client, &job, &handed_on(), &pods, &metrics).await;
+    let answers = create_with(&api.client, shared.writer(), &handed_on(), &pods).await;
     let [Created::Refused(blocked), Created::NotTried] = &answers[..] else {
         panic!("{answers:?}");
     };

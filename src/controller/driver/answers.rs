@@ -40,7 +40,7 @@ struct Sorted {
     failure: Option<kube::Error>,
 }
 
-/// Takes note of the answers. Attempts that were refused never were, nor were those behind them that
+/// Takes note of the answers, and returns whether some were not tried for lack of time alone. Attempts that were refused never were, nor were those behind them that
 /// nobody asked for; a passing failure takes nothing back.
 pub(super) async fn take(
     context: &Context,
@@ -48,7 +48,7 @@ pub(super) async fn take(
     owner: &Arc<DeadlineJob>,
     step: &Step,
     answers: Vec<Created>,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let mut sorted = sort(context, pass, step, answers);
     for reason in sorted.summary.reasons() {
         let refused = context.metrics.pods_refused.get_or_create(&Why { reason });
@@ -75,9 +75,10 @@ pub(super) async fn take(
     if is_refused || (is_failing && sorted.failure.is_some()) {
         record_again(context, pass, owner, book).await?;
     }
+    let is_cut_short = !is_refused && !sorted.not_tried.is_empty();
     sorted
         .failure
-        .map_or(Ok(()), |error| Err(Error::Create(error)))
+        .map_or(Ok(is_cut_short), |error| Err(Error::Create(error)))
 }
 
 fn sort(context: &Context, pass: &Pass, step: &Step, answers: Vec<Created>) -> Sorted {

@@ -13,13 +13,14 @@ use prometheus_client::metrics::family::Family;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::fair::FairPlaces;
 use crate::metrics::Why;
 
-/// Events that may wait, of all namespaces and of one.
+/// Events that may wait or be sent, of all namespaces and of one.
 const WAITING_MAX: usize = 1024;
 const WAITING_MAX_OF_NAMESPACE: usize = 128;
-/// Events of one namespace that are sent at a time, so that a webhook that is slow there delays no other's.
-const SENT_AT_ONCE: usize = 4;
+/// Events that are sent at a time.
+const SENT_AT_ONCE: usize = 16;
 /// The apiserver has this long to take an event.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -83,37 +84,26 @@ impl EventQueue {
 }
 
 impl EventSender {
-    /// Sends events as they come, a few of each namespace at a time.
+    /// Sends events as they come; the places are shared by namespace, so that a webhook that is slow over
+    /// one namespace's events delays no other's.
     pub async fn run(mut self, recorder: Recorder) {
-        let mut sending: JoinSet<String> = JoinSet::new();
-        let mut by_namespace: HashMap<String, Vec<Queued>> = HashMap::new();
-        let mut under_way: HashMap<String, usize> = HashMap::new();
+        let places = FairPlaces::new(SENT_AT_ONCE);
+        // As many as may wait.
+        let mut sending = JoinSet::new();
         loop {
-            let namespace = tokio::select! {
+            tokio::select! {
                 queued = self.receiver.recv() => {
                     // The term is ending.
                     let Some(queued) = queued else { return };
                     let namespace = queued.about.namespace.clone().unwrap_or_default();
-                    by_namespace.entry(namespace.clone()).or_default().push(queued);
-                    namespace
+                    let (recorder, shared) = (recorder.clone(), Arc::clone(&self.shared));
+                    let places = Arc::clone(&places);
+                    sending.spawn(async move {
+                        let _place = places.acquire(&namespace).await;
+                        send(&recorder, &shared, &queued).await;
+                    });
                 }
-                Some(Ok(namespace)) = sending.join_next() => {
-                    release(&mut under_way, &namespace);
-                    namespace
-                }
-            };
-            let waiting = by_namespace.get_mut(&namespace);
-            let is_free = under_way.get(&namespace).copied().unwrap_or_default() < SENT_AT_ONCE;
-            let next = waiting.filter(|waiting| is_free && !waiting.is_empty());
-            if let Some(next) = next.map(|waiting| waiting.remove(0)) {
-                *under_way.entry(namespace.clone()).or_default() += 1;
-                let (recorder, shared) = (recorder.clone(), Arc::clone(&self.shared));
-                sending.spawn(async move {
-                    send(&recorder, &shared, &next).await;
-                    namespace
-                });
-            } else {
-                by_namespace.retain(|_, waiting| !waiting.is_empty());
+                Some(_) = sending.join_next() => {}
             }
         }
     }
@@ -123,15 +113,6 @@ impl EventSender {
     pub async fn flush(&mut self, recorder: &Recorder) {
         while let Ok(queued) = self.receiver.try_recv() {
             send(recorder, &self.shared, &queued).await;
-        }
-    }
-}
-
-fn release(under_way: &mut HashMap<String, usize>, namespace: &str) {
-    if let Some(count) = under_way.get_mut(namespace) {
-        *count -= 1;
-        if *count == 0 {
-            under_way.remove(namespace);
         }
     }
 }
@@ -159,7 +140,13 @@ impl Shared {
     }
 
     fn leave(&self, namespace: &str) {
-        release(&mut self.lock(), namespace);
+        let mut waiting = self.lock();
+        if let Some(count) = waiting.get_mut(namespace) {
+            *count -= 1;
+            if *count == 0 {
+                waiting.remove(namespace);
+            }
+        }
     }
 
     fn drop_one(&self, reason: &'static str) {

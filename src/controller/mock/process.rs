@@ -18,10 +18,12 @@ use crate::api::DeadlineJob;
 use crate::board::Board;
 use crate::clock;
 use crate::context::{Context, Memo, Memos};
+use crate::controller::apply::WritePlaces;
 use crate::controller::build::AgentSettings;
 use crate::controller::events::queue::{self, EventSender};
 use crate::controller::spacing::LedgerRate;
-use crate::controller::{Error, driver};
+use crate::controller::{self, Error, driver};
+use crate::fair::FairPlaces;
 use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
 use crate::lease::fence::Fence as WriteFence;
@@ -66,6 +68,8 @@ impl Process {
             watch: Watch::new(Arc::default(), term),
             events,
             ledger_rate: LedgerRate::default(),
+            write_places: WritePlaces::default(),
+            passes: FairPlaces::new(controller::PASSES_AT_ONCE),
             client: api.client.clone(),
             doubt,
             progress: Arc::new(ProgressTable::new(clock::now())),

@@ -12,6 +12,7 @@ use kube::core::{PartialObjectMeta, Request};
 use kube::runtime::events::EventType;
 use serde::{Deserialize, Serialize};
 
+use super::super::overload::retried;
 use super::super::spacing::LastWrite;
 use super::super::{Error, apply, events};
 use crate::api::{DeadlineJob, DeadlineJobStatus};
@@ -65,8 +66,11 @@ pub(super) async fn write_status(
     let mut version = owner.metadata.resource_version.clone();
     for _ in 0..apply::TRIES_MAX {
         let body = encode(owner, version.as_deref(), status)?;
-        count(context, owner, status, body.len());
-        match put(context, namespace, name, body).await {
+        let put = || {
+            count(context, owner, status, body.len());
+            put(context, namespace, name, body.clone())
+        };
+        match retried(put).await {
             Ok((metadata, sent)) => {
                 return Ok(Arc::new(DeadlineJob {
                     metadata: metadata.metadata,
