@@ -392,3 +392,30 @@ async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
     assert_eq!(shown(&process), Some(0.0));
     context.forecasts.retain(&[uid]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_slice_that_is_not_recorded_counts_and_its_job_gets_no_other() {
+    let (api, process) = cluster(|_| {});
+    let context = &process.context;
+    process.plan(&api.job(), crate::controller::mock::originals(1));
+    let _under_way = context.board.take(&uid(&api));
+    assert_eq!(planned(&process), 1, "of two slots one is given");
+    let view = observe::view(context);
+    assert!(view.held.contains(&uid(&api)));
+    assert_eq!(view.snapshot.jobs[0].tasks.len(), 1);
+    let (touched, _jobs) = mpsc::unbounded_channel();
+    let planner = tokio::spawn(run(Arc::clone(context), policy(), touched));
+    sleep(A_WHILE * 5).await;
+    let held = context.board.held(Span(i64::MAX), context.clock.ticks());
+    assert_eq!(held[&uid(&api)].len(), 1, "the one that is under way");
+    // It was given up: both slots are free.
+    context.board.finish(&uid(&api));
+    context.stores.changed.notify_one();
+    sleep(A_WHILE).await;
+    assert_eq!(context.board.take(&uid(&api)).len(), 2);
+    planner.abort();
+}
+
+fn uid(api: &Apiserver) -> JobUid {
+    api.job().metadata.uid.as_deref().unwrap().into()
+}

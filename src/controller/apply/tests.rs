@@ -217,3 +217,61 @@ async fn pods_are_created_with_what_is_not_known_of_their_template() {
     assert!(blocked.message.contains("template.spec.hardened"));
     assert!(api.said().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pass_begins_writes_for_so_long_and_leaves_the_rest_to_the_next() {
+    let api = apiserver();
+    let shared = Shared::new();
+    // Slow writes of the same namespace have all the places that it may have.
+    let take = |places: &Arc<FairPlaces<Arc<str>>>| {
+        let taken = std::iter::from_fn(|| places.try_acquire(&shared.namespace));
+        taken.collect::<Vec<_>>()
+    };
+    let (stops, creations) = (take(&shared.places.stops), take(&shared.places.creations));
+    let give_back = async {
+        tokio::time::sleep(TIME_OF_KIND * 2).await;
+        drop((stops, creations));
+    };
+    let (pods_api, pods) = (pods_of(&api), (0..2).map(|task| pod(&api, task)).collect());
+    let stale = [PodRef {
+        name: "a".to_owned(),
+        uid: "a".to_owned(),
+    }];
+    let writer = shared.writer();
+    let created = writer.create(&pods_api, pods);
+    let deleted = writer.delete(&pods_api, &stale);
+    let ((), created, deleted) = tokio::join!(give_back, created, deleted);
+    assert!(matches!(
+        created[..],
+        [Created::NotTried, Created::NotTried]
+    ));
+    assert!(deleted.is_cut_short && deleted.failure.is_none());
+    assert!(api.said().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_creations_of_one_namespace_delay_no_write_of_another() {
+    let api = apiserver();
+    let slow = Shared::new();
+    let taken: Vec<_> =
+        std::iter::from_fn(|| slow.places.creations.try_acquire(&slow.namespace)).collect();
+    assert!(taken.len() >= WRITES_AT_ONCE);
+    let namespace: Arc<str> = "another".into();
+    let writer = PodWriter {
+        namespace: &namespace,
+        ..slow.writer()
+    };
+    let began = Instant::now();
+    let created = writer.create(&pods_of(&api), vec![pod(&api, 0)]).await;
+    assert!(matches!(created[..], [Created::Ours]));
+    // Nor do they delay a stop of the same namespace.
+    let pods = api.pods();
+    let stop = [PodRef {
+        name: pods[0].metadata.name.clone().unwrap(),
+        uid: pods[0].metadata.uid.clone().unwrap(),
+    }];
+    let deleted = slow.writer().delete(&pods_of(&api), &stop).await;
+    assert!(deleted.failure.is_none() && !deleted.is_cut_short);
+    assert_eq!(began.elapsed(), Duration::ZERO, "nothing was waited for");
+    drop(taken);
+}

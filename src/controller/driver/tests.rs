@@ -14,6 +14,7 @@ mod refusals;
 mod secrets;
 mod size;
 mod unanswered;
+mod writes;
 
 use std::sync::mpsc::RecvTimeoutError;
 
