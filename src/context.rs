@@ -107,6 +107,8 @@ pub struct Memo {
     pub reserved_told: bool,
     /// Whether it was said that the job's object is too large to be written.
     pub too_large_told: bool,
+    /// Whether it was said that the apiserver refuses to delete or release its pods.
+    pub refusal_told: bool,
     /// Whether it was said that the job is left alone, as a newer operator has its ledger.
     pub stands_aside: bool,
     /// When the claims that it mounts were last looked at, and what is to be said of them.

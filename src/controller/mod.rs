@@ -22,6 +22,7 @@ pub mod overload;
 pub mod quarantine;
 mod range;
 mod record;
+mod refused;
 mod reserved;
 pub mod spacing;
 pub mod status;

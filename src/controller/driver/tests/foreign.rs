@@ -1,6 +1,8 @@
 //! Pods that only look like attempts, and attempts that don't look like it.
 
 use super::ends::overdue;
+use k8s_openapi::api::core::v1::Pod;
+
 use super::*;
 use crate::stores::Stores;
 

@@ -1,5 +1,7 @@
 //! The apiserver says no to a pod, or the ledger is a newer operator's.
 
+use k8s_openapi::api::core::v1::Pod;
+
 use super::*;
 use crate::controller::creation::Limits;
 use crate::stores::Stores;

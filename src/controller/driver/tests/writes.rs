@@ -122,3 +122,24 @@ async fn an_adopted_job_whose_status_is_not_written_stops_pods_and_creates_none(
         crate::observe::identity::OwnerKind::Job
     );
 }
+
+#[tokio::test]
+async fn denied_deletes_are_told_once_and_keep_no_pod_from_being_created() {
+    let (api, process) = two_running("completions: 3").await;
+    api.refuse("DELETE pod", 403, "Forbidden", "no deletes on Fridays");
+    process.plan(&api.job(), vec![launch(1, AttemptKind::Clone)]);
+    process.look(&api).await.unwrap();
+    api.said();
+    api.exit((1, 0), 0, clock::now());
+    process.plan(&api.job(), vec![launch(2, AttemptKind::Original)]);
+    for told in [1, 0] {
+        let error = process.look(&api).await.unwrap_err();
+        assert!(matches!(error, Error::Delete(_)), "{error}");
+        let said = api.said();
+        let count = |words: &str| said.iter().filter(|said| said.starts_with(words)).count();
+        assert_eq!(count("POST event PodWriteRefused"), told, "{said:?}");
+        assert_eq!(count("DELETE pod 1-1"), 1, "{said:?}");
+        assert_eq!(count("POST pod 2-0"), told, "{said:?}");
+        assert_eq!(count("PATCH pod 1-0"), told, "{said:?}");
+    }
+}
