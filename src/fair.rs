@@ -110,7 +110,7 @@ enum Entered<W> {
     Waits(u64),
 }
 
-/// Who holds and who waits. Pure. Invariant: no waiting key may take a place.
+/// Holders and waiters. Pure. Invariant: no waiting key may take a place.
 struct Shares<K, W> {
     free: usize,
     /// Counts requests and grants: the order of turns.

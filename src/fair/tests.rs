@@ -116,7 +116,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn places_are_bounded_and_go_to_who_holds_the_fewest(
+    fn places_are_bounded_and_go_to_the_key_with_fewest(
         total in 1..20usize,
         steps in prop::collection::vec(step(), 0..200),
     ) {
@@ -201,7 +201,7 @@ async fn a_place_that_comes_free_goes_to_the_key_with_fewest() {
 }
 
 #[tokio::test]
-async fn who_stops_waiting_leaves_nothing_behind() {
+async fn a_wait_that_ends_leaves_nothing_behind() {
     let places = FairPlaces::new(1);
     let held = places.acquire(&"a").await;
     let mut waits = vec![];
