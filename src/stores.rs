@@ -34,6 +34,7 @@ mod batch;
 mod binds;
 mod gaps;
 mod index;
+mod news;
 mod shown;
 mod versions;
 
@@ -41,6 +42,7 @@ use batch::watch_batch;
 pub use gaps::Gap;
 use gaps::{Gaps, watch_jobs};
 use index::PodIndex;
+pub use news::{Changes, Inbox};
 pub use shown::Shown;
 use versions::NewestVersions;
 pub use versions::Versioned;
@@ -60,6 +62,8 @@ pub struct Stores {
     nodes: RwLock<Option<BTreeMap<Arc<str>, NodeFacts>>>,
     /// The nodes' own addresses.
     node_addresses: RwLock<HashSet<IpAddr>>,
+    /// Tells pollers what changed.
+    news: news::News,
     /// Raised by everything that a plan may depend on.
     pub changed: Notify,
     /// When the pod watch last said anything.
@@ -125,6 +129,7 @@ impl Stores {
             pods: RwLock::default(),
             nodes: RwLock::default(),
             node_addresses: RwLock::default(),
+            news: news::News::default(),
             changed: Notify::new(),
             pods_heard: AtomicI64::new(0),
             newest_versions: NewestVersions::default(),
@@ -217,7 +222,12 @@ impl Stores {
         let addresses = all.flat_map(|node| node.addresses.iter().copied());
         let addresses: HashSet<IpAddr> = addresses.collect();
         let known = self.node_addresses.write();
-        *known.unwrap_or_else(PoisonError::into_inner) = addresses;
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        // A pod may be polled where no node is any more. What became a node's is noticed by each poll.
+        if !known.is_subset(&addresses) {
+            self.news.all_changed();
+        }
+        *known = addresses;
     }
 
     /// One node.
@@ -265,8 +275,9 @@ impl Stores {
         if let Event::Apply(pod) | Event::InitApply(pod) | Event::Delete(pod) = &event {
             self.note_version(Versioned::Pods, &pod.metadata);
         }
+        let is_list = matches!(event, Event::InitDone);
         let mut index = self.pods_mut();
-        match event {
+        let changed = match event {
             Event::Init => {
                 index.incoming = Some(Vec::new());
                 vec![]
@@ -299,7 +310,9 @@ impl Stores {
                 let key = (Arc::clone(&facts.namespace), facts.name.clone());
                 index.remove(&key).into_iter().collect()
             }
-        }
+        };
+        self.news.pods_changed(is_list, &changed);
+        changed
     }
 }
 

@@ -86,7 +86,8 @@ impl Stores {
             let version = restored::version(&job.metadata).unwrap_or(0);
             gaps.reached = gaps.reached.max(version);
         }
-        match event {
+        let is_list = matches!(event, Event::InitDone);
+        let changed = match event {
             Event::Init => {
                 gaps.incoming.clear();
                 writer.apply_watcher_event(&Event::Init);
@@ -124,7 +125,9 @@ impl Stores {
                 gaps.known.remove(&key(&object));
                 self.drop_job(writer, &object)
             }
-        }
+        };
+        self.news.jobs_changed(is_list, &changed);
+        changed
     }
 
     /// The version of each job that is there, by uid.
