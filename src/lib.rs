@@ -19,6 +19,7 @@ pub mod metrics;
 pub mod observe;
 pub mod operator;
 pub mod planner;
+mod polling;
 pub mod progress;
 pub mod recording;
 pub mod restored;

@@ -2,7 +2,6 @@
 //! answer that is none counts as no answer.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
@@ -22,6 +21,7 @@ use shed_agent::{
 use super::Answer;
 use crate::api::AGENT_PORT;
 use crate::observe::pod::PodFacts;
+use crate::polling::Key;
 use crate::validate::ProgressSource;
 
 /// Longest wait for an answer.
@@ -45,17 +45,15 @@ pub fn client() -> HttpClient {
         .build(connector)
 }
 
-/// Whom to ask what.
-pub struct Question {
-    /// The attempt's pod.
-    pub uid: String,
+/// A poll of an attempt.
+pub(crate) struct Question {
+    /// The attempt.
+    pub attempt: Key,
     pod_name: String,
     /// Where its report is.
     url: String,
     /// Host and port of its agent.
     agent: String,
-    /// The attempt's job.
-    pub job: Arc<str>,
     source: ProgressSource,
     /// Where the ledger says that the attempt's part ends, if its task was divided.
     pub ends_at: Option<u64>,
@@ -73,7 +71,7 @@ impl Question {
     /// The question that a source asks for.
     pub fn new(
         source: &ProgressSource,
-        job: &Arc<str>,
+        attempt: Key,
         address: IpAddr,
         pod: &PodFacts,
         ends_at: Option<u64>,
@@ -85,11 +83,10 @@ impl Question {
             }
         };
         Self {
-            uid: pod.uid.clone(),
+            attempt,
             pod_name: pod.name.clone(),
             url: format!("http://{}{path}", SocketAddr::new(address, port)),
             agent: SocketAddr::new(address, AGENT_PORT).to_string(),
-            job: Arc::clone(job),
             source: source.clone(),
             ends_at,
         }
@@ -112,7 +109,7 @@ impl Question {
         body: &[u8],
     ) -> Result<Result<Option<Report>, ReportError>, WireError> {
         match &self.source {
-            ProgressSource::Agent => read_reply(body, &self.uid),
+            ProgressSource::Agent => read_reply(body, &self.attempt.pod),
             ProgressSource::Task { .. } => read_endpoint(header, body, &self.pod_name),
             ProgressSource::Metric { name, total, .. } => {
                 let total = total.as_deref();
@@ -124,7 +121,7 @@ impl Question {
 }
 
 /// Asks, and judges the answer.
-pub async fn ask(client: &HttpClient, question: &Question) -> Reply {
+pub(crate) async fn ask(client: &HttpClient, question: &Question) -> Reply {
     match tokio::time::timeout(PATIENCE, exchange(client, question)).await {
         Ok(Some(reply)) => reply,
         Ok(None) | Err(_) => Reply {
@@ -163,7 +160,7 @@ async fn exchange(client: &HttpClient, question: &Question) -> Option<Reply> {
 }
 
 /// Tells the attempt where its part ends; true if it knows.
-pub async fn tell(
+pub(crate) async fn tell(
     client: &HttpClient,
     question: &Question,
     key: &SigningKey,
@@ -175,7 +172,7 @@ pub async fn tell(
     if stop.unit == Some(unit) {
         return true;
     }
-    let order = key.sign(&question.uid, &stop.nonce, &StopAt { unit });
+    let order = key.sign(&question.attempt.pod, &stop.nonce, &StopAt { unit });
     let url = format!("http://{}{STOP_PATH}", question.agent);
     let request = order
         .ok()
@@ -192,11 +189,10 @@ impl Question {
     /// Asks an agent that answers there.
     pub fn for_tests(uid: &str, job: &str, agent: std::net::SocketAddr, ends_at: u64) -> Self {
         Self {
-            uid: uid.to_owned(),
+            attempt: Key::for_tests(job, uid),
             pod_name: String::new(),
             url: format!("http://{agent}{}", wire::PROGRESS_PATH),
             agent: agent.to_string(),
-            job: job.into(),
             source: ProgressSource::Agent,
             ends_at: Some(ends_at),
         }

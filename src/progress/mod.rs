@@ -10,7 +10,7 @@ mod period;
 mod poll;
 pub mod reach;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shed_agent::{Observed, Report, ReportError, Series, Units};
@@ -19,21 +19,21 @@ use shed_core::time::{Instant, Span};
 
 use crate::metrics::{Metrics, Why};
 use crate::observe::job::Reported;
+use crate::polling::{self, Key, Table};
 pub(crate) use ask::HEAD_BYTES_MAX;
 use launches::Launches;
+use poll::ProgressRules;
 pub use poll::run;
 
 /// Unanswered questions in a row after which an attempt counts as unreachable.
 const UNANSWERED_MAX: u32 = 3;
 /// What attempts reported, by job and by pod uid.
 pub struct ProgressTable {
-    entries: Mutex<Entries>,
+    entries: Mutex<Table<ProgressRules>>,
     launches: Mutex<Launches>,
     /// Since when attempts are asked.
     begun: Instant,
 }
-
-type Entries = HashMap<Arc<str>, BTreeMap<String, Entry>>;
 
 struct Entry {
     /// That of its job.
@@ -50,7 +50,6 @@ struct Entry {
     unanswered: u32,
     /// How often it was asked.
     asked_times: u32,
-    asking: bool,
 }
 
 /// One answer, judged.
@@ -76,8 +75,8 @@ impl ProgressTable {
     #[must_use]
     pub fn reports_of(&self, job: &str) -> BTreeMap<String, Reported> {
         let entries = self.lock();
-        let own = entries.get(job).into_iter().flatten();
-        own.filter_map(|(uid, entry)| Some((uid.clone(), entry.reported()?)))
+        let own = entries.of(job);
+        own.filter_map(|(uid, entry)| Some((uid.to_owned(), entry.reported()?)))
             .collect()
     }
 
@@ -85,8 +84,7 @@ impl ProgressTable {
     #[must_use]
     pub fn unreachable(&self, job: &str) -> (usize, usize) {
         let entries = self.lock();
-        let own = entries.get(job).into_iter().flat_map(BTreeMap::values);
-        own.fold((0, 0), |(silent, asked), entry| {
+        entries.of(job).fold((0, 0), |(silent, asked), (_, entry)| {
             let is_silent = entry.unanswered >= UNANSWERED_MAX;
             (silent + usize::from(is_silent), asked + 1)
         })
@@ -109,17 +107,19 @@ impl ProgressTable {
         self.launches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Table<ProgressRules>> {
+        polling::lock(&self.entries)
     }
 
     /// Takes in an answer; true if something new is known.
-    fn take(&self, job: &str, uid: &str, answer: Answer, now: Instant, metrics: &Metrics) -> bool {
-        let mut entries = self.lock();
-        let Some(entry) = entries.get_mut(job).and_then(|own| own.get_mut(uid)) else {
-            return false;
-        };
-        entry.asking = false;
+    fn take(&self, attempt: &Key, answer: Answer, now: Instant, metrics: &Metrics) -> bool {
+        let taken = self.lock().end_poll(attempt, |_, entry| {
+            self.observe(entry, answer, now, metrics)
+        });
+        taken.unwrap_or(false)
+    }
+
+    fn observe(&self, entry: &mut Entry, answer: Answer, now: Instant, metrics: &Metrics) -> bool {
         let said = match answer {
             Answer::Said(said) => said,
             Answer::Nothing => {
@@ -147,11 +147,8 @@ impl ProgressTable {
     }
 
     /// The attempt knows where its part ends.
-    fn is_told(&self, job: &str, uid: &str, ends_at: Option<u64>) {
-        let mut entries = self.lock();
-        if let Some(entry) = entries.get_mut(job).and_then(|own| own.get_mut(uid)) {
-            entry.told = ends_at;
-        }
+    fn is_told(&self, attempt: &Key, ends_at: Option<u64>) {
+        self.lock().change(attempt, |_, entry| entry.told = ends_at);
     }
 
     fn measure(&self, entry: &Entry, first_report: Instant, now: Instant) {
@@ -177,7 +174,6 @@ impl Entry {
             told: None,
             unanswered: 0,
             asked_times: 0,
-            asking: false,
         }
     }
 
@@ -226,9 +222,7 @@ impl Entry {
 impl ProgressTable {
     /// How often each attempt was asked.
     fn asked_times(&self) -> Vec<u32> {
-        let entries = self.lock();
-        let all = entries.values().flat_map(BTreeMap::values);
-        all.map(|entry| entry.asked_times).collect()
+        self.lock().all().map(|entry| entry.asked_times).collect()
     }
 
     /// The attempt answered so.
@@ -242,9 +236,13 @@ impl ProgressTable {
                 .and_then(|report| report.as_ref()?.units());
             entry.series.observe(at.0, report);
         }
-        let mut entries = self.lock();
-        let own = entries.entry(job.into()).or_default();
-        own.insert(pod_uid.to_owned(), entry);
+        self.seed(&Key::for_tests(job, pod_uid), entry);
+    }
+
+    fn seed(&self, attempt: &Key, entry: Entry) {
+        let job = crate::fixtures::job("progress: {file: {}}");
+        let rule = poll::AskedJob::of(&job).expect("it is polled");
+        self.lock().seed(attempt, rule, entry);
     }
 }
 
@@ -252,13 +250,11 @@ impl ProgressTable {
 mod tests {
     use super::*;
 
-    fn table(job: &str, uid: &str) -> ProgressTable {
+    fn table(job: &str, uid: &str) -> (ProgressTable, Key) {
         let table = ProgressTable::new(Instant(500));
-        let mut entry = Entry::new("n", 0.0, Some(Instant(1000)), Instant(0));
-        entry.asking = true;
-        let own = BTreeMap::from([(uid.to_owned(), entry)]);
-        table.lock().insert(job.into(), own);
-        table
+        let key = Key::for_tests(job, uid);
+        table.seed(&key, Entry::new("n", 0.0, Some(Instant(1000)), Instant(0)));
+        (table, key)
     }
 
     fn said(content: &str) -> Answer {
@@ -267,10 +263,10 @@ mod tests {
 
     #[test]
     fn hostile_reports_are_counted_and_the_last_good_value_stays() {
-        let (table, metrics) = (table("j", "p"), Metrics::new());
-        table.take("j", "p", said("0.4"), Instant(4000), &metrics);
+        let ((table, pod), metrics) = (table("j", "p"), Metrics::new());
+        table.take(&pod, said("0.4"), Instant(4000), &metrics);
         for content in ["NaN", "-1", "7", "text", "0.1"] {
-            table.take("j", "p", said(content), Instant(5000), &metrics);
+            table.take(&pod, said(content), Instant(5000), &metrics);
         }
         let reports = table.reports_of("j");
         assert!((reports["p"].progress.last - 0.4).abs() < 1e-12);
@@ -284,33 +280,33 @@ mod tests {
 
     #[test]
     fn silence_is_unknown_and_only_silence_of_all_is_unreachable() {
-        let (table, metrics) = (table("j", "p"), Metrics::new());
+        let ((table, pod), metrics) = (table("j", "p"), Metrics::new());
         for _ in 0..UNANSWERED_MAX {
-            table.take("j", "p", Answer::Nothing, Instant(2000), &metrics);
+            table.take(&pod, Answer::Nothing, Instant(2000), &metrics);
         }
         assert!(table.reports_of("j").is_empty());
         assert_eq!(table.unreachable("j"), (1, 1));
-        table.take("j", "p", said("0.1"), Instant(3000), &metrics);
+        table.take(&pod, said("0.1"), Instant(3000), &metrics);
         assert_eq!(table.unreachable("j"), (0, 1));
     }
 
     #[test]
     fn the_launch_overhead_is_measured_to_the_first_report() {
-        let (table, metrics) = (table("j", "p"), Metrics::new());
+        let ((table, pod), metrics) = (table("j", "p"), Metrics::new());
         assert!(table.launch_overheads().is_empty());
-        table.take("j", "p", said("0.1"), Instant(3500), &metrics);
-        table.take("j", "p", said("0.2"), Instant(9500), &metrics);
+        table.take(&pod, said("0.1"), Instant(3500), &metrics);
+        table.take(&pod, said("0.2"), Instant(9500), &metrics);
         assert_eq!(table.launch_overheads(), [("n".into(), Span(2500))].into());
     }
 
     #[test]
     fn an_attempt_that_was_launched_before_says_nothing_about_launches() {
-        let (table, metrics) = (table("j", "p"), Metrics::new());
+        let ((table, pod), metrics) = (table("j", "p"), Metrics::new());
         let after_restart = ProgressTable {
             begun: Instant(1001),
             ..table
         };
-        after_restart.take("j", "p", said("0.1"), Instant(37_000), &metrics);
+        after_restart.take(&pod, said("0.1"), Instant(37_000), &metrics);
         assert!(after_restart.launch_overheads().is_empty());
         assert!(after_restart.reports_of("j").contains_key("p"));
     }

@@ -1,8 +1,13 @@
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Pod;
 use shed_agent::stop::StopState;
 use shed_agent::wire::{FileContent, write_reply};
 
 use super::*;
 use crate::fixtures::{self, Agent};
+use crate::progress::Answer;
+use crate::stores::Stores;
 
 const JOB: &str = "job";
 const POD: &str = "pod";
@@ -10,12 +15,17 @@ const POD: &str = "pod";
 const END: u64 = 40;
 
 fn poller(doubt: &Arc<Doubt>) -> Arc<Poller> {
+    polling(doubt, &Stores::for_tests(vec![], vec![], &[]))
+}
+
+fn polling(doubt: &Arc<Doubt>, stores: &Arc<Stores>) -> Arc<Poller> {
     let table = Arc::new(ProgressTable::new(Instant(0)));
     table.answer_for_tests(JOB, POD, &[]);
     let key = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
     Arc::new(Poller {
         table,
-        reach: Reach::new(Stores::for_tests(vec![], vec![], &[]), false),
+        follower: Follower::new(Reach::new(Arc::clone(stores), false)),
+        places: FairPlaces::new(ASKED_AT_ONCE_MAX),
         metrics: Arc::new(Metrics::new()),
         key: Arc::new(key),
         doubt: Arc::clone(doubt),
@@ -36,13 +46,13 @@ async fn agent() -> Agent {
 
 async fn ask_once(poller: &Arc<Poller>, agent: &Agent) {
     let question = Question::for_tests(POD, JOB, agent.address, END);
-    let places = Arc::new(Semaphore::new(1));
-    let place = places.try_acquire_owned().unwrap();
-    Arc::clone(poller).exchange(question, place).await;
+    let place = poller.places.try_acquire(&"n".into()).unwrap();
+    Arc::clone(poller).exchange((question, place)).await;
 }
 
 fn told(poller: &Poller) -> Option<u64> {
-    poller.table.lock()[JOB][POD].told
+    let key = Key::for_tests(JOB, POD);
+    poller.table.lock().get(&key).unwrap().told
 }
 
 #[tokio::test]
@@ -79,11 +89,89 @@ async fn a_pod_that_says_to_be_where_no_pod_is_is_not_asked() {
     ];
     job.status = Some(crate::api::DeadlineJobStatus::default());
     let first = pods[0].metadata.uid.clone().unwrap();
-    let poller = Poller {
-        reach: Reach::new(Stores::for_tests(vec![job], pods, &[]), false),
-        ..Arc::into_inner(poller(&Doubt::new())).unwrap()
-    };
-    let asked = poller.due(10, clock::now());
-    let asked: Vec<&str> = asked.iter().map(|question| question.uid.as_str()).collect();
+    let poller = polling(&Doubt::new(), &Stores::for_tests(vec![job], pods, &[]));
+    let mut budget = Budget::new(10, Instant(0));
+    let asked = poller.due(&mut budget, clock::now());
+    let asked: Vec<&str> = asked.iter().map(|(to, _)| &*to.attempt.pod).collect();
     assert_eq!(asked, [first]);
+}
+
+/// Attempts of a namespace's job that run, each polled every second.
+fn tenant(namespace: &str, attempts: u32) -> (crate::api::DeadlineJob, Vec<Pod>) {
+    let mut job = fixtures::job("progress: {httpGet: {port: 80}, periodSeconds: 1}");
+    job.metadata.namespace = Some(namespace.to_owned());
+    job.metadata.uid = Some(format!("uid-{namespace}"));
+    job.status = Some(crate::api::DeadlineJobStatus::default());
+    let pod = |number: u32| {
+        let mut pod = fixtures::attempt_pod(&job, (number, 0), "node-1", "Running");
+        pod.metadata.uid = Some(format!("{namespace}-{number}"));
+        let [.., high, low] = number.to_be_bytes();
+        let status = serde_json::json!({"phase": "Running", "podIP": format!("10.1.{high}.{low}"),
+            "containerStatuses": [{"name": "task", "image": "", "imageID": "", "ready": true,
+            "restartCount": 0, "state": {"running": {"startedAt": "2020-01-01T00:00:00Z"}}}]});
+        pod.status = serde_json::from_value(status).unwrap();
+        pod
+    };
+    let pods = (0..attempts).map(pod).collect();
+    (job, pods)
+}
+
+/// How often each attempt is asked in ten seconds with this budget: "slow" ones answer after 0.95 s, others
+/// at once.
+fn asked(tenants: &[(&str, u32)], per_second: u32) -> BTreeMap<String, u32> {
+    let (mut jobs, mut pods) = (vec![], vec![]);
+    for &(namespace, attempts) in tenants {
+        let (job, own) = tenant(namespace, attempts);
+        jobs.push(job);
+        pods.extend(own);
+    }
+    let poller = polling(&Doubt::new(), &Stores::for_tests(jobs, pods, &[]));
+    let mut budget = Budget::new(per_second, Instant(0));
+    let mut counts = BTreeMap::new();
+    let mut under_way: Vec<(Instant, Asking)> = vec![];
+    for tick in 0..100 {
+        let now = Instant(tick * 100);
+        let (answered, waiting) = under_way.into_iter().partition(|(at, _)| *at <= now);
+        under_way = waiting;
+        let answered: Vec<(Instant, Asking)> = answered;
+        for (_, (question, _place)) in answered {
+            let said = Answer::Said(shed_agent::parse_report(b"0.5"));
+            poller
+                .table
+                .take(&question.attempt, said, now, &poller.metrics);
+        }
+        for asking in poller.due(&mut budget, now) {
+            let pod = asking.0.attempt.pod.to_string();
+            let takes = Span(if pod.starts_with("slow") { 950 } else { 50 });
+            *counts.entry(pod).or_default() += 1;
+            under_way.push((now.plus(takes), asking));
+        }
+        assert!(under_way.len() <= ASKED_AT_ONCE_MAX);
+    }
+    counts
+}
+
+fn of(namespace: &str, counts: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
+    let own = counts.iter().filter(|(pod, _)| pod.starts_with(namespace));
+    own.map(|(pod, count)| (pod.clone(), *count)).collect()
+}
+
+#[test]
+fn slow_endpoints_of_one_namespace_delay_no_poll_of_another() {
+    let alone = asked(&[("quick", 5)], 1000);
+    assert_eq!(alone.len(), 5);
+    let together = asked(&[("quick", 5), ("slow", 1000)], 1000);
+    assert_eq!(of("quick", &together), alone);
+    let slow: u32 = of("slow", &together).values().sum();
+    // Three quarters of the places, ten times each.
+    assert!((1800..=1920).contains(&slow), "{slow}");
+}
+
+#[test]
+fn a_namespace_that_uses_up_the_budget_delays_no_poll_of_another() {
+    let alone = asked(&[("quick", 5)], 100);
+    let together = asked(&[("quick", 5), ("many", 2000)], 100);
+    assert_eq!(of("quick", &together), alone);
+    let total: u32 = together.values().sum();
+    assert!((1050..=1100).contains(&total), "{total}");
 }

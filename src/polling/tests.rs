@@ -1,0 +1,187 @@
+use std::sync::Mutex;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::DynamicObject;
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::watcher::Event;
+use serde_json::{Value, json};
+
+use super::follow::Visits;
+use super::*;
+use crate::fixtures;
+use crate::progress::reach::Reach;
+use crate::stores::Stores;
+
+/// Polls every attempt of every job; `moves` with the number of divided tasks.
+struct Everything;
+
+impl Rules for Everything {
+    type Job = usize;
+    type Attempt = AttemptId;
+    const OUTLASTS: bool = true;
+
+    fn job(job: &Arc<DeadlineJob>) -> Option<usize> {
+        let ledger = job
+            .status
+            .as_ref()
+            .and_then(|status| status.ledger.as_ref());
+        Some(ledger.map_or(0, |ledger| ledger.segments.len()))
+    }
+
+    fn moves(before: &usize, after: &usize) -> bool {
+        before != after
+    }
+
+    fn attempt(_: &DeadlineJob, attempt: &AttemptFacts, _: Instant) -> AttemptId {
+        (attempt.task, attempt.number)
+    }
+
+    fn due(_: &usize, _: AttemptId, _: &AttemptId) -> Instant {
+        Instant(0)
+    }
+}
+
+fn job(number: usize, status: &Value) -> DynamicObject {
+    let mut job = serde_json::to_value(fixtures::job("")).unwrap();
+    job["metadata"]["name"] = json!(format!("job-{number}"));
+    job["metadata"]["uid"] = json!(format!("uid-{number}"));
+    job["status"] = status.clone();
+    serde_json::from_value(job).unwrap()
+}
+
+fn pod(of: usize, task: u32, status: &str) -> Pod {
+    let job = job(of, &json!({}));
+    let job: DeadlineJob = serde_json::from_value(serde_json::to_value(&job).unwrap()).unwrap();
+    let mut pod = fixtures::attempt_pod(&job, (task, 0), "node-1", "Running");
+    pod.metadata.uid = Some(format!("pod-{of}-{task}"));
+    let status = json!({"phase": "Running", "podIP": "10.1.2.3", "containerStatuses": [{
+        "name": "task", "image": "", "imageID": "", "ready": true, "restartCount": 0,
+        "state": serde_json::from_str::<Value>(status).unwrap()}]});
+    pod.status = serde_json::from_value(status).unwrap();
+    pod
+}
+
+const RUNS: &str = r#"{"running": {"startedAt": "2020-01-01T00:00:00Z"}}"#;
+const ENDED: &str = r#"{"terminated": {"exitCode": 0, "finishedAt": "2020-01-01T00:00:09Z"}}"#;
+
+struct World {
+    stores: Arc<Stores>,
+    writer: Writer<DeadlineJob>,
+    follower: Follower,
+    table: Mutex<Table<Everything>>,
+}
+
+impl World {
+    /// Jobs with this status, each with attempts that run.
+    fn new(jobs: usize, attempts: u32, status: &Value) -> Self {
+        let objects = (0..jobs).map(|number| job(number, status)).collect();
+        let attempts = |of| (0..attempts).map(move |task| pod(of, task, RUNS));
+        let pods = (0..jobs).flat_map(attempts).collect();
+        let (stores, writer) = Stores::of_objects(objects, pods);
+        Self {
+            follower: Follower::new(Reach::new(Arc::clone(&stores), false)),
+            stores,
+            writer,
+            table: Mutex::default(),
+        }
+    }
+
+    /// How many jobs and attempts are visited.
+    fn follow(&self) -> (usize, usize) {
+        let Visits { jobs, attempts } = self.follower.follow(&self.table, Instant(1));
+        (jobs, attempts)
+    }
+
+    fn see_job(&mut self, event: Event<DynamicObject>) {
+        self.stores.see_job(&mut self.writer, event);
+    }
+
+    /// How many attempts are known, and how many may be polled.
+    fn known(&self) -> (usize, usize) {
+        let mut table = lock(&self.table);
+        let polled = table.begin_polls(Instant(1), usize::MAX, |_| Some(()));
+        for (key, ()) in &polled {
+            table.end_poll(key, |_, _| ());
+        }
+        (table.all().count(), polled.len())
+    }
+}
+
+#[test]
+fn an_idle_tick_visits_nothing_with_ten_thousand_finished_jobs() {
+    let finished = json!({"ledger": {"finished": true}});
+    let world = World::new(10_000, 1, &finished);
+    assert_eq!(world.follow(), (10_000, 0), "the first list");
+    for _ in 0..3 {
+        assert_eq!(world.follow(), (0, 0));
+        assert_eq!(world.known(), (0, 0));
+    }
+    assert!(lock(&world.table).jobs.is_empty());
+}
+
+#[test]
+fn a_change_visits_what_changed_alone() {
+    let mut world = World::new(30, 20, &json!({}));
+    assert_eq!(world.follow(), (30, 600));
+    assert_eq!(world.known(), (600, 600));
+    world.stores.see_pod(Event::Apply(pod(7, 3, ENDED)));
+    assert_eq!(world.follow(), (1, 1));
+    assert_eq!(world.known(), (600, 599), "kept, and not polled");
+    world.stores.see_pod(Event::Delete(pod(7, 3, ENDED)));
+    assert_eq!(world.follow(), (1, 1));
+    assert_eq!(world.known(), (599, 599));
+    let deadline = json!({"deadline": "2030-01-01T00:00:00Z"});
+    world.see_job(Event::Apply(job(4, &deadline)));
+    assert_eq!(world.follow(), (1, 0), "no attempt's poll moves");
+    let divided = json!({"ledger": {"segments": [{"index": 9, "task": 0, "start": 0, "end": 5, "total": 9}]}});
+    world.see_job(Event::Apply(job(4, &divided)));
+    assert_eq!(world.follow(), (1, 20));
+}
+
+#[test]
+fn a_job_that_went_takes_its_own_entries_alone() {
+    let mut world = World::new(30, 20, &json!({}));
+    world.follow();
+    world.see_job(Event::Delete(job(4, &json!({}))));
+    world.see_job(Event::Apply(job(5, &json!({"ledger": {"finished": true}}))));
+    assert_eq!(world.follow(), (2, 0));
+    assert_eq!(world.known(), (560, 560));
+    assert_eq!(lock(&world.table).owners.len(), 28);
+}
+
+#[test]
+fn a_pod_that_was_made_again_is_another_attempt() {
+    let world = World::new(1, 1, &json!({}));
+    world.follow();
+    let mut again = pod(0, 0, RUNS);
+    again.metadata.uid = Some("another".to_owned());
+    world.stores.see_pod(Event::Apply(again));
+    assert_eq!(world.follow(), (1, 1));
+    assert_eq!(world.known(), (1, 1));
+    let key = |pod| Key::for_tests("uid-0", pod);
+    let table = lock(&world.table);
+    assert!(table.get(&key("another")).is_some() && table.get(&key("pod-0-0")).is_none());
+}
+
+#[test]
+fn a_new_list_of_pods_finds_what_went() {
+    let world = World::new(2, 3, &json!({}));
+    world.follow();
+    world.stores.show(vec![pod(1, 0, RUNS)]);
+    assert_eq!(world.follow(), (2, 6));
+    assert_eq!(world.known(), (1, 1));
+}
+
+#[test]
+fn one_poll_at_a_time_and_none_where_it_was_suspended() {
+    let world = World::new(1, 2, &json!({}));
+    world.follow();
+    let mut table = lock(&world.table);
+    let begun = table.begin_polls(Instant(1), 10, |_| Some(()));
+    assert_eq!(begun.len(), 2);
+    assert!(table.first_due().is_none());
+    table.end_poll(&begun[0].0, |_, _| ());
+    table.suspend(&begun[1].0);
+    let begun_again = table.begin_polls(Instant(1), 10, |_| Some(()));
+    assert_eq!(begun_again, begun[..1]);
+}
