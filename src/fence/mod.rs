@@ -7,51 +7,92 @@ mod key;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use kube::runtime::reflector::ObjectRef;
 use shed_agent::fence::CommitGrant;
 use shed_agent::signed::SigningKey;
 use shed_core::time::{Instant, Span};
-use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::sync::{Notify, mpsc};
 
 pub use self::key::load as load_key;
 use crate::api::{AGENT_PORT, DeadlineJob, Idempotency};
 use crate::clock::Clock;
+use crate::fair::{FairPlaces, Place};
 use crate::metrics::Metrics;
-use crate::observe::identity::Owner;
-use crate::observe::pod::{PodFacts, Stage};
+use crate::observe::job::AttemptId;
+use crate::observe::pod::AttemptFacts;
+use crate::polling::{self, Follower, Key, Rules, Table};
 use crate::progress::reach::Reach;
 use crate::restored::doubt::Doubt;
 
 /// Polls under way at once; each is held by its agent while the task does not ask.
 const POLLED_AT_ONCE_MAX: usize = 1024;
-/// How often it is looked whom to poll next.
+/// Time between two looks at what is due.
 const TICK: Duration = Duration::from_millis(200);
 /// An agent that did not answer is left alone for so long.
 const RETRY_AFTER: Span = Span::from_seconds(1);
 /// An agent that waits for a grant is asked again after this long: one that has gone silent since
 /// must not be given what others wait for.
 const WAITED_AT_MOST: Duration = Duration::from_secs(2);
+/// An agent whose task still asks is polled before others of its namespace that have waited less than
+/// this.
+const HEAD_START: Span = Span::from_seconds(60);
 
-/// What attempts ask for, by pod uid.
+/// What attempts ask for.
 #[derive(Default)]
 pub struct FenceTable {
-    entries: Mutex<HashMap<String, Entry>>,
+    entries: Mutex<Table<FenceRules>>,
 }
 
-#[derive(Default)]
+/// How attempts are polled for what they ask.
+struct FenceRules;
+
 struct Entry {
-    job: Arc<str>,
     /// The question, while the agent upholds it.
     asked: Option<Asked>,
     /// What the ledger says, to be told.
     grant: Option<CommitGrant>,
     /// Raised when there is a grant.
     granted: Arc<Notify>,
-    polling: bool,
-    next: Option<Instant>,
+    /// Since when the next poll is due.
+    next: Instant,
+}
+
+impl Entry {
+    fn new(next: Instant) -> Self {
+        Self {
+            asked: None,
+            grant: None,
+            granted: Arc::default(),
+            next,
+        }
+    }
+}
+
+impl Rules for FenceRules {
+    type Job = ObjectRef<DeadlineJob>;
+    type Attempt = Entry;
+    // What has stopped publishes nothing.
+    const OUTLASTS: bool = false;
+
+    fn job(job: &Arc<DeadlineJob>) -> Option<Self::Job> {
+        let is_fenced = job.spec.idempotency == Idempotency::Fenced;
+        is_fenced.then(|| ObjectRef::from_obj(job.as_ref()))
+    }
+
+    fn moves(_: &Self::Job, _: &Self::Job) -> bool {
+        false
+    }
+
+    fn attempt(_: &DeadlineJob, _: &AttemptFacts, now: Instant) -> Entry {
+        Entry::new(now)
+    }
+
+    fn due(_: &Self::Job, _: AttemptId, entry: &Entry) -> Instant {
+        entry.next
+    }
 }
 
 struct Asked {
@@ -64,54 +105,54 @@ impl FenceTable {
     #[must_use]
     pub fn asking(&self, job: &str) -> HashMap<String, Instant> {
         let entries = self.lock();
-        let own = entries.iter().filter(|(_, entry)| &*entry.job == job);
-        own.filter_map(|(uid, entry)| Some((uid.clone(), entry.asked.as_ref()?.since)))
+        let own = entries.of(job);
+        own.filter_map(|(uid, entry)| Some((uid.to_owned(), entry.asked.as_ref()?.since)))
             .collect()
     }
 
     /// The ledger durably says that the pod may publish.
     pub fn allow(&self, pod_uid: &str, grant: CommitGrant) {
-        if let Some(entry) = self.lock().get_mut(pod_uid) {
+        let attempt = Key {
+            job: grant.job.as_str().into(),
+            pod: pod_uid.into(),
+        };
+        self.change(&attempt, |entry| {
             entry.grant = Some(grant);
             entry.granted.notify_one();
-        }
+        });
     }
 
     /// Takes in the answer to a poll; true if its job must be looked at for it.
-    fn take(&self, pod_uid: &str, nonce: Option<String>, now: Instant) -> bool {
-        let mut entries = self.lock();
-        let Some(entry) = entries.get_mut(pod_uid) else {
-            return false;
-        };
-        let Some(nonce) = nonce else {
-            entry.asked = None;
-            return false;
-        };
-        if entry
-            .asked
-            .as_ref()
-            .is_some_and(|asked| asked.nonce == nonce)
-        {
-            return false;
-        }
-        entry.asked = Some(Asked { since: now, nonce });
-        true
+    fn take(&self, attempt: &Key, nonce: Option<String>, now: Instant) -> bool {
+        let taken = self.change(attempt, |entry| {
+            let Some(nonce) = nonce else {
+                entry.asked = None;
+                return false;
+            };
+            let known = entry.asked.as_ref();
+            if known.is_some_and(|asked| asked.nonce == nonce) {
+                return false;
+            }
+            entry.asked = Some(Asked { since: now, nonce });
+            true
+        });
+        taken.unwrap_or(false)
     }
 
     /// Nothing came back, or nothing may be said: nobody may count on it that this attempt still wants to publish.
-    fn is_silent(&self, pod_uid: &str, now: Instant) {
-        if let Some(entry) = self.lock().get_mut(pod_uid) {
+    fn is_silent(&self, attempt: &Key, now: Instant) {
+        self.change(attempt, |entry| {
             entry.asked = None;
-            entry.next = Some(now.plus(RETRY_AFTER));
-        }
+            entry.next = now.plus(RETRY_AFTER);
+        });
     }
 
     /// What the pod is to be told, with its nonce, as soon as there is something.
-    async fn told(&self, pod_uid: &str) -> Option<(CommitGrant, String)> {
-        let granted = Arc::clone(&self.lock().get(pod_uid)?.granted);
+    async fn told(&self, attempt: &Key) -> Option<(CommitGrant, String)> {
+        let granted = Arc::clone(&self.lock().get(attempt)?.granted);
         let look = || {
             let entries = self.lock();
-            let entry = entries.get(pod_uid)?;
+            let entry = entries.get(attempt)?;
             let nonce = entry.asked.as_ref()?.nonce.clone();
             Some((entry.grant.clone()?, nonce))
         };
@@ -124,22 +165,32 @@ impl FenceTable {
     }
 
     /// The agent knows. Should it ask again, the ledger is asked again too.
-    fn is_answered(&self, pod_uid: &str) {
-        if let Some(entry) = self.lock().get_mut(pod_uid) {
+    fn is_answered(&self, attempt: &Key) {
+        self.change(attempt, |entry| {
             entry.asked = None;
             entry.grant = None;
-        }
+        });
     }
 
-    fn is_polled(&self, pod_uid: &str) {
-        if let Some(entry) = self.lock().get_mut(pod_uid) {
-            entry.polling = false;
-        }
+    fn is_polled(&self, attempt: &Key, now: Instant) {
+        self.lock().end_poll(attempt, |_, entry| {
+            let next = match entry.asked {
+                Some(_) => now.plus(Span(-HEAD_START.0)),
+                None => now,
+            };
+            // One that was silent is left alone for longer.
+            if entry.next <= now {
+                entry.next = next;
+            }
+        });
     }
 
-    // A panic while the lock was held leaves what the next poll mends.
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    fn change<T>(&self, attempt: &Key, change: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+        self.lock().change(attempt, |_, entry| change(entry))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table<FenceRules>> {
+        polling::lock(&self.entries)
     }
 }
 
@@ -161,44 +212,87 @@ pub struct Fence {
     pub touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
 }
 
-/// Polls for ever.
+/// Polls without end.
 pub async fn run(fence: Fence) {
-    let fence = Arc::new(fence);
+    let poller = Arc::new(Poller::new(fence));
     let client = ask::client();
-    let places = Arc::new(Semaphore::new(POLLED_AT_ONCE_MAX));
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        for target in due(&fence.table, &fence.reach, fence.clock.ticks()) {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-                return;
-            };
-            let (fence, client) = (Arc::clone(&fence), client.clone());
+        for (target, place) in poller.due(poller.fence.clock.ticks()) {
+            let (poller, client) = (Arc::clone(&poller), client.clone());
             tokio::spawn(async move {
-                attend(&fence, &client, &target).await;
-                fence.table.is_polled(&target.pod_uid);
+                let fence = &poller.fence;
+                attend(fence, &client, &target).await;
+                fence.table.is_polled(&target.attempt, fence.clock.ticks());
                 drop(place);
             });
         }
     }
 }
 
+struct Poller {
+    fence: Fence,
+    follower: Follower,
+    /// By namespace.
+    places: Arc<FairPlaces<Arc<str>>>,
+}
+
 /// An agent to poll.
 struct Target {
     job: ObjectRef<DeadlineJob>,
-    pod_uid: String,
+    attempt: Key,
     /// Host and port.
     agent: String,
 }
 
+impl Poller {
+    fn new(fence: Fence) -> Self {
+        Self {
+            follower: Follower::new(fence.reach.clone()),
+            places: FairPlaces::new(POLLED_AT_ONCE_MAX),
+            fence,
+        }
+    }
+
+    /// Takes in what changed, and begins the polls that are due as far as places go. A namespace without
+    /// a place holds up no other.
+    fn due(&self, now: Instant) -> Vec<(Target, Place<Arc<str>>)> {
+        self.follower.follow(&self.fence.table.entries, now);
+        let mut table = self.fence.table.lock();
+        let place = |namespace: &Arc<str>| self.places.try_acquire(namespace);
+        let begun = table.begin_polls(now, usize::MAX, place);
+        let begin = |(attempt, place)| match self.target(&table, &attempt) {
+            Some(target) => Some((target, place)),
+            None => {
+                table.suspend(&attempt);
+                None
+            }
+        };
+        begun.into_iter().filter_map(begin).collect()
+    }
+
+    /// Where to reach the agent of an attempt; absent where it may not be polled any more.
+    fn target(&self, table: &Table<FenceRules>, attempt: &Key) -> Option<Target> {
+        let (pod, job) = table.target(attempt)?;
+        // The address may have become a node's since the pod was visited.
+        let address = self.follower.reach().address(&pod)?;
+        Some(Target {
+            job: job.clone(),
+            attempt: attempt.clone(),
+            agent: SocketAddr::new(address, AGENT_PORT).to_string(),
+        })
+    }
+}
+
 /// One poll, and the grant if there is one by then.
 async fn attend(fence: &Fence, client: &ask::HttpClient, target: &Target) {
-    let (table, uid) = (&fence.table, &target.pod_uid);
-    match ask::poll(client, &target.agent, uid).await {
+    let (table, attempt) = (&fence.table, &target.attempt);
+    match ask::poll(client, &target.agent, &attempt.pod).await {
         Some(nonce) => {
             let is_asking = nonce.is_some();
-            if table.take(uid, nonce, fence.clock.ticks()) {
+            if table.take(attempt, nonce, fence.clock.ticks()) {
                 // A closed channel means that the process is ending.
                 let _ = fence.touched.send(target.job.clone());
             }
@@ -208,71 +302,25 @@ async fn attend(fence: &Fence, client: &ask::HttpClient, target: &Target) {
         }
         None => {
             fence.metrics.fence_unanswered.inc();
-            return table.is_silent(uid, fence.clock.ticks());
+            return table.is_silent(attempt, fence.clock.ticks());
         }
     }
-    let Some((grant, nonce)) = table.told(uid).await else {
+    let Some((grant, nonce)) = table.told(attempt).await else {
         return;
     };
-    let Ok(message) = fence.key.sign(uid, &nonce, &grant) else {
+    let Ok(message) = fence.key.sign(&attempt.pod, &nonce, &grant) else {
         return;
     };
     // The grant may be of a ledger that was undone: then this process ends, else the agent is asked anew.
     let leaving = ask::leave(client, &target.agent, message);
     match fence.doubt.unless_arisen(leaving).await {
-        Some(true) => table.is_answered(uid),
+        Some(true) => table.is_answered(attempt),
         Some(false) => {
             fence.metrics.fence_unanswered.inc();
-            table.is_silent(uid, fence.clock.ticks());
+            table.is_silent(attempt, fence.clock.ticks());
         }
-        None => table.is_silent(uid, fence.clock.ticks()),
+        None => table.is_silent(attempt, fence.clock.ticks()),
     }
-}
-
-/// Forgets attempts that are gone, takes in new ones, and says whom to poll now.
-fn due(table: &FenceTable, reach: &Reach, now: Instant) -> Vec<Target> {
-    let stores = reach.stores();
-    let mut targets = Vec::new();
-    let mut present = Vec::new();
-    let mut entries = table.lock();
-    for job in stores.live() {
-        let Some(uid) = job.metadata.uid.as_deref() else {
-            continue;
-        };
-        if job.spec.idempotency != Idempotency::Fenced {
-            continue;
-        }
-        for pod in stores.attempts_of(&Owner::of(&job.metadata)).values() {
-            let Some(agent) = address(reach, pod) else {
-                continue;
-            };
-            present.push(pod.uid.clone());
-            let entry = entries.entry(pod.uid.clone()).or_insert_with(|| Entry {
-                job: uid.into(),
-                ..Entry::default()
-            });
-            if entry.polling || entry.next.is_some_and(|next| now < next) {
-                continue;
-            }
-            entry.polling = true;
-            targets.push(Target {
-                job: ObjectRef::from_obj(job.as_ref()),
-                pod_uid: pod.uid.clone(),
-                agent,
-            });
-        }
-    }
-    present.sort_unstable();
-    entries.retain(|uid, _| present.binary_search(uid).is_ok());
-    targets
-}
-
-/// Where to reach the agent of an attempt that may still publish.
-fn address(reach: &Reach, pod: &PodFacts) -> Option<String> {
-    let attempt = pod.attempt.as_ref()?;
-    let runs = attempt.stage == Stage::Running && !attempt.deleting;
-    let address = reach.address(pod).filter(|_| runs)?;
-    Some(SocketAddr::new(address, AGENT_PORT).to_string())
 }
 
 #[cfg(test)]
@@ -284,16 +332,17 @@ impl FenceTable {
             nonce: "nonce".to_owned(),
         };
         let entry = Entry {
-            job: job.into(),
             asked: Some(asked),
-            ..Entry::default()
+            ..Entry::new(since)
         };
-        self.lock().insert(pod_uid.to_owned(), entry);
+        let attempt = Key::for_tests(job, pod_uid);
+        self.lock().seed(&attempt, ObjectRef::new("count"), entry);
     }
 
     /// What the attempt would be told now.
-    pub fn told_for_tests(&self, pod_uid: &str) -> Option<CommitGrant> {
-        self.lock().get(pod_uid)?.grant.clone()
+    pub fn told_for_tests(&self, job: &str, pod_uid: &str) -> Option<CommitGrant> {
+        let attempt = Key::for_tests(job, pod_uid);
+        self.lock().get(&attempt)?.grant.clone()
     }
 }
 

@@ -93,6 +93,12 @@ impl<R: Rules> Table<R> {
         attempts.map(|(uid, polled)| (&**uid, &polled.known))
     }
 
+    /// What is known of an attempt.
+    pub(crate) fn get(&self, key: &Key) -> Option<&R::Attempt> {
+        let polled = self.jobs.get(&key.job)?.attempts.get(&key.pod)?;
+        Some(&polled.known)
+    }
+
     /// Looks at or changes what is known of an attempt, by the rule of its job.
     pub(crate) fn change<T>(
         &mut self,
@@ -276,12 +282,6 @@ impl<R: Rules> Table<R> {
 
 #[cfg(test)]
 impl<R: Rules> Table<R> {
-    /// What is known of an attempt.
-    pub(crate) fn get(&self, key: &Key) -> Option<&R::Attempt> {
-        let polled = self.jobs.get(&key.job)?.attempts.get(&key.pod)?;
-        Some(&polled.known)
-    }
-
     /// Everything that is known.
     pub(crate) fn all(&self) -> impl Iterator<Item = &R::Attempt> {
         let attempts = self.jobs.values().flat_map(|job| job.attempts.values());

@@ -40,7 +40,9 @@ fn ask(api: &Apiserver, process: &Process, id: AttemptId, since: i64) {
 
 /// The token that the attempt would be told.
 fn told(api: &Apiserver, process: &Process, id: AttemptId) -> Option<u64> {
-    let told = process.context.fence.told_for_tests(&pod_uid(api, id));
+    let job = api.job().metadata.uid.clone().unwrap();
+    let fence = &process.context.fence;
+    let told = fence.told_for_tests(&job, &pod_uid(api, id));
     told.map(|grant| grant.token)
 }
 
