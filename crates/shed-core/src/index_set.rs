@@ -1,6 +1,7 @@
 //! A set of task indexes kept as ranges and written as batch/v1 Job does: `0-3,5,7-9`.
 
 use std::fmt;
+use std::iter;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -120,16 +121,84 @@ impl IndexSet {
         Self { ranges, count }
     }
 
-    /// The indexes of `0..total` that are in neither `self` nor `other`, ascending.
-    pub fn absent<'a>(
-        &'a self,
-        other: &'a IndexSet,
-        total: u32,
-    ) -> impl Iterator<Item = TaskIndex> + 'a {
-        (0..total)
-            .map(TaskIndex)
-            .filter(move |&index| !self.contains(index) && !other.contains(index))
+    /// The indexes that are in either set; O(ranges of both).
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        joined(ascending(self.ranges(), other.ranges()))
     }
+
+    /// The indexes of `0..total` that are not in the set; O(ranges).
+    #[must_use]
+    pub fn complement(&self, total: u32) -> Self {
+        let mut next = 0;
+        let below = self.ranges().take_while(|range| range.0 < total);
+        let gaps = below.chain([(total, total)]).filter_map(|(low, high)| {
+            let gap = (next < low).then(|| (next, low - 1));
+            next = high.saturating_add(1);
+            gap
+        });
+        joined(gaps)
+    }
+
+    /// How many indexes are in both sets; O(ranges of both).
+    #[must_use]
+    pub fn count_common(&self, other: &Self) -> u32 {
+        common(self.ranges(), other.ranges())
+    }
+
+    /// Adds a range that does not begin before the last one.
+    fn append(&mut self, (low, high): (u32, u32)) {
+        let last = self.ranges.last_mut();
+        match last.filter(|last| low <= last.1.saturating_add(1)) {
+            Some(last) => {
+                self.count = self.count.saturating_add(high.saturating_sub(last.1));
+                last.1 = last.1.max(high);
+            }
+            None => {
+                self.count = self.count.saturating_add((high - low).saturating_add(1));
+                self.ranges.push((low, high));
+            }
+        }
+    }
+}
+
+/// The set of ranges that come in the order of their beginnings.
+fn joined(ranges: impl Iterator<Item = (u32, u32)>) -> IndexSet {
+    let mut set = IndexSet::new();
+    ranges.for_each(|range| set.append(range));
+    set
+}
+
+/// The ranges of two sets in the order of their beginnings.
+fn ascending(
+    a: impl Iterator<Item = (u32, u32)>,
+    b: impl Iterator<Item = (u32, u32)>,
+) -> impl Iterator<Item = (u32, u32)> {
+    let (mut a, mut b) = (a.peekable(), b.peekable());
+    iter::from_fn(move || match (a.peek(), b.peek()) {
+        (Some(first), Some(second)) if first.0 <= second.0 => a.next(),
+        (Some(_), None) => a.next(),
+        _ => b.next(),
+    })
+}
+
+/// How many indexes the ranges of two sets share.
+fn common(a: impl Iterator<Item = (u32, u32)>, b: impl Iterator<Item = (u32, u32)>) -> u32 {
+    let (mut a, mut b) = (a.peekable(), b.peekable());
+    let mut count: u32 = 0;
+    while let (Some(&(a_low, a_high)), Some(&(b_low, b_high))) = (a.peek(), b.peek()) {
+        let (low, high) = (a_low.max(b_low), a_high.min(b_high));
+        if low <= high {
+            count = count.saturating_add((high - low).saturating_add(1));
+        }
+        // What ends first meets nothing further.
+        if a_high <= b_high {
+            a.next()
+        } else {
+            b.next()
+        };
+    }
+    count
 }
 
 impl fmt::Display for IndexSet {
@@ -156,16 +225,12 @@ impl FromStr for IndexSet {
             let (low, high) = part.split_once('-').unwrap_or((part, part));
             let low: u32 = low.parse().map_err(|_| error())?;
             let high: u32 = high.parse().map_err(|_| error())?;
-            let last = set.ranges.last_mut();
-            if high < low || last.as_ref().is_some_and(|last| low <= last.1) {
+            let last = set.ranges.last();
+            if high < low || last.is_some_and(|last| low <= last.1) {
                 return Err(error());
             }
             // batch/v1 writes two neighbours as `0,1`.
-            match last.filter(|last| last.1 + 1 == low) {
-                Some(last) => last.1 = high,
-                None => set.ranges.push((low, high)),
-            }
-            set.count = set.count.saturating_add((high - low).saturating_add(1));
+            set.append((low, high));
         }
         Ok(set)
     }
@@ -187,6 +252,8 @@ impl<'de> Deserialize<'de> for IndexSet {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     fn set(indexes: &[u32]) -> IndexSet {
@@ -249,11 +316,6 @@ mod tests {
         assert!(!numbers.insert(TaskIndex(2)));
         assert!(numbers.contains(TaskIndex(8)) && !numbers.contains(TaskIndex(4)));
         assert_eq!(numbers.len(), 4);
-        let absent: Vec<u32> = numbers
-            .absent(&set(&[0]), 10)
-            .map(|index| index.0)
-            .collect();
-        assert_eq!(absent, [4, 5, 6, 7, 9]);
     }
 
     #[test]
@@ -272,5 +334,58 @@ mod tests {
             assert_eq!(numbers.to_string(), text);
             assert_eq!(numbers.len() as usize, numbers.iter().count());
         }
+    }
+
+    /// The sets over `0..6` by their bits.
+    fn all() -> impl Iterator<Item = IndexSet> {
+        let bits = |bits: u32| (0..6).filter(move |index| bits >> index & 1 == 1);
+        (0..64).map(move |number| set(&bits(number).collect::<Vec<_>>()))
+    }
+
+    #[test]
+    fn sets_are_joined_and_compared_as_their_indexes_are() {
+        for a in all() {
+            let missing = |total: u32| (0..total).map(TaskIndex).filter(|&i| !a.contains(i));
+            for total in [0, 1, 4, 6, 9] {
+                let missing: Vec<_> = missing(total).collect();
+                let complement = a.complement(total);
+                assert!(complement.iter().eq(missing.iter().copied()), "{a} {total}");
+                assert_eq!(complement.len() as usize, missing.len());
+            }
+            for b in all() {
+                let mut both = a.clone();
+                b.iter().for_each(|index| drop(both.insert(index)));
+                assert_eq!(a.union(&b), both, "{a} and {b}");
+                let common = a.iter().filter(|&index| b.contains(index));
+                assert_eq!(a.count_common(&b) as usize, common.count(), "{a} and {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_index_that_has_no_successor_is_as_good_as_others() {
+        let last: IndexSet = format!("3,{}", u32::MAX).parse().unwrap();
+        assert_eq!(
+            last.union(&set(&[4])).to_string(),
+            format!("3-4,{}", u32::MAX)
+        );
+        assert_eq!(last.complement(5).to_string(), "0-2,4");
+        assert_eq!(last.count_common(&last), 2);
+    }
+
+    /// Every second of 100 000 indexes, and 11 000 ranges of others.
+    #[test]
+    fn joining_sets_visits_each_range_once() {
+        let visits = Cell::new(0);
+        let every = |first: u32, step: u32| {
+            let ranges = (0..).map(move |n| (first + n * step, first + n * step));
+            let ranges = ranges.take_while(|range| range.0 < 100_000);
+            ranges.inspect(|_| visits.set(visits.get() + 1))
+        };
+        let all = joined(ascending(every(0, 2), every(1, 9)));
+        assert_eq!(visits.take(), 50_000 + 11_111);
+        assert_eq!(all.len(), 50_000 + 5_556);
+        assert_eq!(common(every(0, 2), every(1, 9)), 5_555);
+        assert!(visits.take() <= 50_000 + 11_111);
     }
 }

@@ -69,10 +69,16 @@ impl SuccessRule {
     /// Whether these winners are enough: those recorded and those found now, none of them twice.
     #[must_use]
     pub fn is_met(&self, done: &IndexSet, found: &[TaskIndex]) -> bool {
-        let counts =
-            |index: &TaskIndex| self.indexes.as_ref().is_none_or(|set| set.contains(*index));
-        let recorded = done.iter().filter(counts).count();
-        let succeeded = recorded + found.iter().filter(|index| counts(index)).count();
+        let counts = |index: &&TaskIndex| {
+            self.indexes
+                .as_ref()
+                .is_none_or(|set| set.contains(**index))
+        };
+        let recorded = match &self.indexes {
+            Some(indexes) => indexes.count_common(done),
+            None => done.len(),
+        };
+        let succeeded = recorded as usize + found.iter().filter(counts).count();
         let all = self
             .indexes
             .as_ref()
