@@ -3,6 +3,8 @@
 //! to the ledger nothing follows any more. It never launches anything and never looks at
 //! other jobs or at capacity.
 
+use std::collections::BTreeSet;
+
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{Action, Kill, Outcome};
 use crate::snapshot::{
@@ -478,10 +480,10 @@ fn kill_beyond_parallelism(now: Instant, job: &JobSnapshot, actions: &mut Vec<Ac
         let first = task.live().map(|attempt| attempt.launched).min();
         std::cmp::Reverse((first, task.index))
     });
-    let doomed = |task: TaskIndex, attempt: AttemptNumber| move |action: &Action| matches!(action, Action::Kill(kill) if kill.task == task && kill.attempt == attempt);
+    let doomed = doomed(actions.iter());
     for task in tasks.into_iter().take(surplus) {
         for attempt in task.live() {
-            if actions.iter().any(doomed(task.index, attempt.number)) {
+            if doomed.contains(&(task.index, attempt.number)) {
                 continue;
             }
             actions.push(Action::Kill(Kill {
@@ -492,6 +494,15 @@ fn kill_beyond_parallelism(now: Instant, job: &JobSnapshot, actions: &mut Vec<Ac
             }));
         }
     }
+}
+
+/// The attempts that these actions kill.
+fn doomed<'a>(actions: impl Iterator<Item = &'a Action>) -> BTreeSet<(TaskIndex, AttemptNumber)> {
+    let killed = actions.filter_map(|action| match action {
+        Action::Kill(kill) => Some((kill.task, kill.attempt)),
+        _ => None,
+    });
+    killed.collect()
 }
 
 /// Whether another attempt may take its place though nothing proves that it is gone.

@@ -21,6 +21,7 @@ pub fn settle_check(job: &JobSnapshot, actions: &[Action]) -> Vec<Violation> {
         killed: BTreeSet::new(),
         failed: BTreeSet::new(),
         end: None,
+        runs_too_many: runs_too_many(job),
         step: 0,
         violations: Vec::new(),
     };
@@ -43,9 +44,17 @@ struct SettleCheck<'a> {
     killed: BTreeSet<(TaskIndex, AttemptNumber)>,
     failed: BTreeSet<TaskIndex>,
     end: Option<Conclusion>,
+    /// Whether more tasks run than the job allows.
+    runs_too_many: bool,
     /// 0 wins and counts, 1 the job's end, 2 kills.
     step: u8,
     violations: Vec<Violation>,
+}
+
+fn runs_too_many(job: &JobSnapshot) -> bool {
+    let tasks = job.tasks.iter();
+    let running = tasks.filter(|task| task.live().next().is_some()).count();
+    running > job.rules.parallelism as usize
 }
 
 impl<'a> SettleCheck<'a> {
@@ -227,13 +236,6 @@ impl<'a> SettleCheck<'a> {
         }
     }
 
-    /// Whether more tasks run than the job allows.
-    fn runs_too_many(&self) -> bool {
-        let tasks = self.job.tasks.iter();
-        let running = tasks.filter(|task| task.live().next().is_some()).count();
-        running > self.job.rules.parallelism as usize
-    }
-
     fn kill(&mut self, kill: &Kill) {
         let Some((task, attempt)) = self.find(kill.task, kill.attempt) else {
             return;
@@ -257,7 +259,7 @@ impl<'a> SettleCheck<'a> {
             KillKind::Abandon => attempt.out_of_reach && may_be_abandoned(self.job, task, attempt),
             KillKind::Surplus => {
                 let is_unwanted = self.job.has_ended(kill.task) || self.failed.contains(&kill.task);
-                winner.is_none() && (is_unwanted || self.runs_too_many())
+                winner.is_none() && (is_unwanted || self.runs_too_many)
             }
             KillKind::Prune | KillKind::Evict | KillKind::Restart | KillKind::Preempt => false,
         };

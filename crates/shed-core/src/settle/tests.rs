@@ -2,6 +2,7 @@ mod abandon;
 mod batch;
 mod fence;
 mod properties;
+mod sizes;
 
 use super::*;
 use crate::fixtures::{AttemptBuilder, JobBuilder, at, attempt, job};
