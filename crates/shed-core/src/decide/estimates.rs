@@ -312,6 +312,14 @@ pub(crate) struct JobEstimate<'a> {
 }
 
 impl<'a> JobEstimate<'a> {
+    /// The estimate of a task, if it is unfinished and has live attempts.
+    pub(crate) fn task(&self, index: TaskIndex) -> Option<&TaskEstimate<'a>> {
+        let position = self
+            .tasks
+            .binary_search_by_key(&index, |task| task.task.index);
+        position.ok().and_then(|position| self.tasks.get(position))
+    }
+
     /// Of no task yet.
     pub(super) fn new(now: Instant, job: &JobSnapshot) -> Self {
         let slack = job.deadline.map(|deadline| deadline.since(now).seconds());

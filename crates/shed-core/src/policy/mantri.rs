@@ -182,11 +182,10 @@ impl Mantri {
                 continue;
             };
             let index = job.tasks.get(task).map(|task| task.index);
-            let probability = pass.jobs.get(job.position).and_then(|state| {
-                let mut tasks = state.estimate.tasks.iter();
-                let estimate = tasks.find(|t| Some(t.task.index) == index)?;
-                self.probability(state, estimate)
-            });
+            let probability = pass
+                .jobs
+                .get(job.position)
+                .and_then(|state| self.probability(state, state.estimate.task(index?)?));
             if let Some(probability) = probability {
                 let finding = Finding::Saves { probability };
                 grant(pass, job, task, |odds| by_rule(finding, odds));
