@@ -8,6 +8,7 @@ use kube::Client;
 use shed_core::time::{Instant, Span};
 
 use crate::adopt::companions::Failures;
+use crate::adopt::validated::Validated;
 use crate::api::{DeadlineJob, LEDGER_FORM};
 use crate::board::Board;
 use crate::clock::Clock;
@@ -91,6 +92,8 @@ pub struct Memo {
     pub newest: Option<Arc<DeadlineJob>>,
     /// The batch/v1 Job that it stands for, as the last own write left it.
     pub newest_batch: Option<Arc<Job>>,
+    /// What its specification came to.
+    pub validated: Option<Validated>,
     /// What was seen of its pods.
     pub traces: Traces,
     /// Why and until when nothing is launched, as attempts could not start.

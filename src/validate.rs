@@ -153,6 +153,8 @@ pub enum ProgressSource {
 /// # Errors
 /// [`InvalidSpec`], naming the field and the fix.
 pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
+    #[cfg(test)]
+    counted::VALIDATIONS.set(counted::VALIDATIONS.get() + 1);
     let metadata = &job.metadata;
     let spec = &job.spec;
     let missing = |field| InvalidSpec::Metadata { field };
@@ -443,6 +445,16 @@ fn template(spec: &DeadlineJobSpec) -> Result<(), InvalidSpec> {
         });
     }
     Ok(())
+}
+
+/// How often tests of this thread validated a job.
+#[cfg(test)]
+pub(crate) mod counted {
+    use std::cell::Cell;
+
+    thread_local! {
+        pub(crate) static VALIDATIONS: Cell<usize> = const { Cell::new(0) };
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub mod handed_on;
 pub mod names;
 pub mod status;
 pub mod translate;
+pub mod validated;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +22,9 @@ use kube::runtime::reflector::{ObjectRef, Store};
 
 use self::handed_on::{HandedOn, HandedOnTable};
 use crate::api::{self, DeadlineJob};
-use crate::validate::{InvalidSpec, ValidatedJob};
+use crate::validate::InvalidSpec;
+
+pub use validated::read;
 
 /// What `spec.managedBy` is taken for where it is absent.
 const BUILT_IN: &str = "kubernetes.io/job-controller";
@@ -148,23 +151,6 @@ pub enum Unfit {
     Invalid(InvalidSpec),
     /// It is a companion whose Job is not there, not shed's, or on its way out.
     Absent,
-}
-
-/// Reads a job, or the Job of a companion.
-///
-/// # Errors
-/// [`Unfit`].
-pub fn read(job: &DeadlineJob, jobs: Option<&Jobs>) -> Result<ValidatedJob, Unfit> {
-    if !job.spec.is_companion() {
-        return crate::validate::validate(job).map_err(Unfit::Invalid);
-    }
-    let jobs = jobs.ok_or(Unfit::Absent)?;
-    let owner = jobs.of(job).ok_or(Unfit::Absent)?;
-    let mut validated = translate::validated(job, &owner).map_err(Unfit::Invalid)?;
-    if let Some(adopted) = validated.adopted.as_mut().and_then(Arc::get_mut) {
-        adopted.handed_on = jobs.handed_on.of(&adopted.uid);
-    }
-    Ok(validated)
 }
 
 #[cfg(test)]

@@ -120,11 +120,17 @@ fn tasks(spec: &JobSpec) -> i32 {
 /// # Errors
 /// [`InvalidSpec`], if the Job asks for what shed can't do.
 pub fn validated(companion: &DeadlineJob, job: &Job) -> Result<ValidatedJob, InvalidSpec> {
-    let spec = job.spec.clone().unwrap_or_default();
-    let mut whole = companion.clone();
-    overlay(&mut whole.spec, &spec)?;
+    let none = JobSpec::default();
+    let spec = job.spec.as_ref().unwrap_or(&none);
+    // The ledger, which may be large, says nothing here.
+    let mut whole = DeadlineJob {
+        metadata: companion.metadata.clone(),
+        spec: companion.spec.clone(),
+        status: None,
+    };
+    overlay(&mut whole.spec, spec)?;
     whole.metadata.creation_timestamp = job.metadata.creation_timestamp.clone();
-    let adopted = adopted(job, &spec, companion)?;
+    let adopted = adopted(job, spec, companion)?;
     let name = Arc::clone(&adopted.name);
     let validated = validate(&whole)?;
     Ok(ValidatedJob {

@@ -38,7 +38,7 @@ use carry_out::carry_out;
 /// Everything about one job in one pass.
 pub(super) struct Pass {
     pub(super) owner: Arc<DeadlineJob>,
-    pub(super) job: ValidatedJob,
+    pub(super) job: Arc<ValidatedJob>,
     pub(super) book: Book,
     pub(super) pods: JobPods,
     pub(super) traces: Traces,
@@ -121,7 +121,7 @@ async fn pass(
         return Ok(stand_aside(context, &owner, form));
     }
     // validate (no client required)
-    let job = match adopt::read(&owner, context.stores.batch()) {
+    let job = match adopt::read(&context.memos, &owner, context.stores.batch()) {
         Ok(job) => job,
         Err(Unfit::Absent) => return let_go(context, &owner).await,
         Err(Unfit::Invalid(invalid)) => {
@@ -198,7 +198,7 @@ async fn let_go(context: &Context, owner: &DeadlineJob) -> Result<Wake, Error> {
 async fn observe(
     context: &Context,
     owner: Arc<DeadlineJob>,
-    job: ValidatedJob,
+    job: Arc<ValidatedJob>,
     mut book: Book,
 ) -> Result<Pass, Error> {
     let ticks = context.clock.ticks();

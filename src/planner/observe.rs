@@ -154,7 +154,7 @@ fn job_facts(
     }
     let newest = context.memos.newest(watched);
     // What is wrong with a specification or a ledger is said by the job's reconciler.
-    let job = adopt::read(&newest, context.stores.batch()).ok()?;
+    let job = adopt::read(&context.memos, &newest, context.stores.batch()).ok()?;
     let mut book = Book::from_status(newest.status.as_ref()).ok()?;
     hold(&mut book, held, now);
     // A Job without a task is complete as it is.

@@ -12,15 +12,15 @@ use crate::context::Context;
 use crate::validate::ValidatedJob;
 
 /// A job and its ledger, if both can be read.
-pub fn read(context: &Context, watched: &DeadlineJob) -> Option<(ValidatedJob, Book)> {
-    let job = adopt::read(watched, context.stores.batch()).ok()?;
+pub fn read(context: &Context, watched: &DeadlineJob) -> Option<(Arc<ValidatedJob>, Book)> {
+    let job = adopt::read(&context.memos, watched, context.stores.batch()).ok()?;
     Some((job, Book::from_status(watched.status.as_ref()).ok()?))
 }
 
 /// What the jobs that are there tell of what was learned and decided.
 pub fn memory(
     jobs: &[Arc<DeadlineJob>],
-    mut read: impl FnMut(&Arc<DeadlineJob>) -> Option<(ValidatedJob, Book)>,
+    mut read: impl FnMut(&Arc<DeadlineJob>) -> Option<(Arc<ValidatedJob>, Book)>,
 ) -> Memory {
     let mut past = Vec::new();
     let mut copies = Vec::new();
@@ -83,7 +83,7 @@ mod tests {
         ];
         let memory = memory(&jobs, |job| {
             let book = Book::from_status(job.status.as_ref());
-            validate(job).ok().zip(book.ok())
+            validate(job).ok().map(Arc::new).zip(book.ok())
         });
         let class = validate(&jobs[0]).unwrap().class.map(JobClass);
         let least = memory.history().least(class.as_ref()).unwrap();

@@ -128,7 +128,11 @@ async fn a_conflict_creates_no_pod_and_gives_the_slice_back() {
 fn edit(api: &Apiserver, change: impl FnOnce(&mut DeadlineJob)) {
     let mut world = api.world();
     let job = world.job.as_mut().unwrap();
+    let spec = job.spec.clone();
     change(job);
+    if job.spec != spec {
+        job.metadata.generation = job.metadata.generation.map(|generation| generation + 1);
+    }
     let version = job.metadata.resource_version.take().unwrap();
     job.metadata.resource_version = Some(format!("{version}1"));
 }
@@ -162,10 +166,7 @@ async fn what_a_conflict_has_shown_need_not_be_shown_by_the_watch() {
     let api = Apiserver::new(fixtures::job_of_age(0, "completions: 1"));
     let process = Process::start(&api);
     let stale = api.job();
-    edit(&api, |job| {
-        job.metadata.generation = Some(2);
-        job.spec.suspend = true;
-    });
+    edit(&api, |job| job.spec.suspend = true);
     process.plan(&stale, originals(1));
     process.reconcile(Arc::clone(&stale)).await.unwrap_err();
     api.said();

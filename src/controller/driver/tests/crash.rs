@@ -208,7 +208,7 @@ async fn a_failure_and_its_retry_survive_a_crash_at_every_call() {
 async fn a_suspension_survives_a_crash_at_every_call() {
     let begin = async || {
         let (api, process) = two_running("").await;
-        api.world().job.as_mut().unwrap().spec.suspend = true;
+        edit(&api, |job| job.spec.suspend = true);
         (api, process)
     };
     survives(begin, &[], 6).await;

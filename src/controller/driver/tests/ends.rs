@@ -228,7 +228,7 @@ async fn a_finished_job_lives_until_its_time_is_over() {
 #[tokio::test]
 async fn a_suspended_job_stops_its_attempts_and_resumes_with_new_numbers() {
     let (api, process) = two_running("").await;
-    api.world().job.as_mut().unwrap().spec.suspend = true;
+    edit(&api, |job| job.spec.suspend = true);
     process.look(&api).await.unwrap();
     let mut said = api.said();
     said[1..].sort();
@@ -236,7 +236,7 @@ async fn a_suspended_job_stops_its_attempts_and_resumes_with_new_numbers() {
     api.kill_deleted();
     process.look(&api).await.unwrap();
     api.said();
-    api.world().job.as_mut().unwrap().spec.suspend = false;
+    edit(&api, |job| job.spec.suspend = false);
     process.plan(&api.job(), vec![launch(0, AttemptKind::Retry)]);
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["PUT job status", "POST pod 0-1"]);

@@ -469,7 +469,7 @@ async fn what_must_not_run_twice_is_waited_for_as_long_as_a_watch_may_say_nothin
     process.plan(&api.job(), originals(1));
     // From here on the watch of pods shows nothing.
     process.reconcile(api.job()).await.unwrap();
-    let suspend = |is| api.world().job.as_mut().unwrap().spec.suspend = is;
+    let suspend = |is| edit(&api, |job| job.spec.suspend = is);
     suspend(true);
     clock.skip_for_tests(shed_core::time::Span::from_seconds(5));
     process.reconcile(api.job()).await.unwrap();
