@@ -13,6 +13,7 @@ use super::record::{any_runs, blocked_by_kubelet};
 use super::step::{Notice, Step};
 use crate::context::{Backoff, Context, Memo};
 use crate::observe::job::AttemptId;
+use crate::observe::node::Constraints;
 
 /// Takes note of what a step says about nodes. Attempts that could not start are launched again, by
 /// task and elsewhere; all of the job waits only where nothing of it runs and more than one node, or
@@ -72,6 +73,6 @@ fn starts_nowhere(context: &Context, pass: &Pass, memo: &Memo) -> bool {
     let none = PodSpec::default();
     let spec = pass.job.template.spec.as_ref().unwrap_or(&none);
     let nodes = context.stores.nodes().into_values();
-    let mut eligible = nodes.filter(|node| node.admits(spec));
+    let mut eligible = nodes.filter(|node| node.admits(&Constraints::of(spec)));
     stuck.len() >= 2 || eligible.all(|node| stuck.contains(&node.name))
 }

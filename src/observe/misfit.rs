@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint};
 use shed_core::resources::Resources;
 
-use super::node::{NodeFacts, tolerates};
+use super::node::{Constraints, NodeFacts, tolerates};
 
 /// Taints that Kubernetes itself puts on nodes for as long as something is wrong with them.
 const PASSING_TAINTS: [&str; 2] = ["node.kubernetes.io/", "node.cloudprovider.kubernetes.io/"];
@@ -49,7 +49,7 @@ impl Wants<'_> {
         self.is_named(node)
             && node.allocatable.fits(self.demand)
             && selector.all(|(key, value)| node.labels.get(key) == Some(value))
-            && node.satisfies_affinity(self.spec)
+            && node.satisfies_affinity(&Constraints::of(self.spec))
             && self.taint(node).is_none()
     }
 
@@ -71,7 +71,10 @@ impl Wants<'_> {
                 missing.push(format!("no node has the label {key}={value}"));
             }
         }
-        if nodes.iter().all(|node| !node.satisfies_affinity(self.spec)) {
+        if nodes
+            .iter()
+            .all(|node| !node.satisfies_affinity(&Constraints::of(self.spec)))
+        {
             let asked = affinity_words(self.spec);
             missing.push(format!(
                 "no node satisfies the required node affinity {asked}"
@@ -128,7 +131,7 @@ impl Wants<'_> {
         {
             return Some(format!("without the label {key}={value}"));
         }
-        if !node.satisfies_affinity(self.spec) {
+        if !node.satisfies_affinity(&Constraints::of(self.spec)) {
             let asked = affinity_words(self.spec);
             return Some(format!("without the required node affinity {asked}"));
         }

@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{
-    Node, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration,
+    Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration,
 };
+use serde::Serialize;
 use shed_core::resources::Resources;
 
 use super::requests;
@@ -37,6 +38,34 @@ pub struct NodeFacts {
     pub labels: BTreeMap<String, String>,
     /// Taints that keep pods away.
     pub taints: Vec<Taint>,
+}
+
+/// What of a template says on which nodes its pods may run, room aside. As JSON it is a key: jobs of
+/// equal keys may use the same nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Constraints<'a> {
+    node_name: Option<&'a str>,
+    node_selector: Option<&'a BTreeMap<String, String>>,
+    affinity: Option<&'a NodeSelector>,
+    tolerations: &'a [Toleration],
+}
+
+impl<'a> Constraints<'a> {
+    /// Those of this specification.
+    #[must_use]
+    pub fn of(spec: &'a PodSpec) -> Self {
+        let affinity = spec.affinity.as_ref();
+        let affinity = affinity.and_then(|affinity| affinity.node_affinity.as_ref());
+        Self {
+            node_name: spec.node_name.as_deref(),
+            node_selector: spec.node_selector.as_ref(),
+            affinity: affinity.and_then(|affinity| {
+                let required = &affinity.required_during_scheduling_ignored_during_execution;
+                required.as_ref()
+            }),
+            tolerations: spec.tolerations.as_deref().unwrap_or_default(),
+        }
+    }
 }
 
 impl NodeFacts {
@@ -103,42 +132,31 @@ impl NodeFacts {
         }
     }
 
-    /// Whether the scheduler could place a pod of this spec here, room aside: selector,
+    /// Whether the scheduler could place a pod of these constraints here, room aside: selector,
     /// required affinity and taints, as the scheduler reads them. A template that names its node
     /// can use that one alone.
     #[must_use]
-    pub fn admits(&self, spec: &PodSpec) -> bool {
+    pub fn admits(&self, wanted: &Constraints<'_>) -> bool {
         self.usable
-            && spec
-                .node_name
-                .as_deref()
-                .is_none_or(|name| name == &*self.name)
-            && spec
+            && wanted.node_name.is_none_or(|name| name == &*self.name)
+            && wanted
                 .node_selector
                 .iter()
+                .copied()
                 .flatten()
                 .all(|(key, value)| self.labels.get(key) == Some(value))
-            && self.satisfies_affinity(spec)
+            && self.satisfies_affinity(wanted)
             && self.taints.iter().all(|taint| {
-                spec.tolerations
+                wanted
+                    .tolerations
                     .iter()
-                    .flatten()
                     .any(|toleration| tolerates(toleration, taint))
             })
     }
 
     /// Whether it is one that the required node affinity lets the pod on.
-    pub(super) fn satisfies_affinity(&self, spec: &PodSpec) -> bool {
-        let required = spec
-            .affinity
-            .as_ref()
-            .and_then(|affinity| affinity.node_affinity.as_ref())
-            .and_then(|affinity| {
-                affinity
-                    .required_during_scheduling_ignored_during_execution
-                    .as_ref()
-            });
-        required.is_none_or(|selector| {
+    pub(super) fn satisfies_affinity(&self, wanted: &Constraints<'_>) -> bool {
+        wanted.affinity.is_none_or(|selector| {
             selector
                 .node_selector_terms
                 .iter()
@@ -205,6 +223,10 @@ mod tests {
         NodeFacts::from_node(&serde_yaml_ng::from_str(&yaml).unwrap())
     }
 
+    fn admits(node: &NodeFacts, spec: &PodSpec) -> bool {
+        node.admits(&Constraints::of(spec))
+    }
+
     fn spec(extra: &str) -> PodSpec {
         serde_yaml_ng::from_str(&format!("{{containers: [{{name: c}}], {extra}}}")).unwrap()
     }
@@ -217,28 +239,52 @@ mod tests {
                  {{nodeSelectorTerms: [{{matchExpressions: [{rule}]}}]}}}}}}"
             ))
         };
-        assert!(node("").admits(&spec("nodeSelector: {zone: a}")));
-        assert!(!node("").admits(&spec("nodeSelector: {zone: b}")));
-        assert!(node("").admits(&affinity("{key: size, operator: Gt, values: ['3']}")));
-        assert!(!node("").admits(&affinity("{key: size, operator: Lt, values: ['3']}")));
-        assert!(!node("").admits(&affinity("{key: zone, operator: NotIn, values: [a]}")));
-        assert!(node("").admits(&affinity("{key: gpu, operator: DoesNotExist}")));
+        assert!(admits(&node(""), &spec("nodeSelector: {zone: a}")));
+        assert!(!admits(&node(""), &spec("nodeSelector: {zone: b}")));
+        assert!(admits(
+            &node(""),
+            &affinity("{key: size, operator: Gt, values: ['3']}")
+        ));
+        assert!(!admits(
+            &node(""),
+            &affinity("{key: size, operator: Lt, values: ['3']}")
+        ));
+        assert!(!admits(
+            &node(""),
+            &affinity("{key: zone, operator: NotIn, values: [a]}")
+        ));
+        assert!(admits(
+            &node(""),
+            &affinity("{key: gpu, operator: DoesNotExist}")
+        ));
     }
 
     #[test]
     fn a_taint_keeps_pods_away_unless_tolerated_and_a_cordon_always() {
         let tainted = node("taints: [{key: only, value: us, effect: NoSchedule}]");
-        assert!(!tainted.admits(&spec("")));
-        assert!(tainted.admits(&spec("tolerations: [{key: only, operator: Exists}]")));
-        assert!(tainted.admits(&spec("tolerations: [{key: only, value: us}]")));
-        assert!(!tainted.admits(&spec("tolerations: [{key: only, value: them}]")));
-        assert!(!node("unschedulable: true").admits(&spec("")));
-        assert!(node("taints: [{key: k, effect: PreferNoSchedule}]").admits(&spec("")));
+        assert!(!admits(&tainted, &spec("")));
+        assert!(admits(
+            &tainted,
+            &spec("tolerations: [{key: only, operator: Exists}]")
+        ));
+        assert!(admits(
+            &tainted,
+            &spec("tolerations: [{key: only, value: us}]")
+        ));
+        assert!(!admits(
+            &tainted,
+            &spec("tolerations: [{key: only, value: them}]")
+        ));
+        assert!(!admits(&node("unschedulable: true"), &spec("")));
+        assert!(admits(
+            &node("taints: [{key: k, effect: PreferNoSchedule}]"),
+            &spec("")
+        ));
     }
 
     #[test]
     fn a_template_that_names_its_node_can_use_no_other() {
-        assert!(node("").admits(&spec("nodeName: node-1")));
-        assert!(!node("").admits(&spec("nodeName: node-2")));
+        assert!(admits(&node(""), &spec("nodeName: node-1")));
+        assert!(!admits(&node(""), &spec("nodeName: node-2")));
     }
 }

@@ -2,7 +2,10 @@
 //! and those that attempts are on though their object is gone: what runs there is charged to them
 //! and to no other.
 
-use std::collections::BTreeMap;
+#[cfg(test)]
+use std::cell::Cell;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::PodSpec;
@@ -10,7 +13,7 @@ use shed_core::ids::NodeName;
 use shed_core::resources::Resources;
 use shed_core::snapshot::{JobSnapshot, Node, NodeIndex};
 
-use crate::observe::node::NodeFacts;
+use crate::observe::node::{Constraints, NodeFacts};
 use crate::stores::Stores;
 use crate::validate::ValidatedJob;
 
@@ -19,6 +22,11 @@ pub(super) struct NumberedNodes {
     facts: Vec<NodeFacts>,
     /// Positions by name.
     pub(super) positions: BTreeMap<Arc<str>, NodeIndex>,
+    /// Nodes that jobs may use, by what these ask of them.
+    eligible: RefCell<HashMap<String, Arc<[NodeIndex]>>>,
+    /// How often a node was looked at for that.
+    #[cfg(test)]
+    visits: Cell<usize>,
 }
 
 impl NumberedNodes {
@@ -32,7 +40,13 @@ impl NumberedNodes {
         let facts: Vec<NodeFacts> = facts.into_values().collect();
         let names = facts.iter().map(|node| Arc::clone(&node.name));
         let positions = names.zip((0..).map(NodeIndex)).collect();
-        Self { facts, positions }
+        Self {
+            facts,
+            positions,
+            eligible: RefCell::default(),
+            #[cfg(test)]
+            visits: Cell::default(),
+        }
     }
 
     /// What is known of them.
@@ -40,12 +54,24 @@ impl NumberedNodes {
         &self.facts
     }
 
-    /// Nodes that the job's attempts may use.
+    /// Nodes that the job's attempts may use. Most jobs of a cluster ask for the same few kinds of nodes,
+    /// so each kind is looked for once in a pass.
     pub(super) fn eligible(&self, job: &ValidatedJob) -> Arc<[NodeIndex]> {
         let none = PodSpec::default();
-        let spec = job.template.spec.as_ref().unwrap_or(&none);
+        let wanted = Constraints::of(job.template.spec.as_ref().unwrap_or(&none));
+        let Ok(key) = serde_json::to_string(&wanted) else {
+            return self.admitting(&wanted);
+        };
+        let mut known = self.eligible.borrow_mut();
+        let nodes = known.entry(key);
+        Arc::clone(nodes.or_insert_with(|| self.admitting(&wanted)))
+    }
+
+    fn admitting(&self, wanted: &Constraints<'_>) -> Arc<[NodeIndex]> {
         let nodes = self.facts.iter().zip((0..).map(NodeIndex));
-        let admitting = nodes.filter(|(node, _)| node.admits(spec));
+        #[cfg(test)]
+        let nodes = nodes.inspect(|_| self.visits.set(self.visits.get() + 1));
+        let admitting = nodes.filter(|(node, _)| node.admits(wanted));
         admitting.map(|(_, position)| position).collect()
     }
 

@@ -7,8 +7,10 @@ use shed_core::snapshot::Snapshot;
 
 use crate::controller::mock::{Apiserver, Process, originals, pod_name};
 use crate::fixtures;
+use crate::planner::nodes::NumberedNodes;
 use crate::planner::observe;
 use crate::stores::Stores;
+use crate::validate::validate;
 
 /// A job of four tasks of one core each, two of which run on `node-1`.
 async fn half_started() -> Apiserver {
@@ -119,4 +121,38 @@ async fn a_pod_that_runs_on_without_an_entry_holds_its_room() {
     let (snapshot, plan) = pass(&api, &both());
     assert_eq!(snapshot.nodes[1].free.get("cpu"), 1000);
     assert_eq!(plan.actions.len(), 1);
+}
+
+/// 1 000 jobs of three kinds on 500 nodes.
+#[test]
+fn jobs_that_ask_for_the_same_nodes_share_the_search_for_them() {
+    let kinds = [
+        "",
+        "nodeSelector: {zone: a}, ",
+        "tolerations: [{key: gpu, operator: Exists}], ",
+    ];
+    let nodes = (0..500).map(|number| {
+        let mut node = fixtures::node(&format!("node-{number:03}"), 2);
+        let zone = if number % 5 == 0 { "a" } else { "b" };
+        let zone = ("zone".to_owned(), zone.to_owned());
+        node.metadata.labels = Some([zone].into());
+        if number % 10 == 0 {
+            let taint = "{taints: [{key: gpu, effect: NoSchedule}]}";
+            node.spec = serde_yaml_ng::from_str(taint).unwrap();
+        }
+        node
+    });
+    let nodes: Vec<Object> = nodes.collect();
+    let stores = Stores::for_tests(vec![], vec![], &nodes);
+    let nodes = NumberedNodes::of(&stores);
+    let jobs = kinds.map(|kind| {
+        let template =
+            format!("template: {{spec: {{{kind}containers: [{{name: task, image: i}}]}}}}");
+        validate(&fixtures::job(&template)).unwrap()
+    });
+    let eligible = (0..1000).map(|number| nodes.eligible(&jobs[number % 3]).len());
+    let eligible: Vec<usize> = eligible.collect();
+    assert_eq!(eligible[..3], [450, 50, 500]);
+    assert!(eligible.chunks(3).all(|three| eligible.starts_with(three)));
+    assert_eq!(nodes.visits.get(), 3 * 500);
 }
