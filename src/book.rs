@@ -19,6 +19,8 @@ use crate::validate::RetryRule;
 mod disruptions;
 mod segments;
 
+pub use segments::Segments;
+
 /// How many execution times of winners are kept for the estimate of t_min and β.
 const ENDED_RUNS_MAX: usize = 32;
 
@@ -61,7 +63,7 @@ pub struct Book {
     /// Tasks with uncounted attempts or a history.
     pub tasks: BTreeMap<u32, TaskEntry>,
     /// Parts of tasks that were split, by index.
-    pub segments: BTreeMap<u32, SegmentEntry>,
+    pub segments: Segments,
     /// The highest fencing token that was given out.
     pub fence_token: i64,
     /// Attempts per task that the policy has decided on.
@@ -110,11 +112,7 @@ impl Book {
                 .iter()
                 .map(|task| (task.index, task.clone()))
                 .collect(),
-            segments: ledger
-                .segments
-                .iter()
-                .map(|segment| (segment.index, segment.clone()))
-                .collect(),
+            segments: ledger.segments.iter().cloned().collect(),
             fence_token: ledger.fence_token,
             copies: ledger.copies,
             ended_runs: ledger.ended_runs_ms.iter().map(|&ms| Span(ms)).collect(),
@@ -279,9 +277,8 @@ impl Book {
         };
         self.done.insert(task);
         self.entry(task).winner = Some(number.0);
-        if let Some(segment) = self.segments.get_mut(&task.0) {
-            segment.winner = Some(number.0);
-        }
+        let part = |part: &mut SegmentEntry| part.winner = Some(number.0);
+        self.segments.change(task.0, part);
         self.last_win = self.last_win.max(Some(finished));
         self.counts.won += 1;
         if attempt.kind == AttemptKind::Clone {

@@ -2,6 +2,9 @@
 //! attempts, one winner, clones. The part at a task's beginning goes by the task's own index, the
 //! others by indexes from the job's `completions` on. A task that was never split has no part.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
+
 use shed_agent::Units;
 use shed_core::ids::TaskIndex;
 use shed_core::index_set::IndexSet;
@@ -12,6 +15,70 @@ use crate::api::SegmentEntry;
 /// Parts that one ledger holds at most; more would make it too large for its object. A task that
 /// can't be split any more is cloned as a whole.
 pub const SEGMENTS_MAX: usize = 512;
+
+/// The parts of a job's divided tasks: a map by index, which also finds a part by where it begins.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Segments {
+    by_index: BTreeMap<u32, SegmentEntry>,
+    /// Task, first unit and index of the parts that are not dropped.
+    by_start: BTreeSet<(u32, u64, u32)>,
+}
+
+impl Deref for Segments {
+    type Target = BTreeMap<u32, SegmentEntry>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.by_index
+    }
+}
+
+impl FromIterator<SegmentEntry> for Segments {
+    fn from_iter<T: IntoIterator<Item = SegmentEntry>>(parts: T) -> Self {
+        let mut segments = Self::default();
+        parts.into_iter().for_each(|part| segments.insert(part));
+        segments
+    }
+}
+
+impl Segments {
+    /// Adds the part, or takes it for the one of its index.
+    pub fn insert(&mut self, part: SegmentEntry) {
+        if let Some(old) = self.by_index.get(&part.index) {
+            self.by_start.remove(&key(old));
+        }
+        if !part.dropped {
+            self.by_start.insert(key(&part));
+        }
+        self.by_index.insert(part.index, part);
+    }
+
+    /// Changes the part of this index, if there is one.
+    pub fn change(&mut self, index: u32, change: impl FnOnce(&mut SegmentEntry)) {
+        if let Some(mut part) = self.by_index.get(&index).cloned() {
+            change(&mut part);
+            self.insert(part);
+        }
+    }
+
+    /// The parts of this task that begin at that unit and are not dropped: one at most, unless somebody
+    /// edited the ledger.
+    fn beginning(&self, task: u32, at: u64) -> impl Iterator<Item = &SegmentEntry> {
+        let found = self.by_start.range((task, at, 0)..=(task, at, u32::MAX));
+        found.filter_map(|(_, _, index)| self.by_index.get(index))
+    }
+
+    /// The parts of this task that are not dropped, in the order of its input.
+    fn of_task(&self, task: u32) -> impl Iterator<Item = &SegmentEntry> {
+        let found = self
+            .by_start
+            .range((task, 0, 0)..=(task, u64::MAX, u32::MAX));
+        found.filter_map(|(_, _, index)| self.by_index.get(index))
+    }
+}
+
+fn key(part: &SegmentEntry) -> (u32, u64, u32) {
+    (part.task, part.start, part.index)
+}
 
 impl Book {
     /// The part of this index, if its task was split.
@@ -37,11 +104,8 @@ impl Book {
     pub fn next_segment(&self, index: u32) -> Option<&SegmentEntry> {
         let part = self.segment(index)?;
         // A part without a unit, which only an edited ledger has, would follow itself.
-        let follows = |next: &&SegmentEntry| {
-            let is_behind = next.task == part.task && next.start == part.end;
-            is_behind && next.end > next.start && !next.dropped
-        };
-        self.segments.values().find(follows)
+        let mut behind = self.segments.beginning(part.task, part.end);
+        behind.find(|next| next.end > next.start)
     }
 
     /// How many indexes there are: tasks, and parts beyond those at their tasks' beginnings.
@@ -77,7 +141,8 @@ impl Book {
         };
         part.end = at.done;
         let new = rest.index;
-        self.segments.extend([(index, part), (new, rest)]);
+        self.segments.insert(part);
+        self.segments.insert(rest);
         Some(new)
     }
 
@@ -110,14 +175,11 @@ impl Book {
     /// The part takes over the one behind it. If that one had failed for good, it has not any more:
     /// its work is part of this part's.
     pub fn take_over(&mut self, index: u32, taken: u32) {
-        let Some(behind) = self.segments.get_mut(&taken) else {
+        let Some(end) = self.segment(taken).map(|behind| behind.end) else {
             return;
         };
-        behind.dropped = true;
-        let end = behind.end;
-        if let Some(part) = self.segments.get_mut(&index) {
-            part.end = end;
-        }
+        self.segments.change(taken, |behind| behind.dropped = true);
+        self.segments.change(index, |part| part.end = end);
         self.failed.remove(TaskIndex(taken));
     }
 
@@ -141,24 +203,27 @@ impl Book {
         })
     }
 
+    /// The tasks of these indexes. Whether a divided task is among them depends on its parts.
     fn tasks_where(
         &self,
         completions: u32,
         indexes: &IndexSet,
         holds: impl Fn(&[&SegmentEntry], &IndexSet) -> bool,
     ) -> IndexSet {
-        if self.segments.is_empty() {
-            return indexes.below(completions);
-        }
-        let mut tasks = IndexSet::default();
-        for task in (0..completions).map(TaskIndex) {
-            let holds = match self.parts_of(task.0)[..] {
-                [] => indexes.contains(task),
-                ref parts => holds(parts, indexes),
-            };
-            if holds {
-                tasks.insert(task);
+        let mut tasks = indexes.below(completions);
+        for index in self
+            .segments
+            .keys()
+            .take_while(|&&index| index < completions)
+        {
+            let parts = self.parts_of(*index);
+            if parts.is_empty() {
+                continue;
             }
+            match holds(&parts, indexes) {
+                true => tasks.insert(TaskIndex(*index)),
+                false => tasks.remove(TaskIndex(*index)),
+            };
         }
         tasks
     }
@@ -169,11 +234,90 @@ impl Book {
         if !self.segments.contains_key(&task) {
             return Vec::new();
         }
-        let parts = self.segments.values();
-        let mut parts: Vec<_> = parts
-            .filter(|part| part.task == task && !part.dropped)
-            .collect();
-        parts.sort_by_key(|part| part.start);
-        parts
+        self.segments.of_task(task).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Task 3 of four in as many parts as there may be, each split off the end of the one before.
+    fn divided() -> Book {
+        let mut book = Book::default();
+        let mut index = 3;
+        for part in 1.. {
+            let at = Units {
+                done: part,
+                total: 10_000,
+            };
+            match book.split(index, at, 4) {
+                Some(new) => index = new,
+                None => break,
+            }
+        }
+        book
+    }
+
+    #[test]
+    fn what_follows_a_part_is_found_without_a_search() {
+        let book = divided();
+        let parts = book.segments.len();
+        assert!(parts > SEGMENTS_MAX - 2, "{parts}");
+        let followers = book.segments.values().map(|part| {
+            let behind = book.segments.beginning(part.task, part.end);
+            behind.count()
+        });
+        // Each has one, but the last.
+        assert_eq!(followers.sum::<usize>(), parts - 1);
+        let behind = book.unwon_behind(3, 10_000).unwrap();
+        assert_eq!(behind.len(), parts - 1);
+        assert_eq!(book.parts_of(3).len(), parts);
+    }
+
+    #[test]
+    fn a_part_that_is_taken_over_follows_nothing_any_more() {
+        let mut book = divided();
+        let next = |book: &Book, index| book.next_segment(index).map(|next| next.index);
+        assert_eq!((next(&book, 3), next(&book, 4)), (Some(4), Some(5)));
+        book.take_over(3, 4);
+        assert_eq!(next(&book, 3), Some(5));
+        assert_eq!(book.parts_of(3).len(), book.segments.len() - 1);
+    }
+
+    #[test]
+    fn an_edited_ledger_leads_to_the_first_part_that_has_a_unit() {
+        let part = |index: u32, start: u64, end: u64| SegmentEntry {
+            index,
+            task: 0,
+            start,
+            end,
+            total: 10,
+            winner: None,
+            dropped: false,
+        };
+        let parts = [part(0, 0, 4), part(5, 4, 4), part(7, 4, 10), part(6, 4, 10)];
+        let book = Book {
+            segments: parts.into_iter().collect(),
+            ..Book::default()
+        };
+        assert_eq!(book.next_segment(0).map(|next| next.index), Some(6));
+        assert_eq!(book.next_segment(6), None);
+    }
+
+    #[test]
+    fn a_divided_task_is_done_by_its_parts_and_the_others_by_themselves() {
+        let mut book = divided();
+        for index in [0, 1, 3, 4] {
+            book.done.insert(TaskIndex(index));
+        }
+        assert_eq!(book.done_tasks(4).to_string(), "0-1");
+        let all: Vec<u32> = book.segments.keys().copied().collect();
+        for index in all {
+            book.done.insert(TaskIndex(index));
+        }
+        assert_eq!(book.done_tasks(4).to_string(), "0-1,3");
+        book.failed.insert(TaskIndex(9));
+        assert_eq!(book.failed_tasks(4).to_string(), "3");
     }
 }

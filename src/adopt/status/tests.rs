@@ -99,9 +99,7 @@ fn an_index_whose_input_was_split_is_completed_by_its_last_part() {
         winner: None,
         dropped: false,
     };
-    world.book.segments = [part(0, 0, 600), part(2, 600, 1000)]
-        .map(|part| (part.index, part))
-        .into();
+    world.book.segments = [part(0, 0, 600), part(2, 600, 1000)].into_iter().collect();
     world.book.done = won(&[0, 1]);
     let status = world.status();
     assert_eq!(status.completed_indexes.as_deref(), Some("1"));

@@ -122,7 +122,7 @@ fn putting_right_ends_and_keeps_tiles_winners_and_other_failures() {
             tile(&after, 0) && tile(&after, 1),
             "case {case}: {after:#?}"
         );
-        for (index, old) in &before.segments {
+        for (index, old) in before.segments.iter() {
             let new = &after.segments[index];
             if old.winner.is_some() {
                 assert_eq!(new, old, "case {case}");
@@ -148,7 +148,7 @@ fn a_part_without_units_is_behind_no_part() {
         total: TOTAL,
     };
     let rest = book.split(0, at, 2).unwrap();
-    book.segments.get_mut(&rest).unwrap().end = 10;
+    book.segments.change(rest, |part| part.end = 10);
     book.launch(&original(0), Instant(0));
     let pods = JobPods::from([((0, 0), Arc::new(ended_at(0, 0, TOTAL)))]);
     let after = put_right_of(Drawn {
