@@ -391,6 +391,7 @@ impl Stores {
         let nodes = nodes.iter().map(NodeFacts::from_node);
         let nodes = nodes.map(|node| (Arc::clone(&node.name), node)).collect();
         *self.nodes.write().unwrap_or_else(PoisonError::into_inner) = Some(nodes);
+        self.note_node_addresses();
     }
 
     /// The watch of pods lists again.

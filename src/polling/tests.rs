@@ -1,9 +1,11 @@
-use std::sync::Mutex;
+use std::collections::BTreeSet;
+use std::sync::{LazyLock, Mutex};
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::DynamicObject;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::Event;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::follow::Visits;
@@ -41,8 +43,12 @@ impl Rules for Everything {
     }
 }
 
+/// Any job, as the apiserver holds it.
+static JOB: LazyLock<Value> =
+    LazyLock::new(|| serde_json::to_value(fixtures::job("")).expect("job"));
+
 fn job(number: usize, status: &Value) -> DynamicObject {
-    let mut job = serde_json::to_value(fixtures::job("")).unwrap();
+    let mut job = JOB.clone();
     job["metadata"]["name"] = json!(format!("job-{number}"));
     job["metadata"]["uid"] = json!(format!("uid-{number}"));
     job["status"] = status.clone();
@@ -184,4 +190,136 @@ fn one_poll_at_a_time_and_none_where_it_was_suspended() {
     table.suspend(&begun[1].0);
     let begun_again = table.begin_polls(Instant(1), 10, |_| Some(()));
     assert_eq!(begun_again, begun[..1]);
+}
+
+#[test]
+fn no_poll_goes_to_an_address_that_became_a_nodes() {
+    let world = World::new(1, 1, &json!({}));
+    world.follow();
+    let node = json!({"metadata": {"name": "n"}, "status": {"addresses": [
+        {"type": "InternalIP", "address": "10.1.2.3"}]}});
+    let node = serde_json::from_value(node).unwrap();
+    world.stores.show_nodes(&[node]);
+    assert_eq!(world.follow(), (0, 0), "each poll looks for itself");
+    world.stores.see_pod(Event::Apply(pod(0, 0, RUNS)));
+    world.follow();
+    assert_eq!(world.known(), (1, 0));
+    world.stores.show_nodes(&[]);
+    assert_eq!(world.follow(), (1, 1));
+    assert_eq!(world.known(), (1, 1));
+}
+
+/// What happens next to a job, or to a task's pod.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Job(usize, Option<bool>),
+    Pod(usize, u32, Option<(bool, u8)>),
+    List,
+    Follow,
+    Begin,
+    End(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let pod = proptest::option::weighted(0.8, (any::<bool>(), 0..2u8));
+    prop_oneof![
+        2 => (0..3usize, proptest::option::of(any::<bool>())).prop_map(|(of, is)| Step::Job(of, is)),
+        6 => (0..3usize, 0..3u32, pod).prop_map(|(of, task, is)| Step::Pod(of, task, is)),
+        1 => Just(Step::List),
+        3 => Just(Step::Follow),
+        2 => Just(Step::Begin),
+        2 => (0..9usize).prop_map(Step::End),
+    ]
+}
+
+/// The world as it is, and polls under way.
+#[derive(Default)]
+struct Truth {
+    /// Whether each job has finished.
+    jobs: BTreeMap<usize, bool>,
+    /// Whether each pod runs, and which one it is.
+    pods: BTreeMap<(usize, u32), (bool, u8)>,
+    under_way: Vec<Key>,
+}
+
+impl Truth {
+    fn pod(&self, (of, task): (usize, u32)) -> Pod {
+        let (runs, which) = self.pods[&(of, task)];
+        let mut pod = pod(of, task, if runs { RUNS } else { ENDED });
+        pod.metadata.uid = Some(format!("pod-{of}-{task}-{which}"));
+        pod
+    }
+
+    fn apply(&mut self, step: Step, world: &mut World) {
+        match step {
+            Step::Job(of, Some(finished)) => {
+                self.jobs.insert(of, finished);
+                let status = json!({"ledger": {"finished": finished}});
+                world.see_job(Event::Apply(job(of, &status)));
+            }
+            Step::Job(of, None) => {
+                self.jobs.remove(&of);
+                world.see_job(Event::Delete(job(of, &json!({}))));
+            }
+            Step::Pod(of, task, Some(is)) => {
+                self.pods.insert((of, task), is);
+                world.stores.see_pod(Event::Apply(self.pod((of, task))));
+            }
+            Step::Pod(of, task, None) => {
+                self.pods.remove(&(of, task));
+                let gone = pod(of, task, ENDED);
+                world.stores.see_pod(Event::Delete(gone));
+            }
+            Step::List => world
+                .stores
+                .show(self.pods.keys().map(|&at| self.pod(at)).collect()),
+            Step::Follow => drop(world.follow()),
+            Step::Begin => {
+                let begun = lock(&world.table).begin_polls(Instant(1), 2, |_| Some(()));
+                self.under_way
+                    .extend(begun.into_iter().map(|(key, ())| key));
+            }
+            Step::End(at) if at < self.under_way.len() => {
+                let key = self.under_way.swap_remove(at);
+                lock(&world.table).end_poll(&key, |_, _| ());
+            }
+            Step::End(_) => {}
+        }
+    }
+
+    /// Pods that run, of jobs that have not finished.
+    fn polled(&self) -> BTreeSet<String> {
+        let live = |of: &usize| self.jobs.get(of) == Some(&false);
+        let pods = self.pods.iter();
+        pods.filter(|((of, _), (runs, _))| *runs && live(of))
+            .map(|((of, task), (_, which))| format!("pod-{of}-{task}-{which}"))
+            .collect()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever the watches show in whatever order, the table ends where a look at everything would.
+    #[test]
+    fn what_is_polled_is_what_a_scan_would_find(steps in prop::collection::vec(step(), 0..60)) {
+        let mut world = World::new(0, 0, &json!({}));
+        let mut truth = Truth::default();
+        for step in steps {
+            truth.apply(step, &mut world);
+        }
+        world.follow();
+        for key in std::mem::take(&mut truth.under_way) {
+            lock(&world.table).end_poll(&key, |_, _| ());
+        }
+        let begun = lock(&world.table).begin_polls(Instant(1), usize::MAX, |_| Some(()));
+        let polled: BTreeSet<String> = begun.iter().map(|(key, ())| key.pod.to_string()).collect();
+        prop_assert_eq!(polled, truth.polled());
+        let table = lock(&world.table);
+        let live = truth.jobs.values().filter(|finished| !**finished).count();
+        prop_assert_eq!((table.jobs.len(), table.owners.len()), (live, live));
+        for job in table.jobs.values() {
+            prop_assert_eq!(job.pods.len(), job.attempts.len());
+        }
+    }
 }
