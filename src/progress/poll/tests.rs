@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Pod;
+use kube::runtime::watcher::Event;
 use shed_agent::stop::StopState;
 use shed_agent::wire::{FileContent, write_reply};
 
@@ -174,4 +175,38 @@ fn a_namespace_that_uses_up_the_budget_delays_no_poll_of_another() {
     assert_eq!(of("quick", &together), alone);
     let total: u32 = together.values().sum();
     assert!((1050..=1100).contains(&total), "{total}");
+}
+
+/// The divided task is polled again before its period is over, until it knows where it ends.
+#[test]
+fn a_division_moves_the_poll_of_its_task_alone() {
+    let (job, pods) = tenant("quick", 3);
+    let (stores, mut writer) = Stores::of_objects(vec![fixtures::object(&job, &[])], pods);
+    let poller = polling(&Doubt::new(), &stores);
+    let mut budget = Budget::new(100, Instant(0));
+    let mut polled_at = |now: i64| {
+        let asked = poller.due(&mut budget, Instant(now));
+        for (question, _place) in &asked {
+            let said = Answer::Said(shed_agent::parse_report(b"0.5"));
+            let attempt = &question.attempt;
+            poller
+                .table
+                .take(attempt, said, Instant(now), &poller.metrics);
+        }
+        let key = |(question, _): &Asking| (question.attempt.pod.to_string(), question.ends_at);
+        asked.iter().map(key).collect::<Vec<_>>()
+    };
+    assert_eq!(polled_at(0).len(), 3);
+    let part = serde_json::json!({"index": 1, "task": 1, "start": 0, "end": 5, "total": 9});
+    let status = serde_json::json!({"ledger": {"segments": [part]}});
+    let divided = fixtures::object(&job, &[("/status", status)]);
+    stores.see_job(&mut writer, Event::Apply(divided));
+    assert_eq!(polled_at(400), []);
+    let told = [("quick-1".to_owned(), Some(5))];
+    assert_eq!(polled_at(500), told);
+    assert_eq!(polled_at(900), []);
+    poller
+        .table
+        .is_told(&Key::for_tests("uid-quick", "quick-1"), Some(5));
+    assert_eq!(polled_at(1100).len(), 2, "its period begins with each poll");
 }
