@@ -184,7 +184,10 @@ impl Book {
             entry.clone_disrupted = None;
         }
         let resume = launch.resume.as_ref().map(resume_entry);
-        keep_best(&mut entry.resume, resume.as_ref());
+        let further = |point: &&ResumeEntry| is_further(entry.resume.as_ref(), point.progress);
+        if let Some(point) = resume.as_ref().filter(further) {
+            entry.resume = Some(point.clone());
+        }
         entry.attempts.push(AttemptEntry {
             number,
             kind: launch.kind,
@@ -359,7 +362,10 @@ impl Book {
     /// Keeps a reported checkpoint if it is further than the one that is durable.
     pub fn keep_checkpoint(&mut self, task: TaskIndex, point: &ResumePoint) {
         if let Some(entry) = self.tasks.get_mut(&task.0) {
-            keep_best(&mut entry.resume, Some(&resume_entry(point)));
+            // All tasks are asked in each step, and few have gone on.
+            if is_further(entry.resume.as_ref(), point.progress) {
+                entry.resume = Some(resume_entry(point));
+            }
         }
     }
 
@@ -407,15 +413,8 @@ fn resume_entry(point: &ResumePoint) -> ResumeEntry {
     }
 }
 
-fn keep_best(kept: &mut Option<ResumeEntry>, offered: Option<&ResumeEntry>) {
-    let further = match (&kept, offered) {
-        (_, None) => false,
-        (None, Some(_)) => true,
-        (Some(kept), Some(offered)) => offered.progress > kept.progress,
-    };
-    if further {
-        *kept = offered.cloned();
-    }
+fn is_further(kept: Option<&ResumeEntry>, progress: f64) -> bool {
+    kept.is_none_or(|kept| progress > kept.progress)
 }
 
 #[cfg(test)]

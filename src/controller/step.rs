@@ -184,24 +184,23 @@ fn still_holds(book: &Book, input: Input<'_>, action: &Action) -> bool {
                 && !book.failed.contains(task)
                 && !book.is_dropped(task.0)
                 && match launch.kind {
-                    AttemptKind::Clone => !lives(task).is_empty(),
+                    AttemptKind::Clone => lives(task).next().is_some(),
                     AttemptKind::Original | AttemptKind::Retry
                         if input.job.rules.waits_until_gone() =>
                     {
                         none_uncounted
                     }
-                    AttemptKind::Original | AttemptKind::Retry => lives(task).is_empty(),
+                    AttemptKind::Original | AttemptKind::Retry => lives(task).next().is_none(),
                 }
         }
         Action::Kill(kill) => {
-            let live = lives(kill.task);
-            let is_only = live.len() == 1;
+            let is_only = lives(kill.task).count() == 1;
             let entry = book.tasks.get(&kill.task.0);
             let grant = entry.and_then(|entry| entry.grant.as_ref());
             // It may be publishing by now.
             let is_granted = grant.is_some_and(|grant| grant.attempt == kill.attempt.0);
             !is_granted
-                && live.contains(&kill.attempt.0)
+                && lives(kill.task).any(|number| number == kill.attempt.0)
                 && is_only == kill.kind.gives_up_the_only()
         }
         // Facts are settled above; a plan carries none of them.
@@ -263,20 +262,22 @@ fn place(book: &mut Book, input: Input<'_>) {
 }
 
 /// Attempts of the task that may still win, by the book as it is now.
-fn live_attempts(book: &Book, facts: &JobSnapshot, task: TaskIndex) -> Vec<u32> {
-    let ended = |number: u32| {
-        facts
-            .task(task)
-            .and_then(|task| task.attempts.iter().find(|a| a.number.0 == number))
-            .is_some_and(|attempt| !attempt.holds_capacity())
+fn live_attempts<'a>(
+    book: &'a Book,
+    facts: &'a JobSnapshot,
+    task: TaskIndex,
+) -> impl Iterator<Item = u32> + 'a {
+    let seen = facts.task(task);
+    let ended = move |number: u32| {
+        let mut attempts = seen.into_iter().flat_map(|task| &task.attempts);
+        let attempt = attempts.find(|attempt| attempt.number.0 == number);
+        attempt.is_some_and(|attempt| !attempt.holds_capacity())
     };
     let entry = book.tasks.get(&task.0);
-    entry
-        .into_iter()
-        .flat_map(|entry| &entry.attempts)
-        .filter(|attempt| attempt.kill.is_none() && !ended(attempt.number))
+    let attempts = entry.into_iter().flat_map(|entry| &entry.attempts);
+    attempts
+        .filter(move |attempt| attempt.kill.is_none() && !ended(attempt.number))
         .map(|attempt| attempt.number)
-        .collect()
 }
 
 fn apply(step: &mut Step, input: Input<'_>, action: &Action) {

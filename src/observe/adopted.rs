@@ -35,12 +35,10 @@ pub(super) fn close_work_queue(job: &ValidatedJob, book: &Book, indexes: u32, do
     if !is_work_queue(job) || book.done.is_empty() {
         return;
     }
-    for index in 0..indexes {
-        let entry = book.tasks.get(&index);
-        if entry.is_none_or(|entry| entry.attempts.is_empty()) {
-            done.insert(TaskIndex(index));
-        }
-    }
+    let entries = book.tasks.values();
+    let attempted = entries.filter(|entry| !entry.attempts.is_empty());
+    let attempted: IndexSet = attempted.map(|entry| TaskIndex(entry.index)).collect();
+    *done = done.union(&attempted.complement(indexes));
 }
 
 /// What else holds launches off: batch/v1 creates no pod of a Job while one of its tasks backs off,

@@ -203,8 +203,8 @@ fn tasks(job: &ValidatedJob, book: &Book, view: &View<'_>) -> Vec<TaskSnapshot> 
 /// Tasks that need no attempt: those with a winner and those that are not to be run.
 fn done(job: &ValidatedJob, book: &Book, indexes: u32) -> IndexSet {
     let mut done = range::done(book).below(indexes);
-    for index in job.skipped.iter().flat_map(IndexSet::iter) {
-        done.insert(index);
+    if let Some(skipped) = &job.skipped {
+        done = done.union(skipped);
     }
     adopted::close_work_queue(job, book, indexes, &mut done);
     done

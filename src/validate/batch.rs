@@ -1,6 +1,5 @@
 //! The rules that a job has from batch/v1 Job.
 
-use shed_core::ids::TaskIndex;
 use shed_core::index_set::IndexSet;
 use shed_core::snapshot::{EndRules, SuccessRule};
 
@@ -65,12 +64,7 @@ pub(super) fn skipped(
         return Ok(None);
     };
     let chosen = index_set("indexes", text, completions)?;
-    let mut skipped = IndexSet::new();
-    let others = (0..completions).map(TaskIndex);
-    for index in others.filter(|&index| !chosen.contains(index)) {
-        skipped.insert(index);
-    }
-    Ok(Some(skipped))
+    Ok(Some(chosen.complement(completions)))
 }
 
 fn index_set(field: &str, text: &str, completions: u32) -> Result<IndexSet, InvalidSpec> {
@@ -163,6 +157,16 @@ mod tests {
         refused("indexes: '4'", "spec.indexes: `4` goes beyond 3");
         refused("indexes: 'a-b'", "spec.indexes");
         refused("indexes: ''", "spec.indexes: no index");
+    }
+
+    /// As many single indexes as the field has room for.
+    #[test]
+    fn sparse_indexes_are_complemented_range_by_range() {
+        let chosen: Vec<String> = (0..11_000).map(|n| (n * 9).to_string()).collect();
+        let change = format!("{{completions: 100000, indexes: '{}'}}", chosen.join(","));
+        let skipped = validate(&job(&change)).unwrap().skipped.unwrap();
+        assert_eq!(skipped.len(), 89_000);
+        assert_eq!(skipped.ranges().count(), 11_000);
     }
 
     #[test]

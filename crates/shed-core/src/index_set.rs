@@ -130,14 +130,7 @@ impl IndexSet {
     /// The indexes of `0..total` that are not in the set; O(ranges).
     #[must_use]
     pub fn complement(&self, total: u32) -> Self {
-        let mut next = 0;
-        let below = self.ranges().take_while(|range| range.0 < total);
-        let gaps = below.chain([(total, total)]).filter_map(|(low, high)| {
-            let gap = (next < low).then(|| (next, low - 1));
-            next = high.saturating_add(1);
-            gap
-        });
-        joined(gaps)
+        joined(gaps(self.ranges(), total))
     }
 
     /// How many indexes are in both sets; O(ranges of both).
@@ -162,6 +155,15 @@ impl IndexSet {
     }
 }
 
+/// Linear where the indexes ascend.
+impl FromIterator<TaskIndex> for IndexSet {
+    fn from_iter<T: IntoIterator<Item = TaskIndex>>(indexes: T) -> Self {
+        let mut set = Self::new();
+        indexes.into_iter().for_each(|index| _ = set.insert(index));
+        set
+    }
+}
+
 /// The set of ranges that come in the order of their beginnings.
 fn joined(ranges: impl Iterator<Item = (u32, u32)>) -> IndexSet {
     let mut set = IndexSet::new();
@@ -180,6 +182,19 @@ fn ascending(
         (Some(_), None) => a.next(),
         _ => b.next(),
     })
+}
+
+/// What these ranges, in the order of their beginnings, leave of `0..total`.
+fn gaps(ranges: impl Iterator<Item = (u32, u32)>, total: u32) -> impl Iterator<Item = (u32, u32)> {
+    let mut next = 0;
+    let below = ranges.take_while(move |range| range.0 < total);
+    below
+        .chain([(total, total)])
+        .filter_map(move |(low, high)| {
+            let gap = (next < low).then(|| (next, low - 1));
+            next = high.saturating_add(1);
+            gap
+        })
 }
 
 /// How many indexes the ranges of two sets share.
@@ -257,11 +272,7 @@ mod tests {
     use super::*;
 
     fn set(indexes: &[u32]) -> IndexSet {
-        let mut set = IndexSet::new();
-        for &index in indexes {
-            set.insert(TaskIndex(index));
-        }
-        set
+        indexes.iter().copied().map(TaskIndex).collect()
     }
 
     #[test]
@@ -354,7 +365,7 @@ mod tests {
             }
             for b in all() {
                 let mut both = a.clone();
-                b.iter().for_each(|index| drop(both.insert(index)));
+                b.iter().for_each(|index| _ = both.insert(index));
                 assert_eq!(a.union(&b), both, "{a} and {b}");
                 let common = a.iter().filter(|&index| b.contains(index));
                 assert_eq!(a.count_common(&b) as usize, common.count(), "{a} and {b}");
@@ -387,5 +398,7 @@ mod tests {
         assert_eq!(all.len(), 50_000 + 5_556);
         assert_eq!(common(every(0, 2), every(1, 9)), 5_555);
         assert!(visits.take() <= 50_000 + 11_111);
+        let others = joined(gaps(every(1, 9), 100_000));
+        assert_eq!((visits.take(), others.len()), (11_111, 88_889));
     }
 }
