@@ -49,9 +49,10 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// The job's bounds in a cluster whose nodes' names and boot ids come to so many bytes.
+    /// The job's bounds in a cluster whose nodes' names and boot ids come to so many bytes, and with so many
+    /// bytes of the object that its copy here lacks.
     #[must_use]
-    pub fn of(owner: &DeadlineJob, job: &ValidatedJob, node_bytes: usize) -> Self {
+    pub fn of(owner: &DeadlineJob, job: &ValidatedJob, node_bytes: usize, skipped: usize) -> Self {
         let is_fenced = job.rules.idempotency == Idempotency::Fenced;
         let is_placed = is_fenced || job.rules.idempotency == Idempotency::None;
         let parts = if job.rules.resume == Resume::Range {
@@ -59,7 +60,7 @@ impl Bounds {
         } else {
             0
         };
-        let own = size::bytes(&owner.metadata) + size::bytes(&owner.spec);
+        let own = size::bytes(&owner.metadata) + skipped + size::bytes(&owner.spec);
         // Names stand in one table, with their boot ids in another.
         let nodes = if is_placed {
             2 * node_bytes

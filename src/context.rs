@@ -31,6 +31,7 @@ use crate::observe::job::Traces;
 use crate::observe::troubled::TroubledNodes;
 use crate::planner::placement::Placement;
 use crate::progress::ProgressTable;
+use crate::restored;
 use crate::restored::doubt::Doubt;
 use crate::stores::Stores;
 use crate::watchdog::Watch;
@@ -185,10 +186,37 @@ impl Memos {
         }
     }
 
-    /// Forgets every job that is not in `present` (sorted).
-    pub fn retain(&self, present: &[Arc<str>]) {
-        self.lock()
-            .retain(|uid, _| present.binary_search(uid).is_ok());
+    /// Forgets every job that is not there.
+    pub fn retain(&self, is_there: impl Fn(&str) -> bool) {
+        self.lock().retain(|uid, _| is_there(uid));
+    }
+
+    /// Whether something is still to be told or recorded of a job.
+    #[must_use]
+    pub fn is_owed(&self, job: &str) -> bool {
+        let memos = self.lock();
+        let is_owed = |memo: &Memo| memo.quarantine.is_unwritten() || !memo.unanswered.is_empty();
+        memos.get(job).is_some_and(is_owed)
+    }
+
+    /// Forgets a job that has nothing to do, unless an own write is newer than what the watch has shown.
+    pub fn settle(&self, job: &str, shown: (i64, Option<i64>)) {
+        let mut memos = self.lock();
+        let newest = memos.get(job).and_then(|memo| memo.newest.as_ref());
+        if newest.is_none_or(|own| version(own) <= shown) {
+            memos.remove(job);
+        }
+    }
+
+    /// The version of each job as the last own write left it.
+    #[must_use]
+    pub fn own_versions(&self) -> Vec<(Arc<str>, u64)> {
+        let memos = self.lock();
+        let own = memos.iter().filter_map(|(uid, memo)| {
+            let newest = memo.newest.as_ref()?;
+            Some((Arc::clone(uid), restored::version(&newest.metadata)?))
+        });
+        own.collect()
     }
 
     /// The newer of the watched job and the one that the last own write or live read left.
@@ -221,8 +249,9 @@ fn has_newer_form(job: &DeadlineJob) -> bool {
     ledger.is_some_and(|ledger| ledger.form > LEDGER_FORM)
 }
 
-/// Of the ledger, and of the specification.
-fn version(job: &DeadlineJob) -> (i64, Option<i64>) {
+/// Revision of the ledger, and generation of the specification.
+#[must_use]
+pub fn version(job: &DeadlineJob) -> (i64, Option<i64>) {
     let ledger = job
         .status
         .as_ref()

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::DynamicObject;
 use shed_core::time::{Instant, Span};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -16,6 +15,7 @@ use crate::api::{self, DeadlineJob};
 use crate::clock;
 use crate::controller::build;
 use crate::observe::job::AttemptId;
+use crate::stores::JobObject;
 
 /// A valid job of 4 tasks with a deadline of 10 minutes; `change` is YAML whose keys replace
 /// those of the specification.
@@ -49,14 +49,19 @@ spec:
 
 /// A job as the apiserver holds it, with values here and there that may make no sense to this version:
 /// each by its place, such as `/spec/onMiss`.
-pub fn object(job: &DeadlineJob, changes: &[(&str, serde_json::Value)]) -> DynamicObject {
+pub fn changed(job: &DeadlineJob, changes: &[(&str, serde_json::Value)]) -> serde_json::Value {
     let mut value = serde_json::to_value(job).expect("job");
     for (pointer, change) in changes {
         let (parent, field) = pointer.rsplit_once('/').expect("pointer");
         let parent = value.pointer_mut(parent).expect("parent");
         parent[field] = change.clone();
     }
-    serde_json::from_value(value).expect("object")
+    value
+}
+
+/// The same as a watch brings it.
+pub fn object(job: &DeadlineJob, changes: &[(&str, serde_json::Value)]) -> JobObject {
+    serde_json::from_value(changed(job, changes)).expect("object")
 }
 
 /// The same, created so many seconds ago: what the driver sees by its own clock.

@@ -27,10 +27,9 @@ impl ForecastTable {
         self.lock().learn(&JobKey(Arc::clone(job)), met);
     }
 
-    /// Forgets every job that is not in `present` (sorted).
-    pub fn retain(&self, present: &[Arc<str>]) {
-        self.lock()
-            .retain(|job| present.binary_search(&job.0).is_ok());
+    /// Forgets every job that is not there.
+    pub fn retain(&self, is_there: impl Fn(&str) -> bool) {
+        self.lock().retain(|job| is_there(&job.0));
     }
 
     // A panic while the lock was held leaves at worst a job that is half noted.

@@ -146,10 +146,8 @@ async fn compare(context: &Context) -> Result<Compared, kube::Error> {
 /// Own writes are known before the watch shows them.
 fn known_jobs(context: &Context) -> Shown {
     let mut shown = context.stores.shown_jobs();
-    for job in context.stores.jobs.state() {
-        let newest = context.memos.newest(&job);
-        let uid = newest.metadata.uid.as_deref().unwrap_or_default();
-        if let (Some(known), Some(own)) = (shown.versions.get_mut(uid), version(&newest.metadata)) {
+    for (uid, own) in context.memos.own_versions() {
+        if let Some(known) = shown.versions.get_mut(&*uid) {
             *known = own.max(*known);
         }
     }

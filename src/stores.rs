@@ -3,27 +3,26 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use futures::{FutureExt, StreamExt};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Node, Pod};
-#[cfg(test)]
-use kube::api::DynamicObject;
 use kube::api::ObjectMeta;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::{ObjectRef, Store, store};
 use kube::runtime::watcher::{self, Event, watcher};
-use kube::{Api, Client};
+use kube::{Api, Client, Resource};
 use shed_core::resources::Resources;
 use shed_core::time::Instant;
-use tokio::sync::{Mutex, Notify, mpsc};
+use tokio::sync::{Mutex, Notify, Semaphore, SemaphorePermit, mpsc};
 use tokio::task::JoinSet;
 
 use crate::adopt::handed_on::HandedOnTable;
 use crate::adopt::{AdoptJobs, Jobs};
 use crate::api::DeadlineJob;
+use crate::api::trimmed::Trimmed;
 use crate::clock::Clock;
 use crate::observe::node::NodeFacts;
 use crate::observe::pod::PodFacts;
@@ -34,28 +33,38 @@ mod batch;
 mod binds;
 mod gaps;
 mod index;
+mod jobs;
+mod names;
 mod news;
 mod shown;
 mod versions;
+mod watched;
 
 use batch::watch_batch;
 pub use gaps::Gap;
-use gaps::{Gaps, watch_jobs};
+use gaps::watch_jobs;
 use index::PodIndex;
+pub use jobs::Departed;
+use jobs::JobTable;
 pub use news::{Changes, Inbox};
 pub use shown::Shown;
 use versions::NewestVersions;
 pub use versions::Versioned;
+pub use watched::{Finished, JobObject, Rest, Skeleton, WatchedJob};
 
 /// Seconds until the apiserver ends a watch; a silent one is given up 5 s later.
 pub(crate) const WATCH_SECONDS: u32 = 55;
+/// Objects per page of a list of jobs, which may be of 1 MB each.
+const PAGE: u32 = 50;
+/// Objects that may be large and are read whole at a time.
+const WHOLE_MAX: usize = 4;
 
 /// The watched world.
 pub struct Stores {
-    /// The jobs, as they are in the apiserver, that can be read.
-    pub jobs: Store<DeadlineJob>,
-    /// What is not understood of jobs.
-    gaps: RwLock<Gaps>,
+    /// The jobs that can be read, as far as they are kept.
+    pub jobs: Store<WatchedJob>,
+    /// All jobs, by what they are asked for.
+    table: RwLock<JobTable>,
     /// The batch/v1 Jobs, if any of them are shed's to run.
     batch: Option<Jobs>,
     pods: RwLock<PodIndex>,
@@ -71,6 +80,13 @@ pub struct Stores {
     newest_versions: NewestVersions,
     /// Dates what is seen.
     clock: Arc<Clock>,
+    /// Raised by every notice of the watch of batch/v1 Jobs.
+    batch_version: AtomicU64,
+    /// Places for objects that may be large and are read whole.
+    whole: Semaphore,
+    /// Entries that were looked at.
+    #[cfg(test)]
+    visits: std::sync::atomic::AtomicUsize,
     /// One at a time waits for the first lists: kube wakes the last that asked only.
     first_lists: Mutex<()>,
 }
@@ -121,10 +137,14 @@ impl Stores {
         stores
     }
 
-    fn new(jobs: Store<DeadlineJob>, batch: Option<Jobs>, clock: Arc<Clock>) -> Self {
+    fn new(jobs: Store<WatchedJob>, batch: Option<Jobs>, clock: Arc<Clock>) -> Self {
         Self {
             jobs,
-            gaps: RwLock::default(),
+            table: RwLock::default(),
+            batch_version: AtomicU64::new(0),
+            whole: Semaphore::new(WHOLE_MAX),
+            #[cfg(test)]
+            visits: std::sync::atomic::AtomicUsize::default(),
             batch,
             pods: RwLock::default(),
             nodes: RwLock::default(),
@@ -158,12 +178,6 @@ impl Stores {
         self.pods().listed && self.nodes_guard().is_some()
     }
 
-    /// The jobs that may have something to do: neither finished nor run by another controller.
-    #[must_use]
-    pub fn live(&self) -> Vec<Arc<DeadlineJob>> {
-        self.jobs.state()
-    }
-
     /// The batch/v1 Jobs, if any of them are shed's to run.
     #[must_use]
     pub fn batch(&self) -> Option<&Jobs> {
@@ -171,10 +185,33 @@ impl Stores {
     }
 
     /// Whether a job is the book of a batch/v1 Job that is gone or going.
+    fn lacks_batch_job(&self, job: &WatchedJob) -> bool {
+        let batch = self.batch.as_ref().filter(|_| job.is_companion());
+        batch.is_some_and(|jobs| jobs.present(job.meta()).is_none())
+    }
+
+    /// Raised by every notice of the watch of batch/v1 Jobs.
     #[must_use]
-    pub fn lacks_batch_job(&self, job: &DeadlineJob) -> bool {
-        let batch = self.batch.as_ref().filter(|_| job.spec.is_companion());
-        batch.is_some_and(|jobs| jobs.present(job).is_none())
+    pub fn batch_version(&self) -> u64 {
+        self.batch_version.load(Ordering::Acquire)
+    }
+
+    fn note_batch_change(&self) {
+        self.batch_version.fetch_add(1, Ordering::Release);
+    }
+
+    /// A place for an object that may be large and is read whole, if one is left.
+    #[must_use]
+    pub fn whole_place(&self) -> Option<SemaphorePermit<'_>> {
+        self.whole.try_acquire().ok()
+    }
+
+    /// Tests count what is looked at.
+    fn count_visits(&self, entries: usize) {
+        #[cfg(test)]
+        self.visits.fetch_add(entries, Ordering::Relaxed);
+        #[cfg(not(test))]
+        let _ = entries;
     }
 
     /// What pods request that are no attempts, or such that have ended and are not over, by node.
@@ -187,8 +224,9 @@ impl Stores {
     #[must_use]
     pub fn nodes_of_attempts(&self) -> BTreeSet<Arc<str>> {
         let index = self.pods();
-        let pods = index.by_owner.values().flat_map(BTreeMap::values);
-        let placed = pods.filter(|pod| !pod.terminal);
+        let open = index.open.iter().filter(|(_, tally)| tally.running > 0);
+        let pods = open.filter_map(|(owner, _)| index.by_owner.get(owner));
+        let placed = pods.flat_map(BTreeMap::values).filter(|pod| !pod.terminal);
         placed.filter_map(|pod| pod.node.clone()).collect()
     }
 
@@ -265,6 +303,14 @@ impl Stores {
         self.pods.write().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn table(&self) -> RwLockReadGuard<'_, JobTable> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn table_mut(&self) -> RwLockWriteGuard<'_, JobTable> {
+        self.table.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn nodes_guard(&self) -> RwLockReadGuard<'_, Option<BTreeMap<Arc<str>, NodeFacts>>> {
         self.nodes.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -277,13 +323,15 @@ impl Stores {
         }
         let is_list = matches!(event, Event::InitDone);
         let mut index = self.pods_mut();
+        index.version += 1;
         let changed = match event {
             Event::Init => {
                 index.incoming = Some(Vec::new());
                 vec![]
             }
             Event::InitApply(pod) => {
-                let facts = PodFacts::from_pod(&pod, now);
+                let mut facts = PodFacts::from_pod(&pod, now);
+                index.names.share(&mut facts);
                 index.incoming.get_or_insert_with(Vec::new).push(facts);
                 vec![]
             }
@@ -295,7 +343,8 @@ impl Stores {
                 index.all.values().cloned().chain(before).collect()
             }
             Event::Apply(pod) => {
-                let facts = PodFacts::from_pod(&pod, now);
+                let mut facts = PodFacts::from_pod(&pod, now);
+                index.names.share(&mut facts);
                 index.note_bind(&facts, now);
                 index.reached = index.reached.max(facts.version);
                 let (facts, before) = index.put(facts);
@@ -320,25 +369,34 @@ impl Stores {
 #[cfg(test)]
 impl Stores {
     pub fn for_tests(jobs: Vec<DeadlineJob>, pods: Vec<Pod>, nodes: &[Node]) -> Arc<Self> {
-        let (reader, mut writer) = store();
-        writer.apply_watcher_event(&Event::Init);
-        for job in jobs {
-            writer.apply_watcher_event(&Event::InitApply(job));
-        }
-        writer.apply_watcher_event(&Event::InitDone);
-        Self::seen(reader, pods, nodes)
+        let jobs = jobs.into_iter().map(|job| JobObject::Read {
+            job: WatchedJob::new(job, 0),
+            unheeded: Vec::new(),
+        });
+        Self::listed(jobs.collect(), pods, nodes).0
     }
 
     /// Jobs as the apiserver sends them, some of which can't be read; the watch goes on with the writer.
     pub fn of_objects(
-        jobs: Vec<DynamicObject>,
+        jobs: Vec<JobObject>,
         pods: Vec<Pod>,
     ) -> (
         Arc<Self>,
-        kube::runtime::reflector::store::Writer<DeadlineJob>,
+        kube::runtime::reflector::store::Writer<WatchedJob>,
+    ) {
+        Self::listed(jobs, pods, &[])
+    }
+
+    fn listed(
+        jobs: Vec<JobObject>,
+        pods: Vec<Pod>,
+        nodes: &[Node],
+    ) -> (
+        Arc<Self>,
+        kube::runtime::reflector::store::Writer<WatchedJob>,
     ) {
         let (reader, mut writer) = store();
-        let stores = Self::seen(reader, pods, &[]);
+        let stores = Self::seen(reader, pods, nodes);
         stores.apply_job_event(&mut writer, Event::Init);
         for job in jobs {
             stores.apply_job_event(&mut writer, Event::InitApply(job));
@@ -347,7 +405,12 @@ impl Stores {
         (stores, writer)
     }
 
-    fn seen(jobs: Store<DeadlineJob>, pods: Vec<Pod>, nodes: &[Node]) -> Arc<Self> {
+    /// How many entries were looked at since this was last asked.
+    pub fn visits(&self) -> usize {
+        self.visits.swap(0, Ordering::Relaxed)
+    }
+
+    fn seen(jobs: Store<WatchedJob>, pods: Vec<Pod>, nodes: &[Node]) -> Arc<Self> {
         let nodes = nodes.iter().map(NodeFacts::from_node);
         let nodes = nodes.map(|node| (Arc::clone(&node.name), node));
         let stores = Arc::new(Self {
@@ -371,18 +434,19 @@ impl Stores {
 
     /// The same, with these Jobs and this choice of them.
     pub fn adopting(self: Arc<Self>, mode: AdoptJobs, jobs: Vec<Job>) -> Arc<Self> {
-        let (reader, mut writer) = store();
-        writer.apply_watcher_event(&Event::Init);
-        for job in jobs {
-            writer.apply_watcher_event(&Event::InitApply(job));
-        }
-        writer.apply_watcher_event(&Event::InitDone);
-        let mut stores = Arc::into_inner(self).expect("the only reference");
-        stores.batch = Some(Jobs {
+        let (reader, mut writer) = store::<crate::adopt::WatchedBatchJob>();
+        let batch = Jobs {
             mode,
             handed_on: HandedOnTable::default(),
             store: reader,
-        });
+        };
+        writer.apply_watcher_event(&Event::Init);
+        for job in jobs {
+            writer.apply_watcher_event(&Event::InitApply(batch.kept(job)));
+        }
+        writer.apply_watcher_event(&Event::InitDone);
+        let mut stores = Arc::into_inner(self).expect("the only reference");
+        stores.batch = Some(batch);
         Arc::new(stores)
     }
 
@@ -408,18 +472,33 @@ fn config() -> watcher::Config {
     watcher::Config::default().timeout(WATCH_SECONDS)
 }
 
+fn pages() -> watcher::Config {
+    config().page_size(PAGE)
+}
+
+/// A notice about the object that was trimmed.
+fn untrimmed<K>(event: Event<Trimmed<K>>) -> Event<K> {
+    match event {
+        Event::Apply(Trimmed(object)) => Event::Apply(object),
+        Event::Delete(Trimmed(object)) => Event::Delete(object),
+        Event::InitApply(Trimmed(object)) => Event::InitApply(object),
+        Event::Init => Event::Init,
+        Event::InitDone => Event::InitDone,
+    }
+}
+
 async fn watch_pods(
     stores: Arc<Stores>,
     client: Client,
     touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
 ) {
-    let mut events = watcher(Api::<Pod>::all(client), config())
+    let mut events = watcher(Api::<Trimmed<Pod>>::all(client), config())
         .default_backoff()
         .boxed();
     while let Some(event) = events.next().await {
         match event {
             Ok(event) => {
-                for pod in stores.apply_pod_event(event) {
+                for pod in stores.apply_pod_event(untrimmed(event)) {
                     if let Some(job) = stores.job_of(&pod) {
                         let _ = touched.send(job);
                     }
@@ -432,13 +511,13 @@ async fn watch_pods(
 }
 
 async fn watch_nodes(stores: Arc<Stores>, client: Client) {
-    let mut events = watcher(Api::<Node>::all(client), config())
+    let mut events = watcher(Api::<Trimmed<Node>>::all(client), config())
         .default_backoff()
         .boxed();
     let mut incoming = BTreeMap::new();
     while let Some(event) = events.next().await {
         let event = match event {
-            Ok(event) => event,
+            Ok(event) => untrimmed(event),
             Err(error) => {
                 tracing::warn!(%error, "watch of nodes");
                 continue;

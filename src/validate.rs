@@ -192,7 +192,11 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
     })
 }
 
-fn size(spec: &DeadlineJobSpec) -> Result<(), InvalidSpec> {
+/// Whether a specification leaves room for the ledger.
+///
+/// # Errors
+/// [`InvalidSpec::Size`].
+pub fn size(spec: &DeadlineJobSpec) -> Result<(), InvalidSpec> {
     if size::bytes(spec) <= size::SPEC_MAX {
         return Ok(());
     }
@@ -200,8 +204,10 @@ fn size(spec: &DeadlineJobSpec) -> Result<(), InvalidSpec> {
     Err(InvalidSpec::Size { field, bytes })
 }
 
-/// What characters a label may have, and how many, is the apiserver's to check.
-fn class(metadata: &ObjectMeta) -> Option<Arc<str>> {
+/// The class of a job, by its label. What characters a label may have, and how many, is the apiserver's
+/// to check.
+#[must_use]
+pub fn class(metadata: &ObjectMeta) -> Option<Arc<str>> {
     let label = metadata.labels.as_ref()?.get(api::LABEL_CLASS)?;
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
     (!label.is_empty()).then(|| format!("{namespace}/{label}").into())

@@ -15,11 +15,12 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
-use super::{Jobs, status, translate};
+use super::{WatchedBatchJob, status, translate};
 use crate::api::{DeadlineJob, kept, reason};
 use crate::context::Context;
 use crate::controller::{apply, isolation, quarantine};
 use crate::metrics::Why;
+use crate::stores::WatchedJob;
 
 /// Wait after a failed write.
 const ERROR_WAIT: Duration = Duration::from_secs(2);
@@ -41,9 +42,12 @@ pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectR
         return std::future::pending().await;
     };
     let store = jobs.store.clone();
-    let queue = UnboundedReceiverStream::new(touched).map(Ok::<_, std::convert::Infallible>);
+    let queue = UnboundedReceiverStream::new(touched).map(|job: ObjectRef<Job>| {
+        let job = job.into_kind_unchecked::<WatchedBatchJob>(());
+        Ok::<_, std::convert::Infallible>(job)
+    });
     applier(
-        |job, context| Box::pin(look_apart(job, context)),
+        |job: Arc<WatchedBatchJob>, context| Box::pin(look_at(job, context)),
         |_, error: &kube::Error, context| {
             count_error(&context, error);
             Action::requeue(ERROR_WAIT)
@@ -55,6 +59,14 @@ pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectR
     )
     .for_each(|_| std::future::ready(()))
     .await;
+}
+
+/// Looks at a Job that is shed's; of the others nothing is known.
+async fn look_at(job: Arc<WatchedBatchJob>, context: Arc<Context>) -> Result<Action, kube::Error> {
+    match job.whole() {
+        Some(job) => look_apart(Arc::clone(job), context).await,
+        None => Ok(Action::await_change()),
+    }
 }
 
 /// Looks at a Job in a task of its own: whatever goes wrong in it concerns this Job alone. There may
@@ -103,9 +115,8 @@ fn uid(job: &Job) -> String {
 }
 
 async fn look(job: Arc<Job>, context: Arc<Context>) -> Result<Action, kube::Error> {
-    let takes = |jobs: &Jobs| jobs.mode.takes(&job);
     let is_leaving = job.metadata.deletion_timestamp.is_some();
-    if is_leaving || status::is_finished(&job) || !context.stores.batch().is_some_and(takes) {
+    if is_leaving || status::is_finished(&job) {
         return Ok(Action::await_change());
     }
     let wanted = match translate::companion(&job) {
@@ -116,8 +127,12 @@ async fn look(job: Arc<Job>, context: Arc<Context>) -> Result<Action, kube::Erro
         }
     };
     let reference = ObjectRef::from_obj(&wanted);
-    match context.stores.jobs.get(&reference) {
-        Some(found) => change(&context, &job, &found, wanted).await,
+    match context.stores.jobs.get(&WatchedJob::reference(&reference)) {
+        Some(found) => match found.live() {
+            Some(found) => change(&context, &job, found, wanted).await,
+            // It has ended, so that nothing of it changes any more.
+            None => Ok(Action::await_change()),
+        },
         None => create(&context, &job, &wanted).await,
     }
 }

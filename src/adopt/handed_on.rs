@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use k8s_openapi::api::batch::v1::{Job, JobSpec, JobStatus};
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::DynamicObject;
+use kube::api::{DynamicObject, ObjectMeta};
 use serde_json::Value;
 
 use crate::api::kept::{self, Part};
@@ -35,23 +35,21 @@ enum Step {
     Entry(usize, Option<String>),
 }
 
-/// Reads a Job, and what of its template is not known here.
+/// Reads a Job from its parts, and what of its template is not known here.
 ///
 /// # Errors
 /// The field and what is wrong in it.
-pub fn read(object: &DynamicObject) -> Result<(Job, HandedOn), String> {
-    let part = |name: &str| object.data.get(name).unwrap_or(&Value::Null);
-    let spec = part("spec");
+pub fn read(metadata: ObjectMeta, spec: &Value, status: &Value) -> Result<(Job, HandedOn), String> {
     let (read, passed_over) = kept::read_with_places::<Option<JobSpec>>(spec)
         .map_err(|problem| format!("spec{problem}"))?;
-    let (status, _) = kept::read::<Option<JobStatus>>(part("status"))
-        .map_err(|problem| format!("status{problem}"))?;
+    let (status, _) =
+        kept::read::<Option<JobStatus>>(status).map_err(|problem| format!("status{problem}"))?;
     let fields = passed_over
         .iter()
         .filter_map(|parts| Field::of(spec, parts));
     let handed_on = HandedOn(fields.collect());
     let job = Job {
-        metadata: object.metadata.clone(),
+        metadata,
         spec: read,
         status,
     };
@@ -148,8 +146,8 @@ impl HandedOnTable {
     }
 
     /// The Job is as it was just read.
-    pub fn note(&self, job: &Job, handed_on: HandedOn) {
-        let uid = job.metadata.uid.clone().unwrap_or_default();
+    pub fn note(&self, job: &ObjectMeta, handed_on: HandedOn) {
+        let uid = job.uid.clone().unwrap_or_default();
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if handed_on.is_empty() {
             all.remove(&uid);
@@ -185,11 +183,16 @@ mod tests {
     use crate::fixtures;
 
     /// A Job as the apiserver sends it, with these changes to its template's spec.
-    fn object(change: impl FnOnce(&mut Value)) -> DynamicObject {
+    fn object(change: impl FnOnce(&mut Value)) -> Value {
         let job = fixtures::batch_job("completions: 3, completionMode: Indexed");
         let mut whole = serde_json::to_value(job).unwrap();
         change(&mut whole["spec"]["template"]["spec"]);
-        serde_json::from_value(whole).unwrap()
+        whole
+    }
+
+    fn read(object: &Value) -> Result<(Job, HandedOn), String> {
+        let metadata = serde_json::from_value(object["metadata"].clone()).unwrap();
+        super::read(metadata, &object["spec"], &object["status"])
     }
 
     fn agent() -> build::AgentSettings {
@@ -205,7 +208,7 @@ mod tests {
     fn a_job_is_read_as_it_is() {
         let job = fixtures::batch_job("completions: 3");
         let whole = serde_json::to_value(&job).unwrap();
-        let (read, handed_on) = read(&serde_json::from_value(whole).unwrap()).unwrap();
+        let (read, handed_on) = read(&whole).unwrap();
         assert_eq!(read, job);
         assert!(handed_on.is_empty());
     }
@@ -252,7 +255,7 @@ mod tests {
     #[test]
     fn what_is_not_the_templates_is_not_handed_on() {
         let mut object = object(|_| {});
-        object.data["spec"]["novel"] = json!(1);
+        object["spec"]["novel"] = json!(1);
         assert!(read(&object).unwrap().1.is_empty());
     }
 }

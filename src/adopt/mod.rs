@@ -16,11 +16,13 @@ use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::api::DynamicObject;
+use kube::Resource;
+use kube::api::ObjectMeta;
 use kube::core::Selector;
 use kube::runtime::reflector::{ObjectRef, Store};
 
 use self::handed_on::{HandedOn, HandedOnTable};
+use crate::api::trimmed::{essentials, stands_for};
 use crate::api::{self, DeadlineJob};
 use crate::validate::InvalidSpec;
 
@@ -44,10 +46,12 @@ impl AdoptJobs {
     /// Whether a Job is shed's to run.
     #[must_use]
     pub fn takes(self, job: &Job) -> bool {
-        let manager = job
-            .spec
-            .as_ref()
-            .and_then(|spec| spec.managed_by.as_deref());
+        let spec = job.spec.as_ref();
+        self.takes_of(spec.and_then(|spec| spec.managed_by.as_deref()))
+    }
+
+    /// Whether a Job with this `spec.managedBy` is shed's to run.
+    fn takes_of(self, manager: Option<&str>) -> bool {
         match self {
             Self::None => false,
             Self::Managed => manager == Some(api::MANAGED_BY),
@@ -56,29 +60,78 @@ impl AdoptJobs {
     }
 }
 
+/// A batch/v1 Job as the operator keeps it.
+#[derive(Clone, Debug)]
+pub enum WatchedBatchJob {
+    /// Whole, as it is shed's to run.
+    Whole(Arc<Job>),
+    /// Of another controller's the metadata alone.
+    Foreign(Arc<ObjectMeta>),
+}
+
+impl WatchedBatchJob {
+    /// The Job, if it is shed's to run.
+    #[must_use]
+    pub fn whole(&self) -> Option<&Arc<Job>> {
+        match self {
+            Self::Whole(job) => Some(job),
+            Self::Foreign(_) => None,
+        }
+    }
+
+    fn metadata(&self) -> &ObjectMeta {
+        match self {
+            Self::Whole(job) => &job.metadata,
+            Self::Foreign(metadata) => metadata,
+        }
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        match self {
+            Self::Whole(job) => &mut Arc::make_mut(job).metadata,
+            Self::Foreign(metadata) => Arc::make_mut(metadata),
+        }
+    }
+}
+
+stands_for!(WatchedBatchJob, Job);
+
 /// The watched Jobs, and which of them are shed's.
 pub struct Jobs {
     /// Which.
     pub mode: AdoptJobs,
     /// All there are.
-    pub store: Store<Job>,
+    pub store: Store<WatchedBatchJob>,
     /// What their pods get as it is.
     pub handed_on: HandedOnTable,
 }
 
 impl Jobs {
+    /// What is kept of a Job.
+    #[must_use]
+    pub fn kept(&self, job: Job) -> WatchedBatchJob {
+        if self.mode.takes(&job) {
+            return WatchedBatchJob::Whole(Arc::new(job));
+        }
+        WatchedBatchJob::Foreign(Arc::new(essentials(&job.metadata, api::LABEL_CLASS)))
+    }
+
     /// The Job whose companion this is, if it is there, shed's, and not being deleted.
     #[must_use]
     pub fn of(&self, companion: &DeadlineJob) -> Option<Arc<Job>> {
-        let job = self.present(companion)?;
-        self.mode.takes(&job).then_some(job)
+        self.owner(&companion.metadata)
+    }
+
+    /// The same of the companion with this metadata.
+    #[must_use]
+    pub fn owner(&self, companion: &ObjectMeta) -> Option<Arc<Job>> {
+        self.present(companion)?.whole().cloned()
     }
 
     /// The Job of that namespace and name as it was seen last.
     #[must_use]
-    pub fn known(&self, object: &DynamicObject) -> Option<Arc<Job>> {
+    pub fn known(&self, metadata: &ObjectMeta) -> Option<Arc<WatchedBatchJob>> {
         let text = |field: &Option<String>| field.clone().unwrap_or_default();
-        let metadata = &object.metadata;
         let reference = ObjectRef::new(&text(&metadata.name)).within(&text(&metadata.namespace));
         self.store.get(&reference)
     }
@@ -86,22 +139,24 @@ impl Jobs {
     /// Forgets what pods of Jobs that are gone got.
     pub fn forget_handed_on(&self) {
         let jobs = self.store.state();
-        let uids = jobs.iter().filter_map(|job| job.metadata.uid.as_deref());
+        let uids = jobs.iter().filter_map(|job| job.meta().uid.as_deref());
         let uids: BTreeSet<&str> = uids.collect();
         self.handed_on.retain(|uid| uids.contains(uid));
     }
 
     /// The Job whose companion this is, whoever's it is by now, if it is there and stays.
     #[must_use]
-    pub fn present(&self, companion: &DeadlineJob) -> Option<Arc<Job>> {
-        let owner = owner(companion)?;
-        let namespace = companion.metadata.namespace.as_deref()?;
+    pub fn present(&self, companion: &ObjectMeta) -> Option<Arc<WatchedBatchJob>> {
+        let owner = controller(companion)?;
+        let namespace = companion.namespace.as_deref()?;
         let job = self
             .store
             .get(&ObjectRef::new(&owner.name).within(namespace))?;
-        let is_it = job.metadata.uid.as_deref() == Some(owner.uid.as_str());
-        let is_named = translate::companion_name(&job) == companion.metadata.name;
-        let stays = job.metadata.deletion_timestamp.is_none();
+        let metadata = job.meta();
+        let is_it = metadata.uid.as_deref() == Some(owner.uid.as_str());
+        let name = translate::companion_name_of(&owner.name, &owner.uid);
+        let is_named = companion.name.as_ref() == Some(&name);
+        let stays = metadata.deletion_timestamp.is_none();
         (is_it && is_named && stays).then_some(job)
     }
 }
@@ -109,7 +164,13 @@ impl Jobs {
 /// The Job that owns a companion.
 #[must_use]
 pub fn owner(companion: &DeadlineJob) -> Option<&OwnerReference> {
-    let mut owners = companion.metadata.owner_references.iter().flatten();
+    controller(&companion.metadata)
+}
+
+/// The Job that controls the object with this metadata.
+#[must_use]
+pub fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
+    let mut owners = metadata.owner_references.iter().flatten();
     // Others have a kind of that name too.
     let is_job = |owner: &OwnerReference| owner.kind == "Job" && owner.api_version == "batch/v1";
     owners.find(|owner| owner.controller == Some(true) && is_job(owner))
@@ -190,16 +251,20 @@ mod tests {
     fn a_job_that_is_not_sheds_any_more_is_not_worked_on_and_keeps_its_pods() {
         let job = job_of(None);
         let companion = fixtures::companion(&job);
-        let (reader, mut writer) = store();
-        writer.apply_watcher_event(&Event::Apply(job));
-        let jobs = |mode| Jobs {
-            mode,
-            store: reader.clone(),
-            handed_on: HandedOnTable::default(),
+        let jobs = |mode| {
+            let (reader, mut writer) = store();
+            let jobs = Jobs {
+                mode,
+                store: reader,
+                handed_on: HandedOnTable::default(),
+            };
+            writer.apply_watcher_event(&Event::Apply(jobs.kept(job.clone())));
+            jobs
         };
         assert!(jobs(AdoptJobs::All).of(&companion).is_some());
-        assert!(jobs(AdoptJobs::Managed).of(&companion).is_none());
-        assert!(jobs(AdoptJobs::Managed).present(&companion).is_some());
+        let managed = jobs(AdoptJobs::Managed);
+        assert!(managed.of(&companion).is_none());
+        assert!(managed.present(&companion.metadata).is_some());
         let mut of_another = companion.clone();
         of_another.metadata.name = Some("mine".to_owned());
         assert!(

@@ -8,6 +8,7 @@ mod ledger;
 mod names;
 mod once;
 pub mod read;
+pub mod trimmed;
 
 pub use batch::*;
 pub use conditions::*;

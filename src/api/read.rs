@@ -1,7 +1,7 @@
 //! Objects as the apiserver holds them → jobs. What a newer operator or a newer schema put there must
-//! cost nobody but the job that has it. Pure.
+//! harm no other job. Pure.
 
-use kube::api::DynamicObject;
+use kube::api::ObjectMeta;
 use serde_json::Value;
 
 use super::kept;
@@ -16,17 +16,15 @@ pub struct Read {
     pub unheeded: Vec<String>,
 }
 
-/// Reads a job.
+/// Reads a job from its parts.
 ///
 /// # Errors
 /// The field and what is wrong in it.
-pub fn read(object: &DynamicObject) -> Result<Read, String> {
-    let part = |name: &str| object.data.get(name).unwrap_or(&Value::Null);
+pub fn read(metadata: ObjectMeta, spec: &Value, status: &Value) -> Result<Read, String> {
     let (spec, unheeded) =
-        kept::read::<DeadlineJobSpec>(part("spec")).map_err(|problem| format!("spec{problem}"))?;
-    let (status, _) = kept::read::<Option<DeadlineJobStatus>>(part("status"))
+        kept::read::<DeadlineJobSpec>(spec).map_err(|problem| format!("spec{problem}"))?;
+    let (status, _) = kept::read::<Option<DeadlineJobStatus>>(status)
         .map_err(|problem| format!("status{}", problem.trim_start_matches(": ")))?;
-    let metadata = object.metadata.clone();
     let unheeded = unheeded.iter().map(|field| format!("spec.{field}"));
     Ok(Read {
         job: DeadlineJob {
@@ -46,10 +44,16 @@ mod tests {
     use crate::api::Ledger;
     use crate::fixtures;
 
+    /// What is read of the job with these changes.
+    fn read(job: &DeadlineJob, changes: &[(&str, Value)]) -> Result<Read, String> {
+        let object = fixtures::changed(job, changes);
+        super::read(job.metadata.clone(), &object["spec"], &object["status"])
+    }
+
     #[test]
     fn a_job_is_read_as_it_is() {
         let job = fixtures::job("");
-        let read = read(&fixtures::object(&job, &[])).unwrap();
+        let read = read(&job, &[]).unwrap();
         assert_eq!(read.job, job);
         assert!(read.unheeded.is_empty(), "{:?}", read.unheeded);
     }
@@ -62,7 +66,7 @@ mod tests {
                 ledger: Some(Ledger::default()),
                 ..DeadlineJobStatus::default()
             });
-            read(&fixtures::object(&job, &[(place, value)])).unwrap_err()
+            read(&job, &[(place, value)]).unwrap_err()
         };
         let said = error("/spec/idempotency", json!("Twice"));
         assert!(
@@ -84,7 +88,7 @@ mod tests {
             ("/spec/novel", json!(5)),
             ("/spec/speculation/novel", json!(true)),
         ];
-        let read = read(&fixtures::object(&fixtures::job(""), &changes)).unwrap();
+        let read = read(&fixtures::job(""), &changes).unwrap();
         assert_eq!(read.unheeded, ["spec.novel", "spec.speculation.novel"]);
     }
 }

@@ -38,7 +38,7 @@ impl World {
         let owner = fixtures::job(&format!("{{completions: {completions}{change}}}"));
         let job = validate(&owner).unwrap();
         Self {
-            bounds: Bounds::of(&owner, &job, node_bytes()),
+            bounds: Bounds::of(&owner, &job, node_bytes(), 0),
             owner,
             job,
             book: Book::default(),

@@ -4,15 +4,20 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Resource;
+use kube::api::ObjectMeta;
 use kube::runtime::events::EventType;
 use shed_core::time::{Instant, Span};
 
 use super::events;
-use crate::api::{self, DeadlineJob};
+use crate::adopt;
+use crate::api;
 use crate::context::Context;
 use crate::metrics::Why;
 use crate::observe::identity::Owner;
 use crate::observe::pod::PodFacts;
+use crate::stores::WatchedJob;
 
 /// How often it is looked; a look costs no call.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -39,6 +44,8 @@ struct Strangers {
     seen: HashMap<String, (Instant, bool)>,
     /// When the last event was about a job, by uid.
     told: HashMap<String, Instant>,
+    /// What the watch of pods had shown when all of them were counted.
+    settled: Option<u64>,
 }
 
 /// Looks for ever.
@@ -52,7 +59,7 @@ pub async fn run(context: Arc<Context>) {
         let now = context.clock.ticks();
         for (job, note) in look(&context, &mut strangers, now) {
             let reason = api::POD_DISOWNED;
-            events::publish(&context, &job, EventType::Warning, reason, note);
+            events::publish_about(&context, &job, EventType::Warning, reason, note);
         }
     }
 }
@@ -62,27 +69,23 @@ fn look(
     context: &Context,
     strangers: &mut Strangers,
     now: Instant,
-) -> Vec<(Arc<DeadlineJob>, String)> {
-    let present = context.stores.strangers();
-    let fresh = strangers.fresh(&present, now);
-    if fresh.is_empty() {
+) -> Vec<(ObjectReference, String)> {
+    let version = context.stores.pods_version();
+    if strangers.settled == Some(version) {
         return Vec::new();
     }
-    let jobs: HashMap<String, Arc<DeadlineJob>> = context
-        .stores
-        .jobs
-        .state()
-        .into_iter()
-        .filter_map(|job| Some((job.metadata.uid.clone()?, job)))
-        .collect();
+    let present = context.stores.strangers();
+    let fresh = strangers.fresh(&present, now);
+    let is_counted = |(_, counted): &(Instant, bool)| *counted;
+    strangers.settled = strangers.seen.values().all(is_counted).then_some(version);
     strangers
         .told
         .retain(|_, told| now.since(*told) < TOLD_AGAIN);
     let mut events = Vec::new();
     for pod in fresh {
         let uid = pod.identity.labelled.as_deref().unwrap_or_default();
-        let job = jobs.get(uid);
-        let reason = reason(pod, job.map(Arc::as_ref));
+        let job = context.stores.job(uid);
+        let reason = reason(pod, job.as_ref().map(Resource::meta));
         context
             .metrics
             .pods_disowned
@@ -92,7 +95,7 @@ fn look(
         let told = job.filter(|_| reason == OWNER || reason == NAME);
         if let Some(job) = told.filter(|_| !strangers.told.contains_key(uid)) {
             strangers.told.insert(uid.to_owned(), now);
-            events.push((Arc::clone(job), note(pod, reason)));
+            events.push((subject(&job), note(pod, reason)));
         }
     }
     events
@@ -115,9 +118,25 @@ impl Strangers {
     }
 }
 
-fn reason(pod: &PodFacts, job: Option<&DeadlineJob>) -> &'static str {
+/// The job, or the batch/v1 Job that it stands for.
+fn subject(job: &WatchedJob) -> ObjectReference {
+    let owner = adopt::controller(job.meta()).filter(|_| job.is_companion());
+    match owner {
+        Some(owner) => ObjectReference {
+            api_version: Some(owner.api_version.clone()),
+            kind: Some(owner.kind.clone()),
+            name: Some(owner.name.clone()),
+            namespace: job.meta().namespace.clone(),
+            uid: Some(owner.uid.clone()),
+            ..ObjectReference::default()
+        },
+        None => job.object_ref(&()),
+    }
+}
+
+fn reason(pod: &PodFacts, job: Option<&ObjectMeta>) -> &'static str {
     let Some(job) = job else { return NO_JOB };
-    let owner = Owner::of(&job.metadata);
+    let owner = Owner::of(job);
     if owner.namespace != pod.namespace {
         return NAMESPACE;
     }

@@ -6,7 +6,7 @@ mod carry_out;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kube::api::{Api, DeleteParams, Preconditions};
+use kube::api::{Api, DeleteParams, ObjectMeta, Preconditions};
 use kube::runtime::controller::Action as Wake;
 use shed_core::plan::{Action, JobReport};
 use shed_core::snapshot::JobSnapshot;
@@ -190,7 +190,7 @@ async fn pass(
 async fn let_go(context: &Context, owner: &DeadlineJob) -> Result<Wake, Error> {
     let has_begun = owner.status.is_some();
     if has_begun && adopt::owner(owner).is_none() {
-        delete_job(context, owner).await?;
+        delete_job(context, &owner.metadata).await?;
     }
     Ok(Wake::await_change())
 }
@@ -265,7 +265,12 @@ async fn observe(
     let unshared = volumes::unshared(context, &job, &book, ticks).await;
     Ok(Pass {
         unshared,
-        bounds: Bounds::of(&owner, &job, context.stores.node_bytes()),
+        bounds: Bounds::of(
+            &owner,
+            &job,
+            context.stores.node_bytes(),
+            context.stores.skipped_bytes(&owner),
+        ),
         placements: fence::placements(context, &job, &book, &pods, &asking),
         asking,
         awaited,
@@ -287,20 +292,20 @@ async fn expire(context: &Context, pass: &Pass, book: &Book) -> Result<(), Error
     if wake::expiry(&pass.job, book).is_none_or(|expiry| pass.now < expiry) {
         return Ok(());
     }
-    delete_job(context, &pass.owner).await
+    delete_job(context, &pass.owner.metadata).await
 }
 
-async fn delete_job(context: &Context, job: &DeadlineJob) -> Result<(), Error> {
-    let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
+pub(super) async fn delete_job(context: &Context, job: &ObjectMeta) -> Result<(), Error> {
+    let namespace = job.namespace.as_deref().unwrap_or_default();
     let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
     let parameters = DeleteParams {
         preconditions: Some(Preconditions {
-            uid: job.metadata.uid.clone(),
+            uid: job.uid.clone(),
             resource_version: None,
         }),
         ..DeleteParams::background()
     };
-    let name = job.metadata.name.as_deref().unwrap_or_default();
+    let name = job.name.as_deref().unwrap_or_default();
     match api.delete(name, &parameters).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),

@@ -23,25 +23,35 @@ const NAMED_MAX: usize = 10;
 /// Looks for ever.
 pub async fn run(context: Arc<Context>) {
     context.stores.ready().await;
-    let mut told: BTreeMap<String, Words> = BTreeMap::new();
+    let mut told = BTreeMap::new();
+    let mut seen = None;
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let gaps = context.stores.gaps();
-        let unreadable = gaps.iter().filter(|gap| gap.problem.is_some()).count();
-        let unreadable = i64::try_from(unreadable).unwrap_or(i64::MAX);
-        context.metrics.reconciles.unreadable.set(unreadable);
-        let mut present = BTreeMap::new();
-        for gap in &gaps {
-            let (uid, words) = (gap.metadata.uid.clone().unwrap_or_default(), words(gap));
-            if told.get(&uid) != Some(&words) {
-                tell(&context, gap, &words).await;
-            }
-            present.insert(uid, words);
-        }
-        told = present;
+        look(&context, &mut told, &mut seen).await;
     }
+}
+
+/// Says what is new, unless nothing has changed since the last look.
+async fn look(context: &Context, told: &mut BTreeMap<String, Words>, seen: &mut Option<u64>) {
+    let version = context.stores.gaps_version();
+    if seen.replace(version) == Some(version) {
+        return;
+    }
+    let gaps = context.stores.gaps();
+    let unreadable = gaps.iter().filter(|gap| gap.problem.is_some()).count();
+    let unreadable = i64::try_from(unreadable).unwrap_or(i64::MAX);
+    context.metrics.reconciles.unreadable.set(unreadable);
+    let mut present = BTreeMap::new();
+    for gap in &gaps {
+        let (uid, words) = (gap.metadata.uid.clone().unwrap_or_default(), words(gap));
+        if told.get(&uid) != Some(&words) {
+            tell(context, gap, &words).await;
+        }
+        present.insert(uid, words);
+    }
+    *told = present;
 }
 
 /// Reason of an event, and its note.

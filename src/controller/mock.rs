@@ -201,6 +201,7 @@ impl Call {
         let words = match segments[..] {
             [.., "deadlinejobs", _, "status"] => format!("{method} job status"),
             [.., "deadlinejobs", _] => format!("{method} job"),
+            [.., "jobs", _, "status"] => format!("{method} Job status"),
             [.., "deadlinejobs"] if method == "GET" => "LIST jobs".to_owned(),
             [.., "pods"] if method == "GET" => "LIST pods".to_owned(),
             [.., "pods"] => {
@@ -268,6 +269,7 @@ impl World {
         let (method, rest) = call.words.split_once(' ').unwrap_or_default();
         match (method, rest.split(' ').next().unwrap_or_default()) {
             ("PUT", "job") => self.put_status(call),
+            ("PUT", "Job") => Ok(call.body.clone()),
             ("GET", "job") => Ok(json!(self.job.as_ref().ok_or_else(not_found)?)),
             ("DELETE", "job") => self.delete_job(call),
             ("LIST", "jobs") => Ok(json!({"apiVersion": "meta.k8s.io/v1",

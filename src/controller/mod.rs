@@ -24,6 +24,7 @@ mod range;
 mod record;
 mod refused;
 mod reserved;
+mod resting;
 pub mod spacing;
 pub mod status;
 pub mod step;
@@ -46,6 +47,9 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use crate::api::DeadlineJob;
 use crate::context::Context;
 use crate::metrics::Why;
+use crate::stores::WatchedJob;
+
+pub use wake::expiry;
 
 /// Jobs that are reconciled at once, shared by namespace; the same job never is.
 pub const PASSES_AT_ONCE: usize = 64;
@@ -62,10 +66,11 @@ async fn run_by<F>(
 ) where
     F: Future<Output = Result<Action, Error>> + Send + 'static,
 {
-    let queue = UnboundedReceiverStream::new(touched).map(Ok::<_, std::convert::Infallible>);
+    let queue = UnboundedReceiverStream::new(touched)
+        .map(|job| Ok::<_, std::convert::Infallible>(WatchedJob::reference(&job)));
     let jobs = context.stores.jobs.clone();
     applier(
-        |job, context| Box::pin(driver::reconcile_by(job, context, work)),
+        |job, context| Box::pin(resting::reconcile_by(job, context, work)),
         wake::after_error,
         Arc::clone(&context),
         jobs,
@@ -122,6 +127,9 @@ pub enum Error {
     /// The quarantine of a job could not be noted in its status.
     #[error("note of a quarantine: {0}")]
     Quarantine(#[source] kube::Error),
+    /// A job of which only a skeleton is kept could not be read.
+    #[error("read of the job: {0}")]
+    Read(#[source] kube::Error),
     /// The job could not be deleted at the end of its time to live.
     #[error("deletion of the job: {0}")]
     Expire(#[source] kube::Error),
@@ -142,6 +150,7 @@ impl Error {
             Self::Mirror(_) => "mirror",
             Self::Claim(_) => "claim",
             Self::Quarantine(_) => "quarantine",
+            Self::Read(_) => "read",
             Self::Expire(_) => "expire",
         }
     }

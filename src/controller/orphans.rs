@@ -3,7 +3,7 @@
 //! means that the user wants to keep the pods. Attempts are found by what controls them, other pods by
 //! their finalizers, so that a pod without labels holds up no deletion.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,71 +27,67 @@ const AT_ONCE: usize = 256;
 /// Namespaces at a time.
 const NAMESPACES_AT_ONCE: usize = 4;
 
+/// What was seen by the last look that had nothing left to do.
+type Seen = (u64, u64, u64);
+
 /// Looks for ever.
 pub async fn run(context: Arc<Context>) {
     context.stores.ready().await;
-    let mut known: HashMap<Arc<str>, JobLabels> = HashMap::new();
+    let mut seen = None;
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let mut present: HashMap<Arc<str>, JobLabels> = HashMap::new();
-        let mut owners: HashSet<Owner> = HashSet::new();
-        context.stores.for_staying(|metadata| {
-            owners.insert(Owner::of(metadata));
-            let uid: Arc<str> = metadata.uid.as_deref().unwrap_or_default().into();
-            let labels = JobLabels {
-                namespace: metadata.namespace.clone().unwrap_or_default(),
-                job: metadata.name.clone().unwrap_or_default(),
-            };
-            present.insert(uid, labels);
-        });
-        forget(&context, &known, &present);
-        let staying = Staying {
-            jobs: &present,
-            owners: &owners,
-        };
-        release(&context, orphans(&context.stores, &staying)).await;
-        known = present;
+        look(&context, &mut seen).await;
     }
 }
 
-fn forget(
-    context: &Context,
-    known: &HashMap<Arc<str>, JobLabels>,
-    present: &HashMap<Arc<str>, JobLabels>,
-) {
-    // A job made again under the same name writes its own series.
-    let written: HashSet<&JobLabels> = present.values().collect();
-    for (uid, labels) in known {
-        if !present.contains_key(uid) && !written.contains(labels) {
-            context.metrics.forget_job(labels);
+/// Looks, unless nothing has changed since a look that had nothing to do.
+async fn look(context: &Context, seen: &mut Option<Seen>) {
+    let stores = &context.stores;
+    let now = (
+        stores.pods_version(),
+        stores.staying_version(),
+        stores.batch_version(),
+    );
+    if *seen == Some(now) {
+        return;
+    }
+    forget(context);
+    let orphans = orphans(stores);
+    let is_done = orphans.is_empty();
+    release(context, orphans).await;
+    *seen = is_done.then_some(now);
+}
+
+/// Forgets jobs that went. One that is made again under the same name writes its own series.
+fn forget(context: &Context) {
+    let stores = &context.stores;
+    for departed in stores.take_departed() {
+        if !stores.stays_by_name(&departed) {
+            context.metrics.forget_job(&JobLabels {
+                namespace: departed.namespace,
+                job: departed.name,
+            });
         }
     }
-    let mut uids: Vec<Arc<str>> = present.keys().cloned().collect();
-    uids.sort_unstable();
-    context.memos.retain(&uids);
-    context.forecasts.retain(&uids);
-}
-
-/// The jobs that are there to stay.
-struct Staying<'a> {
-    jobs: &'a HashMap<Arc<str>, JobLabels>,
-    owners: &'a HashSet<Owner>,
+    let is_there = |uid: &str| stores.staying(uid).is_some();
+    context.memos.retain(is_there);
+    context.forecasts.retain(is_there);
 }
 
 /// Pods whose finalizer no controller counts by any more.
-fn orphans(stores: &Stores, staying: &Staying<'_>) -> Vec<Arc<PodFacts>> {
+fn orphans(stores: &Stores) -> Vec<Arc<PodFacts>> {
     let mut orphans = Vec::new();
-    for owner in stores.owners_of_attempts() {
-        if !staying.owners.contains(&owner) {
+    for owner in stores.owners_of_tracked() {
+        if !stores.stays(&owner) {
             let attempts = stores.attempts_of(&owner).into_values();
             let tracked = attempts.filter(|pod| pod.attempt.as_ref().is_some_and(|a| a.tracked));
             orphans.extend(tracked.filter(|pod| is_left(stores, &owner, pod)));
         }
     }
     let strangers = stores.held_strangers().into_iter();
-    orphans.extend(strangers.filter(|pod| is_free(stores, staying, pod)));
+    orphans.extend(strangers.filter(|pod| is_free(stores, pod)));
     orphans
 }
 
@@ -106,9 +102,9 @@ fn is_left(stores: &Stores, owner: &Owner, pod: &PodFacts) -> bool {
 
 /// Whether a pod that is no attempt is let go: shed's finalizer is on it, or batch/v1's, which the
 /// built-in controller counts by.
-fn is_free(stores: &Stores, staying: &Staying<'_>, pod: &PodFacts) -> bool {
+fn is_free(stores: &Stores, pod: &PodFacts) -> bool {
     let identity = &pod.identity;
-    let stays = |owner: &Owner| staying.owners.contains(owner);
+    let stays = |owner: &Owner| stores.stays(owner);
     let job = match &identity.owner {
         // No controller counts it. Under a job that stays it may be what a newer operator calls an attempt.
         _ if identity.tracked => {
@@ -118,8 +114,9 @@ fn is_free(stores: &Stores, staying: &Staying<'_>, pod: &PodFacts) -> bool {
         None if identity.controlled => return false,
         None => {
             let uid = identity.labelled.as_ref();
-            let known = uid.and_then(|uid| staying.jobs.get(uid));
-            let is_awaited = known.is_some_and(|job| *job.namespace == *pod.namespace);
+            let known = uid.and_then(|uid| stores.staying(uid));
+            let namespace = known.and_then(|job| job.namespace);
+            let is_awaited = namespace.is_some_and(|namespace| *namespace == *pod.namespace);
             let is_sheds = uid.is_some() || (identity.deleting && stores.runs_all_jobs());
             return is_sheds && !is_awaited;
         }

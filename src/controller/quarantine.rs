@@ -164,6 +164,14 @@ pub struct Memo {
     pub is_unlisted: bool,
 }
 
+impl Memo {
+    /// Whether the ledger does not hold a failure yet.
+    #[must_use]
+    pub fn is_unwritten(&self) -> bool {
+        self.unwritten.is_some()
+    }
+}
+
 /// The quarantine that the job's ledger holds.
 #[must_use]
 pub fn entry(job: &DeadlineJob) -> Option<&QuarantineEntry> {

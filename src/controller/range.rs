@@ -138,7 +138,7 @@ impl Seen {
             let Some(pod) = pods.get(&(index, attempt.number)) else {
                 continue;
             };
-            match pod.attempt.as_ref() {
+            match pod.attempt.as_deref() {
                 // An end that may be an answer to a deletion is a result only where the part ends.
                 Some(
                     facts @ AttemptFacts {

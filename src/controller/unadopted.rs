@@ -21,10 +21,17 @@ const NOTE: &str = "shed has begun this Job and does not run it with its present
     nothing is launched, counted or ended, and pods keep the finalizer batch.kubernetes.io/job-tracking until the Job is \
     deleted; set adoptJobs back to have it go on where it was, or delete the Job";
 
+/// Companions that were told of, and what was seen when it was last looked.
+#[derive(Default)]
+struct Told {
+    uids: HashSet<String>,
+    seen: Option<(u64, u64)>,
+}
+
 /// Looks for ever.
 pub async fn run(context: Arc<Context>) {
     context.stores.ready().await;
-    let mut told: HashSet<String> = HashSet::new();
+    let mut told = Told::default();
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -35,15 +42,23 @@ pub async fn run(context: Arc<Context>) {
     }
 }
 
-/// Companions that were not told of before.
-fn look(context: &Context, told: &mut HashSet<String>) -> Vec<Arc<DeadlineJob>> {
-    let jobs = context.stores.jobs.state().into_iter();
+/// Companions that were not told of before, unless nothing has changed since.
+fn look(context: &Context, told: &mut Told) -> Vec<Arc<DeadlineJob>> {
+    let now = (
+        context.stores.live_version(),
+        context.stores.batch_version(),
+    );
+    if told.seen.replace(now) == Some(now) {
+        return Vec::new();
+    }
+    // A companion that has ended is not live.
+    let jobs = context.stores.live().into_iter();
     let left: Vec<_> = jobs.filter(|job| is_left(&context.stores, job)).collect();
     let count = i64::try_from(left.len()).unwrap_or(i64::MAX);
     context.metrics.reconciles.not_adopted.set(count);
     let uid = |job: &DeadlineJob| job.metadata.uid.clone().unwrap_or_default();
     let present: HashSet<String> = left.iter().map(|job| uid(job)).collect();
-    let before = std::mem::replace(told, present);
+    let before = std::mem::replace(&mut told.uids, present);
     let is_new = |job: &Arc<DeadlineJob>| !before.contains(&uid(job));
     left.into_iter().filter(is_new).collect()
 }

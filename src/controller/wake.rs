@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kube::Resource;
 use kube::runtime::controller::Action;
 use shed_core::settle::settle_wake;
 use shed_core::time::{Instant, Span};
@@ -70,17 +71,21 @@ pub fn expiry(job: &ValidatedJob, book: &Book) -> Option<Instant> {
 }
 
 /// After a reconcile that failed.
-pub fn after_error(job: Arc<DeadlineJob>, error: &Error, context: Arc<Context>) -> Action {
+pub fn after_error<K>(job: Arc<K>, error: &Error, context: Arc<Context>) -> Action
+where
+    K: Resource<DynamicType = ()>,
+{
     count_error(&context, error);
-    let name = job.metadata.name.as_deref().unwrap_or_default();
-    let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
+    let metadata = job.meta();
+    let name = metadata.name.as_deref().unwrap_or_default();
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
     match error {
         Error::Conflict => Action::requeue(CONFLICT_WAIT),
         // A watch that lags must not make it a loop.
         Error::Gone => Action::requeue(ERROR_WAIT),
         Error::Create(_) => {
             tracing::warn!(%error, namespace, job = name, "a pod can't be created, trying again");
-            let uid: Arc<str> = job.metadata.uid.as_deref().unwrap_or_default().into();
+            let uid: Arc<str> = metadata.uid.as_deref().unwrap_or_default().into();
             let until = creations_wait(&context, &uid);
             let wait = until.map(|until| clock::duration(until.since(context.clock.ticks())));
             Action::requeue(wait.unwrap_or(ERROR_WAIT))

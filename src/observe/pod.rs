@@ -65,7 +65,7 @@ pub struct PodFacts {
     /// Whose it is.
     pub identity: Identity,
     /// The rest, if it is an attempt, or nothing controls it and its labels are those of one.
-    pub attempt: Option<AttemptFacts>,
+    pub attempt: Option<Box<AttemptFacts>>,
     /// Whose it is, if a batch/v1 Job controls it, or nobody does and it is an attempt.
     pub belongs: Option<Belonging>,
 }
@@ -176,7 +176,7 @@ impl PodFacts {
             terminal: ended || is_over,
             is_leaving: ended && !is_over,
             belongs: belonging(pod, attempt.is_some()),
-            attempt,
+            attempt: attempt.map(Box::new),
             identity,
         }
     }

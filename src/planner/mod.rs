@@ -97,7 +97,8 @@ pub async fn run(
 
 fn restored(context: &Context) -> Memory {
     let mut apart = Apart::begin(context);
-    restore::memory(&context.stores.jobs.state(), |watched| {
+    let (live, ended) = (context.stores.live(), context.stores.skeletons());
+    restore::memory(&live, &ended, |watched| {
         apart.look(watched, || restore::read(context, watched))
     })
 }

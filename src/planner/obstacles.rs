@@ -97,7 +97,9 @@ pub(super) fn bound(
     book: &Book,
     facts: &mut JobSnapshot,
 ) {
-    let bounds = Bounds::of(owner, job, context.stores.node_bytes());
+    let stores = &context.stores;
+    let skipped = stores.skipped_bytes(owner);
+    let bounds = Bounds::of(owner, job, stores.node_bytes(), skipped);
     let further = bounds.further(book);
     // Most jobs have room for many times what they may run.
     if further >= facts.rules.completions.saturating_mul(2) {

@@ -9,6 +9,7 @@ use crate::adopt;
 use crate::api::DeadlineJob;
 use crate::book::Book;
 use crate::context::Context;
+use crate::stores::{Rest, Skeleton};
 use crate::validate::ValidatedJob;
 
 /// A job and its ledger, if both can be read.
@@ -19,12 +20,13 @@ pub fn read(context: &Context, watched: &DeadlineJob) -> Option<(Arc<ValidatedJo
 
 /// What the jobs that are there tell of what was learned and decided.
 pub fn memory(
-    jobs: &[Arc<DeadlineJob>],
+    live: &[Arc<DeadlineJob>],
+    ended: &[Arc<Skeleton>],
     mut read: impl FnMut(&Arc<DeadlineJob>) -> Option<(Arc<ValidatedJob>, Book)>,
 ) -> Memory {
-    let mut past = Vec::new();
+    let mut past: Vec<PastJob> = ended.iter().filter_map(|job| taught(job)).collect();
     let mut copies = Vec::new();
-    for watched in jobs {
+    for watched in live {
         let Some((job, book)) = read(watched) else {
             continue;
         };
@@ -45,11 +47,27 @@ pub fn memory(
     Memory::restored(past, copies)
 }
 
+/// What a job teaches of which only a skeleton is kept.
+fn taught(job: &Skeleton) -> Option<PastJob> {
+    let Rest::Finished(finished) = &job.rest else {
+        return None;
+    };
+    let class = finished.class.as_ref()?;
+    Some(PastJob {
+        ended: finished.ended?,
+        key: JobKey(job.metadata.uid.as_deref()?.into()),
+        tenant: Tenant(job.metadata.namespace.as_deref()?.into()),
+        class: JobClass(Arc::clone(class)),
+        runs: finished.runs.clone(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::api::{DeadlineJobStatus, LABEL_CLASS, Ledger};
     use crate::fixtures;
+    use crate::stores::WatchedJob;
     use crate::validate::validate;
 
     fn job(uid: &str, ledger: Ledger) -> Arc<DeadlineJob> {
@@ -58,6 +76,7 @@ mod tests {
         let class = (LABEL_CLASS.to_owned(), "nightly".to_owned());
         job.metadata.labels = Some([class].into());
         job.status = Some(DeadlineJobStatus {
+            observed_generation: job.metadata.generation,
             ledger: Some(ledger),
             ..DeadlineJobStatus::default()
         });
@@ -77,15 +96,13 @@ mod tests {
             copies: Some(3),
             ..Book::default()
         };
-        let jobs = [
-            job("old", finished.to_ledger()),
-            job("new", goes_on.to_ledger()),
-        ];
-        let memory = memory(&jobs, |job| {
+        let old = Arc::unwrap_or_clone(job("old", finished.to_ledger()));
+        let class = validate(&old).unwrap().class.map(JobClass);
+        let old = WatchedJob::new(old, 0).skeleton().cloned().unwrap();
+        let memory = memory(&[job("new", goes_on.to_ledger())], &[old], |job| {
             let book = Book::from_status(job.status.as_ref());
             validate(job).ok().map(Arc::new).zip(book.ok())
         });
-        let class = validate(&jobs[0]).unwrap().class.map(JobClass);
         let least = memory.history().least(class.as_ref()).unwrap();
         assert!((least - 30.0).abs() < 1e-9, "{least}");
         let copies: Vec<_> = memory.copies().collect();

@@ -390,7 +390,7 @@ async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
     view.snapshot.now = view.snapshot.now.plus(Span::from_seconds(200));
     export(context, &view, &report);
     assert_eq!(shown(&process), Some(0.0));
-    context.forecasts.retain(&[uid]);
+    context.forecasts.retain(|job| *job == *uid);
 }
 
 #[tokio::test(start_paused = true)]

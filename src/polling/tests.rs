@@ -2,7 +2,6 @@ use std::collections::BTreeSet;
 use std::sync::{LazyLock, Mutex};
 
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::DynamicObject;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::Event;
 use proptest::prelude::*;
@@ -12,7 +11,7 @@ use super::follow::Visits;
 use super::*;
 use crate::fixtures;
 use crate::progress::reach::Reach;
-use crate::stores::Stores;
+use crate::stores::{JobObject, Stores, WatchedJob};
 
 /// Polls every attempt of every job; `moves` with the number of divided tasks.
 struct Everything;
@@ -47,17 +46,20 @@ impl Rules for Everything {
 static JOB: LazyLock<Value> =
     LazyLock::new(|| serde_json::to_value(fixtures::job("")).expect("job"));
 
-fn job(number: usize, status: &Value) -> DynamicObject {
+fn job(number: usize, status: &Value) -> JobObject {
+    serde_json::from_value(object(number, status)).unwrap()
+}
+
+fn object(number: usize, status: &Value) -> Value {
     let mut job = JOB.clone();
     job["metadata"]["name"] = json!(format!("job-{number}"));
     job["metadata"]["uid"] = json!(format!("uid-{number}"));
     job["status"] = status.clone();
-    serde_json::from_value(job).unwrap()
+    job
 }
 
 fn pod(of: usize, task: u32, status: &str) -> Pod {
-    let job = job(of, &json!({}));
-    let job: DeadlineJob = serde_json::from_value(serde_json::to_value(&job).unwrap()).unwrap();
+    let job: DeadlineJob = serde_json::from_value(object(of, &json!({}))).unwrap();
     let mut pod = fixtures::attempt_pod(&job, (task, 0), "node-1", "Running");
     pod.metadata.uid = Some(format!("pod-{of}-{task}"));
     let status = json!({"phase": "Running", "podIP": "10.1.2.3", "containerStatuses": [{
@@ -72,7 +74,7 @@ const ENDED: &str = r#"{"terminated": {"exitCode": 0, "finishedAt": "2020-01-01T
 
 struct World {
     stores: Arc<Stores>,
-    writer: Writer<DeadlineJob>,
+    writer: Writer<WatchedJob>,
     follower: Follower,
     table: Mutex<Table<Everything>>,
 }
@@ -98,7 +100,7 @@ impl World {
         (jobs, attempts)
     }
 
-    fn see_job(&mut self, event: Event<DynamicObject>) {
+    fn see_job(&mut self, event: Event<JobObject>) {
         self.stores.see_job(&mut self.writer, event);
     }
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::batch::v1::Job;
+use kube::Resource;
 use kube::runtime::reflector::ObjectRef;
 
-use super::Stores;
-use super::index::unlabelled_of;
+use super::index::{Tally, unlabelled_of};
+use super::{Stores, WatchedJob};
 use crate::adopt::{AdoptJobs, translate};
 use crate::api::{DeadlineJob, LABEL_JOB_NAME};
 use crate::observe::identity::{self, Owner, OwnerKind};
@@ -38,10 +38,41 @@ impl Stores {
         self.pods().by_owner.get(owner).cloned().unwrap_or_default()
     }
 
-    /// What controls attempts.
+    /// What controls attempts that have not ended.
     #[must_use]
-    pub fn owners_of_attempts(&self) -> Vec<Owner> {
-        self.pods().by_owner.keys().cloned().collect()
+    pub fn owners_of_running(&self) -> Vec<Owner> {
+        self.owners(|tally| tally.running > 0)
+    }
+
+    /// What controls attempts that a finalizer holds.
+    #[must_use]
+    pub fn owners_of_tracked(&self) -> Vec<Owner> {
+        self.owners(|tally| tally.tracked > 0)
+    }
+
+    fn owners(&self, is_meant: impl Fn(Tally) -> bool) -> Vec<Owner> {
+        let index = self.pods();
+        self.count_visits(index.open.len());
+        let meant = index.open.iter().filter(|(_, tally)| is_meant(**tally));
+        meant.map(|(owner, _)| owner.clone()).collect()
+    }
+
+    /// Whether something is left to be done about pods of a job that has ended, or is suspended: it has
+    /// attempts that have not ended or that a finalizer holds, or pods that a batch/v1 Job takes in or lets go.
+    #[must_use]
+    pub fn has_open_pods(&self, owner: &Owner, job_uid: &str) -> bool {
+        let index = self.pods();
+        let strangers = (Arc::clone(&owner.namespace), Arc::from(job_uid));
+        index.open.contains_key(owner)
+            || owner.kind == OwnerKind::Job
+                && (index.unlabelled.contains_key(owner)
+                    || index.strangers.contains_key(&strangers))
+    }
+
+    /// Raised by every notice of the watch of pods.
+    #[must_use]
+    pub fn pods_version(&self) -> u64 {
+        self.pods().version
     }
 
     /// Pods that a batch/v1 Job controls and that are no attempts.
@@ -71,10 +102,10 @@ impl Stores {
     #[must_use]
     pub fn runs(&self, owner: &Owner) -> Option<bool> {
         let jobs = self.batch.as_ref()?;
-        let reference = ObjectRef::<Job>::new(&owner.name).within(&owner.namespace);
+        let reference = ObjectRef::new(&owner.name).within(&owner.namespace);
         let job = jobs.store.get(&reference)?;
-        let is_it = job.metadata.uid.as_deref() == Some(&*owner.uid);
-        is_it.then(|| jobs.mode.takes(&job))
+        let is_it = job.meta().uid.as_deref() == Some(&*owner.uid);
+        is_it.then(|| job.whole().is_some())
     }
 
     /// Whether no other controller runs batch/v1 Jobs.
@@ -98,22 +129,23 @@ impl Stores {
         if unlabelled_of(pod).is_some() && self.batch.is_none() {
             return None;
         }
+        self.count_visits(1);
         let reference = ObjectRef::new(&name).within(&owner.namespace);
-        let job = self.jobs.get(&reference)?;
-        (Owner::of(&job.metadata) == owner).then_some(reference)
+        let job = self.jobs.get(&WatchedJob::reference(&reference))?;
+        (Owner::of(job.meta()) == owner).then_some(reference)
     }
 
     /// The batch/v1 Job that may take in a pod which nothing controls.
     fn may_take_in(&self, pod: &PodFacts) -> Option<Owner> {
         let belongs = pod.belongs.as_ref().filter(|_| !pod.identity.controlled)?;
         let name = belongs.labels.get(LABEL_JOB_NAME)?;
-        let reference = ObjectRef::<Job>::new(name).within(&pod.namespace);
+        let reference = ObjectRef::new(name).within(&pod.namespace);
         let job = self.batch.as_ref()?.store.get(&reference)?;
         Some(Owner {
             kind: OwnerKind::Job,
             namespace: Arc::clone(&pod.namespace),
             name: name.as_str().into(),
-            uid: job.metadata.uid.as_deref()?.into(),
+            uid: job.meta().uid.as_deref()?.into(),
         })
     }
 }

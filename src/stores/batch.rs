@@ -5,30 +5,71 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use k8s_openapi::api::batch::v1::Job;
-use kube::api::{ApiResource, DynamicObject};
+use kube::api::ObjectMeta;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::{Event, watcher};
-use kube::{Api, Client};
+use kube::{Api, Client, Resource};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
-use super::{Stores, Touched, Versioned, config};
-use crate::adopt::{handed_on, translate};
+use super::{Stores, Touched, Versioned, pages};
+use crate::adopt::handed_on::{self, HandedOn};
+use crate::adopt::{WatchedBatchJob, translate};
+use crate::api::LABEL_CLASS;
+use crate::api::trimmed::{Parts, essentials, stands_for};
+
+/// A Job as a list or a watch brings it.
+#[derive(Clone, Debug)]
+pub(super) struct BatchObject {
+    metadata: ObjectMeta,
+    /// The Job and what its pods get as it is, or the field that can't be read and why.
+    read: Result<(Arc<Job>, HandedOn), String>,
+}
+
+impl<'de> Deserialize<'de> for BatchObject {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let parts = Parts::<Value, Value>::deserialize(from)?;
+        let (metadata, _) = parts.metadata.split();
+        let spec = parts.spec.unwrap_or_default();
+        let status = parts.status.unwrap_or_default();
+        let identity = essentials(&metadata, LABEL_CLASS);
+        let read = handed_on::read(metadata, &spec, &status);
+        Ok(Self {
+            metadata: identity,
+            read: read.map(|(job, handed_on)| (Arc::new(job), handed_on)),
+        })
+    }
+}
+
+impl BatchObject {
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+stands_for!(BatchObject, Job);
 
 /// Watches the Jobs.
 pub(super) async fn watch_batch(
     stores: Arc<Stores>,
     client: Client,
-    mut writer: Writer<Job>,
+    mut writer: Writer<WatchedBatchJob>,
     touched: Touched,
 ) {
-    let api = Api::<DynamicObject>::all_with(client, &ApiResource::erase::<Job>(&()));
-    let mut events = watcher(api, config()).default_backoff().boxed();
+    let mut events = watcher(Api::<BatchObject>::all(client), pages())
+        .default_backoff()
+        .boxed();
     while let Some(event) = events.next().await {
         match event {
             Ok(event) => {
                 for job in stores.apply_batch_event(&mut writer, event) {
-                    touch(&touched, &job);
+                    touch(&touched, job.meta());
                 }
                 stores.changed.notify_one();
             }
@@ -37,32 +78,35 @@ pub(super) async fn watch_batch(
     }
 }
 
-fn touch(touched: &Touched, job: &Job) {
+fn touch(touched: &Touched, job: &ObjectMeta) {
+    let (Some(name), Some(uid)) = (&job.name, &job.uid) else {
+        return;
+    };
+    let namespace = job.namespace.as_deref().unwrap_or_default();
     // A closed channel means that the process is ending.
-    let _ = touched.batch.send(ObjectRef::from_obj(job));
-    if let Some(name) = translate::companion_name(job) {
-        let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
-        let _ = touched.jobs.send(ObjectRef::new(&name).within(namespace));
-    }
+    let _ = touched.batch.send(ObjectRef::new(name).within(namespace));
+    let companion = translate::companion_name_of(name, uid);
+    let companion = ObjectRef::new(&companion).within(namespace);
+    let _ = touched.jobs.send(companion);
 }
 
 impl Stores {
     /// Takes a notice of the watch in; returns the Jobs that it is about.
     fn apply_batch_event(
         &self,
-        writer: &mut Writer<Job>,
-        event: Event<DynamicObject>,
-    ) -> Vec<Arc<Job>> {
+        writer: &mut Writer<WatchedBatchJob>,
+        event: Event<BatchObject>,
+    ) -> Vec<Arc<WatchedBatchJob>> {
         if let Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) = &event {
             self.note_version(Versioned::Jobs, &job.metadata);
         }
-        match event {
+        let jobs = match event {
             Event::Init => {
                 writer.apply_watcher_event(&Event::Init);
                 vec![]
             }
-            Event::InitApply(object) => self.take_batch_job(writer, &object, Event::InitApply),
-            Event::Apply(object) => self.take_batch_job(writer, &object, Event::Apply),
+            Event::InitApply(object) => self.take_batch_job(writer, object, Event::InitApply),
+            Event::Apply(object) => self.take_batch_job(writer, object, Event::Apply),
             Event::InitDone => {
                 writer.apply_watcher_event(&Event::InitDone);
                 let Some(batch) = self.batch() else {
@@ -77,34 +121,39 @@ impl Stores {
                 };
                 let uid = object.metadata.uid.as_deref().unwrap_or_default();
                 batch.handed_on.forget(uid);
-                let known = batch.known(&object);
+                let known = batch.known(&object.metadata);
                 if let Some(known) = &known {
                     writer.apply_watcher_event(&Event::Delete((**known).clone()));
                 }
                 known.into_iter().collect()
             }
-        }
+        };
+        self.note_batch_change();
+        jobs
     }
 
     fn take_batch_job(
         &self,
-        writer: &mut Writer<Job>,
-        object: &DynamicObject,
-        event: fn(Job) -> Event<Job>,
-    ) -> Vec<Arc<Job>> {
+        writer: &mut Writer<WatchedBatchJob>,
+        object: BatchObject,
+        event: fn(WatchedBatchJob) -> Event<WatchedBatchJob>,
+    ) -> Vec<Arc<WatchedBatchJob>> {
         let Some(batch) = self.batch() else {
             return vec![];
         };
-        let job = match handed_on::read(object) {
+        let job = match object.read {
             Ok((job, handed_on)) => {
-                batch.handed_on.note(&job, handed_on);
+                let job = batch.kept(Arc::unwrap_or_clone(job));
+                // The pods of another controller's get nothing from shed.
+                let handed_on = job.whole().map_or_else(HandedOn::default, |_| handed_on);
+                batch.handed_on.note(job.meta(), handed_on);
                 job
             }
             Err(problem) => {
                 let (namespace, name) = (&object.metadata.namespace, &object.metadata.name);
                 tracing::warn!(?namespace, job = ?name, problem, "a Job that can't be read");
                 // What is known of it stays, or its pods would pass for orphans.
-                match batch.known(object) {
+                match batch.known(&object.metadata) {
                     Some(known) => (*known).clone(),
                     None => return vec![],
                 }
@@ -119,7 +168,7 @@ impl Stores {
 mod tests {
     use k8s_openapi::api::core::v1::Pod;
     use kube::runtime::reflector::store;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::adopt::handed_on::HandedOnTable;
@@ -127,7 +176,7 @@ mod tests {
     use crate::clock::Clock;
     use crate::fixtures;
 
-    fn stores() -> (Stores, Writer<Job>) {
+    fn stores() -> (Stores, Writer<WatchedBatchJob>) {
         let (reader, writer) = store();
         let jobs = Jobs {
             mode: AdoptJobs::All,
@@ -140,14 +189,15 @@ mod tests {
         )
     }
 
-    fn object(change: impl FnOnce(&mut Value)) -> DynamicObject {
+    fn object(change: impl FnOnce(&mut Value)) -> BatchObject {
         let mut whole = serde_json::to_value(fixtures::batch_job("completions: 3")).unwrap();
         change(&mut whole["spec"]);
         serde_json::from_value(whole).unwrap()
     }
 
     /// The fields of pods of the Job that it alone knows.
-    fn handed_on(stores: &Stores, job: &Job) -> usize {
+    fn handed_on(stores: &Stores, job: &WatchedBatchJob) -> usize {
+        let job = job.whole().unwrap();
         let uid = job.metadata.uid.as_deref().unwrap();
         let handed_on = stores.batch().unwrap().handed_on.of(uid);
         let pod = Pod {

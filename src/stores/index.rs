@@ -7,6 +7,7 @@ use std::sync::Arc;
 use shed_core::resources::Resources;
 
 use super::binds::Binds;
+use super::names::Names;
 use crate::observe::identity::{Owner, OwnerKind};
 use crate::observe::job::JobPods;
 use crate::observe::pod::PodFacts;
@@ -26,6 +27,11 @@ pub(super) struct PodIndex {
     pub(super) all: HashMap<PodKey, Arc<PodFacts>>,
     /// Attempts by what controls them. A task and a number give one name, so no other pod takes their place.
     pub(super) by_owner: HashMap<Owner, JobPods>,
+    /// What controls attempts that have not ended, or that a finalizer holds. Of most jobs that have ended
+    /// only pods are left that need nothing.
+    pub(super) open: HashMap<Owner, Tally>,
+    /// Raised by every notice of the watch.
+    pub(super) version: u64,
     /// Pods that a batch/v1 Job controls and that are no attempts, by that Job.
     pub(super) unlabelled: Groups<Owner>,
     /// Pods that carry the label of a job and are no attempts, by namespace and the label's uid.
@@ -36,8 +42,29 @@ pub(super) struct PodIndex {
     pub(super) others: BTreeMap<Arc<str>, Resources>,
     /// When schedulers were last seen to place pods.
     pub(super) binds: Binds,
+    /// Names that many pods have.
+    pub(super) names: Names,
     /// The list that is coming in.
     pub(super) incoming: Option<Vec<PodFacts>>,
+}
+
+/// Attempts of one owner.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// Those that have not ended.
+    pub(super) running: usize,
+    /// Those that a finalizer holds.
+    pub(super) tracked: usize,
+}
+
+impl Tally {
+    fn of(pod: &PodFacts) -> Self {
+        let is_tracked = pod.attempt.as_ref().is_some_and(|own| own.tracked);
+        Self {
+            running: usize::from(!pod.terminal),
+            tracked: usize::from(is_tracked),
+        }
+    }
 }
 
 impl PodIndex {
@@ -54,6 +81,12 @@ impl PodIndex {
         if let (Some(owner), Some(id)) = (&identity.owner, identity.attempt) {
             let pods = self.by_owner.entry(owner.clone());
             pods.or_default().insert(id, Arc::clone(&facts));
+            let own = Tally::of(&facts);
+            if own != Tally::default() {
+                let tally = self.open.entry(owner.clone()).or_default();
+                tally.running += own.running;
+                tally.tracked += own.tracked;
+            }
         }
         if let Some(node) = in_the_way(&facts) {
             let used = self.others.entry(Arc::clone(node)).or_default();
@@ -82,6 +115,7 @@ impl PodIndex {
             if pods.is_empty() {
                 self.by_owner.remove(owner);
             }
+            self.close(owner, &old);
         }
         if let Some(node) = in_the_way(&old)
             && let Some(used) = self.others.get_mut(node)
@@ -98,9 +132,22 @@ impl PodIndex {
         Some(old)
     }
 
+    fn close(&mut self, owner: &Owner, pod: &PodFacts) {
+        let own = Tally::of(pod);
+        let Some(tally) = self.open.get_mut(owner) else {
+            return;
+        };
+        tally.running -= own.running;
+        tally.tracked -= own.tracked;
+        if *tally == Tally::default() {
+            self.open.remove(owner);
+        }
+    }
+
     pub(super) fn replace_all(&mut self, pods: Vec<PodFacts>) {
         let before = std::mem::take(&mut self.all);
         self.by_owner.clear();
+        self.open.clear();
         self.unlabelled.clear();
         self.strangers.clear();
         self.held.clear();

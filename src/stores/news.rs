@@ -4,12 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use kube::runtime::reflector::ObjectRef;
+use kube::Resource;
 
 use super::Stores;
-use crate::adopt::translate;
-use crate::api::DeadlineJob;
-use crate::observe::identity::{Owner, OwnerKind};
+use super::watched::WatchedJob;
+use crate::observe::identity::Owner;
 use crate::observe::job::AttemptId;
 use crate::observe::pod::PodFacts;
 
@@ -105,12 +104,12 @@ impl News {
     }
 
     /// These jobs changed, appeared or went; with a new list any may have.
-    pub(super) fn jobs_changed(&self, is_list: bool, jobs: &[Arc<DeadlineJob>]) {
+    pub(super) fn jobs_changed(&self, is_list: bool, jobs: &[WatchedJob]) {
         if is_list {
             return self.all_changed();
         }
         for job in jobs {
-            let owner = Owner::of(&job.metadata);
+            let owner = Owner::of(job.meta());
             self.each(|inbox| inbox.note(&owner, None));
         }
     }
@@ -126,25 +125,6 @@ impl Stores {
         let mut inboxes = inboxes.unwrap_or_else(PoisonError::into_inner);
         inboxes.push(Arc::clone(&inbox));
         inbox
-    }
-
-    /// The job whose attempts the object controls, unless it has finished or another controller runs it.
-    #[must_use]
-    pub fn live_job_of(&self, owner: &Owner) -> Option<Arc<DeadlineJob>> {
-        let name = match owner.kind {
-            OwnerKind::DeadlineJob => owner.name.to_string(),
-            OwnerKind::Job => translate::companion_name_of(&owner.name, &owner.uid),
-        };
-        let job = self
-            .jobs
-            .get(&ObjectRef::new(&name).within(&owner.namespace))?;
-        let ledger = job
-            .status
-            .as_ref()
-            .and_then(|status| status.ledger.as_ref());
-        let is_finished = ledger.is_some_and(|ledger| ledger.finished);
-        let is_live = job.spec.is_ours() && !is_finished;
-        (is_live && Owner::of(&job.metadata) == *owner).then_some(job)
     }
 
     /// The pods of these attempts; absent for those without a pod.
@@ -171,8 +151,8 @@ impl Stores {
     /// The watch of jobs says this.
     pub fn see_job(
         &self,
-        writer: &mut kube::runtime::reflector::store::Writer<DeadlineJob>,
-        event: kube::runtime::watcher::Event<kube::api::DynamicObject>,
+        writer: &mut kube::runtime::reflector::store::Writer<WatchedJob>,
+        event: kube::runtime::watcher::Event<super::JobObject>,
     ) {
         self.apply_job_event(writer, event);
     }

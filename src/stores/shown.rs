@@ -32,16 +32,4 @@ impl Stores {
                 .collect(),
         }
     }
-
-    /// What the watch of jobs has shown.
-    #[must_use]
-    pub fn shown_jobs(&self) -> Shown {
-        let gaps = self.gaps_guard();
-        let versions = self.versions_of_jobs(&gaps);
-        Shown {
-            reached: gaps.reached,
-            expected: versions.keys().cloned().collect(),
-            versions,
-        }
-    }
 }

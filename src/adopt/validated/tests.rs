@@ -1,4 +1,3 @@
-use kube::api::DynamicObject;
 use kube::runtime::reflector::store;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::Event;
@@ -96,7 +95,7 @@ struct World {
     job: Value,
     companion: DeadlineJob,
     jobs: Jobs,
-    writer: Writer<Job>,
+    writer: Writer<crate::adopt::WatchedBatchJob>,
     memos: Memos,
 }
 
@@ -126,7 +125,8 @@ impl World {
         let generation = self.job["metadata"]["generation"].as_i64().unwrap();
         self.job["metadata"]["generation"] = json!(generation + generations);
         let job: Job = serde_json::from_value(self.job.clone()).unwrap();
-        self.writer.apply_watcher_event(&Event::Apply(job));
+        let kept = self.jobs.kept(job);
+        self.writer.apply_watcher_event(&Event::Apply(kept));
     }
 
     fn text(&self, memos: &Memos) -> String {
@@ -190,9 +190,10 @@ fn a_job_that_is_not_sheds_any_more_is_absent_at_once_and_what_is_handed_on_is_t
     world.check();
     let mut object = world.job.clone();
     object["spec"]["template"]["spec"]["hardened"] = json!(3);
-    let object: DynamicObject = serde_json::from_value(object).unwrap();
-    let (job, handed_on) = crate::adopt::handed_on::read(&object).unwrap();
-    world.jobs.handed_on.note(&job, handed_on);
+    let metadata = serde_json::from_value(object["metadata"].clone()).unwrap();
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let (job, handed_on) = crate::adopt::handed_on::read(metadata, spec, status).unwrap();
+    world.jobs.handed_on.note(&job.metadata, handed_on);
     assert_eq!(world.check(), 0);
     assert!(world.text(&world.memos).contains("hardened"));
     world.jobs.mode = AdoptJobs::None;

@@ -185,8 +185,10 @@ async fn conflicts_without_end_are_an_error_for_the_next_pass() {
 fn handed_on() -> HandedOn {
     let mut job = json!(fixtures::batch_job("completions: 3"));
     job["spec"]["template"]["spec"]["hardened"] = json!({"level": 3});
-    let object = serde_json::from_value(job).unwrap();
-    crate::adopt::handed_on::read(&object).unwrap().1
+    let metadata = serde_json::from_value(job["metadata"].clone()).unwrap();
+    crate::adopt::handed_on::read(metadata, &job["spec"], &job["status"])
+        .unwrap()
+        .1
 }
 
 #[tokio::test]

@@ -48,3 +48,20 @@ async fn a_field_that_is_not_heeded_is_named_and_counts_for_no_error() {
     );
     assert!(page.contains("shed_jobs_unreadable 0\n"), "{page}");
 }
+
+#[tokio::test]
+async fn an_idle_look_visits_nothing() {
+    let job = fixtures::job("");
+    let api = Apiserver::new(job.clone());
+    let object = fixtures::object(&job, &[("/spec/novel", json!(1))]);
+    let (stores, _writer) = Stores::of_objects(vec![object], vec![]);
+    let process = Process::with_stores(&api, stores);
+    let (mut told, mut seen) = (BTreeMap::new(), None);
+    let stores = &process.context.stores;
+    stores.visits();
+    look(&process.context, &mut told, &mut seen).await;
+    assert_eq!(stores.visits(), 1);
+    look(&process.context, &mut told, &mut seen).await;
+    assert_eq!(stores.visits(), 0);
+    assert_eq!(api.said().len(), 1);
+}

@@ -295,3 +295,17 @@ async fn many_orphans_of_a_namespace_are_let_go_together_and_keep_no_other_waiti
     looks(&process, 1).await;
     assert_eq!(api.said().len(), AT_ONCE.min(there.len()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_look_visits_nothing() {
+    let (api, process) = two_attempts(Some).await;
+    let (context, mut seen) = (&process.context, None);
+    look(context, &mut seen).await;
+    context.stores.visits();
+    look(context, &mut seen).await;
+    assert_eq!(context.stores.visits(), 0);
+    context.stores.show(api.pods());
+    look(context, &mut seen).await;
+    assert!(context.stores.visits() > 0, "something has changed");
+    assert!(api.said().is_empty());
+}

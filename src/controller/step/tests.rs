@@ -102,7 +102,7 @@ impl World {
             terminal,
             is_leaving: false,
             identity: crate::observe::identity::Identity::default(),
-            attempt: Some(attempt),
+            attempt: Some(Box::new(attempt)),
             belongs: None,
         };
         self.pods.insert(id, Arc::new(pod));

@@ -40,7 +40,7 @@ fn not_taken(stores: Arc<Stores>, mut job: Job) -> Arc<Stores> {
 async fn a_begun_job_that_is_not_adopted_any_more_is_told_and_counted_once() {
     for adopting in [is_off, not_taken] {
         let (api, process) = process(begun(), adopting);
-        let mut told = HashSet::new();
+        let mut told = Told::default();
         let new = look(&process.context, &mut told);
         assert_eq!(new.len(), 1);
         tell(&process.context, &new[0]).await;
@@ -67,7 +67,7 @@ async fn a_job_that_is_run_gone_over_or_not_begun_is_not_told() {
         process(None, is_off),
         process(Some(finished), is_off),
     ] {
-        assert!(look(&process.context, &mut HashSet::new()).is_empty());
+        assert!(look(&process.context, &mut Told::default()).is_empty());
         assert_eq!(process.context.metrics.reconciles.not_adopted.get(), 0);
     }
 }

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::api::DeadlineJob;
 use crate::fixtures;
 
 const UNREADABLE: (&str, &str) = ("/spec/onMiss", "Postpone");
@@ -12,11 +13,11 @@ fn job(uid: &str) -> DeadlineJob {
     job
 }
 
-fn readable(uid: &str) -> DynamicObject {
+fn readable(uid: &str) -> JobObject {
     fixtures::object(&job(uid), &[])
 }
 
-fn unreadable(uid: &str) -> DynamicObject {
+fn unreadable(uid: &str) -> JobObject {
     let (place, value) = UNREADABLE;
     fixtures::object(&job(uid), &[(place, json!(value))])
 }
@@ -30,12 +31,10 @@ fn seen(stores: &Stores) -> [Vec<String>; 3] {
     };
     let read = stores.jobs.state();
     let gaps = stores.gaps();
-    let mut staying = Vec::new();
-    stores.for_staying(|metadata| staying.push(metadata.uid.clone()));
     [
-        sorted(read.iter().map(|job| job.metadata.uid.clone()).collect()),
+        sorted(read.iter().map(|job| job.meta().uid.clone()).collect()),
         sorted(gaps.iter().map(|gap| gap.metadata.uid.clone()).collect()),
-        sorted(staying),
+        sorted(stores.staying_uids().into_iter().map(Some).collect()),
     ]
 }
 
@@ -60,13 +59,13 @@ fn a_job_is_dropped_when_it_can_not_be_read_any_more_and_taken_in_again() {
     let touched = stores.apply_job_event(&mut writer, Event::Apply(unreadable("a")));
     assert_eq!(seen(&stores), uids(["b", "a", "a b"]));
     assert_eq!(
-        touched[0].metadata.uid.as_deref(),
+        touched[0].meta().uid.as_deref(),
         Some("a"),
         "who waits for it is told"
     );
     let touched = stores.apply_job_event(&mut writer, Event::Apply(readable("a")));
     assert_eq!(seen(&stores), uids(["a b", "", "a b"]));
-    assert_eq!(touched[0].metadata.uid.as_deref(), Some("a"));
+    assert_eq!(touched[0].meta().uid.as_deref(), Some("a"));
 }
 
 #[test]
@@ -75,7 +74,7 @@ fn what_is_gone_or_on_its_way_out_does_not_stay() {
     stores.apply_job_event(&mut writer, Event::Delete(unreadable("a")));
     assert_eq!(seen(&stores), uids(["", "b", "b"]));
     let mut leaving = unreadable("b");
-    leaving.metadata.deletion_timestamp = Some(crate::clock::time(crate::clock::now()));
+    leaving.meta_mut().deletion_timestamp = Some(crate::clock::time(crate::clock::now()));
     stores.apply_job_event(&mut writer, Event::Apply(leaving));
     assert_eq!(seen(&stores), uids(["", "b", ""]));
 }

@@ -291,8 +291,8 @@ async fn what_a_newer_operator_wrote_into_the_status_is_kept_by_every_write() {
             serde_json::json!([line(0), line(1)]),
         ),
     ];
-    let object = fixtures::object(&api.job(), &novel);
-    api.world().job = Some(api::read::read(&object).unwrap().job);
+    let object = fixtures::changed(&api.job(), &novel);
+    api.world().job = Some(serde_json::from_value(object).unwrap());
     api.exit((0, 0), 0, clock::now());
     process.look(&api).await.unwrap();
     let put = api.call("PUT job status").body;
@@ -371,7 +371,7 @@ async fn a_claim_for_one_node_is_told_also_where_clones_start_over() {
 #[tokio::test]
 async fn a_claim_that_can_not_be_read_keeps_no_job_from_running() {
     let (api, process) = with_claim(vec!["ReadWriteOnce"], RESUMES).await;
-    process.context.memos.retain(&[]);
+    process.context.memos.retain(|_| false);
     api.said();
     api.refuse("GET claim", 403, "Forbidden", "no");
     process.plan(&api.job(), originals(1));
