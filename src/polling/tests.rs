@@ -151,7 +151,10 @@ fn a_job_that_went_takes_its_own_entries_alone() {
     let mut world = World::new(30, 20, &json!({}));
     world.follow();
     world.see_job(Event::Delete(job(4, &json!({}))));
-    world.see_job(Event::Apply(job(5, &json!({"ledger": {"finished": true}}))));
+    world.see_job(Event::Apply(job(
+        5,
+        &json!({"observedGeneration": 1, "ledger": {"finished": true}}),
+    )));
     assert_eq!(world.follow(), (2, 0));
     assert_eq!(world.known(), (560, 560));
     assert_eq!(lock(&world.table).owners.len(), 28);

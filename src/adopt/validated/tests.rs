@@ -197,6 +197,7 @@ fn a_job_that_is_not_sheds_any_more_is_absent_at_once_and_what_is_handed_on_is_t
     assert_eq!(world.check(), 0);
     assert!(world.text(&world.memos).contains("hardened"));
     world.jobs.mode = AdoptJobs::None;
+    world.show(0);
     assert_eq!(world.check(), 0);
     assert!(world.text(&world.memos).contains("Absent"));
 }

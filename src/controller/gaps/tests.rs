@@ -63,5 +63,6 @@ async fn an_idle_look_visits_nothing() {
     assert_eq!(stores.visits(), 1);
     look(&process.context, &mut told, &mut seen).await;
     assert_eq!(stores.visits(), 0);
+    process.send_events().await;
     assert_eq!(api.said().len(), 1);
 }

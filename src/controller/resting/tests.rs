@@ -19,7 +19,9 @@ async fn visit(process: &Process, api: &Apiserver) -> Wake {
     process.context.stores.show(api.pods());
     let context = Arc::clone(&process.context);
     let pass = reconcile_by(Arc::new(kept(api)), context, driver::work);
-    pass.await.unwrap()
+    let wake = pass.await.unwrap();
+    process.send_events().await;
+    wake
 }
 
 fn is_remembered(process: &Process, api: &Apiserver) -> bool {
