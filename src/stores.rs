@@ -8,7 +8,9 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use futures::{FutureExt, StreamExt};
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Node, Pod};
+#[cfg(test)]
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::ObjectMeta;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::{ObjectRef, Store, store};
@@ -36,6 +38,7 @@ mod index;
 mod jobs;
 mod names;
 mod news;
+mod nodes;
 mod shown;
 mod versions;
 mod watched;
@@ -47,6 +50,7 @@ use index::PodIndex;
 pub use jobs::Departed;
 use jobs::JobTable;
 pub use news::{Changes, Inbox};
+use nodes::watch_nodes;
 pub use shown::Shown;
 use versions::NewestVersions;
 pub use versions::Versioned;
@@ -506,57 +510,6 @@ async fn watch_pods(
                 stores.changed.notify_one();
             }
             Err(error) => tracing::warn!(%error, "watch of pods"),
-        }
-    }
-}
-
-async fn watch_nodes(stores: Arc<Stores>, client: Client) {
-    let mut events = watcher(Api::<Trimmed<Node>>::all(client), config())
-        .default_backoff()
-        .boxed();
-    let mut incoming = BTreeMap::new();
-    while let Some(event) = events.next().await {
-        let event = match event {
-            Ok(event) => untrimmed(event),
-            Err(error) => {
-                tracing::warn!(%error, "watch of nodes");
-                continue;
-            }
-        };
-        let mut nodes = stores.nodes.write().unwrap_or_else(PoisonError::into_inner);
-        let changed = match event {
-            Event::Init => {
-                incoming = BTreeMap::new();
-                false
-            }
-            Event::InitApply(node) => {
-                let facts = NodeFacts::from_node(&node);
-                incoming.insert(Arc::clone(&facts.name), facts);
-                false
-            }
-            Event::InitDone => {
-                *nodes = Some(std::mem::take(&mut incoming));
-                true
-            }
-            // A kubelet's heartbeat changes nothing that is kept here.
-            Event::Apply(node) => {
-                let facts = NodeFacts::from_node(&node);
-                let known = nodes.get_or_insert_default();
-                let old = known.insert(Arc::clone(&facts.name), facts.clone());
-                old.as_ref() != Some(&facts)
-            }
-            Event::Delete(node) => {
-                let name = node.metadata.name.unwrap_or_default();
-                nodes
-                    .get_or_insert_default()
-                    .remove(name.as_str())
-                    .is_some()
-            }
-        };
-        drop(nodes);
-        if changed {
-            stores.note_node_addresses();
-            stores.changed.notify_one();
         }
     }
 }

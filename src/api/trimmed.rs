@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn managed_fields_are_counted_and_not_kept() {
         let managed = json!([{"manager": "kubectl \"x\"", "fieldsV1": {"f:spec": {".": {}, "f:a": null,
-            "f:list": [1, -2, 0.5, true, "é"]}}}, {}, []]);
+            "f:list": [1, -2, 0.5, true, "é", [], {}]}}}, {}]);
         let pod = json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "labels": {"b": "c"},
             "managedFields": managed}, "spec": {"nodeName": "n", "containers": []}, "novel": 1});
         let parts: Parts<serde_json::Value, serde_json::Value> =

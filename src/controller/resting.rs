@@ -52,6 +52,8 @@ where
         return wake_up(skeleton, context, work).await;
     }
     context.memos.settle(uid(skeleton), skeleton.version);
+    // A slice that was planned before the job came to rest would hold up the next pass.
+    context.board.abandon(uid(skeleton));
     let now = context.clock.now();
     let next = match &skeleton.rest {
         Rest::Finished(finished) => finished.expiry,

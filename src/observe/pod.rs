@@ -54,7 +54,7 @@ pub struct PodFacts {
     /// Where it was placed.
     pub node: Option<Arc<str>>,
     /// What it requests.
-    pub requests: Resources,
+    pub requests: Arc<Resources>,
     /// What its scheduler has answered.
     pub scheduling: Scheduling,
     /// Whether it has ended. An attempt has as soon as its main containers have.
@@ -105,7 +105,7 @@ pub struct AttemptFacts {
     /// With `resume: Range`: where it got to, as its agent said at the end.
     pub reached: Option<Units>,
     /// How it failed, if it did.
-    pub failure: Option<Failure>,
+    pub failure: Option<Box<Failure>>,
     /// Whether it is Ready.
     pub ready: bool,
     /// How often its containers were started again in place.
@@ -171,7 +171,7 @@ impl PodFacts {
                 .as_ref()
                 .and_then(|spec| spec.node_name.as_deref())
                 .map(Arc::from),
-            requests: pod.spec.as_ref().map(requests::of_pod).unwrap_or_default(),
+            requests: Arc::new(pod.spec.as_ref().map(requests::of_pod).unwrap_or_default()),
             scheduling: Scheduling::of(pod, attempt.is_some()),
             terminal: ended || is_over,
             is_leaving: ended && !is_over,
@@ -249,7 +249,7 @@ fn attempt_facts(pod: &Pod, identity: &Identity, seen: Instant) -> Option<Attemp
             .chain(init_statuses(pod))
             .any(terminal::has_started),
         reached: does_a_part(pod).then(|| reached(pod)).flatten(),
-        failure: failed.then(|| Failure::of(pod)),
+        failure: failed.then(|| Box::new(Failure::of(pod))),
         ready: is_ready(pod),
         restarts: restarts(pod),
         is_gone: terminal::is_gone(pod),

@@ -41,10 +41,12 @@ fn alike(stores: &Stores, owner: &Owner, positions: &BTreeMap<Arc<str>, NodeInde
         let Some(&node) = pod.node.as_ref().and_then(|node| positions.get(node)) else {
             continue;
         };
-        let known = alike.iter_mut().find(|(demand, _)| *demand == pod.requests);
+        let known = alike
+            .iter_mut()
+            .find(|(demand, _)| *demand == *pod.requests);
         match known {
             Some((_, nodes)) => nodes.push(node),
-            None => alike.push((pod.requests.clone(), vec![node])),
+            None => alike.push(((*pod.requests).clone(), vec![node])),
         }
     }
     alike

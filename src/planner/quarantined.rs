@@ -148,7 +148,7 @@ fn facts(
     }
     let tasks: Vec<TaskSnapshot> = tasks.into_values().collect();
     let pod = pods.values().find(|pod| !pod.terminal);
-    let demand = pod.map_or_else(|| demand(context, job), |pod| pod.requests.clone());
+    let demand = pod.map_or_else(|| demand(context, job), |pod| (*pod.requests).clone());
     let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
     (!tasks.is_empty()).then(|| ending::job(uid, namespace.into(), demand, tasks, now))
 }

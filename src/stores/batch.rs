@@ -190,7 +190,12 @@ mod tests {
     }
 
     fn object(change: impl FnOnce(&mut Value)) -> BatchObject {
+        named("pi", change)
+    }
+
+    fn named(name: &str, change: impl FnOnce(&mut Value)) -> BatchObject {
         let mut whole = serde_json::to_value(fixtures::batch_job("completions: 3")).unwrap();
+        whole["metadata"]["name"] = json!(name);
         change(&mut whole["spec"]);
         serde_json::from_value(whole).unwrap()
     }
@@ -229,18 +234,16 @@ mod tests {
     fn a_job_that_can_not_be_read_stays_as_it_was_and_blocks_no_other() {
         let (stores, mut writer) = stores();
         let mut apply = |event| stores.apply_batch_event(&mut writer, event);
-        let unreadable = || object(|spec| spec["parallelism"] = json!("many"));
+        let many = |spec: &mut Value| spec["parallelism"] = json!("many");
+        let unreadable = |name| named(name, many);
         apply(Event::Apply(object(|_| {})));
         apply(Event::Init);
-        let mut other = object(|_| {});
-        other.metadata.name = Some("other".to_owned());
-        let stays = apply(Event::InitApply(unreadable()));
+        let other = named("other", |_| {});
+        let stays = apply(Event::InitApply(unreadable("pi")));
         assert_eq!(stays.len(), 1);
         apply(Event::InitApply(other));
         assert_eq!(apply(Event::InitDone).len(), 2);
         // One that was never known is left out.
-        let mut never = unreadable();
-        never.metadata.name = Some("never".to_owned());
-        assert!(apply(Event::Apply(never)).is_empty());
+        assert!(apply(Event::Apply(unreadable("never"))).is_empty());
     }
 }

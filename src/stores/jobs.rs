@@ -1,6 +1,6 @@
 //! Jobs by what they are asked for, so that no question costs a visit of them all.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use kube::Resource;
@@ -94,8 +94,8 @@ impl JobTable {
                 (Known::Watched(job), gap)
             }
             JobObject::Undecodable { metadata, problem } => {
-                let gap = Gap::undecodable(metadata.clone(), problem);
-                (Known::Undecodable(Arc::new(metadata)), Some(gap))
+                let gap = Gap::undecodable((*metadata).clone(), problem);
+                (Known::Undecodable(Arc::from(metadata)), Some(gap))
             }
         };
         self.note_gap(&key, gap);
@@ -126,8 +126,7 @@ impl JobTable {
     /// The list that came in is all there is.
     pub(super) fn replace_all(&mut self) {
         let incoming = std::mem::take(&mut self.incoming);
-        let listed: std::collections::HashSet<Key> =
-            incoming.iter().map(|job| key(job.meta())).collect();
+        let listed: HashSet<Key> = incoming.iter().map(|job| key(job.meta())).collect();
         let gone: Vec<Key> = self.by_name.keys().cloned().collect();
         for key in gone.iter().filter(|key| !listed.contains(*key)) {
             self.remove(key);
@@ -294,7 +293,7 @@ impl Stores {
         std::mem::take(&mut self.table_mut().departed)
     }
 
-    /// The jobs that have ended.
+    /// What is kept of the jobs that have nothing to do for now.
     #[must_use]
     pub fn skeletons(&self) -> Vec<Arc<Skeleton>> {
         let table = self.table();

@@ -220,7 +220,7 @@ pub enum JobObject {
     /// It can't.
     Undecodable {
         /// Whose it is.
-        metadata: ObjectMeta,
+        metadata: Box<ObjectMeta>,
         /// The field, and what is wrong in it.
         problem: String,
     },
@@ -241,7 +241,7 @@ impl<'de> Deserialize<'de> for JobObject {
                 unheeded,
             },
             Err(problem) => Self::Undecodable {
-                metadata: identity,
+                metadata: Box::new(identity),
                 problem,
             },
         })

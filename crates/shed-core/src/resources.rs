@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A name that is absent means zero.
 ///
 /// A list in the order of the names: there are few of them, and a pass adds up those of all nodes.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(from = "BTreeMap<Arc<str>, i64>", into = "BTreeMap<Arc<str>, i64>")]
 pub struct Resources(Vec<(Arc<str>, i64)>);
 

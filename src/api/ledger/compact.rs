@@ -175,6 +175,8 @@ impl OpenTasks {
             }
         }
         for part in parts {
+            // Most tasks have one attempt: room for more would be the larger part of them all.
+            task.attempts.reserve_exact(1);
             task.attempts.push(self.attempt(part)?);
         }
         Some(task)

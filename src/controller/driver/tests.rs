@@ -127,14 +127,15 @@ async fn a_conflict_creates_no_pod_and_gives_the_slice_back() {
 /// Somebody else writes to the job.
 fn edit(api: &Apiserver, change: impl FnOnce(&mut DeadlineJob)) {
     let mut world = api.world();
+    world.version += 1;
+    let version = world.version.to_string();
     let job = world.job.as_mut().unwrap();
     let spec = job.spec.clone();
     change(job);
     if job.spec != spec {
         job.metadata.generation = job.metadata.generation.map(|generation| generation + 1);
     }
-    let version = job.metadata.resource_version.take().unwrap();
-    job.metadata.resource_version = Some(format!("{version}1"));
+    job.metadata.resource_version = Some(version);
 }
 
 #[tokio::test]

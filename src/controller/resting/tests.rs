@@ -3,7 +3,7 @@ use shed_core::time::{Instant, Span};
 
 use super::*;
 use crate::adopt::AdoptJobs;
-use crate::api::{self, DeadlineJobStatus};
+use crate::api::{self, AttemptCounts, DeadlineJobStatus};
 use crate::book::Book;
 use crate::controller::mock::{Apiserver, Process, originals};
 use crate::fixtures;
@@ -126,7 +126,7 @@ async fn a_suspended_job_fails_at_its_deadline() {
         visit(&process, &api).await;
     }
     let failed = api.condition(api::FAILED);
-    assert_eq!(failed.unwrap().1, api::reason::DEADLINE_EXCEEDED);
+    assert_eq!(failed.unwrap().1, api::DEADLINE_MISSED);
 }
 
 #[tokio::test]
@@ -192,10 +192,17 @@ async fn the_status_of_an_adopted_job_is_written_after_a_crash() {
         ending: Some(Conclusion::Complete),
         ended: Some(ended),
         finished: true,
+        first_pass: Some(Instant(1000)),
         ..Book::default()
+    };
+    let counts = AttemptCounts {
+        originals: 1,
+        won: 1,
+        ..AttemptCounts::default()
     };
     companion.status = Some(DeadlineJobStatus {
         observed_generation: companion.metadata.generation,
+        attempts: counts,
         ledger: Some(book.to_ledger()),
         ..DeadlineJobStatus::default()
     });

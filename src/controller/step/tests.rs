@@ -97,7 +97,7 @@ impl World {
             uid: format!("uid-{}-{}", id.0, id.1),
             version: 0,
             node: Some(Arc::from("node-1")),
-            requests: Resources::default(),
+            requests: Arc::default(),
             scheduling: crate::observe::scheduling::Scheduling::default(),
             terminal,
             is_leaving: false,
@@ -406,7 +406,7 @@ fn fail(world: &mut World, id: AttemptId, code: i32) {
     );
     let failure = crate::observe::failure::Failure::of(&serde_yaml_ng::from_str(&status).unwrap());
     let mut pod = (*world.pods[&id]).clone();
-    pod.attempt.as_mut().unwrap().failure = Some(failure);
+    pod.attempt.as_mut().unwrap().failure = Some(Box::new(failure));
     world.pods.insert(id, Arc::new(pod));
 }
 

@@ -72,7 +72,7 @@ fn of_pods_that_need_nothing_no_owner_is_visited() {
     assert!(!stores.has_open_pods(&owner, "uid-ended-7"));
     let late = fixtures::attempt_pod(&job, (0, 1), "node-1", "Running");
     stores.apply_pod_event(Event::Apply(late));
-    assert_eq!(stores.owners_of_running(), [owner.clone()]);
+    assert_eq!(stores.owners_of_running(), std::slice::from_ref(&owner));
     assert!(stores.has_open_pods(&owner, "uid-ended-7"));
 }
 
