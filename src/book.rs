@@ -19,7 +19,7 @@ use crate::validate::RetryRule;
 mod disruptions;
 mod segments;
 
-pub use segments::Segments;
+pub use segments::{SEGMENTS_MAX, Segments};
 
 /// How many execution times of winners are kept for the estimate of t_min and β.
 const ENDED_RUNS_MAX: usize = 32;
@@ -366,13 +366,6 @@ impl Book {
             if is_further(entry.resume.as_ref(), point.progress) {
                 entry.resume = Some(resume_entry(point));
             }
-        }
-    }
-
-    /// Makes a checkpoint of an open task the durable one.
-    pub fn resume_at(&mut self, task: u32, point: ResumeEntry) {
-        if let Some(entry) = self.tasks.get_mut(&task) {
-            entry.resume = Some(point);
         }
     }
 

@@ -5,20 +5,24 @@
 //! with every kill, failure, grant and place that may be recorded of it. Beside it are the lists of done
 //! and failed indexes, which take most where each is alone, and what never grows: specification,
 //! metadata, conditions. Checkpoints are kept only as far as there is room, so nothing is set aside for
-//! them. The lengths are those of src/api/ledger/compact.rs.
+//! them. What somebody else put into the status, and is kept there, counts too. The lengths are those of
+//! src/api/ledger/compact.rs.
 
 use shed_core::plan::{Action, Launch};
-use shed_core::snapshot::{AttemptKind, Idempotency, Resume};
+use shed_core::snapshot::{AttemptKind, Idempotency, Resume, ResumePoint};
 
-use crate::api::{DeadlineJob, ResumeEntry};
-use crate::book::Book;
+use crate::api::{AttemptEntry, DeadlineJob, DeadlineJobStatus, ResumeEntry, TaskEntry};
+use crate::book::{Book, SEGMENTS_MAX};
 use crate::size::{self, OBJECT_MAX};
 use crate::validate::ValidatedJob;
 
-/// Conditions, counts and times of the status, with room to spare.
-const STATUS: usize = 24 * 1024;
-/// The parts of tasks that were split: 512 at most.
-const PARTS: usize = 512 * 140;
+/// All conditions with their messages at their longest.
+pub const CONDITIONS: usize = 20 * 1024;
+/// Conditions, counts and times of the status, and the ledger's table of kills.
+const STATUS: usize = CONDITIONS + 6 * 1024;
+/// A part of a task that was split, and its index among the done or failed ones. No part is both won and
+/// dropped.
+const PART: usize = 150;
 /// `"99999,999,f999,d999",`: a task whose attempts have failed, or were disrupted, hundreds of times. As
 /// long as it is open its index stands in no list, `99999,`.
 const TASK: usize = 23 - 6;
@@ -34,8 +38,10 @@ const GRANT: usize = 26;
 const PLACE: usize = 6;
 /// `.9999`: a node to stay away from.
 const AVOIDED: usize = 5;
-/// `,p9999`, and the quotes of the point.
-const POINT: usize = 10;
+/// `,p9999`: a point of the task or of an attempt.
+const REFERENCE: usize = 6;
+/// The quotes of a point, and what stands between its parts and behind it.
+const POINT: usize = 4;
 
 /// What bounds a job's attempts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -55,12 +61,12 @@ impl Bounds {
     pub fn of(owner: &DeadlineJob, job: &ValidatedJob, node_bytes: usize, skipped: usize) -> Self {
         let is_fenced = job.rules.idempotency == Idempotency::Fenced;
         let is_placed = is_fenced || job.rules.idempotency == Idempotency::None;
-        let parts = if job.rules.resume == Resume::Range {
-            PARTS
-        } else {
-            0
+        let parts = match job.rules.resume {
+            Resume::Range => PART * SEGMENTS_MAX,
+            Resume::None | Resume::Checkpoint | Resume::Latest => 0,
         };
-        let own = size::bytes(&owner.metadata) + skipped + size::bytes(&owner.spec);
+        let own = size::bytes(&owner.metadata) + skipped + job.spec_bytes;
+        let foreign = owner.status.as_ref().map_or(0, foreign);
         // Names stand in one table, with their boot ids in another.
         let nodes = if is_placed {
             2 * node_bytes
@@ -68,7 +74,7 @@ impl Bounds {
             node_bytes
         };
         Self {
-            fixed: STATUS + own + parts + nodes + lists(job.rules.completions),
+            fixed: STATUS + own + foreign + parts + nodes + lists(job.rules.completions),
             per_attempt: if is_placed { PLACE } else { 0 },
             per_task: if is_fenced { GRANT } else { 0 },
         }
@@ -78,15 +84,14 @@ impl Bounds {
     #[must_use]
     pub fn committed(&self, book: &Book) -> usize {
         let tasks = book.tasks.values().map(|task| {
-            let attempts = task.attempts.iter();
-            let attempts = attempts.map(|attempt| {
-                let point = attempt.resume.as_ref().map_or(0, point_bytes);
-                self.attempt(attempt.kind) + point + AVOIDED * attempt.avoid.len()
+            let attempts = task.attempts.iter().map(|attempt| {
+                let kept = unknown(&attempt.unknown);
+                self.attempt(attempt.kind) + kept + AVOIDED * attempt.avoid.len()
             });
-            let point = task.resume.as_ref().map_or(0, point_bytes);
-            self.task() + point + attempts.sum::<usize>()
+            let kept = unknown(&task.unknown);
+            self.task() + kept + points(task) + attempts.sum::<usize>()
         });
-        self.fixed + tasks.sum::<usize>()
+        self.fixed + tasks.sum::<usize>() + extras(book)
     }
 
     /// How many further tasks may be begun.
@@ -118,27 +123,65 @@ impl Bounds {
         Some(actions.iter().filter(fits).cloned().collect())
     }
 
-    /// Whether the object may come to more than is allowed.
-    #[must_use]
-    pub fn is_exceeded(&self, book: &Book) -> bool {
-        self.committed(book) > OBJECT_MAX
-    }
-
-    /// How many bytes are left for checkpoints.
-    #[must_use]
-    pub fn left(&self, book: &Book) -> usize {
-        OBJECT_MAX.saturating_sub(self.committed(book))
+    /// Drops the checkpoints for which there is no room, and says how many. Those stay that a retry needs
+    /// first: of tasks without a live attempt, then of those that are furthest.
+    pub fn keep_checkpoints(&self, book: &mut Book) -> usize {
+        if self.committed(book) <= OBJECT_MAX {
+            return 0;
+        }
+        let points = book.tasks.values_mut().filter_map(|task| {
+            let lives = task.attempts.iter().any(|attempt| attempt.kill.is_none());
+            Some((task.index, lives, task.resume.take()?))
+        });
+        let mut points: Vec<_> = points.collect();
+        points.sort_by(|(_, a_lives, a), (_, b_lives, b)| {
+            a_lives.cmp(b_lives).then(b.progress.total_cmp(&a.progress))
+        });
+        let mut left = OBJECT_MAX.saturating_sub(self.committed(book));
+        let mut dropped = 0;
+        for (index, _, point) in points {
+            let Some(task) = book.tasks.get_mut(&index) else {
+                continue;
+            };
+            let kept = task.resume.insert(point);
+            let is_named = |attempt: &AttemptEntry| attempt.resume.as_ref() == Some(kept);
+            let cost = match task.attempts.iter().any(is_named) {
+                true => REFERENCE,
+                false => point_bytes(kept),
+            };
+            match left.checked_sub(cost) {
+                Some(rest) => left = rest,
+                None => {
+                    task.resume = None;
+                    dropped += 1;
+                }
+            }
+        }
+        dropped
     }
 
     fn launch(&self, book: &Book, launch: &Launch) -> usize {
-        let task = match book.tasks.contains_key(&launch.task.0) {
-            true => 0,
-            false => self.task(),
+        let entry = book.tasks.get(&launch.task.0);
+        let task = match entry {
+            Some(_) => 0,
+            None => self.task(),
         };
-        let point = launch.resume.as_ref();
-        // It becomes the task's durable one too.
-        let point = point.map_or(0, |point| 2 * checkpoint_bytes(&point.checkpoint));
-        task + self.attempt(launch.kind) + point + AVOIDED * launch.avoid.len()
+        let durable = entry.and_then(|task| task.resume.as_ref());
+        let is_durable = |point: &&ResumePoint| {
+            durable.is_some_and(|durable| {
+                let is_as_far = durable.progress.total_cmp(&point.progress).is_eq();
+                is_as_far && *durable.checkpoint == *point.checkpoint
+            })
+        };
+        // What is not durable yet becomes so.
+        let own = launch.resume.as_ref().filter(|point| !is_durable(point));
+        let own = own.map_or(0, |point| checkpoint_bytes(&point.checkpoint));
+        let reference = if launch.resume.is_some() {
+            REFERENCE
+        } else {
+            0
+        };
+        task + self.attempt(launch.kind) + own + reference + AVOIDED * launch.avoid.len()
     }
 
     fn task(&self) -> usize {
@@ -154,10 +197,45 @@ impl Bounds {
     }
 }
 
-/// Bytes of a point in the ledger.
-#[must_use]
-pub fn point_bytes(point: &ResumeEntry) -> usize {
-    checkpoint_bytes(&point.checkpoint)
+/// Bytes of what is kept of a status though shed did not put it there: fields that this version does not
+/// know, and conditions, as far as all of them are longer than shed's own may be.
+fn foreign(status: &DeadlineJobStatus) -> usize {
+    let conditions = size::bytes(&status.conditions).saturating_sub(CONDITIONS);
+    conditions + status.unknown.bytes()
+}
+
+/// Bytes of what only an edited ledger has, or one with a long note.
+fn extras(book: &Book) -> usize {
+    let parts = book.segments.len().saturating_sub(SEGMENTS_MAX);
+    let note = book.ending_note.as_ref().map_or(0, size::bytes);
+    let quarantine = book.quarantine.as_ref();
+    let reason = quarantine.map_or(0, |entry| size::bytes(&entry.reason));
+    PART * parts + note + reason
+}
+
+/// Bytes of fields of a line that this version does not know.
+fn unknown(fields: &[String]) -> usize {
+    fields.iter().map(|field| 1 + size::bytes(field)).sum()
+}
+
+/// Bytes of the points that the task and its attempts name: each stands in the ledger once.
+fn points(task: &TaskEntry) -> usize {
+    let attempts = task.attempts.iter();
+    let named: Vec<&ResumeEntry> = attempts
+        .filter_map(|attempt| attempt.resume.as_ref())
+        .chain(&task.resume)
+        .collect();
+    let bytes = named.iter().enumerate();
+    let bytes = bytes.map(|(at, point)| match named[..at].contains(point) {
+        true => REFERENCE,
+        false => point_bytes(point),
+    });
+    bytes.sum()
+}
+
+/// Bytes of a point that nothing else names.
+fn point_bytes(point: &ResumeEntry) -> usize {
+    checkpoint_bytes(&point.checkpoint) + REFERENCE
 }
 
 fn checkpoint_bytes(checkpoint: &str) -> usize {

@@ -51,6 +51,8 @@ pub struct ValidatedJob {
     pub time_limit: Option<Span>,
     /// Time from the end to the deletion.
     pub ttl: Option<Span>,
+    /// How large the specification of its DeadlineJob is, in bytes of JSON.
+    pub spec_bytes: usize,
     /// The pod to run.
     pub template: Arc<PodTemplateSpec>,
     /// The batch/v1 Job that it is, if it is one.
@@ -158,7 +160,7 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
     let metadata = &job.metadata;
     let spec = &job.spec;
     let missing = |field| InvalidSpec::Metadata { field };
-    size(spec)?;
+    let spec_bytes = size(spec)?;
     template(spec)?;
     range(spec)?;
     let rules = rules(spec)?;
@@ -184,6 +186,7 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
         time_limit: spec.active_deadline_seconds.map(Span::from_seconds),
         rules,
         progress: progress_rule(spec)?,
+        spec_bytes,
         ttl: spec
             .ttl_seconds_after_finished
             .map(|seconds| Span::from_seconds(i64::from(seconds))),
@@ -192,13 +195,14 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
     })
 }
 
-/// Whether a specification leaves room for the ledger.
+/// The specification's bytes, if they leave room for the ledger.
 ///
 /// # Errors
 /// [`InvalidSpec::Size`].
-pub fn size(spec: &DeadlineJobSpec) -> Result<(), InvalidSpec> {
-    if size::bytes(spec) <= size::SPEC_MAX {
-        return Ok(());
+pub fn size(spec: &DeadlineJobSpec) -> Result<usize, InvalidSpec> {
+    let whole = size::bytes(spec);
+    if whole <= size::SPEC_MAX {
+        return Ok(whole);
     }
     let (field, bytes) = size::largest(spec);
     Err(InvalidSpec::Size { field, bytes })

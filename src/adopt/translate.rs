@@ -15,6 +15,7 @@ use super::Adopted;
 use super::annotations::{self, BadAnnotation, Wishes};
 use crate::api::{self, DeadlineJob, DeadlineJobSpec, Idempotency, PodReplacementPolicy, Resume};
 use crate::controller::build::fnv1a;
+use crate::size;
 use crate::validate::{DeadlineRule, InvalidSpec, RetryRule, ValidatedJob, validate};
 
 /// What batch/v1 sets where `backoffLimit` is absent.
@@ -136,6 +137,8 @@ pub fn validated(companion: &DeadlineJob, job: &Job) -> Result<ValidatedJob, Inv
     Ok(ValidatedJob {
         name,
         retries: retries(validated.deadline, &adopted),
+        // The Job's own stands in the Job.
+        spec_bytes: size::bytes(&companion.spec),
         adopted: Some(Arc::new(adopted)),
         ..validated
     })

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use serde_path_to_error::{Path, Track};
 
 use super::{DeadlineJobStatus, LEDGER_FORM, once};
+use crate::size;
 
 /// What an entry of a list is called by: `index` of a task or a part, `number` of an attempt, `type`
 /// of a condition. Lists are sorted anew and lose entries, so a position is no place.
@@ -96,6 +97,19 @@ impl Unknown {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// What they add to the object, in bytes of JSON.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let fields = self.0.iter().map(|(steps, value)| {
+            let name = match steps.last() {
+                Some(Step::Field(name)) => size::bytes(name),
+                _ => 0,
+            };
+            name + size::bytes(value) + 2
+        });
+        fields.sum()
     }
 
     fn take(&mut self, whole: &Value, parts: &[Part]) {

@@ -1,3 +1,6 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use shed_core::ids::{AttemptNumber, NodeName, TaskIndex};
 use shed_core::plan::{LaunchReason, Outcome};
@@ -8,6 +11,9 @@ use super::*;
 use crate::api::{DeadlineJobStatus, NodeEntry};
 use crate::fixtures;
 use crate::validate::{RetryRule, validate};
+
+mod histories;
+mod whole;
 
 const NODES: usize = 200;
 
@@ -35,7 +41,13 @@ struct World {
 
 impl World {
     fn new(completions: u32, change: &str) -> Self {
+        Self::of(completions, change, 0)
+    }
+
+    /// With a specification of so many bytes.
+    fn of(completions: u32, change: &str, bytes: usize) -> Self {
         let owner = fixtures::job(&format!("{{completions: {completions}{change}}}"));
+        let owner = padded(owner, bytes);
         let job = validate(&owner).unwrap();
         Self {
             bounds: Bounds::of(&owner, &job, node_bytes(), 0),
@@ -78,6 +90,16 @@ impl World {
             self.book.kill(task, number, kind, self.now);
         }
     }
+}
+
+/// The job with an argument that brings its specification to so many bytes, if they are more.
+fn padded(mut job: DeadlineJob, bytes: usize) -> DeadlineJob {
+    let own = size::bytes(&job.spec) + r#","args":[""]"#.len();
+    if let Some(missing) = bytes.checked_sub(own) {
+        let pod = job.spec.template.spec.as_mut().unwrap();
+        pod.containers[0].args = Some(vec!["x".repeat(missing)]);
+    }
+    job
 }
 
 fn launching(task: u32, kind: AttemptKind, checkpoint: Option<String>) -> Launch {
@@ -165,134 +187,4 @@ fn what_does_not_fit_waits_and_kills_do_not() {
     assert!(world.book.win(task, number, world.now, None));
     world.book.fold();
     assert_eq!(world.bounds.further(&world.book), 1);
-}
-
-/// One thing that may happen to a job.
-#[derive(Debug, Clone)]
-enum Event {
-    Launch(u32, u8, usize),
-    Kill(u32, KillKind),
-    Fail(u32),
-    Win(u32),
-    Give(u32),
-    Disrupt(u32),
-    Place(u32, usize),
-    Grant(u32),
-    KillAll(KillKind),
-    Later(i64),
-}
-
-fn event(tasks: u32) -> impl Strategy<Value = Event> {
-    let task = move || 0..tasks;
-    prop_oneof![
-        6 => (task(), 0u8..3, 0usize..80).prop_map(|(t, k, c)| Event::Launch(t, k, c)),
-        1 => task().prop_map(|t| Event::Kill(t, KillKind::Evict)),
-        2 => task().prop_map(Event::Fail),
-        2 => task().prop_map(Event::Win),
-        1 => task().prop_map(Event::Give),
-        2 => task().prop_map(Event::Disrupt),
-        2 => (task(), 0..NODES).prop_map(|(t, n)| Event::Place(t, n)),
-        1 => task().prop_map(Event::Grant),
-        1 => Just(Event::KillAll(KillKind::Suspend)),
-        1 => (1i64..8_000_000_000).prop_map(Event::Later),
-    ]
-}
-
-impl World {
-    fn first(&self, task: u32) -> Option<AttemptNumber> {
-        let task = self.book.tasks.get(&task)?;
-        task.attempts
-            .first()
-            .map(|attempt| AttemptNumber(attempt.number))
-    }
-
-    fn happens(&mut self, event: Event) {
-        let now = self.now;
-        let ended = |book: &mut Book, task: u32, number, outcome| {
-            let _ = book.count(TaskIndex(task), number, outcome, RetryRule::PROMPT, now);
-        };
-        match event {
-            Event::Launch(task, kind, bytes) => {
-                if self.book.knows(task, u32::MAX) {
-                    return;
-                }
-                let kind = [
-                    AttemptKind::Original,
-                    AttemptKind::Clone,
-                    AttemptKind::Retry,
-                ][usize::from(kind)];
-                let checkpoint = (bytes > 0).then(|| "\u{1}".repeat(bytes));
-                let avoid = (0..bytes % 7)
-                    .map(|n| NodeName::from(&*node(n).name))
-                    .collect();
-                self.launch([Launch {
-                    avoid,
-                    ..launching(task, kind, checkpoint)
-                }]);
-            }
-            Event::Kill(task, kind) => {
-                if let Some(number) = self.first(task) {
-                    self.book.kill(TaskIndex(task), number, kind, now);
-                }
-            }
-            Event::KillAll(kind) => self.kill_all(kind),
-            Event::Later(ms) => {
-                self.now = Instant((now.0 + ms).min(1_700_000_000_000 + 8_600_000_000))
-            }
-            Event::Give(task) => {
-                if self.first(task).is_none() && self.book.tasks.contains_key(&task) {
-                    self.book.failed.insert(TaskIndex(task));
-                    self.book.fold();
-                }
-            }
-            Event::Fail(task)
-            | Event::Win(task)
-            | Event::Disrupt(task)
-            | Event::Grant(task)
-            | Event::Place(task, _) => {
-                let Some(number) = self.first(task) else {
-                    return;
-                };
-                match event {
-                    Event::Fail(_) => ended(&mut self.book, task, number, Outcome::Failed),
-                    Event::Disrupt(_) => ended(&mut self.book, task, number, Outcome::Disrupted),
-                    Event::Place(_, on) => self.book.place(task, number.0, &node(on)),
-                    Event::Grant(_) => drop(self.book.grant(task, number.0, now)),
-                    _ => {
-                        self.book.win(TaskIndex(task), number, now, None);
-                        self.book.fold();
-                    }
-                }
-            }
-        }
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Whatever happens to a job, its object is at most what was committed when it launched last, and
-    /// that is at most the budget.
-    #[test]
-    fn no_reachable_ledger_is_larger_than_was_committed(
-        idempotency in prop_oneof![Just("Safe"), Just("None"), Just("Fenced")],
-        events in prop::collection::vec(event(40), 0..400),
-    ) {
-        let agent = ", progress: {file: {}}";
-        let mut world = World::new(40, &format!(", idempotency: {idempotency}{agent}"));
-        let mut least = usize::MAX;
-        for event in events {
-            let launches = matches!(event, Event::Launch(..));
-            world.happens(event);
-            let committed = world.bounds.committed(&world.book);
-            prop_assert!(committed <= OBJECT_MAX);
-            if launches {
-                least = committed;
-            } else {
-                // A checkpoint is the task's too, once its attempt is gone.
-                prop_assert!(committed <= least, "{committed} after {least}");
-            }
-            let bytes = world.bytes();
-            prop_assert!(bytes + 20_000 <= committed, "{bytes} of {committed}");
-        }
-    }
 }

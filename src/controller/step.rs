@@ -18,7 +18,7 @@ use super::range;
 use crate::adopt;
 use crate::api::NodeEntry;
 use crate::book::Book;
-use crate::bounds::{self, Bounds};
+use crate::bounds::Bounds;
 use crate::observe::gone;
 use crate::observe::job::{self, AttemptId, CREATION_SEEN_WITHIN, JobPods, Traces};
 use crate::observe::pod::PodFacts;
@@ -407,38 +407,14 @@ fn win(
     }
 }
 
-/// Checkpoints ride along with writes that happen anyway. Where there is no room for all, those are kept
-/// that a retry needs first: of tasks without a live attempt, then of those that are furthest. Says how
-/// many are not.
+/// Checkpoints ride along with writes that happen anyway. Says of how many tasks there was no room for them.
 fn keep_checkpoints(book: &mut Book, facts: &JobSnapshot, bounds: Option<Bounds>) -> usize {
     for task in &facts.tasks {
         if let Some(point) = task.best_resume_point() {
             book.keep_checkpoint(task.index, point);
         }
     }
-    let Some(bounds) = bounds.filter(|bounds| bounds.is_exceeded(book)) else {
-        return 0;
-    };
-    let points = book.tasks.values_mut().filter_map(|task| {
-        let lives = task.attempts.iter().any(|attempt| attempt.kill.is_none());
-        Some((task.index, lives, task.resume.take()?))
-    });
-    let mut points: Vec<_> = points.collect();
-    points.sort_by(|(_, a_lives, a), (_, b_lives, b)| {
-        a_lives.cmp(b_lives).then(b.progress.total_cmp(&a.progress))
-    });
-    let mut left = bounds.left(book);
-    let mut dropped = 0;
-    for (index, _, point) in points {
-        match left.checked_sub(bounds::point_bytes(&point)) {
-            Some(rest) => {
-                left = rest;
-                book.resume_at(index, point);
-            }
-            None => dropped += 1,
-        }
-    }
-    dropped
+    bounds.map_or(0, |bounds| bounds.keep_checkpoints(book))
 }
 
 /// Level-triggered: what the book says and the pods don't show yet.

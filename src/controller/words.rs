@@ -9,6 +9,7 @@ use shed_core::time::Instant;
 
 use crate::api::{self, reason};
 use crate::clock;
+use crate::size;
 
 /// One state of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +44,7 @@ pub const NAMED: &str = "{}";
 
 /// Characters of a list of indexes in a message.
 const LIST_MAX: usize = 200;
-/// Characters of a message that are others' words: all conditions together fit into what
+/// Bytes of JSON of a message that are others' words: all conditions together fit into what
 /// `Bounds` sets aside for them.
 const DETAIL_MAX: usize = 600;
 
@@ -457,7 +458,13 @@ pub fn some_of(indexes: &IndexSet) -> String {
 
 /// What others say, such as a scheduler or a webhook, up to its bound.
 fn shortened(detail: &str) -> Cow<'_, str> {
-    match detail.char_indices().nth(DETAIL_MAX) {
+    let mut bytes = 0;
+    let mut too_long = detail.char_indices().filter(|(_, one)| {
+        // Without its quotes.
+        bytes += size::bytes(one) - 2;
+        bytes > DETAIL_MAX
+    });
+    match too_long.next() {
         Some((end, _)) => Cow::Owned(format!("{}…", &detail[..end])),
         None => Cow::Borrowed(detail),
     }

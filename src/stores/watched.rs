@@ -142,13 +142,13 @@ fn rest(job: &DeadlineJob) -> Option<Rest> {
     }
     match validate::size(&job.spec) {
         Err(invalid) => Some(oversized(job, &invalid)),
-        Ok(()) if is_quarantined => None,
-        Ok(()) if has_ended => {
+        Ok(_) if is_quarantined => None,
+        Ok(_) if has_ended => {
             let validated = validate::validate(job).ok()?;
             Some(Rest::Finished(finished(Some(&validated))))
         }
-        Ok(()) if job.spec.suspend && is_observed(job) => suspended(job, &book),
-        Ok(()) => None,
+        Ok(_) if job.spec.suspend && is_observed(job) => suspended(job, &book),
+        Ok(_) => None,
     }
 }
 

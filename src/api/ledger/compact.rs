@@ -25,6 +25,10 @@ use shed_core::time::{Instant, Span};
 use super::{AttemptEntry, GrantEntry, NodeEntry, ResumeEntry, TaskEntry};
 use crate::clock::{micro_instant, micro_time};
 
+/// Kills that are told apart. Attempts that are stopped one by one, and whose pods stay, would each add
+/// one: beyond these a kill is dated by the one of its kind that came last before it.
+const KILLS_MAX: usize = 128;
+
 /// Tasks with uncounted attempts or a history, ascending.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -110,6 +114,8 @@ struct Writer<'t> {
     kills: BTreeMap<(KillKind, Option<MicroTime>), usize>,
     stop: Option<usize>,
     points: Vec<&'t ResumeEntry>,
+    /// How many of them are of tasks before the one that is written.
+    points_before: usize,
 }
 
 impl OpenTasks {
@@ -129,6 +135,7 @@ impl OpenTasks {
             kills: BTreeMap::new(),
             stop: None,
             points: Vec::new(),
+            points_before: 0,
         };
         writer.stop = writer.common_kill(attempts());
         let lines = tasks.iter().map(|task| writer.line(task)).collect();
@@ -271,7 +278,20 @@ impl<'t> Writer<'t> {
     fn kill(&mut self, attempt: &AttemptEntry) -> Option<usize> {
         let next = self.kills.len();
         let kill = (attempt.kill?, attempt.killed_at.clone());
+        if next >= KILLS_MAX
+            && let Some(known) = self.known_kill(&kill)
+        {
+            return Some(known);
+        }
         Some(*self.kills.entry(kill).or_insert(next))
+    }
+
+    /// The kill of that kind that came last before it, or the first one.
+    fn known_kill(&self, kill: &(KillKind, Option<MicroTime>)) -> Option<usize> {
+        let before = self.kills.range(..=kill).next_back();
+        let near = before.into_iter().chain(self.kills.range(kill..).next());
+        let mut of_kind = near.filter(|((kind, _), _)| *kind == kill.0);
+        of_kind.next().map(|(_, position)| *position)
     }
 
     /// The kills by their positions.
@@ -284,6 +304,7 @@ impl<'t> Writer<'t> {
     }
 
     fn line(&mut self, task: &'t TaskEntry) -> String {
+        self.points_before = self.points.len();
         let mut line = format!("{},{}", task.index, task.next_attempt);
         let count = |count: u32| (count > 0).then_some(i64::from(count));
         let numbers = [
@@ -324,17 +345,17 @@ impl<'t> Writer<'t> {
         push_unknown(line, &attempt.unknown);
     }
 
-    /// Lines of one task, which are written one after the other, share a point.
+    /// A task and its attempts share a point.
     fn point(&mut self, point: Option<&'t ResumeEntry>) -> Option<usize> {
         let point = point?;
-        let near = self.points.len().saturating_sub(8);
-        let known = self.points[near..].iter().position(|known| *known == point);
+        let own = self.points_before;
+        let known = self.points[own..].iter().position(|known| *known == point);
         Some(known.map_or_else(
             || {
                 self.points.push(point);
                 self.points.len() - 1
             },
-            |known| near + known,
+            |known| own + known,
         ))
     }
 

@@ -120,7 +120,8 @@ fn count(context: &Context, owner: &DeadlineJob, status: &DeadlineJobStatus, sen
     apply::count(&context.metrics, "job_status");
     let written = &context.metrics.ledger;
     written.bytes.inc_by(sent as u64);
-    let object = sent + size::bytes(&owner.metadata) + size::bytes(&owner.spec);
+    let skipped = context.stores.skipped_bytes(owner);
+    let object = sent + skipped + size::bytes(&owner.metadata) + size::bytes(&owner.spec);
     written.object_bytes.observe(object as f64);
     let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
     let ticks = context.clock.ticks();

@@ -1,4 +1,6 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::*;
 
@@ -116,4 +118,32 @@ fn long_lists_and_words_of_others_are_cut() {
     let row = row(api::ATTEMPTS_BLOCKED, reason::UNSCHEDULABLE).unwrap();
     let said = row.words(&"é".repeat(5000), Instant(0), None);
     assert!(said.len() < 1500, "{}", said.len());
+}
+
+/// What [`crate::bounds::Bounds`] sets aside for conditions is enough: each at its longest, at once.
+#[test]
+fn all_conditions_at_their_longest_fit_into_the_budget() {
+    let others = "\u{1}".repeat(5_000);
+    let message = |row: &Row| row.words(&others, Instant(0), None);
+    let condition = |type_: &str, row: &Row| Condition {
+        type_: type_.to_owned(),
+        status: "Unknown".to_owned(),
+        reason: row.reason.to_owned(),
+        message: message(row),
+        observed_generation: Some(i64::MAX),
+        last_transition_time: clock::time(Instant(0)),
+    };
+    let mut longest: BTreeMap<&str, Condition> = BTreeMap::new();
+    for row in TABLE {
+        for type_ in row.conditions {
+            let condition = condition(type_, row);
+            let before = longest.get(type_).map_or(0, crate::size::bytes);
+            if crate::size::bytes(&condition) > before {
+                longest.insert(type_, condition);
+            }
+        }
+    }
+    let all: Vec<Condition> = longest.into_values().collect();
+    let bytes = crate::size::bytes(&all);
+    assert!(bytes <= crate::bounds::CONDITIONS, "{bytes}");
 }
