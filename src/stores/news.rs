@@ -189,7 +189,7 @@ mod tests {
         let owner = Owner::of(&job.metadata);
         let stores = Stores::for_tests(vec![job.clone()], vec![], &[]);
         assert!(stores.live_job_of(&owner).is_some());
-        let finished = serde_json::json!({"ledger": {"finished": true}});
+        let finished = serde_json::json!({"observedGeneration": 1, "ledger": {"finished": true}});
         job.status = Some(serde_json::from_value(finished).unwrap());
         let stores = Stores::for_tests(vec![job], vec![], &[]);
         assert!(stores.live_job_of(&owner).is_none());

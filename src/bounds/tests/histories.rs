@@ -106,7 +106,7 @@ impl World {
         ];
         let durable = self.book.tasks.get(&task);
         let durable = durable.and_then(|task| task.resume.clone());
-        let resume = match durable.filter(|_| bytes % 2 == 0) {
+        let resume = match durable.filter(|_| bytes.is_multiple_of(2)) {
             // It goes on from the durable checkpoint.
             Some(point) => Some(crate::observe::job::resume_point(&point)),
             None => (bytes > 0).then(|| ResumePoint {
