@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::batch::{PodFailurePolicy, PodReplacementPolicy, SuccessPolicy};
+use super::bounded;
 use super::kept::Unknown;
 use super::ledger::Ledger;
 
@@ -87,6 +88,10 @@ use super::ledger::Ledger;
     validation = Rule::new("oldSelf.hasValue() || !has(self.template.metadata) || !has(self.template.metadata.annotations) || ['shed.dev/job-uid', 'shed.dev/job-name', 'shed.dev/task', 'shed.dev/attempt', 'shed.dev/attempt-kind', 'shed.dev/segment', 'batch.kubernetes.io/job-completion-index'].all(key, !(key in self.template.metadata.annotations))")
         .optional_old_self(true)
         .message("spec.template.metadata.annotations must not hold shed.dev/job-uid, shed.dev/job-name, shed.dev/task, shed.dev/attempt, shed.dev/attempt-kind, shed.dev/segment or batch.kubernetes.io/job-completion-index, which shed sets itself: leave them out"),
+    // At creation only, as the two above. Each list alone is bounded by its schema.
+    validation = Rule::new("oldSelf.hasValue() || (has(self.indexes) ? size(self.indexes) : 0) + (has(self.successPolicy) ? self.successPolicy.rules.map(rule, has(rule.succeededIndexes) ? size(rule.succeededIndexes) : 0).sum() : 0) <= 262144")
+        .optional_old_self(true)
+        .message("spec.indexes and spec.successPolicy.rules[*].succeededIndexes are longer together than the 262144 bytes that a specification may have: write ranges such as 0-99"),
     validation = Rule::new("self.idempotency == oldSelf.idempotency").message("spec.idempotency can't be changed: create another DeadlineJob"),
     validation = Rule::new("self.resume == oldSelf.resume").message("spec.resume can't be changed: create another DeadlineJob"),
     validation = Rule::new("self.template == oldSelf.template").message("spec.template can't be changed: create another DeadlineJob")
@@ -187,6 +192,7 @@ pub struct DeadlineJobSpec {
     #[serde(default)]
     pub suspend: bool,
     /// The pod to run for each attempt. restartPolicy is Never (default) or OnFailure.
+    #[schemars(schema_with = "bounded::template")]
     pub template: PodTemplateSpec,
 }
 

@@ -1,6 +1,7 @@
 //! The Kubernetes API of shed: what users write, what they read, and the ledger.
 
 mod batch;
+mod bounded;
 mod conditions;
 mod deadline_job;
 pub mod kept;
