@@ -17,8 +17,11 @@ use crate::size;
 
 mod batch;
 mod error;
+mod progress;
 
 pub use error::InvalidSpec;
+pub use progress::{ProgressRule, ProgressSource, progress_rule};
+use progress::{fenced, range};
 
 /// A job whose specification can be carried out.
 #[derive(Debug, Clone)]
@@ -110,44 +113,6 @@ impl RetryRule {
         let doublings = failures.saturating_sub(1).min(16);
         Span(self.first.0 << doublings).min(self.most)
     }
-}
-
-/// How attempts are asked for progress.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProgressRule {
-    /// Whom to ask.
-    pub source: ProgressSource,
-    /// Shortest time between two questions.
-    pub period: Span,
-    /// Longest time between two questions, if answers are there.
-    pub period_max: Span,
-    /// Whether no clone is ever launched on what an attempt says.
-    pub never_cloned: bool,
-}
-
-/// Whom to ask for progress.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ProgressSource {
-    /// The sidecar, which serves what the task writes to a file.
-    Agent,
-    /// The task itself.
-    Task {
-        /// Its port.
-        port: u16,
-        /// Its path.
-        path: Arc<str>,
-    },
-    /// The task's page of metrics.
-    Metric {
-        /// Its port.
-        port: u16,
-        /// Its path.
-        path: Arc<str>,
-        /// Which metric says how far the task is.
-        name: Arc<str>,
-        /// Which one says how much it has to do.
-        total: Option<Arc<str>>,
-    },
 }
 
 /// Reads a job's specification.
@@ -326,89 +291,6 @@ fn target(pocd: Option<f64>) -> Result<Option<f64>, InvalidSpec> {
         Some(value) => Err(InvalidSpec::Target { value }),
         None => Ok(pocd),
     }
-}
-
-fn range(spec: &DeadlineJobSpec) -> Result<(), InvalidSpec> {
-    if spec.resume != api::Resume::Range {
-        return Ok(());
-    }
-    if spec.idempotency != api::Idempotency::Safe {
-        return Err(InvalidSpec::RangeIdempotency);
-    }
-    let source = spec.progress.as_ref();
-    match source.is_some_and(|source| source.file.is_some()) {
-        true => Ok(()),
-        false => Err(InvalidSpec::RangeProgress),
-    }
-}
-
-/// Who asks before publishing asks the agent.
-fn fenced(spec: &DeadlineJobSpec) -> Result<Idempotency, InvalidSpec> {
-    let source = progress_rule(spec)?.map(|rule| rule.source);
-    match source {
-        Some(ProgressSource::Agent) => Ok(Idempotency::Fenced),
-        Some(ProgressSource::Task { .. } | ProgressSource::Metric { .. }) | None => {
-            Err(InvalidSpec::FenceWithoutAgent)
-        }
-    }
-}
-
-/// How attempts of this specification are asked for progress; absent: not at all.
-///
-/// # Errors
-/// [`InvalidSpec`], naming the field and the fix.
-pub fn progress_rule(spec: &DeadlineJobSpec) -> Result<Option<ProgressRule>, InvalidSpec> {
-    let pod = spec.template.spec.as_ref();
-    let is_on_host = pod.is_some_and(|pod| pod.host_network == Some(true));
-    match &spec.progress {
-        Some(_) if is_on_host => Err(InvalidSpec::ProgressOnHost),
-        Some(source) => progress(spec, source).map(Some),
-        None => Ok(None),
-    }
-}
-
-/// The period may be stretched so often where a newer value could change little.
-fn stretch_max(resume: api::Resume) -> i64 {
-    match resume {
-        api::Resume::None => 8,
-        // A clone begins at the last checkpoint that was heard of.
-        api::Resume::Checkpoint => 2,
-        // Where parts end is agreed on with what was last heard.
-        api::Resume::Range => 1,
-    }
-}
-
-fn progress(
-    spec: &DeadlineJobSpec,
-    source: &api::ProgressSource,
-) -> Result<ProgressRule, InvalidSpec> {
-    let period = within("progress.periodSeconds", source.period_seconds, 1, 3600)?;
-    let period = i64::from(period);
-    let source = match (&source.file, &source.http_get, &source.metric) {
-        (Some(_), None, None) => ProgressSource::Agent,
-        (None, Some(http), None) => ProgressSource::Task {
-            port: port("progress.httpGet.port", http.port)?,
-            path: http.path.as_str().into(),
-        },
-        (None, None, Some(metric)) => ProgressSource::Metric {
-            port: port("progress.metric.port", metric.port)?,
-            path: metric.path.as_str().into(),
-            name: metric.name.as_str().into(),
-            total: metric.total.as_deref().map(Arc::from),
-        },
-        _ => return Err(InvalidSpec::Progress),
-    };
-    Ok(ProgressRule {
-        source,
-        period: Span::from_seconds(period),
-        period_max: Span::from_seconds(period * stretch_max(spec.resume)),
-        never_cloned: spec.speculation.mode == api::SpeculationMode::Disabled
-            || spec.idempotency == api::Idempotency::None,
-    })
-}
-
-fn port(field: &'static str, port: i32) -> Result<u16, InvalidSpec> {
-    u16::try_from(within(field, port, 1, 65_535)?).map_err(|_| InvalidSpec::Progress)
 }
 
 fn template(spec: &DeadlineJobSpec) -> Result<(), InvalidSpec> {
