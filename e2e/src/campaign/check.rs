@@ -1,9 +1,10 @@
 //! What must hold in every state of a history. The letters are those of docs/faults.md.
 
 mod batch;
+mod size;
 mod waits;
 
-pub use self::waits::{Capacity, Evidence, waits};
+pub use self::waits::{Capacity, Evidence, outlasted, waits};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,6 +33,8 @@ pub struct Known {
     pub deleted: BTreeSet<String>,
     /// Jobs whose pods can't be placed: one without a node takes no capacity.
     pub troubled: BTreeSet<String>,
+    /// Jobs that a user makes too large.
+    pub bloated: BTreeSet<String>,
     /// Whether everything was deleted at the end.
     pub emptied: bool,
 }
@@ -164,6 +167,8 @@ impl Replay<'_> {
 
     fn job(&mut self, job: &DeadlineJob) {
         let uid = job.uid().unwrap_or_default();
+        self.broken
+            .extend(size::too_large(job, self.known, self.version));
         let conditions = job.status.iter().flat_map(|status| &status.conditions);
         // No fault makes a reconcile panic or overrun its time.
         let mut given_up = conditions.filter(|own| own.type_ == api::QUARANTINED);

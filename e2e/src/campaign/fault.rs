@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
+use http::Method;
 
 /// What goes wrong in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -47,6 +48,22 @@ pub enum Fault {
     /// At the k-th write a job is submitted whose pods are all refused, with 403, 422 or 500, for
     /// 5 to 30 s or for good.
     DeniedCreates,
+    /// From the k-th write on a webhook of the workload's namespace hangs, answers slowly or denies,
+    /// for creates, deletes or patches of pods. Another namespace must not notice.
+    SlowWebhook,
+    /// One percent of all answers are 429, 500 or 503, for the whole run.
+    Overloaded,
+}
+
+/// What the webhook of [`Fault::SlowWebhook`] does to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Webhook {
+    /// No answer for as long as the apiserver waits for one; then the call fails.
+    Hangs,
+    /// The call is carried out after this long.
+    Slow(Duration),
+    /// The call fails at once, with this status code.
+    Denies(u16),
 }
 
 impl Fault {
@@ -60,7 +77,8 @@ impl Fault {
             | Self::Cordon
             | Self::NodeLost
             | Self::ClockSkew
-            | Self::DeniedCreates => Counts::Writes,
+            | Self::DeniedCreates
+            | Self::SlowWebhook => Counts::Writes,
             Self::StalePods => Counts::Notifications {
                 pods: true,
                 jobs: false,
@@ -73,9 +91,12 @@ impl Fault {
                 pods: true,
                 jobs: true,
             },
-            Self::SilentWatch | Self::Conflicts | Self::Errors | Self::CutOff | Self::None => {
-                Counts::Once
-            }
+            Self::SilentWatch
+            | Self::Conflicts
+            | Self::Errors
+            | Self::CutOff
+            | Self::None
+            | Self::Overloaded => Counts::Once,
             Self::EtcdRestore => Counts::Alone,
         }
     }
@@ -102,7 +123,8 @@ impl Fault {
             | Self::Cordon
             | Self::NodeLost
             | Self::ClockSkew
-            | Self::DeniedCreates => true,
+            | Self::DeniedCreates
+            | Self::SlowWebhook => true,
             Self::Crash
             | Self::LostAnswer
             | Self::StalePods
@@ -113,8 +135,15 @@ impl Fault {
             | Self::Conflicts
             | Self::Errors
             | Self::CutOff
-            | Self::EtcdRestore => false,
+            | Self::EtcdRestore
+            | Self::Overloaded => false,
         }
+    }
+
+    /// Whether another namespace has a job that must not notice it.
+    #[must_use]
+    pub fn has_neighbor(self) -> bool {
+        self == Self::SlowWebhook
     }
 
     /// The name on the command line.
@@ -165,6 +194,25 @@ impl Point {
     #[must_use]
     pub fn denies_for_good(self) -> bool {
         self.at.is_multiple_of(2)
+    }
+
+    /// Which calls about pods the webhook is asked about, and what it does to them.
+    #[must_use]
+    pub fn webhook(self) -> (Method, Webhook) {
+        let slow = Webhook::Slow(Duration::from_millis(10_000 + draw(3, self.at) % 20_001));
+        let denies = Webhook::Denies(if (self.at / 6).is_multiple_of(2) {
+            403
+        } else {
+            500
+        });
+        match self.at % 6 {
+            1 => (Method::POST, Webhook::Hangs),
+            2 => (Method::DELETE, denies),
+            3 => (Method::PATCH, denies),
+            4 => (Method::POST, slow),
+            5 => (Method::DELETE, slow),
+            _ => (Method::PATCH, slow),
+        }
     }
 
     /// How a create is refused: status code, reason, message.
@@ -234,6 +282,36 @@ mod tests {
             .map(|point| (point.denial().0, point.denies_for_good()))
             .collect();
         assert_eq!(kinds.len(), 6, "{kinds:?}");
+    }
+
+    #[test]
+    fn neighboring_points_hold_up_and_deny_each_kind_of_call() {
+        let kinds: BTreeSet<String> = (1..=12)
+            .map(|at| {
+                let point = Point {
+                    fault: Fault::SlowWebhook,
+                    at,
+                    lasts: Duration::ZERO,
+                };
+                let (method, does) = point.webhook();
+                if let Webhook::Slow(time) = does {
+                    assert!((10..=30).contains(&time.as_secs()), "{time:?}");
+                    return format!("{method} slow");
+                }
+                format!("{method} {does:?}")
+            })
+            .collect();
+        let expected = [
+            "DELETE Denies(403)",
+            "DELETE Denies(500)",
+            "DELETE slow",
+            "PATCH Denies(403)",
+            "PATCH Denies(500)",
+            "PATCH slow",
+            "POST Hangs",
+            "POST slow",
+        ];
+        assert_eq!(kinds, expected.map(str::to_owned).into());
     }
 
     #[test]

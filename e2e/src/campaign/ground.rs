@@ -5,17 +5,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
+use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{Namespace, Pod, ResourceQuota, ServiceAccount};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
+use shed::api::DeadlineJob;
 use tokio::task::JoinHandle;
 
 use super::fault::{Fault, Point};
 use super::foreign::{self, is_foreign};
 use super::nodes::{self, Nodes};
 use super::tasks::Tasks;
-use super::workload::{Home, QUOTA, Workload};
+use super::workload::{FINISHED, Home, OLD, QUOTA, Workload, finished};
+use crate::jobs::shell_or_fake;
 use crate::wait;
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -49,7 +52,8 @@ impl Ground {
     ) -> Result<Self> {
         let own = format!("campaign-{name}");
         let fault = point.map(|point| point.fault);
-        let needs_other = workload.has_other_namespace() || fault == Some(Fault::ForeignPods);
+        let needs_other = workload.has_other_namespace()
+            || fault.is_some_and(|fault| fault == Fault::ForeignPods || fault.has_neighbor());
         let other = needs_other.then(|| format!("{own}-other"));
         for namespace in std::iter::once(&own).chain(&other) {
             make_namespace(&client, namespace).await?;
@@ -65,6 +69,9 @@ impl Ground {
             true => Some(tick(client.clone(), &own).await?),
             false => None,
         };
+        if workload == Workload::ManyFinished {
+            make_finished(&client, &own).await?;
+        }
         // Last, so that nothing else is counted.
         if workload == Workload::Quota {
             make_quota(&client, &own).await?;
@@ -205,6 +212,25 @@ async fn make_namespace(client: &Client, name: &str) -> Result<()> {
         .map(drop)
 }
 
+/// Jobs that had finished before the operator started.
+async fn make_finished(client: &Client, namespace: &str) -> Result<()> {
+    let jobs: Api<DeadlineJob> = Api::namespaced(client.clone(), namespace);
+    let template = shell_or_fake("exit 0", 1000, 0);
+    let made = (0..FINISHED).map(|index| {
+        let (jobs, name) = (jobs.clone(), format!("{OLD}{index}"));
+        let (job, status) = finished(&template, &name);
+        async move {
+            let job: DeadlineJob = serde_json::from_value(job)?;
+            jobs.create(&PostParams::default(), &job).await?;
+            let patch = Patch::Merge(json!({"status": status}));
+            jobs.patch_status(&name, &PatchParams::default(), &patch)
+                .await?;
+            anyhow::Ok(())
+        }
+    });
+    stream::iter(made).buffer_unordered(16).try_collect().await
+}
+
 /// Waits until the quota is counted: before, the apiserver refuses every pod.
 async fn make_quota(client: &Client, namespace: &str) -> Result<()> {
     let quotas: Api<ResourceQuota> = Api::namespaced(client.clone(), namespace);
@@ -223,7 +249,7 @@ async fn make_quota(client: &Client, namespace: &str) -> Result<()> {
 /// Edits a pod that is nobody's, again and again: the planner looks anew at whatever waits, as it
 /// does in a busy cluster.
 async fn tick(client: Client, namespace: &str) -> Result<JoinHandle<()>> {
-    let name = foreign::make_ticker(&client, namespace).await?;
+    foreign::make_ticker(&client, namespace).await?;
     let pods: Api<Pod> = Api::namespaced(client, namespace);
     Ok(tokio::spawn(async move {
         let mut ticks = tokio::time::interval(TICK);
@@ -233,7 +259,8 @@ async fn tick(client: Client, namespace: &str) -> Result<JoinHandle<()>> {
                 json!({"metadata": {"annotations": {"e2e.shed.dev/tick": count.to_string()}}});
             let patch = Patch::Merge(edited);
             // One that does not come through is one less.
-            drop(pods.patch(&name, &PatchParams::default(), &patch).await);
+            let parameters = PatchParams::default();
+            drop(pods.patch(foreign::TICKER, &parameters, &patch).await);
         }
     }))
 }

@@ -1,6 +1,7 @@
 //! The campaign: reference workloads on a real control plane, each run once for every point at
 //! which a fault can strike, with what must hold checked in every state of the history.
 
+mod bloat;
 mod check;
 mod edits;
 mod fault;

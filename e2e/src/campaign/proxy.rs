@@ -5,6 +5,7 @@
 mod call;
 mod scope;
 mod watches;
+mod webhook;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -29,6 +30,7 @@ use tokio::task::JoinHandle;
 
 use self::call::{Call, Watched};
 pub use self::scope::Scope;
+use self::webhook::Instead;
 use super::fault::{Fault, Point, draw};
 use super::ground::Ground;
 use super::tasks::Tasks;
@@ -89,6 +91,8 @@ pub struct Seen {
     pub struck: bool,
     /// Until when pods are denied.
     denied_until: Option<Instant>,
+    /// Until when the webhook is slow or denies.
+    webhook_until: Option<Instant>,
     /// When the watches go on, if they are held.
     held_until: Option<Instant>,
     /// Until when calls fail.
@@ -232,9 +236,11 @@ impl Shared {
         let asked = Instant::now();
         let mut call = Call::read(request, &self.script.scope).await?;
         self.note(&call);
-        if let Some(refused) = self.refuse(&call) {
-            return Ok(refused);
-        }
+        let instead = match self.instead(&call).await {
+            Some(Instead::Of(answer)) => return Ok(answer),
+            Some(Instead::After(answer)) => Some(answer),
+            None => None,
+        };
         call.let_fare(&self.script, &mut lock(&self.seen).unguarded);
         let about = About::of(&call);
         let sent = self.client.send(call.into_request()?).await;
@@ -243,6 +249,9 @@ impl Shared {
         self.note_answer(&about, status);
         if about.is_write && status.is_success() {
             self.committed().await?;
+        }
+        if let Some(answer) = instead {
+            return Ok(answer);
         }
         let (head, body) = response.into_parts();
         let body = match about.watched {
@@ -354,6 +363,11 @@ impl Shared {
                 let for_good = point.denies_for_good();
                 let lasts = (!for_good).then_some(point.lasts);
                 lock(&self.seen).denied_until = lasts.map(|lasts| Instant::now() + lasts);
+                self.strike(point.fault);
+                Ok(())
+            }
+            Fault::SlowWebhook => {
+                lock(&self.seen).webhook_until = Some(Instant::now() + webhook::LASTS);
                 self.strike(point.fault);
                 Ok(())
             }

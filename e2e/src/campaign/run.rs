@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shed::api::{self, DeadlineJob};
 
+use super::bloat::Bloat;
 use super::check::{self, Known};
 use super::edits::edit;
 use super::fault::{Fault, Point};
@@ -86,6 +87,7 @@ struct Run<'s> {
     /// Where the operator serves its metrics, once it runs.
     http: Option<SocketAddr>,
     meddled: BTreeSet<&'static str>,
+    bloat: Bloat,
     /// What was broken before etcd was put back; the history begins anew there.
     before_restore: Option<Vec<String>>,
     snapshot: Option<(Snapshot, Instant)>,
@@ -122,6 +124,7 @@ pub async fn run(
     let own_nodes = ground.nodes.is_some().then_some(name);
     let namespaces = ground.namespaces();
     let history = History::record(client.clone(), namespaces, workload.is_adopted()).await?;
+    let bloat = Bloat::new(stage.cluster.client(), &ground.own);
     let mut run = Run {
         stage,
         workload,
@@ -135,6 +138,7 @@ pub async fn run(
         passes: None,
         http: None,
         meddled: BTreeSet::new(),
+        bloat,
         before_restore: None,
         snapshot: None,
         gone_before: BTreeSet::new(),
@@ -260,6 +264,7 @@ impl Run<'_> {
                     return Ok(());
                 }
             }
+            self.bloat.tend().await?;
             if started.elapsed() > self.patience() {
                 bail!(
                     "I3: not every job came to its end within {:?}",
@@ -322,8 +327,18 @@ impl Run<'_> {
             begins_at: self.history.begins_at(),
             deleted: self.proxy.seen().deleted,
             troubled: self.troubled(),
+            bloated: self.bloated(),
             emptied,
         }
+    }
+
+    fn bloated(&self) -> BTreeSet<String> {
+        let meddling = self.workload.meddling().iter();
+        let bloated = meddling.filter_map(|meddling| match meddling {
+            Meddling::Bloat { job } => Some((*job).to_owned()),
+            _ => None,
+        });
+        bloated.collect()
     }
 
     fn troubled(&self) -> BTreeSet<String> {
@@ -359,6 +374,10 @@ impl Run<'_> {
             let (job, task) = match meddling {
                 Meddling::DeletePod { job } => (*job, Some("2")),
                 Meddling::DeleteJob { job } => (*job, None),
+                Meddling::Bloat { job } => {
+                    self.bloat.begin(job, states).await?;
+                    continue;
+                }
             };
             let found = latest_pods(states).into_iter().find(|pod| {
                 let label = |name: &str| pod.labels().get(name).map(String::as_str);
@@ -384,7 +403,12 @@ impl Run<'_> {
     async fn until_quiet(&mut self) -> Result<()> {
         let started = Instant::now();
         let (mut writes, mut since) = (self.proxy.seen().writes, Instant::now());
-        while since.elapsed() < QUIET {
+        let quiet = match self.workload {
+            // Long enough for whatever looks at every job now and then.
+            Workload::ManyFinished => 4 * QUIET,
+            _ => QUIET,
+        };
+        while since.elapsed() < quiet {
             tokio::time::sleep(LOOK).await;
             self.keep_operator().await?;
             let now = self.proxy.seen().writes;

@@ -19,8 +19,8 @@ pub struct UsersJob {
     pub is_finished: bool,
     /// Whether its fate is known.
     pub is_decided: bool,
-    /// Types and reasons of the conditions that are true.
-    conditions: Vec<(String, String)>,
+    /// Types, reasons and messages of the conditions that are true.
+    conditions: Vec<(String, String, String)>,
 }
 
 impl UsersJob {
@@ -29,6 +29,13 @@ impl UsersJob {
     pub fn says(&self, type_: &str, reason: &str) -> bool {
         let mut conditions = self.conditions.iter();
         conditions.any(|own| own.0 == type_ && (reason.is_empty() || own.1 == reason))
+    }
+
+    /// Whether the message of a condition of this type, which is true, has these words.
+    #[must_use]
+    pub fn names(&self, type_: &str, words: &str) -> bool {
+        let mut conditions = self.conditions.iter();
+        conditions.any(|own| own.0 == type_ && own.2.contains(words))
     }
 }
 
@@ -48,7 +55,7 @@ pub fn users_jobs(states: &[Entry]) -> Vec<UsersJob> {
                     is_finished: ledger.is_some_and(|ledger| ledger.finished),
                     is_decided: ledger.is_some_and(|ledger| ledger.ending.is_some()),
                     conditions: true_ones
-                        .map(|own| (own.type_.clone(), own.reason.clone()))
+                        .map(|own| (own.type_.clone(), own.reason.clone(), own.message.clone()))
                         .collect(),
                 };
                 jobs.insert(job.uid(), seen);
@@ -66,7 +73,14 @@ pub fn users_jobs(states: &[Entry]) -> Vec<UsersJob> {
                         .any(|own| decisive.contains(&own.type_.as_str())),
                     is_finished: adopt::status::is_finished(job),
                     conditions: true_ones
-                        .map(|own| (own.type_.clone(), own.reason.clone().unwrap_or_default()))
+                        .map(|own| {
+                            let reason = own.reason.clone().unwrap_or_default();
+                            (
+                                own.type_.clone(),
+                                reason,
+                                own.message.clone().unwrap_or_default(),
+                            )
+                        })
                         .collect(),
                 };
                 jobs.insert(job.uid(), seen);

@@ -1,6 +1,8 @@
 //! The reference workloads: what is submitted, how each attempt fares on its fake node, and
 //! what a user does meanwhile.
 
+mod sized;
+
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -10,6 +12,8 @@ use shed::api;
 use super::fault::{Fault, Point};
 use super::nodes;
 use crate::jobs::{manifest, shell_or_fake};
+pub use sized::finished;
+use sized::{ABOVE, BLOATED, BRIM, HUGE};
 
 /// Which jobs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -31,8 +35,20 @@ pub enum Workload {
     /// More tasks than the namespace's ResourceQuota has pods for, next to a job of another
     /// namespace.
     Quota,
+    /// Specifications at what is taken, just above, and far above it, next to ordinary ones.
+    BigSpec,
+    /// Hundreds of finished jobs next to live ones.
+    ManyFinished,
+    /// A job whose status a user makes as large as etcd takes it, and smaller again.
+    Bloated,
 }
 
+/// Jobs that have finished before the operator starts, under [`Workload::ManyFinished`].
+pub const FINISHED: usize = 300;
+/// How their names begin.
+pub const OLD: &str = "old-";
+/// The job of the other namespace under a fault that it must not notice.
+pub const NEIGHBOR: &str = "neighbor";
 /// Pods that the namespace may have under [`Workload::Quota`].
 pub const QUOTA: usize = 3;
 /// A job that nothing keeps from being launched: how long it waits shows who stands in its way.
@@ -100,6 +116,8 @@ pub struct Expected {
     pub end: Option<(&'static str, &'static str)>,
     /// Whether it must have said that its attempts are blocked.
     pub is_blocked: bool,
+    /// What the message of the condition must name.
+    pub names: &'static str,
 }
 
 impl Expected {
@@ -108,6 +126,7 @@ impl Expected {
             job,
             end,
             is_blocked: false,
+            names: "",
         }
     }
 }
@@ -122,6 +141,12 @@ pub enum Meddling {
     },
     /// Deletes the job once it has a running attempt.
     DeleteJob {
+        /// This one.
+        job: &'static str,
+    },
+    /// Edits the job's status once it has a running attempt, so that no more fits into etcd; makes it
+    /// smaller again once an event says that the job is too large.
+    Bloat {
         /// This one.
         job: &'static str,
     },
@@ -155,6 +180,9 @@ impl Workload {
             Self::Plain | Self::Clones | Self::Failures | Self::Adopted => true,
             Self::Mixed => fault.spares_operator(),
             // They have troubles of their own, which must outlive a crash and a bad line.
+            Self::BigSpec | Self::ManyFinished | Self::Bloated => {
+                matches!(fault, Fault::None | Fault::Crash | Fault::Overloaded)
+            }
             Self::Unplaceable | Self::Quota => matches!(
                 fault,
                 Fault::None
@@ -190,6 +218,10 @@ impl Workload {
             jobs.extend(brought(point, &template));
             if point.fault == Fault::ClockSkew {
                 jobs.iter_mut().for_each(tighten);
+            }
+            if point.fault.has_neighbor() {
+                jobs.iter_mut().for_each(leave_room);
+                jobs.push(neighbor(&template, port));
             }
         }
         jobs
@@ -238,6 +270,12 @@ impl Workload {
                 ),
             ],
             Self::Unplaceable => unplaceable_jobs(template),
+            Self::BigSpec => sized::big_specs(template),
+            Self::Bloated => sized::bloated(template),
+            Self::ManyFinished => vec![job(
+                "live",
+                json!({"completions": 8, "deadline": {"within": "10m"}}),
+            )],
             Self::Quota => vec![job(
                 NARROW,
                 json!({"completions": 10, "deadline": {"within": "10m"}}),
@@ -272,10 +310,14 @@ impl Workload {
     pub fn fare(self, job: &str, task: u32, attempt: u32) -> Fare {
         match (self, job, task, attempt) {
             (_, BYSTANDER | DENIED, ..) => fare(1500, 0),
+            (_, NEIGHBOR, 0, 0) => fare(300_000, 0),
+            (_, NEIGHBOR, ..) => fare(4000, 0),
+            (Self::Bloated, BLOATED, ..) => fare(3000, 0),
             (Self::Mixed, "long", ..) => fare(25_000, 0),
             // Longer than a launch may wait.
             (Self::Mixed, ..) => fare(4000, 0),
-            (Self::Plain | Self::Unplaceable | Self::Quota, ..) => fare(1500, 0),
+            (Self::Plain | Self::Unplaceable | Self::Quota, ..)
+            | (Self::BigSpec | Self::ManyFinished | Self::Bloated, ..) => fare(1500, 0),
             // The first attempt of task 0 alone would miss the deadline.
             (Self::Clones, _, 0, 0) => fare(300_000, 0),
             (Self::Clones, ..) => fare(5000, 0),
@@ -300,7 +342,10 @@ impl Workload {
             | Self::Adopted
             | Self::Mixed
             | Self::Unplaceable
-            | Self::Quota => &[],
+            | Self::Quota
+            | Self::BigSpec
+            | Self::ManyFinished => &[],
+            Self::Bloated => &[Meddling::Bloat { job: BLOATED }],
             Self::Failures => &[
                 Meddling::DeletePod { job: "retries" },
                 Meddling::DeleteJob { job: "dropped" },
@@ -337,7 +382,24 @@ impl Workload {
                 expected
             }
             Self::Quota => vec![complete(NARROW), complete(BYSTANDER)],
+            Self::BigSpec => {
+                let refused = |job| Expected {
+                    names: "spec.template.spec.containers[0].args",
+                    ..failed(job, "InvalidSpec")
+                };
+                vec![
+                    refused(HUGE),
+                    refused(ABOVE),
+                    complete(BRIM),
+                    complete("normal"),
+                ]
+            }
+            Self::ManyFinished => vec![complete("live")],
+            Self::Bloated => vec![complete(BLOATED), complete("normal")],
         };
+        if struck.is_some_and(|point| point.fault.has_neighbor()) {
+            expected.push(complete(NEIGHBOR));
+        }
         let Some(point) = struck.filter(|point| brings(point.fault)) else {
             return expected;
         };
@@ -357,7 +419,7 @@ impl Workload {
 }
 
 fn brings(fault: Fault) -> bool {
-    fault.spares_operator() && fault != Fault::None
+    fault.spares_operator() && fault != Fault::None && !fault.has_neighbor()
 }
 
 /// The jobs that a fault brings with it.
@@ -388,6 +450,30 @@ fn bystander(template: &Value, when: When) -> Submission {
         manifest: of_template(BYSTANDER, spec, template),
         home: Home::Own,
         when,
+    }
+}
+
+/// A job of the other namespace with launches, a straggler, and kills.
+fn neighbor(template: &Value, port: u16) -> Submission {
+    let spec = json!({
+        "completions": 8,
+        "parallelism": 3,
+        "deadline": {"within": "100s"},
+        "progress": {"httpGet": {"port": port}, "periodSeconds": 1},
+        "resume": "Checkpoint",
+    });
+    Submission {
+        manifest: of_template(NEIGHBOR, spec, template),
+        home: Home::Other,
+        when: When::Struck,
+    }
+}
+
+/// Few attempts at once, so that there is capacity for the other namespace.
+fn leave_room(job: &mut Submission) {
+    let spec = &mut job.manifest["spec"];
+    if spec["completions"].as_i64().is_some_and(|count| count > 2) {
+        spec["parallelism"] = json!(2);
     }
 }
 

@@ -399,3 +399,32 @@ fn a_deleted_pod_of_a_plain_job_has_failed_by_its_deletion() {
         "{broken:#?}"
     );
 }
+
+#[test]
+fn an_object_above_one_mebibyte_is_told_unless_a_user_made_it_so() {
+    let told = |length: usize| {
+        let message = "x".repeat(length);
+        let condition = json!({"type": "Long", "status": "True", "reason": "Long",
+            "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        let mut told = Told::default().job(json!({"originals": 1, "won": 1}), done());
+        let Change::Job(job) = &mut told.0[0].change else {
+            panic!("a job was told");
+        };
+        let mut edited = serde_json::to_value(&**job).unwrap();
+        edited["status"]["conditions"] = json!([condition]);
+        **job = serde_json::from_value(edited).unwrap();
+        told
+    };
+    let rest = shed::size::bytes(&match &told(0).0[0].change {
+        Change::Job(job) => (**job).clone(),
+        _ => panic!("a job was told"),
+    });
+    let most = shed::size::OBJECT_MAX - rest;
+    assert_eq!(told(most).broken(), Vec::<String>::new());
+    told(most + 1).breaks("I13: j has 1048577 bytes");
+    let known = Known {
+        bloated: BTreeSet::from(["j".to_owned()]),
+        ..Known::default()
+    };
+    assert_eq!(check(&told(most + 1).0, &known), Vec::<String>::new());
+}

@@ -2,6 +2,10 @@
 //! is counted in passes and not in seconds, so that a slow machine breaks nothing: a pass counts
 //! only if the operator had been shown that there is capacity before it, and had recorded no
 //! launch after it.
+//!
+//! I12: while a webhook of one namespace is slow, no launch and no kill of another one waits for it.
+//! An operator that waits plans no more, so that passes tell nothing. Counted are the ticks
+//! ([`super::super::ground`]) that it was shown, each a reason for a pass, as long as it answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -13,7 +17,7 @@ use shed::book::Book;
 use shed_core::ids::TaskIndex;
 
 use super::{AttemptId, attempts, holds, id, launched, node_of};
-use crate::campaign::foreign::is_foreign;
+use crate::campaign::foreign::{self, is_foreign};
 use crate::campaign::history::{Change, Entry};
 use crate::campaign::passes::Sample;
 use crate::wait::phase;
@@ -26,6 +30,8 @@ const UNCERTAIN: u64 = 2;
 /// Under a ResourceQuota the apiserver counts the end of a pod when it comes to it, and says no
 /// until then.
 const PASSES_UNDER_QUOTA: u64 = 10;
+/// Ticks that an operator is shown in the time of as many passes: at least one pass in two.
+const TICKS: u64 = 2 * (PASSES + UNCERTAIN);
 /// What can't be placed or created is known as such after this long, for certain.
 const TROUBLE_KNOWN: Duration = Duration::from_secs(15);
 
@@ -42,6 +48,8 @@ pub struct Capacity {
     pub quota: Option<(String, usize)>,
     /// Jobs whose attempts can't be placed or created.
     pub troubled: BTreeSet<String>,
+    /// The namespace whose webhook is slow: its own jobs may wait.
+    pub slow: Option<String>,
 }
 
 /// When the operator knew of what, and what it did then.
@@ -55,49 +63,108 @@ pub struct Evidence {
     pub passes: Vec<Sample>,
 }
 
-/// A launch of a job that waits although there is capacity: launches of the job before, and
-/// passes since.
-struct Wait {
-    launched: i64,
-    passes: u64,
-}
+/// What is due, by whose it is, and a number that changes once it was done.
+type Due = BTreeMap<String, i64>;
+
+/// The longest wait of one job: passes, and the version at which they were counted.
+type Longest = BTreeMap<String, (u64, u64)>;
 
 /// The launches that waited for too many passes, in words.
 #[must_use]
 pub fn waits(entries: &[Entry], capacity: &Capacity, evidence: &Evidence) -> Vec<String> {
-    let (early, late) = times(entries, evidence);
-    let (mut known, mut done) = (World::default(), World::default());
-    let mut waiting: BTreeMap<String, Wait> = BTreeMap::new();
-    let mut broken = BTreeMap::new();
-    for pair in evidence.passes.windows(2) {
-        let [before, after] = pair else { continue };
-        known.advance(entries, &late, before.from);
-        done.advance(entries, &early, after.to);
-        let still = done.launchable(capacity, after.to);
-        let mut now = BTreeMap::new();
-        for (job, launched) in known.launchable(capacity, before.from) {
-            if still.get(&job) != Some(&launched) {
-                continue;
-            }
-            let earlier = waiting.remove(&job);
-            let passes = earlier.filter(|wait| wait.launched == launched);
-            let passes =
-                passes.map_or(0, |wait| wait.passes) + after.count.saturating_sub(before.count);
-            let allowed = known.allowed(&job, capacity) + UNCERTAIN;
-            if passes > allowed {
-                broken.insert(job.clone(), (passes - UNCERTAIN, known.version));
-            }
-            now.insert(job, Wait { launched, passes });
-        }
-        waiting = now;
-    }
+    let due = |world: &World, now| world.launchable(capacity, now);
+    let allowed = |world: &World, job: &str| world.allowed(job, capacity) + UNCERTAIN;
+    let (broken, world) = too_long(entries, evidence, &evidence.passes, due, allowed);
     let told = broken.into_iter().map(|(job, (passes, version))| {
         format!(
-            "at {version}: I11: a launch of {} waited {passes} passes, and there was capacity",
-            known.name_of(&job)
+            "at {version}: I11: a launch of {} waited {} passes, and there was capacity",
+            world.name_of(&job),
+            passes - UNCERTAIN
         )
     });
     told.collect()
+}
+
+/// The launches and kills that waited for another namespace's webhook, in words.
+#[must_use]
+pub fn outlasted(entries: &[Entry], capacity: &Capacity, evidence: &Evidence) -> Vec<String> {
+    if capacity.slow.is_none() {
+        return vec![];
+    }
+    let ticks = ticks(entries, evidence);
+    let due = |world: &World, now| {
+        let mut due = Due::new();
+        for (job, launched) in world.launchable(capacity, now) {
+            due.insert(format!("a launch of {}", world.name_of(&job)), launched);
+        }
+        due.extend(world.kills_due(capacity));
+        due
+    };
+    let (broken, _) = too_long(entries, evidence, &ticks, due, |_, _| TICKS);
+    let told = broken.into_iter().map(|(what, (count, version))| {
+        format!(
+            "at {version}: I12: {what} waited while {count} passes were due, though only another \
+             namespace's webhook was slow"
+        )
+    });
+    told.collect()
+}
+
+/// What was due for more than the passes that are allowed, and the world at the end.
+fn too_long(
+    entries: &[Entry],
+    evidence: &Evidence,
+    samples: &[Sample],
+    due: impl Fn(&World, Instant) -> Due,
+    allowed: impl Fn(&World, &str) -> u64,
+) -> (Longest, World) {
+    let (early, late) = times(entries, evidence);
+    let (mut known, mut done) = (World::default(), World::default());
+    let mut waiting: BTreeMap<String, (i64, u64)> = BTreeMap::new();
+    let mut broken = Longest::new();
+    for pair in samples.windows(2) {
+        let [before, after] = pair else { continue };
+        known.advance(entries, &late, before.from);
+        done.advance(entries, &early, after.to);
+        let still = due(&done, after.to);
+        let mut now = BTreeMap::new();
+        for (what, mark) in due(&known, before.from) {
+            if still.get(&what) != Some(&mark) {
+                continue;
+            }
+            let earlier = waiting.remove(&what).filter(|(old, _)| *old == mark);
+            let so_far = earlier.map_or(0, |(_, passes)| passes);
+            let passes = so_far + after.count.saturating_sub(before.count);
+            if passes > allowed(&known, &what) {
+                broken.insert(what.clone(), (passes, known.version));
+            }
+            now.insert(what, (mark, passes));
+        }
+        waiting = now;
+    }
+    (broken, known)
+}
+
+/// When the operator was shown each tick. One between which it answered nothing does not count: the
+/// machine stood still.
+fn ticks(entries: &[Entry], evidence: &Evidence) -> Vec<Sample> {
+    let ticks = entries.iter().filter(|entry| match &entry.change {
+        Change::Pod(pod) => pod.name_any() == foreign::TICKER,
+        _ => false,
+    });
+    let shown = ticks.filter_map(|entry| evidence.shown.get(&entry.version));
+    let mut samples: Vec<Sample> = Vec::new();
+    for &at in shown {
+        let (since, so_far) = samples.last().map_or((at, 0), |last| (last.to, last.count));
+        let mut answers = evidence.passes.iter();
+        let answered = answers.any(|answer| answer.from >= since && answer.to <= at);
+        samples.push(Sample {
+            from: at,
+            to: at,
+            count: so_far + u64::from(answered),
+        });
+    }
+    samples
 }
 
 /// For each entry the moment at which it was so at the earliest, and that at which the operator
@@ -188,18 +255,44 @@ impl World {
     }
 
     /// Jobs of which an attempt could be launched at once, and how many each has launched.
-    fn launchable(&self, capacity: &Capacity, now: Instant) -> BTreeMap<String, i64> {
+    fn launchable(&self, capacity: &Capacity, now: Instant) -> Due {
         if self.free(capacity, now) == 0 {
             return BTreeMap::new();
         }
         let quota_left = self.quota_left(capacity);
         let jobs = self.jobs.iter().filter(|(uid, (job, book))| {
             let under_quota = self.is_under_quota(uid, capacity);
-            !capacity.troubled.contains(&job.name_any())
+            !is_slow(job, capacity)
+                && !capacity.troubled.contains(&job.name_any())
                 && (!under_quota || quota_left > 0)
                 && lacks_attempt(job, book, under_quota)
         });
         jobs.map(|(uid, (_, book))| (uid.clone(), launched(&book.counts)))
+            .collect()
+    }
+
+    /// Attempts that must die for a sibling that has succeeded, of jobs whose namespace is not slow.
+    fn kills_due(&self, capacity: &Capacity) -> Due {
+        let is_deleted = |pod: &Pod| pod.metadata.deletion_timestamp.is_some();
+        let has_won = |attempt: &AttemptId| {
+            let mut pods = self.pods.values().filter(|pod| !is_deleted(pod));
+            pods.any(|pod| {
+                let own = id(pod);
+                let same = own.is_some_and(|own| (&own.0, own.1) == (&attempt.0, attempt.1));
+                same && phase(pod) == "Succeeded"
+            })
+        };
+        let losers = self.pods.values().filter(|pod| {
+            let Some(attempt) = id(pod).filter(|_| holds(pod) && !is_deleted(pod)) else {
+                return false;
+            };
+            let job = self.jobs.get(&attempt.0).map(|(job, _)| job);
+            let is_there = |job: &&DeadlineJob| job.metadata.deletion_timestamp.is_none();
+            job.filter(is_there)
+                .is_some_and(|job| !is_slow(job, capacity) && has_won(&attempt))
+        });
+        losers
+            .map(|pod| (format!("the kill of {}", pod.name_any()), 0))
             .collect()
     }
 
@@ -264,6 +357,10 @@ impl World {
         let since = self.since.get(attempt);
         is_troubled && since.is_some_and(|since| now.duration_since(*since) >= TROUBLE_KNOWN)
     }
+}
+
+fn is_slow(job: &DeadlineJob, capacity: &Capacity) -> bool {
+    capacity.slow.is_some() && job.namespace() == capacity.slow
 }
 
 /// Whether a job has a task that no attempt was launched for, and nothing in its own state keeps

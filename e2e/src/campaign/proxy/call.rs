@@ -61,6 +61,16 @@ impl Call {
         self.is_wide
     }
 
+    /// Its method.
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// What it is about.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
     /// The job for which it creates an attempt, by name.
     pub fn creates_for(&self) -> Option<&str> {
         let is_creation = self.method == Method::POST && self.path.ends_with("/pods");

@@ -14,12 +14,13 @@ use shed::api::DeadlineJob;
 
 use super::{LOOK, ROOM, Run};
 use crate::campaign::check::{self, Capacity, Evidence};
+use crate::campaign::history::Change;
 use crate::campaign::nodes::PODS_PER_NODE;
 use crate::campaign::operator;
 use crate::campaign::passes::Passes;
 use crate::campaign::proxy::Seen;
 use crate::campaign::states::{self, latest_pods, users_jobs, was_blocked};
-use crate::campaign::workload::{DENIED, NARROW, QUOTA, Workload};
+use crate::campaign::workload::{DENIED, NARROW, OLD, QUOTA, Workload};
 
 /// Creates that may be refused of one job. What is refused the same way again and again is tried
 /// less and less often; a job that meets a quota tries once for each pod that ends.
@@ -43,6 +44,12 @@ impl Run<'_> {
                 wrong.push(format!(
                     "I3: {} did not end as {type_} {reason}: {job:?}",
                     job.name
+                ));
+            }
+            if !job.names(type_, expected.names) {
+                wrong.push(format!(
+                    "I3: {type_} of {} does not name {}: {job:?}",
+                    job.name, expected.names
                 ));
             }
             if expected.is_blocked && !was_blocked(&states, expected.job) {
@@ -104,6 +111,21 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// I6: what had finished before the operator started is written by nobody until it is deleted.
+    fn written_again(&self) -> Vec<String> {
+        let states = self.history.so_far();
+        let begins_at = self.history.begins_at();
+        let written = states.iter().filter_map(|state| match &state.change {
+            Change::Job(job) if state.version > begins_at && job.name_any().starts_with(OLD) => {
+                let leaves = job.metadata.deletion_timestamp.is_some();
+                (!leaves)
+                    .then(|| format!("I6: {}, which has finished, was written", job.name_any()))
+            }
+            _ => None,
+        });
+        written.collect()
+    }
+
     pub(super) fn verdict(&self, went: Result<()>, seen: &Seen) -> Vec<String> {
         let emptied = went.is_ok();
         let ended = went.err().map(|error| format!("{error:#}"));
@@ -114,6 +136,7 @@ impl Run<'_> {
         let known = self.known(emptied);
         broken.extend(check::check(&self.history.so_far(), &known));
         broken.extend(seen.unguarded.iter().cloned());
+        broken.extend(self.written_again());
         if self.may_wait_for_none() {
             broken.extend(self.waits());
             broken.extend(too_often(&seen.refused));
@@ -121,7 +144,7 @@ impl Run<'_> {
         broken
     }
 
-    /// I11, from what the operator was shown and what it recorded.
+    /// I11 and I12, from what the operator was shown and what it recorded.
     fn waits(&self) -> Vec<String> {
         let sight = self.proxy.sight();
         let mut shown = self.history.received();
@@ -134,6 +157,7 @@ impl Run<'_> {
         };
         let nodes = self.ground.nodes.as_ref();
         let own = nodes.into_iter().flat_map(|nodes| nodes.names());
+        let fault = self.point.map(|point| point.fault);
         let is_limited = self.workload == Workload::Quota;
         let capacity = Capacity {
             room: ROOM,
@@ -141,8 +165,14 @@ impl Run<'_> {
             unusable: nodes.and_then(|nodes| nodes.victim()),
             quota: is_limited.then(|| (self.ground.own.clone(), QUOTA)),
             troubled: self.troubled(),
+            slow: fault
+                .filter(|fault| fault.has_neighbor())
+                .map(|_| self.ground.own.clone()),
         };
-        check::waits(&self.history.so_far(), &capacity, &evidence)
+        let states = self.history.so_far();
+        let mut broken = check::waits(&states, &capacity, &evidence);
+        broken.extend(check::outlasted(&states, &capacity, &evidence));
+        broken
     }
 
     /// Keeps what explains a failure, and nothing else.

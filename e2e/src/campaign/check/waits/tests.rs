@@ -26,6 +26,7 @@ fn nothing() -> Told {
             unusable: None,
             quota: None,
             troubled: BTreeSet::new(),
+            slow: None,
         },
     }
 }
@@ -228,4 +229,61 @@ fn only_who_could_be_launched_waits() {
         **job = serde_json::from_value(edited).unwrap();
         assert_eq!(told.waits(), Vec::<String>::new());
     }
+}
+
+/// The same run as another namespace sees it whose webhook is slow: ticks every half second, and no
+/// pass, since the operator waits.
+fn next_to_a_slow_one(mut told: Told, until: u64) -> Vec<String> {
+    told.capacity.slow = Some("slow".to_owned());
+    for tick in 1..=until / 500 {
+        let pod = json!({"metadata": {"name": foreign::TICKER, "namespace": "slow", "uid": "t",
+            "annotations": {"e2e.shed.dev/foreign": "true"}}, "spec": {"containers": []}});
+        told = told.add(
+            tick * 500,
+            Change::Pod(serde_json::from_value(pod).unwrap()),
+        );
+    }
+    let mut told = told.passes(until);
+    for sample in &mut told.evidence.passes {
+        sample.count = 0;
+    }
+    outlasted(&told.entries, &told.capacity, &told.evidence)
+}
+
+#[test]
+fn what_waits_for_the_webhook_of_another_namespace_is_told() {
+    let broken = next_to_a_slow_one(nothing().job(0, "late", 0), 6000);
+    assert_eq!(broken.len(), 1, "{broken:?}");
+    assert!(broken[0].contains("I12: a launch of late"), "{broken:?}");
+    let launched = nothing().job(0, "late", 0).job(1200, "late", 1).sent(1100);
+    assert_eq!(next_to_a_slow_one(launched, 6000), Vec::<String>::new());
+}
+
+#[test]
+fn a_loser_that_outlives_its_sibling_s_success_is_told() {
+    let won = || {
+        nothing()
+            .job(0, "late", 2)
+            .pod(10, "late", 0, "Running", Some("a"))
+            .pod(10, "late", 1, "Succeeded", Some("b"))
+    };
+    let broken = next_to_a_slow_one(won(), 6000);
+    assert!(
+        broken
+            .iter()
+            .any(|line| line.contains("I12: the kill of late-0")),
+        "{broken:?}"
+    );
+    let killed = won().pod(900, "late", 0, "Failed", Some("a"));
+    assert_eq!(next_to_a_slow_one(killed, 6000), Vec::<String>::new());
+}
+
+#[test]
+fn who_has_the_slow_webhook_may_wait() {
+    let mut told = nothing().job(0, "late", 0);
+    let Change::Job(job) = &mut told.entries[0].change else {
+        panic!("a job was told");
+    };
+    job.metadata.namespace = Some("slow".to_owned());
+    assert_eq!(next_to_a_slow_one(told, 6000), Vec::<String>::new());
 }

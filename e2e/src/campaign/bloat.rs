@@ -1,0 +1,146 @@
+//! A user edits the status of a job until etcd takes no byte more, and makes it smaller again once
+//! the operator says what is wrong.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use k8s_openapi::api::core::v1::Event;
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::{Api, Client, ResourceExt};
+use serde_json::{Value, json};
+use shed::api::{self, DeadlineJob};
+
+use super::foreign::is_foreign;
+use super::history::Entry;
+use super::states::latest_pods;
+use crate::wait::phase;
+
+/// The type of the condition that the user adds.
+const CONDITION: &str = "example.com/Notes";
+/// More than etcd takes, 1.5 MiB.
+const TOO_MANY: usize = 1_600_000;
+/// The event that says that a job is too large.
+const TOLD: &str = "ObjectTooLarge";
+/// How often it is looked for.
+const LOOK: Duration = Duration::from_secs(1);
+/// The operator tries again each minute.
+const TOLD_WITHIN: Duration = Duration::from_secs(75);
+
+/// What the user has done so far.
+enum Stage {
+    Before,
+    Large {
+        job: &'static str,
+        since: Instant,
+        looked: Instant,
+    },
+    After,
+}
+
+/// The user.
+pub struct Bloat {
+    jobs: Api<DeadlineJob>,
+    events: Api<Event>,
+    stage: Stage,
+}
+
+impl Bloat {
+    /// A user of this namespace.
+    #[must_use]
+    pub fn new(client: Client, namespace: &str) -> Self {
+        Self {
+            jobs: Api::namespaced(client.clone(), namespace),
+            events: Api::namespaced(client, namespace),
+            stage: Stage::Before,
+        }
+    }
+
+    /// Edits the job's status, once the job has a running attempt.
+    ///
+    /// # Errors
+    /// If the apiserver takes no edit at all.
+    pub async fn begin(&mut self, job: &'static str, states: &[Entry]) -> Result<()> {
+        let mut pods = latest_pods(states).into_iter();
+        let runs = pods.any(|pod| {
+            let own = pod.labels().get(api::LABEL_JOB_NAME);
+            own.is_some_and(|own| own == job) && !is_foreign(&pod) && phase(&pod) == "Running"
+        });
+        if !matches!(self.stage, Stage::Before) || !runs {
+            return Ok(());
+        }
+        // As far as etcd takes it: the next byte of the operator's is one too many.
+        let (mut taken, mut refused) = (0, TOO_MANY);
+        while refused - taken > 1 {
+            let middle = usize::midpoint(taken, refused);
+            match self.edit(job, middle).await {
+                Ok(()) => taken = middle,
+                // The operator was faster: once more, on what it wrote.
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                Err(kube::Error::Api(_)) => refused = middle,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if taken < TOO_MANY / 2 {
+            bail!("the apiserver takes no status of {} bytes", TOO_MANY / 2);
+        }
+        let now = Instant::now();
+        self.stage = Stage::Large {
+            job,
+            since: now,
+            looked: now,
+        };
+        Ok(())
+    }
+
+    /// Makes the status smaller again once the operator has said that it is too large.
+    ///
+    /// # Errors
+    /// If it does not say so.
+    pub async fn tend(&mut self) -> Result<()> {
+        let Stage::Large { job, since, looked } = &mut self.stage else {
+            return Ok(());
+        };
+        if looked.elapsed() < LOOK {
+            return Ok(());
+        }
+        *looked = Instant::now();
+        let (job, since) = (*job, *since);
+        let selector = format!("involvedObject.name={job},reason={TOLD}");
+        let told = self
+            .events
+            .list(&ListParams::default().fields(&selector))
+            .await;
+        // An apiserver that does not answer is asked again.
+        if told.is_ok_and(|told| !told.items.is_empty()) {
+            self.edit(job, 0).await?;
+            self.stage = Stage::After;
+        } else if since.elapsed() > TOLD_WITHIN {
+            bail!(
+                "I13: no event {TOLD} says that {job} is too large, {TOLD_WITHIN:?} after an edit"
+            );
+        }
+        Ok(())
+    }
+
+    /// A condition of somebody else with a message of this length.
+    async fn edit(&self, job: &str, length: usize) -> Result<(), kube::Error> {
+        let is_ours = |own: &Value| own["type"] == CONDITION;
+        let live = self.jobs.get(job).await?;
+        let conditions = live.status.unwrap_or_default().conditions;
+        let mut conditions = serde_json::to_value(conditions).map_err(kube::Error::SerdeError)?;
+        if let Some(list) = conditions.as_array_mut() {
+            list.retain(|own| !is_ours(own));
+            list.push(
+                json!({"type": CONDITION, "status": "True", "reason": "Noted",
+                "message": "x".repeat(length), "observedGeneration": 1,
+                "lastTransitionTime": "2026-01-01T00:00:00Z"}),
+            );
+        }
+        let edited = json!({"metadata": {"resourceVersion": live.metadata.resource_version},
+            "status": {"conditions": conditions}});
+        let patch = Patch::Merge(edited);
+        let parameters = PatchParams::default();
+        drop(self.jobs.patch_status(job, &parameters, &patch).await?);
+        Ok(())
+    }
+}

@@ -1,0 +1,135 @@
+//! What a webhook of one namespace does to the operator's calls there, and what an apiserver does
+//! that has too much to do.
+
+use std::time::{Duration, Instant};
+
+use http::Method;
+
+use super::call::Call;
+use super::{Answer, Shared, lock, no};
+use crate::campaign::fault::{Fault, Webhook, draw};
+
+/// How long the webhook is as it is under [`Fault::SlowWebhook`].
+pub const LASTS: Duration = Duration::from_secs(30);
+/// The apiserver waits for no webhook longer than this.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// One of this many answers is an error under [`Fault::Overloaded`].
+const ONE_OF: u64 = 100;
+
+/// What is answered instead of what the apiserver says.
+pub enum Instead {
+    /// The call is not carried out.
+    Of(Answer),
+    /// It is.
+    After(Answer),
+}
+
+impl Shared {
+    /// What the fault answers to the call, once it does.
+    pub(super) async fn instead(&self, call: &Call) -> Option<Instead> {
+        if let Some(refused) = self.refuse(call) {
+            return Some(Instead::Of(refused));
+        }
+        if let Some(denied) = self.admitted(call).await {
+            return Some(Instead::Of(denied));
+        }
+        self.overload(call)
+    }
+
+    /// Waits as long as the webhook takes; the answer, if it is the webhook's.
+    async fn admitted(&self, call: &Call) -> Option<Answer> {
+        let point = self.script.point;
+        let point = point.filter(|point| point.fault == Fault::SlowWebhook)?;
+        let until = lock(&self.seen).webhook_until?;
+        let (method, does) = point.webhook();
+        let is_asked =
+            Instant::now() < until && call.is_about_pods(&self.script.ground.own, &method);
+        if !is_asked {
+            return None;
+        }
+        self.log(&format!("{}: the webhook {does:?}", call.words()));
+        match does {
+            Webhook::Hangs => {
+                tokio::time::sleep(PATIENCE).await;
+                Some(failed("context deadline exceeded"))
+            }
+            Webhook::Slow(time) => {
+                tokio::time::sleep(time).await;
+                None
+            }
+            Webhook::Denies(403) => {
+                let message = "admission webhook \"slow.example.com\" denied the request";
+                Some(no(403, "Forbidden", message, None))
+            }
+            Webhook::Denies(_) => Some(failed("no endpoints available")),
+        }
+    }
+
+    /// Whether the apiserver has too much to do for this call.
+    fn overload(&self, call: &Call) -> Option<Instead> {
+        if !self.script.fault_is(Fault::Overloaded) {
+            return None;
+        }
+        let mut seen = lock(&self.seen);
+        let number = seen.called.len() as u64;
+        if !is_hit(number) {
+            return None;
+        }
+        seen.struck = true;
+        drop(seen);
+        self.log(&format!("{}: too much to do", call.words()));
+        let (is_carried_out, answer) = match draw(2, number) % 3 {
+            0 => (
+                false,
+                no(429, "TooManyRequests", "too many requests", Some("1")),
+            ),
+            // etcd may have committed what it did not answer in time.
+            1 => (
+                call.is_write(),
+                no(500, "InternalError", "etcdserver: request timed out", None),
+            ),
+            _ => (
+                false,
+                no(503, "ServiceUnavailable", "the server is busy", None),
+            ),
+        };
+        Some(match is_carried_out {
+            true => Instead::After(answer),
+            false => Instead::Of(answer),
+        })
+    }
+}
+
+fn is_hit(number: u64) -> bool {
+    draw(SALT, number).is_multiple_of(ONE_OF)
+}
+
+/// Chosen so that the first calls of a run are hit, too.
+const SALT: u64 = 8;
+
+fn failed(why: &str) -> Answer {
+    let message =
+        format!("Internal error occurred: failed calling webhook \"slow.example.com\": {why}");
+    no(500, "InternalError", &message, None)
+}
+
+impl Call {
+    /// Whether it does this to a pod of the namespace.
+    fn is_about_pods(&self, namespace: &str, method: &Method) -> bool {
+        let pods = format!("/api/v1/namespaces/{namespace}/pods");
+        let rest = self.path().strip_prefix(&pods);
+        self.method() == method && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_percent_of_answers_is_hit_and_so_is_an_early_one() {
+        let hits = (1..=10_000).filter(|&number| is_hit(number)).count();
+        assert!((80..=120).contains(&hits), "{hits}");
+        assert!((1..=60).any(is_hit));
+    }
+}
