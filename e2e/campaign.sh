@@ -1,54 +1,6 @@
 #!/usr/bin/env bash
-# Runs the fault campaign on a cluster of its own with fake nodes, beside any other, and takes
-# that down again. Options are those of the program: e2e/campaign.sh --help
+# Runs the fault campaign on a cluster of its own with fake nodes. Options are those of the program:
+# e2e/campaign.sh --help
 set -euo pipefail
-
 here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-cluster=$here/cluster/cluster
-cd "$here/.."
-
-# Wrong names are told before anything is built or brought up for them.
-cargo build --locked --quiet --package shed --package shed-e2e --bins
-program=${CARGO_TARGET_DIR:-target}/debug/campaign
-"$program" --check "$@"
-for option in "$@"; do
-    case $option in -h | --help) exit 0 ;; esac
-done
-
-SHED_CLUSTER_STATE=${SHED_CAMPAIGN_STATE:-$(mktemp -d "${TMPDIR:-/tmp}/shed-campaign.XXXXXX")}
-export SHED_CLUSTER_STATE
-unset SHED_KUBECONFIG SHED_ALLOW_EXISTING_CLUSTER
-running=
-finish() {
-    status=$?
-    trap - EXIT INT TERM
-    # It takes its operators with it.
-    [ -z "$running" ] || { kill "$running" && wait "$running"; } 2>/dev/null || true
-    "$cluster" down >&2 || true
-    rm -rf -- "$SHED_CLUSTER_STATE"
-    exit "$status"
-}
-trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-"$cluster" up --nodes kwok >&2
-eval "$("$cluster" env)"
-kubectl apply --server-side --force-conflicts -f crds/deadlinejobs.yaml >&2
-# `kubectl wait` ends with an error while a definition has no condition at all yet.
-served=no
-for _ in $(seq 60); do
-    if kubectl get deadlinejobs --all-namespaces >/dev/null 2>&1; then
-        served=yes
-        break
-    fi
-    sleep 1
-done
-[ "$served" = yes ] || {
-    echo 'campaign: the apiserver does not serve DeadlineJobs after 60 s' >&2
-    exit 1
-}
-# In the background, or the shell would heed no signal before the program has ended.
-"$program" "$@" &
-running=$!
-wait "$running"
+exec "$here/on-kwok.sh" campaign "" "$@"

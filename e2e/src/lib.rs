@@ -13,8 +13,10 @@ pub mod picture;
 pub mod quality;
 pub mod replicas;
 pub mod rights;
+pub mod scale;
 pub mod scenario;
 pub mod sightings;
+pub mod signals;
 pub mod target;
 pub mod wait;
 

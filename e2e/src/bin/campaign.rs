@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use shed_e2e::campaign::{Options, campaign};
-use tokio::signal::unix::{SignalKind, signal};
+use shed_e2e::signals::told_to_stop;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -22,17 +22,4 @@ async fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// SIGINT, SIGTERM or SIGHUP.
-async fn told_to_stop() -> anyhow::Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hang_up = signal(SignalKind::hangup())?;
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hang_up.recv() => {}
-    }
-    Ok(())
 }

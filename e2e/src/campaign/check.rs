@@ -20,6 +20,7 @@ use shed_core::snapshot::KillKind;
 
 use super::foreign::is_foreign;
 use super::history::{Change, Entry};
+use super::states::is_refused;
 use crate::wait::phase;
 
 /// What a check needs to know beside the history.
@@ -489,7 +490,9 @@ impl Replay<'_> {
         let left: Vec<String> = self
             .jobs
             .values()
-            .filter(|(_, book)| !book.finished || !attempts(book).is_empty())
+            .filter(|(job, book)| {
+                !is_refused(job) && (!book.finished || !attempts(book).is_empty())
+            })
             .map(|(job, _)| job.name_any())
             .collect();
         self.demand(left.is_empty(), || {

@@ -109,7 +109,7 @@ pub async fn series_of(http: SocketAddr, namespace: &str) -> Option<usize> {
     Some(page.lines().filter(|line| line.contains(&label)).count())
 }
 
-fn kubeconfig_for(apiserver: SocketAddr) -> String {
+pub(crate) fn kubeconfig_for(apiserver: SocketAddr) -> String {
     serde_json::json!({
         "apiVersion": "v1",
         "kind": "Config",

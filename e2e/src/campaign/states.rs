@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::json;
+use shed::api::DeadlineJob;
 use shed::{adopt, api};
 
 use super::history::{Change, Entry};
@@ -52,8 +53,9 @@ pub fn users_jobs(states: &[Entry]) -> Vec<UsersJob> {
                 let true_ones = conditions.filter(|own| own.status == "True");
                 let seen = UsersJob {
                     name: job.name_any(),
-                    is_finished: ledger.is_some_and(|ledger| ledger.finished),
-                    is_decided: ledger.is_some_and(|ledger| ledger.ending.is_some()),
+                    is_finished: ledger.is_some_and(|ledger| ledger.finished) || is_refused(job),
+                    is_decided: ledger.is_some_and(|ledger| ledger.ending.is_some())
+                        || is_refused(job),
                     conditions: true_ones
                         .map(|own| (own.type_.clone(), own.reason.clone(), own.message.clone()))
                         .collect(),
@@ -91,6 +93,14 @@ pub fn users_jobs(states: &[Entry]) -> Vec<UsersJob> {
         }
     }
     jobs.into_values().collect()
+}
+
+/// Whether the job's specification was refused. Nothing was launched, so that its ledger is empty.
+#[must_use]
+pub fn is_refused(job: &DeadlineJob) -> bool {
+    let conditions = job.status.iter().flat_map(|status| &status.conditions);
+    let mut failed = conditions.filter(|own| own.type_ == api::FAILED && own.status == "True");
+    failed.any(|own| own.reason == api::reason::INVALID_SPEC)
 }
 
 /// How many jobs there are of any kind.

@@ -35,6 +35,7 @@ struct Table {
     addresses: u32,
     /// Addresses that can't be reached.
     cut_off: BTreeSet<IpAddr>,
+    checkpoint_bytes: usize,
 }
 
 /// All attempts that report progress.
@@ -51,9 +52,20 @@ impl Tasks {
     /// # Errors
     /// If no port is free.
     pub async fn serve() -> Result<Self> {
+        Self::serve_padded(0).await
+    }
+
+    /// The same, with checkpoints of at least so many bytes.
+    ///
+    /// # Errors
+    /// If no port is free.
+    pub async fn serve_padded(checkpoint_bytes: usize) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
         let port = listener.local_addr()?.port();
-        let table: Arc<Mutex<Table>> = Arc::default();
+        let table = Arc::new(Mutex::new(Table {
+            checkpoint_bytes,
+            ..Table::default()
+        }));
         let asked = Arc::clone(&table);
         let server = tokio::spawn(async move {
             loop {
@@ -121,8 +133,10 @@ impl Table {
         let progress = (done.min(0.99) * STEPS).floor() / STEPS;
         let most = self.reported.entry(running.task.clone()).or_default();
         *most = most.max(progress);
+        let checkpoint = format!("at {progress}");
+        let width = self.checkpoint_bytes;
         Some(format!(
-            r#"{{"progress":{progress},"checkpoint":"at {progress}"}}"#
+            r#"{{"progress":{progress},"checkpoint":"{checkpoint:.<width$}"}}"#
         ))
     }
 }

@@ -20,6 +20,7 @@ use super::{AttemptId, attempts, holds, id, launched, node_of};
 use crate::campaign::foreign::{self, is_foreign};
 use crate::campaign::history::{Change, Entry};
 use crate::campaign::passes::Sample;
+use crate::campaign::states::is_refused;
 use crate::wait::phase;
 
 /// Passes that a launch may wait for.
@@ -367,7 +368,7 @@ fn is_slow(job: &DeadlineJob, capacity: &Capacity) -> bool {
 /// it from that. Companions have their tasks in another object and are left out.
 fn lacks_attempt(job: &DeadlineJob, book: &Book, retries_too: bool) -> bool {
     let spec = &job.spec;
-    let is_over = book.ending.is_some() || book.finished;
+    let is_over = book.ending.is_some() || book.finished || is_refused(job);
     let is_leaving = job.metadata.deletion_timestamp.is_some();
     if is_over || is_leaving || spec.is_companion() || spec.suspend {
         return false;

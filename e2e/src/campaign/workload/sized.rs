@@ -54,21 +54,24 @@ fn spec_bytes(job: &Value) -> usize {
 
 /// A job that ended before the operator starts, as the operator leaves it.
 pub fn finished(template: &Value, name: &str) -> (Value, Value) {
-    let spec = json!({"completions": 1, "deadline": {"within": "10m"}});
+    let deadline = "2126-01-01T00:00:00Z";
+    let spec = json!({"completions": 1, "deadline": {"at": deadline}});
     let then = "2026-01-01T00:00:00Z";
     let exact = "2026-01-01T00:00:00.000000Z";
-    let is_so = |type_: &str, reason: &str| {
-        json!({"type": type_, "status": "True", "reason": reason, "message": "",
-            "lastTransitionTime": then})
+    // In the operator's words, or it would write its own.
+    let is_so = |type_: &str, reason: &str, message: &str| {
+        json!({"type": type_, "status": "True", "reason": reason, "message": message,
+            "observedGeneration": 1, "lastTransitionTime": then})
     };
+    let all = "all 1 tasks have a winner";
     let status = json!({
         "phase": "Complete", "observedGeneration": 1, "succeeded": 1, "completedIndexes": "0",
-        "startTime": then, "completionTime": then, "deadline": then,
+        "startTime": then, "completionTime": then, "deadline": deadline, "pocd": "1.000",
         "attempts": {"originals": 1, "won": 1},
         "conditions": [
-            is_so("SuccessCriteriaMet", "CompletionsReached"),
-            is_so("Complete", "CompletionsReached"),
-            is_so("DeadlineMet", "InTime"),
+            is_so("SuccessCriteriaMet", "CompletionsReached", all),
+            is_so("Complete", "CompletionsReached", all),
+            is_so("DeadlineMet", "InTime", ""),
         ],
         "ledger": {"form": 2, "ending": "Complete", "finished": true, "revision": 4,
             "firstPass": exact, "activeSince": exact, "started": exact, "lastWin": exact,

@@ -1,0 +1,155 @@
+//! Many objects: specifications of one MB, half of them another controller's, and jobs that have
+//! finished.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use kube::Client;
+use kube::api::ListParams;
+use serde_json::{Value, json};
+use shed::api;
+
+use super::outcome::Outcome;
+use super::stage::{Stage, reason};
+use super::subject::memory_limit;
+use super::{Options, judge};
+use crate::campaign::workload::finished;
+use crate::jobs::{manifest, shell_or_fake};
+
+/// Bytes of the arguments of one specification.
+const MEGABYTE: usize = 1_000_000;
+const PAGE: u32 = 20;
+/// An operator that has said nothing for so long has said all.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// Jobs of one MB each under two operators, one after another.
+///
+/// # Errors
+/// If the stage can't be set up, or a phase is not reached.
+pub async fn specs(options: &Options, client: Client, outcome: &mut Outcome) -> Result<()> {
+    let home = "scale-specs";
+    let stage = Stage::prepare(options, client, "specs", &[home], |_, _| None).await?;
+    outcome.figure("jobs", options.specs);
+    stage.submit_all(home, large_specs(options.specs)).await?;
+    let went = list_twice(&stage, home, outcome).await;
+    stage.remove().await?;
+    went
+}
+
+fn large_specs(count: u32) -> impl Iterator<Item = (Value, Option<Value>)> {
+    (0..count).map(|index| {
+        let mut template = shell_or_fake("exit 0", 1000, 0);
+        template["spec"]["containers"][0]["args"] = json!(["x".repeat(MEGABYTE)]);
+        let owner = (index % 2 == 1).then_some("example.com/other");
+        let spec = json!({"template": template, "managedBy": owner});
+        (manifest(&format!("spec-{index}"), &spec), None)
+    })
+}
+
+async fn list_twice(stage: &Stage<'_>, home: &str, outcome: &mut Outcome) -> Result<()> {
+    let own = u64::from(stage.options.specs.div_ceil(2));
+    for name in ["all refused", "listed by the next leader"] {
+        let subject = stage.start().await?;
+        let refused = async || Ok(answered(stage, home).await? == (own, 0));
+        stage.phase(outcome, &subject, name, None, refused).await?;
+        settle(stage).await;
+        stage
+            .phase(outcome, &subject, "settled", None, async || Ok(true))
+            .await?;
+        judge(stage, &subject, outcome)?;
+        subject.stop().await?;
+    }
+    Ok(())
+}
+
+/// How many jobs were refused for their size, and how many of another controller have a status.
+async fn answered(stage: &Stage<'_>, home: &str) -> Result<(u64, u64)> {
+    let jobs = stage.jobs(home);
+    let (mut refused, mut foreign) = (0, 0);
+    let mut page = ListParams::default().limit(PAGE);
+    loop {
+        let list = jobs.list(&page).await?;
+        for job in &list.items {
+            let is_refused = reason(job, api::FAILED).as_deref() == Some("InvalidSpec");
+            refused += u64::from(is_refused);
+            foreign += u64::from(job.spec.managed_by.is_some() && job.status.is_some());
+        }
+        match list.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page = page.continue_token(&token),
+            None => return Ok((refused, foreign)),
+        }
+    }
+}
+
+/// Jobs that have finished, and an operator that has nothing to do.
+///
+/// # Errors
+/// If the stage can't be set up.
+pub async fn idle(options: &Options, client: Client, outcome: &mut Outcome) -> Result<()> {
+    let home = "scale-finished";
+    let stage = Stage::prepare(options, client, "finished", &[home], |_, _| None).await?;
+    outcome.figure("jobs", options.finished);
+    let template = shell_or_fake("exit 0", 1000, 0);
+    let jobs = (0..options.finished).map(|index| {
+        let (job, status) = finished(&template, &format!("old-{index}"));
+        (job, Some(status))
+    });
+    stage.submit_all(home, jobs).await?;
+    let went = rest(&stage, outcome).await;
+    stage.remove().await?;
+    went
+}
+
+async fn rest(stage: &Stage<'_>, outcome: &mut Outcome) -> Result<()> {
+    let subject = stage.start().await?;
+    settle(stage).await;
+    outcome.figure("callsUntilSettled", json!(stage.meter.counts().calls));
+    let (before, began) = (subject.taken()?, Instant::now());
+    let idle = Duration::from_secs(stage.options.idle_seconds);
+    let slept = async || Ok(began.elapsed() >= idle);
+    stage.phase(outcome, &subject, "idle", None, slept).await?;
+    let after = subject.taken()?;
+    let share = (after.cpu - before.cpu) / began.elapsed().as_secs_f64();
+    outcome.figure("percentOfACore", (share * 100_000.0).round() / 1000.0);
+    let per_job = after.rss / u64::from(stage.options.finished).max(1);
+    outcome.figure("rssPerJobKiB", per_job);
+    let writes = outcome
+        .phases
+        .last()
+        .map_or(0, |phase| phase.counts.writes());
+    outcome.demand(writes == 0, || {
+        format!("{writes} writes of an operator that has nothing to do")
+    });
+    let all = stage.meter.counts().writes();
+    outcome.demand(all == 0, || {
+        format!("{all} writes about jobs that have finished")
+    });
+    judge(stage, &subject, outcome)
+}
+
+/// Until the operator has written nothing for some time.
+async fn settle(stage: &Stage<'_>) {
+    let (mut writes, mut since) = (stage.meter.counts().writes(), Instant::now());
+    while since.elapsed() < QUIET {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let now = stage.meter.counts().writes();
+        if now != writes {
+            (writes, since) = (now, Instant::now());
+        }
+    }
+}
+
+/// Whether the chart would have let the operator live.
+///
+/// # Errors
+/// If the chart does not say how much memory it may have.
+pub fn fits(peak: u64) -> Result<Option<String>> {
+    let limit = memory_limit()?;
+    Ok((peak > limit).then(|| {
+        format!(
+            "the operator had {} MiB, and the chart lets it have {}",
+            peak / 1024,
+            limit / 1024
+        )
+    }))
+}

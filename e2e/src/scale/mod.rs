@@ -1,0 +1,170 @@
+//! The operator at scale, on a real control plane with fake nodes: one large job, many objects, a
+//! tenant that is slow. Counts are asserted, times are only told.
+
+mod large;
+mod many;
+mod meter;
+mod outcome;
+mod stage;
+mod subject;
+mod tenant;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, ensure};
+use clap::{Parser, ValueEnum};
+use kube::Client;
+
+use self::outcome::Outcome;
+use self::stage::Stage;
+use self::subject::Subject;
+use crate::cluster::{Cluster, Nodes};
+use crate::host_operator;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Scenario {
+    /// One job of --live live attempts: started, suspended, resumed, stopped at the deadline.
+    Job,
+    /// One job of --cloned attempts that report progress, with clones, under an apiserver that
+    /// answers one percent of all calls with an error.
+    Clones,
+    /// --specs jobs of one MB each, half of them another controller's, under two operators in turn.
+    Specs,
+    /// --finished jobs that have finished: what an operator with nothing to do takes.
+    Finished,
+    /// --slow-jobs jobs of a namespace whose creates take 20 s, next to another namespace.
+    Tenant,
+}
+
+/// Measures an operator at scale.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "scale")]
+pub struct Options {
+    /// Scenarios to go through; all if none is named.
+    #[arg(long, value_delimiter = ',')]
+    pub scenario: Vec<Scenario>,
+    /// The operator's program. Default: the one that was built with this program.
+    #[arg(long, value_name = "PATH", env = "SHED_SCALE_OPERATOR")]
+    pub operator: Option<PathBuf>,
+    /// Live attempts of the large job, a tenth of its tasks.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub live: u32,
+    /// Live attempts of the job with clones.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub cloned: u32,
+    /// Jobs of one MB.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub specs: u32,
+    /// Finished jobs.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub finished: u32,
+    /// Jobs of the slow namespace.
+    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
+    pub slow_jobs: u32,
+    /// How long the operator with nothing to do is watched.
+    #[arg(long, default_value_t = 60)]
+    pub idle_seconds: u64,
+    /// How long one phase may take.
+    #[arg(long, default_value_t = 1800)]
+    pub phase_seconds: u64,
+    /// Where the operator's logs go.
+    #[arg(long, default_value = "target/scale")]
+    pub folder: PathBuf,
+    /// Only say whether the options are right.
+    #[arg(long)]
+    pub check: bool,
+}
+
+impl Options {
+    fn operator(&self) -> Result<PathBuf> {
+        match &self.operator {
+            Some(program) => Ok(std::path::absolute(program)?),
+            None => host_operator::program(),
+        }
+    }
+}
+
+impl Scenario {
+    fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    async fn run(self, options: &Options, client: Client, outcome: &mut Outcome) -> Result<()> {
+        match self {
+            Self::Job => large::one_job(options, client, outcome).await,
+            Self::Clones => large::clones(options, client, outcome).await,
+            Self::Specs => many::specs(options, client, outcome).await,
+            Self::Finished => many::idle(options, client, outcome).await,
+            Self::Tenant => tenant::slow(options, client, outcome).await,
+        }
+    }
+}
+
+/// Goes through the scenarios; true if all held what must hold.
+///
+/// # Errors
+/// If there is no cluster to run on.
+pub async fn scale(options: &Options) -> Result<bool> {
+    if options.check {
+        return Ok(true);
+    }
+    let cluster = Cluster::bring_up().await?;
+    ensure!(
+        cluster.nodes() == Nodes::Kwok && cluster.existing().is_none(),
+        "this needs the local cluster with fake nodes: run e2e/scale.sh, which brings one up"
+    );
+    let program = options.operator()?.display().to_string();
+    let scenarios = match options.scenario.as_slice() {
+        [] => Scenario::value_variants(),
+        named => named,
+    };
+    let mut is_clean = true;
+    for scenario in scenarios {
+        let mut outcome = Outcome::default();
+        let went = scenario.run(options, cluster.client(), &mut outcome).await;
+        if let Err(error) = went {
+            outcome.broken.push(format!("{error:#}"));
+        }
+        println!("{}", outcome.line(&scenario.name(), &program));
+        println!("\n{}\n{}", scenario.name(), outcome.table());
+        is_clean &= outcome.broken.is_empty();
+    }
+    Ok(is_clean)
+}
+
+/// What must hold of every operator: its memory stays below the chart's limit, and nothing that it
+/// writes is too large.
+fn judge(stage: &Stage<'_>, subject: &Subject, outcome: &mut Outcome) -> Result<()> {
+    let peak = subject.taken()?.peak;
+    outcome.figure("peakRssKiB", peak);
+    let too_much = many::fits(peak)?;
+    outcome.broken.extend(too_much);
+    let refused = stage.meter.counts().too_large;
+    let logged = subject.refusals_logged()?;
+    outcome.figure("tooLarge", refused);
+    outcome.demand(refused == 0 && logged == 0, || {
+        format!("{refused} writes were too large, {logged} lines of the log say so")
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_scenario_or_size_is_answered_with_the_valid_ones() {
+        for (wrong, valid) in [
+            (["--scenario", "jobs"], "finished"),
+            (["--live", "0"], "1..=100000"),
+        ] {
+            let arguments = [&["scale"][..], &wrong].concat();
+            let error = Options::try_parse_from(arguments).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            let said = error.to_string();
+            assert!(said.contains(wrong[1]) && said.contains(valid), "{said}");
+        }
+    }
+}

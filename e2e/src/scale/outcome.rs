@@ -1,0 +1,142 @@
+//! What a scenario measured, as a line of JSON and a table.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::meter::Counts;
+use super::subject::Taken;
+
+/// One phase of a scenario.
+pub struct Phase {
+    /// What was waited for.
+    pub name: &'static str,
+    /// How long that took.
+    pub took: Duration,
+    /// The operator's calls meanwhile.
+    pub counts: Counts,
+    /// What the operator has taken at the end of it, and its CPU time meanwhile.
+    pub taken: Taken,
+    /// Bytes of the largest job's object at the end of it, if one job matters.
+    pub object: Option<usize>,
+}
+
+/// What came of a scenario.
+#[derive(Default)]
+pub struct Outcome {
+    /// Its phases.
+    pub phases: Vec<Phase>,
+    /// Further figures.
+    pub figures: Vec<(&'static str, Value)>,
+    /// What must hold and does not, in words.
+    pub broken: Vec<String>,
+}
+
+impl Outcome {
+    /// Notes what must hold.
+    pub fn demand(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        if !holds {
+            self.broken.push(what());
+        }
+    }
+
+    /// Notes a figure.
+    pub fn figure(&mut self, name: &'static str, value: impl Into<Value>) {
+        self.figures.push((name, value.into()));
+    }
+
+    /// All of it in one line.
+    #[must_use]
+    pub fn line(&self, scenario: &str, program: &str) -> String {
+        let phases: Vec<Value> = self.phases.iter().map(Phase::value).collect();
+        let mut line = json!({"scenario": scenario, "operator": program, "phases": phases,
+            "broken": self.broken});
+        for (name, value) in &self.figures {
+            line[*name] = value.clone();
+        }
+        line.to_string()
+    }
+
+    /// A row per phase, and the further figures below.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let mut table = String::from(
+            "| phase | time | create | update | patch | delete | events | written | object | RSS | peak RSS | CPU |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+        );
+        for phase in &self.phases {
+            let calls = |verb| phase.counts.calls.get(verb).copied().unwrap_or(0);
+            let seconds = phase.took.as_secs_f64();
+            // Writing to a string does not fail.
+            let _ = writeln!(
+                table,
+                "| {} | {seconds:.1} s | {} | {} | {} | {} | {} | {} KiB/s | {} | {} MiB | {} MiB | {:.1} s |",
+                phase.name,
+                calls("create"),
+                calls("update"),
+                calls("patch"),
+                calls("delete"),
+                calls("event"),
+                rate(phase.counts.bytes, phase.took) / 1024,
+                phase
+                    .object
+                    .map_or_else(|| "-".to_owned(), |bytes| format!("{} KiB", bytes / 1024)),
+                phase.taken.rss / 1024,
+                phase.taken.peak / 1024,
+                phase.taken.cpu,
+            );
+        }
+        for (name, value) in &self.figures {
+            let _ = writeln!(table, "{name}: {value}");
+        }
+        for line in &self.broken {
+            let _ = writeln!(table, "BROKEN: {line}");
+        }
+        table
+    }
+}
+
+impl Phase {
+    fn value(&self) -> Value {
+        json!({"phase": self.name, "seconds": self.took.as_secs_f64(), "calls": self.counts.calls,
+            "bytes": self.counts.bytes, "bytesPerSecond": rate(self.counts.bytes, self.took),
+            "object": self.object, "rssKiB": self.taken.rss, "peakRssKiB": self.taken.peak,
+            "cpuSeconds": self.taken.cpu})
+    }
+}
+
+fn rate(bytes: u64, time: Duration) -> u64 {
+    let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1);
+    bytes.saturating_mul(1000) / millis
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_and_a_table_have_all_phases_and_what_is_broken() {
+        let mut outcome = Outcome::default();
+        outcome.phases.push(Phase {
+            name: "launched",
+            took: Duration::from_secs(2),
+            counts: Counts {
+                bytes: 4096,
+                ..Counts::default()
+            },
+            taken: Taken::default(),
+            object: Some(2048),
+        });
+        outcome.figure("live", 7);
+        outcome.demand(false, || "too much".to_owned());
+        outcome.demand(true, || "all is well".to_owned());
+        let line: Value = serde_json::from_str(&outcome.line("s", "shed")).unwrap();
+        assert_eq!(line["phases"][0]["bytesPerSecond"], 2048);
+        assert_eq!(
+            (&line["live"], &line["broken"]),
+            (&json!(7), &json!(["too much"]))
+        );
+        let table = outcome.table();
+        assert!(table.contains("| launched | 2.0 s |") && table.contains("BROKEN: too much"));
+    }
+}

@@ -1,0 +1,285 @@
+//! What scenarios share: a control plane, namespaces, jobs, and measuring how the operator gets on.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use futures::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client, ResourceExt};
+use serde_json::{Value, json};
+use shed::api::{self, DeadlineJob};
+
+use super::Options;
+use super::meter::{Fares, Meter};
+use super::outcome::{Outcome, Phase};
+use super::subject::Subject;
+use crate::campaign::tasks::Tasks;
+use crate::wait;
+
+/// Requests of the harness that are under way at once.
+const AT_ONCE: usize = 16;
+/// How often the state of a large job is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// Pods whose finalizers are taken off where a scenario broke off.
+const PAGE: u32 = 500;
+
+/// Where a scenario takes place.
+pub struct Stage<'o> {
+    /// What the user asked for.
+    pub options: &'o Options,
+    /// Past the meter.
+    pub client: Client,
+    /// Counts the operator's calls.
+    pub meter: Meter,
+    /// What attempts report.
+    pub tasks: Arc<Tasks>,
+    /// Where the log goes.
+    pub folder: PathBuf,
+    namespaces: Vec<String>,
+}
+
+impl<'o> Stage<'o> {
+    /// Makes the namespaces of a scenario.
+    ///
+    /// # Errors
+    /// If the apiserver refuses one.
+    pub async fn prepare(
+        options: &'o Options,
+        client: Client,
+        name: &str,
+        namespaces: &[&str],
+        fares: Fares,
+    ) -> Result<Self> {
+        let tasks = Arc::new(Tasks::serve_padded(64).await?);
+        let meter = Meter::serve(client.clone(), Arc::clone(&tasks), fares).await?;
+        let folder = std::path::absolute(&options.folder)?.join(name);
+        std::fs::create_dir_all(&folder)?;
+        let mut stage = Self {
+            options,
+            client,
+            meter,
+            tasks,
+            folder,
+            namespaces: Vec::new(),
+        };
+        for namespace in namespaces {
+            stage.make_namespace(namespace).await?;
+        }
+        Ok(stage)
+    }
+
+    async fn make_namespace(&mut self, name: &str) -> Result<()> {
+        let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
+        let all: Api<Namespace> = Api::all(self.client.clone());
+        all.create(&PostParams::default(), &namespace).await?;
+        self.namespaces.push(name.to_owned());
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), name);
+        let what = "the namespace's service account";
+        let within = Duration::from_secs(60);
+        wait::for_object(&accounts, "default", what, within, |_| true)
+            .await
+            .map(drop)
+    }
+
+    /// An operator, with its first lists in.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub async fn start(&self) -> Result<Subject> {
+        let program = self.options.operator()?;
+        Subject::start(&program, self.meter.address, &self.folder).await
+    }
+
+    /// The DeadlineJobs of a namespace.
+    #[must_use]
+    pub fn jobs(&self, namespace: &str) -> Api<DeadlineJob> {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
+    /// Creates a job.
+    ///
+    /// # Errors
+    /// If the apiserver refuses it.
+    pub async fn submit(&self, namespace: &str, manifest: Value) -> Result<()> {
+        let job: DeadlineJob = serde_json::from_value(manifest)?;
+        let jobs = self.jobs(namespace);
+        drop(jobs.create(&PostParams::default(), &job).await?);
+        Ok(())
+    }
+
+    /// Creates many jobs, each with its status if it has one.
+    ///
+    /// # Errors
+    /// If the apiserver refuses one.
+    pub async fn submit_all(
+        &self,
+        namespace: &str,
+        manifests: impl Iterator<Item = (Value, Option<Value>)>,
+    ) -> Result<()> {
+        let made = manifests.map(|(manifest, status)| async move {
+            let name = manifest["metadata"]["name"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
+            self.submit(namespace, manifest).await?;
+            if let Some(status) = status {
+                let patch = Patch::Merge(json!({"status": status}));
+                let jobs = self.jobs(namespace);
+                jobs.patch_status(&name, &PatchParams::default(), &patch)
+                    .await?;
+            }
+            anyhow::Ok(())
+        });
+        stream::iter(made)
+            .buffer_unordered(AT_ONCE)
+            .try_collect()
+            .await
+    }
+
+    /// Merges into a job's specification.
+    ///
+    /// # Errors
+    /// If the apiserver refuses it.
+    pub async fn edit(&self, namespace: &str, name: &str, spec: &Value) -> Result<()> {
+        let patch = Patch::Merge(json!({"spec": spec}));
+        let jobs = self.jobs(namespace);
+        drop(jobs.patch(name, &PatchParams::default(), &patch).await?);
+        Ok(())
+    }
+
+    /// How many pods a namespace has.
+    ///
+    /// # Errors
+    /// If the apiserver doesn't answer.
+    pub async fn pods(&self, namespace: &str) -> Result<u64> {
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
+        // The apiserver counts what it does not list.
+        let list = pods.list_metadata(&ListParams::default().limit(1)).await?;
+        let more = list.metadata.remaining_item_count.unwrap_or(0);
+        Ok(u64::try_from(more)? + list.items.len() as u64)
+    }
+
+    /// Whether a pod of the namespace does not run.
+    ///
+    /// # Errors
+    /// If the apiserver doesn't answer.
+    pub async fn all_run(&self, namespace: &str) -> Result<bool> {
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
+        let others = ListParams::default()
+            .fields("status.phase!=Running")
+            .limit(1);
+        Ok(pods.list_metadata(&others).await?.items.is_empty())
+    }
+
+    /// Waits for `reached`, as long as one phase may take, and notes what that took.
+    ///
+    /// # Errors
+    /// If it takes longer, or the apiserver doesn't answer.
+    pub async fn phase(
+        &self,
+        outcome: &mut Outcome,
+        subject: &Subject,
+        name: &'static str,
+        job: Option<(&str, &str)>,
+        reached: impl AsyncFn() -> Result<bool>,
+    ) -> Result<()> {
+        let (began, before, taken) = (Instant::now(), self.meter.counts(), subject.taken()?);
+        let most = Duration::from_secs(self.options.phase_seconds);
+        while !reached().await? {
+            if began.elapsed() > most {
+                outcome.demand(false, || format!("{name}: not within {most:?}"));
+                bail!("{name}: not within {most:?}");
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        let mut now = subject.taken()?;
+        now.cpu -= taken.cpu;
+        let object = match job {
+            Some((namespace, name)) => Some(self.object_bytes(namespace, name).await?),
+            None => None,
+        };
+        let phase = Phase {
+            name,
+            took: began.elapsed(),
+            counts: self.meter.counts().since(&before),
+            taken: now,
+            object,
+        };
+        eprintln!(
+            "  {name}: {:.1} s, {:?}",
+            phase.took.as_secs_f64(),
+            phase.counts.calls
+        );
+        outcome.phases.push(phase);
+        Ok(())
+    }
+
+    async fn object_bytes(&self, namespace: &str, name: &str) -> Result<usize> {
+        let mut job = self.jobs(namespace).get(name).await?;
+        job.metadata.managed_fields = None;
+        Ok(shed::size::bytes(&job))
+    }
+
+    /// Takes away what the scenario made, also where it broke off and no operator runs.
+    ///
+    /// # Errors
+    /// If the apiserver doesn't answer.
+    pub async fn remove(&self) -> Result<()> {
+        let all: Api<Namespace> = Api::all(self.client.clone());
+        for name in &self.namespaces {
+            let (jobs, now) = (self.jobs(name), DeleteParams::background());
+            drop(jobs.delete_collection(&now, &ListParams::default()).await?);
+            self.free_pods(name).await?;
+            drop(all.delete(name, &now).await?);
+        }
+        for name in &self.namespaces {
+            wait::for_absence(&all, name, Duration::from_secs(600)).await?;
+        }
+        Ok(())
+    }
+
+    async fn free_pods(&self, namespace: &str) -> Result<()> {
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
+        let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        let mut page = ListParams::default().limit(PAGE);
+        loop {
+            let list = pods.list_metadata(&page).await?;
+            let parameters = PatchParams::default();
+            let freed = list.items.iter().map(|pod| {
+                let (pods, name, none, parameters) = (&pods, pod.name_any(), &none, &parameters);
+                async move { drop(pods.patch(&name, parameters, none).await) }
+            });
+            stream::iter(freed)
+                .buffer_unordered(AT_ONCE)
+                .collect::<()>()
+                .await;
+            match list.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => page = page.continue_token(&token),
+                None => return Ok(()),
+            }
+        }
+    }
+}
+
+/// The reason of a condition that is true.
+#[must_use]
+pub fn reason(job: &DeadlineJob, type_: &str) -> Option<String> {
+    let conditions = job.status.iter().flat_map(|status| &status.conditions);
+    let mut true_ones = conditions.filter(|own| own.type_ == type_ && own.status == "True");
+    true_ones.next().map(|own| own.reason.clone())
+}
+
+/// Why a job has failed, if it has.
+///
+/// # Errors
+/// If the apiserver doesn't answer.
+pub async fn failed(jobs: &Api<DeadlineJob>, name: &str) -> Result<Option<String>> {
+    let job = jobs
+        .get(name)
+        .await
+        .with_context(|| format!("reading {name}"))?;
+    Ok(reason(&job, api::FAILED))
+}
