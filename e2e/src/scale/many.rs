@@ -1,6 +1,7 @@
 //! Many objects: specifications of one MB, half of them another controller's, and jobs that have
 //! finished.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -52,9 +53,10 @@ async fn list_twice(stage: &Stage<'_>, home: &str, outcome: &mut Outcome) -> Res
         let subject = stage.start().await?;
         let refused = async || Ok(answered(stage, home).await? == (own, 0));
         stage.phase(outcome, &subject, name, None, refused).await?;
-        settle(stage).await;
+        let quiet = Quiet::since_now(stage);
+        let settled = async || Ok(quiet.is_long_enough());
         stage
-            .phase(outcome, &subject, "settled", None, async || Ok(true))
+            .phase(outcome, &subject, "settled", None, settled)
             .await?;
         judge(stage, &subject, outcome)?;
         subject.stop().await?;
@@ -89,21 +91,27 @@ pub async fn idle(options: &Options, client: Client, outcome: &mut Outcome) -> R
     let home = "scale-finished";
     let stage = Stage::prepare(options, client, "finished", &[home], |_, _| None).await?;
     outcome.figure("jobs", options.finished);
+    let without = stage.start().await?;
+    let empty = without.taken()?.rss;
+    without.stop().await?;
     let template = shell_or_fake("exit 0", 1000, 0);
     let jobs = (0..options.finished).map(|index| {
         let (job, status) = finished(&template, &format!("old-{index}"));
         (job, Some(status))
     });
     stage.submit_all(home, jobs).await?;
-    let went = rest(&stage, outcome).await;
+    let went = rest(&stage, empty, outcome).await;
     stage.remove().await?;
     went
 }
 
-async fn rest(stage: &Stage<'_>, outcome: &mut Outcome) -> Result<()> {
+async fn rest(stage: &Stage<'_>, empty: u64, outcome: &mut Outcome) -> Result<()> {
     let subject = stage.start().await?;
-    settle(stage).await;
-    outcome.figure("callsUntilSettled", json!(stage.meter.counts().calls));
+    let quiet = Quiet::since_now(stage);
+    let settled = async || Ok(quiet.is_long_enough());
+    stage
+        .phase(outcome, &subject, "settled", None, settled)
+        .await?;
     let (before, began) = (subject.taken()?, Instant::now());
     let idle = Duration::from_secs(stage.options.idle_seconds);
     let slept = async || Ok(began.elapsed() >= idle);
@@ -111,8 +119,9 @@ async fn rest(stage: &Stage<'_>, outcome: &mut Outcome) -> Result<()> {
     let after = subject.taken()?;
     let share = (after.cpu - before.cpu) / began.elapsed().as_secs_f64();
     outcome.figure("percentOfACore", (share * 100_000.0).round() / 1000.0);
-    let per_job = after.rss / u64::from(stage.options.finished).max(1);
-    outcome.figure("rssPerJobKiB", per_job);
+    let more = after.rss.saturating_sub(empty) * 1024;
+    let per_job = more / u64::from(stage.options.finished);
+    outcome.figure("bytesPerJob", per_job);
     let writes = outcome
         .phases
         .last()
@@ -127,15 +136,27 @@ async fn rest(stage: &Stage<'_>, outcome: &mut Outcome) -> Result<()> {
     judge(stage, &subject, outcome)
 }
 
-/// Until the operator has written nothing for some time.
-async fn settle(stage: &Stage<'_>) {
-    let (mut writes, mut since) = (stage.meter.counts().writes(), Instant::now());
-    while since.elapsed() < QUIET {
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        let now = stage.meter.counts().writes();
-        if now != writes {
-            (writes, since) = (now, Instant::now());
+/// Since when the operator has written nothing.
+struct Quiet<'s> {
+    stage: &'s Stage<'s>,
+    last: Mutex<(u64, Instant)>,
+}
+
+impl<'s> Quiet<'s> {
+    fn since_now(stage: &'s Stage<'_>) -> Self {
+        Self {
+            stage,
+            last: Mutex::new((stage.meter.counts().writes(), Instant::now())),
         }
+    }
+
+    fn is_long_enough(&self) -> bool {
+        let writes = self.stage.meter.counts().writes();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.0 != writes {
+            *last = (writes, Instant::now());
+        }
+        last.1.elapsed() >= QUIET
     }
 }
 

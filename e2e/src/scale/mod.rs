@@ -138,12 +138,12 @@ pub async fn scale(options: &Options) -> Result<bool> {
 /// writes is too large.
 fn judge(stage: &Stage<'_>, subject: &Subject, outcome: &mut Outcome) -> Result<()> {
     let peak = subject.taken()?.peak;
-    outcome.figure("peakRssKiB", peak);
+    outcome.at_most("peakRssKiB", peak);
     let too_much = many::fits(peak)?;
     outcome.broken.extend(too_much);
     let refused = stage.meter.counts().too_large;
     let logged = subject.refusals_logged()?;
-    outcome.figure("tooLarge", refused);
+    outcome.at_most("tooLarge", refused);
     outcome.demand(refused == 0 && logged == 0, || {
         format!("{refused} writes were too large, {logged} lines of the log say so")
     });

@@ -46,6 +46,15 @@ impl Outcome {
         self.figures.push((name, value.into()));
     }
 
+    /// Notes a figure of which the largest counts.
+    pub fn at_most(&mut self, name: &'static str, value: u64) {
+        let earlier = self.figures.iter_mut().find(|(own, _)| *own == name);
+        match earlier {
+            Some((_, most)) => *most = json!(most.as_u64().unwrap_or(0).max(value)),
+            None => self.figure(name, value),
+        }
+    }
+
     /// All of it in one line.
     #[must_use]
     pub fn line(&self, scenario: &str, program: &str) -> String {
@@ -128,6 +137,8 @@ mod tests {
             object: Some(2048),
         });
         outcome.figure("live", 7);
+        outcome.at_most("peak", 5);
+        outcome.at_most("peak", 3);
         outcome.demand(false, || "too much".to_owned());
         outcome.demand(true, || "all is well".to_owned());
         let line: Value = serde_json::from_str(&outcome.line("s", "shed")).unwrap();
@@ -136,6 +147,7 @@ mod tests {
             (&line["live"], &line["broken"]),
             (&json!(7), &json!(["too much"]))
         );
+        assert_eq!(line["peak"], 5);
         let table = outcome.table();
         assert!(table.contains("| launched | 2.0 s |") && table.contains("BROKEN: too much"));
     }

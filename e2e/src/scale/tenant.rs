@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use http::Method;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
@@ -21,18 +21,16 @@ use crate::wait::{self, Seen, phase};
 
 const SLOW: &str = "scale-slow";
 const QUICK: &str = "scale-quick";
+const ALONE: &str = "alone";
+/// How long what is measured may take.
+const WITHIN: Duration = Duration::from_secs(240);
 /// How long a create of the slow namespace takes.
 const TAKES: Duration = Duration::from_secs(20);
 /// Passes that a launch may wait for, and one that may have been under way.
 const PASSES: u64 = 3;
 
-/// What happened in the quick namespace.
-struct Waits {
-    /// From the job's creation to the create of its first pod.
-    launch: (Instant, Instant),
-    /// From the success of the clone to the deletion of the straggler.
-    kill: (Instant, Instant),
-}
+/// When something was due, and when it was done.
+type Wait = (Instant, Instant);
 
 /// Without the slow namespace, and with it.
 ///
@@ -54,38 +52,42 @@ fn fare(task: u32, attempt: u32) -> Option<Duration> {
 async fn both(stage: &Stage<'_>, outcome: &mut Outcome) -> Result<()> {
     let subject = stage.start().await?;
     let passes = Passes::of(subject.http);
-    for (name, is_slow) in [("alone", false), ("next to a slow tenant", true)] {
+    for (name, is_slow) in [(ALONE, false), ("next to a slow tenant", true)] {
         if is_slow {
             let namespace = SLOW.to_owned();
             let takes = TAKES;
             stage.meter.slow_down(Some(Slow { namespace, takes }));
             submit_slow(stage).await?;
         }
-        let waits = measure(stage, is_slow)
-            .await
-            .with_context(|| format!("{name}: no end"))?;
-        let calls = stage.meter.pod_calls();
-        for (what, wait) in [("launch", waits.launch), ("kill", waits.kill)] {
-            let samples = passes.samples();
-            let (count, held) = (passes_between(&samples, wait), outlasted(&calls, wait));
-            let figure =
-                json!({"seconds": seconds(wait), "passes": count, "slowCallsOutlasted": held});
-            outcome.figure(figure_name(what, is_slow), figure);
-            outcome.demand(count <= PASSES && held == 0, || {
-                format!("{name}: the {what} took {count} passes and outlasted {held} slow calls")
-            });
-        }
+        let job = if is_slow { "second" } else { "first" };
+        let launch = launched(stage, job).await;
+        tell(stage, &passes, ("launch", name, launch?), outcome);
+        let kill = killed(stage, job).await;
+        tell(stage, &passes, ("kill", name, kill?), outcome);
     }
     judge(stage, &subject, outcome)
 }
 
-fn figure_name(what: &str, is_slow: bool) -> &'static str {
-    match (what, is_slow) {
-        ("launch", false) => "launchAlone",
-        ("launch", true) => "launchNextToASlowTenant",
-        (_, false) => "killAlone",
-        (_, true) => "killNextToASlowTenant",
-    }
+/// Notes how long a wait was, and that it must not be long in passes and slow calls.
+fn tell(
+    stage: &Stage<'_>,
+    passes: &Passes,
+    (what, name, wait): (&str, &str, Wait),
+    outcome: &mut Outcome,
+) {
+    let count = passes_between(&passes.samples(), wait);
+    let held = outlasted(&stage.meter.pod_calls(), wait);
+    let figure = json!({"seconds": seconds(wait), "passes": count, "slowCallsOutlasted": held});
+    let figure_name = match (what, name) {
+        ("launch", ALONE) => "launchAlone",
+        ("launch", _) => "launchNextToASlowTenant",
+        (_, ALONE) => "killAlone",
+        _ => "killNextToASlowTenant",
+    };
+    outcome.figure(figure_name, figure);
+    outcome.demand(count <= PASSES && held == 0, || {
+        format!("{name}: the {what} took {count} passes and outlasted {held} slow calls")
+    });
 }
 
 /// As many jobs as reconciles that run at once, and waits until creates of them are held.
@@ -115,11 +117,11 @@ fn is_held(call: &PodCall) -> bool {
     is_slow(call) && call.answered.is_none()
 }
 
-async fn measure(stage: &Stage<'_>, again: bool) -> Result<Waits> {
-    let name = if again { "second" } else { "first" };
+/// From the creation of a job to the create of its first pod.
+async fn launched(stage: &Stage<'_>, name: &str) -> Result<Wait> {
     let spec = json!({
         "completions": 6,
-        "deadline": {"within": "120s"},
+        "deadline": {"within": "10m"},
         "progress": {"httpGet": {"port": stage.tasks.port}, "periodSeconds": 1},
         "resume": "Checkpoint",
         "template": shell_or_fake("exit 0", 60_000, 0),
@@ -128,20 +130,21 @@ async fn measure(stage: &Stage<'_>, again: bool) -> Result<Waits> {
     stage.submit(QUICK, manifest(name, &spec)).await?;
     let prefix = format!("/api/v1/namespaces/{QUICK}/pods/{name}-");
     let first = async || called(stage, &Method::POST, |path| path.starts_with(&prefix));
-    let launched = wait::until("its first pod", Duration::from_secs(180), first).await?;
+    Ok((
+        submitted,
+        wait::until("its first pod", WITHIN, first).await?,
+    ))
+}
+
+/// From the success of the straggler's clone to the deletion of the straggler.
+async fn killed(stage: &Stage<'_>, name: &str) -> Result<Wait> {
     let (straggler, won) = clone_won(stage, name).await?;
     let path = format!("/api/v1/namespaces/{QUICK}/pods/{straggler}");
     let deleted = async || called(stage, &Method::DELETE, |own| own == path);
-    let killed = wait::until(
-        "the straggler's deletion",
-        Duration::from_secs(180),
-        deleted,
-    )
-    .await?;
-    Ok(Waits {
-        launch: (submitted, launched),
-        kill: (won, killed),
-    })
+    Ok((
+        won,
+        wait::until("the straggler's deletion", WITHIN, deleted).await?,
+    ))
 }
 
 fn called(
@@ -164,7 +167,7 @@ async fn clone_won(stage: &Stage<'_>, job: &str) -> Result<(String, Instant)> {
     let wanted = ListParams::default().labels(&of_task);
     let what = "a clone to succeed";
     let names = std::sync::Mutex::new(None);
-    wait::until(what, Duration::from_secs(240), async || {
+    wait::until(what, WITHIN, async || {
         let listed = pods.list(&wanted).await?.items;
         let number = |pod: &Pod| pod.labels().get(api::LABEL_ATTEMPT).cloned();
         let original = listed
@@ -190,7 +193,7 @@ async fn clone_won(stage: &Stage<'_>, job: &str) -> Result<(String, Instant)> {
 }
 
 /// Slow calls that came after something was due and were answered before it was done.
-fn outlasted(calls: &[PodCall], (due, done): (Instant, Instant)) -> usize {
+fn outlasted(calls: &[PodCall], (due, done): Wait) -> usize {
     let slow = calls
         .iter()
         .filter(|call| is_slow(call) && call.came >= due);
@@ -198,7 +201,7 @@ fn outlasted(calls: &[PodCall], (due, done): (Instant, Instant)) -> usize {
         .count()
 }
 
-fn passes_between(samples: &[Sample], (due, done): (Instant, Instant)) -> u64 {
+fn passes_between(samples: &[Sample], (due, done): Wait) -> u64 {
     let before = samples.iter().rev().find(|sample| sample.to <= due);
     let after = samples
         .iter()
@@ -210,7 +213,7 @@ fn passes_between(samples: &[Sample], (due, done): (Instant, Instant)) -> u64 {
     counts.map_or(0, |(before, after)| after.saturating_sub(before))
 }
 
-fn seconds((due, done): (Instant, Instant)) -> f64 {
+fn seconds((due, done): Wait) -> f64 {
     let wait = done.saturating_duration_since(due).as_secs_f64();
     (wait * 100.0).round() / 100.0
 }
