@@ -1,6 +1,7 @@
 //! The reference workloads: what is submitted, how each attempt fares on its fake node, and
 //! what a user does meanwhile.
 
+mod ends;
 mod sized;
 
 use std::time::Duration;
@@ -12,8 +13,9 @@ use shed::api;
 use super::fault::{Fault, Point};
 use super::nodes;
 use crate::jobs::{manifest, shell_or_fake};
+pub use ends::Expected;
+use sized::BLOATED;
 pub use sized::finished;
-use sized::{ABOVE, BLOATED, BRIM, HUGE};
 
 /// Which jobs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -105,30 +107,6 @@ pub struct Fare {
     pub whole: Duration,
     /// How it ends.
     pub exit: i32,
-}
-
-/// How a job is to end if no fault keeps it beyond its deadline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expected {
-    /// Name of the job.
-    pub job: &'static str,
-    /// Its last condition and the reason of that; none if it is gone.
-    pub end: Option<(&'static str, &'static str)>,
-    /// Whether it must have said that its attempts are blocked.
-    pub is_blocked: bool,
-    /// What the message of the condition must name.
-    pub names: &'static str,
-}
-
-impl Expected {
-    fn new(job: &'static str, end: Option<(&'static str, &'static str)>) -> Self {
-        Self {
-            job,
-            end,
-            is_blocked: false,
-            names: "",
-        }
-    }
 }
 
 /// What a user does to an object, once it is there.
@@ -351,70 +329,6 @@ impl Workload {
                 Meddling::DeleteJob { job: "dropped" },
             ],
         }
-    }
-
-    /// How the jobs are to end, those included that the fault brings once it `struck`.
-    #[must_use]
-    pub fn expected(self, struck: Option<Point>) -> Vec<Expected> {
-        let complete = |job| Expected::new(job, Some(("Complete", "")));
-        let failed = |job, reason| Expected::new(job, Some(("Failed", reason)));
-        let mut expected = match self {
-            Self::Plain => vec![complete("plain")],
-            Self::Clones => vec![complete("clones")],
-            Self::Failures => vec![
-                failed("retries", "FailedIndexes"),
-                failed("late", "DeadlineMissed"),
-                Expected::new("dropped", None),
-                Expected::new("short-lived", None),
-            ],
-            Self::Adopted => vec![
-                complete("adopted"),
-                failed("doomed", "BackoffLimitExceeded"),
-                complete("bare"),
-            ],
-            Self::Mixed => vec![complete("long"), complete("short")],
-            Self::Unplaceable => {
-                let mut expected = vec![complete("normal"), complete(BYSTANDER)];
-                expected.extend(UNPLACEABLE.map(|job| Expected {
-                    is_blocked: true,
-                    ..failed(job, "DeadlineMissed")
-                }));
-                expected
-            }
-            Self::Quota => vec![complete(NARROW), complete(BYSTANDER)],
-            Self::BigSpec => {
-                let refused = |job| Expected {
-                    names: "spec.template.spec.containers[0].args",
-                    ..failed(job, "InvalidSpec")
-                };
-                vec![
-                    refused(HUGE),
-                    refused(ABOVE),
-                    complete(BRIM),
-                    complete("normal"),
-                ]
-            }
-            Self::ManyFinished => vec![complete("live")],
-            Self::Bloated => vec![complete(BLOATED), complete("normal")],
-        };
-        if struck.is_some_and(|point| point.fault.has_neighbor()) {
-            expected.push(complete(NEIGHBOR));
-        }
-        let Some(point) = struck.filter(|point| brings(point.fault)) else {
-            return expected;
-        };
-        expected.push(complete(BYSTANDER));
-        if point.fault == Fault::DeniedCreates {
-            let end = match point.denies_for_good() {
-                true => failed(DENIED, "DeadlineMissed"),
-                false => complete(DENIED),
-            };
-            expected.push(Expected {
-                is_blocked: point.denies_for_good(),
-                ..end
-            });
-        }
-        expected
     }
 }
 
