@@ -64,13 +64,13 @@ campaign-fence: ## TASKS=200 fenced tasks of three live copies on real nodes, op
 	SHED_FENCE_TASKS=$(TASKS) e2e/run.sh three_live_copies_publish_once --nocapture
 campaign-sample: ## A sample of the campaign drawn by SEED, without what takes minutes
 	e2e/campaign.sh --fault crash,lost-answer,stale-pods,stale-jobs,stale-both,gone,conflicts,errors,foreign-pods,cordon,clock-skew,overloaded \
-	  --sample 16 --seed $(SEED)
+	  --workload plain,clones,failures,adopted,mixed,unplaceable,quota,big-spec --sample 16 --seed $(SEED)
 
 SCALE ?=
 
 .PHONY: verify scale
-verify: scale ## What is too long for `make test`: the operator at scale, and 40 runs of slow webhooks and overload; an hour
-	e2e/campaign.sh --fault none --workload big-spec,many-finished,bloated
+verify: scale ## What is too long for `make test`: the operator at scale, slow webhooks, overload, large objects; an hour
+	e2e/campaign.sh --fault none,crash --workload big-spec,many-finished,bloated --sample 12 --seed $(SEED)
 	e2e/campaign.sh --fault slow-webhook,overloaded --sample 40 --seed $(SEED)
 scale: ## 10000 live attempts, 1000 specifications of 1 MB, 10000 finished jobs, a slow tenant; SCALE="--scenario job --live 500" changes it
 	e2e/scale.sh $(SCALE)
