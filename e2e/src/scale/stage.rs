@@ -189,6 +189,8 @@ impl<'o> Stage<'o> {
         let (began, before, taken) = (Instant::now(), self.meter.counts(), subject.taken()?);
         let most = Duration::from_secs(self.options.phase_seconds);
         while !reached().await? {
+            // One that has ended by itself reaches nothing.
+            subject.taken()?;
             if began.elapsed() > most {
                 outcome.demand(false, || format!("{name}: not within {most:?}"));
                 bail!("{name}: not within {most:?}");

@@ -89,6 +89,11 @@ impl Subject {
     pub fn taken(&self) -> Result<Taken> {
         let read = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", self.pid));
         let (status, stat) = (read("status")?, read("stat")?);
+        ensure!(
+            !status.contains("State:\tZ"),
+            "the operator ended by itself: {}",
+            self.log.display()
+        );
         Ok(Taken {
             rss: kibibytes(&status, "VmRSS:")?,
             peak: kibibytes(&status, "VmHWM:")?,
