@@ -11,7 +11,7 @@
 use shed_core::plan::{Action, Launch};
 use shed_core::snapshot::{AttemptKind, Idempotency, Resume, ResumePoint};
 
-use crate::api::{AttemptEntry, DeadlineJob, DeadlineJobStatus, ResumeEntry, TaskEntry};
+use crate::api::{DeadlineJob, DeadlineJobStatus, ResumeEntry, TaskEntry};
 use crate::book::{Book, SEGMENTS_MAX};
 use crate::size::{self, OBJECT_MAX};
 use crate::validate::ValidatedJob;
@@ -129,30 +129,29 @@ impl Bounds {
         if self.committed(book) <= OBJECT_MAX {
             return 0;
         }
-        let points = book.tasks.values_mut().filter_map(|task| {
+        let reported = book.tasks.values_mut().filter_map(|task| {
             let lives = task.attempts.iter().any(|attempt| attempt.kill.is_none());
-            Some((task.index, lives, task.resume.take()?))
+            let point = task.resume.take()?;
+            // What an attempt of it began with is in the ledger anyway.
+            task.resume = begun_at(task).cloned();
+            Some((task.index, lives, point))
         });
-        let mut points: Vec<_> = points.collect();
-        points.sort_by(|(_, a_lives, a), (_, b_lives, b)| {
+        let mut reported: Vec<_> = reported.collect();
+        reported.sort_by(|(_, a_lives, a), (_, b_lives, b)| {
             a_lives.cmp(b_lives).then(b.progress.total_cmp(&a.progress))
         });
         let mut left = OBJECT_MAX.saturating_sub(self.committed(book));
         let mut dropped = 0;
-        for (index, _, point) in points {
+        for (index, _, point) in reported {
             let Some(task) = book.tasks.get_mut(&index) else {
                 continue;
             };
-            let kept = task.resume.insert(point);
-            let is_named = |attempt: &AttemptEntry| attempt.resume.as_ref() == Some(kept);
-            let cost = match task.attempts.iter().any(is_named) {
-                true => REFERENCE,
-                false => point_bytes(kept),
-            };
-            match left.checked_sub(cost) {
+            let before = points(task);
+            let begun = task.resume.replace(point);
+            match left.checked_sub(points(task).saturating_sub(before)) {
                 Some(rest) => left = rest,
                 None => {
-                    task.resume = None;
+                    task.resume = begun;
                     dropped += 1;
                 }
             }
@@ -175,7 +174,7 @@ impl Bounds {
         };
         // What is not durable yet becomes so.
         let own = launch.resume.as_ref().filter(|point| !is_durable(point));
-        let own = own.map_or(0, |point| checkpoint_bytes(&point.checkpoint));
+        let own = own.map_or(0, |point| checkpoint_bytes(&point.checkpoint) + REFERENCE);
         let reference = if launch.resume.is_some() {
             REFERENCE
         } else {
@@ -216,6 +215,12 @@ fn extras(book: &Book) -> usize {
 /// Bytes of fields of a line that this version does not know.
 fn unknown(fields: &[String]) -> usize {
     fields.iter().map(|field| 1 + size::bytes(field)).sum()
+}
+
+/// The furthest point that an attempt of the task began at.
+fn begun_at(task: &TaskEntry) -> Option<&ResumeEntry> {
+    let points = task.attempts.iter().filter_map(|one| one.resume.as_ref());
+    points.max_by(|a, b| a.progress.total_cmp(&b.progress))
 }
 
 /// Bytes of the points that the task and its attempts name: each stands in the ledger once.

@@ -357,11 +357,15 @@ fn a_job_with_clones_and_checkpoints_is_suspended_resumed_and_stopped() {
     assert!(durable > 3_000, "{durable}");
     driven.suspend(false);
     assert_eq!(driven.start(0..5_000, AttemptKind::Retry), 5_000);
+    // Where the newest checkpoint does not fit, the one that the attempt began with stays.
     driven.report(64);
     driven.now = Instant(700_000);
     driven.facts_as_of = Instant(699_000);
     driven.step(&[]);
     assert_eq!(driven.ending(), Some((Conclusion::DeadlineExceeded, false)));
+    let begun = driven.book.tasks.values();
+    let begun = begun.filter(|task| task.resume.is_none() && task.attempts[0].resume.is_some());
+    assert_eq!(begun.count(), 0);
     driven.go();
     assert!(driven.book.finished);
 }
