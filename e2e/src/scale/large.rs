@@ -54,7 +54,8 @@ pub async fn clones(options: &Options, client: Client, outcome: &mut Outcome) ->
     let live = options.cloned;
     let spec = json!({
         "completions": live,
-        "deadline": {"within": "40m"},
+        // Far enough for every clone to be worth its slot.
+        "deadline": {"within": "4h"},
         "progress": {"httpGet": {"port": stage.tasks.port}, "periodSeconds": 10},
         "resume": "Checkpoint",
         "template": shell_or_fake("exit 0", DAY_MS, 0),
