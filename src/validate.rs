@@ -170,7 +170,11 @@ pub fn size(spec: &DeadlineJobSpec) -> Result<usize, InvalidSpec> {
         return Ok(whole);
     }
     let (field, bytes) = size::largest(spec);
-    Err(InvalidSpec::Size { field, bytes })
+    Err(InvalidSpec::Size {
+        field,
+        bytes,
+        whole,
+    })
 }
 
 /// The class of a job, by its label. What characters a label may have, and how many, is the apiserver's

@@ -70,6 +70,8 @@ pub struct World {
     pub version: u64,
     /// How much higher those of pods are, which may be in an etcd of their own.
     pub pods_apart: u64,
+    /// Pods in one answer to a list that has a limit.
+    pub page: usize,
     script: Script,
     invariants: Invariants,
 }
@@ -94,6 +96,7 @@ impl Apiserver {
             script: Box::new(|_| Fate::Served),
             version: 100,
             pods_apart: 0,
+            page: usize::MAX,
             invariants: Invariants::default(),
         }));
         let served = Arc::clone(&world);
@@ -275,9 +278,7 @@ impl World {
             ("LIST", "jobs") => Ok(json!({"apiVersion": "meta.k8s.io/v1",
                 "kind": "PartialObjectMetadataList", "items": self.job.as_slice(),
                 "metadata": {"resourceVersion": self.version.to_string()}})),
-            ("LIST", "pods") => Ok(json!({"apiVersion": "v1", "kind": "PodList",
-                "metadata": {"resourceVersion": self.pods_version()},
-                "items": self.pods.values().filter(|pod| is_selected(call, pod)).collect::<Vec<_>>()})),
+            ("LIST", "pods") => Ok(self.list_pods(call)),
             ("POST", "pod") => self.create_pod(call),
             // Who asks for metadata alone reads no further.
             ("GET", "pod") => Ok(json!(self.pod(call)?)),
@@ -295,6 +296,24 @@ impl World {
                 format!("unexpected {}", call.words),
             )),
         }
+    }
+
+    /// A page of pods; its `continue` is the number of those before the next one.
+    fn list_pods(&self, call: &Call) -> Value {
+        let is_limited = parameter(&call.query, "limit").is_some();
+        let page = if is_limited { self.page } else { usize::MAX };
+        let token = parameter(&call.query, "continue");
+        let before: usize = token.map_or(0, |token| token.parse().expect("a number"));
+        let selected: Vec<&Pod> = self
+            .pods
+            .values()
+            .filter(|pod| is_selected(call, pod))
+            .collect();
+        let end = before.saturating_add(page);
+        let next = (end < selected.len()).then(|| end.to_string());
+        let items: Vec<_> = selected.into_iter().skip(before).take(page).collect();
+        json!({"apiVersion": "v1", "kind": "PodList", "items": items,
+            "metadata": {"resourceVersion": self.pods_version(), "continue": next}})
     }
 
     fn pods_version(&self) -> String {
@@ -382,10 +401,7 @@ impl World {
 /// Whether a list shows a pod: labels are asked for by one name, with or without a value.
 fn is_selected(call: &Call, pod: &Pod) -> bool {
     let query = call.query.replace("%2F", "/").replace("%3D", "=");
-    let selector = query
-        .split('&')
-        .find_map(|part| part.strip_prefix("labelSelector="));
-    let Some(selector) = selector else {
+    let Some(selector) = parameter(&query, "labelSelector") else {
         return true;
     };
     let (name, value) = selector.split_once('=').unwrap_or((selector, ""));
@@ -395,6 +411,11 @@ fn is_selected(call: &Call, pod: &Pod) -> bool {
         .as_ref()
         .and_then(|labels| labels.get(name));
     label.is_some_and(|label| value.is_empty() || label == value)
+}
+
+fn parameter<'q>(query: &'q str, name: &str) -> Option<&'q str> {
+    let mut parts = query.split('&').filter_map(|part| part.split_once('='));
+    parts.find_map(|(own, value)| (own == name).then_some(value))
 }
 
 fn has_uid(call: &Call, uid: Option<&str>) -> bool {

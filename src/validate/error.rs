@@ -7,8 +7,8 @@ use crate::size;
 pub enum InvalidSpec {
     /// More than fits beside the ledger.
     #[error(
-        "spec{field} has {bytes} bytes, and a specification may have {} in all: keep large inputs in a \
-         ConfigMap or a volume",
+        "the specification has {whole} bytes and may have {}; {bytes} of them are in spec{field}: keep large inputs \
+         in a ConfigMap or a volume",
         size::SPEC_MAX
     )]
     Size {
@@ -16,6 +16,8 @@ pub enum InvalidSpec {
         field: String,
         /// How many.
         bytes: usize,
+        /// Bytes of the whole specification.
+        whole: usize,
     },
     /// A duration that can't be read.
     #[error("spec.deadline.within: `{text}` is no duration: write for example 90s, 10m or 1h30m")]

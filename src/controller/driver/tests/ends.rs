@@ -133,6 +133,21 @@ async fn the_pods_are_read_live_before_the_deadline_stops_any() {
     );
 }
 
+/// All pods of a large job in one answer would be decoded without a pause.
+#[tokio::test]
+async fn the_live_read_goes_through_every_page() {
+    let (api, process) = overdue("").await;
+    api.world().page = 1;
+    let in_time = Instant(clock::now().0 - 11_000);
+    api.exit((1, 0), 0, in_time);
+    process.reconcile(api.job()).await.unwrap();
+    let said = api.said();
+    let lists = said.iter().filter(|words| *words == "LIST pods");
+    assert_eq!(lists.count(), 2, "{said:?}");
+    // What the second page alone shows counts.
+    assert_eq!(api.job().status.as_ref().unwrap().attempts.won, 1);
+}
+
 #[tokio::test]
 async fn a_pod_that_only_the_live_read_has_shown_is_not_lost_to_a_watch_that_is_behind() {
     let (api, _) = overdue("").await;
