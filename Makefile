@@ -89,6 +89,10 @@ model: ## Model checking of the controller's step, exhaustively: half an hour (d
 	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed --test model -- \
 	  --include-ignored --nocapture --test-threads 1
 
+.PHONY: frozen
+frozen: ## Digests of whole simulated runs against the table (crates/shed-sim/tests/frozen); SHED_FROZEN=write writes it
+	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed-sim --test frozen -- --include-ignored
+
 .PHONY: campaign-mutants
 campaign-mutants: ## Faults seeded into the controller (.ci/mutants): which test notices each; an hour
 	.ci/campaign-mutants

@@ -29,7 +29,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::engine::RunError;
 pub use options::{Prepared, RunOptions};
 pub use output::Format;
-pub use presets::expand;
+pub use presets::{expand, expand_with};
 use shed_laser::TrainError;
 use shed_record::InputError;
 

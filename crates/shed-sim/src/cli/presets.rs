@@ -222,7 +222,11 @@ pub fn expand(args: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString>,
     expand_with(args.into_iter().collect(), folder.as_deref())
 }
 
-pub(super) fn expand_with(
+/// The same, with the folder of traces.
+///
+/// # Errors
+/// There is no such preset, or the folder of its trace is not known.
+pub fn expand_with(
     mut args: Vec<OsString>,
     folder: Option<&OsStr>,
 ) -> Result<Vec<OsString>, CliError> {
