@@ -117,7 +117,7 @@ bench: ## Time of passes and optimizers, allocations, and how far each optimizer
 
 .PHONY: league
 league: ## Every policy over presets, loads and deadlines: hours; needs SHED_TRACES; goes on after a stop
-	cargo run --locked --release --quiet --package shed-sim -- league --results target/league.jsonl --out docs/league.md
+	cargo run --locked --release --quiet --package shed-lab -- league --results target/league.jsonl --out docs/league.md
 
 .PHONY: mutants
 mutants: ## Mutation testing of optimizers and estimation; needs cargo-mutants

@@ -34,7 +34,7 @@ pub struct OperatorArgs {
     /// Which policy launches clones, with its parameters, as in `shed-plus{xi=0.1,order=edf}`.
     #[arg(long, env = "SHED_POLICY", default_value = "shed-prime")]
     pub policy: String,
-    /// The networks that the policy laser decides by: a file that `shed-sim laser train` wrote.
+    /// The networks that the policy laser decides by: a file that `shed-lab laser train` wrote.
     /// Absent: laser decides by the jobs' laws.
     #[arg(long, env = "SHED_LASER_MODEL", value_name = "FILE")]
     pub laser_model: Option<std::path::PathBuf>,

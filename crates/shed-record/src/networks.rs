@@ -42,7 +42,7 @@ fn parse(path: &Path, text: &str) -> Result<Networks, InputError> {
     Ok(networks)
 }
 
-const RETRAIN: &str = "copy the file again, or train anew by `shed-sim laser train`";
+const RETRAIN: &str = "copy the file again, or train anew by `shed-lab laser train`";
 
 fn of_field(path: &Path, field: &str, message: String) -> InputError {
     InputError {
@@ -93,7 +93,7 @@ mod tests {
         for word in words {
             assert!(message.contains(word), "{word}: {message}");
         }
-        assert!(message.contains("shed-sim laser train"), "{message}");
+        assert!(message.contains("shed-lab laser train"), "{message}");
     }
 
     #[test]

@@ -4,12 +4,13 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// As many threads as there are cores.
-pub(crate) fn cores() -> usize {
+#[must_use]
+pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// What `work` makes of each number, in their order. A panic in a thread goes on here.
-pub(crate) fn in_order<T: Send>(
+pub fn in_order<T: Send>(
     numbers: Range<u64>,
     threads: usize,
     work: impl Fn(u64) -> T + Sync,

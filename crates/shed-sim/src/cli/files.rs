@@ -100,7 +100,10 @@ impl Write for Sink {
 }
 
 /// Writes a file of text.
-pub(super) fn write_text(path: &Path, text: &str) -> Result<(), CliError> {
+///
+/// # Errors
+/// If it can't be written.
+pub fn write_text(path: &Path, text: &str) -> Result<(), CliError> {
     let (part, mut file) = Part::create(path)?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.flush());
     written.map_err(|error| failed(path, error))?;

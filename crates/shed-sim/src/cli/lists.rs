@@ -11,7 +11,7 @@ const CELLS_MAX: usize = 1_000_000;
 
 /// Lists of values by flag, in the order of the flags.
 #[derive(Debug, Clone)]
-pub(super) struct Lists {
+pub struct Lists {
     values: Vec<(String, Vec<String>)>,
     switches: Vec<String>,
 }
@@ -19,12 +19,13 @@ pub(super) struct Lists {
 /// One combination.
 #[derive(Debug, Clone, Parser)]
 #[command(no_binary_name = true)]
-pub(super) struct Cell {
+pub struct Cell {
+    /// What its flags say.
     #[command(flatten)]
-    pub(super) options: RunOptions,
+    pub options: RunOptions,
     /// Its flags, as one would type them: the name of the cell.
     #[arg(skip)]
-    pub(super) name: String,
+    pub name: String,
 }
 
 fn run_flags() -> Command {
@@ -77,7 +78,10 @@ impl FromArgMatches for Lists {
 
 impl Lists {
     /// Every combination; of the last flag all values in turn.
-    pub(super) fn cells(&self) -> Result<Vec<Cell>, CliError> {
+    ///
+    /// # Errors
+    /// There are too many, or one's flags don't go together.
+    pub fn cells(&self) -> Result<Vec<Cell>, CliError> {
         let count = self.values.iter().map(|(_, list)| list.len());
         let count = count.fold(1_usize, usize::saturating_mul);
         if count > CELLS_MAX {
@@ -104,7 +108,8 @@ impl Lists {
 }
 
 /// The flags of a cell's name but for these, each of which has a value.
-pub(super) fn without(cell: &str, flags: &[&str]) -> String {
+#[must_use]
+pub fn without(cell: &str, flags: &[&str]) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut words = cell.split(' ');
     while let Some(word) = words.next() {

@@ -1,36 +1,31 @@
-//! The command line.
+//! The command line. Its public modules are what `shed-lab` shares: flags, lists of flags, sweeps,
+//! files and formats.
 
-mod bound;
-mod calibrate;
 mod cluster;
 mod compare;
 mod details;
 mod fault;
-mod files;
-mod fit;
-mod laser;
-mod league;
-mod lists;
-mod options;
-mod output;
-mod presets;
+pub mod files;
+pub mod lists;
+mod moved;
+pub mod options;
+pub mod output;
+pub mod presets;
 mod record;
 mod replay;
-mod report;
-mod reproduce;
 mod run;
-mod sweep;
-mod values;
+pub mod sweep;
+pub mod values;
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::engine::RunError;
 pub use options::{Prepared, RunOptions};
 pub use output::Format;
-pub use presets::{expand, expand_with};
-use shed_laser::TrainError;
+use presets::expand;
 use shed_record::InputError;
 
 const COMPLETION_EXAMPLES: &str = "\
@@ -58,30 +53,9 @@ enum Command {
     /// Compare policies on the same seeds.
     #[command(after_help = compare::EXAMPLES, allow_negative_numbers = true)]
     Compare(Box<compare::CompareArgs>),
-    /// Say how many deadlines no policy can pass.
-    #[command(after_help = bound::EXAMPLES, allow_negative_numbers = true)]
-    Bound(Box<bound::BoundArgs>),
-    /// Say how far predicted PoCDs are from what happens.
-    #[command(after_help = calibrate::EXAMPLES, allow_negative_numbers = true)]
-    Calibrate(Box<calibrate::CalibrateArgs>),
-    /// Make the page that compares all policies with each other and with what is possible.
-    #[command(after_help = league::EXAMPLES)]
-    League(league::LeagueArgs),
-    /// Run the papers' figures and tables again: published value, ours, verdict.
-    #[command(after_help = reproduce::EXAMPLES)]
-    Reproduce(reproduce::ReproduceArgs),
-    /// Train the networks that the policy laser decides by.
-    #[command(subcommand)]
-    Laser(laser::LaserCommand),
     /// Decide again on what a recording's passes saw.
     #[command(after_help = replay::EXAMPLES)]
     Replay(replay::ReplayArgs),
-    /// Make one HTML file of tables and figures.
-    #[command(after_help = report::EXAMPLES)]
-    Report(report::ReportArgs),
-    /// Say which law a trace's task times follow.
-    #[command(after_help = fit::EXAMPLES)]
-    Fit(fit::FitArgs),
     /// Print a completion script for a shell.
     #[command(after_help = COMPLETION_EXAMPLES)]
     Completion {
@@ -102,22 +76,6 @@ pub enum CliError {
     /// The run went wrong.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// A run of a figure went wrong.
-    #[error("run {flags}: {error}")]
-    Figure {
-        /// Its flags.
-        flags: String,
-        /// What went wrong.
-        error: RunError,
-    },
-    /// Nothing was trained.
-    #[error("{}: {error}", file.display())]
-    Train {
-        /// What it was to be trained on.
-        file: PathBuf,
-        /// Why.
-        error: TrainError,
-    },
     /// A recorded pass is decided otherwise.
     #[error("the recording is not decided again alike, first at {0}")]
     Differs(String),
@@ -136,17 +94,8 @@ impl CliError {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Input(_)
-            | Self::Usage(_)
-            | Self::Train {
-                error: TrainError::TooFew { .. },
-                ..
-            } => 2,
-            Self::Run(_)
-            | Self::Figure { .. }
-            | Self::Train { .. }
-            | Self::Differs(_)
-            | Self::Write { .. } => 1,
+            Self::Input(_) | Self::Usage(_) => 2,
+            Self::Run(_) | Self::Differs(_) | Self::Write { .. } => 1,
         }
     }
 }
@@ -161,14 +110,7 @@ impl Args {
             Command::Run(args) => run::run(&args),
             Command::Sweep(args) => sweep::run(&args),
             Command::Compare(args) => compare::run(&args),
-            Command::Bound(args) => bound::run(&args),
-            Command::Calibrate(args) => calibrate::run(&args),
-            Command::League(args) => league::run(&args),
-            Command::Reproduce(args) => reproduce::run(&args),
-            Command::Laser(command) => laser::run(&command),
             Command::Replay(args) => replay::run(&args),
-            Command::Report(args) => report::run(&args),
-            Command::Fit(args) => fit::run(&args),
             Command::Completion { shell } => {
                 let mut script = Vec::new();
                 clap_complete::generate(shell, &mut Self::command(), "shed-sim", &mut script);
@@ -176,4 +118,21 @@ impl Args {
             }
         }
     }
+}
+
+/// The program: parses the arguments, runs, and reports what failed.
+#[must_use]
+pub fn main() -> ExitCode {
+    match run_with(std::env::args_os().collect()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn run_with(args: Vec<OsString>) -> Result<(), CliError> {
+    moved::refuse(&args)?;
+    Args::parse_from(expand(args, 1)?).run()
 }

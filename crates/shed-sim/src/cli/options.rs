@@ -47,7 +47,7 @@ pub struct RunOptions {
     /// `order` parameter goes before.
     #[arg(long, default_value = "lst")]
     pub order: Order,
-    /// What `laser` predicts with: a file that `laser train` wrote, or law, the job's own law
+    /// What `laser` predicts with: a file that `shed-lab laser train` wrote, or law, the job's own law
     /// [default: law]; in lists, other policies take no notice.
     #[arg(long, value_name = "FILE")]
     pub laser_model: Option<PathBuf>,
@@ -183,7 +183,7 @@ impl CutOptions {
 ///
 /// # Errors
 /// If the file is faulty.
-pub(super) fn read_trace(path: &Path, seed: u64) -> Result<Trace, CliError> {
+pub fn read_trace(path: &Path, seed: u64) -> Result<Trace, CliError> {
     match setup(path)? {
         Some(setup) => Ok(setup.trace(seed)),
         None => Ok(trace::read(path)?),

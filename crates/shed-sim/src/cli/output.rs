@@ -62,7 +62,10 @@ fn failed(error: std::io::Error) -> CliError {
 }
 
 /// One JSON object per line.
-pub(super) fn json_lines<T: Serialize>(rows: &[T]) -> Result<Vec<u8>, CliError> {
+///
+/// # Errors
+/// A row can't be written as JSON.
+pub fn json_lines<T: Serialize>(rows: &[T]) -> Result<Vec<u8>, CliError> {
     let mut text = Vec::new();
     for row in rows {
         serde_json::to_writer(&mut text, row).map_err(|error| failed(error.into()))?;
@@ -72,7 +75,10 @@ pub(super) fn json_lines<T: Serialize>(rows: &[T]) -> Result<Vec<u8>, CliError> 
 }
 
 /// CSV whose columns are the fields of the rows.
-pub(super) fn csv<T: Serialize>(rows: &[T]) -> Result<Vec<u8>, CliError> {
+///
+/// # Errors
+/// A row can't be written as CSV.
+pub fn csv<T: Serialize>(rows: &[T]) -> Result<Vec<u8>, CliError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for (position, row) in rows.iter().enumerate() {
         let value = serde_json::to_value(row).map_err(|error| failed(error.into()))?;
@@ -158,7 +164,10 @@ fn cells(row: &Row) -> [String; 16] {
 }
 
 /// Writes to standard output; a reader that has seen enough (`| head`) is no error.
-pub(super) fn write_to_stdout(text: &[u8]) -> Result<(), CliError> {
+///
+/// # Errors
+/// Standard output takes nothing.
+pub fn write_to_stdout(text: &[u8]) -> Result<(), CliError> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(CliError::Write {

@@ -213,13 +213,14 @@ const PRESETS: [Preset; 20] = [
     },
 ];
 
-/// The arguments with `--preset NAME` replaced by what it stands for.
+/// The arguments with `--preset NAME` replaced by its flags, which go behind the sub-command's name:
+/// so many words.
 ///
 /// # Errors
 /// There is no such preset, or the folder of its trace is not known.
-pub fn expand(args: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString>, CliError> {
+pub fn expand(args: Vec<OsString>, words: usize) -> Result<Vec<OsString>, CliError> {
     let folder = std::env::var_os("SHED_TRACES");
-    expand_with(args.into_iter().collect(), folder.as_deref())
+    expand_with(args, words, folder.as_deref())
 }
 
 /// The same, with the folder of traces.
@@ -228,6 +229,7 @@ pub fn expand(args: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString>,
 /// There is no such preset, or the folder of its trace is not known.
 pub fn expand_with(
     mut args: Vec<OsString>,
+    words: usize,
     folder: Option<&OsStr>,
 ) -> Result<Vec<OsString>, CliError> {
     let Some(name) = take_preset(&mut args) else {
@@ -245,13 +247,7 @@ pub fn expand_with(
             flags.push(value.into());
         }
     }
-    // Behind the name of the sub-command, which has two words if it is laser's.
-    let words = if args.get(1).is_some_and(|word| word == "laser") {
-        3
-    } else {
-        2
-    };
-    let at = args.len().min(words);
+    let at = args.len().min(1 + words);
     args.splice(at..at, flags);
     Ok(args)
 }
@@ -325,7 +321,7 @@ mod tests {
 
     fn expanded(text: &str) -> Result<String, String> {
         let args = text.split(' ').map(OsString::from).collect();
-        let words = expand_with(args, Some(OsStr::new("/t")));
+        let words = expand_with(args, 1, Some(OsStr::new("/t")));
         let words = words.map_err(|error| error.to_string())?;
         let words: Vec<String> = words
             .into_iter()
@@ -364,7 +360,7 @@ mod tests {
             assert!(message.contains(preset.about), "{message}");
         }
         let args = ["shed-sim", "run", "--preset=G"].map(OsString::from);
-        let message = expand_with(args.to_vec(), None).unwrap_err().to_string();
+        let message = expand_with(args.to_vec(), 1, None).unwrap_err().to_string();
         assert!(message.contains("SHED_TRACES"), "{message}");
     }
 }

@@ -24,7 +24,7 @@ Examples:
     shed-sim run --recording recording/ --slots 40 --policy dollymp
   The same on named nodes, as JSON:
     shed-sim run --trace jobs.csv --nodes nodes.csv --load 0.8 --deadline-factor 1.5 --format json
-  With a row per job and per attempt, for `report`:
+  With a row per job and per attempt, for `shed-lab report`:
     shed-sim run --trace jobs.csv --slots 200 --deadline-factor 1.5 --jobs jobs.jsonl --attempts attempts.csv.gz";
 
 #[derive(Debug, Args)]

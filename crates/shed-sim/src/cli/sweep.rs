@@ -41,11 +41,12 @@ pub(super) struct SweepArgs {
 
 /// A line of the output.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct CellRow {
+pub struct CellRow {
     /// The flags of the run.
-    pub(super) cell: String,
+    pub cell: String,
+    /// Its result.
     #[serde(flatten)]
-    pub(super) row: Row,
+    pub row: Row,
 }
 
 pub(super) fn run(args: &SweepArgs) -> Result<(), CliError> {
@@ -53,11 +54,10 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), CliError> {
 }
 
 /// Runs the cells that are not in the file yet and adds them to it.
-pub(super) fn run_open(
-    cells: Vec<Cell>,
-    out: &Path,
-    threads: Option<usize>,
-) -> Result<(), CliError> {
+///
+/// # Errors
+/// Flags or files are faulty, a run goes wrong, or the file can't be written.
+pub fn run_open(cells: Vec<Cell>, out: &Path, threads: Option<usize>) -> Result<(), CliError> {
     let done = read_done(out)?;
     let done: BTreeMap<String, String> = done
         .into_iter()
@@ -136,7 +136,10 @@ fn stop_between_lines(file: &Arc<Mutex<File>>, path: &Path) -> Result<(), CliErr
 }
 
 /// Lines of an earlier sweep. A last line that was cut off is dropped from the file.
-pub(super) fn read_done(path: &Path) -> Result<Vec<CellRow>, CliError> {
+///
+/// # Errors
+/// A line is no result.
+pub fn read_done(path: &Path) -> Result<Vec<CellRow>, CliError> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -160,9 +163,13 @@ pub(super) fn read_done(path: &Path) -> Result<Vec<CellRow>, CliError> {
 }
 
 /// Traces by path, each read once.
-pub(super) type Traces = BTreeMap<PathBuf, Trace>;
+pub type Traces = BTreeMap<PathBuf, Trace>;
 
-pub(super) fn read_traces(cells: &[Cell]) -> Result<Traces, CliError> {
+/// Reads the traces of the cells, and checks the flags and files of each cell.
+///
+/// # Errors
+/// Some are faulty.
+pub fn read_traces(cells: &[Cell]) -> Result<Traces, CliError> {
     let mut traces = Traces::new();
     for cell in cells {
         let path = &cell.options.trace;

@@ -39,7 +39,10 @@ fn positive(text: &str, most: f64) -> Result<f64, String> {
 }
 
 /// A number above 0.
-pub(super) fn above_zero(text: &str) -> Result<f64, String> {
+///
+/// # Errors
+/// The text is not such a number.
+pub fn above_zero(text: &str) -> Result<f64, String> {
     let number = f64::from_str(text).ok();
     number
         .filter(|number| *number > 0.0 && *number <= 1e6)
@@ -47,7 +50,10 @@ pub(super) fn above_zero(text: &str) -> Result<f64, String> {
 }
 
 /// A number above 0 and at most 1.
-pub(super) fn share(text: &str) -> Result<f64, String> {
+///
+/// # Errors
+/// The text is not such a number.
+pub fn share(text: &str) -> Result<f64, String> {
     let number = f64::from_str(text).ok();
     number
         .filter(|number| *number > 0.0 && *number <= 1.0)
@@ -94,7 +100,10 @@ pub(super) fn preemption(text: &str) -> Result<Preemption, String> {
 }
 
 /// A whole number from 1 on.
-pub(super) fn count(text: &str) -> Result<usize, String> {
+///
+/// # Errors
+/// The text is not such a number.
+pub fn count(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| format!("`{text}` is not a whole number above 0"))
 }

@@ -18,7 +18,7 @@ pub mod setups;
 mod stages;
 mod swf;
 mod swim;
-pub(crate) mod table;
+pub mod table;
 pub(crate) mod tasks;
 mod tpch;
 

@@ -14,7 +14,7 @@ use shed_record::InputError;
 const SECONDS_MAX: f64 = 1e12;
 
 /// Opens a file; gzip is told by its first two bytes, not by its name.
-pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>, InputError> {
+pub fn open(path: &Path) -> Result<Box<dyn Read>, InputError> {
     let unreadable = |error: std::io::Error| InputError::of_file(path, error.to_string());
     let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
     let is_gzip = file

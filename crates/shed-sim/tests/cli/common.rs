@@ -1,4 +1,5 @@
-//! A folder for a test's files, the binary, a tiny trace.
+//! A folder for a test's files, the program, a tiny trace. `crate::program` says which program has
+//! a sub-command: shed-lab's tests share this file.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ pub struct Folder(pub PathBuf);
 
 impl Folder {
     pub fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("shed-sim-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("shed-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder for the test");
         Self(path)
     }
@@ -31,8 +32,8 @@ impl Drop for Folder {
     }
 }
 
-pub fn shed_sim(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_shed-sim"))
+pub fn called(args: &[&str]) -> Output {
+    Command::new(crate::program(args))
         .args(args)
         .output()
         .expect("the binary starts")
@@ -59,7 +60,7 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 /// What a command printed, which must have succeeded.
 pub fn succeeds(args: &[&str]) -> String {
-    let output = shed_sim(args);
+    let output = called(args);
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{args:?}: {message}");
     String::from_utf8(output.stdout).expect("output in UTF-8")
@@ -67,7 +68,7 @@ pub fn succeeds(args: &[&str]) -> String {
 
 /// The command must end with exit code 2, write nothing and say all these.
 pub fn run_fails(args: &[&str], file: &str, what: &[&str]) {
-    let output = shed_sim(args);
+    let output = called(args);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{message}");
     assert!(output.stdout.is_empty(), "nothing half-written");

@@ -249,34 +249,3 @@ fn a_run_that_is_refused_leaves_no_file() {
     let left = std::fs::read_dir(&folder.0).unwrap().count();
     assert_eq!(left, 1, "only the trace is there");
 }
-
-#[test]
-fn fit_refuses_what_run_refuses() {
-    let folder = Folder::new("fit-faults");
-    let bad = folder.file(
-        "bad.csv",
-        b"job_id,arrival_s,task_id,duration_s\na,0,0,-5\n",
-    );
-    run_fails(
-        &["fit", "--trace", path(&bad)],
-        "bad.csv:2",
-        &["`duration_s`", "`-5`"],
-    );
-    run_fails(
-        &["fit", "--trace", "setup:X"],
-        "",
-        &["`X` is no set-up", "P-1 to P-6"],
-    );
-    let good = folder.file("good.csv", TINY.as_bytes());
-    let args = ["fit", "--trace", path(&good)];
-    run_fails(
-        &[&args[..], &["--tail-share", "0"]].concat(),
-        "",
-        &["--tail-share"],
-    );
-    run_fails(
-        &[&args[..], &["--min-tasks", "1"]].concat(),
-        "",
-        &["--min-tasks"],
-    );
-}

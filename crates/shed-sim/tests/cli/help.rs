@@ -5,21 +5,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use crate::common::succeeds;
-
-const SUB_COMMANDS: [&str; 12] = [
-    "bound",
-    "calibrate",
-    "run",
-    "sweep",
-    "compare",
-    "replay",
-    "reproduce",
-    "report",
-    "fit",
-    "laser train",
-    "league",
-    "completion",
-];
+use crate::{FLAGS, PROGRAM, SUB_COMMANDS};
 
 /// The long flags that a text names.
 fn flags(text: &str) -> BTreeSet<&str> {
@@ -37,15 +23,14 @@ fn the_help_of_every_sub_command_has_examples_of_flags_that_exist() {
         let help = succeeds(&words);
         let (options, examples) = help.split_once("Example").expect("examples");
         assert!(
-            examples.contains(&format!("shed-sim {command}")),
+            examples.contains(&format!("{PROGRAM} {command}")),
             "{command}"
         );
-        let own = examples
-            .lines()
-            .filter(|line| !line.contains("shed-sim compare"));
         let own: String = if command == "report" {
             // Its examples make their inputs with other sub-commands.
-            own.filter(|line| line.contains("shed-sim report"))
+            let lines = examples.lines();
+            lines
+                .filter(|line| line.contains("shed-lab report"))
                 .collect()
         } else {
             examples.to_owned()
@@ -68,13 +53,7 @@ fn completion_knows_every_sub_command_and_flag_in_every_shell() {
                 assert!(script.contains(word), "{shell}: {command}");
             }
         }
-        for flag in [
-            "deadline-factor",
-            "tail-share",
-            "attempts",
-            "title",
-            "metric",
-        ] {
+        for flag in FLAGS {
             assert!(script.contains(flag), "{shell}: {flag}");
         }
     }

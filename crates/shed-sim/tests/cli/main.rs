@@ -2,11 +2,20 @@
 
 mod common;
 mod faults;
-mod fit;
 mod help;
-mod laser;
+mod moved;
 mod presets;
-mod report;
-mod reproduce;
 mod run;
 mod sweep;
+
+const PROGRAM: &str = "shed-sim";
+
+const SUB_COMMANDS: [&str; 5] = ["run", "sweep", "compare", "replay", "completion"];
+
+/// Some flags, of several sub-commands.
+const FLAGS: [&str; 3] = ["deadline-factor", "attempts", "metric"];
+
+/// The program under test.
+fn program(_args: &[&str]) -> &'static str {
+    env!("CARGO_BIN_EXE_shed-sim")
+}

@@ -1,6 +1,6 @@
 //! Results of `run` and `compare` in every format, and what completion scripts know.
 
-use crate::common::{Folder, TINY, gzip, path, shed_sim, succeeds};
+use crate::common::{Folder, TINY, called, gzip, path, succeeds};
 
 /// The trace without clones, in its own order.
 fn on_two_slots(trace: &std::path::Path) -> serde_json::Value {
@@ -54,7 +54,7 @@ fn a_tiny_trace_gives_the_same_figures_in_every_format_plain_and_gzipped() {
     }
     assert_eq!(digests[0], digests[1]);
     for format in ["table", "csv"] {
-        let output = shed_sim(&[
+        let output = called(&[
             "run",
             "--trace",
             path(&plain),
@@ -85,7 +85,7 @@ fn nodes_have_resources_and_a_fate() {
     ];
     let run = |more: &[&str]| -> serde_json::Value {
         let args: Vec<&str> = flags.iter().chain(more).copied().collect();
-        let output = shed_sim(&[&args[..], &["--format", "json"]].concat());
+        let output = called(&[&args[..], &["--format", "json"]].concat());
         assert!(
             output.status.success(),
             "{}",
@@ -127,7 +127,7 @@ fn compare_names_a_winner_where_paired_differences_are_clear() {
         "--seed",
         "0..8",
     ];
-    let output = shed_sim(&args);
+    let output = called(&args);
     assert!(
         output.status.success(),
         "{}",
@@ -140,7 +140,7 @@ fn compare_names_a_winner_where_paired_differences_are_clear() {
         .unwrap();
     assert!(winner.contains("shed-plus{"), "{text}");
     assert!(winner.contains("8 seeds"), "{text}");
-    let json = shed_sim(&[&args[..], &["--format", "json"]].concat());
+    let json = called(&[&args[..], &["--format", "json"]].concat());
     let lines = String::from_utf8_lossy(&json.stdout).into_owned();
     assert_eq!(lines.lines().count(), 2, "{lines}");
 }
@@ -291,4 +291,19 @@ fn rows_of_jobs_and_attempts_add_up_to_the_result() {
     assert_eq!(result["tasks"], won);
     assert_eq!(result["clones"], clones);
     assert!(clones > 0);
+}
+
+#[test]
+fn the_nodes_of_the_testbed_have_328_cores() {
+    let args = [
+        "run",
+        "--trace",
+        "setup:P-4{jobs=3}",
+        "--nodes",
+        "setup:D",
+        "--format",
+        "json",
+    ];
+    let row = succeeds(&args);
+    assert!(row.contains("\"jobs_completed\":3"), "{row}");
 }

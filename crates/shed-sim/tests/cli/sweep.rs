@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{Folder, TINY, path, shed_sim};
+use crate::common::{Folder, TINY, called, path};
 
 fn sweep(folder: &Folder, out: &Path, seeds: &str) -> Output {
     let trace = folder.file("tiny.csv", TINY.as_bytes());
-    shed_sim(&[
+    called(&[
         "sweep",
         "--out",
         path(out),

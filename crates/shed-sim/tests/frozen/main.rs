@@ -10,6 +10,9 @@
 mod record;
 mod recordings;
 mod runs;
+#[path = "../common/traces.rs"]
+#[expect(dead_code, reason = "the presets name their files")]
+mod shared;
 mod table;
 
 use runs::{Run, SEEDS, Scale};

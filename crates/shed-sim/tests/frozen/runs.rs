@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use clap::Parser;
-use shed_sim::cli::{Prepared, RunOptions, expand_with};
+use shed_sim::cli::presets::expand_with;
+use shed_sim::cli::{Prepared, RunOptions};
 use shed_sim::engine::Engine;
 use shed_sim::settings::Passes;
 use shed_sim::trace::{self, Trace};
 
 use crate::record::Record;
+use crate::shared;
 
 pub const PRESETS: [&str; 20] = [
     "A", "Ar", "aL", "aS", "an", "C", "G", "Gr", "Gn", "G1", "GJ", "Gm", "P", "Pm", "Y", "Ym", "F",
@@ -93,17 +95,10 @@ impl Run {
             }
         }
         let args = args.into_iter().map(OsString::from).collect();
-        let args = expand_with(args, Some(traces().as_os_str())).expect("a known preset");
+        let args =
+            expand_with(args, 1, Some(shared::folder().as_os_str())).expect("a known preset");
         Flags::parse_from(args.into_iter().skip(2)).options
     }
-}
-
-/// The folder of the traces that are not in this repository.
-fn traces() -> PathBuf {
-    std::env::var_os("SHED_TRACES").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"),
-        PathBuf::from,
-    )
 }
 
 /// Each trace is read once.

@@ -1,7 +1,6 @@
 //! Workloads in a few words, and runs that check every step.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use shed_core::policy::{Order, Policy, Speculation};
@@ -76,21 +75,4 @@ pub fn flowtimes(outcome: &Outcome) -> Vec<i64> {
     let jobs = outcome.jobs.iter();
     jobs.map(|job| job.flowtime().expect("a completed job").0)
         .collect()
-}
-
-/// A file of the traces that are not in this repository; says so where they are absent.
-pub fn shared_trace(name: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("SHED_TRACES").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"),
-        PathBuf::from,
-    );
-    let path = folder.join(name);
-    if path.is_file() {
-        return Some(path);
-    }
-    eprintln!(
-        "left out: {} is not there (SHED_TRACES names the folder of traces)",
-        path.display()
-    );
-    None
 }

@@ -1,7 +1,8 @@
 //! Central FIFO without clones on real traces gives the figures that independent simulators
 //! give, to the last digit that they print.
 
-use crate::common::{fifo, shared_trace};
+use crate::common::fifo;
+use crate::shared::shared_trace;
 use shed_sim::engine::Engine;
 use shed_sim::outcome::Figures;
 use shed_sim::settings::{Cluster, Settings};

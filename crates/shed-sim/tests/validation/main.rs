@@ -7,5 +7,6 @@ mod engine;
 mod exact;
 mod fallback;
 mod fifo;
-mod fit;
+#[path = "../common/traces.rs"]
+mod shared;
 mod traces;

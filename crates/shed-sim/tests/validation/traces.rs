@@ -1,7 +1,7 @@
 //! Every trace that the project knows is read whole; counts and medians are those that its
 //! statistics give.
 
-use crate::common::shared_trace;
+use crate::shared::shared_trace;
 use shed_sim::trace::{self, Trace};
 
 struct Expected {

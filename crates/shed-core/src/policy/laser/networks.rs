@@ -163,7 +163,7 @@ pub struct NetworksFault {
 }
 
 /// What to do about a file that this version can't use.
-const TRAIN: &str = "train them again by `shed-sim laser train`";
+const TRAIN: &str = "train them again by `shed-lab laser train`";
 
 impl Networks {
     /// Whether this version can use them: its own features in its own order, and sound numbers.

@@ -1,0 +1,189 @@
+//! `calibrate`: predicted PoCDs against what happened.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use serde::Serialize;
+use shed_core::estimate::forecast::Forecast;
+
+mod closed_form;
+
+use super::bound::prepare;
+use crate::calibration::{Calibration, MOMENTS, Prediction, Predictions};
+use crate::forecast::{self, Dated};
+use shed_sim::cli::CliError;
+use shed_sim::cli::lists::{self, Cell, Lists};
+use shed_sim::cli::output::{self, Format};
+use shed_sim::cli::sweep::{Traces, read_traces};
+use shed_sim::engine::Engine;
+use shed_sim::settings::Passes;
+
+pub(super) const EXAMPLES: &str = "\
+Every flag of `shed-sim run` takes a list with commas, and --seed ranges such as 0..20: runs that differ in
+their seed alone are one sample. Jobs of several stages are left out.
+
+Example:
+    shed-lab calibrate --preset A --seed 0..8 --policy shed-plus{law=best},shed-prime
+    shed-lab calibrate --forecast --preset A --seed 0..8 --policy shed-prime
+    shed-lab calibrate --formulas --preset A --policy chronos-s-resume{theta_c=0,r_min=0,max_clones=1}";
+
+#[derive(Debug, Args)]
+pub(super) struct CalibrateArgs {
+    /// How results are written.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+    /// What the paper's formula for the policy says at submission, instead of what the planner
+    /// says: for hadoop-ns, chronos-clone, chronos-s-restart, chronos-s-resume and srquant, each
+    /// with as many clones per task as `max_clones`.
+    #[arg(long)]
+    formulas: bool,
+    /// What became of earlier jobs of which as much was said, instead of what was said: a run
+    /// knows those that ended before, and the runs of lower seeds. The first 30 only teach.
+    #[arg(long, conflicts_with = "formulas")]
+    forecast: bool,
+    #[command(flatten)]
+    lists: Lists,
+}
+
+/// The predictions of one moment in one cell.
+#[derive(Debug, Clone, Serialize)]
+struct CalibrationRow {
+    /// The flags of its runs but for the seed.
+    cell: String,
+    /// The share of the time to the deadline that had passed; 0: as soon as the PoCD was known.
+    moment: f64,
+    #[serde(flatten)]
+    calibration: Calibration,
+}
+
+pub(super) fn run(args: &CalibrateArgs) -> Result<(), CliError> {
+    if args.format == Format::Csv {
+        let message = "--format csv: bins do not fit a row; use json";
+        return Err(CliError::Usage(message.into()));
+    }
+    let cells = args.lists.cells()?;
+    let traces = read_traces(&cells)?;
+    let mut seen: BTreeMap<String, [Sample; MOMENTS.len()]> = BTreeMap::new();
+    for cell in &cells {
+        let name = lists::without(&cell.name, &["--seed"]);
+        let samples = seen.entry(name).or_default();
+        let said = predict(cell, &traces, args.formulas)?;
+        for (sample, said) in samples.iter_mut().zip(said) {
+            sample.add(said, args.forecast);
+        }
+    }
+    let mut rows = Vec::new();
+    for (cell, samples) in seen {
+        for (sample, moment) in samples.iter().zip(MOMENTS) {
+            rows.extend(
+                Calibration::of(&sample.predictions).map(|calibration| CalibrationRow {
+                    cell: cell.clone(),
+                    moment,
+                    calibration,
+                }),
+            );
+        }
+    }
+    if rows.is_empty() {
+        let message = "nothing was predicted: jobs of one stage with deadlines are needed \
+                       (--deadline-factor gives some)";
+        return Err(CliError::Usage(message.into()));
+    }
+    output::write_to_stdout(&match args.format {
+        Format::Json => output::json_lines(&rows)?,
+        _ => table(&rows).into_bytes(),
+    })
+}
+
+/// The predictions of one moment in all runs of a cell.
+#[derive(Debug, Default)]
+struct Sample {
+    predictions: Vec<Prediction>,
+    forecast: Forecast,
+}
+
+impl Sample {
+    fn add(&mut self, said: Vec<Dated>, forecast: bool) {
+        if forecast {
+            let forecasts = forecast::follow(&mut self.forecast, said);
+            self.predictions.extend(forecasts);
+        } else {
+            let said = said.into_iter().map(|dated| dated.prediction);
+            self.predictions.extend(said);
+        }
+    }
+}
+
+/// Runs the cell: what was predicted of each job, and whether that came, by moment.
+fn predict(
+    cell: &Cell,
+    traces: &Traces,
+    formulas: bool,
+) -> Result<[Vec<Dated>; MOMENTS.len()], CliError> {
+    let mut prepared = prepare(cell, traces)?;
+    let policy = prepared.settings.policy.speculation.clone();
+    if formulas && !closed_form::exists(&policy) {
+        let name = &cell.options.policy;
+        let message = format!("--formulas: `{name}` has none; chronos-s-resume and hadoop-ns have");
+        return Err(CliError::Usage(message));
+    }
+    prepared.settings.passes = Passes::Full;
+    let mut predictions = Predictions::default();
+    let engine = Engine::new(&prepared.settings, &prepared.workload);
+    let outcome = engine.watched(&mut predictions).run()?;
+    let jobs = prepared.workload.jobs.iter().zip(&outcome.jobs);
+    let mut moments: [Vec<Dated>; MOMENTS.len()] = Default::default();
+    for (position, (job, ended)) in jobs.enumerate() {
+        let Some(deadline) = ended.deadline.filter(|_| job.stages.len() == 1) else {
+            continue;
+        };
+        let predicted = if formulas {
+            let pocd = closed_form::pocd(&policy, job);
+            [pocd.map(|pocd| (pocd, ended.arrival)), None, None, None]
+        } else {
+            predictions.of_job(position)
+        };
+        let met = ended.met();
+        let known = ended.ended.map_or(deadline, |ended| ended.min(deadline));
+        for (moment, predicted) in moments.iter_mut().zip(predicted) {
+            moment.extend(predicted.map(|(pocd, said)| Dated {
+                prediction: Prediction { pocd, met },
+                said,
+                known,
+            }));
+        }
+    }
+    Ok(moments)
+}
+
+fn table(rows: &[CalibrationRow]) -> String {
+    let (mut text, mut last) = (String::new(), None);
+    for row in rows {
+        if last != Some(&row.cell) {
+            text.push_str(&format!("{}\n", row.cell));
+            last = Some(&row.cell);
+        }
+        let of = &row.calibration;
+        let skill = of
+            .skill
+            .map_or("-".to_owned(), |skill| format!("{skill:.3}"));
+        text.push_str(&format!(
+            "  at {:.0} %: {} predictions, Brier {:.4} (base rate {:.4}), skill {skill}\n",
+            row.moment * 100.0,
+            of.count,
+            of.brier,
+            of.brier_of_base_rate
+        ));
+        for bin in &of.bins {
+            text.push_str(&format!(
+                "      {:6} said {:5.1} %, came {:5.1} % (off by {:+5.1}, standard error {:.1})\n",
+                bin.count,
+                bin.predicted * 100.0,
+                bin.happened * 100.0,
+                (bin.happened - bin.predicted) * 100.0,
+                bin.error * 100.0
+            ));
+        }
+    }
+    text
+}

@@ -1,0 +1,133 @@
+//! What the papers' own formulas say of a job at its submission, for the policies that have one.
+
+use shed_core::estimate::fit::max_likelihood;
+use shed_core::estimate::law::{Law, LawKind};
+use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::sample::Sample;
+use shed_core::formulas::chronos::{clone_ln_pocd, restart_ln_pocd};
+use shed_core::formulas::srquant::SrQuantJob;
+use shed_core::policy::{GivenLaw, Instants, Speculation, Terms};
+
+use shed_sim::trace::Job;
+
+/// Whether the policy has a closed form.
+pub(super) fn exists(policy: &Speculation) -> bool {
+    strategy(policy).is_some()
+}
+
+/// The PoCD that the policy's closed form gives the job, with as many clones per task as it may
+/// have. The law is the given one, or the one that fits the job's own times best: more than any
+/// policy knows. None if the job has no deadline or no task.
+pub(super) fn pocd(policy: &Speculation, job: &Job) -> Option<f64> {
+    let (form, instants, terms) = strategy(policy)?;
+    let [stage] = job.stages.as_slice() else {
+        return None;
+    };
+    let deadline = job.deadline?.seconds();
+    let times: Vec<f64> = stage.durations.iter().map(|time| time.seconds()).collect();
+    let law = law(&terms.law, &times)?;
+    let [tau_est, tau_kill] = instants.within(job.deadline?).map(|span| span.seconds());
+    let job = SrQuantJob {
+        law,
+        deadline,
+        tau_est,
+        tau_kill,
+        // τ_est·E[1/T | T > D]: how far those are that will be late.
+        phi_est: tau_est.min(deadline) / deadline * law.beta / (law.beta + 1.0),
+        tasks: times.len() as u32,
+    };
+    let extra = terms.max_clones;
+    let ln_pocd = match form {
+        Form::Clone => clone_ln_pocd(&job, extra),
+        Form::Restart => restart_ln_pocd(&job, extra),
+        // Its r + 1 attempts are all new, and all clones.
+        Form::Resume => job.ln_pocd(extra.saturating_sub(1)),
+    };
+    Some(libm::exp(ln_pocd))
+}
+
+enum Form {
+    Clone,
+    Restart,
+    Resume,
+}
+
+fn strategy(policy: &Speculation) -> Option<(Form, Instants, Terms)> {
+    match policy {
+        // A clone's formula without clones.
+        Speculation::HadoopNs => {
+            let terms = Terms {
+                max_clones: 0,
+                ..Terms::default()
+            };
+            Some((Form::Clone, Instants::default(), terms))
+        }
+        Speculation::ChronosClone(of) => Some((Form::Clone, of.instants, of.terms)),
+        Speculation::ChronosSRestart(of) => Some((Form::Restart, of.instants, of.terms)),
+        Speculation::ChronosSResume(of) => Some((Form::Resume, of.0.instants, of.0.terms)),
+        Speculation::SrQuant(of) => Some((Form::Resume, of.instants, of.terms)),
+        _ => None,
+    }
+}
+
+/// What is not given is that of the largest likelihood.
+fn law(given: &GivenLaw, times: &[f64]) -> Option<ParetoLaw> {
+    let Law::Pareto(fitted) = max_likelihood(LawKind::Pareto, &Sample::new(times, &[]))? else {
+        return None;
+    };
+    let pick = |given: f64, fitted: f64| if given > 0.0 { given } else { fitted };
+    Some(ParetoLaw {
+        t_min: pick(given.t_min, fitted.t_min),
+        beta: pick(given.beta, fitted.beta),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use shed_core::time::{Instant, Span};
+
+    use super::*;
+    use shed_sim::trace::Stage;
+
+    fn job(times: &[i64]) -> Job {
+        let durations = times.iter().map(|time| Span::from_seconds(*time)).collect();
+        Job {
+            id: "a".into(),
+            arrival: Instant(0),
+            deadline: Some(Span::from_seconds(200)),
+            weight: 1.0,
+            class: None,
+            usual: None,
+            stages: vec![Stage {
+                durations,
+                ..Stage::default()
+            }],
+        }
+    }
+
+    #[test]
+    fn a_job_without_clones_has_the_product_of_its_tasks() {
+        // ln(2)/2 is the mean of the logarithms: β = 2/ln 2, and (100/200)^β is e^−2 per task.
+        let expected = (1.0 - libm::exp(-2.0)).powi(2);
+        let got = pocd(&Speculation::HadoopNs, &job(&[100, 200])).unwrap();
+        assert!((got - expected).abs() < 1e-12, "{got} {expected}");
+        // Times that do not vary end when they end.
+        assert_eq!(pocd(&Speculation::HadoopNs, &job(&[100, 100])), Some(1.0));
+        assert_eq!(pocd(&Speculation::HadoopNs, &job(&[])), None);
+    }
+
+    #[test]
+    fn more_attempts_raise_it_and_policies_without_a_formula_have_none() {
+        let of = |text: &str| {
+            let policy: shed_core::policy::Policy = text.parse().unwrap();
+            pocd(&policy.speculation, &job(&[100, 150, 300]))
+        };
+        let plain = of("hadoop-ns").unwrap();
+        for form in ["clone", "s-restart", "s-resume"] {
+            let one = of(&format!("chronos-{form}{{max_clones=1}}")).unwrap();
+            let two = of(&format!("chronos-{form}{{max_clones=2}}")).unwrap();
+            assert!(plain < one && one < two, "{form}: {plain} {one} {two}");
+        }
+        assert_eq!(of("shed-prime"), None);
+    }
+}

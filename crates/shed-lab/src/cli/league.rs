@@ -1,0 +1,247 @@
+//! `league`: policies over presets, loads and deadline factors, with the bound beside them, as one
+//! page. Runs that are in the results file already are not made again.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+mod overview;
+mod plots;
+
+use clap::{Args, Parser};
+
+use super::bound;
+use shed_sim::cli::files::write_text;
+use shed_sim::cli::lists::{self, Cell, Lists};
+use shed_sim::cli::sweep::{CellRow, Traces, read_done, read_traces, run_open};
+use shed_sim::cli::{CliError, presets};
+use shed_sim::outcome::Figures;
+use shed_sim::stats;
+
+pub(super) const EXAMPLES: &str = "\
+Example:
+  The page of this repository; stopped, the same command goes on:
+    shed-lab league --results league.jsonl --out docs/league.md";
+
+/// K of the bound that gaps are given against.
+const DRAWS: u32 = 60;
+
+/// Between this one and the bound lies the gap.
+const BASE: &str = "shed-plus";
+
+#[derive(Debug, Args)]
+pub(super) struct LeagueArgs {
+    /// Where results go, one JSON object per line; what is there already is not run again.
+    #[arg(long, value_name = "FILE")]
+    results: PathBuf,
+    /// The page, in Markdown.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Presets.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "A,Ar,aL,aS,an,C,G,Gr,Gn,G1,GJ,Gm,P,Pm,Y,Ym,F,Fm,T,Tm"
+    )]
+    presets: Vec<String>,
+    /// Flags for all of them: as for `sweep`, in one text.
+    #[arg(
+        long,
+        allow_hyphen_values = true,
+        default_value = "--load 0.4,0.6,0.8,0.95,1.1,1.5 --deadline-factor 1.2,1.5,2 --seed 200..210"
+    )]
+    flags: String,
+    /// Policies.
+    #[arg(
+        long,
+        default_value = "hadoop-ns,hadoop-s{interval=3},late,mantri,dolly,hopper,chronos-s-resume,laser,sca,ese,dollymp,shed,s-resume-event,shed-plus,shed-prime"
+    )]
+    policies: String,
+    /// How many runs at a time [default: as many as there are cores].
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+}
+
+/// The flags of one preset.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct Flags {
+    #[command(flatten)]
+    lists: Lists,
+}
+
+/// One cell's runs.
+#[derive(Default)]
+struct Table {
+    /// By policy, by seed.
+    runs: BTreeMap<String, BTreeMap<u64, Figures>>,
+    /// Shares of deadlines that no policy can pass, by seed.
+    bounds: BTreeMap<u64, f64>,
+}
+
+/// Tables by the flags that their runs share.
+type Tables = BTreeMap<String, Table>;
+
+pub(super) fn run(args: &LeagueArgs) -> Result<(), CliError> {
+    let mut cells = Vec::new();
+    for preset in &args.presets {
+        cells.extend(cells_of(preset, args)?);
+    }
+    run_open(cells.clone(), &args.results, args.threads)?;
+    let traces = read_traces(&cells)?;
+    let rows = read_done(&args.results)?;
+    let tables = tables(&cells, &rows, &traces)?;
+    let mut page = head(args);
+    page.push_str(&plots::write(&args.out, &tables)?);
+    page.push_str(&overview::of(&tables));
+    for (cell, table) in &tables {
+        page.push_str(&text_of(cell, table));
+    }
+    write_text(&args.out, &page)
+}
+
+fn cells_of(preset: &str, args: &LeagueArgs) -> Result<Vec<Cell>, CliError> {
+    let words = [
+        "league",
+        "sweep",
+        "--preset",
+        preset,
+        "--policy",
+        &args.policies,
+    ];
+    let words = words.into_iter().chain(args.flags.split_whitespace());
+    let words = words.map(std::ffi::OsString::from).collect();
+    let folder = std::env::var_os("SHED_TRACES");
+    let expanded = presets::expand_with(words, 1, folder.as_deref())?;
+    let flags = Flags::try_parse_from(expanded.into_iter().skip(2));
+    let flags = flags.map_err(|error| CliError::Usage(error.to_string()))?;
+    let mut cells = flags.lists.cells()?;
+    for cell in &mut cells {
+        cell.name = format!("--preset {preset} {}", cell.name);
+    }
+    Ok(cells)
+}
+
+fn shared(cell: &str) -> String {
+    lists::without(cell, &["--policy", "--seed"])
+}
+
+fn tables(cells: &[Cell], rows: &[CellRow], traces: &Traces) -> Result<Tables, CliError> {
+    let mut tables = Tables::new();
+    let by_name: BTreeMap<&str, &CellRow> = rows.iter().map(|r| (r.cell.as_str(), r)).collect();
+    for cell in cells {
+        let Some(line) = by_name.get(cell.name.as_str()) else {
+            continue;
+        };
+        let table = tables.entry(shared(&cell.name)).or_default();
+        let seed = cell.options.seed;
+        let policy = table.runs.entry(cell.options.policy.clone()).or_default();
+        policy.insert(seed, line.row.figures.clone());
+        if let std::collections::btree_map::Entry::Vacant(vacant) = table.bounds.entry(seed) {
+            let found = bound::of(&bound::prepare(cell, traces)?, DRAWS)?;
+            vacant.insert(found.most as f64 / found.jobs.max(1) as f64);
+        }
+    }
+    Ok(tables)
+}
+
+fn head(args: &LeagueArgs) -> String {
+    let file = |path: &Path| {
+        path.file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+    };
+    format!(
+        "# League table\n\nWritten by `shed-lab league --presets {} --flags '{}' --policies '{}' --results {}`.\n\n\
+         Shares of deadlines met in %, ± half of the 95 % interval over seeds. *Bound*: what no policy with at most \
+         {DRAWS} draws per task can pass ([bound.md](bound.md)). *Gap closed*: of what lies between {BASE} and the \
+         bound. *To {BASE}*: difference in points, paired by seed. Flow times are those of completed jobs in seconds; \
+         slot-seconds are over those of {BASE}.\n\n",
+        args.presets.join(","),
+        args.flags,
+        args.policies,
+        file(&args.results).unwrap_or_default()
+    )
+}
+
+fn shares(figures: &BTreeMap<u64, Figures>) -> Vec<f64> {
+    let shares = figures.values().filter_map(|figures| figures.pocd);
+    shares.map(|share| share * 100.0).collect()
+}
+
+/// How far the first is ahead, in points, by seed; none unless both were run on the same seeds.
+fn paired(own: &BTreeMap<u64, Figures>, other: &BTreeMap<u64, Figures>) -> Option<Vec<f64>> {
+    let (of_own, of_other) = (shares(own), shares(other));
+    let pairs = of_own.iter().zip(&of_other);
+    own.keys()
+        .eq(other.keys())
+        .then(|| pairs.map(|(a, b)| a - b).collect())
+}
+
+fn with_half(values: &[f64]) -> String {
+    let half = stats::half_width_95(values).map_or(String::new(), |half| format!(" ± {half:.1}"));
+    format!("{:.1}{half}", stats::mean(values))
+}
+
+/// What a cell's flag says.
+fn value(cell: &str, flag: &str) -> String {
+    let mut words = cell.split(' ').skip_while(|word| *word != flag);
+    words.nth(1).unwrap_or("-").to_owned()
+}
+
+impl Table {
+    /// In percent, by seed.
+    fn bound(&self) -> Vec<f64> {
+        self.bounds.values().map(|bound| bound * 100.0).collect()
+    }
+}
+
+fn text_of(cell: &str, table: &Table) -> String {
+    let value = |flag| value(cell, flag);
+    let (bound, runs) = (table.bound(), &table.runs);
+    let mut text = format!(
+        "## {}, load {}, k {}\n\nBound: {} %, {} seeds.\n\n\
+         | policy | met % | to {BASE} | gap closed % | mean flow s | p99 flow s | slot-seconds |\n\
+         |---|---|---|---|---|---|---|\n",
+        value("--preset"),
+        value("--load"),
+        value("--deadline-factor"),
+        with_half(&bound),
+        bound.len()
+    );
+    let base = runs.get(BASE);
+    let mut order: Vec<(&String, &BTreeMap<u64, Figures>)> = runs.iter().collect();
+    order.sort_by(|a, b| stats::mean(&shares(b.1)).total_cmp(&stats::mean(&shares(a.1))));
+    for (policy, figures) in order {
+        let line = line(figures, base, stats::mean(&bound));
+        let _ = writeln!(text, "| `{policy}` | {line} |");
+    }
+    text.push('\n');
+    text
+}
+
+fn line(
+    figures: &BTreeMap<u64, Figures>,
+    base: Option<&BTreeMap<u64, Figures>>,
+    bound: f64,
+) -> String {
+    let own = shares(figures);
+    let mean = |of: &dyn Fn(&Figures) -> Option<f64>, of_all: &BTreeMap<u64, Figures>| {
+        stats::mean(&of_all.values().filter_map(of).collect::<Vec<f64>>())
+    };
+    let flow = mean(&|figures| figures.mean_flowtime_s, figures);
+    let p99 = mean(&|figures| figures.p99_flowtime_s, figures);
+    let used = |all| mean(&|figures: &Figures| Some(figures.machine_seconds), all);
+    let (mut to_base, mut gap, mut slots) = (String::new(), String::new(), String::new());
+    if let Some((base, paired)) = base.and_then(|base| Some((base, paired(figures, base)?))) {
+        let open = bound - stats::mean(&shares(base));
+        to_base = with_half(&paired);
+        if open > 0.5 {
+            gap = format!("{:.0}", 100.0 * stats::mean(&paired) / open);
+        }
+        slots = format!("{:.2}", used(figures) / used(base));
+    }
+    format!(
+        "{} | {to_base} | {gap} | {flow:.0} | {p99:.0} | {slots}",
+        with_half(&own)
+    )
+}

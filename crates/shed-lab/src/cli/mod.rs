@@ -1,0 +1,95 @@
+//! The command line.
+
+mod bound;
+mod calibrate;
+mod fit;
+mod laser;
+mod league;
+mod report;
+mod reproduce;
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use shed_sim::cli::{output, presets};
+
+use crate::LabError;
+
+const COMPLETION_EXAMPLES: &str = "\
+Example:
+  For this shell alone; a file in the shell's folder of completions makes it stay:
+    source <(shed-lab completion bash)";
+
+/// Measures policies with the simulator: the papers' figures, bounds, calibration, league tables,
+/// fits, reports, and LASER's training.
+#[derive(Debug, Parser)]
+#[command(name = "shed-lab", version, propagate_version = true)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Say how many deadlines no policy can pass.
+    #[command(after_help = bound::EXAMPLES, allow_negative_numbers = true)]
+    Bound(Box<bound::BoundArgs>),
+    /// Say how far predicted PoCDs are from what happens.
+    #[command(after_help = calibrate::EXAMPLES, allow_negative_numbers = true)]
+    Calibrate(Box<calibrate::CalibrateArgs>),
+    /// Make the page that compares all policies with each other and with what is possible.
+    #[command(after_help = league::EXAMPLES)]
+    League(league::LeagueArgs),
+    /// Run the papers' figures and tables again: published value, ours, verdict.
+    #[command(after_help = reproduce::EXAMPLES)]
+    Reproduce(reproduce::ReproduceArgs),
+    /// Train the networks that the policy laser decides by.
+    #[command(subcommand)]
+    Laser(laser::LaserCommand),
+    /// Make one HTML file of tables and figures.
+    #[command(after_help = report::EXAMPLES)]
+    Report(report::ReportArgs),
+    /// Say which law a trace's task times follow.
+    #[command(after_help = fit::EXAMPLES)]
+    Fit(fit::FitArgs),
+    /// Print a completion script for a shell.
+    #[command(after_help = COMPLETION_EXAMPLES)]
+    Completion {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// The program with these arguments, its own name first.
+///
+/// # Errors
+/// Whatever keeps the sub-command from its result.
+pub fn run_with(args: Vec<OsString>) -> Result<(), LabError> {
+    let is_laser = args.get(1).is_some_and(|word| word == "laser");
+    let words = if is_laser { 2 } else { 1 };
+    Args::parse_from(presets::expand(args, words)?).run()
+}
+
+impl Args {
+    /// Carries out the sub-command.
+    ///
+    /// # Errors
+    /// Whatever keeps it from its result.
+    pub fn run(self) -> Result<(), LabError> {
+        match self.command {
+            Command::Bound(args) => bound::run(&args)?,
+            Command::Calibrate(args) => calibrate::run(&args)?,
+            Command::League(args) => league::run(&args)?,
+            Command::Reproduce(args) => reproduce::run(&args)?,
+            Command::Laser(command) => laser::run(&command)?,
+            Command::Report(args) => report::run(&args)?,
+            Command::Fit(args) => fit::run(&args)?,
+            Command::Completion { shell } => {
+                let mut script = Vec::new();
+                clap_complete::generate(shell, &mut Self::command(), "shed-lab", &mut script);
+                output::write_to_stdout(&script)?;
+            }
+        }
+        Ok(())
+    }
+}

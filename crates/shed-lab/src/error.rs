@@ -1,0 +1,65 @@
+//! Why a sub-command has no result.
+
+use std::path::PathBuf;
+
+use shed_record::InputError;
+use shed_sim::cli::CliError;
+use shed_sim::engine::RunError;
+
+use crate::laser::TrainError;
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// What also goes wrong in the simulator's program.
+    #[error(transparent)]
+    Cli(#[from] CliError),
+    /// A run of a figure went wrong.
+    #[error("run {flags}: {error}")]
+    Figure {
+        /// Its flags.
+        flags: String,
+        /// What went wrong.
+        error: RunError,
+    },
+    /// Nothing was trained.
+    #[error("{}: {error}", file.display())]
+    Train {
+        /// What it was to be trained on.
+        file: PathBuf,
+        /// Why.
+        error: TrainError,
+    },
+}
+
+impl From<InputError> for LabError {
+    fn from(error: InputError) -> Self {
+        CliError::from(error).into()
+    }
+}
+
+impl From<RunError> for LabError {
+    fn from(error: RunError) -> Self {
+        CliError::from(error).into()
+    }
+}
+
+impl LabError {
+    /// Flags that do not go together, or with the workload.
+    pub(crate) fn usage(message: String) -> Self {
+        CliError::Usage(message).into()
+    }
+
+    /// 2 for what the user can correct in flags and files, 1 for the rest.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Cli(error) => error.exit_code(),
+            Self::Train {
+                error: TrainError::TooFew { .. },
+                ..
+            } => 2,
+            Self::Figure { .. } | Self::Train { .. } => 1,
+        }
+    }
+}

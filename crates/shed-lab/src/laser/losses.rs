@@ -1,0 +1,207 @@
+//! \[L\]'s Table I: test losses by number of hidden layers, and its Figure 5, the comparison with a
+//! random forest.
+
+use shed_core::policy::laser::{
+    Feature, JOB_FEATURES, Networks, Regressor, TASK_FEATURES, VERSION,
+};
+
+use crate::laser::error::TrainError;
+use crate::laser::forest;
+use crate::laser::network::train;
+use crate::laser::samples::{Sample, Samples};
+use crate::laser::training::{Divided, HIDDEN, Plan, check, divide};
+
+/// The numbers of hidden layers of Table I.
+pub const LAYERS: [usize; 3] = [1, 3, 5];
+
+/// What \[L\] publishes of one time, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Published {
+    /// Mean test loss by [`LAYERS`].
+    pub mean: [f64; 3],
+    /// Its standard deviation.
+    pub deviation: [f64; 3],
+    /// Mean of the times themselves.
+    pub time: f64,
+    /// By how many per cent the network outperforms the forest.
+    pub over_forest: f64,
+}
+
+/// Task, job and machine time.
+pub const PUBLISHED: [Published; 3] = [
+    Published {
+        mean: [47.0, 34.0, 33.0],
+        deviation: [78.0, 66.0, 67.0],
+        time: 226.0,
+        over_forest: 42.0,
+    },
+    Published {
+        mean: [37.0, 49.0, 50.0],
+        deviation: [64.0, 65.0, 65.0],
+        time: 249.0,
+        over_forest: 52.0,
+    },
+    Published {
+        mean: [117.0, 253.0, 249.0],
+        deviation: [94.0, 197.0, 195.0],
+        time: 1640.0,
+        over_forest: 44.0,
+    },
+];
+
+/// Absolute differences between predicted and true times, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Loss {
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation.
+    pub deviation: f64,
+}
+
+impl Loss {
+    fn of(test: &[&Sample], predicted: impl Iterator<Item = f64>) -> Self {
+        let losses = predicted
+            .zip(test)
+            .map(|(time, sample)| (time - sample.time).abs());
+        let losses: Vec<f64> = losses.collect();
+        let count = losses.len().max(1) as f64;
+        let mean = losses.iter().sum::<f64>() / count;
+        let square = losses
+            .iter()
+            .map(|loss| (loss - mean) * (loss - mean))
+            .sum::<f64>();
+        Self {
+            mean,
+            deviation: (square / count).sqrt(),
+        }
+    }
+}
+
+/// The losses for one time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Losses {
+    /// `task`, `job` or `machine`.
+    pub what: &'static str,
+    /// Samples that were trained on.
+    pub trained: usize,
+    /// Samples that were tested.
+    pub tested: usize,
+    /// Mean time of those, in seconds.
+    pub time: f64,
+    /// By [`LAYERS`].
+    pub layers: Vec<Loss>,
+    /// The forest's; absent without trees.
+    pub forest: Option<Loss>,
+    /// Always saying the median of what was trained on.
+    pub median: Loss,
+}
+
+impl Losses {
+    /// By how many per cent the best of the networks outperforms the forest.
+    #[must_use]
+    pub fn over_forest(&self) -> Option<f64> {
+        let best = self.layers.iter().map(|loss| loss.mean);
+        let best = best.fold(f64::INFINITY, f64::min);
+        self.forest.map(|forest| 100.0 * (1.0 - best / forest.mean))
+    }
+}
+
+/// Networks of each number of hidden layers, and what they are worth.
+struct Compared {
+    networks: Vec<Regressor>,
+    losses: Losses,
+}
+
+/// How often [`compare`] calls `tick`.
+#[must_use]
+pub fn ticks(plan: &Plan, trees: usize) -> u64 {
+    let networks = u64::from(plan.epochs) * 3 * LAYERS.len() as u64;
+    networks + 3 * trees as u64
+}
+
+/// Trains networks of all numbers of hidden layers, and forests of so many `trees`, on the
+/// training part of the samples, and tests them on the rest. Those of [`HIDDEN`] layers are given
+/// back. `tick` is called as work goes on.
+///
+/// # Errors
+/// If there are too few samples or weights run away.
+pub fn compare(
+    samples: &Samples,
+    plan: &Plan,
+    trees: usize,
+    tick: &mut dyn FnMut(),
+) -> Result<(Networks, [Losses; 3]), TrainError> {
+    check(samples)?;
+    let jobs = samples.jobs;
+    let mut of = |what, features: &[Feature], samples| {
+        let divided = divide(samples, jobs, plan.seed);
+        compare_one(what, features, &divided, plan, trees, tick)
+    };
+    let task = of("task", &TASK_FEATURES, &samples.task)?;
+    let job = of("job", &JOB_FEATURES, &samples.job)?;
+    let machine = of("machine", &JOB_FEATURES, &samples.machine)?;
+    let networks = Networks {
+        version: VERSION,
+        seed: plan.seed,
+        training: plan.describe(samples),
+        task: task.chosen(HIDDEN[0])?,
+        job: job.chosen(HIDDEN[1])?,
+        machine: machine.chosen(HIDDEN[2])?,
+    };
+    Ok((networks, [task.losses, job.losses, machine.losses]))
+}
+
+impl Compared {
+    fn chosen(&self, hidden: usize) -> Result<Regressor, TrainError> {
+        let network = LAYERS.iter().zip(&self.networks);
+        let mut network = network.filter(|(layers, _)| **layers == hidden);
+        let network = network.next().map(|(_, network)| network.clone());
+        network.ok_or(TrainError::Diverged(self.losses.what))
+    }
+}
+
+fn compare_one(
+    what: &'static str,
+    features: &[Feature],
+    Divided { train: known, test }: &Divided<'_>,
+    plan: &Plan,
+    trees: usize,
+    tick: &mut dyn FnMut(),
+) -> Result<Compared, TrainError> {
+    let mut networks = Vec::new();
+    for hidden in LAYERS {
+        networks.push(train(what, features, known, plan.shape(hidden), tick)?);
+    }
+    let loss = |network: &Regressor| {
+        let predicted = test.iter().map(|sample| network.predict(&sample.features));
+        Loss::of(test, predicted)
+    };
+    let forest = match trees {
+        0 => None,
+        _ => {
+            let predicted = forest::predict([known, test], trees, plan.seed, tick)?;
+            Some(Loss::of(test, predicted.into_iter()))
+        }
+    };
+    let losses = Losses {
+        what,
+        trained: known.len(),
+        tested: test.len(),
+        time: mean(test.iter().map(|sample| sample.time)),
+        layers: networks.iter().map(loss).collect(),
+        forest,
+        median: Loss::of(test, std::iter::repeat(median(known))),
+    };
+    Ok(Compared { networks, losses })
+}
+
+fn mean(times: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = times.len().max(1) as f64;
+    times.sum::<f64>() / count
+}
+
+fn median(samples: &[&Sample]) -> f64 {
+    let mut times: Vec<f64> = samples.iter().map(|sample| sample.time).collect();
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(0.0)
+}

@@ -1,0 +1,20 @@
+//! Laboratory of shed: what is measured with the simulator, beside the simulator itself. The operator
+//! needs nothing of it.
+//!
+//! - [`bound`]: how many deadlines can be met at most.
+//! - [`calibration`]: predicted PoCDs against what happened.
+//! - [`forecast`]: what earlier jobs say about a PoCD.
+//! - [`laser`]: the training of LASER's networks.
+//! - [`reproduce`]: the papers' figures run again.
+//! - [`cli`]: the command line, with league tables, fits and reports.
+
+pub mod bound;
+pub mod calibration;
+pub mod cli;
+mod error;
+pub mod forecast;
+pub mod laser;
+mod learn;
+pub mod reproduce;
+
+pub use error::LabError;

@@ -1,0 +1,13 @@
+//! Entry point: parses the arguments, runs, and reports what failed.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match shed_lab::cli::run_with(std::env::args_os().collect()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}

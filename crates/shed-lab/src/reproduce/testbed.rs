@@ -1,0 +1,229 @@
+//! The testbed of the Shed papers: equal slots, Pareto times, a launch that takes long, and the five
+//! strategies that they compare.
+//!
+//! Readings: Shed and Shed+ are as printed, resume, and end a job at its deadline; the baselines start
+//! clones over and let late jobs run on. Dolly has no budget, and its p is 1 less the PoCD of Hadoop-S
+//! on the same workload. The baselines know no deadline: each is run once, and its jobs within D are
+//! counted. Hadoop-S looks every 3 s, as often as attempts report. First attempts are served first come, first served.
+
+use super::findings::{Check, Gate, Line, Sample, Trials};
+use super::lab::{Lab, Runs};
+use crate::LabError;
+
+/// Shed+ as printed: what this repository adds is off.
+const PRINTED: &str =
+    "rate_prior=0,straggler_miss=1,miss_target=0,min_pocd=0,silent=off,keep=off,mode=paper";
+
+/// A set-up.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Testbed {
+    /// Which made-up workload: its name and parameters, without deadline.
+    pub(super) workload: String,
+    pub(super) slots: u32,
+    /// From an attempt's launch to its start: seconds, or a share of the job's median.
+    pub(super) launch: &'static str,
+    pub(super) beta: f64,
+    /// In seconds.
+    pub(super) t_min: f64,
+    /// Whether Shed and Shed+ let late jobs run on, so that all have a time.
+    pub(super) runs_on: bool,
+    /// Further flags.
+    pub(super) more: &'static str,
+}
+
+impl Testbed {
+    /// Pareto times from 120 s on 138 slots, of shape `beta`.
+    pub(super) fn local(workload: impl Into<String>, launch: &'static str, beta: f64) -> Self {
+        Self {
+            workload: workload.into(),
+            slots: 138,
+            launch,
+            beta,
+            t_min: 120.0,
+            runs_on: false,
+            more: "",
+        }
+    }
+
+    /// The same, but Shed and Shed+ let late jobs run on.
+    pub(super) fn on_after_deadline(&self) -> Self {
+        Self {
+            runs_on: true,
+            ..self.clone()
+        }
+    }
+
+    fn resuming(&self) -> &'static str {
+        if self.runs_on {
+            "--resume offset"
+        } else {
+            "--resume offset --on-miss fail"
+        }
+    }
+
+    fn flags(&self, policy: &str, deadline: u32, more: &str) -> String {
+        let (name, inner) = self
+            .workload
+            .split_once('{')
+            .unwrap_or((&self.workload, "}"));
+        let inner = inner.trim_end_matches('}');
+        let comma = if inner.is_empty() { "" } else { "," };
+        format!(
+            "--trace setup:{name}{{{inner}{comma}deadline={deadline}}} --slots {} --launch-overhead {} \
+             {} --policy {policy} {more}",
+            self.slots, self.launch, self.more
+        )
+    }
+
+    pub(super) fn hadoop_s(&self, lab: &mut Lab) -> Result<Runs, LabError> {
+        lab.run(&self.flags("hadoop-s{order=fifo,interval=3}", NO_DEADLINE, ""))
+    }
+
+    pub(super) fn hopper(&self, lab: &mut Lab) -> Result<Runs, LabError> {
+        let policy = format!("hopper{{beta={},order=fifo}}", self.beta);
+        lab.run(&self.flags(&policy, NO_DEADLINE, ""))
+    }
+
+    /// `p`: the probability that an attempt straggles, between 0 and 1.
+    pub(super) fn dolly(&self, lab: &mut Lab, p: f64) -> Result<Runs, LabError> {
+        let p = p.clamp(0.01, 0.99);
+        let policy = format!("dolly{{p={p:.2},budget=1,utilisation=1,order=fifo}}");
+        lab.run(&self.flags(&policy, NO_DEADLINE, "--max-clones 20"))
+    }
+
+    /// Dolly as the papers set it: p is the share of Hadoop-S's jobs that miss D.
+    pub(super) fn dolly_at(&self, lab: &mut Lab, deadline: u32) -> Result<Runs, LabError> {
+        let hadoop = self.hadoop_s(lab)?;
+        self.dolly(lab, 1.0 - within(&hadoop, deadline).mean() / 100.0)
+    }
+
+    pub(super) fn shed(&self, lab: &mut Lab, deadline: u32) -> Result<Runs, LabError> {
+        let policy = format!("shed{{t_min={},beta={},order=fifo}}", self.t_min, self.beta);
+        lab.run(&self.flags(&policy, deadline, self.resuming()))
+    }
+
+    /// `more`: further parameters, each after a comma.
+    pub(super) fn plus(&self, lab: &mut Lab, deadline: u32, more: &str) -> Result<Runs, LabError> {
+        let policy = format!("shed-plus{{{PRINTED},order=fifo{more}}}");
+        lab.run(&self.flags(&policy, deadline, self.resuming()))
+    }
+
+    /// The deadline that the share `q` of jobs meets under Hadoop-S, in whole seconds.
+    pub(super) fn deadline_at(&self, lab: &mut Lab, q: f64) -> Result<u32, LabError> {
+        let runs = self.hadoop_s(lab)?;
+        let jobs = runs.0.iter().flat_map(|run| &run.jobs);
+        let mut flows: Vec<f64> = jobs.filter_map(|job| job.flow).collect();
+        flows.sort_by(f64::total_cmp);
+        let at = (q * flows.len() as f64) as usize;
+        let flow = flows.get(at.min(flows.len().saturating_sub(1)));
+        Ok(flow.map_or(1, |flow| flow.ceil().max(1.0) as u32))
+    }
+
+    /// All five at one deadline.
+    pub(super) fn five(&self, lab: &mut Lab, deadline: u32) -> Result<Five, LabError> {
+        Ok(Five {
+            deadline,
+            plus: self.plus(lab, deadline, "")?,
+            shed: self.shed(lab, deadline)?,
+            dolly: self.dolly_at(lab, deadline)?,
+            hopper: self.hopper(lab)?,
+            hadoop: self.hadoop_s(lab)?,
+        })
+    }
+}
+
+/// So far away that all jobs meet it, in seconds.
+const NO_DEADLINE: u32 = 1_000_000;
+
+/// Jobs done within so many seconds of their arrival, in %.
+pub(super) fn within(runs: &Runs, deadline: u32) -> Sample {
+    runs.sample(|run| run.within(f64::from(deadline)))
+}
+
+/// The strategies of the papers on one workload.
+#[derive(Debug, Clone)]
+pub(super) struct Five {
+    deadline: u32,
+    pub(super) plus: Runs,
+    pub(super) shed: Runs,
+    pub(super) dolly: Runs,
+    pub(super) hopper: Runs,
+    pub(super) hadoop: Runs,
+}
+
+/// Their names, in the order of [`Five::met`].
+pub(super) const NAMES: [&str; 5] = ["Shed+", "Shed", "Dolly", "Hopper", "Hadoop-S"];
+
+impl Five {
+    /// Deadlines met in %, in the order of [`NAMES`].
+    pub(super) fn met(&self) -> [Sample; 5] {
+        let of = |runs| within(runs, self.deadline);
+        let others = [&self.dolly, &self.hopper, &self.hadoop].map(of);
+        let [dolly, hopper, hadoop] = others;
+        [self.plus.met(), self.shed.met(), dolly, hopper, hadoop]
+    }
+
+    /// A line for each, with what was published and how it is checked.
+    pub(super) fn lines(&self, of: &str, published: [(f64, Check); 5]) -> Vec<Line> {
+        let met = NAMES.iter().zip(self.met()).zip(published);
+        met.map(|((name, met), (value, check))| {
+            Line::new(format!("{of}: {name}, deadlines met, %"), value, met, check)
+        })
+        .collect()
+    }
+
+    /// Shed+ ≥ Shed ≥ each of the others.
+    pub(super) fn order(&self, of: &str) -> Vec<Gate> {
+        let met = self.met();
+        let [plus, shed, others @ ..] = &met;
+        let mut gates = vec![Gate::not_below(format!("{of}: Shed+ ≥ Shed"), plus, shed)];
+        for (name, other) in NAMES.iter().skip(2).zip(others) {
+            gates.push(Gate::not_below(format!("{of}: Shed ≥ {name}"), shed, other));
+        }
+        gates
+    }
+}
+
+/// Laws and launches that were tried, each with the runs of some policies: jobs within `seconds` in
+/// % and mean times, beside what is `published` of each policy.
+pub(super) fn times_tried(
+    seconds: u32,
+    published: &[(&str, f64, f64)],
+    tried: Vec<(String, Vec<Runs>)>,
+) -> Trials {
+    let shares = published.iter();
+    let shares = shares.map(|(name, within, _)| (format!("{name} ≤ {seconds} s, %"), *within));
+    let means = published.iter();
+    let means = means.map(|(name, _, mean)| (format!("{name} mean, s"), *mean));
+    let columns = shares.chain(means).map(|(what, value)| (what, Some(value)));
+    let limit = f64::from(seconds);
+    let row = |runs: &[Runs]| {
+        let shares = runs.iter().map(|runs| runs.sample(|run| run.within(limit)));
+        shares.chain(runs.iter().map(Runs::flow)).collect()
+    };
+    let rows = tried.into_iter().map(|(name, runs)| (name, row(&runs)));
+    Trials::new(
+        "laws of attempt times and launches",
+        columns,
+        rows.collect(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deadline_is_one_more_parameter_of_the_workload() {
+        for (workload, with) in [
+            ("P-1", "setup:P-1{deadline=400} "),
+            (
+                "P-4{tasks=20,load=0.5}",
+                "setup:P-4{tasks=20,load=0.5,deadline=400} ",
+            ),
+        ] {
+            let flags = Testbed::local(workload, "60", 2.0).flags("shed", 400, "");
+            assert!(flags.contains(with), "{flags}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! `league`: a page that goes on where it stopped.
+
+use crate::common::{Folder, called, path, run_fails};
+
+#[test]
+fn a_league_goes_on_where_it_stopped_and_names_the_bound() {
+    let folder = Folder::new("league");
+    let results = folder.0.join("results.jsonl");
+    let out = folder.0.join("league.md");
+    let flags = "--trace setup:A{jobs=12} --slots 24 --load 0.8,1.2 --seed 0..2";
+    let league = |policies| {
+        let args = [
+            "league",
+            "--presets",
+            "A,Ar",
+            "--flags",
+            flags,
+            "--policies",
+            policies,
+        ];
+        let files = ["--results", path(&results), "--out", path(&out)];
+        let output = called(&[&args[..], &files].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        said
+    };
+    assert!(league("hadoop-ns,shed-plus").contains("16 of 16 runs made"));
+    let said = league("hadoop-ns,shed-plus,shed-prime");
+    assert!(said.contains("8 of 24 runs made, 16 were there"), "{said}");
+    let page = std::fs::read_to_string(&out).expect("the page");
+    for part in [
+        "![A, k 1.5](league/A-k1.5.svg)",
+        "## A, load 0.8, k 1.5",
+        "## Ar, load 1.2, ",
+        "Bound: ",
+        "| `shed-prime` | ",
+        "2 seeds",
+    ] {
+        assert!(page.contains(part), "{part} is not in\n{page}");
+    }
+    let figure = std::fs::read_to_string(folder.0.join("league/Ar-k1.5.svg"));
+    let figure = figure.expect("a figure");
+    for line in ["bound", "shed-plus", "shed-prime", "hadoop-ns"] {
+        assert!(figure.contains(line), "no line for {line}");
+    }
+    assert!(
+        !page.contains("against the ones to beat"),
+        "one was not run"
+    );
+    league("s-resume-event,shed-plus,shed-prime");
+    let page = std::fs::read_to_string(&out).expect("the page");
+    for part in [
+        "- Of 4 cells it is behind `s-resume-event` in ",
+        "| Ar | 1.2 | 1.5 | ",
+    ] {
+        assert!(page.contains(part), "{part} is not in\n{page}");
+    }
+    run_fails(
+        &[
+            "league",
+            "--presets",
+            "B",
+            "--results",
+            path(&results),
+            "--out",
+            path(&out),
+        ],
+        "--preset",
+        &["`B` is none"],
+    );
+}

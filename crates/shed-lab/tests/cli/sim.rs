@@ -1,0 +1,7 @@
+//! The simulator's program, for tests: cargo gives a crate's tests the programs of that crate alone.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    shed_sim::cli::main()
+}
