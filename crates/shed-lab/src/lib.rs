@@ -1,5 +1,5 @@
-//! Laboratory of shed: what is measured with the simulator, beside the simulator itself. The operator
-//! needs nothing of it.
+//! Laboratory of shed: measures policies with the simulator. Neither the operator nor the simulator
+//! depends on it.
 //!
 //! - [`bound`]: how many deadlines can be met at most.
 //! - [`calibration`]: predicted PoCDs against what happened.
