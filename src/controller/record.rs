@@ -15,6 +15,7 @@ pub(super) use write::note_answer;
 use write::write_status;
 
 use super::driver::Pass;
+use super::feasibility::Told;
 use super::status::Blocked;
 use super::step::Step;
 use super::unanswered::Unanswered;
@@ -65,55 +66,7 @@ pub(super) async fn record(
     step: &Step,
 ) -> Result<Arc<DeadlineJob>, Error> {
     let old = pass.owner.status.clone().unwrap_or_default();
-    let clock = &context.clock;
-    let (blocked, placeable, pocd_written, told, waiting) =
-        context.memos.with(&pass.job.uid, |memo| {
-            let (report, remembered) = (pass.report.as_ref(), &mut memo.waiting);
-            let (book, facts) = (&step.book, &pass.facts);
-            let waiting = Waiting::of(
-                book,
-                facts,
-                report,
-                &pass.bounds,
-                remembered,
-                clock,
-                pass.ticks,
-            );
-            let blocked = memo.blocked();
-            let placeable = memo.placement.is_clear();
-            (
-                blocked,
-                placeable,
-                memo.pocd_written,
-                memo.told.clone(),
-                waiting,
-            )
-        });
-    let stuck = super::step::stuck(&pass.facts).find_map(|id| blocked_by_kubelet(&pass.pods, id));
-    let blocked = stuck.or(blocked);
-    let told_book = told_book(pass, &old, &step.book);
-    let mut status = status::render(status::Input {
-        job: &pass.job,
-        book: &told_book,
-        old: &old,
-        report: pass.report.as_ref(),
-        blocked: blocked.as_ref(),
-        placeable,
-        running: any_runs(&pass.pods),
-        placed: pass.pods.values().any(|pod| pod.node.is_some()),
-        ready: i32::try_from(ready(&pass.pods)).unwrap_or(i32::MAX),
-        unreachable: context.progress.unreachable(&pass.job.uid),
-        awaited: pass.awaited.as_ref(),
-        unshared: pass.unshared.as_deref(),
-        undurable: step.undurable,
-        facts_as_of: pass.facts.facts_as_of,
-        held_back: deadline::is_held_back(clock, &pass.job, &step.book, pass.now),
-        waiting: &waiting,
-        told: told.as_ref(),
-        pocd_written: pocd_written.map(|at| context.clock.at(at)),
-        now: pass.now,
-    });
-    status.ledger = Some(step.book.to_ledger());
+    let (mut status, blocked) = render(context, pass, step, &old);
     if status == old {
         return Ok(Arc::clone(&pass.owner));
     }
@@ -148,6 +101,73 @@ pub(super) async fn record(
     announce(context, &written, &old, blocked.as_ref());
     context.stores.changed.notify_one();
     Ok(written)
+}
+
+/// The status that a step comes to, and what keeps attempts from starting.
+fn render(
+    context: &Context,
+    pass: &Pass,
+    step: &Step,
+    old: &DeadlineJobStatus,
+) -> (DeadlineJobStatus, Option<Blocked>) {
+    let clock = &context.clock;
+    let (memo, waiting) = context.memos.with(&pass.job.uid, |memo| {
+        let waiting = Waiting::of(
+            &step.book,
+            &pass.facts,
+            pass.report.as_ref(),
+            &pass.bounds,
+            &mut memo.waiting,
+            clock,
+            pass.ticks,
+        );
+        (Remembered::of(memo), waiting)
+    });
+    let stuck = super::step::stuck(&pass.facts).find_map(|id| blocked_by_kubelet(&pass.pods, id));
+    let blocked = stuck.or(memo.blocked);
+    let told_book = told_book(pass, old, &step.book);
+    let mut status = status::render(status::Input {
+        job: &pass.job,
+        book: &told_book,
+        old,
+        report: pass.report.as_ref(),
+        blocked: blocked.as_ref(),
+        placeable: memo.placeable,
+        running: any_runs(&pass.pods),
+        placed: pass.pods.values().any(|pod| pod.node.is_some()),
+        ready: i32::try_from(ready(&pass.pods)).unwrap_or(i32::MAX),
+        unreachable: context.progress.unreachable(&pass.job.uid),
+        awaited: pass.awaited.as_ref(),
+        unshared: pass.unshared.as_deref(),
+        undurable: step.undurable,
+        facts_as_of: pass.facts.facts_as_of,
+        held_back: deadline::is_held_back(clock, &pass.job, &step.book, pass.now),
+        waiting: &waiting,
+        told: memo.told.as_ref(),
+        pocd_written: memo.pocd_written.map(|at| clock.at(at)),
+        now: pass.now,
+    });
+    status.ledger = Some(step.book.to_ledger());
+    (status, blocked)
+}
+
+/// What a status says of what is only remembered.
+struct Remembered {
+    blocked: Option<Blocked>,
+    placeable: bool,
+    pocd_written: Option<Instant>,
+    told: Option<Told>,
+}
+
+impl Remembered {
+    fn of(memo: &Memo) -> Self {
+        Self {
+            blocked: memo.blocked(),
+            placeable: memo.placement.is_clear(),
+            pocd_written: memo.pocd_written,
+            told: memo.told.clone(),
+        }
+    }
 }
 
 /// Until when a write waits, by the process's own clock, if it does. What others wait for goes soon, and a
