@@ -15,7 +15,7 @@ use super::nodes;
 use crate::jobs::{manifest, shell_or_fake};
 pub use ends::Expected;
 use sized::BLOATED;
-pub use sized::finished;
+pub use sized::{arguments, finished};
 
 /// Which jobs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]

@@ -14,7 +14,7 @@ use super::outcome::Outcome;
 use super::stage::{Stage, reason};
 use super::subject::memory_limit;
 use super::{Options, judge};
-use crate::campaign::workload::finished;
+use crate::campaign::workload::{arguments, finished};
 use crate::jobs::{manifest, shell_or_fake};
 
 /// Bytes of the arguments of one specification.
@@ -40,7 +40,7 @@ pub async fn specs(options: &Options, client: Client, outcome: &mut Outcome) -> 
 fn large_specs(count: u32) -> impl Iterator<Item = (Value, Option<Value>)> {
     (0..count).map(|index| {
         let mut template = shell_or_fake("exit 0", 1000, 0);
-        template["spec"]["containers"][0]["args"] = json!(["x".repeat(MEGABYTE)]);
+        template["spec"]["containers"][0]["args"] = arguments(MEGABYTE);
         let owner = (index % 2 == 1).then_some("example.com/other");
         let spec = json!({"template": template, "managedBy": owner});
         (manifest(&format!("spec-{index}"), &spec), None)

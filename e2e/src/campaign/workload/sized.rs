@@ -26,15 +26,26 @@ pub fn big_specs(template: &Value) -> Vec<Value> {
         job["spec"]["template"]["spec"]["containers"][0]["args"] = json!(["x".repeat(args)]);
         job
     };
+    let mut huge = large(HUGE, 0);
+    huge["spec"]["template"]["spec"]["containers"][0]["args"] = arguments(MEGABYTE);
     // Absent fields have defaults, which count as well.
     let rest = spec_bytes(&large(BRIM, 0));
     let normal = json!({"completions": 6, "deadline": {"within": "10m"}});
     vec![
-        large(HUGE, MEGABYTE),
+        huge,
         large(ABOVE, SPEC_MAX - rest + 1),
         large(BRIM, SPEC_MAX - rest),
         of_template("normal", normal, template),
     ]
+}
+
+/// Arguments of this many bytes. Each is short enough for the schema, which can't add them up.
+#[must_use]
+pub fn arguments(bytes: usize) -> Value {
+    let longest = 100_000;
+    let whole = vec!["x".repeat(longest); bytes / longest];
+    let rest = "x".repeat(bytes % longest);
+    whole.into_iter().chain([rest]).collect()
 }
 
 /// A job whose status a user edits while it runs, and an ordinary one.
