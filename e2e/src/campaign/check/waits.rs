@@ -14,6 +14,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use shed::api::DeadlineJob;
 use shed::book::Book;
+use shed::size::{OBJECT_MAX, bytes};
 use shed_core::ids::TaskIndex;
 
 use super::{AttemptId, attempts, holds, id, launched, node_of};
@@ -265,6 +266,8 @@ impl World {
             let under_quota = self.is_under_quota(uid, capacity);
             !is_slow(job, capacity)
                 && !capacity.troubled.contains(&job.name_any())
+                // What is launched must fit into the object, and a user has filled this one.
+                && bytes(job) <= OBJECT_MAX
                 && (!under_quota || quota_left > 0)
                 && lacks_attempt(job, book, under_quota)
         });
