@@ -30,6 +30,7 @@ const STRAGGLER: u32 = 10;
 pub async fn one_job(options: &Options, client: Client, outcome: &mut Outcome) -> Result<()> {
     let home = "scale-large";
     let stage = Stage::prepare(options, client, "job", &[home], |_, _| None).await?;
+    stage.meter.overload(options.overloaded);
     let live = options.live;
     let spec = json!({
         "completions": (10 * live).min(100_000),

@@ -50,8 +50,12 @@ pub struct Options {
     /// Live attempts of the large job, a tenth of its tasks.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub live: u32,
-    /// Live attempts of the job with clones.
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    /// Whether one percent of all answers to the operator of the large job are 429, 500 or 503.
+    #[arg(long)]
+    pub overloaded: bool,
+    /// Live attempts of the job with clones. With many more the default policy sees no clone that pays: its
+    /// gain is the chance that all tasks are in time.
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub cloned: u32,
     /// Jobs of one MB.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
