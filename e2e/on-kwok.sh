@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a program of this package on a cluster of its own with fake nodes, beside any other, and takes
+# Runs a program of this package on a cluster of its own with fake nodes, next to any other, and takes
 # that down again: e2e/on-kwok.sh PROGRAM "OPTIONS OF UP" [OPTION...]
 set -euo pipefail
 

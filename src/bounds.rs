@@ -5,7 +5,7 @@
 //! with every kill, failure, grant and place that may be recorded of it. Beside it are the lists of done
 //! and failed indexes, which take most where each is alone, and what never grows: specification,
 //! metadata, conditions. Checkpoints are kept only as far as there is room, so nothing is set aside for
-//! them. What somebody else put into the status, and is kept there, counts too. The lengths are those of
+//! them. What others put into the status, and is kept there, counts too. The lengths are those of
 //! src/api/ledger/compact.rs.
 
 use shed_core::plan::{Action, Launch};

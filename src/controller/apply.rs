@@ -143,7 +143,7 @@ impl<'a> PodWriter<'a> {
         create_one(api, pod, self.metrics).await
     }
 
-    /// Deletes pods; one that is gone or is another by now is none of ours. Each is tried though another
+    /// Deletes pods; a pod that is gone or has another uid needs no delete. Each is tried though another
     /// fails.
     pub async fn delete(self, api: &Api<Pod>, pods: &[PodRef]) -> Written {
         self.all(api, Write::Delete, pods).await

@@ -127,7 +127,7 @@ pub enum Error {
     /// The quarantine of a job could not be noted in its status.
     #[error("note of a quarantine: {0}")]
     Quarantine(#[source] kube::Error),
-    /// A job of which only a skeleton is kept could not be read.
+    /// A job whose skeleton alone is kept could not be read.
     #[error("read of the job: {0}")]
     Read(#[source] kube::Error),
     /// The job could not be deleted at the end of its time to live.

@@ -1,4 +1,4 @@
-//! Jobs of which only a skeleton is kept, as they have nothing to do for now. Where one has, the job is read
+//! Jobs whose skeleton alone is kept, as they have nothing to do for now. Where one has, the job is read
 //! once and reconciled as any other; it is not kept afterwards.
 
 use std::sync::Arc;

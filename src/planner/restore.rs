@@ -47,7 +47,7 @@ pub fn memory(
     Memory::restored(past, copies)
 }
 
-/// What a job teaches of which only a skeleton is kept.
+/// What a job teaches whose skeleton alone is kept.
 fn taught(job: &Skeleton) -> Option<PastJob> {
     let Rest::Finished(finished) = &job.rest else {
         return None;

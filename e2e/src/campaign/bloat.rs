@@ -122,7 +122,7 @@ impl Bloat {
         Ok(())
     }
 
-    /// A condition of somebody else with a message of this length.
+    /// A condition of another writer with a message of this length.
     async fn edit(&self, job: &str, length: usize) -> Result<(), kube::Error> {
         let is_ours = |own: &Value| own["type"] == CONDITION;
         let live = self.jobs.get(job).await?;

@@ -17,7 +17,7 @@ use super::nodes::RUN;
 pub const FOREIGN: &str = "e2e.shed.dev/foreign";
 /// How the names of pods begin that the operator must not touch.
 pub const PREFIX: &str = "foreign-";
-/// The pod that is edited again and again, so that the planner looks anew.
+/// The pod that is edited again and again, so that the planner looks again.
 pub const TICKER: &str = "foreign-ticker";
 /// The label by which batch/v1 Jobs take pods in.
 const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";

@@ -23,7 +23,7 @@ const DEADLINE_IN: SignedDuration = SignedDuration::from_secs(20);
 /// One task in ten is a straggler.
 const STRAGGLER: u32 = 10;
 
-/// A job of ten times as many tasks as attempts may live, none of which ends by itself.
+/// A job of ten times as many tasks as attempts may live. No attempt ends by itself.
 ///
 /// # Errors
 /// If the stage can't be set up, or a phase is not reached.

@@ -13,7 +13,7 @@ const TASKS: u32 = 300;
 const TOTAL: u64 = u64::MAX - 1;
 /// The ledger's table of kills at its longest.
 const KILLS: usize = 3_200;
-/// What stands in a status beside conditions, open tasks and lists.
+/// What stands in a status next to conditions, open tasks and lists.
 const REST: usize = 1_600;
 
 /// One thing that may happen to a job.

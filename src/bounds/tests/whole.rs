@@ -278,7 +278,7 @@ fn uid(id: AttemptId) -> String {
     format!("uid-{}-{}", id.0, id.1)
 }
 
-/// How many of 10 000 tasks may live at a time beside a specification of so many bytes, though every
+/// How many of 10 000 tasks may live at a time next to a specification of this many bytes, though every
 /// index of 100 000 may come to stand alone.
 const SPECS: [(usize, usize); 3] = [(0, LIVE), (200 * 1024, 5_800), (size::SPEC_MAX, 4_200)];
 
@@ -288,7 +288,7 @@ fn a_job_of_100_000_tasks_is_suspended_in_one_record_and_resumed() {
         let mut driven = Driven::new(TASKS, spec, "");
         let first = 0..LIVE as u32;
         let started = driven.start(first.clone(), AttemptKind::Original);
-        assert!(started >= least, "{started} beside {spec} bytes");
+        assert!(started >= least, "{started} next to {spec} bytes");
         driven.suspend(true);
         assert_eq!(driven.live(), []);
         driven.go();
@@ -426,7 +426,7 @@ fn kills_at_as_many_instants_as_there_are_attempts_stay_within_the_budget() {
     assert_eq!(driven.live(), []);
 }
 
-/// What somebody put into the status stays there, so that nothing is launched; what runs is stopped.
+/// What others put into the status stays there, so that nothing is launched; what runs is stopped.
 #[test]
 fn a_status_that_somebody_made_too_large_keeps_launches_back_and_nothing_from_being_stopped() {
     let mut driven = Driven::new(1_000, 0, "");

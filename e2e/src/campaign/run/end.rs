@@ -111,7 +111,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// I6: what had finished before the operator started is written by nobody until it is deleted.
+    /// I6: what had finished before the operator started is not written until it is deleted.
     fn written_again(&self) -> Vec<String> {
         let states = self.history.so_far();
         let begins_at = self.history.begins_at();
