@@ -1,5 +1,7 @@
 //! What reconcilers and the planner share.
 
+mod read;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

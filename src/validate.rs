@@ -62,6 +62,14 @@ pub struct ValidatedJob {
     pub adopted: Option<Arc<Adopted>>,
 }
 
+impl ValidatedJob {
+    /// The deadline of the job if this was its first unsuspended pass.
+    #[must_use]
+    pub fn deadline_after(&self, first_pass: Option<Instant>) -> Option<Instant> {
+        self.deadline.instant(self.created, first_pass)
+    }
+}
+
 /// The deadline, as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeadlineRule {

@@ -27,9 +27,9 @@ pub struct Claims {
 }
 
 /// Sorts the attempts of a Job (`observe::identity` says which pods those are) and the pods that it
-/// only controls; what is not its own leaves `pods`.
+/// only controls; returns those that are its own.
 #[must_use]
-pub fn sort(job: &Adopted, pods: &mut JobPods, unlabelled: &[Arc<PodFacts>]) -> Claims {
+pub fn sort(job: &Adopted, mut pods: JobPods, unlabelled: &[Arc<PodFacts>]) -> (JobPods, Claims) {
     let mut claims = Claims::default();
     pods.retain(|_, pod| {
         let Some(belongs) = &pod.belongs else {
@@ -55,7 +55,7 @@ pub fn sort(job: &Adopted, pods: &mut JobPods, unlabelled: &[Arc<PodFacts>]) -> 
     claims
         .release
         .extend(unlabelled.iter().map(|pod| reference(pod)));
-    claims
+    (pods, claims)
 }
 
 fn reference(pod: &PodFacts) -> PodRef {

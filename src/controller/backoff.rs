@@ -21,18 +21,22 @@ use crate::observe::node::Constraints;
 /// again.
 pub(super) fn note(context: &Context, pass: &Pass, step: &Step) {
     let replaced: Vec<AttemptId> = killed(step, KillKind::Replace).collect();
-    let running = any_runs(&pass.pods);
-    context.memos.with(&pass.job.uid, |memo| {
+    let running = any_runs(&pass.view.pods);
+    context.memos.with(&pass.view.job.uid, |memo| {
         note_nodes(memo, pass, step, &replaced);
         let before = memo.backoff.as_ref();
-        let is_over = before.is_none_or(|before| before.until <= pass.ticks);
+        let is_over = before.is_none_or(|before| before.until <= pass.view.ticks);
         let mut blocked = replaced.iter();
-        let blocked = blocked.find_map(|&id| blocked_by_kubelet(&pass.pods, id));
+        let blocked = blocked.find_map(|&id| blocked_by_kubelet(&pass.view.pods, id));
         if let Some(blocked) = blocked {
             // What fails during a wait was launched before it; nor does a pass that is repeated
             // after a conflict make it longer.
             if is_over && !running && starts_nowhere(context, pass, memo) {
-                memo.backoff = Some(Backoff::next(memo.backoff.as_ref(), blocked, pass.ticks));
+                memo.backoff = Some(Backoff::next(
+                    memo.backoff.as_ref(),
+                    blocked,
+                    pass.view.ticks,
+                ));
             }
         } else if running && is_over {
             memo.backoff = None;
@@ -49,10 +53,10 @@ fn killed(step: &Step, by: KillKind) -> impl Iterator<Item = AttemptId> {
 }
 
 fn note_nodes(memo: &mut Memo, pass: &Pass, step: &Step, replaced: &[AttemptId]) {
-    memo.troubled.forget(&step.book, pass.ticks);
-    let node = |id: &AttemptId| pass.pods.get(id).and_then(|pod| pod.node.as_ref());
+    memo.troubled.forget(&step.book, pass.view.ticks);
+    let node = |id: &AttemptId| pass.view.pods.get(id).and_then(|pod| pod.node.as_ref());
     for node in replaced.iter().filter_map(node) {
-        memo.troubled.note_stuck(node, pass.ticks);
+        memo.troubled.note_stuck(node, pass.view.ticks);
     }
     let counted = step.notices.iter().filter_map(|notice| match notice {
         Notice::Counted { id, outcome, .. } if *outcome == Outcome::Disrupted => Some(*id),
@@ -69,9 +73,9 @@ fn note_nodes(memo: &mut Memo, pass: &Pass, step: &Step, replaced: &[AttemptId])
 /// Whether it is no single node's fault that attempts can't start: several nodes can't start them, or
 /// all that the job may use.
 fn starts_nowhere(context: &Context, pass: &Pass, memo: &Memo) -> bool {
-    let stuck: BTreeSet<Arc<str>> = memo.troubled.stuck(pass.ticks).into_iter().collect();
+    let stuck: BTreeSet<Arc<str>> = memo.troubled.stuck(pass.view.ticks).into_iter().collect();
     let none = PodSpec::default();
-    let spec = pass.job.template.spec.as_ref().unwrap_or(&none);
+    let spec = pass.view.job.template.spec.as_ref().unwrap_or(&none);
     let nodes = context.stores.nodes().into_values();
     let mut eligible = nodes.filter(|node| node.admits(&Constraints::of(spec)));
     stuck.len() >= 2 || eligible.all(|node| stuck.contains(&node.name))

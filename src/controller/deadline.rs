@@ -11,10 +11,12 @@ use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{AttemptSnapshot, Conclusion, JobSnapshot, OnMiss};
 use shed_core::time::{Instant, Span};
 
+use super::step::Step;
 use crate::api::{self, DeadlineJobStatus};
 use crate::book::Book;
 use crate::clock::{Clock, micro_instant};
 use crate::observe::job::JobPods;
+use crate::observe::view::JobView;
 use crate::validate::ValidatedJob;
 
 /// By when a kubelet has reported an end.
@@ -24,33 +26,80 @@ const FATE_KEPT_BACK: Span = Span::from_seconds(30);
 /// How soon it is looked again where the deadline is due and can't be judged yet.
 const LOOK_AGAIN: Span = Span::from_seconds(1);
 
-/// Whether the deadline calls for a live read of the pods now: it stops the job, or a miss is to be
-/// told, unless the apiserver's time is too uncertain.
-pub(super) fn is_due(
-    clock: &Clock,
-    job: &ValidatedJob,
-    book: &Book,
-    status: Option<&DeadlineJobStatus>,
-    ticks: Instant,
-) -> bool {
-    let due = judged_at(job, book, status);
-    let now = clock.certainly(ticks);
-    now.zip(due).is_some_and(|(now, due)| now >= due)
+/// A job whose deadline is judged.
+#[derive(Clone, Copy)]
+pub(super) struct Case<'a> {
+    job: &'a ValidatedJob,
+    book: &'a Book,
+    deadline: Option<Instant>,
 }
 
-/// When the deadline is to be judged, unless it has been.
-fn judged_at(
-    job: &ValidatedJob,
-    book: &Book,
-    status: Option<&DeadlineJobStatus>,
-) -> Option<Instant> {
-    let deadline = job.deadline.instant(job.created, book.first_pass)?;
-    let is_open = book.ending.is_none()
-        && match job.rules.on_miss {
-            OnMiss::Fail => true,
-            OnMiss::Continue => !status.is_some_and(is_missed),
-        };
-    is_open.then(|| deadline.plus(DEADLINE_GRACE).plus(REPORTED_WITHIN))
+impl<'a> Case<'a> {
+    /// As it was read.
+    pub(super) fn of(view: &'a JobView) -> Self {
+        Self {
+            job: &view.job,
+            book: &view.book,
+            deadline: view.deadline,
+        }
+    }
+
+    /// After a step.
+    pub(super) fn after(view: &'a JobView, step: &'a Step) -> Self {
+        Self {
+            job: &view.job,
+            book: &step.book,
+            deadline: step.deadline,
+        }
+    }
+
+    /// When the deadline is to be judged, unless it has been.
+    fn judged_at(self, status: Option<&DeadlineJobStatus>) -> Option<Instant> {
+        let is_open = self.book.ending.is_none()
+            && match self.job.rules.on_miss {
+                OnMiss::Fail => true,
+                OnMiss::Continue => !status.is_some_and(is_missed),
+            };
+        let deadline = self.deadline.filter(|_| is_open)?;
+        Some(deadline.plus(DEADLINE_GRACE).plus(REPORTED_WITHIN))
+    }
+
+    /// Whether the deadline calls for a live read of the pods now: it stops the job, or a miss is to be
+    /// told, unless the apiserver's time is too uncertain.
+    pub(super) fn is_due(
+        self,
+        clock: &Clock,
+        status: Option<&DeadlineJobStatus>,
+        ticks: Instant,
+    ) -> bool {
+        let due = self.judged_at(status);
+        let now = clock.certainly(ticks);
+        now.zip(due).is_some_and(|(now, due)| now >= due)
+    }
+
+    /// Whether the deadline or the time limit would end the job now if the time were certain.
+    pub(super) fn is_held_back(self, clock: &Clock, now: Instant) -> bool {
+        clock.certainty().is_none() && self.book.ending.is_none() && {
+            let fails = self.job.rules.on_miss == OnMiss::Fail;
+            let deadline = self.deadline.filter(|_| fails);
+            let limit = self.job.time_limit.zip(self.book.active_since);
+            let limit = limit.map(|(limit, since)| since.plus(limit));
+            deadline.into_iter().chain(limit).any(|due| due <= now)
+        }
+    }
+
+    /// When the job must be looked at again for its deadline or its time limit.
+    pub(super) fn next_look(
+        self,
+        clock: &Clock,
+        status: Option<&DeadlineJobStatus>,
+        now: Instant,
+    ) -> Option<Instant> {
+        let soon = now.plus(LOOK_AGAIN);
+        let judged = self.judged_at(status).map(|at| at.max(soon));
+        let held = self.is_held_back(clock, now).then_some(soon);
+        judged.into_iter().chain(held).min()
+    }
 }
 
 fn is_missed(status: &DeadlineJobStatus) -> bool {
@@ -73,31 +122,6 @@ pub(super) fn hold_limit(clock: &Clock, facts: &mut JobSnapshot) {
         .time_limit
         .zip(certainty)
         .map(|(limit, within)| limit.plus(within));
-}
-
-/// Whether the deadline or the time limit would end the job now if the time were certain.
-pub(super) fn is_held_back(clock: &Clock, job: &ValidatedJob, book: &Book, now: Instant) -> bool {
-    clock.certainty().is_none() && book.ending.is_none() && {
-        let deadline = job.deadline.instant(job.created, book.first_pass);
-        let deadline = deadline.filter(|_| job.rules.on_miss == OnMiss::Fail);
-        let limit = job.time_limit.zip(book.active_since);
-        let limit = limit.map(|(limit, since)| since.plus(limit));
-        deadline.into_iter().chain(limit).any(|due| due <= now)
-    }
-}
-
-/// When the job must be looked at again for its deadline or its time limit.
-pub(super) fn next_look(
-    clock: &Clock,
-    job: &ValidatedJob,
-    book: &Book,
-    status: Option<&DeadlineJobStatus>,
-    now: Instant,
-) -> Option<Instant> {
-    let soon = now.plus(LOOK_AGAIN);
-    let judged = judged_at(job, book, status).map(|at| at.max(soon));
-    let held = is_held_back(clock, job, book, now).then_some(soon);
-    judged.into_iter().chain(held).min()
 }
 
 /// Whether a miss may still turn out to be none: an attempt that was stopped at the deadline is not yet

@@ -12,23 +12,21 @@ use shed_core::plan::{Action, JobReport};
 use shed_core::snapshot::JobSnapshot;
 use shed_core::time::Instant;
 
+use super::deadline::Case;
 use super::record::{record, refuse_spec, stand_aside};
 use super::step::{Input, Notice, step};
 use super::{
     Error, backoff, deadline, events, fence, isolation, live, mirror, quarantine, range,
     unanswered, volumes, wake,
 };
-use crate::adopt::claims::{self, Claims};
 use crate::adopt::{self, Unfit};
 use crate::api::{DeadlineJob, NodeEntry};
 use crate::book::{Book, LedgerError};
 use crate::bounds::Bounds;
 use crate::context::Context;
-use crate::observe::gone;
-use crate::observe::job::{self, AttemptId, JobPods, Traces};
-use crate::observe::reach;
-use crate::observe::troubled::TroubledNodes;
+use crate::observe::job::{self, AttemptId};
 use crate::observe::unconfirmed::{self, Unconfirmed};
+use crate::observe::view::{JobView, Sighting};
 use crate::validate::ValidatedJob;
 use crate::{planner, recording};
 
@@ -36,19 +34,17 @@ pub(super) use answers::creations_wait;
 use carry_out::carry_out;
 
 /// Everything about one job in one pass.
+#[derive(Clone)]
 pub(super) struct Pass {
     pub(super) owner: Arc<DeadlineJob>,
-    pub(super) job: Arc<ValidatedJob>,
-    pub(super) book: Book,
-    pub(super) pods: JobPods,
-    pub(super) traces: Traces,
+    pub(super) view: JobView,
     pub(super) facts: JobSnapshot,
     pub(super) report: Option<JobReport>,
     /// What became of parts of tasks before the step.
     pub(super) put_right: Vec<Notice>,
     /// Attempts that ask for leave to publish, and since when.
     pub(super) asking: BTreeMap<AttemptId, Instant>,
-    /// Where attempts run, as far as the book does not say so.
+    /// Where attempts run, as far as the ledger does not say so.
     pub(super) placements: BTreeMap<AttemptId, NodeEntry>,
     /// Which attempt keeps others waiting by not being gone for certain.
     pub(super) awaited: Option<Unconfirmed>,
@@ -56,11 +52,6 @@ pub(super) struct Pass {
     pub(super) unshared: Option<String>,
     /// How much its object may hold.
     pub(super) bounds: Bounds,
-    /// Pods that an adopted Job takes in or lets go.
-    pub(super) claims: Claims,
-    pub(super) now: Instant,
-    /// The same by the process's own clock.
-    pub(super) ticks: Instant,
 }
 
 /// Reconciles one job, if it is shed's and not quarantined, by `work` in a task of its own.
@@ -143,38 +134,39 @@ async fn pass(
     // step (no client required)
     let creations = context
         .memos
-        .with(&pass.job.uid, |memo| memo.creations.clone());
+        .with(&pass.view.job.uid, |memo| memo.creations.clone());
     let slice = creations.first(slice);
-    let fitting = pass.bounds.fitting(&pass.book, &slice);
+    let fitting = pass.bounds.fitting(&pass.view.book, &slice);
     let mut step = step(Input {
-        job: &pass.job,
-        book: &pass.book,
+        view: &pass.view,
         facts: &pass.facts,
-        pods: &pass.pods,
-        traces: &pass.traces,
         slice: fitting.as_deref().unwrap_or(&slice),
         asking: &pass.asking,
         placements: &pass.placements,
         bounds: Some(pass.bounds),
-        now: pass.now,
-        ticks: pass.ticks,
     });
     step.notices.splice(0..0, pass.put_right.iter().cloned());
     backoff::note(context, &pass, &step);
     // record (client required)
     let recorded = match record(context, &pass, &step).await {
         Err(Error::Deferred(until)) => {
-            context.board.put_back(&pass.job.uid);
+            context.board.put_back(&pass.view.job.uid);
             return Ok(wake::at(context, until));
         }
         recorded => recorded?,
     };
     // From here on the ledger holds the capacity: what follows may take its time.
-    context.board.finish(&pass.job.uid);
+    context.board.finish(&pass.view.job.uid);
     fence::answer(context, &pass, &step.book);
     let mirrored = mirror::mirror(context, &pass, &step.book, &recorded).await;
     recording::record_ends(context, &pass.facts, &step.notices);
-    events::announce(context, &recorded, &pass.job, &step.book, &step.notices);
+    events::announce(
+        context,
+        &recorded,
+        &pass.view.job,
+        &step.book,
+        &step.notices,
+    );
     // carry out (client required)
     let is_cut_short = carry_out(context, &pass, &recorded, &step, mirrored).await?;
     // wake (no client required)
@@ -199,97 +191,60 @@ async fn observe(
     context: &Context,
     owner: Arc<DeadlineJob>,
     job: Arc<ValidatedJob>,
-    mut book: Book,
+    book: Book,
 ) -> Result<Pass, Error> {
     let ticks = context.clock.ticks();
-    let now = context.clock.at(ticks);
-    let mut pods = context.stores.pods_of(&job);
-    // A cached view never reaches beyond the deadline, however fresh it looks.
-    let mut facts_as_of = Instant(0);
-    let is_unlisted = context
-        .memos
-        .with(&job.uid, |memo| memo.quarantine.is_unlisted);
-    let is_due = deadline::is_due(&context.clock, &job, &book, owner.status.as_ref(), ticks);
-    let is_live = is_due || is_unlisted;
-    if is_live {
-        pods = live::pods(context, &job, &pods).await?;
-        facts_as_of = deadline::facts_as_of(&context.clock, ticks);
-    }
-    let claims = match &job.adopted {
-        Some(adopted) => {
-            let unlabelled = context.stores.unlabelled_pods_of(&job.owner());
-            claims::sort(adopted, &mut pods, &unlabelled)
-        }
-        None => Claims::default(),
-    };
-    let traces = context.memos.with(&job.uid, |memo| {
-        if is_live {
-            job::note_live(&mut memo.traces, &pods, ticks);
-            memo.quarantine.is_unlisted = false;
-        } else {
-            job::note(&mut memo.traces, &pods, ticks);
-        }
-        job::forget(&mut memo.traces, &book, &pods);
-        memo.traces.clone()
-    });
-    let launch_not_before = context.memos.with(&job.uid, |memo| {
-        let until = memo.backoff.as_ref().map(|backoff| backoff.until);
-        until.map(|until| context.clock.at(until))
-    });
-    let reports = context.progress.reports_of(&job.uid);
-    let put_right = range::put_right(&mut book, &job, &pods, &reports, now);
-    let view = job::View {
-        now,
-        ticks,
-        facts_as_of,
-        pods: &pods,
-        traces: &traces,
-        reports: &reports,
-        nodes: &BTreeMap::new(),
-        eligible_nodes: Arc::from([]),
-        demand: shed_core::resources::Resources::default(),
-        launch_not_before,
-        proven_gone: &gone::proven(&book, &context.stores),
-        out_of_reach: &reach::out_of_reach(&pods, &context.stores, now),
-        troubled: &TroubledNodes::default(),
-    };
-    let mut facts = job::facts(&job, &book, &view);
+    let read = JobView::new(job, book, context.clock.at(ticks), ticks);
+    let sighting = sight(context, &owner, &read).await?;
+    let mut view = context.see(read, sighting);
+    let put_right = range::put_right(&mut view);
+    let mut facts = job::facts(&view);
     deadline::hold_limit(&context.clock, &mut facts);
-    context.memos.with(&job.uid, |memo| {
-        memo.placement.mark(&mut facts, &pods);
+    context.memos.with(&view.job.uid, |memo| {
+        memo.placement.mark(&mut facts, &view.pods);
         planner::obstacles::limit(memo, &view, &mut facts, &context.clock);
     });
-    let awaited = unconfirmed::unconfirmed(&job, &book, &view, &context.stores);
-    let report = context.board.report(&job.uid);
-    let asking = fence::asking(context, &job, &pods);
-    let unshared = volumes::unshared(context, &job, &book, ticks).await;
+    let asking = fence::asking(context, &view);
     Ok(Pass {
-        unshared,
+        report: context.board.report(&view.job.uid),
+        put_right,
+        placements: fence::placements(context, &view, &asking),
+        asking,
+        awaited: unconfirmed::unconfirmed(&view, &context.stores),
+        unshared: volumes::unshared(context, &view).await,
         bounds: Bounds::of(
             &owner,
-            &job,
+            &view.job,
             context.stores.node_bytes(),
             context.stores.skipped_bytes(&owner),
         ),
-        placements: fence::placements(context, &job, &book, &pods, &asking),
-        asking,
-        awaited,
-        claims,
         owner,
-        job,
-        book,
-        pods,
-        traces,
+        view,
         facts,
-        report,
-        put_right,
-        now,
-        ticks,
     })
 }
 
+/// The job's pods as the watch shows them, or by a live read: a cached view never reaches beyond the
+/// deadline, however fresh it looks.
+async fn sight(context: &Context, owner: &DeadlineJob, read: &JobView) -> Result<Sighting, Error> {
+    let watched = context.stores.pods_of(&read.job);
+    let is_unlisted = context
+        .memos
+        .with(&read.job.uid, |memo| memo.quarantine.is_unlisted);
+    let clock = &context.clock;
+    if !is_unlisted && !Case::of(read).is_due(clock, owner.status.as_ref(), read.ticks) {
+        return Ok(Sighting::watched(watched).with_newest_ledger());
+    }
+    let pods = live::pods(context, &read.job, &watched).await?;
+    let facts_as_of = deadline::facts_as_of(clock, read.ticks);
+    context.memos.with(&read.job.uid, |memo| {
+        memo.quarantine.is_unlisted = false;
+    });
+    Ok(Sighting::live(pods, facts_as_of).with_newest_ledger())
+}
+
 async fn expire(context: &Context, pass: &Pass, book: &Book) -> Result<(), Error> {
-    if wake::expiry(&pass.job, book).is_none_or(|expiry| pass.now < expiry) {
+    if wake::expiry(&pass.view.job, book).is_none_or(|expiry| pass.view.now < expiry) {
         return Ok(());
     }
     delete_job(context, &pass.owner.metadata).await

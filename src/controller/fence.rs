@@ -11,20 +11,17 @@ use crate::api::NodeEntry;
 use crate::book::Book;
 use crate::context::Context;
 use crate::observe::gone;
-use crate::observe::job::{AttemptId, JobPods};
-use crate::validate::ValidatedJob;
+use crate::observe::job::AttemptId;
+use crate::observe::view::JobView;
 
 /// The job's attempts that ask for leave to publish, and since when.
-pub(super) fn asking(
-    context: &Context,
-    job: &ValidatedJob,
-    pods: &JobPods,
-) -> BTreeMap<AttemptId, Instant> {
+pub(super) fn asking(context: &Context, view: &JobView) -> BTreeMap<AttemptId, Instant> {
+    let job = &view.job;
     if job.rules.idempotency != Idempotency::Fenced {
         return BTreeMap::new();
     }
     let asking = context.fence.asking(&job.uid);
-    let pods = pods.iter();
+    let pods = view.pods.iter();
     pods.filter_map(|(&id, pod)| Some((id, *asking.get(&pod.uid)?)))
         .collect()
 }
@@ -32,18 +29,16 @@ pub(super) fn asking(
 /// Where attempts run whose end may have to be proven one day.
 pub(super) fn placements(
     context: &Context,
-    job: &ValidatedJob,
-    book: &Book,
-    pods: &JobPods,
+    view: &JobView,
     asking: &BTreeMap<AttemptId, Instant>,
 ) -> BTreeMap<AttemptId, NodeEntry> {
-    let of_interest = |id: AttemptId| match job.rules.idempotency {
+    let of_interest = |id: AttemptId| match view.job.rules.idempotency {
         Idempotency::Safe => false,
         Idempotency::Fenced => asking.contains_key(&id),
         Idempotency::None => true,
     };
-    let pods = pods.iter().filter(|&(&id, _)| of_interest(id));
-    gone::placements(book, pods, &context.stores)
+    let pods = view.pods.iter().filter(|&(&id, _)| of_interest(id));
+    gone::placements(&view.book, pods, &context.stores)
 }
 
 /// Tells the attempts that ask what the ledger says, now that it says so durably.
@@ -51,7 +46,7 @@ pub(super) fn answer(context: &Context, pass: &Pass, recorded: &Book) {
     for (&(task, number), pod) in pass
         .asking
         .keys()
-        .filter_map(|id| pass.pods.get_key_value(id))
+        .filter_map(|id| pass.view.pods.get_key_value(id))
     {
         let entry = recorded.tasks.get(&task);
         let grant = entry.and_then(|entry| entry.grant.as_ref());
@@ -59,7 +54,7 @@ pub(super) fn answer(context: &Context, pass: &Pass, recorded: &Book) {
             continue;
         };
         let order = CommitGrant {
-            job: pass.job.uid.to_string(),
+            job: pass.view.job.uid.to_string(),
             task,
             segment: 0,
             token: grant.token.unsigned_abs(),

@@ -21,7 +21,7 @@ pub(super) async fn mirror(
     book: &Book,
     recorded: &DeadlineJob,
 ) -> Result<(), Error> {
-    let Some(adopted) = &pass.job.adopted else {
+    let Some(adopted) = &pass.view.job.adopted else {
         return Ok(());
     };
     let Some(mut job) = newest(context, pass) else {
@@ -35,7 +35,7 @@ pub(super) async fn mirror(
         }
         match companions::write(context, &job, status).await {
             Ok(written) => {
-                context.memos.with(&pass.job.uid, |memo| {
+                context.memos.with(&pass.view.job.uid, |memo| {
                     memo.newest_batch = Some(Arc::new(written));
                 });
                 return Ok(());
@@ -61,10 +61,10 @@ fn render(
         adopted,
         recorded,
         book,
-        pods: status::count(book, &pass.pods),
-        completions: pass.job.rules.completions,
-        suspend: pass.job.rules.suspend,
-        now: pass.now,
+        pods: status::count(book, &pass.view.pods),
+        completions: pass.view.job.rules.completions,
+        suspend: pass.view.job.rules.suspend,
+        now: pass.view.now,
     })
 }
 
@@ -75,7 +75,7 @@ fn newest(context: &Context, pass: &Pass) -> Option<Arc<Job>> {
         let version = job.metadata.resource_version.as_deref()?;
         version.parse().ok()
     };
-    context.memos.with(&pass.job.uid, |memo| {
+    context.memos.with(&pass.view.job.uid, |memo| {
         let own = memo.newest_batch.clone();
         let own = own.filter(|own| version(own) > version(&watched));
         memo.newest_batch.clone_from(&own);
@@ -84,7 +84,7 @@ fn newest(context: &Context, pass: &Pass) -> Option<Arc<Job>> {
 }
 
 async fn live(context: &Context, pass: &Pass, adopted: &Adopted) -> Result<Arc<Job>, Error> {
-    let api: Api<Job> = Api::namespaced(context.client.clone(), &pass.job.namespace);
+    let api: Api<Job> = Api::namespaced(context.client.clone(), &pass.view.job.namespace);
     let live = api.get_opt(&adopted.name).await.map_err(Error::Mirror)?;
     let is_it = |job: &Job| job.metadata.uid.as_deref() == Some(adopted.uid.as_ref());
     live.filter(is_it).map(Arc::new).ok_or(Error::Gone)

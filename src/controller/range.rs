@@ -19,12 +19,13 @@ use crate::api::{self, AttemptEntry, SegmentEntry};
 use crate::book::Book;
 use crate::observe::job::{JobPods, Reported};
 use crate::observe::pod::{AttemptFacts, Stage};
+use crate::observe::view::JobView;
 use crate::validate::ValidatedJob;
 
 /// The launch as it is to be recorded: a clone that takes the rest of a running attempt's input
 /// divides the task, and goes to the new part. None if the attempt would be through before.
 pub fn place<'a>(book: &mut Book, input: Input<'_>, launch: &'a Launch) -> Option<Cow<'a, Launch>> {
-    if input.job.rules.resume != Resume::Range {
+    if input.view.job.rules.resume != Resume::Range {
         return Some(Cow::Borrowed(launch));
     }
     let mut placed = Launch {
@@ -32,7 +33,7 @@ pub fn place<'a>(book: &mut Book, input: Input<'_>, launch: &'a Launch) -> Optio
         ..launch.clone()
     };
     if let (AttemptKind::Clone, Some(planned)) = (launch.kind, units(launch.resume.as_ref())) {
-        let rest = match divided_now(book, input.book, launch.task.0) {
+        let rest = match divided_now(book, &input.view.book, launch.task.0) {
             Some(rest) => Some(rest),
             None => {
                 let at = ahead(input.facts.task(launch.task)?, planned)?;
@@ -43,7 +44,7 @@ pub fn place<'a>(book: &mut Book, input: Input<'_>, launch: &'a Launch) -> Optio
                 if at.done >= end {
                     return None;
                 }
-                book.split(launch.task.0, at, input.job.rules.completions)
+                book.split(launch.task.0, at, input.view.job.rules.completions)
             }
         };
         // A task that can't be divided any more is cloned as it is.
@@ -76,13 +77,16 @@ fn units(point: Option<&ResumePoint>) -> Option<Units> {
 /// Puts the parts right by where their attempts have got to: one that ended before its part's end
 /// leaves a part behind it, one that went beyond takes over what it did, one that has passed its end
 /// before anybody started behind it goes on.
-pub fn put_right(
-    book: &mut Book,
-    job: &ValidatedJob,
-    pods: &JobPods,
-    reports: &BTreeMap<String, Reported>,
-    now: Instant,
-) -> Vec<Notice> {
+pub fn put_right(view: &mut JobView) -> Vec<Notice> {
+    let JobView {
+        job,
+        book,
+        pods,
+        reports,
+        now,
+        ..
+    } = view;
+    let now = *now;
     let mut notices = Vec::new();
     let open = |part: &&SegmentEntry| part.winner.is_none() && !part.dropped;
     let indexes: Vec<u32> = book

@@ -14,6 +14,7 @@ mod write;
 pub(super) use write::note_answer;
 use write::write_status;
 
+use super::deadline::Case;
 use super::driver::Pass;
 use super::feasibility::Told;
 use super::status::Blocked;
@@ -82,18 +83,18 @@ pub(super) async fn record(
         Err(error) => {
             let write = Unanswered::new(&old, &status, blocked.as_ref(), &step.notices);
             let remember = |memo: &mut Memo| write.remember(&mut memo.unanswered);
-            context.memos.with(&pass.job.uid, remember);
+            context.memos.with(&pass.view.job.uid, remember);
             return Err(error);
         }
     };
     let last_write = write::last_write(context, &status);
-    context.memos.with(&pass.job.uid, |memo| {
+    context.memos.with(&pass.view.job.uid, |memo| {
         memo.too_large_told = false;
         memo.last_write = Some(last_write);
         let new = written.status.as_ref();
         let figures = |status: &DeadlineJobStatus| (status.pocd.clone(), status.ready);
         if new.map(figures) != Some(figures(&old)) {
-            memo.pocd_written = Some(pass.ticks);
+            memo.pocd_written = Some(pass.view.ticks);
         }
         memo.newest = Some(Arc::clone(&written));
         memo.unanswered.clear();
@@ -111,7 +112,7 @@ fn render(
     old: &DeadlineJobStatus,
 ) -> (DeadlineJobStatus, Option<Blocked>) {
     let clock = &context.clock;
-    let (memo, waiting) = context.memos.with(&pass.job.uid, |memo| {
+    let (memo, waiting) = context.memos.with(&pass.view.job.uid, |memo| {
         let waiting = Waiting::of(
             &step.book,
             &pass.facts,
@@ -119,33 +120,35 @@ fn render(
             &pass.bounds,
             &mut memo.waiting,
             clock,
-            pass.ticks,
+            pass.view.ticks,
         );
         (Remembered::of(memo), waiting)
     });
-    let stuck = super::step::stuck(&pass.facts).find_map(|id| blocked_by_kubelet(&pass.pods, id));
+    let stuck =
+        super::step::stuck(&pass.facts).find_map(|id| blocked_by_kubelet(&pass.view.pods, id));
     let blocked = stuck.or(memo.blocked);
     let told_book = told_book(pass, old, &step.book);
     let mut status = status::render(status::Input {
-        job: &pass.job,
+        job: &pass.view.job,
         book: &told_book,
+        deadline: step.deadline,
         old,
         report: pass.report.as_ref(),
         blocked: blocked.as_ref(),
         placeable: memo.placeable,
-        running: any_runs(&pass.pods),
-        placed: pass.pods.values().any(|pod| pod.node.is_some()),
-        ready: i32::try_from(ready(&pass.pods)).unwrap_or(i32::MAX),
-        unreachable: context.progress.unreachable(&pass.job.uid),
+        running: any_runs(&pass.view.pods),
+        placed: pass.view.pods.values().any(|pod| pod.node.is_some()),
+        ready: i32::try_from(ready(&pass.view.pods)).unwrap_or(i32::MAX),
+        unreachable: context.progress.unreachable(&pass.view.job.uid),
         awaited: pass.awaited.as_ref(),
         unshared: pass.unshared.as_deref(),
         undurable: step.undurable,
         facts_as_of: pass.facts.facts_as_of,
-        held_back: deadline::is_held_back(clock, &pass.job, &step.book, pass.now),
+        held_back: Case::after(&pass.view, step).is_held_back(clock, pass.view.now),
         waiting: &waiting,
         told: memo.told.as_ref(),
         pocd_written: memo.pocd_written.map(|at| clock.at(at)),
-        now: pass.now,
+        now: pass.view.now,
     });
     status.ledger = Some(step.book.to_ledger());
     (status, blocked)
@@ -180,10 +183,12 @@ fn wait(
     new: &DeadlineJobStatus,
 ) -> Option<Instant> {
     let is_urgent = spacing::is_urgent(&step.notices) || have_turned(old, new);
-    let last = context.memos.with(&pass.job.uid, |memo| memo.last_write);
+    let last = context
+        .memos
+        .with(&pass.view.job.uid, |memo| memo.last_write);
     let ticks = context.clock.ticks();
     let own = last.map(|last| last.next(is_urgent));
-    let all = || context.ledger_rate.wait(&pass.job.namespace, ticks);
+    let all = || context.ledger_rate.wait(&pass.view.job.namespace, ticks);
     let all = (!is_urgent).then(all).flatten();
     let until = own.into_iter().chain(all).max();
     until.filter(|until| *until > ticks)
@@ -208,7 +213,7 @@ fn have_turned(old: &DeadlineJobStatus, new: &DeadlineJobStatus) -> bool {
 /// have told it.)
 fn told_book<'a>(pass: &Pass, old: &DeadlineJobStatus, book: &'a Book) -> Cow<'a, Book> {
     let is_told = is_true(old, api::FAILURE_TARGET);
-    if is_told || !deadline::may_turn(book, &pass.facts, &pass.pods, pass.now) {
+    if is_told || !deadline::may_turn(book, &pass.facts, &pass.view.pods, pass.view.now) {
         return Cow::Borrowed(book);
     }
     Cow::Owned(Book {

@@ -44,6 +44,8 @@ pub struct Input<'a> {
     pub job: &'a ValidatedJob,
     /// Its book as it is about to be written.
     pub book: &'a Book,
+    /// Its deadline; absent while its clock has not started.
+    pub deadline: Option<Instant>,
     /// The status as it is.
     pub old: &'a DeadlineJobStatus,
     /// What the planner found out last.
@@ -97,7 +99,6 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
         .values()
         .flat_map(|task| &task.attempts)
         .filter(|attempt| attempt.kill.is_some());
-    let deadline = job.deadline.instant(job.created, book.first_pass);
     let complete = book.finished && book.ending.is_some_and(Conclusion::is_success);
     let fresh = fresh_pocd(input);
     let total = job.rules.completions;
@@ -105,7 +106,7 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
     DeadlineJobStatus {
         observed_generation: Some(job.generation),
         phase: Some(phase(input).to_owned()),
-        deadline: deadline.map(clock::time),
+        deadline: input.deadline.map(clock::time),
         start_time: book.started.map(clock::time),
         completion_time: book.last_win.filter(|_| complete).map(clock::time),
         pocd: fresh.pocd,
@@ -124,7 +125,7 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
         completed_indexes: done.to_string(),
         failed_indexes: failed.to_string(),
         attempts: book.counts,
-        conditions: conditions(input, deadline),
+        conditions: conditions(input),
         ledger: Some(book.to_ledger()),
         unknown: old.unknown.clone(),
     }
@@ -193,7 +194,7 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
             pocd: None,
             estimate: input.report.and_then(|report| report.estimated_completion),
         },
-        Some(conclusion) if conclusion.is_success() && met(input.job, input.book) => {
+        Some(conclusion) if conclusion.is_success() && met(input.book, input.deadline) => {
             settled("1.000")
         }
         Some(_) => settled("0.000"),
@@ -211,8 +212,7 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
 /// Whether the job was complete in time, by its latest winner's own clock. Container times
 /// have whole seconds, so the deadline's second still counts.
 #[must_use]
-pub fn met(job: &ValidatedJob, book: &Book) -> bool {
-    let deadline = job.deadline.instant(job.created, book.first_pass);
+pub fn met(book: &Book, deadline: Option<Instant>) -> bool {
     let complete = book.ending.is_some_and(Conclusion::is_success);
     complete && deadline.is_some_and(|deadline| book.last_win <= Some(deadline))
 }
@@ -255,7 +255,7 @@ impl DeadlineJobStatus {
     }
 }
 
-fn conditions(input: Input<'_>, deadline: Option<Instant>) -> Vec<Condition> {
+fn conditions(input: Input<'_>) -> Vec<Condition> {
     let mut list = Conditions {
         list: input.old.conditions.clone(),
         generation: input.job.generation,
@@ -268,7 +268,7 @@ fn conditions(input: Input<'_>, deadline: Option<Instant>) -> Vec<Condition> {
     } else {
         list.clear(api::SUSPENDED, reason::JOB_RESUMED, "");
     }
-    deadline_conditions(&mut list, input, deadline);
+    deadline_conditions(&mut list, input);
     risk_conditions(&mut list, input);
     let told = input
         .told
@@ -389,12 +389,12 @@ fn fate(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
     }
 }
 
-fn deadline_conditions(list: &mut Conditions, input: Input<'_>, deadline: Option<Instant>) {
-    let Some(deadline) = deadline else {
+fn deadline_conditions(list: &mut Conditions, input: Input<'_>) {
+    let Some(deadline) = input.deadline else {
         return;
     };
     let missed = match input.book.ending {
-        Some(conclusion) if conclusion.is_success() => !met(input.job, input.book),
+        Some(conclusion) if conclusion.is_success() => !met(input.book, input.deadline),
         Some(_) => true,
         // Not before the last task may have finished in time without anybody knowing.
         None => {

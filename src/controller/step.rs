@@ -20,23 +20,17 @@ use crate::api::NodeEntry;
 use crate::book::Book;
 use crate::bounds::Bounds;
 use crate::observe::gone;
-use crate::observe::job::{self, AttemptId, CREATION_SEEN_WITHIN, JobPods, Traces};
+use crate::observe::job::{self, AttemptId, CREATION_SEEN_WITHIN};
 use crate::observe::pod::PodFacts;
-use crate::validate::ValidatedJob;
+use crate::observe::view::JobView;
 
 /// What one step looks at.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
     /// The job.
-    pub job: &'a ValidatedJob,
-    /// Its ledger.
-    pub book: &'a Book,
+    pub view: &'a JobView,
     /// The facts about it.
     pub facts: &'a JobSnapshot,
-    /// Its pods.
-    pub pods: &'a JobPods,
-    /// What was seen of them.
-    pub traces: &'a Traces,
     /// Its slice of the plan.
     pub slice: &'a [Action],
     /// Attempts that ask for leave to publish, and since when.
@@ -45,10 +39,6 @@ pub struct Input<'a> {
     pub placements: &'a BTreeMap<AttemptId, NodeEntry>,
     /// How much its object may hold.
     pub bounds: Option<Bounds>,
-    /// When.
-    pub now: Instant,
-    /// The same by the process's own clock, which the traces go by.
-    pub ticks: Instant,
 }
 
 /// What one step comes to.
@@ -56,6 +46,8 @@ pub struct Input<'a> {
 pub struct Step {
     /// What the ledger must say before anything below is done.
     pub book: Book,
+    /// The deadline from then on; absent while its clock has not started.
+    pub deadline: Option<Instant>,
     /// Pods whose end is counted: the finalizer comes off.
     pub releases: Vec<PodRef>,
     /// Pods to delete.
@@ -139,16 +131,18 @@ pub enum Notice {
 #[must_use]
 pub fn step(input: Input<'_>) -> Step {
     let mut step = Step {
-        book: input.book.clone(),
+        book: input.view.book.clone(),
         ..Step::default()
     };
-    if step.book.first_pass.is_none() && !input.job.rules.suspend {
-        step.book.first_pass = Some(input.now);
+    if step.book.first_pass.is_none() && !input.view.job.rules.suspend {
+        step.book.first_pass = Some(input.view.now);
     }
-    if input.job.time_limit.is_some() {
-        step.book.keep_time(!input.job.rules.suspend, input.now);
+    step.deadline = input.view.job.deadline_after(step.book.first_pass);
+    if input.view.job.time_limit.is_some() {
+        step.book
+            .keep_time(!input.view.job.rules.suspend, input.view.now);
     }
-    for action in settle(input.now, input.facts) {
+    for action in settle(input.view.now, input.facts) {
         apply(&mut step, input, &action);
     }
     for action in input.slice {
@@ -158,7 +152,7 @@ pub fn step(input: Input<'_>) -> Step {
     }
     grant(&mut step, input);
     place(&mut step.book, input);
-    if step.book != *input.book && input.job.rules.resume != Resume::Range {
+    if step.book != input.view.book && input.view.job.rules.resume != Resume::Range {
         step.undurable = Some(keep_checkpoints(&mut step.book, input.facts, input.bounds));
     }
     step.book.fold();
@@ -168,7 +162,7 @@ pub fn step(input: Input<'_>) -> Step {
 
 /// Whether an action that was planned on an older view still makes sense on this one.
 fn still_holds(book: &Book, input: Input<'_>, action: &Action) -> bool {
-    if book.ending.is_some() || input.job.rules.suspend {
+    if book.ending.is_some() || input.view.job.rules.suspend {
         return false;
     }
     let lives = |task: TaskIndex| live_attempts(book, input.facts, task);
@@ -186,7 +180,7 @@ fn still_holds(book: &Book, input: Input<'_>, action: &Action) -> bool {
                 && match launch.kind {
                     AttemptKind::Clone => lives(task).next().is_some(),
                     AttemptKind::Original | AttemptKind::Retry
-                        if input.job.rules.waits_until_gone() =>
+                        if input.view.job.rules.waits_until_gone() =>
                     {
                         none_uncounted
                     }
@@ -215,12 +209,12 @@ fn still_holds(book: &Book, input: Input<'_>, action: &Action) -> bool {
 /// Gives leave to publish: to the attempt that asked first, in tasks where nobody has it. What
 /// can't win any more gets none.
 fn grant(step: &mut Step, input: Input<'_>) {
-    let rules = &input.job.rules;
+    let rules = &input.view.job.rules;
     let is_late = rules.on_miss == OnMiss::Fail
         && input
             .facts
             .deadline
-            .is_some_and(|deadline| input.now > deadline);
+            .is_some_and(|deadline| input.view.now > deadline);
     if rules.idempotency != Idempotency::Fenced
         || step.book.ending.is_some()
         || rules.suspend
@@ -235,7 +229,7 @@ fn grant(step: &mut Step, input: Input<'_>) {
         if step.book.done.contains(TaskIndex(task)) || !runs(&step.book, input.facts, id) {
             continue;
         }
-        if let Some(token) = step.book.grant(task, number, input.now) {
+        if let Some(token) = step.book.grant(task, number, input.view.now) {
             step.notices.push(Notice::Granted { id, token });
         }
     }
@@ -255,7 +249,7 @@ fn runs(book: &Book, facts: &JobSnapshot, id: AttemptId) -> bool {
 fn place(book: &mut Book, input: Input<'_>) {
     for (&(task, number), node) in input.placements {
         let entry = book.tasks.get(&task);
-        if entry.is_some_and(|entry| gone::needs_proof(input.job, book, entry, number)) {
+        if entry.is_some_and(|entry| gone::needs_proof(&input.view.job, book, entry, number)) {
             book.place(task, number, node);
         }
     }
@@ -281,7 +275,7 @@ fn live_attempts<'a>(
 }
 
 fn apply(step: &mut Step, input: Input<'_>, action: &Action) {
-    let now = input.now;
+    let now = input.view.now;
     match action {
         Action::Launch(launch) => {
             let Some(placed) = range::place(&mut step.book, input, launch) else {
@@ -319,7 +313,7 @@ fn apply(step: &mut Step, input: Input<'_>, action: &Action) {
             attempt,
             outcome,
         } => {
-            let retries = input.job.retries;
+            let retries = input.view.job.retries;
             if let Some(kind) = step.book.count(*task, *attempt, *outcome, retries, now) {
                 step.notices.push(Notice::Counted {
                     id: (task.0, attempt.0),
@@ -353,7 +347,7 @@ fn apply(step: &mut Step, input: Input<'_>, action: &Action) {
 
 /// A batch/v1 Job ends when its last pod has, also one that counts as failed already.
 fn awaits_pods(step: &Step, input: Input<'_>) -> bool {
-    input.job.adopted.is_some() && adopt::status::terminating(&step.book, input.pods) > 0
+    input.view.job.adopted.is_some() && adopt::status::terminating(&step.book, &input.view.pods) > 0
 }
 
 /// Whether it is a clone that can't be placed: one more would not be either.
@@ -370,8 +364,12 @@ fn failing_pod(input: Input<'_>) -> Option<String> {
         let attempt = task.attempts.iter().find(|a| a.number.0 == id.1)?;
         (attempt.failure_rule == Some(FailureRule::FailJob)).then_some(())
     };
-    let (_, pod) = input.pods.iter().find(|(id, _)| fails_job(id).is_some())?;
-    let matched = job::failure_match(&input.job.failure_rules, pod)?;
+    let (_, pod) = input
+        .view
+        .pods
+        .iter()
+        .find(|(id, _)| fails_job(id).is_some())?;
+    let matched = job::failure_match(&input.view.job.failure_rules, pod)?;
     Some(format!(
         "pod {}: {}, for which rules[{}] of spec.podFailurePolicy fails the job",
         pod.name, matched.what, matched.position
@@ -419,7 +417,7 @@ fn keep_checkpoints(book: &mut Book, facts: &JobSnapshot, bounds: Option<Bounds>
 
 /// Level-triggered: what the book says and the pods don't show yet.
 fn derive_writes(step: &mut Step, input: Input<'_>) {
-    for (&id, pod) in input.pods {
+    for (&id, pod) in &input.view.pods {
         let killed = step.book.attempt(id.0, id.1).map(|entry| entry.kill);
         match killed {
             Some(Some(_)) => delete(step, pod),
@@ -443,11 +441,11 @@ fn derive_writes(step: &mut Step, input: Input<'_>) {
 }
 
 fn must_create(id: AttemptId, input: Input<'_>) -> bool {
-    let trace = input.traces.get(&id).copied().unwrap_or_default();
+    let trace = input.view.traces.get(&id).copied().unwrap_or_default();
     let acknowledged = trace
         .created
-        .is_some_and(|created| input.ticks.since(created) < CREATION_SEEN_WITHIN);
-    !input.pods.contains_key(&id) && !trace.seen && !acknowledged
+        .is_some_and(|created| input.view.ticks.since(created) < CREATION_SEEN_WITHIN);
+    !input.view.pods.contains_key(&id) && !trace.seen && !acknowledged
 }
 
 /// A pod whose attempt the book does not hold (any more): counted, or never recorded.

@@ -4,10 +4,10 @@
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use kube::Api;
 use shed_core::snapshot::{Idempotency, Resume, SpeculationMode};
-use shed_core::time::{Instant, Span};
+use shed_core::time::Span;
 
-use crate::book::Book;
 use crate::context::Context;
+use crate::observe::view::JobView;
 use crate::validate::ValidatedJob;
 
 /// How often a job's claims are looked at: one may be made after the job, or made anew.
@@ -22,13 +22,9 @@ struct Mounted<'a> {
 }
 
 /// What is to be said of the job's claims, if anything is. A claim that can't be read is passed over.
-pub(super) async fn unshared(
-    context: &Context,
-    job: &ValidatedJob,
-    book: &Book,
-    ticks: Instant,
-) -> Option<String> {
-    if !matters(job) || book.ending.is_some() {
+pub(super) async fn unshared(context: &Context, view: &JobView) -> Option<String> {
+    let (job, ticks) = (&*view.job, view.ticks);
+    if !matters(job) || view.book.ending.is_some() {
         return None;
     }
     let claims: Vec<Mounted<'_>> = mounted(job).collect();

@@ -9,9 +9,10 @@ use kube::runtime::controller::Action;
 use shed_core::settle::settle_wake;
 use shed_core::time::{Instant, Span};
 
+use super::deadline::Case;
 use super::driver::{Pass, creations_wait};
 use super::step::Step;
-use super::{Error, count_error, deadline};
+use super::{Error, count_error};
 use crate::api::DeadlineJob;
 use crate::book::Book;
 use crate::clock;
@@ -34,7 +35,7 @@ const PARTS_PERIOD: Span = Span::from_seconds(1);
 /// After a reconcile that went well.
 #[must_use]
 pub(super) fn after(context: &Context, pass: &Pass, step: &Step, recorded: &DeadlineJob) -> Action {
-    let (job, book, now) = (&pass.job, &step.book, pass.now);
+    let (job, book, now) = (&pass.view.job, &step.book, pass.view.now);
     let next = if book.finished {
         expiry(job, book)
     } else {
@@ -44,7 +45,7 @@ pub(super) fn after(context: &Context, pass: &Pass, step: &Step, recorded: &Dead
         };
         let status = (!book.tasks.is_empty()).then(|| now.plus(period));
         let (clock, shown) = (&context.clock, recorded.status.as_ref());
-        let deadline = deadline::next_look(clock, job, book, shown, now);
+        let deadline = Case::after(&pass.view, step).next_look(clock, shown, now);
         let settled = settle_wake(now, &pass.facts);
         let waits = context.memos.with(&job.uid, |memo| memo.waiting.look_at);
         let waits = waits.map(|at| clock.at(at).max(now.plus(Span::from_seconds(1))));

@@ -11,8 +11,8 @@ use shed_core::snapshot::{
 };
 use shed_core::time::{Instant, Span};
 
-use super::job::View;
 use super::pod::{AttemptFacts, PodFacts, Stage, deleted};
+use super::view::JobView;
 use crate::adopt::Adopted;
 use crate::api::SegmentEntry;
 use crate::clock;
@@ -152,12 +152,8 @@ fn end_by(stage: &mut Stage, at: Instant) {
 
 /// An exit with 0 in answer to somebody else's deletion is no result: the attempt was disrupted. What
 /// shed killed is judged by `settle`, on the same facts.
-pub(super) fn judge(
-    task: &mut TaskSnapshot,
-    job: &ValidatedJob,
-    part: Option<&SegmentEntry>,
-    view: &View<'_>,
-) {
+pub(super) fn judge(task: &mut TaskSnapshot, part: Option<&SegmentEntry>, view: &JobView) {
+    let job = &*view.job;
     for attempt in &mut task.attempts {
         let pod = view.pods.get(&(task.index.0, attempt.number.0));
         let Some(facts) = pod.and_then(|pod| pod.attempt.as_ref()) else {

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use shed_core::snapshot::Idempotency;
 
-use super::job::{AttemptId, View};
+use super::job::AttemptId;
 use super::pod::PodFacts;
+use super::view::JobView;
 use crate::api::{AttemptEntry, NodeEntry, TaskEntry};
 use crate::book::Book;
 use crate::stores::Stores;
@@ -53,7 +54,7 @@ pub fn proven(book: &Book, stores: &Stores) -> BTreeSet<AttemptId> {
 
 /// Whether its pod looks as if it had ended, and nothing proves that.
 #[must_use]
-pub fn is_unproven(id: AttemptId, entry: &AttemptEntry, view: &View<'_>) -> bool {
+pub fn is_unproven(id: AttemptId, entry: &AttemptEntry, view: &JobView) -> bool {
     if view.proven_gone.contains(&id) {
         return false;
     }

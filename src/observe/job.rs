@@ -1,15 +1,14 @@
 //! A job's book, its pods and their reports → the core's facts about the job.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shed_agent::Units;
 use shed_core::ids::{AttemptNumber, JobClass, JobKey, TaskIndex, Tenant};
 use shed_core::index_set::IndexSet;
-use shed_core::resources::Resources;
 use shed_core::snapshot::{
-    AttemptSnapshot, AttemptState, Grant, JobPhase, JobSnapshot, NodeIndex, Obstacles, Progress,
-    Resume, ResumePoint, TaskSnapshot,
+    AttemptSnapshot, AttemptState, Grant, JobPhase, JobSnapshot, Obstacles, Progress, Resume,
+    ResumePoint, TaskSnapshot,
 };
 use shed_core::time::{Instant, Span};
 
@@ -20,7 +19,7 @@ use super::gone;
 use super::pod::{PodFacts, Stage};
 use super::range;
 use super::reach;
-use super::troubled::TroubledNodes;
+use super::view::JobView;
 use crate::api::{AttemptEntry, GrantEntry, PodFailureRule, ResumeEntry, TaskEntry};
 use crate::book::Book;
 use crate::clock::micro_instant;
@@ -112,92 +111,54 @@ pub struct Reported {
     pub units: Option<Units>,
 }
 
-/// What `facts` looks at beside the job and its book.
-#[derive(Debug, Clone)]
-pub struct View<'a> {
-    /// When.
-    pub now: Instant,
-    /// The same by the process's own clock, which the traces go by.
-    pub ticks: Instant,
-    /// Up to when the pods are known.
-    pub facts_as_of: Instant,
-    /// The pods.
-    pub pods: &'a JobPods,
-    /// What was seen of them before.
-    pub traces: &'a Traces,
-    /// Reports by pod uid.
-    pub reports: &'a BTreeMap<String, Reported>,
-    /// Position of each usable node in the snapshot.
-    pub nodes: &'a BTreeMap<Arc<str>, NodeIndex>,
-    /// Nodes that the job's attempts may use.
-    pub eligible_nodes: Arc<[NodeIndex]>,
-    /// What one attempt requests.
-    pub demand: Resources,
-    /// No launch before this.
-    pub launch_not_before: Option<Instant>,
-    /// Attempts of which it is proven otherwise than by the kubelet that they are gone.
-    pub proven_gone: &'a BTreeSet<AttemptId>,
-    /// Attempts whose end nothing will report soon.
-    pub out_of_reach: &'a BTreeSet<AttemptId>,
-    /// Nodes where attempts lately came to nothing.
-    pub troubled: &'a TroubledNodes,
-}
-
-impl View<'_> {
-    /// Positions of these nodes, as far as they are known.
-    fn positions<'n>(&self, names: impl IntoIterator<Item = &'n Arc<str>>) -> Vec<NodeIndex> {
-        let known = names.into_iter().filter_map(|name| self.nodes.get(name));
-        known.copied().collect()
-    }
-}
-
 /// The facts about one job.
 #[must_use]
-pub fn facts(job: &ValidatedJob, book: &Book, view: &View<'_>) -> JobSnapshot {
+pub fn facts(view: &JobView) -> JobSnapshot {
+    let (job, book) = (&*view.job, &view.book);
     let submitted = match job.deadline {
         DeadlineRule::FromStart(_) => book.first_pass.unwrap_or(view.now),
         DeadlineRule::Never | DeadlineRule::At(_) | DeadlineRule::FromCreation(_) => job.created,
     };
     let rules = adopted::rules(job, book);
-    let tasks = tasks(job, book, view);
+    let tasks = tasks(view);
     let held_off = adopted::launch_not_before(job, book, &tasks, view.now);
     JobSnapshot {
         key: JobKey(Arc::clone(&job.uid)),
         tenant: Tenant(Arc::clone(&job.namespace)),
         class: job.class.clone().map(JobClass),
         submitted,
-        deadline: job.deadline.instant(job.created, book.first_pass),
+        deadline: view.deadline,
         done: done(job, book, rules.completions),
         failed: book.failed.below(rules.completions),
         rules,
         phase: book.ending.map_or(JobPhase::Active, JobPhase::Ending),
         launched_before: book.started.is_some(),
         reports_progress: job.progress.is_some(),
-        demand: view.demand.clone(),
-        eligible_nodes: Arc::clone(&view.eligible_nodes),
+        demand: view.places.demand.clone(),
+        eligible_nodes: Arc::clone(&view.places.eligible),
         tasks,
         ended_runs: book.ended_runs.clone(),
         launch_not_before: view.launch_not_before.max(held_off),
         obstacles: Obstacles::default(),
-        failures: adopted::failures(job, book, view.pods),
+        failures: adopted::failures(job, book, &view.pods),
         time_limit: time_limit(job, book, view.now),
         facts_as_of: view.facts_as_of,
         asks_feasibility: false,
-        avoid: view.positions(&view.troubled.stuck(view.ticks)),
+        avoid: view.places.positions(&view.troubled.stuck(view.ticks)),
     }
 }
 
-fn tasks(job: &ValidatedJob, book: &Book, view: &View<'_>) -> Vec<TaskSnapshot> {
-    let is_range = job.rules.resume == Resume::Range;
+fn tasks(view: &JobView) -> Vec<TaskSnapshot> {
+    let is_range = view.job.rules.resume == Resume::Range;
     let facts = |entry: &TaskEntry| {
-        let mut task = task(job, book, entry, view);
-        ends::judge(&mut task, job, book.segment(entry.index), view);
+        let mut task = task(entry, view);
+        ends::judge(&mut task, view.book.segment(entry.index), view);
         if is_range {
-            range::as_a_part(&mut task, book.segment(entry.index), view);
+            range::as_a_part(&mut task, view.book.segment(entry.index), view);
         }
         task
     };
-    book.tasks.values().map(facts).collect()
+    view.book.tasks.values().map(facts).collect()
 }
 
 /// Tasks that need no attempt: those with a winner and those that are not to be run.
@@ -223,10 +184,10 @@ pub fn failure_match(rules: &[PodFailureRule], pod: &PodFacts) -> Option<Match> 
     failure.first_match(rules)
 }
 
-fn task(job: &ValidatedJob, book: &Book, entry: &TaskEntry, view: &View<'_>) -> TaskSnapshot {
+fn task(entry: &TaskEntry, view: &JobView) -> TaskSnapshot {
     let attempt = |attempt: &AttemptEntry| {
-        let needs_proof = gone::needs_proof(job, book, entry, attempt.number);
-        self::attempt(job, entry.index, attempt, needs_proof, view)
+        let needs_proof = gone::needs_proof(&view.job, &view.book, entry, attempt.number);
+        self::attempt(entry.index, attempt, needs_proof, view)
     };
     TaskSnapshot {
         index: TaskIndex(entry.index),
@@ -237,7 +198,7 @@ fn task(job: &ValidatedJob, book: &Book, entry: &TaskEntry, view: &View<'_>) -> 
         retry_not_before: entry.retry_not_before.as_ref().map(micro_instant),
         resume_point: entry.resume.as_ref().map(resume_point),
         grant: entry.grant.as_ref().map(grant),
-        avoid: view.positions(view.troubled.of_task(entry.index)),
+        avoid: view.places.positions(view.troubled.of_task(entry.index)),
         clone_disrupted: entry.clone_disrupted.as_ref().map(micro_instant),
     }
 }
@@ -249,13 +210,8 @@ fn grant(entry: &GrantEntry) -> Grant {
     }
 }
 
-fn attempt(
-    job: &ValidatedJob,
-    task: u32,
-    entry: &AttemptEntry,
-    needs_proof: bool,
-    view: &View<'_>,
-) -> AttemptSnapshot {
+fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -> AttemptSnapshot {
+    let job = &*view.job;
     let id = (task, entry.number);
     let pod = view.pods.get(&id);
     let facts = pod.and_then(|pod| pod.attempt.as_ref());
@@ -280,7 +236,7 @@ fn attempt(
         kill: entry.kill,
         killed_at: entry.killed_at.as_ref().map(micro_instant),
         launched,
-        node: gone::last_seen_on(entry, pod).and_then(|node| view.nodes.get(node).copied()),
+        node: gone::last_seen_on(entry, pod).and_then(|node| view.places.position(node)),
         started: facts.and_then(|facts| facts.started),
         start_progress: entry.resume.as_ref().map_or(0.0, |point| point.progress),
         progress: None,
@@ -317,7 +273,7 @@ fn by_rules(state: AttemptState, matched: Option<&Match>) -> AttemptState {
     }
 }
 
-fn state(id: AttemptId, entry: &AttemptEntry, view: &View<'_>) -> AttemptState {
+fn state(id: AttemptId, entry: &AttemptEntry, view: &JobView) -> AttemptState {
     let trace = view.traces.get(&id).copied().unwrap_or_default();
     let Some(pod) = view.pods.get(&id) else {
         // A killed attempt whose pod is not there has ended, unless the view is behind its

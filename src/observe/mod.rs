@@ -16,3 +16,4 @@ pub mod requests;
 pub mod scheduling;
 pub mod troubled;
 pub mod unconfirmed;
+pub mod view;

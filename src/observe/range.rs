@@ -11,7 +11,7 @@ use shed_core::index_set::IndexSet;
 use shed_core::snapshot::{AttemptSnapshot, AttemptState, JobRules, ResumePoint, TaskSnapshot};
 use shed_core::time::Instant;
 
-use super::job::View;
+use super::view::JobView;
 use crate::api::SegmentEntry;
 use crate::book::Book;
 use crate::validate::ValidatedJob;
@@ -47,7 +47,7 @@ pub(super) fn done(book: &Book) -> IndexSet {
 }
 
 /// Turns the facts about a whole task into those about its part.
-pub(super) fn as_a_part(task: &mut TaskSnapshot, part: Option<&SegmentEntry>, view: &View<'_>) {
+pub(super) fn as_a_part(task: &mut TaskSnapshot, part: Option<&SegmentEntry>, view: &JobView) {
     task.resume_point = part.map(|part| ResumePoint {
         progress: begin(part, part.start),
         checkpoint: "".into(),

@@ -7,12 +7,12 @@ use std::fmt;
 use shed_core::time::{Instant, Span};
 
 use super::gone;
-use super::job::{AttemptId, View};
+use super::job::AttemptId;
 use super::leftover::leftover;
 use super::pod::PodFacts;
 use super::reach;
+use super::view::JobView;
 use crate::api::{TaskEntry, reason};
-use crate::book::Book;
 use crate::stores::Stores;
 use crate::validate::ValidatedJob;
 
@@ -31,16 +31,11 @@ pub struct Unconfirmed {
 /// The first attempt that keeps others, or the job's end, waiting: it should be gone, and nothing
 /// proves that it is.
 #[must_use]
-pub fn unconfirmed(
-    job: &ValidatedJob,
-    book: &Book,
-    view: &View<'_>,
-    stores: &Stores,
-) -> Option<Unconfirmed> {
-    if book.finished {
+pub fn unconfirmed(view: &JobView, stores: &Stores) -> Option<Unconfirmed> {
+    if view.book.finished {
         return None;
     }
-    let mut awaited = of_book(job, book, view, stores).chain(let_go(job, book, view, stores));
+    let mut awaited = of_ledger(view, stores).chain(let_go(view, stores));
     let first = awaited.next()?;
     let others = awaited.count();
     Some(Unconfirmed {
@@ -80,13 +75,9 @@ fn node_state(stores: &Stores, name: Option<&str>) -> NodeState {
     }
 }
 
-/// Attempts of the book.
-fn of_book<'a>(
-    job: &'a ValidatedJob,
-    book: &'a Book,
-    view: &'a View<'_>,
-    stores: &'a Stores,
-) -> impl Iterator<Item = Awaited<'a>> {
+/// Attempts of the ledger.
+fn of_ledger<'a>(view: &'a JobView, stores: &'a Stores) -> impl Iterator<Item = Awaited<'a>> {
+    let (job, book) = (&*view.job, &view.book);
     let attempts = book.tasks.values().flat_map(|task| {
         let attempts = task.attempts.iter();
         attempts.map(move |attempt| (task, attempt))
@@ -116,14 +107,10 @@ fn waits(job: &ValidatedJob, task: &TaskEntry, number: u32) -> bool {
 }
 
 /// Pods that a batch/v1 Job counts as failed already, and whose end it waits for in the end.
-fn let_go<'a>(
-    job: &'a ValidatedJob,
-    book: &'a Book,
-    view: &'a View<'_>,
-    stores: &'a Stores,
-) -> impl Iterator<Item = Awaited<'a>> {
+fn let_go<'a>(view: &'a JobView, stores: &'a Stores) -> impl Iterator<Item = Awaited<'a>> {
+    let (job, book) = (&*view.job, &view.book);
     let is_ending = job.adopted.is_some() && book.ending.is_some();
-    let counted = leftover(book, view.pods).filter(move |_| is_ending);
+    let counted = leftover(book, &view.pods).filter(move |_| is_ending);
     counted.filter_map(move |(id, pod)| {
         let node_name = pod.node.as_deref();
         is_late(pod, view.now).then_some(Awaited {

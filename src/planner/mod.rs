@@ -283,18 +283,13 @@ fn export(context: &Context, view: &observe::ClusterView, report: &PlanReport) {
                 metrics.jobs.forecast.get_or_create(&labels).set(forecast);
             }
         }
-        export_times(metrics, view, job, &labels);
+        let deadline = facts.get(&job.key).and_then(|facts| facts.deadline);
+        export_times(metrics, job, deadline, &labels);
     }
 }
 
-fn export_times(
-    metrics: &Metrics,
-    view: &observe::ClusterView,
-    job: &JobReport,
-    labels: &JobLabels,
-) {
+fn export_times(metrics: &Metrics, job: &JobReport, deadline: Option<Instant>, labels: &JobLabels) {
     let earliest = job.feasibility.and_then(|figures| figures.earliest);
-    let deadline = view.deadlines.get(&job.key.0).copied();
     for (gauge, at) in [
         (&metrics.jobs.expected, job.estimated_completion),
         (&metrics.jobs.earliest, earliest),

@@ -21,7 +21,7 @@ use crate::validate::ValidatedJob;
 pub(super) struct NumberedNodes {
     facts: Vec<NodeFacts>,
     /// Positions by name.
-    pub(super) positions: BTreeMap<Arc<str>, NodeIndex>,
+    pub(super) positions: Arc<BTreeMap<Arc<str>, NodeIndex>>,
     /// Nodes that jobs may use, by what these ask of them.
     eligible: RefCell<HashMap<String, Arc<[NodeIndex]>>>,
     /// How often a node was looked at for that.
@@ -39,7 +39,7 @@ impl NumberedNodes {
         }
         let facts: Vec<NodeFacts> = facts.into_values().collect();
         let names = facts.iter().map(|node| Arc::clone(&node.name));
-        let positions = names.zip((0..).map(NodeIndex)).collect();
+        let positions = Arc::new(names.zip((0..).map(NodeIndex)).collect());
         Self {
             facts,
             positions,

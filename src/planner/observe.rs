@@ -15,15 +15,16 @@ use super::departing;
 use super::nodes::NumberedNodes;
 use super::obstacles::{self, Obstacles};
 use super::quarantined::{Apart, SetApart};
-use crate::adopt::{self, claims};
+use crate::adopt;
 use crate::api::DeadlineJob;
 use crate::board::JobUid;
 use crate::book::Book;
 use crate::context::Context;
 use crate::controller::feasibility;
 use crate::observe::identity::Owner;
+use crate::observe::job;
 use crate::observe::leftover::leftover;
-use crate::observe::{gone, job, reach};
+use crate::observe::view::{JobView, Places, Sighting};
 
 /// Slices that no reconciler takes for this long are taken back.
 const SLICE_PATIENCE: Span = Span::from_seconds(5);
@@ -34,8 +35,6 @@ pub struct ClusterView {
     pub snapshot: Snapshot,
     /// Jobs by uid.
     pub references: HashMap<JobUid, ObjectRef<DeadlineJob>>,
-    /// Deadlines by uid.
-    pub deadlines: HashMap<JobUid, Instant>,
     /// Generations of their specifications by uid.
     pub generations: HashMap<JobUid, i64>,
     /// What of the jobs that were not looked at is needed all the same.
@@ -65,7 +64,6 @@ pub fn view(context: &Context) -> ClusterView {
             launch_overheads: BTreeMap::new(),
         },
         references: HashMap::new(),
-        deadlines: HashMap::new(),
         generations: HashMap::new(),
         apart: SetApart::default(),
         held: held.keys().cloned().collect(),
@@ -94,9 +92,6 @@ pub fn view(context: &Context) -> ClusterView {
         view.generations.insert(Arc::clone(&uid), generation);
         let reference = ObjectRef::from_obj(watched.as_ref());
         view.references.insert(Arc::clone(&uid), reference);
-        if let Some(deadline) = facts.deadline {
-            view.deadlines.insert(uid, deadline);
-        }
         view.snapshot.jobs.push(facts);
     }
     owners.extend(apart.owners());
@@ -161,54 +156,36 @@ fn job_facts(
     if book.finished || job.rules.completions == 0 {
         return None;
     }
-    let mut pods = context.stores.pods_of(&job);
-    if let Some(adopted) = &job.adopted {
-        let _ = claims::sort(adopted, &mut pods, &[]);
-    }
-    // What only carries the labels of an attempt is counted among the others.
-    let leftover = leftover(&book, &pods).filter(|(_, pod)| pod.is_attempt());
+    let sighting = Sighting::watched(context.stores.pods_of(&job));
+    let mut view = context.see(JobView::new(job, book, now, ticks), sighting);
+    charge_leftover(&view, others);
+    view.places = Places {
+        positions: Arc::clone(&nodes.positions),
+        eligible: nodes.eligible(&view.job),
+        demand: obstacles::demand(context, &view),
+    };
+    let weighed = context.memos.with(&view.job.uid, |memo| memo.weighed);
+    let status = newest.status.as_ref();
+    let (job, book) = (&view.job, &view.book);
+    let asks = feasibility::is_asked(status, job.generation, book, weighed, ticks);
+    let mut facts = JobSnapshot {
+        asks_feasibility: asks,
+        ..job::facts(&view)
+    };
+    let obstacles = obstacles::look(context, &view, nodes.facts(), &mut facts);
+    obstacles::bound(context, &newest, &view, &mut facts);
+    Some((facts, job.generation, obstacles))
+}
+
+/// What only carries the labels of an attempt is counted among the others.
+fn charge_leftover(view: &JobView, others: &mut BTreeMap<Arc<str>, Resources>) {
+    let leftover = leftover(&view.book, &view.pods).filter(|(_, pod)| pod.is_attempt());
     for (_, pod) in leftover {
         if let Some(node) = &pod.node {
             let used = others.entry(Arc::clone(node)).or_default();
             used.add(&pod.requests);
         }
     }
-    let (traces, launch_not_before, weighed, troubled) = context.memos.with(&job.uid, |memo| {
-        job::note(&mut memo.traces, &pods, ticks);
-        let until = memo.backoff.as_ref().map(|backoff| backoff.until);
-        let until = until.map(|until| context.clock.at(until));
-        (
-            memo.traces.clone(),
-            until,
-            memo.weighed,
-            memo.troubled.clone(),
-        )
-    });
-    let demand = obstacles::demand(context, &job, &pods);
-    let view = job::View {
-        now,
-        ticks,
-        facts_as_of: Instant(0),
-        pods: &pods,
-        traces: &traces,
-        reports: &context.progress.reports_of(&job.uid),
-        nodes: &nodes.positions,
-        eligible_nodes: nodes.eligible(&job),
-        demand,
-        launch_not_before,
-        proven_gone: &gone::proven(&book, &context.stores),
-        out_of_reach: &reach::out_of_reach(&pods, &context.stores, now),
-        troubled: &troubled,
-    };
-    let status = newest.status.as_ref();
-    let asks = feasibility::is_asked(status, job.generation, &book, weighed, ticks);
-    let mut facts = JobSnapshot {
-        asks_feasibility: asks,
-        ..job::facts(&job, &book, &view)
-    };
-    let obstacles = obstacles::look(context, &job, &book, &view, nodes.facts(), &mut facts);
-    obstacles::bound(context, &newest, &job, &book, &mut facts);
-    Some((facts, job.generation, obstacles))
 }
 
 /// Records the launches of a slice that is held in a book that is not written. One that is recorded already

@@ -8,14 +8,12 @@ use shed_core::time::Instant;
 
 use super::placement::Input;
 use crate::api::DeadlineJob;
-use crate::book::Book;
 use crate::bounds::Bounds;
 use crate::clock::Clock;
 use crate::context::{Context, Memo};
 use crate::controller::build;
-use crate::observe::job::{JobPods, View};
 use crate::observe::node::NodeFacts;
-use crate::validate::ValidatedJob;
+use crate::observe::view::JobView;
 
 /// What came of a look.
 pub struct Obstacles {
@@ -26,39 +24,31 @@ pub struct Obstacles {
 }
 
 /// What an attempt of the job requests, as far as its pods tell.
-pub(super) fn demand(context: &Context, job: &ValidatedJob, pods: &JobPods) -> Resources {
-    let template = build::demand(job, &context.agent);
-    context.memos.with(&job.uid, |memo| {
-        memo.placement.learn_requests(template, pods)
+pub(super) fn demand(context: &Context, view: &JobView) -> Resources {
+    let template = build::demand(&view.job, &context.agent);
+    context.memos.with(&view.job.uid, |memo| {
+        memo.placement.learn_requests(template, &view.pods)
     })
 }
 
 /// Looks at what is in the way of the job, and adds it to the facts about it.
 pub(super) fn look(
     context: &Context,
-    job: &ValidatedJob,
-    book: &Book,
-    view: &View<'_>,
+    view: &JobView,
     nodes: &[NodeFacts],
     facts: &mut JobSnapshot,
 ) -> Obstacles {
-    context.memos.with(&job.uid, |memo| {
+    context.memos.with(&view.job.uid, |memo| {
         let before = memo.placement.clone();
         let claims = memo.claims.as_ref();
         let due = memo.placement.look(&Input {
-            job,
-            book,
-            pods: view.pods,
-            traces: view.traces,
-            demand: &view.demand,
+            view,
             nodes,
             last_bind: &|scheduler| context.stores.last_bind(scheduler),
             is_uncreatable: memo.creations.is_failing(),
             is_unshared: claims.is_some_and(|(_, said)| said.is_some()),
-            now: view.now,
-            ticks: view.ticks,
         });
-        memo.placement.mark(facts, view.pods);
+        memo.placement.mark(facts, &view.pods);
         let until = limit(memo, view, facts, &context.clock);
         Obstacles {
             due: due.into_iter().chain(until).min(),
@@ -71,7 +61,7 @@ pub(super) fn look(
 /// process's own clock.
 pub fn limit(
     memo: &Memo,
-    view: &View<'_>,
+    view: &JobView,
     facts: &mut JobSnapshot,
     clock: &Clock,
 ) -> Option<Instant> {
@@ -93,14 +83,13 @@ pub fn limit(
 pub(super) fn bound(
     context: &Context,
     owner: &DeadlineJob,
-    job: &ValidatedJob,
-    book: &Book,
+    view: &JobView,
     facts: &mut JobSnapshot,
 ) {
     let stores = &context.stores;
     let skipped = stores.skipped_bytes(owner);
-    let bounds = Bounds::of(owner, job, stores.node_bytes(), skipped);
-    let further = bounds.further(book);
+    let bounds = Bounds::of(owner, &view.job, stores.node_bytes(), skipped);
+    let further = bounds.further(&view.book);
     // Most jobs have room for many times what they may run.
     if further >= facts.rules.completions.saturating_mul(2) {
         return;

@@ -16,12 +16,12 @@ use shed_core::time::{Instant, Span};
 use crate::api::reason;
 use crate::book::Book;
 use crate::controller::status::Blocked;
-use crate::observe::job::{AttemptId, JobPods, Traces};
+use crate::observe::job::{AttemptId, JobPods};
 use crate::observe::misfit::misfit;
 use crate::observe::node::NodeFacts;
 use crate::observe::pod::{PodFacts, Stage};
 use crate::observe::scheduling::{DEFAULT_SCHEDULER, Refusal};
-use crate::validate::ValidatedJob;
+use crate::observe::view::JobView;
 
 /// How long a scheduler may take.
 const PATIENCE: Span = Span::from_seconds(10);
@@ -62,15 +62,7 @@ struct Waiting {
 /// What is looked at.
 pub struct Input<'a> {
     /// The job.
-    pub job: &'a ValidatedJob,
-    /// Its ledger.
-    pub book: &'a Book,
-    /// Its pods.
-    pub pods: &'a JobPods,
-    /// What was seen of them.
-    pub traces: &'a Traces,
-    /// What one attempt requests.
-    pub demand: &'a Resources,
+    pub view: &'a JobView,
     /// All nodes of the cluster.
     pub nodes: &'a [NodeFacts],
     /// When a scheduler last placed a pod.
@@ -79,16 +71,12 @@ pub struct Input<'a> {
     pub is_uncreatable: bool,
     /// Whether its clones can't mount what their originals hold.
     pub is_unshared: bool,
-    /// When, by the apiserver's clock.
-    pub now: Instant,
-    /// The same by the process's own clock, by which all waits are counted.
-    pub ticks: Instant,
 }
 
 impl Input<'_> {
     /// A time that an object tells, by the process's own clock.
     fn own(&self, told: Instant) -> Instant {
-        self.ticks.plus(told.since(self.now))
+        self.view.ticks.plus(told.since(self.view.now))
     }
 }
 
@@ -123,9 +111,10 @@ impl Placement {
         let (mut unplaceable, mut words) = (BTreeMap::new(), None);
         let mut waiting = std::mem::take(&mut self.waiting);
         for (&id, pod) in input
+            .view
             .pods
             .iter()
-            .filter(|(id, pod)| waits(input.book, **id, pod))
+            .filter(|(id, pod)| waits(&input.view.book, **id, pod))
         {
             let mut state = Waiting::seen(waiting.remove(&id), pod, input);
             match self.verdict(&mut state, pod, input) {
@@ -135,7 +124,7 @@ impl Placement {
                         unplaceable.insert(id, None);
                     }
                     match state.told_at(pod) {
-                        at if at > input.ticks => due = due.into_iter().chain([at]).min(),
+                        at if at > input.view.ticks => due = due.into_iter().chain([at]).min(),
                         _ => words = words.or_else(|| Some(words_of(pod))),
                     }
                 }
@@ -148,8 +137,11 @@ impl Placement {
         let missing = may_run(input).then(|| self.missing(input)).flatten();
         self.no_node = missing.is_some();
         let of_cluster = missing.filter(|_| lacks_attempts(input)).map(no_node_words);
-        self.tell(of_cluster.or(words.filter(|_| may_run(input))), input.ticks);
-        due.into_iter().chain(self.room_due(input.ticks)).min()
+        self.tell(
+            of_cluster.or(words.filter(|_| may_run(input))),
+            input.view.ticks,
+        );
+        due.into_iter().chain(self.room_due(input.view.ticks)).min()
     }
 
     /// Marks what it knows in the facts about the job.
@@ -207,7 +199,7 @@ impl Placement {
     }
 
     fn verdict(&self, state: &mut Waiting, pod: &PodFacts, input: &Input<'_>) -> Verdict {
-        let now = input.ticks;
+        let now = input.view.ticks;
         let since = state.refused.unwrap_or_else(|| {
             let last = (input.last_bind)(pod.scheduling.scheduler()).map(|at| input.own(at));
             last.max(Some(state.since)).unwrap_or(state.since)
@@ -234,8 +226,8 @@ impl Placement {
 
     fn missing(&self, input: &Input<'_>) -> Option<String> {
         let none = k8s_openapi::api::core::v1::PodSpec::default();
-        let spec = input.job.template.spec.as_ref().unwrap_or(&none);
-        misfit(spec, input.demand, input.nodes.iter())
+        let spec = input.view.job.template.spec.as_ref().unwrap_or(&none);
+        misfit(spec, &input.view.places.demand, input.nodes.iter())
     }
 
     fn tell(&mut self, blocked: Option<Blocked>, now: Instant) {
@@ -254,7 +246,7 @@ impl Placement {
 
 impl Waiting {
     fn seen(before: Option<Self>, pod: &PodFacts, input: &Input<'_>) -> Self {
-        let (scheduling, now) = (&pod.scheduling, input.ticks);
+        let (scheduling, now) = (&pod.scheduling, input.view.ticks);
         let told = |at: Option<Instant>| at.map_or(now, |at| input.own(at));
         let since = before.map_or(now, |before| before.since);
         let refused = scheduling.refusal.as_ref().map(|refusal| {
@@ -305,7 +297,12 @@ fn waits(book: &Book, id: AttemptId, pod: &PodFacts) -> bool {
 
 /// Live attempts without a pod, while none can be created.
 fn uncreated<'a>(input: &'a Input<'_>) -> impl Iterator<Item = AttemptId> + 'a {
-    let tasks = input.book.tasks.values().filter(|_| input.is_uncreatable);
+    let tasks = input
+        .view
+        .book
+        .tasks
+        .values()
+        .filter(|_| input.is_uncreatable);
     let attempts = tasks.flat_map(|task| {
         let live = task
             .attempts
@@ -314,8 +311,8 @@ fn uncreated<'a>(input: &'a Input<'_>) -> impl Iterator<Item = AttemptId> + 'a {
         live.map(|attempt| (task.index, attempt.number))
     });
     attempts.filter(|id| {
-        let trace = input.traces.get(id).copied().unwrap_or_default();
-        !input.pods.contains_key(id) && !trace.seen && trace.created.is_none()
+        let trace = input.view.traces.get(id).copied().unwrap_or_default();
+        !input.view.pods.contains_key(id) && !trace.seen && trace.created.is_none()
     })
 }
 
@@ -328,19 +325,19 @@ fn unmounted(
     if !input.is_unshared {
         return unmounted;
     }
-    for (&id, pod) in input.pods {
+    for (&id, pod) in &input.view.pods {
         let is_pending = pod
             .attempt
             .as_ref()
             .is_some_and(|a| a.stage == Stage::Pending);
-        let entry = input.book.attempt(id.0, id.1);
+        let entry = input.view.book.attempt(id.0, id.1);
         let entry = entry.filter(|entry| entry.kind == AttemptKind::Clone && entry.kill.is_none());
         let (Some(entry), Some(node), true) = (entry, &pod.node, is_pending) else {
             continue;
         };
         let launched = crate::clock::micro_instant(&entry.launched);
         let until = input.own(launched).plus(VOLUME_PATIENCE);
-        if input.ticks < until {
+        if input.view.ticks < until {
             *due = due.iter().copied().chain([until]).min();
         } else {
             unmounted.insert(id, Some(Arc::clone(node)));
@@ -350,25 +347,31 @@ fn unmounted(
 }
 
 fn may_run(input: &Input<'_>) -> bool {
-    let phase = input.book.ending.map_or(JobPhase::Active, JobPhase::Ending);
-    phase == JobPhase::Active && !input.job.rules.suspend
+    let phase = input
+        .view
+        .book
+        .ending
+        .map_or(JobPhase::Active, JobPhase::Ending);
+    phase == JobPhase::Active && !input.view.job.rules.suspend
 }
 
 /// Whether tasks that have not ended have no attempt on a node.
 fn lacks_attempts(input: &Input<'_>) -> bool {
-    let total = input.job.rules.completions;
+    let total = input.view.job.rules.completions;
     let skipped = input
+        .view
         .job
         .skipped
         .as_ref()
         .map_or(0, |skipped| skipped.len());
     let placed: BTreeSet<u32> = input
+        .view
         .pods
         .iter()
-        .filter(|(id, pod)| pod.node.is_some() && !pod.terminal && lives(input.book, **id))
+        .filter(|(id, pod)| pod.node.is_some() && !pod.terminal && lives(&input.view.book, **id))
         .map(|(id, _)| id.0)
         .collect();
-    let ended = input.book.done_tasks(total).len() + input.book.failed_tasks(total).len();
+    let ended = input.view.book.done_tasks(total).len() + input.view.book.failed_tasks(total).len();
     ended
         .saturating_add(skipped)
         .saturating_add(placed.len() as u32)

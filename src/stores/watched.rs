@@ -179,9 +179,7 @@ fn suspended(job: &DeadlineJob, book: &Book) -> Option<Rest> {
         return None;
     }
     let validated = validate::validate(job).ok()?;
-    let deadline = validated
-        .deadline
-        .instant(validated.created, book.first_pass);
+    let deadline = validated.deadline_after(book.first_pass);
     if deadline.is_some() && !is_weighed(status, job.metadata.generation) {
         return None;
     }

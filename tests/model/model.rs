@@ -48,8 +48,8 @@ const DEADLINE: &str = "200s";
 pub struct Model {
     size: Size,
     owner: DeadlineJob,
-    running: ValidatedJob,
-    suspended: ValidatedJob,
+    running: Arc<ValidatedJob>,
+    suspended: Arc<ValidatedJob>,
     /// Whether the pods that `build::pod` makes carry the finalizer.
     pub tracked_at_birth: bool,
     facts: RwLock<HashMap<(AttemptId, Pod), Arc<PodFacts>>>,
@@ -122,8 +122,8 @@ impl Model {
         let validated = |job: &DeadlineJob| validate(job).expect("a valid job");
         let mut model = Self {
             size,
-            running: validated(&owner(false)),
-            suspended: validated(&owner(true)),
+            running: validated(&owner(false)).into(),
+            suspended: validated(&owner(true)).into(),
             owner: owner(false),
             tracked_at_birth: true,
             facts: RwLock::default(),
@@ -141,7 +141,7 @@ impl Model {
         World::new(self.size.tasks, self.size.budget)
     }
 
-    pub fn job(&self, suspended: bool) -> &ValidatedJob {
+    pub fn job(&self, suspended: bool) -> &Arc<ValidatedJob> {
         if suspended {
             &self.suspended
         } else {

@@ -1,16 +1,15 @@
 //! The operator in the model: what `controller::driver` does, with the shipped `facts`, `note`
 //! and `step`, and its writes one by one, so that anything may happen between two of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use shed::book::Book;
 use shed::controller::step::{Input, PodRef, Step, step};
 use shed::observe::job::{self, AttemptId, JobPods, Reported};
-use shed::observe::troubled::TroubledNodes;
+use shed::observe::view::JobView;
 use shed_core::plan::Action;
-use shed_core::resources::Resources;
 use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{OnMiss, Progress};
 use shed_core::time::Instant;
@@ -52,7 +51,7 @@ impl Model {
         let rules = self.job(base.suspended);
         let book = &base.recorded.book;
         let now = self.now(world);
-        let deadline = rules.deadline.instant(rules.created, book.first_pass);
+        let deadline = rules.deadline_after(book.first_pass);
         let stops = book.ending.is_none()
             && rules.rules.on_miss == OnMiss::Fail
             && deadline.is_some_and(|deadline| now >= deadline.plus(DEADLINE_GRACE));
@@ -98,39 +97,22 @@ impl Model {
     fn decide(&self, view: &View, world: &World, slice: &[Action]) -> Option<Flight> {
         let now = self.now(world);
         let job = self.job(view.base.suspended);
-        let book = &view.base.recorded.book;
+        let book = view.base.recorded.book.clone();
         let pods = self.job_pods(&view.pods);
-        let facts = job::facts(
-            job,
-            book,
-            &job::View {
-                now,
-                ticks: now,
-                facts_as_of: if view.stops { now } else { Instant(0) },
-                pods: &pods,
-                traces: &world.traces.0,
-                reports: &reports(&pods, now),
-                nodes: &BTreeMap::new(),
-                eligible_nodes: Arc::from([]),
-                demand: Resources::default(),
-                launch_not_before: None,
-                proven_gone: &BTreeSet::new(),
-                out_of_reach: &BTreeSet::new(),
-                troubled: &TroubledNodes::default(),
-            },
-        );
+        let read = JobView {
+            reports: reports(&pods, now),
+            pods,
+            traces: world.traces.0.clone(),
+            facts_as_of: if view.stops { now } else { Instant(0) },
+            ..JobView::new(Arc::clone(job), book, now, now)
+        };
         let step = step(Input {
-            job,
-            book,
-            facts: &facts,
-            pods: &pods,
-            traces: &world.traces.0,
+            view: &read,
+            facts: &job::facts(&read),
             slice,
             asking: &BTreeMap::new(),
             placements: &BTreeMap::new(),
             bounds: None,
-            now,
-            ticks: now,
         });
         self.flight(&view.base, step)
     }

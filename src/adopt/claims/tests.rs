@@ -30,8 +30,8 @@ fn job() -> ValidatedJob {
 
 fn sorted(labels: &str, owner: &str) -> (usize, Claims) {
     let job = job();
-    let mut pods = JobPods::from([((0, 0), pod(labels, owner))]);
-    let claims = sort(job.adopted.as_ref().unwrap(), &mut pods, &[]);
+    let pods = JobPods::from([((0, 0), pod(labels, owner))]);
+    let (pods, claims) = sort(job.adopted.as_ref().unwrap(), pods, &[]);
     (pods.len(), claims)
 }
 
@@ -56,6 +56,6 @@ fn what_does_not_match_any_more_is_let_go() {
     let job = job();
     let bare = pod("{}", OURS);
     assert!(bare.attempt.is_none());
-    let claims = sort(job.adopted.as_ref().unwrap(), &mut JobPods::new(), &[bare]);
+    let (_, claims) = sort(job.adopted.as_ref().unwrap(), JobPods::new(), &[bare]);
     assert_eq!(claims.release.len(), 1, "also one without any labels");
 }

@@ -1,8 +1,6 @@
 //! Jobs of any size driven through the real step and status. After each step the object is written and
 //! read back, and must stay within its budget.
 
-use std::collections::BTreeSet;
-
 use shed_core::resources::Resources;
 use shed_core::snapshot::Progress;
 
@@ -11,9 +9,9 @@ use crate::controller::status::{self, Blocked};
 use crate::controller::step::{self, step};
 use crate::controller::waiting::Waiting;
 use crate::observe::ends::EndFacts;
-use crate::observe::job::{self, AttemptId, JobPods, Reported, Trace, Traces, View};
+use crate::observe::job::{self, AttemptId, JobPods, Reported, Trace, Traces};
 use crate::observe::pod::{AttemptFacts, PodFacts, Stage};
-use crate::observe::troubled::TroubledNodes;
+use crate::observe::view::JobView;
 
 /// A job with a ledger, pods and reports.
 struct Driven {
@@ -56,36 +54,24 @@ impl Driven {
     }
 
     fn step(&mut self, slice: &[Action]) {
-        let view = View {
-            now: self.now,
-            ticks: self.now,
+        let (job, book) = (Arc::new(self.job.clone()), self.book.clone());
+        let view = JobView {
+            pods: self.pods.clone(),
+            traces: self.traces.clone(),
+            reports: self.reports.clone(),
             facts_as_of: self.facts_as_of,
-            pods: &self.pods,
-            traces: &self.traces,
-            reports: &self.reports,
-            nodes: &BTreeMap::new(),
-            eligible_nodes: [].into(),
-            demand: Resources::default(),
-            launch_not_before: None,
-            proven_gone: &BTreeSet::new(),
-            out_of_reach: &BTreeSet::new(),
-            troubled: &TroubledNodes::default(),
+            ..JobView::new(job, book, self.now, self.now)
         };
-        let facts = job::facts(&self.job, &self.book, &view);
+        let facts = job::facts(&view);
         let bounds = self.bounds();
         let fitting = bounds.fitting(&self.book, slice);
         let step = step(step::Input {
-            job: &self.job,
-            book: &self.book,
+            view: &view,
             facts: &facts,
-            pods: &self.pods,
-            traces: &self.traces,
             slice: fitting.as_deref().unwrap_or(slice),
             asking: &BTreeMap::new(),
             placements: &BTreeMap::new(),
             bounds: Some(bounds),
-            now: self.now,
-            ticks: self.now,
         });
         self.undurable = step.undurable.unwrap_or(self.undurable);
         self.write(&step.book, step.undurable);
@@ -101,6 +87,7 @@ impl Driven {
         let mut status = status::render(status::Input {
             job: &self.job,
             book,
+            deadline: self.job.deadline_after(book.first_pass),
             old: &old,
             report: None,
             blocked: Some(&blocked),

@@ -20,6 +20,7 @@ use crate::controller::step::Step;
 use crate::controller::{Error, live};
 use crate::metrics::Why;
 use crate::observe::job::{AttemptId, JobPods};
+use crate::observe::view::JobView;
 
 /// When what could not be created is tried again, if nothing is created before, by the process's own
 /// clock.
@@ -66,9 +67,9 @@ pub(super) async fn take(
             book.withdraw(TaskIndex(task), AttemptNumber(number));
         }
     }
-    let existing = existing(&book, &pass.pods);
+    let existing = existing(&book, &pass.view.pods);
     let ticks = context.clock.ticks();
-    let is_failing = context.memos.with(&pass.job.uid, |memo| {
+    let is_failing = context.memos.with(&pass.view.job.uid, |memo| {
         memo.creations.take(sorted.summary, existing, ticks);
         memo.creations.is_failing()
     });
@@ -84,7 +85,7 @@ pub(super) async fn take(
 fn sort(context: &Context, pass: &Pass, step: &Step, answers: Vec<Created>) -> Sorted {
     let ticks = context.clock.ticks();
     let mut sorted = Sorted::default();
-    context.memos.with(&pass.job.uid, |memo| {
+    context.memos.with(&pass.view.job.uid, |memo| {
         for (&id, answer) in step.creates.iter().zip(answers) {
             let entry = step.book.attempt(id.0, id.1);
             let kind = entry.map(|attempt| attempt.kind);
@@ -120,13 +121,13 @@ async fn never_were(
     pass: &Pass,
     taken_back: [&mut Vec<AttemptId>; 2],
 ) -> Result<(), Error> {
-    let recorded_before = |id: &AttemptId| pass.book.attempt(id.0, id.1).is_some();
+    let recorded_before = |id: &AttemptId| pass.view.book.attempt(id.0, id.1).is_some();
     if !taken_back.iter().any(|ids| ids.iter().any(recorded_before)) {
         return Ok(());
     }
-    let live = live::pods(context, &pass.job, &pass.pods).await?;
+    let live = live::pods(context, &pass.view.job, &pass.view.pods).await?;
     let created = Some(context.clock.ticks());
-    context.memos.with(&pass.job.uid, |memo| {
+    context.memos.with(&pass.view.job.uid, |memo| {
         for ids in taken_back {
             for id in ids.extract_if(.., |id| live.contains_key(id)) {
                 memo.traces.entry(id).or_default().created = created;
@@ -162,26 +163,23 @@ async fn record_again(
         .and_then(|status| status.ledger.as_ref());
     book.revision = recorded.map_or(book.revision, |ledger| ledger.revision);
     let refused = Step {
+        deadline: pass.view.job.deadline_after(book.first_pass),
         book,
         ..Step::default()
     };
     let pass = Pass {
         owner: Arc::clone(owner),
-        job: pass.job.clone(),
-        book: refused.book.clone(),
-        pods: pass.pods.clone(),
-        traces: pass.traces.clone(),
-        facts: pass.facts.clone(),
-        report: pass.report.clone(),
+        view: JobView {
+            book: refused.book.clone(),
+            claims: Claims::default(),
+            now: context.clock.now(),
+            ticks: context.clock.ticks(),
+            ..pass.view.clone()
+        },
         put_right: Vec::new(),
         asking: BTreeMap::new(),
         placements: BTreeMap::new(),
-        awaited: pass.awaited.clone(),
-        unshared: pass.unshared.clone(),
-        bounds: pass.bounds,
-        claims: Claims::default(),
-        now: context.clock.now(),
-        ticks: context.clock.ticks(),
+        ..pass.clone()
     };
     loop {
         match record(context, &pass, &refused).await {

@@ -25,15 +25,20 @@ pub(super) async fn carry_out(
     step: &Step,
     mirrored: Result<(), Error>,
 ) -> Result<bool, Error> {
-    let claimed = match &pass.job.adopted {
+    let claimed = match &pass.view.job.adopted {
         Some(adopted) => {
-            let claims = claims::carry_out(context, adopted, &pass.job.namespace, &pass.claims);
+            let claims = claims::carry_out(
+                context,
+                adopted,
+                &pass.view.job.namespace,
+                &pass.view.claims,
+            );
             claims.await.map_err(Error::Claim)
         }
         None => Ok(()),
     };
-    let api: Api<Pod> = Api::namespaced(context.client.clone(), &pass.job.namespace);
-    let writer = PodWriter::new(context, &pass.job.namespace);
+    let api: Api<Pod> = Api::namespaced(context.client.clone(), &pass.view.job.namespace);
+    let writer = PodWriter::new(context, &pass.view.job.namespace);
     let deleted = writer.delete(&api, &step.deletes).await;
     let released = writer.release(&api, &step.releases).await;
     let created = match mirrored {
@@ -61,14 +66,10 @@ async fn create(
     step: &Step,
     api: &Api<Pod>,
 ) -> Result<bool, Error> {
-    if step.creates.is_empty() || answers::creations_wait(context, &pass.job.uid).is_some() {
+    if step.creates.is_empty() || answers::creations_wait(context, &pass.view.job.uid).is_some() {
         return Ok(false);
     }
-    reserved::tell(context, owner, &pass.job).await;
-    let deadline = pass
-        .job
-        .deadline
-        .instant(pass.job.created, step.book.first_pass);
+    reserved::tell(context, owner, &pass.view.job).await;
     let rather_not = preference::rather_not(&step.notices);
     let pods: Vec<Pod> = step
         .creates
@@ -77,15 +78,23 @@ async fn create(
             let attempt = step.book.attempt(task, number)?;
             let priority = context.clone_priority.as_ref();
             let agent = &context.agent;
-            let mut pod = build::pod(owner, &pass.job, task, attempt, deadline, agent, priority);
-            build::note_failures(&mut pod, &pass.job, &step.book, task);
+            let mut pod = build::pod(
+                owner,
+                &pass.view.job,
+                task,
+                attempt,
+                step.deadline,
+                agent,
+                priority,
+            );
+            build::note_failures(&mut pod, &pass.view.job, &step.book, task);
             if let Some(nodes) = rather_not.get(&(task, number)) {
                 preference::prefer_others(&mut pod, nodes);
             }
-            if pass.job.rules.resume == Resume::Range {
+            if pass.view.job.rules.resume == Resume::Range {
                 range::dress(
                     &mut pod,
-                    &pass.job,
+                    &pass.view.job,
                     &step.book,
                     task,
                     &context.agent.operator_key,
@@ -94,8 +103,13 @@ async fn create(
             Some(pod)
         })
         .collect();
-    let writer = PodWriter::new(context, &pass.job.namespace);
-    let handed_on = pass.job.adopted.as_ref().map(|adopted| &adopted.handed_on);
+    let writer = PodWriter::new(context, &pass.view.job.namespace);
+    let handed_on = pass
+        .view
+        .job
+        .adopted
+        .as_ref()
+        .map(|adopted| &adopted.handed_on);
     let answers = match handed_on.filter(|fields| !fields.is_empty()) {
         None => writer.create(api, pods).await,
         Some(fields) => apply::create_with(&context.client, writer, fields, &pods).await,

@@ -91,9 +91,11 @@ fn original(task: u32) -> Launch {
 fn put_right_of(drawn: Drawn) -> Option<Book> {
     let (done, waiting) = mpsc::channel();
     std::thread::spawn(move || {
-        let Drawn { mut book, pods } = drawn;
-        put_right(&mut book, &job(), &pods, &BTreeMap::new(), Instant(2));
-        drop(done.send(book));
+        let Drawn { book, pods } = drawn;
+        let read = JobView::new(job().into(), book, Instant(2), Instant(2));
+        let mut view = JobView { pods, ..read };
+        put_right(&mut view);
+        drop(done.send(view.book));
     });
     waiting.recv_timeout(Duration::from_secs(20)).ok()
 }

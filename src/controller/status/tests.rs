@@ -67,6 +67,7 @@ impl Case {
         let status = render(Input {
             job: &self.job,
             book: &self.book,
+            deadline: self.job.deadline_after(self.book.first_pass),
             old: &self.old,
             report: self.report.as_ref(),
             blocked: self.blocked.as_ref(),
@@ -163,7 +164,7 @@ fn a_late_completion_is_complete_and_missed() {
         case.condition("DeadlineMissed"),
         is("True", "DeadlinePassed")
     );
-    assert!(!met(&case.job, &case.book));
+    assert!(!met(&case.book, case.job.deadline_after(None)));
 }
 
 #[test]

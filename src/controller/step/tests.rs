@@ -1,17 +1,15 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shed_core::plan::LaunchReason;
-use shed_core::resources::Resources;
 use shed_core::snapshot::OnMiss;
 
 use super::*;
 use crate::fixtures;
 use crate::observe::ends::EndFacts;
-use crate::observe::job::{Trace, View, facts};
+use crate::observe::job::{JobPods, Trace, Traces, facts};
 use crate::observe::pod::{AttemptFacts, Stage};
-use crate::observe::troubled::TroubledNodes;
-use crate::validate::validate;
+use crate::validate::{ValidatedJob, validate};
 
 mod adopted;
 
@@ -38,34 +36,20 @@ impl World {
     }
 
     fn step(&mut self, slice: &[Action]) -> Step {
-        let view = View {
-            now: self.now,
-            ticks: self.now,
+        let job = Arc::new(self.job.clone());
+        let view = JobView {
+            pods: self.pods.clone(),
+            traces: self.traces.clone(),
             facts_as_of: self.facts_as_of,
-            pods: &self.pods,
-            traces: &self.traces,
-            reports: &BTreeMap::new(),
-            nodes: &BTreeMap::new(),
-            eligible_nodes: Arc::from([]),
-            demand: Resources::default(),
-            launch_not_before: None,
-            proven_gone: &BTreeSet::new(),
-            out_of_reach: &BTreeSet::new(),
-            troubled: &TroubledNodes::default(),
+            ..JobView::new(job, self.book.clone(), self.now, self.now)
         };
-        let facts = facts(&self.job, &self.book, &view);
         let step = step(Input {
-            job: &self.job,
-            book: &self.book,
-            facts: &facts,
-            pods: &self.pods,
-            traces: &self.traces,
+            view: &view,
+            facts: &facts(&view),
             slice,
             asking: &BTreeMap::new(),
             placements: &BTreeMap::new(),
             bounds: None,
-            now: self.now,
-            ticks: self.now,
         });
         self.book = step.book.clone();
         step

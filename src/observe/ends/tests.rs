@@ -141,7 +141,6 @@ fn a_disruption_that_is_told_counts_as_a_deletion_that_was_asked_for() {
 }
 
 mod judged {
-    use std::collections::{BTreeMap, BTreeSet};
 
     use shed_core::ids::TaskIndex;
     use shed_core::plan::Action;
@@ -152,7 +151,7 @@ mod judged {
     use crate::api::{AttemptEntry, TaskEntry};
     use crate::book::Book;
     use crate::fixtures;
-    use crate::observe::job::{JobPods, Traces, facts};
+    use crate::observe::job::{JobPods, facts};
     use crate::validate::validate;
 
     fn book(kill: Option<KillKind>) -> Book {
@@ -184,23 +183,11 @@ mod judged {
     }
 
     fn observed(job: &ValidatedJob, book: &Book, pod: &Pod) -> JobSnapshot {
-        let pods = JobPods::from([(ID, Arc::new(seen(pod, 60)))]);
-        let view = View {
-            now: seconds(60),
-            ticks: seconds(60),
-            facts_as_of: Instant(0),
-            pods: &pods,
-            traces: &Traces::new(),
-            reports: &BTreeMap::new(),
-            nodes: &BTreeMap::new(),
-            eligible_nodes: Arc::from([]),
-            demand: shed_core::resources::Resources::default(),
-            launch_not_before: None,
-            proven_gone: &BTreeSet::new(),
-            out_of_reach: &BTreeSet::new(),
-            troubled: &crate::observe::troubled::TroubledNodes::default(),
-        };
-        facts(job, book, &view)
+        let (job, book) = (Arc::new(job.clone()), book.clone());
+        facts(&JobView {
+            pods: JobPods::from([(ID, Arc::new(seen(pod, 60)))]),
+            ..JobView::new(job, book, seconds(60), seconds(60))
+        })
     }
 
     fn wins(job: &ValidatedJob, kill: Option<KillKind>, pod: &Pod) -> bool {

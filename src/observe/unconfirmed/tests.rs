@@ -1,16 +1,14 @@
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Node;
 use shed_core::plan::Action;
-use shed_core::resources::Resources;
 use shed_core::snapshot::AttemptKind;
 
 use super::*;
+use crate::book::Book;
 use crate::controller::mock::launch;
 use crate::fixtures;
-use crate::observe::job::{JobPods, Traces};
-use crate::observe::troubled::TroubledNodes;
+use crate::observe::job::JobPods;
 use crate::validate::validate;
 
 /// A book with one attempt, and its pod that should have been gone at 10 s.
@@ -37,22 +35,11 @@ fn said(
 ) -> Option<Unconfirmed> {
     let job = validate(&fixtures::job(job)).unwrap();
     let stores = Stores::for_tests(vec![], vec![], nodes);
-    let view = View {
-        now: Instant(now),
-        ticks: Instant(now),
-        facts_as_of: Instant(0),
-        pods,
-        traces: &Traces::default(),
-        reports: &BTreeMap::new(),
-        nodes: &BTreeMap::new(),
-        eligible_nodes: Arc::from([]),
-        demand: Resources::default(),
-        launch_not_before: None,
-        proven_gone: &BTreeSet::new(),
-        out_of_reach: &BTreeSet::new(),
-        troubled: &TroubledNodes::default(),
+    let view = JobView {
+        pods: pods.clone(),
+        ..JobView::new(job.into(), book.clone(), Instant(now), Instant(now))
     };
-    unconfirmed(&job, book, &view, &stores)
+    unconfirmed(&view, &stores)
 }
 
 const NONE: &str = "idempotency: None";

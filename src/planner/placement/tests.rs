@@ -3,7 +3,8 @@ use shed_core::plan::{Launch, LaunchReason};
 
 use super::*;
 use crate::fixtures;
-use crate::validate::validate;
+use crate::observe::view::Places;
+use crate::validate::{ValidatedJob, validate};
 
 fn at(seconds: i64) -> Instant {
     Instant(0).plus(Span::from_seconds(seconds))
@@ -81,18 +82,21 @@ impl Case {
             let bind = binds.iter().find(|(scheduler, _)| *scheduler == name);
             bind.map(|(_, at_seconds)| at(*at_seconds))
         };
+        let (job, book) = (Arc::new(self.job.clone()), self.book.clone());
+        let view = JobView {
+            pods: self.pods.clone(),
+            places: Places {
+                demand: Resources::from_pairs([("cpu", 2000), ("pods", 1)]),
+                ..Places::default()
+            },
+            ..JobView::new(job, book, at(seconds), own(seconds))
+        };
         let due = self.placement.look(&Input {
-            job: &self.job,
-            book: &self.book,
-            pods: &self.pods,
-            traces: &Traces::new(),
-            demand: &Resources::from_pairs([("cpu", 2000), ("pods", 1)]),
+            view: &view,
             nodes: &self.nodes,
             last_bind: &last_bind,
             is_uncreatable: self.is_uncreatable,
             is_unshared: self.is_unshared,
-            now: at(seconds),
-            ticks: own(seconds),
         });
         due.map(|due| due.since(own(0)).0 / 1000)
     }

@@ -1,0 +1,36 @@
+//! How a pass reads a job from what the process has of it.
+
+use super::Context;
+use crate::adopt::claims::{self, Claims};
+use crate::observe::view::{JobView, Sighting};
+use crate::observe::{gone, reach};
+
+impl Context {
+    /// Adds to a job what is seen of its attempts, and notes that.
+    #[must_use]
+    pub fn see(&self, read: JobView, mut sighting: Sighting) -> JobView {
+        let (job, stores) = (&read.job, &self.stores);
+        let seen = std::mem::take(&mut sighting.pods);
+        let (pods, claims) = match &job.adopted {
+            Some(adopted) => claims::sort(adopted, seen, &stores.unlabelled_pods_of(&job.owner())),
+            None => (seen, Claims::default()),
+        };
+        let (traces, troubled, until) = self.memos.with(&job.uid, |memo| {
+            sighting.note(&mut memo.traces, &pods, &read.book, read.ticks);
+            let until = memo.backoff.as_ref().map(|backoff| backoff.until);
+            (memo.traces.clone(), memo.troubled.clone(), until)
+        });
+        JobView {
+            reports: self.progress.reports_of(&job.uid),
+            proven_gone: gone::proven(&read.book, stores),
+            out_of_reach: reach::out_of_reach(&pods, stores, read.now),
+            launch_not_before: until.map(|until| self.clock.at(until)),
+            facts_as_of: sighting.facts_as_of,
+            pods,
+            claims,
+            traces,
+            troubled,
+            ..read
+        }
+    }
+}
