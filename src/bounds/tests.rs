@@ -60,15 +60,19 @@ impl World {
 
     /// The object as it would be written.
     fn bytes(&self) -> usize {
-        let total = self.job.rules.completions;
         let mut owner = self.owner.clone();
-        owner.status = Some(DeadlineJobStatus {
+        owner.status = Some(self.status());
+        size::bytes(&owner)
+    }
+
+    fn status(&self) -> DeadlineJobStatus {
+        let total = self.job.rules.completions;
+        DeadlineJobStatus {
             completed_indexes: self.book.done_tasks(total).to_string(),
             failed_indexes: self.book.failed_tasks(total).to_string(),
             ledger: Some(self.book.to_ledger()),
             ..DeadlineJobStatus::default()
-        });
-        size::bytes(&owner)
+        }
     }
 
     /// Launches what fits of that, and says how much did.
