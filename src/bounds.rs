@@ -12,7 +12,7 @@ use shed_core::plan::{Action, Launch};
 use shed_core::snapshot::{AttemptKind, Idempotency, Resume, ResumePoint};
 
 use crate::api::{DeadlineJob, DeadlineJobStatus, ResumeEntry, TaskEntry};
-use crate::book::{Book, SEGMENTS_MAX};
+use crate::api::{Ledger, SEGMENTS_MAX};
 use crate::size::{self, OBJECT_MAX};
 use crate::validate::ValidatedJob;
 
@@ -82,7 +82,7 @@ impl Bounds {
 
     /// Bytes that the object comes to at most if nothing further is launched.
     #[must_use]
-    pub fn committed(&self, book: &Book) -> usize {
+    pub fn committed(&self, book: &Ledger) -> usize {
         let tasks = book.tasks.values().map(|task| {
             let attempts = task.attempts.iter().map(|attempt| {
                 let kept = unknown(&attempt.unknown);
@@ -96,7 +96,7 @@ impl Bounds {
 
     /// How many further tasks may be begun.
     #[must_use]
-    pub fn further(&self, book: &Book) -> u32 {
+    pub fn further(&self, book: &Ledger) -> u32 {
         let left = OBJECT_MAX.saturating_sub(self.committed(book));
         let each = self.task() + self.attempt(AttemptKind::Original);
         u32::try_from(left / each).unwrap_or(u32::MAX)
@@ -104,7 +104,7 @@ impl Bounds {
 
     /// The actions without the launches that don't fit, or all of them.
     #[must_use]
-    pub fn fitting(&self, book: &Book, actions: &[Action]) -> Option<Vec<Action>> {
+    pub fn fitting(&self, book: &Ledger, actions: &[Action]) -> Option<Vec<Action>> {
         let launches = || actions.iter().filter_map(launch);
         let cost = |launch: &Launch| self.launch(book, launch);
         let committed = self.committed(book);
@@ -125,7 +125,7 @@ impl Bounds {
 
     /// Drops the checkpoints for which there is no room, and says how many. Those stay that a retry needs
     /// first: of tasks without a live attempt, then of those that are furthest.
-    pub fn keep_checkpoints(&self, book: &mut Book) -> usize {
+    pub fn keep_checkpoints(&self, book: &mut Ledger) -> usize {
         if self.committed(book) <= OBJECT_MAX {
             return 0;
         }
@@ -159,7 +159,7 @@ impl Bounds {
         dropped
     }
 
-    fn launch(&self, book: &Book, launch: &Launch) -> usize {
+    fn launch(&self, book: &Ledger, launch: &Launch) -> usize {
         let entry = book.tasks.get(&launch.task.0);
         let task = match entry {
             Some(_) => 0,
@@ -204,7 +204,7 @@ fn foreign(status: &DeadlineJobStatus) -> usize {
 }
 
 /// Bytes of what only an edited ledger has, or one with a long note.
-fn extras(book: &Book) -> usize {
+fn extras(book: &Ledger) -> usize {
     let parts = book.segments.len().saturating_sub(SEGMENTS_MAX);
     let note = book.ending_note.as_ref().map_or(0, size::bytes);
     let quarantine = book.quarantine.as_ref();

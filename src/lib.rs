@@ -4,7 +4,6 @@ pub mod adopt;
 pub mod api;
 pub mod args;
 pub mod board;
-pub mod book;
 pub mod bounds;
 pub mod clock;
 pub mod context;

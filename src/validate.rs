@@ -11,7 +11,9 @@ use shed_core::snapshot::{Idempotency, JobRules, OnMiss, Preemption, Resume, Spe
 use shed_core::time::{Instant, Span};
 
 use crate::adopt::Adopted;
-use crate::api::{self, DeadlineJob, DeadlineJobSpec, PodFailureRule, PodReplacementPolicy};
+use crate::api::{
+    self, DeadlineJob, DeadlineJobSpec, PodFailureRule, PodReplacementPolicy, RetryRule,
+};
 use crate::clock;
 use crate::size;
 
@@ -93,33 +95,6 @@ impl DeadlineRule {
             Self::FromCreation(span) => Some(created.plus(span)),
             Self::FromStart(span) => first_pass.map(|start| start.plus(span)),
         }
-    }
-}
-
-/// How long a failed task waits for its next attempt: twice as long with each of its failures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RetryRule {
-    /// After the first failure.
-    pub first: Span,
-    /// At most.
-    pub most: Span,
-    /// Whether all of the job's tasks wait while one does.
-    pub whole_job: bool,
-}
-
-impl RetryRule {
-    /// Where a deadline is to be met: a failure costs little of the time that is left.
-    pub const PROMPT: Self = Self {
-        first: Span::from_seconds(1),
-        most: Span::from_seconds(60),
-        whole_job: false,
-    };
-
-    /// The wait after so many failures of a task.
-    #[must_use]
-    pub fn wait(self, failures: u32) -> Span {
-        let doublings = failures.saturating_sub(1).min(16);
-        Span(self.first.0 << doublings).min(self.most)
     }
 }
 

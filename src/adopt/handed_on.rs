@@ -177,7 +177,7 @@ mod tests {
     use shed_core::time::Instant;
 
     use super::*;
-    use crate::book::Book;
+    use crate::api::Ledger;
     use crate::controller::build;
     use crate::controller::mock::launch;
     use crate::fixtures;
@@ -226,7 +226,7 @@ mod tests {
         // With a sidecar in front, and a volume.
         companion.spec.progress = serde_json::from_value(json!({"file": {}})).unwrap();
         let validated = crate::adopt::translate::validated(&companion, &job).unwrap();
-        let mut book = Book::default();
+        let mut book = Ledger::default();
         let Action::Launch(launch) = launch(0, AttemptKind::Original) else {
             panic!("no launch");
         };

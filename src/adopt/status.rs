@@ -8,8 +8,8 @@ use shed_core::snapshot::Conclusion;
 use shed_core::time::Instant;
 
 use super::Adopted;
+use crate::api::Ledger;
 use crate::api::{self, DeadlineJobStatus, reason};
-use crate::book::Book;
 use crate::clock;
 use crate::observe::job::JobPods;
 use crate::observe::leftover::leftover;
@@ -36,7 +36,7 @@ pub struct Input<'a> {
     /// The companion's status, as it was just recorded.
     pub recorded: &'a DeadlineJobStatus,
     /// The companion's ledger.
-    pub book: &'a Book,
+    pub book: &'a Ledger,
     /// Its pods.
     pub pods: PodCounts,
     /// Tasks that it has.
@@ -49,7 +49,7 @@ pub struct Input<'a> {
 
 /// Counts attempts that the ledger holds, and pods that are ending without one.
 #[must_use]
-pub fn count(book: &Book, pods: &JobPods) -> PodCounts {
+pub fn count(book: &Ledger, pods: &JobPods) -> PodCounts {
     let mut counts = PodCounts::default();
     let attempts = book.tasks.values().flat_map(|task| {
         let attempts = task.attempts.iter();
@@ -77,7 +77,7 @@ pub fn count(book: &Book, pods: &JobPods) -> PodCounts {
 /// Pods that count as failed already and have not ended. A Job is complete, or has failed, only when
 /// there are none.
 #[must_use]
-pub fn terminating(book: &Book, pods: &JobPods) -> i32 {
+pub fn terminating(book: &Ledger, pods: &JobPods) -> i32 {
     let deleting = leftover(book, pods).filter(|(_, pod)| {
         let attempt = pod.attempt.as_ref();
         attempt.is_some_and(|attempt| attempt.deleting)

@@ -13,10 +13,12 @@ use shed_core::time::Span;
 
 use super::Adopted;
 use super::annotations::{self, BadAnnotation, Wishes};
-use crate::api::{self, DeadlineJob, DeadlineJobSpec, Idempotency, PodReplacementPolicy, Resume};
+use crate::api::{
+    self, DeadlineJob, DeadlineJobSpec, Idempotency, PodReplacementPolicy, Resume, RetryRule,
+};
 use crate::controller::build::fnv1a;
 use crate::size;
-use crate::validate::{DeadlineRule, InvalidSpec, RetryRule, ValidatedJob, validate};
+use crate::validate::{DeadlineRule, InvalidSpec, ValidatedJob, validate};
 
 /// What batch/v1 sets where `backoffLimit` is absent.
 const BACKOFF_LIMIT: i32 = 6;

@@ -2,20 +2,34 @@
 //! with the resourceVersion it was decided on. Done tasks are index ranges, which stand in the status's public
 //! fields if they can; only tasks with uncounted attempts or a history have an entry, which is a line of text.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shed_core::index_set::IndexSet;
 use shed_core::snapshot::{AttemptKind, Conclusion, KillKind};
+use shed_core::time::{Instant, Span};
 
 mod compact;
+mod disruptions;
+mod instant;
+mod record;
+mod retry;
+mod segments;
+
+pub use record::NewerForm;
+pub use retry::RetryRule;
+pub use segments::{SEGMENTS_MAX, Segments};
+
+use super::deadline_job::AttemptCounts;
 
 /// The form of the ledger that this operator writes. It is raised when an operator that doesn't
 /// know the new form would read the ledger wrongly; what may be passed over needs no new one.
 pub const LEDGER_FORM: u32 = 2;
 
-/// A job's book.
+/// The ledger of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ledger {
@@ -28,20 +42,37 @@ pub struct Ledger {
     #[serde(default)]
     pub revision: i64,
     /// The first unsuspended pass: what clockStart: Start counts from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_pass: Option<MicroTime>,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "instant::option"
+    )]
+    #[schemars(with = "Option<MicroTime>")]
+    pub first_pass: Option<Instant>,
     /// When the first attempt was recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub started: Option<MicroTime>,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "instant::option"
+    )]
+    #[schemars(with = "Option<MicroTime>")]
+    pub started: Option<Instant>,
     /// Indexes of tasks with a winner.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub done: String,
+    #[serde(default, skip_serializing_if = "IndexSet::is_empty")]
+    #[schemars(with = "String")]
+    pub done: IndexSet,
     /// Indexes of tasks that have failed for good.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub failed: String,
+    #[serde(default, skip_serializing_if = "IndexSet::is_empty")]
+    #[schemars(with = "String")]
+    pub failed: IndexSet,
     /// When the latest winner finished.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_win: Option<MicroTime>,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "instant::option"
+    )]
+    #[schemars(with = "Option<MicroTime>")]
+    pub last_win: Option<Instant>,
     /// The job's fate, once known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
@@ -50,22 +81,33 @@ pub struct Ledger {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending_note: Option<String>,
     /// Since when the job has run without suspension: what activeDeadlineSeconds counts from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub active_since: Option<MicroTime>,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "instant::option"
+    )]
+    #[schemars(with = "Option<MicroTime>")]
+    pub active_since: Option<Instant>,
     /// Whether that end is final.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub finished: bool,
     /// Since when it is final: what ttlSecondsAfterFinished counts from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended: Option<MicroTime>,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "instant::option"
+    )]
+    #[schemars(with = "Option<MicroTime>")]
+    pub ended: Option<Instant>,
     /// Tasks with uncounted attempts or a history, ascending.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "compact")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", with = "compact")]
     #[schemars(with = "compact::OpenTasks")]
-    pub tasks: Vec<TaskEntry>,
+    pub tasks: BTreeMap<u32, TaskEntry>,
     /// With resume: Range the parts of tasks that were split, ascending by index. They stay to the
     /// end: whoever puts results together reads here which parts tile a task.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub segments: Vec<SegmentEntry>,
+    #[serde(default, skip_serializing_if = "Segments::is_empty")]
+    #[schemars(with = "Vec<SegmentEntry>")]
+    pub segments: Segments,
     /// The highest fencing token that was given out.
     #[serde(default, skip_serializing_if = "is_none_given")]
     pub fence_token: i64,
@@ -73,11 +115,15 @@ pub struct Ledger {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<u32>,
     /// Execution times in ms of the latest winners, newest last, at most 32.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ended_runs_ms: Vec<i64>,
+    #[serde(rename = "endedRunsMs", default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<i64>")]
+    pub ended_runs: Vec<Span>,
     /// Why the job is not reconciled for a while. Absent as soon as a reconcile went well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantine: Option<QuarantineEntry>,
+    /// Totals, which stand in the status's public fields.
+    #[serde(skip)]
+    pub counts: AttemptCounts,
 }
 
 impl Default for Ledger {
@@ -87,20 +133,21 @@ impl Default for Ledger {
             revision: 0,
             first_pass: None,
             started: None,
-            done: String::new(),
-            failed: String::new(),
+            done: IndexSet::new(),
+            failed: IndexSet::new(),
             last_win: None,
             ending: None,
             ending_note: None,
             active_since: None,
             finished: false,
             ended: None,
-            tasks: Vec::new(),
-            segments: Vec::new(),
+            tasks: BTreeMap::new(),
+            segments: Segments::default(),
             fence_token: 0,
             copies: None,
-            ended_runs_ms: Vec::new(),
+            ended_runs: Vec::new(),
             quarantine: None,
+            counts: AttemptCounts::default(),
         }
     }
 }
@@ -122,7 +169,9 @@ pub struct QuarantineEntry {
     /// The number of reconciles in a row that failed so.
     pub count: u32,
     /// No reconcile begins before this instant.
-    pub until: MicroTime,
+    #[serde(with = "instant")]
+    #[schemars(with = "MicroTime")]
+    pub until: Instant,
 }
 
 /// A part of a task's input: the units from `start` up to and without `end`.
@@ -170,11 +219,11 @@ pub struct TaskEntry {
     #[serde(default)]
     pub disruptions: u32,
     /// When a clone was last disrupted, until the next one is launched.
-    #[serde(default)]
-    pub clone_disrupted: Option<MicroTime>,
+    #[serde(default, with = "instant::option")]
+    pub clone_disrupted: Option<Instant>,
     /// No retry before this.
-    #[serde(default)]
-    pub retry_not_before: Option<MicroTime>,
+    #[serde(default, with = "instant::option")]
+    pub retry_not_before: Option<Instant>,
     /// The best checkpoint that is durable.
     #[serde(default)]
     pub resume: Option<ResumeEntry>,
@@ -198,7 +247,8 @@ pub struct GrantEntry {
     /// Higher than that of any grant of this job before.
     pub token: i64,
     /// When it was given: what counts against the deadline.
-    pub at: MicroTime,
+    #[serde(with = "instant")]
+    pub at: Instant,
 }
 
 /// Where an attempt runs that must be known to be gone before another may take its place.
@@ -220,7 +270,8 @@ pub struct AttemptEntry {
     /// Original, Clone or Retry.
     pub kind: AttemptKind,
     /// When its launch was recorded.
-    pub launched: MicroTime,
+    #[serde(with = "instant")]
+    pub launched: Instant,
     /// Where it began.
     #[serde(default)]
     pub resume: Option<ResumeEntry>,
@@ -234,8 +285,8 @@ pub struct AttemptEntry {
     #[serde(default)]
     pub kill: Option<KillKind>,
     /// When that was recorded.
-    #[serde(default)]
-    pub killed_at: Option<MicroTime>,
+    #[serde(default, with = "instant::option")]
+    pub killed_at: Option<Instant>,
     /// Fields that a newer operator wrote, as they stand in the task's line.
     #[serde(skip)]
     pub unknown: Vec<String>,

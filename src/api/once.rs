@@ -24,41 +24,40 @@ pub(super) fn complete(status: &mut DeadlineJobStatus) -> Result<(), ParseIndexS
     let done = with(ledger, &ledger.done, &status.completed_indexes)?;
     ledger.failed = with(ledger, &ledger.failed, &status.failed_indexes)?;
     ledger.done = done;
+    ledger.counts = status.attempts;
     Ok(())
 }
 
-fn beyond(ledger: &Ledger, whole: &str, public: &str) -> Result<String, ParseIndexSetError> {
-    if ledger.segments.is_empty() && whole == public {
-        return Ok(String::new());
+fn beyond(ledger: &Ledger, whole: &IndexSet, public: &str) -> Result<IndexSet, ParseIndexSetError> {
+    let public: IndexSet = public.parse()?;
+    if ledger.segments.is_empty() && *whole == public {
+        return Ok(IndexSet::new());
     }
-    let (whole, public): (IndexSet, IndexSet) = (whole.parse()?, public.parse()?);
     let mut rest = IndexSet::new();
     for index in whole.iter() {
         if is_split(ledger, index.0) || !public.contains(index) {
             rest.insert(index);
         }
     }
-    Ok(rest.to_string())
+    Ok(rest)
 }
 
-fn with(ledger: &Ledger, rest: &str, public: &str) -> Result<String, ParseIndexSetError> {
-    if ledger.segments.is_empty() && (rest.is_empty() || rest == public) {
-        return Ok(public.to_owned());
+fn with(ledger: &Ledger, rest: &IndexSet, public: &str) -> Result<IndexSet, ParseIndexSetError> {
+    let public: IndexSet = public.parse()?;
+    if ledger.segments.is_empty() && rest.is_empty() {
+        return Ok(public);
     }
-    let (mut whole, public): (IndexSet, IndexSet) = (rest.parse()?, public.parse()?);
+    let mut whole = rest.clone();
     for index in public.iter().filter(|index| !is_split(ledger, index.0)) {
         whole.insert(index);
     }
-    Ok(whole.to_string())
+    Ok(whole)
 }
 
 /// Whether the ledger's number of the task is that of its first part: the public fields speak of whole
 /// tasks.
 fn is_split(ledger: &Ledger, index: u32) -> bool {
-    let parts = &ledger.segments;
-    parts
-        .binary_search_by_key(&index, |part| part.index)
-        .is_ok()
+    ledger.segments.contains_key(&index)
 }
 
 #[cfg(test)]
@@ -94,7 +93,7 @@ mod tests {
         let status = read(json!({"completedIndexes": "0-3", "ledger": {"done": "0-3,7-8"}}));
         let new = written(&status);
         assert_eq!(new["ledger"]["done"], "7-8");
-        assert_eq!(read(new).ledger.unwrap().done, "0-3,7-8");
+        assert_eq!(read(new).ledger.unwrap().done.to_string(), "0-3,7-8");
         // Task 0 is not done as a whole, nor has its first part failed.
         let part = |index, start, end| json!({"index": index, "task": 0, "start": start, "end": end, "total": 9});
         let split = read(json!({"completedIndexes": "1", "failedIndexes": "0",
@@ -102,7 +101,8 @@ mod tests {
         let again = read(written(&split));
         assert_eq!(again, split);
         let ledger = again.ledger.unwrap();
-        assert_eq!((&*ledger.done, &*ledger.failed), ("0-1", "2"));
+        let lists = (ledger.done.to_string(), ledger.failed.to_string());
+        assert_eq!(lists, ("0-1".to_owned(), "2".to_owned()));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use shed_core::time::{Instant, Span};
 use super::*;
 use crate::api::{DeadlineJobStatus, NodeEntry};
 use crate::fixtures;
-use crate::validate::{RetryRule, validate};
+use crate::validate::validate;
 
 mod histories;
 mod whole;
@@ -35,7 +35,7 @@ struct World {
     owner: DeadlineJob,
     job: ValidatedJob,
     bounds: Bounds,
-    book: Book,
+    book: Ledger,
     now: Instant,
 }
 
@@ -53,7 +53,7 @@ impl World {
             bounds: Bounds::of(&owner, &job, node_bytes(), 0),
             owner,
             job,
-            book: Book::default(),
+            book: Ledger::default(),
             now: Instant(1_700_000_000_000),
         }
     }
@@ -70,7 +70,7 @@ impl World {
         DeadlineJobStatus {
             completed_indexes: self.book.done_tasks(total).to_string(),
             failed_indexes: self.book.failed_tasks(total).to_string(),
-            ledger: Some(self.book.to_ledger()),
+            ledger: Some(self.book.clone()),
             ..DeadlineJobStatus::default()
         }
     }

@@ -20,8 +20,8 @@ use shed_core::time::Instant;
 
 use super::reserved;
 use crate::adopt::{names, translate};
+use crate::api::Ledger;
 use crate::api::{self, AttemptEntry, DeadlineJob, ResumeEntry};
-use crate::book::Book;
 use crate::clock;
 use crate::observe::requests;
 use crate::validate::{ProgressSource, ValidatedJob};
@@ -505,7 +505,7 @@ fn has_index(job: &ValidatedJob) -> bool {
 }
 
 /// batch/v1 says on each pod how often its index had failed, where failures are counted by index.
-pub fn note_failures(pod: &mut Pod, job: &ValidatedJob, book: &Book, task: u32) {
+pub fn note_failures(pod: &mut Pod, job: &ValidatedJob, book: &Ledger, task: u32) {
     if job
         .adopted
         .as_ref()

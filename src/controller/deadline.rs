@@ -12,9 +12,9 @@ use shed_core::snapshot::{AttemptSnapshot, Conclusion, JobSnapshot, OnMiss};
 use shed_core::time::{Instant, Span};
 
 use super::step::Step;
+use crate::api::Ledger;
 use crate::api::{self, DeadlineJobStatus};
-use crate::book::Book;
-use crate::clock::{Clock, micro_instant};
+use crate::clock::Clock;
 use crate::observe::job::JobPods;
 use crate::observe::view::JobView;
 use crate::validate::ValidatedJob;
@@ -30,7 +30,7 @@ const LOOK_AGAIN: Span = Span::from_seconds(1);
 #[derive(Clone, Copy)]
 pub(super) struct Case<'a> {
     job: &'a ValidatedJob,
-    book: &'a Book,
+    book: &'a Ledger,
     deadline: Option<Instant>,
 }
 
@@ -127,15 +127,15 @@ pub(super) fn hold_limit(clock: &Clock, facts: &mut JobSnapshot) {
 /// Whether a miss may still turn out to be none: an attempt that was stopped at the deadline is not yet
 /// seen to be deleted, so that its success would count if it came in time. What is told of the job's
 /// fate waits for that, but not without end.
-pub(super) fn may_turn(book: &Book, facts: &JobSnapshot, pods: &JobPods, now: Instant) -> bool {
+pub(super) fn may_turn(book: &Ledger, facts: &JobSnapshot, pods: &JobPods, now: Instant) -> bool {
     if book.ending != Some(Conclusion::DeadlineExceeded) || book.finished {
         return false;
     }
     let is_open = |task: u32, attempt: &AttemptSnapshot| {
         let number = attempt.number.0;
         let entry = book.attempt(task, number);
-        let killed_at = entry.and_then(|entry| entry.killed_at.as_ref());
-        let waits = killed_at.is_some_and(|at| now.since(micro_instant(at)) < FATE_KEPT_BACK);
+        let killed_at = entry.and_then(|entry| entry.killed_at);
+        let waits = killed_at.is_some_and(|at| now.since(at) < FATE_KEPT_BACK);
         let pod = pods.get(&(task, number));
         let is_deleted = pod
             .and_then(|pod| pod.attempt.as_ref())

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::adopt::{self, Unfit};
 use crate::api::{DeadlineJob, NodeEntry};
-use crate::book::{Book, LedgerError};
+use crate::api::{Ledger, NewerForm};
 use crate::bounds::Bounds;
 use crate::context::Context;
 use crate::observe::job::{self, AttemptId};
@@ -107,23 +107,16 @@ async fn pass(
     slice: &[Action],
 ) -> Result<Wake, Error> {
     let owner = context.memos.newest(&watched);
-    let book = Book::from_status(owner.status.as_ref());
-    if let Err(LedgerError::Newer(form)) = book {
-        return Ok(stand_aside(context, &owner, form));
-    }
+    let mut book = match Ledger::from_status(owner.status.as_ref()) {
+        Ok(book) => book,
+        Err(NewerForm(form)) => return Ok(stand_aside(context, &owner, form)),
+    };
     // validate (no client required)
     let job = match adopt::read(&context.memos, &owner, context.stores.batch()) {
         Ok(job) => job,
         Err(Unfit::Absent) => return let_go(context, &owner).await,
         Err(Unfit::Invalid(invalid)) => {
             return refuse_spec(context, &owner, invalid.to_string()).await;
-        }
-    };
-    let mut book = match book {
-        Ok(book) => book,
-        Err(error) => {
-            let message = format!("status.ledger was edited: {error}");
-            return refuse_spec(context, &owner, message).await;
         }
     };
     unanswered::announce(context, &owner, &job, &book);
@@ -191,7 +184,7 @@ async fn observe(
     context: &Context,
     owner: Arc<DeadlineJob>,
     job: Arc<ValidatedJob>,
-    book: Book,
+    book: Ledger,
 ) -> Result<Pass, Error> {
     let ticks = context.clock.ticks();
     let read = JobView::new(job, book, context.clock.at(ticks), ticks);
@@ -243,7 +236,7 @@ async fn sight(context: &Context, owner: &DeadlineJob, read: &JobView) -> Result
     Ok(Sighting::live(pods, facts_as_of).with_newest_ledger())
 }
 
-async fn expire(context: &Context, pass: &Pass, book: &Book) -> Result<(), Error> {
+async fn expire(context: &Context, pass: &Pass, book: &Ledger) -> Result<(), Error> {
     if wake::expiry(&pass.view.job, book).is_none_or(|expiry| pass.view.now < expiry) {
         return Ok(());
     }

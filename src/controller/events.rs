@@ -10,7 +10,7 @@ use super::build;
 use super::step::Notice;
 use crate::adopt;
 use crate::api::DeadlineJob;
-use crate::book::Book;
+use crate::api::Ledger;
 use crate::context::Context;
 use crate::metrics::{Ended, Kind, WON};
 use crate::observe::job::AttemptId;
@@ -24,7 +24,7 @@ pub fn announce(
     context: &Context,
     owner: &DeadlineJob,
     job: &ValidatedJob,
-    book: &Book,
+    book: &Ledger,
     notices: &[Notice],
 ) {
     for notice in notices {

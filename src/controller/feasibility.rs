@@ -4,8 +4,8 @@
 use shed_core::plan::Feasibility;
 use shed_core::time::{Instant, Span};
 
+use crate::api::Ledger;
 use crate::api::{self, DeadlineJobStatus, reason};
-use crate::book::Book;
 use crate::clock;
 
 /// The deadline of one specification is weighed this often at most: it takes a search.
@@ -49,7 +49,7 @@ pub struct Told {
 pub fn is_asked(
     status: Option<&DeadlineJobStatus>,
     generation: i64,
-    book: &Book,
+    book: &Ledger,
     weighed: Option<(Instant, i64)>,
     ticks: Instant,
 ) -> bool {
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn deadlines_are_weighed_until_attempts_run_and_something_is_said() {
-        let (mut book, now) = (Book::default(), Instant(100_000));
+        let (mut book, now) = (Ledger::default(), Instant(100_000));
         let recently = Some((Instant(95_000), 1));
         assert!(is_asked(None, 1, &book, None, now));
         assert!(!is_asked(None, 1, &book, recently, now));

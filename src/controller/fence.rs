@@ -7,8 +7,8 @@ use shed_core::snapshot::Idempotency;
 use shed_core::time::Instant;
 
 use super::driver::Pass;
+use crate::api::Ledger;
 use crate::api::NodeEntry;
-use crate::book::Book;
 use crate::context::Context;
 use crate::observe::gone;
 use crate::observe::job::AttemptId;
@@ -42,7 +42,7 @@ pub(super) fn placements(
 }
 
 /// Tells the attempts that ask what the ledger says, now that it says so durably.
-pub(super) fn answer(context: &Context, pass: &Pass, recorded: &Book) {
+pub(super) fn answer(context: &Context, pass: &Pass, recorded: &Ledger) {
     for (&(task, number), pod) in pass
         .asking
         .keys()

@@ -10,15 +10,15 @@ use kube::api::Api;
 use super::driver::Pass;
 use super::{Error, apply};
 use crate::adopt::{Adopted, companions, status};
+use crate::api::Ledger;
 use crate::api::{DeadlineJob, DeadlineJobStatus};
-use crate::book::Book;
 use crate::context::Context;
 
 /// Writes the status of the Job that a companion stands for, if it should change.
 pub(super) async fn mirror(
     context: &Context,
     pass: &Pass,
-    book: &Book,
+    book: &Ledger,
     recorded: &DeadlineJob,
 ) -> Result<(), Error> {
     let Some(adopted) = &pass.view.job.adopted else {
@@ -51,7 +51,7 @@ pub(super) async fn mirror(
 
 fn render(
     pass: &Pass,
-    book: &Book,
+    book: &Ledger,
     adopted: &Adopted,
     recorded: &DeadlineJobStatus,
     job: &Job,

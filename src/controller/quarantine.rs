@@ -214,7 +214,7 @@ pub(super) async fn hold(
     if entry.reason == reason::RECONCILE_STUCK && announce(context, &owner).await {
         count(context, Failure::Stuck);
     }
-    let left = clock::micro_instant(&entry.until).since(now);
+    let left = entry.until.since(now);
     // A clock that was far ahead when that was noted must not hold the job for days.
     let longest = Span(wait(entry.count).0 + WAIT_LAST.0);
     if left.0 <= 0 || left > longest {

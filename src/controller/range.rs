@@ -15,8 +15,8 @@ use shed_core::time::Instant;
 
 use super::build::host_name;
 use super::step::{Input, Notice};
+use crate::api::Ledger;
 use crate::api::{self, AttemptEntry, SegmentEntry};
-use crate::book::Book;
 use crate::observe::job::{JobPods, Reported};
 use crate::observe::pod::{AttemptFacts, Stage};
 use crate::observe::view::JobView;
@@ -24,7 +24,11 @@ use crate::validate::ValidatedJob;
 
 /// The launch as it is to be recorded: a clone that takes the rest of a running attempt's input
 /// divides the task, and goes to the new part. None if the attempt would be through before.
-pub fn place<'a>(book: &mut Book, input: Input<'_>, launch: &'a Launch) -> Option<Cow<'a, Launch>> {
+pub fn place<'a>(
+    book: &mut Ledger,
+    input: Input<'_>,
+    launch: &'a Launch,
+) -> Option<Cow<'a, Launch>> {
     if input.view.job.rules.resume != Resume::Range {
         return Some(Cow::Borrowed(launch));
     }
@@ -64,7 +68,7 @@ fn ahead(task: &TaskSnapshot, planned: Units) -> Option<Units> {
 }
 
 /// The part that this very step has split off.
-fn divided_now(book: &Book, before: &Book, index: u32) -> Option<u32> {
+fn divided_now(book: &Ledger, before: &Ledger, index: u32) -> Option<u32> {
     let part = book.segment(index)?;
     let is_new = before.segment(index).is_none_or(|old| old.end != part.end);
     is_new.then(|| book.next_segment(index).map(|next| next.index))?
@@ -132,7 +136,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(book: &Book, index: u32, pods: &JobPods, reports: &BTreeMap<String, Reported>) -> Self {
+    fn of(book: &Ledger, index: u32, pods: &JobPods, reports: &BTreeMap<String, Reported>) -> Self {
         let mut seen = Self::default();
         let Some(part) = book.segment(index) else {
             return seen;
@@ -167,7 +171,7 @@ impl Seen {
     }
 }
 
-fn unkilled(book: &Book, index: u32) -> impl Iterator<Item = &AttemptEntry> {
+fn unkilled(book: &Ledger, index: u32) -> impl Iterator<Item = &AttemptEntry> {
     let entry = book.tasks.get(&index).into_iter();
     entry
         .flat_map(|entry| &entry.attempts)
@@ -175,20 +179,20 @@ fn unkilled(book: &Book, index: u32) -> impl Iterator<Item = &AttemptEntry> {
 }
 
 /// The parts behind this one whose work an attempt of it has done, in the order of the input.
-fn done_behind(book: &Book, index: u32, seen: &Seen) -> Option<Vec<u32>> {
+fn done_behind(book: &Ledger, index: u32, seen: &Seen) -> Option<Vec<u32>> {
     let mut ended = seen.ended.iter();
     ended.find_map(|units| book.unwon_behind(index, units.done))
 }
 
 /// The part behind this one, if an attempt still has to do it.
-fn next_to_do(book: &Book, index: u32) -> Option<u32> {
+fn next_to_do(book: &Ledger, index: u32) -> Option<u32> {
     let next = book.next_segment(index)?;
     let is_over = next.winner.is_some() || book.has_failed(next.index);
     (!is_over).then_some(next.index)
 }
 
 /// Whether an attempt of the part has begun its work.
-fn is_started(book: &Book, index: u32, pods: &JobPods) -> bool {
+fn is_started(book: &Ledger, index: u32, pods: &JobPods) -> bool {
     unkilled(book, index).any(|attempt| {
         let pod = pods.get(&(index, attempt.number));
         let facts = pod.and_then(|pod| pod.attempt.as_ref());
@@ -197,7 +201,7 @@ fn is_started(book: &Book, index: u32, pods: &JobPods) -> bool {
 }
 
 fn take_over(
-    book: &mut Book,
+    book: &mut Ledger,
     index: u32,
     taken: u32,
     kind: KillKind,
@@ -219,7 +223,7 @@ fn take_over(
 }
 
 /// Tells the pod of an attempt which part of which task it does.
-pub fn dress(pod: &mut Pod, job: &ValidatedJob, book: &Book, index: u32, operator_key: &str) {
+pub fn dress(pod: &mut Pod, job: &ValidatedJob, book: &Ledger, index: u32, operator_key: &str) {
     let own_host = job
         .template
         .spec

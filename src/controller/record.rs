@@ -23,8 +23,8 @@ use super::unanswered::Unanswered;
 use super::waiting::Waiting;
 use super::{Error, deadline, events, spacing, status};
 use crate::adopt::{self, companions};
+use crate::api::Ledger;
 use crate::api::{self, DeadlineJob, DeadlineJobStatus, LEDGER_FORM, reason};
-use crate::book::Book;
 use crate::context::{Context, Memo};
 use crate::metrics::{JobLabels, Why};
 use crate::observe::job::{AttemptId, JobPods};
@@ -150,7 +150,7 @@ fn render(
         pocd_written: memo.pocd_written.map(|at| clock.at(at)),
         now: pass.view.now,
     });
-    status.ledger = Some(step.book.to_ledger());
+    status.ledger = Some(step.book.clone());
     (status, blocked)
 }
 
@@ -211,12 +211,12 @@ fn have_turned(old: &DeadlineJobStatus, new: &DeadlineJobStatus) -> bool {
 
 /// The book as users are told of it: a fate that may turn is not told. (An operator before this one may
 /// have told it.)
-fn told_book<'a>(pass: &Pass, old: &DeadlineJobStatus, book: &'a Book) -> Cow<'a, Book> {
+fn told_book<'a>(pass: &Pass, old: &DeadlineJobStatus, book: &'a Ledger) -> Cow<'a, Ledger> {
     let is_told = is_true(old, api::FAILURE_TARGET);
     if is_told || !deadline::may_turn(book, &pass.facts, &pass.view.pods, pass.view.now) {
         return Cow::Borrowed(book);
     }
-    Cow::Owned(Book {
+    Cow::Owned(Ledger {
         ending: None,
         ..book.clone()
     })

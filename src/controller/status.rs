@@ -11,8 +11,8 @@ use shed_core::time::{Instant, Span};
 use super::feasibility::Told;
 use super::waiting::Waiting;
 use super::words;
+use crate::api::Ledger;
 use crate::api::{self, DeadlineJobStatus, reason};
-use crate::book::Book;
 use crate::clock;
 use crate::observe::unconfirmed::Unconfirmed;
 use crate::validate::{DeadlineRule, ValidatedJob};
@@ -43,7 +43,7 @@ pub struct Input<'a> {
     /// The job.
     pub job: &'a ValidatedJob,
     /// Its book as it is about to be written.
-    pub book: &'a Book,
+    pub book: &'a Ledger,
     /// Its deadline; absent while its clock has not started.
     pub deadline: Option<Instant>,
     /// The status as it is.
@@ -126,7 +126,7 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
         failed_indexes: failed.to_string(),
         attempts: book.counts,
         conditions: conditions(input),
-        ledger: Some(book.to_ledger()),
+        ledger: Some(book.clone()),
         unknown: old.unknown.clone(),
     }
     .keep_estimate_if_nothing_else_changed(old, &input)
@@ -212,7 +212,7 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
 /// Whether the job was complete in time, by its latest winner's own clock. Container times
 /// have whole seconds, so the deadline's second still counts.
 #[must_use]
-pub fn met(book: &Book, deadline: Option<Instant>) -> bool {
+pub fn met(book: &Ledger, deadline: Option<Instant>) -> bool {
     let complete = book.ending.is_some_and(Conclusion::is_success);
     complete && deadline.is_some_and(|deadline| book.last_win <= Some(deadline))
 }

@@ -16,8 +16,8 @@ use shed_core::time::{Instant, Span};
 
 use super::range;
 use crate::adopt;
+use crate::api::Ledger;
 use crate::api::NodeEntry;
-use crate::book::Book;
 use crate::bounds::Bounds;
 use crate::observe::gone;
 use crate::observe::job::{self, AttemptId, CREATION_SEEN_WITHIN};
@@ -45,7 +45,7 @@ pub struct Input<'a> {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Step {
     /// What the ledger must say before anything below is done.
-    pub book: Book,
+    pub book: Ledger,
     /// The deadline from then on; absent while its clock has not started.
     pub deadline: Option<Instant>,
     /// Pods whose end is counted: the finalizer comes off.
@@ -161,7 +161,7 @@ pub fn step(input: Input<'_>) -> Step {
 }
 
 /// Whether an action that was planned on an older view still makes sense on this one.
-fn still_holds(book: &Book, input: Input<'_>, action: &Action) -> bool {
+fn still_holds(book: &Ledger, input: Input<'_>, action: &Action) -> bool {
     if book.ending.is_some() || input.view.job.rules.suspend {
         return false;
     }
@@ -235,7 +235,7 @@ fn grant(step: &mut Step, input: Input<'_>) {
     }
 }
 
-fn runs(book: &Book, facts: &JobSnapshot, id: AttemptId) -> bool {
+fn runs(book: &Ledger, facts: &JobSnapshot, id: AttemptId) -> bool {
     let entry = book.attempt(id.0, id.1);
     let attempt = facts.task(TaskIndex(id.0)).and_then(|task| {
         let mut attempts = task.attempts.iter();
@@ -246,7 +246,7 @@ fn runs(book: &Book, facts: &JobSnapshot, id: AttemptId) -> bool {
 }
 
 /// Records where those attempts run whose end will have to be proven.
-fn place(book: &mut Book, input: Input<'_>) {
+fn place(book: &mut Ledger, input: Input<'_>) {
     for (&(task, number), node) in input.placements {
         let entry = book.tasks.get(&task);
         if entry.is_some_and(|entry| gone::needs_proof(&input.view.job, book, entry, number)) {
@@ -257,7 +257,7 @@ fn place(book: &mut Book, input: Input<'_>) {
 
 /// Attempts of the task that may still win, by the book as it is now.
 fn live_attempts<'a>(
-    book: &'a Book,
+    book: &'a Ledger,
     facts: &'a JobSnapshot,
     task: TaskIndex,
 ) -> impl Iterator<Item = u32> + 'a {
@@ -406,7 +406,7 @@ fn win(
 }
 
 /// Checkpoints ride along with writes that happen anyway. Says of how many tasks there was no room for them.
-fn keep_checkpoints(book: &mut Book, facts: &JobSnapshot, bounds: Option<Bounds>) -> usize {
+fn keep_checkpoints(book: &mut Ledger, facts: &JobSnapshot, bounds: Option<Bounds>) -> usize {
     for task in &facts.tasks {
         if let Some(point) = task.best_resume_point() {
             book.keep_checkpoint(task.index, point);

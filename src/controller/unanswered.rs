@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hasher};
 use super::status::Blocked;
 use super::step::Notice;
 use super::{events, record};
+use crate::api::Ledger;
 use crate::api::{DeadlineJob, DeadlineJobStatus};
-use crate::book::Book;
 use crate::context::Context;
 use crate::validate::ValidatedJob;
 
@@ -63,7 +63,7 @@ fn digest(status: &DeadlineJobStatus) -> u64 {
 
 /// Announces what a write without an answer would have announced, once the job's status shows that
 /// it was carried out.
-pub(super) fn announce(context: &Context, owner: &DeadlineJob, job: &ValidatedJob, book: &Book) {
+pub(super) fn announce(context: &Context, owner: &DeadlineJob, job: &ValidatedJob, book: &Ledger) {
     let found = context.memos.with(&job.uid, |memo| {
         if memo.unanswered.is_empty() {
             return None;

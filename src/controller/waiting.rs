@@ -5,8 +5,8 @@ use shed_core::plan::JobReport;
 use shed_core::snapshot::JobSnapshot;
 use shed_core::time::{Instant, Span};
 
+use crate::api::Ledger;
 use crate::api::{TaskEntry, reason};
-use crate::book::Book;
 use crate::bounds::Bounds;
 use crate::clock::{self, Clock};
 
@@ -45,7 +45,7 @@ impl Waiting {
     /// What is to be told; takes note of it for the next time.
     #[must_use]
     pub fn of(
-        book: &Book,
+        book: &Ledger,
         facts: &JobSnapshot,
         report: Option<&JobReport>,
         bounds: &Bounds,
@@ -92,18 +92,18 @@ fn lives(task: &TaskEntry) -> bool {
 }
 
 /// Tasks that have a live attempt.
-fn running(book: &Book) -> usize {
+fn running(book: &Ledger) -> usize {
     book.tasks.values().filter(|task| lives(task)).count()
 }
 
 /// Whether a task has neither ended nor a live attempt.
-fn any_idle(book: &Book, facts: &JobSnapshot) -> bool {
+fn any_idle(book: &Ledger, facts: &JobSnapshot) -> bool {
     let ended = facts.done.len() as usize + facts.failed.len() as usize;
     ended + running(book) < facts.rules.completions as usize
 }
 
 fn found(
-    book: &Book,
+    book: &Ledger,
     facts: &JobSnapshot,
     report: Option<&JobReport>,
     bounds: &Bounds,
@@ -117,11 +117,8 @@ fn found(
         })
     };
     let idle = || book.tasks.values().filter(|task| !lives(task));
-    let retries = idle().filter_map(|task| task.retry_not_before.as_ref());
-    let retry = retries
-        .map(clock::micro_instant)
-        .filter(|&at| at > now)
-        .min();
+    let retries = idle().filter_map(|task| task.retry_not_before);
+    let retry = retries.filter(|&at| at > now).min();
     let is_ending = || idle().any(|task| !task.attempts.is_empty() && task.winner.is_none());
     if running(book) >= facts.rules.parallelism as usize {
         Some((reason::PARALLELISM_REACHED, String::new()))
@@ -146,10 +143,10 @@ mod tests {
     use shed_core::snapshot::{AttemptKind, Idempotency, KillKind};
 
     use super::*;
-    use crate::validate::RetryRule;
+    use crate::api::RetryRule;
 
     struct World {
-        book: Book,
+        book: Ledger,
         facts: JobSnapshot,
         report: Option<JobReport>,
         remembered: Remembered,
@@ -160,7 +157,7 @@ mod tests {
         /// A job of three tasks, of which so many run.
         fn new(running: u32) -> Self {
             let clock = Clock::for_tests();
-            let mut book = Book::default();
+            let mut book = Ledger::default();
             for task in 0..running {
                 let launch = Launch {
                     task: TaskIndex(task),

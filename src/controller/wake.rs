@@ -14,7 +14,7 @@ use super::driver::{Pass, creations_wait};
 use super::step::Step;
 use super::{Error, count_error};
 use crate::api::DeadlineJob;
-use crate::book::Book;
+use crate::api::Ledger;
 use crate::clock;
 use crate::context::Context;
 use crate::validate::ValidatedJob;
@@ -66,7 +66,7 @@ pub(super) fn at(context: &Context, until: Instant) -> Action {
 
 /// When a finished job is to be deleted.
 #[must_use]
-pub fn expiry(job: &ValidatedJob, book: &Book) -> Option<Instant> {
+pub fn expiry(job: &ValidatedJob, book: &Ledger) -> Option<Instant> {
     let ended = book.ended.or(book.last_win)?;
     job.ttl.filter(|_| book.finished).map(|ttl| ended.plus(ttl))
 }

@@ -10,12 +10,11 @@ use super::job::JobPods;
 use super::pod::{PodFacts, Stage};
 use super::range;
 use crate::api::AttemptEntry;
-use crate::book::Book;
-use crate::clock::micro_instant;
+use crate::api::Ledger;
 use crate::validate::ValidatedJob;
 
 /// The job's rules. A work queue whose parallelism was lowered keeps the tasks that it had.
-pub(super) fn rules(job: &ValidatedJob, book: &Book) -> JobRules {
+pub(super) fn rules(job: &ValidatedJob, book: &Ledger) -> JobRules {
     let mut rules = range::rules(job, book);
     if is_work_queue(job) {
         let attempted = book.tasks.keys().next_back().map(|&index| index + 1);
@@ -31,7 +30,12 @@ fn is_work_queue(job: &ValidatedJob) -> bool {
 
 /// Once a pod of a work queue has succeeded the queue is empty: none is launched any more, and the
 /// job is complete when those that run have ended.
-pub(super) fn close_work_queue(job: &ValidatedJob, book: &Book, indexes: u32, done: &mut IndexSet) {
+pub(super) fn close_work_queue(
+    job: &ValidatedJob,
+    book: &Ledger,
+    indexes: u32,
+    done: &mut IndexSet,
+) {
     if !is_work_queue(job) || book.done.is_empty() {
         return;
     }
@@ -45,7 +49,7 @@ pub(super) fn close_work_queue(job: &ValidatedJob, book: &Book, indexes: u32, do
 /// unless failures are counted per index.
 pub(super) fn launch_not_before(
     job: &ValidatedJob,
-    book: &Book,
+    book: &Ledger,
     tasks: &[TaskSnapshot],
     now: Instant,
 ) -> Option<Instant> {
@@ -53,7 +57,7 @@ pub(super) fn launch_not_before(
         return None;
     }
     let waits = book.tasks.values();
-    let waits = waits.filter_map(|entry| entry.retry_not_before.as_ref());
+    let waits = waits.filter_map(|entry| entry.retry_not_before);
     // A failure that is seen and not counted yet: the pass that counts it must not launch another
     // task in the room that it leaves.
     let failed = |attempt: &AttemptSnapshot| {
@@ -61,12 +65,12 @@ pub(super) fn launch_not_before(
     };
     let uncounted = tasks.iter().any(|task| task.attempts.iter().any(failed));
     let until_counted = uncounted.then(|| now.plus(job.retries.first));
-    waits.map(micro_instant).max().max(until_counted)
+    waits.max().max(until_counted)
 }
 
 /// Failures that count against `backoffLimit`. With `restartPolicy: OnFailure` batch/v1 takes it
 /// for the limit of restarts in the pods that live.
-pub(super) fn failures(job: &ValidatedJob, book: &Book, pods: &JobPods) -> u32 {
+pub(super) fn failures(job: &ValidatedJob, book: &Ledger, pods: &JobPods) -> u32 {
     let counted = u32::try_from(book.counts.failed).unwrap_or(u32::MAX);
     let Some(limit) = job.rules.ending.failures_max else {
         return counted;
@@ -141,7 +145,7 @@ mod tests {
         translate::validated(&fixtures::companion(&job), &job).unwrap()
     }
 
-    fn attempted(book: &mut Book, index: u32) {
+    fn attempted(book: &mut Ledger, index: u32) {
         let entry = TaskEntry {
             index,
             ..TaskEntry::default()
@@ -151,7 +155,8 @@ mod tests {
 
     #[test]
     fn a_queue_that_is_empty_launches_nothing_more() {
-        let (queue, mut book, mut done) = (job("parallelism: 3"), Book::default(), IndexSet::new());
+        let (queue, mut book, mut done) =
+            (job("parallelism: 3"), Ledger::default(), IndexSet::new());
         close_work_queue(&queue, &book, 3, &mut done);
         assert!(done.is_empty(), "nobody has succeeded");
         book.done.insert(TaskIndex(1));
@@ -169,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_was_made_narrower_keeps_what_it_had() {
-        let mut book = Book::default();
+        let mut book = Ledger::default();
         book.done.insert(TaskIndex(4));
         attempted(&mut book, 6);
         assert_eq!(rules(&job("parallelism: 2"), &book).completions, 7);
@@ -179,26 +184,29 @@ mod tests {
 
     #[test]
     fn a_job_waits_as_a_whole_unless_failures_are_counted_per_index() {
-        let mut book = Book::default();
+        let mut book = Ledger::default();
         for (index, wait) in [(0, None), (1, Some(12_000)), (2, Some(11_000))] {
             attempted(&mut book, index);
             let entry = book.tasks.get_mut(&index).unwrap();
-            entry.retry_not_before = wait.map(|wait| crate::clock::micro_time(Instant(wait)));
+            entry.retry_not_before = wait.map(|wait| Instant(wait));
         }
-        let until = |job: &ValidatedJob, book: &Book, tasks: &[TaskSnapshot]| {
+        let until = |job: &ValidatedJob, book: &Ledger, tasks: &[TaskSnapshot]| {
             launch_not_before(job, book, tasks, Instant(5_000))
         };
         let whole = job("completions: 3");
         assert_eq!(until(&whole, &book, &[]), Some(Instant(12_000)));
         let by_task = job("completions: 3, completionMode: Indexed, backoffLimitPerIndex: 1");
         assert_eq!(until(&by_task, &book, &[]), None);
-        assert_eq!(until(&whole, &Book::default(), &[]), None);
+        assert_eq!(until(&whole, &Ledger::default(), &[]), None);
         // What has failed is not counted yet.
         let failed = core::job("a").task(1, [core::attempt(0).failed(4.0)]);
         let failed = core::world(5.0, 1, 1000).job(failed).build().jobs.remove(0);
         let first = Instant(5_000).plus(whole.retries.first);
-        assert_eq!(until(&whole, &Book::default(), &failed.tasks), Some(first));
-        assert_eq!(until(&by_task, &Book::default(), &failed.tasks), None);
+        assert_eq!(
+            until(&whole, &Ledger::default(), &failed.tasks),
+            Some(first)
+        );
+        assert_eq!(until(&by_task, &Ledger::default(), &failed.tasks), None);
     }
 
     #[test]
@@ -212,7 +220,7 @@ mod tests {
             let pod = PodFacts::from_pod(&pod.unwrap(), Instant(0));
             JobPods::from([((0, 0), Arc::new(pod))])
         };
-        let book = Book::default();
+        let book = Ledger::default();
         let in_place = "completions: 1, backoffLimit: 2, template: {spec: {restartPolicy: OnFailure, \
                         containers: [{name: c, image: i}]}}";
         let in_place = job(in_place);

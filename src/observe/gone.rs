@@ -11,14 +11,14 @@ use shed_core::snapshot::Idempotency;
 use super::job::AttemptId;
 use super::pod::PodFacts;
 use super::view::JobView;
+use crate::api::Ledger;
 use crate::api::{AttemptEntry, NodeEntry, TaskEntry};
-use crate::book::Book;
 use crate::stores::Stores;
 use crate::validate::ValidatedJob;
 
 /// Whether another attempt waits for this one to be gone. Once the job ends nobody does.
 #[must_use]
-pub fn needs_proof(job: &ValidatedJob, book: &Book, task: &TaskEntry, number: u32) -> bool {
+pub fn needs_proof(job: &ValidatedJob, book: &Ledger, task: &TaskEntry, number: u32) -> bool {
     book.ending.is_none()
         && match job.rules.idempotency {
             Idempotency::Safe => false,
@@ -32,7 +32,7 @@ pub fn needs_proof(job: &ValidatedJob, book: &Book, task: &TaskEntry, number: u3
 
 /// Attempts whose node proves that they are gone, if their pods are on their way out.
 #[must_use]
-pub fn proven(book: &Book, stores: &Stores) -> BTreeSet<AttemptId> {
+pub fn proven(book: &Ledger, stores: &Stores) -> BTreeSet<AttemptId> {
     let attempts = book.tasks.values().flat_map(|task| {
         let index = task.index;
         task.attempts.iter().map(move |attempt| (index, attempt))
@@ -81,7 +81,7 @@ pub fn last_seen_on<'a>(
 /// Where those attempts run of which the book does not say so yet.
 #[must_use]
 pub fn placements<'a>(
-    book: &Book,
+    book: &Ledger,
     pods: impl Iterator<Item = (&'a AttemptId, &'a Arc<PodFacts>)>,
     stores: &Stores,
 ) -> BTreeMap<AttemptId, NodeEntry> {

@@ -20,9 +20,8 @@ use super::pod::{PodFacts, Stage};
 use super::range;
 use super::reach;
 use super::view::JobView;
+use crate::api::Ledger;
 use crate::api::{AttemptEntry, GrantEntry, PodFailureRule, ResumeEntry, TaskEntry};
-use crate::book::Book;
-use crate::clock::micro_instant;
 use crate::validate::{DeadlineRule, ValidatedJob};
 
 /// An attempt's number within its job: (task, attempt).
@@ -85,7 +84,7 @@ pub fn note(traces: &mut Traces, pods: &JobPods, ticks: Instant) {
 
 /// Forgets attempts that are counted and whose pods are gone. Only with the newest book: to an
 /// older one an attempt that was just recorded is none.
-pub fn forget(traces: &mut Traces, book: &Book, pods: &JobPods) {
+pub fn forget(traces: &mut Traces, book: &Ledger, pods: &JobPods) {
     traces.retain(|id, _| pods.contains_key(id) || book.attempt(id.0, id.1).is_some());
 }
 
@@ -162,7 +161,7 @@ fn tasks(view: &JobView) -> Vec<TaskSnapshot> {
 }
 
 /// Tasks that need no attempt: those with a winner and those that are not to be run.
-fn done(job: &ValidatedJob, book: &Book, indexes: u32) -> IndexSet {
+fn done(job: &ValidatedJob, book: &Ledger, indexes: u32) -> IndexSet {
     let mut done = range::done(book).below(indexes);
     if let Some(skipped) = &job.skipped {
         done = done.union(skipped);
@@ -172,7 +171,7 @@ fn done(job: &ValidatedJob, book: &Book, indexes: u32) -> IndexSet {
 }
 
 /// A job that has not begun would begin now.
-fn time_limit(job: &ValidatedJob, book: &Book, now: Instant) -> Option<Instant> {
+fn time_limit(job: &ValidatedJob, book: &Ledger, now: Instant) -> Option<Instant> {
     let limit = job.time_limit.filter(|_| !job.rules.suspend)?;
     Some(book.active_since.unwrap_or(now).plus(limit))
 }
@@ -195,18 +194,18 @@ fn task(entry: &TaskEntry, view: &JobView) -> TaskSnapshot {
         attempts: entry.attempts.iter().map(attempt).collect(),
         failures: entry.failures,
         clone_failures: entry.clone_failures,
-        retry_not_before: entry.retry_not_before.as_ref().map(micro_instant),
+        retry_not_before: entry.retry_not_before,
         resume_point: entry.resume.as_ref().map(resume_point),
         grant: entry.grant.as_ref().map(grant),
         avoid: view.places.positions(view.troubled.of_task(entry.index)),
-        clone_disrupted: entry.clone_disrupted.as_ref().map(micro_instant),
+        clone_disrupted: entry.clone_disrupted,
     }
 }
 
 fn grant(entry: &GrantEntry) -> Grant {
     Grant {
         attempt: AttemptNumber(entry.attempt),
-        at: micro_instant(&entry.at),
+        at: entry.at,
     }
 }
 
@@ -217,7 +216,7 @@ fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -
     let facts = pod.and_then(|pod| pod.attempt.as_ref());
     let reported = pod.and_then(|pod| view.reports.get(&pod.uid));
     let matched = pod.and_then(|pod| failure_match(&job.failure_rules, pod));
-    let launched = micro_instant(&entry.launched);
+    let launched = entry.launched;
     let is_given_up = || pod.is_some_and(|pod| reach::is_given_up(pod, view.now));
     let mut attempt = AttemptSnapshot {
         number: AttemptNumber(entry.number),
@@ -234,7 +233,7 @@ fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -
             adopted::count_disruption(job, by_rules, matched.as_ref())
         },
         kill: entry.kill,
-        killed_at: entry.killed_at.as_ref().map(micro_instant),
+        killed_at: entry.killed_at,
         launched,
         node: gone::last_seen_on(entry, pod).and_then(|node| view.places.position(node)),
         started: facts.and_then(|facts| facts.started),
@@ -326,10 +325,10 @@ mod tests {
     use shed_core::snapshot::AttemptKind;
 
     use super::*;
-    use crate::validate::RetryRule;
+    use crate::api::RetryRule;
 
-    fn launched(tasks: u32) -> Book {
-        let mut book = Book::default();
+    fn launched(tasks: u32) -> Ledger {
+        let mut book = Ledger::default();
         for task in 0..tasks {
             let launch = Launch {
                 task: TaskIndex(task),

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::job::{AttemptId, JobPods};
 use super::pod::PodFacts;
-use crate::book::Book;
+use crate::api::Ledger;
 
 /// The job's pods that have not ended and that the book holds no attempt for.
 pub fn leftover<'a>(
-    book: &'a Book,
+    book: &'a Ledger,
     pods: &'a JobPods,
 ) -> impl Iterator<Item = (AttemptId, &'a Arc<PodFacts>)> {
     let pods = pods.iter().map(|(&id, pod)| (id, pod));

@@ -12,13 +12,13 @@ use shed_core::snapshot::{AttemptSnapshot, AttemptState, JobRules, ResumePoint, 
 use shed_core::time::Instant;
 
 use super::view::JobView;
+use crate::api::Ledger;
 use crate::api::SegmentEntry;
-use crate::book::Book;
 use crate::validate::ValidatedJob;
 
 /// The job's rules, its parts counted as tasks. Parts of one task that run beside each other take
 /// one place of `parallelism`.
-pub(super) fn rules(job: &ValidatedJob, book: &Book) -> JobRules {
+pub(super) fn rules(job: &ValidatedJob, book: &Ledger) -> JobRules {
     let mut rules = job.rules.clone();
     if book.segments.is_empty() {
         return rules;
@@ -38,7 +38,7 @@ pub(super) fn rules(job: &ValidatedJob, book: &Book) -> JobRules {
 }
 
 /// What nobody is to do any more.
-pub(super) fn done(book: &Book) -> IndexSet {
+pub(super) fn done(book: &Ledger) -> IndexSet {
     let mut done = book.done.clone();
     for part in book.segments.values().filter(|part| part.dropped) {
         done.insert(TaskIndex(part.index));

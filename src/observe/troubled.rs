@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use shed_core::time::{Instant, Span};
 
-use crate::book::Book;
+use crate::api::Ledger;
 
 /// A node on which an attempt could not start is avoided by its job for so long.
 const STUCK_FOR: Span = Span::from_seconds(600);
@@ -41,7 +41,7 @@ impl TroubledNodes {
     }
 
     /// Forgets what is long ago, and tasks that have ended.
-    pub fn forget(&mut self, book: &Book, now: Instant) {
+    pub fn forget(&mut self, book: &Ledger, now: Instant) {
         self.stuck.retain(|_, seen| now.since(*seen) < STUCK_FOR);
         self.disrupted
             .retain(|task, _| book.tasks.contains_key(task));
@@ -84,7 +84,7 @@ mod tests {
         }
         assert_eq!(names(troubled.of_task(7)), ["a", "c", "d"]);
         assert!(troubled.of_task(8).is_empty());
-        troubled.forget(&Book::default(), Instant(0));
+        troubled.forget(&Ledger::default(), Instant(0));
         assert_eq!(troubled, TroubledNodes::default());
     }
 
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(names(&last[..2]), ["node-11", "node-10"]);
         let later = Instant(610_000);
         assert_eq!(names(&troubled.stuck(later)), ["node-11"]);
-        troubled.forget(&Book::default(), later);
+        troubled.forget(&Ledger::default(), later);
         assert_eq!(troubled.stuck.len(), 1);
     }
 }

@@ -11,7 +11,7 @@ use shed_core::time::Instant;
 use super::job::{self, AttemptId, JobPods, Reported, Traces};
 use super::troubled::TroubledNodes;
 use crate::adopt::claims::Claims;
-use crate::book::Book;
+use crate::api::Ledger;
 use crate::validate::ValidatedJob;
 
 /// One job: its specification, its ledger, and what is seen of its attempts.
@@ -20,7 +20,7 @@ pub struct JobView {
     /// The specification.
     pub job: Arc<ValidatedJob>,
     /// The ledger.
-    pub book: Book,
+    pub book: Ledger,
     /// The deadline; absent while its clock has not started.
     pub deadline: Option<Instant>,
     /// The pods of its attempts.
@@ -52,7 +52,7 @@ pub struct JobView {
 impl JobView {
     /// A job of whose attempts nothing was seen yet.
     #[must_use]
-    pub fn new(job: Arc<ValidatedJob>, book: Book, now: Instant, ticks: Instant) -> Self {
+    pub fn new(job: Arc<ValidatedJob>, book: Ledger, now: Instant, ticks: Instant) -> Self {
         Self {
             deadline: job.deadline_after(book.first_pass),
             job,
@@ -117,7 +117,7 @@ impl Sighting {
     }
 
     /// Notes what it shows, and forgets attempts that are counted.
-    pub(crate) fn note(&self, traces: &mut Traces, pods: &JobPods, book: &Book, ticks: Instant) {
+    pub(crate) fn note(&self, traces: &mut Traces, pods: &JobPods, book: &Ledger, ticks: Instant) {
         match self.is_live {
             true => job::note_live(traces, pods, ticks),
             false => job::note(traces, pods, ticks),

@@ -17,8 +17,8 @@ use super::obstacles::{self, Obstacles};
 use super::quarantined::{Apart, SetApart};
 use crate::adopt;
 use crate::api::DeadlineJob;
+use crate::api::Ledger;
 use crate::board::JobUid;
-use crate::book::Book;
 use crate::context::Context;
 use crate::controller::feasibility;
 use crate::observe::identity::Owner;
@@ -150,7 +150,7 @@ fn job_facts(
     let newest = context.memos.newest(watched);
     // What is wrong with a specification or a ledger is said by the job's reconciler.
     let job = adopt::read(&context.memos, &newest, context.stores.batch()).ok()?;
-    let mut book = Book::from_status(newest.status.as_ref()).ok()?;
+    let mut book = Ledger::from_status(newest.status.as_ref()).ok()?;
     hold(&mut book, held, now);
     // A Job without a task is complete as it is.
     if book.finished || job.rules.completions == 0 {
@@ -190,7 +190,7 @@ fn charge_leftover(view: &JobView, others: &mut BTreeMap<Arc<str>, Resources>) {
 
 /// Records the launches of a slice that is held in a book that is not written. One that is recorded already
 /// counts twice until its slice is finished, or not at all if its task has a live attempt.
-fn hold(book: &mut Book, slice: &[Action], now: Instant) {
+fn hold(book: &mut Ledger, slice: &[Action], now: Instant) {
     for action in slice {
         let Action::Launch(launch) = action else {
             continue;

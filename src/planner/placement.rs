@@ -13,8 +13,8 @@ use shed_core::resources::Resources;
 use shed_core::snapshot::{AttemptKind, JobPhase, JobSnapshot};
 use shed_core::time::{Instant, Span};
 
+use crate::api::Ledger;
 use crate::api::reason;
-use crate::book::Book;
 use crate::controller::status::Blocked;
 use crate::observe::job::{AttemptId, JobPods};
 use crate::observe::misfit::misfit;
@@ -284,13 +284,13 @@ fn raise(amounts: &mut Resources, to: &Resources) {
     }
 }
 
-fn lives(book: &Book, id: AttemptId) -> bool {
+fn lives(book: &Ledger, id: AttemptId) -> bool {
     let entry = book.attempt(id.0, id.1);
     entry.is_some_and(|entry| entry.kill.is_none())
 }
 
 /// Whether the pod is of a live attempt and has no node.
-fn waits(book: &Book, id: AttemptId, pod: &PodFacts) -> bool {
+fn waits(book: &Ledger, id: AttemptId, pod: &PodFacts) -> bool {
     let is_going = || pod.attempt.as_ref().is_none_or(|attempt| attempt.deleting);
     pod.node.is_none() && !pod.terminal && !is_going() && lives(book, id)
 }
@@ -335,7 +335,7 @@ fn unmounted(
         let (Some(entry), Some(node), true) = (entry, &pod.node, is_pending) else {
             continue;
         };
-        let launched = crate::clock::micro_instant(&entry.launched);
+        let launched = entry.launched;
         let until = input.own(launched).plus(VOLUME_PATIENCE);
         if input.view.ticks < until {
             *due = due.iter().copied().chain([until]).min();

@@ -157,7 +157,7 @@ fn facts(
 fn recorded(job: &DeadlineJob) -> BTreeSet<AttemptId> {
     let status = job.status.as_ref();
     let ledger = status.and_then(|status| status.ledger.as_ref());
-    let tasks = ledger.iter().flat_map(|ledger| &ledger.tasks);
+    let tasks = ledger.iter().flat_map(|ledger| ledger.tasks.values());
     let ids = tasks.flat_map(|task| {
         let numbers = task.attempts.iter().map(|attempt| attempt.number);
         numbers.map(move |number| (task.index, number))

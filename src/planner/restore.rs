@@ -7,22 +7,22 @@ use shed_core::memory::{Memory, PastJob};
 
 use crate::adopt;
 use crate::api::DeadlineJob;
-use crate::book::Book;
+use crate::api::Ledger;
 use crate::context::Context;
 use crate::stores::{Rest, Skeleton};
 use crate::validate::ValidatedJob;
 
 /// A job and its ledger, if both can be read.
-pub fn read(context: &Context, watched: &DeadlineJob) -> Option<(Arc<ValidatedJob>, Book)> {
+pub fn read(context: &Context, watched: &DeadlineJob) -> Option<(Arc<ValidatedJob>, Ledger)> {
     let job = adopt::read(&context.memos, watched, context.stores.batch()).ok()?;
-    Some((job, Book::from_status(watched.status.as_ref()).ok()?))
+    Some((job, Ledger::from_status(watched.status.as_ref()).ok()?))
 }
 
 /// What the jobs that are there tell of what was learned and decided.
 pub fn memory(
     live: &[Arc<DeadlineJob>],
     ended: &[Arc<Skeleton>],
-    mut read: impl FnMut(&Arc<DeadlineJob>) -> Option<(Arc<ValidatedJob>, Book)>,
+    mut read: impl FnMut(&Arc<DeadlineJob>) -> Option<(Arc<ValidatedJob>, Ledger)>,
 ) -> Memory {
     let mut past: Vec<PastJob> = ended.iter().filter_map(|job| taught(job)).collect();
     let mut copies = Vec::new();
@@ -85,22 +85,22 @@ mod tests {
 
     #[test]
     fn finished_jobs_teach_and_copies_of_those_that_go_on_are_kept() {
-        let finished = Book {
+        let finished = Ledger {
             finished: true,
             ended: Some(shed_core::time::Instant(9)),
             ended_runs: vec![shed_core::time::Span::from_seconds(30)],
             copies: Some(2),
-            ..Book::default()
+            ..Ledger::default()
         };
-        let goes_on = Book {
+        let goes_on = Ledger {
             copies: Some(3),
-            ..Book::default()
+            ..Ledger::default()
         };
-        let old = Arc::unwrap_or_clone(job("old", finished.to_ledger()));
+        let old = Arc::unwrap_or_clone(job("old", finished.clone()));
         let class = validate(&old).unwrap().class.map(JobClass);
         let old = WatchedJob::new(old, 0).skeleton().cloned().unwrap();
-        let memory = memory(&[job("new", goes_on.to_ledger())], &[old], |job| {
-            let book = Book::from_status(job.status.as_ref());
+        let memory = memory(&[job("new", goes_on.clone())], &[old], |job| {
+            let book = Ledger::from_status(job.status.as_ref());
             validate(job).ok().map(Arc::new).zip(book.ok())
         });
         let least = memory.history().least(class.as_ref()).unwrap();

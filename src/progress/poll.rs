@@ -184,7 +184,7 @@ impl AskedJob {
         let status = job.status.as_ref();
         let deadline = status.and_then(|status| status.deadline.as_ref());
         let ledger = status.and_then(|status| status.ledger.as_ref());
-        let segments = ledger.iter().flat_map(|ledger| &ledger.segments);
+        let segments = ledger.iter().flat_map(|ledger| ledger.segments.values());
         Some(Self {
             rule,
             deadline: deadline.map(clock::instant),
@@ -227,14 +227,12 @@ fn new_entry(job: &DeadlineJob, attempt: &AttemptFacts, ticks: Instant) -> Entry
         .as_ref()
         .and_then(|status| status.ledger.as_ref());
     let recorded = ledger.and_then(|ledger| {
-        let tasks = &ledger.tasks;
-        let found = tasks.binary_search_by_key(&attempt.task, |task| task.index);
-        let mut attempts = tasks.get(found.ok()?)?.attempts.iter();
+        let mut attempts = ledger.tasks.get(&attempt.task)?.attempts.iter();
         attempts.find(|entry| entry.number == attempt.number)
     });
     let start = recorded.and_then(|entry| entry.resume.as_ref());
     let start = start.map_or(0.0, |point| point.progress);
-    let launched = recorded.map(|entry| clock::micro_instant(&entry.launched));
+    let launched = recorded.map(|entry| entry.launched);
     let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
     Entry::new(namespace, start, launched, ticks)
 }

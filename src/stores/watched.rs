@@ -8,10 +8,10 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use shed_core::time::{Instant, Span};
 
+use crate::api::Ledger;
 use crate::api::read::{Read, read};
 use crate::api::trimmed::{Parts, essentials, stands_for};
 use crate::api::{self, DeadlineJob, DeadlineJobStatus, LABEL_CLASS};
-use crate::book::Book;
 use crate::context;
 use crate::controller::{quarantine, status};
 use crate::validate::{self, InvalidSpec, ValidatedJob};
@@ -126,7 +126,7 @@ fn rest(job: &DeadlineJob) -> Option<Rest> {
         return Some(Rest::Foreign);
     }
     let is_quarantined = quarantine::entry(job).is_some();
-    let Ok(book) = Book::from_status(job.status.as_ref()) else {
+    let Ok(book) = Ledger::from_status(job.status.as_ref()) else {
         return None;
     };
     let finished = |validated: Option<&ValidatedJob>| Finished {
@@ -168,7 +168,7 @@ fn oversized(job: &DeadlineJob, invalid: &InvalidSpec) -> Rest {
 }
 
 /// A suspended job rests once its attempts are counted, and its status says all that there is to say.
-fn suspended(job: &DeadlineJob, book: &Book) -> Option<Rest> {
+fn suspended(job: &DeadlineJob, book: &Ledger) -> Option<Rest> {
     let status = job.status.as_ref()?;
     let mut tasks = book.tasks.values();
     let has_attempts = tasks.any(|task| !task.attempts.is_empty());

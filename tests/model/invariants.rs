@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use shed::api::Ledger;
 use shed::api::{AttemptCounts, TaskEntry};
-use shed::book::Book;
 use shed::observe::job::AttemptId;
 use shed_core::ids::TaskIndex;
 use shed_core::snapshot::KillKind;
@@ -12,7 +12,7 @@ use shed_core::snapshot::KillKind;
 use super::world::Invariant::{ExactlyOnce, KillSafety, NoLoss};
 use super::world::{Finish, Stage, World};
 
-pub fn open(book: &Book) -> BTreeSet<AttemptId> {
+pub fn open(book: &Ledger) -> BTreeSet<AttemptId> {
     let attempts = |task: &TaskEntry| {
         let index = task.index;
         let numbers = task
@@ -39,7 +39,7 @@ fn ended(counts: &AttemptCounts) -> i64 {
 }
 
 /// Checks the write of a ledger.
-pub fn ledger(world: &mut World, new: &Book) {
+pub fn ledger(world: &mut World, new: &Ledger) {
     let old = world.job.clone();
     let old = &old.book;
     let (before, after) = (open(old), open(new));
@@ -74,13 +74,13 @@ pub fn ledger(world: &mut World, new: &Book) {
 }
 
 /// What a ledger says of a task's end stays.
-fn lasting(world: &mut World, old: &Book, new: &Book, task: u32) {
+fn lasting(world: &mut World, old: &Ledger, new: &Ledger, task: u32) {
     let index = TaskIndex(task);
     let stays = (!old.done.contains(index) || new.done.contains(index))
         && (!old.failed.contains(index) || new.failed.contains(index))
         && (!old.finished || new.finished);
     world.breaks(stays, ExactlyOnce, "an end is taken back");
-    let winner = |book: &Book| book.tasks.get(&task).and_then(|entry| entry.winner);
+    let winner = |book: &Ledger| book.tasks.get(&task).and_then(|entry| entry.winner);
     let same = match (winner(old), winner(new)) {
         (Some(before), Some(after)) => before == after,
         _ => true,
@@ -89,7 +89,7 @@ fn lasting(world: &mut World, old: &Book, new: &Book, task: u32) {
 }
 
 /// An attempt leaves the ledger only when it has really ended, into the bucket of that end.
-fn counted(world: &mut World, old: &Book, new: &Book, id: AttemptId) {
+fn counted(world: &mut World, old: &Ledger, new: &Ledger, id: AttemptId) {
     let pod = world.pods.get(&id).copied();
     let is_over = pod.is_none_or(|pod| pod.is_over());
     world.breaks(is_over, ExactlyOnce, "an attempt is counted that goes on");
@@ -121,7 +121,7 @@ fn counted(world: &mut World, old: &Book, new: &Book, id: AttemptId) {
 }
 
 /// Kills on the strength of a winner or of the job's end stand beside them in the ledger.
-fn settled(world: &mut World, new: &Book) {
+fn settled(world: &mut World, new: &Ledger) {
     let entries = new.tasks.values().flat_map(|task| {
         let kills = task.attempts.iter().filter_map(|attempt| attempt.kill);
         kills.map(move |kill| (task.index, kill))
@@ -140,12 +140,12 @@ fn settled(world: &mut World, new: &Book) {
 }
 
 /// No plan takes an unfinished task's last attempt: only its user, its end, or a restart does.
-fn last_attempt(world: &mut World, old: &Book, new: &Book, task: u32) {
+fn last_attempt(world: &mut World, old: &Ledger, new: &Ledger, task: u32) {
     let index = TaskIndex(task);
     if new.done.contains(index) || new.failed.contains(index) {
         return;
     }
-    let entry = |book: &Book| book.tasks.get(&task).cloned().unwrap_or_default();
+    let entry = |book: &Ledger| book.tasks.get(&task).cloned().unwrap_or_default();
     let lives = |entry: &TaskEntry| entry.attempts.iter().any(|a| a.kill.is_none());
     let (before, after) = (entry(old), entry(new));
     let by_plan = after.attempts.iter().any(|attempt| {

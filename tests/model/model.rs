@@ -184,7 +184,7 @@ impl Model {
         let entry = AttemptEntry {
             number,
             kind: AttemptKind::Original,
-            launched: clock::micro_time(Instant(0)),
+            launched: Instant(0),
             resume: None,
             avoid: Vec::new(),
             node: None,

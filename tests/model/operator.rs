@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use shed::book::Book;
+use shed::api::Ledger;
 use shed::controller::step::{Input, PodRef, Step, step};
 use shed::observe::job::{self, AttemptId, JobPods, Reported};
 use shed::observe::view::JobView;
@@ -134,7 +134,7 @@ impl Model {
     }
 
     /// The ledger as it is written, kept once.
-    fn recorded(&self, book: Book) -> Arc<Recorded> {
+    fn recorded(&self, book: Ledger) -> Arc<Recorded> {
         let recorded = Recorded::new(book);
         let mut ledgers = self.ledgers.lock().expect("ledgers");
         let known = ledgers.entry(recorded.fingerprint).or_insert(recorded);

@@ -6,24 +6,24 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use shed::api::DeadlineJobStatus;
-use shed::book::Book;
+use shed::api::Ledger;
 use shed::observe::job::{AttemptId, Traces};
 
 /// A ledger that was written: through the shipped serialization and back, as a pass reads it.
 #[derive(Debug)]
 pub struct Recorded {
-    pub book: Book,
+    pub book: Ledger,
     pub fingerprint: u64,
 }
 
 impl Recorded {
     /// The revision counts writes and nothing else: it is left out, so that two ways to one
     /// ledger lead to one state. What is newer, [`JobCopy::behind`] says.
-    pub fn new(mut book: Book) -> Arc<Self> {
+    pub fn new(mut book: Ledger) -> Arc<Self> {
         book.revision = 0;
         let status = DeadlineJobStatus {
             attempts: book.counts,
-            ledger: Some(book.to_ledger()),
+            ledger: Some(book.clone()),
             ..DeadlineJobStatus::default()
         };
         let bytes = serde_json::to_vec(&status).expect("a status is JSON");
@@ -31,7 +31,7 @@ impl Recorded {
         let mut hasher = DefaultHasher::new();
         bytes.hash(&mut hasher);
         Arc::new(Self {
-            book: Book::from_status(Some(&read)).expect("its own ledger"),
+            book: Ledger::from_status(Some(&read)).expect("its own ledger"),
             fingerprint: hasher.finish(),
         })
     }
@@ -186,7 +186,7 @@ pub enum Invariant {
 impl World {
     pub fn new(tasks: u32, left: Budget) -> Self {
         Self {
-            job: Recorded::new(Book::default()),
+            job: Recorded::new(Ledger::default()),
             suspended: false,
             overdue: false,
             pods: Pods::new(),

@@ -13,8 +13,8 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use shed::adopt;
+use shed::api::Ledger;
 use shed::api::{self, AttemptCounts, AttemptEntry, DeadlineJob};
-use shed::book::Book;
 use shed_core::ids::TaskIndex;
 use shed_core::snapshot::KillKind;
 
@@ -46,7 +46,7 @@ type AttemptId = (String, u32, u32);
 struct Replay<'k> {
     known: &'k Known,
     version: u64,
-    jobs: BTreeMap<String, (DeadlineJob, Book)>,
+    jobs: BTreeMap<String, (DeadlineJob, Ledger)>,
     pods: BTreeMap<String, Pod>,
     /// batch/v1 Jobs that shed runs.
     batch: BTreeMap<String, Job>,
@@ -130,7 +130,7 @@ fn id(pod: &Pod) -> Option<AttemptId> {
     Some((job, task, number(api::LABEL_ATTEMPT)?))
 }
 
-fn attempts(book: &Book) -> BTreeMap<(u32, u32), &AttemptEntry> {
+fn attempts(book: &Ledger) -> BTreeMap<(u32, u32), &AttemptEntry> {
     let tasks = book.tasks.values();
     tasks
         .flat_map(|task| task.attempts.iter().map(|a| ((task.index, a.number), a)))
@@ -176,7 +176,7 @@ impl Replay<'_> {
         self.demand(given_up.all(|own| own.status != "True"), || {
             format!("I9: {} is quarantined", job.name_any())
         });
-        let new = match Book::from_status(job.status.as_ref()) {
+        let new = match Ledger::from_status(job.status.as_ref()) {
             Ok(book) => book,
             Err(error) => {
                 return self.demand(false, || format!("I1: {}: {error}", job.name_any()));
@@ -202,7 +202,7 @@ impl Replay<'_> {
     }
 
     /// One write of a job's ledger.
-    fn ledger(&mut self, uid: &str, old: &Book, new: &Book) {
+    fn ledger(&mut self, uid: &str, old: &Ledger, new: &Ledger) {
         let (before, after) = (attempts(old), attempts(new));
         let counts = &new.counts;
         let open = i64::try_from(after.len()).unwrap_or(i64::MAX);
@@ -234,7 +234,7 @@ impl Replay<'_> {
     }
 
     /// Nothing is late before the deadline, whatever a node's clock says: the apiserver's counts.
-    fn lateness(&mut self, job: &DeadlineJob, old: &Book, new: &Book) {
+    fn lateness(&mut self, job: &DeadlineJob, old: &Ledger, new: &Ledger) {
         let deadline = job
             .status
             .as_ref()
@@ -259,7 +259,7 @@ impl Replay<'_> {
         id: (u32, u32),
         old: &AttemptEntry,
         new: Option<&AttemptEntry>,
-        book: &Book,
+        book: &Ledger,
     ) {
         let Some(new) = new else {
             let attempt = (uid.to_owned(), id.0, id.1);
@@ -299,8 +299,8 @@ impl Replay<'_> {
     }
 
     /// What shed killed is never a failure, and a failure has a pod that failed.
-    fn failures(&mut self, uid: &str, old: &Book, new: &Book) {
-        let spent = |book: &Book| book.counts.failed + book.counts.clone_failed;
+    fn failures(&mut self, uid: &str, old: &Ledger, new: &Ledger) {
+        let spent = |book: &Ledger| book.counts.failed + book.counts.clone_failed;
         let (before, after) = (attempts(old), attempts(new));
         let failed = before.iter().filter(|(id, entry)| {
             let pod = self.pod_of.get(&(uid.to_owned(), id.0, id.1));
@@ -340,7 +340,7 @@ impl Replay<'_> {
         let uid = pod.uid().unwrap_or_default();
         let is_old = self.version_of(pod) <= self.known.begins_at;
         let had_ended = || {
-            let killed = entry.killed_at.as_ref().map(|time| time.0);
+            let killed = entry.killed_at.map(shed::clock::timestamp);
             finished(pod).is_some_and(|finished| killed.is_some_and(|killed| finished < killed))
         };
         match entry.kill {
@@ -355,7 +355,7 @@ impl Replay<'_> {
         version.parse().unwrap_or(self.version)
     }
 
-    fn resume_points(&mut self, old: &Book, new: &Book) {
+    fn resume_points(&mut self, old: &Ledger, new: &Ledger) {
         for task in old.tasks.values() {
             let later = new.tasks.get(&task.index);
             let points = (
@@ -376,7 +376,7 @@ impl Replay<'_> {
         self.jobs.remove(&job.uid().unwrap_or_default());
     }
 
-    fn book_of(&self, job: &str) -> Option<&Book> {
+    fn book_of(&self, job: &str) -> Option<&Ledger> {
         let (job, book) = self.jobs.get(job)?;
         // A companion goes with its Job, a moment later.
         let owner = adopt::owner(job).filter(|_| job.spec.is_companion());

@@ -8,8 +8,8 @@ use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use shed::adopt;
+use shed::api::Ledger;
 use shed::api::{self, DeadlineJob};
-use shed::book::Book;
 
 use super::nodes::RUN;
 
@@ -83,7 +83,7 @@ async fn any_node(client: &Client) -> Result<String> {
 
 /// The task and the number of an attempt that is under way, if one is.
 fn one_attempt(job: &DeadlineJob) -> (u32, u32) {
-    let book = Book::from_status(job.status.as_ref()).unwrap_or_default();
+    let book = Ledger::from_status(job.status.as_ref()).unwrap_or_default();
     let mut open = book.tasks.values().flat_map(|task| {
         let attempts = task.attempts.iter();
         attempts.map(|attempt| (task.index, attempt.number))

@@ -264,14 +264,8 @@ impl Story<'_> {
             .latest
             .as_ref()
             .and_then(|job| job.status.as_ref()?.ledger.as_ref());
-        let entry = ledger.and_then(|ledger| ledger.tasks.iter().find(|entry| entry.index == task));
-        let attempt = entry.and_then(|entry| {
-            entry
-                .attempts
-                .iter()
-                .find(|attempt| attempt.number == number)
-        });
-        attempt
+        ledger
+            .and_then(|ledger| ledger.attempt(task, number))
             .and_then(|attempt| attempt.kill)
             .map_or_else(String::new, |kill| format!(" ({})", kill.label()))
     }

@@ -81,7 +81,8 @@ if [ "$JOB_COMPLETION_INDEX-$SHED_RANGE_START-$SHED_ATTEMPT" = 0-0-0 ]; then STE
 }
 
 fn segments(job: &DeadlineJob) -> Vec<SegmentEntry> {
-    status(job).ledger.unwrap_or_default().segments
+    let ledger = status(job).ledger.unwrap_or_default();
+    ledger.segments.values().cloned().collect()
 }
 
 /// The parts of a task that are somebody's, in the order of its input.

@@ -8,7 +8,7 @@ const NOW: Instant = Instant(100_000);
 
 struct World {
     job: Job,
-    book: Book,
+    book: Ledger,
     recorded: DeadlineJobStatus,
     pods: PodCounts,
 }
@@ -17,7 +17,7 @@ impl World {
     fn new(change: &str) -> Self {
         Self {
             job: fixtures::batch_job(change),
-            book: Book::default(),
+            book: Ledger::default(),
             recorded: DeadlineJobStatus::default(),
             pods: PodCounts::default(),
         }

@@ -30,7 +30,7 @@ fn what_a_newer_operator_wrote_is_written_again_at_its_place() {
     status.active = 1;
     let ledger = status.ledger.as_mut().unwrap();
     // Entries move when others come and go.
-    ledger.tasks.remove(0);
+    ledger.tasks.pop_first();
     ledger.tasks.insert(0, crate::api::TaskEntry::default());
     let new = written(&status);
     assert_eq!(new["novel"], json!({"depth": [1, 2]}));

@@ -57,16 +57,20 @@ pub struct OpenTasks {
 }
 
 /// For `#[serde(with)]`.
-pub(super) fn serialize<S: Serializer>(tasks: &[TaskEntry], to: S) -> Result<S::Ok, S::Error> {
+pub(super) fn serialize<S: Serializer>(
+    tasks: &BTreeMap<u32, TaskEntry>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
     OpenTasks::of(tasks).serialize(to)
 }
 
 /// Reads the compact form, and the list of entries that form 1 of the ledger had.
-pub(super) fn deserialize<'de, D>(from: D) -> Result<Vec<TaskEntry>, D::Error>
+pub(super) fn deserialize<'de, D>(from: D) -> Result<BTreeMap<u32, TaskEntry>, D::Error>
 where
     D: Deserializer<'de>,
 {
-    from.deserialize_any(EitherForm)
+    let tasks = from.deserialize_any(EitherForm)?;
+    Ok(tasks.into_iter().map(|task| (task.index, task)).collect())
 }
 
 struct EitherForm;
@@ -111,7 +115,7 @@ struct Writer<'t> {
     since: Instant,
     nodes: Table<'t, String>,
     places: Table<'t, NodeEntry>,
-    kills: BTreeMap<(KillKind, Option<MicroTime>), usize>,
+    kills: BTreeMap<(KillKind, Option<Instant>), usize>,
     stop: Option<usize>,
     points: Vec<&'t ResumeEntry>,
     /// How many of them are of tasks before the one that is written.
@@ -119,13 +123,13 @@ struct Writer<'t> {
 }
 
 impl OpenTasks {
-    fn of(tasks: &[TaskEntry]) -> Self {
-        let attempts = || tasks.iter().flat_map(|task| &task.attempts);
-        let launched = attempts().map(|attempt| micro_instant(&attempt.launched));
-        let others = tasks.iter().flat_map(|task| {
-            let grant = task.grant.as_ref().map(|grant| &grant.at);
-            let at = [&task.retry_not_before, &task.clone_disrupted];
-            at.into_iter().flatten().chain(grant).map(micro_instant)
+    fn of(tasks: &BTreeMap<u32, TaskEntry>) -> Self {
+        let attempts = || tasks.values().flat_map(|task| &task.attempts);
+        let launched = attempts().map(|attempt| attempt.launched);
+        let others = tasks.values().flat_map(|task| {
+            let grant = task.grant.as_ref().map(|grant| grant.at);
+            let at = [task.retry_not_before, task.clone_disrupted];
+            at.into_iter().flatten().chain(grant)
         });
         let since = launched.chain(others).min();
         let mut writer = Writer {
@@ -138,7 +142,7 @@ impl OpenTasks {
             points_before: 0,
         };
         writer.stop = writer.common_kill(attempts());
-        let lines = tasks.iter().map(|task| writer.line(task)).collect();
+        let lines = tasks.values().map(|task| writer.line(task)).collect();
         let kills = writer.kill_table();
         Self {
             since: since.map(micro_time),
@@ -256,9 +260,9 @@ impl OpenTasks {
         })
     }
 
-    fn instant(&self, value: &str) -> Option<MicroTime> {
+    fn instant(&self, value: &str) -> Option<Instant> {
         let since = self.since.as_ref().map_or(Instant(0), micro_instant);
-        Some(micro_time(since.plus(Span(number(value)?))))
+        Some(since.plus(Span(number(value)?)))
     }
 }
 
@@ -277,7 +281,7 @@ impl<'t> Writer<'t> {
 
     fn kill(&mut self, attempt: &AttemptEntry) -> Option<usize> {
         let next = self.kills.len();
-        let kill = (attempt.kill?, attempt.killed_at.clone());
+        let kill = (attempt.kill?, attempt.killed_at);
         if next >= KILLS_MAX
             && let Some(known) = self.known_kill(&kill)
         {
@@ -287,7 +291,7 @@ impl<'t> Writer<'t> {
     }
 
     /// The kill of that kind that came last before it, or the first one.
-    fn known_kill(&self, kill: &(KillKind, Option<MicroTime>)) -> Option<usize> {
+    fn known_kill(&self, kill: &(KillKind, Option<Instant>)) -> Option<usize> {
         let before = self.kills.range(..=kill).next_back();
         let near = before.into_iter().chain(self.kills.range(kill..).next());
         let mut of_kind = near.filter(|((kind, _), _)| *kind == kill.0);
@@ -298,7 +302,7 @@ impl<'t> Writer<'t> {
     fn kill_table(&self) -> Vec<String> {
         let mut kills: Vec<_> = self.kills.iter().collect();
         kills.sort_unstable_by_key(|(_, position)| **position);
-        let since = |at: &Option<MicroTime>| at.as_ref().map_or(0, |at| self.ms(at));
+        let since = |at: &Option<Instant>| at.map_or(0, |at| self.ms(at));
         let text = |((kind, at), _): (&(KillKind, _), _)| format!("{kind:?},{}", since(at));
         kills.into_iter().map(text).collect()
     }
@@ -312,15 +316,15 @@ impl<'t> Writer<'t> {
             ('f', count(task.failures)),
             ('c', count(task.clone_failures)),
             ('d', count(task.disruptions)),
-            ('x', task.clone_disrupted.as_ref().map(|at| self.ms(at))),
-            ('b', task.retry_not_before.as_ref().map(|at| self.ms(at))),
+            ('x', task.clone_disrupted.map(|at| self.ms(at))),
+            ('b', task.retry_not_before.map(|at| self.ms(at))),
         ];
         for (letter, value) in numbers {
             push(&mut line, letter, value);
         }
         push(&mut line, 'p', self.point(task.resume.as_ref()));
         let grant = task.grant.as_ref();
-        let grant = grant.map(|g| format!("{}.{}.{}", g.attempt, g.token, self.ms(&g.at)));
+        let grant = grant.map(|g| format!("{}.{}.{}", g.attempt, g.token, self.ms(g.at)));
         push(&mut line, 'g', grant);
         push_unknown(&mut line, &task.unknown);
         for attempt in &task.attempts {
@@ -330,7 +334,7 @@ impl<'t> Writer<'t> {
     }
 
     fn push_attempt(&mut self, line: &mut String, attempt: &'t AttemptEntry) {
-        let (letter, launched) = (letter(attempt.kind), self.ms(&attempt.launched));
+        let (letter, launched) = (letter(attempt.kind), self.ms(attempt.launched));
         // Writing to a string can't fail.
         let _ = write!(line, ";{}{letter}{launched}", attempt.number);
         push(line, 'p', self.point(attempt.resume.as_ref()));
@@ -359,8 +363,8 @@ impl<'t> Writer<'t> {
         ))
     }
 
-    fn ms(&self, at: &MicroTime) -> i64 {
-        micro_instant(at).since(self.since).0
+    fn ms(&self, at: Instant) -> i64 {
+        at.since(self.since).0
     }
 }
 

@@ -7,8 +7,7 @@ use serde_json::Value;
 use shed_agent::Units;
 
 use super::*;
-use crate::api::QuarantineEntry;
-use crate::clock::micro_time;
+use crate::api::{QuarantineEntry, RetryRule};
 
 const TASKS: u32 = 300;
 /// Of a part's input.
@@ -188,7 +187,7 @@ impl World {
                 self.book.quarantine = is.then(|| QuarantineEntry {
                     reason: "ReconcilePanicked".to_owned(),
                     count: 99,
-                    until: micro_time(now),
+                    until: now,
                 });
             }
             Event::Fail(task) => self.ends(task, self.first(task), Outcome::Failed),
@@ -222,7 +221,7 @@ impl World {
 
     /// The bytes of the table of kills.
     fn kill_bytes(&self) -> usize {
-        let ledger = serde_json::to_value(self.book.to_ledger()).unwrap();
+        let ledger = serde_json::to_value(self.book.clone()).unwrap();
         let kills = ledger.pointer("/tasks/kills");
         kills.map_or(0, |kills: &Value| kills.to_string().len())
     }

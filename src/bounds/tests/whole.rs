@@ -17,7 +17,7 @@ use crate::observe::view::JobView;
 struct Driven {
     owner: DeadlineJob,
     job: ValidatedJob,
-    book: Book,
+    book: Ledger,
     pods: JobPods,
     traces: Traces,
     reports: BTreeMap<String, Reported>,
@@ -38,7 +38,7 @@ impl Driven {
         Self {
             owner,
             job,
-            book: Book::default(),
+            book: Ledger::default(),
             pods: JobPods::new(),
             traces: Traces::new(),
             reports: BTreeMap::new(),
@@ -78,7 +78,7 @@ impl Driven {
         self.now = self.now.plus(Span::from_seconds(1));
     }
 
-    fn write(&mut self, book: &Book, undurable: Option<usize>) {
+    fn write(&mut self, book: &Ledger, undurable: Option<usize>) {
         let old = self.owner.status.clone().unwrap_or_default();
         let blocked = Blocked {
             reason: crate::api::reason::UNSCHEDULABLE,
@@ -115,12 +115,13 @@ impl Driven {
         self.largest = self.largest.max(text.len());
         self.owner = serde_json::from_str(&text).unwrap();
         let status = self.owner.status.as_ref();
-        self.book = Book::from_status(status).unwrap();
+        self.book = Ledger::from_status(status).unwrap();
     }
 
     /// Launches what fits of these tasks, and says how many that were; their pods run.
     fn start(&mut self, tasks: impl Iterator<Item = u32>, kind: AttemptKind) -> usize {
-        let counts = |book: &Book| book.counts.originals + book.counts.clones + book.counts.retries;
+        let counts =
+            |book: &Ledger| book.counts.originals + book.counts.clones + book.counts.retries;
         let before = counts(&self.book);
         let launches = tasks.map(|task| {
             let entry = self.book.tasks.get(&task);

@@ -16,7 +16,7 @@ fn attempt(kind: AttemptKind) -> AttemptEntry {
     AttemptEntry {
         number: 2,
         kind,
-        launched: clock::micro_time(Instant(0)),
+        launched: Instant(0),
         resume: Some(ResumeEntry {
             progress: 0.4,
             checkpoint: "offset 12".to_owned(),
@@ -181,7 +181,7 @@ fn a_pod_says_how_often_its_task_had_failed() {
         failures: 2,
         ..crate::api::TaskEntry::default()
     };
-    let mut book = Book::default();
+    let mut book = Ledger::default();
     book.tasks.insert(1, entry);
     let failures = |job: &ValidatedJob, task: u32| {
         let mut pod = Pod::default();

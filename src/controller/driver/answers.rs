@@ -10,7 +10,7 @@ use shed_core::time::Instant;
 use super::Pass;
 use crate::adopt::claims::Claims;
 use crate::api::DeadlineJob;
-use crate::book::Book;
+use crate::api::Ledger;
 use crate::clock;
 use crate::context::Context;
 use crate::controller::apply::Created;
@@ -138,7 +138,7 @@ async fn never_were(
 }
 
 /// How many pods of the job exist that are not over, as a quota counts them.
-fn existing(book: &Book, pods: &JobPods) -> u32 {
+fn existing(book: &Ledger, pods: &JobPods) -> u32 {
     let attempts = book.tasks.values().flat_map(|task| {
         let attempts = task.attempts.iter();
         attempts.map(|attempt| (task.index, attempt.number))
@@ -154,7 +154,7 @@ async fn record_again(
     context: &Context,
     pass: &Pass,
     owner: &Arc<DeadlineJob>,
-    mut book: Book,
+    mut book: Ledger,
 ) -> Result<(), Error> {
     // The step was recorded under the owner's revision, so this write builds on that.
     let recorded = owner

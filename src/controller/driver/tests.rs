@@ -94,7 +94,7 @@ async fn a_launch_is_in_the_ledger_before_any_pod_is_created() {
     );
     let recorded = ledger(&put).tasks;
     assert_eq!(recorded.len(), 4);
-    assert_eq!(recorded[2].attempts[0].number, 0);
+    assert_eq!(recorded[&2].attempts[0].number, 0);
     let pod = api.call("POST pod 2-0");
     assert_eq!(pod.pod, pod_name(&read, (2, 0)));
     let metadata = &pod.body["metadata"];

@@ -6,7 +6,7 @@ use shed_core::ids::TaskIndex;
 
 use super::Call;
 use crate::api::{AttemptCounts, DeadlineJob};
-use crate::book::{Book, LedgerError};
+use crate::api::{Ledger, NewerForm};
 use crate::observe::job::AttemptId;
 
 /// What was seen so far, and what was broken.
@@ -17,15 +17,15 @@ pub struct Invariants {
     pub broken: Vec<String>,
 }
 
-fn book(job: &DeadlineJob) -> Book {
-    match Book::from_status(job.status.as_ref()) {
+fn book(job: &DeadlineJob) -> Ledger {
+    match Ledger::from_status(job.status.as_ref()) {
         // Nobody but a test writes one.
-        Err(LedgerError::Newer(_)) => Book::default(),
+        Err(NewerForm(_)) => Ledger::default(),
         read => read.expect("ledger"),
     }
 }
 
-fn open_attempts(book: &Book) -> BTreeSet<AttemptId> {
+fn open_attempts(book: &Ledger) -> BTreeSet<AttemptId> {
     let attempts = |task: &crate::api::TaskEntry| {
         let index = task.index;
         let numbers = task.attempts.iter().map(|attempt| attempt.number);
@@ -36,8 +36,9 @@ fn open_attempts(book: &Book) -> BTreeSet<AttemptId> {
 
 /// A grant stays where it is while its holder's end is not counted, and a new one has a token
 /// higher than all before.
-fn grants_hold(old: &Book, new: &Book) -> bool {
-    let grant = |book: &Book, task: u32| book.tasks.get(&task).and_then(|task| task.grant.clone());
+fn grants_hold(old: &Ledger, new: &Ledger) -> bool {
+    let grant =
+        |book: &Ledger, task: u32| book.tasks.get(&task).and_then(|task| task.grant.clone());
     let tasks = old.tasks.keys().chain(new.tasks.keys());
     let mut kept = tasks.map(|&task| (task, grant(old, task), grant(new, task)));
     new.fence_token >= old.fence_token
@@ -94,7 +95,7 @@ impl Invariants {
         );
     }
 
-    fn check_ledger(&mut self, old: &Book, new: &Book) {
+    fn check_ledger(&mut self, old: &Ledger, new: &Ledger) {
         let mut demand = |holds: bool, what: &str| {
             if !holds {
                 self.broken.push(format!("{what}: {old:?} → {new:?}"));

@@ -35,7 +35,7 @@ pub async fn put(
         ledger.quarantine = Some(QuarantineEntry {
             reason: reason.to_owned(),
             count,
-            until: clock::micro_time(until),
+            until: until,
         });
         let message = crash.message(count, until);
         let fresh = condition(found, "True", reason, message, now);

@@ -41,13 +41,13 @@ fn ended_at(task: u32, number: u32, reached: u64) -> PodFacts {
 
 /// A ledger with parts, and attempts that ended somewhere; drawn.
 struct Drawn {
-    book: Book,
+    book: Ledger,
     pods: JobPods,
 }
 
 fn draw(random: &mut Pcg64Mcg) -> Drawn {
     let mut below = |count: u64| random.next_u64() % count;
-    let mut book = Book::default();
+    let mut book = Ledger::default();
     let mut pods = JobPods::new();
     for _ in 0..=below(5) {
         let index = u32::try_from(below(u64::from(book.indexes(2)))).unwrap();
@@ -88,7 +88,7 @@ fn original(task: u32) -> Launch {
 }
 
 /// Puts a ledger right on a thread of its own, so that a loop without end fails the test.
-fn put_right_of(drawn: Drawn) -> Option<Book> {
+fn put_right_of(drawn: Drawn) -> Option<Ledger> {
     let (done, waiting) = mpsc::channel();
     std::thread::spawn(move || {
         let Drawn { book, pods } = drawn;
@@ -100,7 +100,7 @@ fn put_right_of(drawn: Drawn) -> Option<Book> {
     waiting.recv_timeout(Duration::from_secs(20)).ok()
 }
 
-fn tile(book: &Book, task: u32) -> bool {
+fn tile(book: &Ledger, task: u32) -> bool {
     let parts = book.parts_of(task);
     let mut at = 0;
     parts.is_empty()
@@ -144,7 +144,7 @@ fn putting_right_ends_and_keeps_tiles_winners_and_other_failures() {
 /// The ledger was edited: a part without a unit would follow itself.
 #[test]
 fn a_part_without_units_is_behind_no_part() {
-    let mut book = Book::default();
+    let mut book = Ledger::default();
     let at = Units {
         done: 10,
         total: TOTAL,

@@ -3,8 +3,8 @@ use shed_core::time::{Instant, Span};
 
 use super::*;
 use crate::adopt::AdoptJobs;
+use crate::api::Ledger;
 use crate::api::{self, AttemptCounts, DeadlineJobStatus};
-use crate::book::Book;
 use crate::controller::mock::{Apiserver, Process, originals};
 use crate::fixtures;
 use crate::stores::Stores;
@@ -185,7 +185,7 @@ async fn the_status_of_an_adopted_job_is_written_after_a_crash() {
     let mut job = fixtures::batch_job("completions: 1, parallelism: 1");
     let mut companion = fixtures::companion(&job);
     let ended = Instant(9000);
-    let book = Book {
+    let book = Ledger {
         done: "0".parse().unwrap(),
         started: Some(Instant(1000)),
         last_win: Some(ended),
@@ -193,7 +193,7 @@ async fn the_status_of_an_adopted_job_is_written_after_a_crash() {
         ended: Some(ended),
         finished: true,
         first_pass: Some(Instant(1000)),
-        ..Book::default()
+        ..Ledger::default()
     };
     let counts = AttemptCounts {
         originals: 1,
@@ -203,7 +203,7 @@ async fn the_status_of_an_adopted_job_is_written_after_a_crash() {
     companion.status = Some(DeadlineJobStatus {
         observed_generation: companion.metadata.generation,
         attempts: counts,
-        ledger: Some(book.to_ledger()),
+        ledger: Some(book.clone()),
         ..DeadlineJobStatus::default()
     });
     let api = Apiserver::new(companion.clone());

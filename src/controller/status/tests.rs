@@ -26,7 +26,7 @@ fn report(pocd: f64) -> JobReport {
 
 struct Case {
     job: ValidatedJob,
-    book: Book,
+    book: Ledger,
     old: DeadlineJobStatus,
     report: Option<JobReport>,
     blocked: Option<Blocked>,
@@ -46,7 +46,7 @@ impl Case {
     fn new(change: &str) -> Self {
         Self {
             job: validate(&fixtures::job(change)).unwrap(),
-            book: Book::default(),
+            book: Ledger::default(),
             old: DeadlineJobStatus::default(),
             report: None,
             blocked: None,

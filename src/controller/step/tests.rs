@@ -16,7 +16,7 @@ mod adopted;
 /// A job with a ledger and pods, driven step by step as the driver does it.
 struct World {
     job: ValidatedJob,
-    book: Book,
+    book: Ledger,
     pods: JobPods,
     traces: Traces,
     now: Instant,
@@ -27,7 +27,7 @@ impl World {
     fn new(change: &str) -> Self {
         Self {
             job: validate(&fixtures::job(change)).unwrap(),
-            book: Book::default(),
+            book: Ledger::default(),
             pods: JobPods::new(),
             traces: Traces::new(),
             now: Instant(1000),

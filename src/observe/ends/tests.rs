@@ -148,23 +148,23 @@ mod judged {
 
     use super::*;
     use crate::adopt::translate;
+    use crate::api::Ledger;
     use crate::api::{AttemptEntry, TaskEntry};
-    use crate::book::Book;
     use crate::fixtures;
     use crate::observe::job::{JobPods, facts};
     use crate::validate::validate;
 
-    fn book(kill: Option<KillKind>) -> Book {
-        let mut book = Book::default();
+    fn book(kill: Option<KillKind>) -> Ledger {
+        let mut book = Ledger::default();
         let attempt = AttemptEntry {
             number: ID.1,
             kind: AttemptKind::Original,
-            launched: clock::micro_time(seconds(10)),
+            launched: seconds(10),
             resume: None,
             avoid: Vec::new(),
             node: None,
             kill,
-            killed_at: kill.map(|_| clock::micro_time(seconds(55))),
+            killed_at: kill.map(|_| seconds(55)),
             unknown: Vec::new(),
         };
         let entry = TaskEntry {
@@ -182,7 +182,7 @@ mod judged {
         shed_core::settle::settle(seconds(60), &observed(job, &book(kill), pod))
     }
 
-    fn observed(job: &ValidatedJob, book: &Book, pod: &Pod) -> JobSnapshot {
+    fn observed(job: &ValidatedJob, book: &Ledger, pod: &Pod) -> JobSnapshot {
         let (job, book) = (Arc::new(job.clone()), book.clone());
         facts(&JobView {
             pods: JobPods::from([(ID, Arc::new(seen(pod, 60)))]),
@@ -212,7 +212,7 @@ mod judged {
         let run = |launched: Instant, ended: bool| {
             let mut book = book(None);
             let attempts = &mut book.tasks.get_mut(&ID.0).unwrap().attempts;
-            attempts[0].launched = clock::micro_time(launched);
+            attempts[0].launched = launched;
             let facts = observed(&own(""), &book, &pod("", "", ended));
             let attempt = &facts.tasks[0].attempts[0];
             let finished = match attempt.state {

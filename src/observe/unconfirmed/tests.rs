@@ -5,15 +5,15 @@ use shed_core::plan::Action;
 use shed_core::snapshot::AttemptKind;
 
 use super::*;
-use crate::book::Book;
+use crate::api::Ledger;
 use crate::controller::mock::launch;
 use crate::fixtures;
 use crate::observe::job::JobPods;
 use crate::validate::validate;
 
 /// A book with one attempt, and its pod that should have been gone at 10 s.
-fn deleted(phase: &str) -> (Book, JobPods) {
-    let mut book = Book::default();
+fn deleted(phase: &str) -> (Ledger, JobPods) {
+    let mut book = Ledger::default();
     let Action::Launch(launch) = launch(0, AttemptKind::Original) else {
         unreachable!();
     };
@@ -29,7 +29,7 @@ fn deleted(phase: &str) -> (Book, JobPods) {
 
 fn said(
     job: &str,
-    (book, pods): &(Book, JobPods),
+    (book, pods): &(Ledger, JobPods),
     nodes: &[Node],
     now: i64,
 ) -> Option<Unconfirmed> {

@@ -18,7 +18,7 @@ fn own(seconds: i64) -> Instant {
 /// One job, whose attempts were launched at 0.
 struct Case {
     job: ValidatedJob,
-    book: Book,
+    book: Ledger,
     pods: JobPods,
     nodes: Vec<NodeFacts>,
     binds: Vec<(&'static str, i64)>,
@@ -29,7 +29,7 @@ struct Case {
 
 impl Case {
     fn new(change: &str, kinds: &[AttemptKind]) -> Self {
-        let mut book = Book::default();
+        let mut book = Ledger::default();
         for (number, &kind) in kinds.iter().enumerate() {
             let task = match kind {
                 AttemptKind::Clone => 0,

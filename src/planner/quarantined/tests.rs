@@ -59,7 +59,7 @@ fn quarantine(api: &Apiserver, process: &Process) {
     ledger.quarantine = Some(QuarantineEntry {
         reason: "ReconcilePanicked".to_owned(),
         count: 1,
-        until: clock::micro_time(clock::now()),
+        until: clock::now(),
     });
     ledger.revision += 1;
     let newest = Arc::new(job.clone());

@@ -353,7 +353,7 @@ async fn a_clone_that_can_not_be_placed_is_given_up_and_counts_against_its_task(
         process.look(&api).await.unwrap();
         assert!(api.said().contains(&format!("DELETE pod 0-{number}")));
         let ledger = api.job().status.clone().unwrap().ledger.unwrap();
-        let task = &ledger.tasks[0];
+        let task = &ledger.tasks[&0];
         assert_eq!((task.clone_failures, task.failures), (number, 0));
         let kill = task.attempts.iter().find(|one| one.number == number);
         assert_eq!(kill.and_then(|one| one.kill), Some(KillKind::Replace));

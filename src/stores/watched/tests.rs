@@ -2,13 +2,13 @@ use kube::core::ObjectList;
 use kube::runtime::reflector::store;
 use kube::runtime::watcher::Event;
 use serde_json::json;
+use shed_core::time::Span;
 
 use kube::Resource;
 
 use super::*;
 use crate::adopt::AdoptJobs;
 use crate::api::Ledger;
-use crate::clock;
 use crate::fixtures;
 use crate::observe::job;
 use crate::stores::Stores;
@@ -47,9 +47,9 @@ fn realistic(name: &str, spec: &Value, ledger: &Ledger) -> Value {
 fn finished() -> Ledger {
     Ledger {
         finished: true,
-        done: "0-999".to_owned(),
-        ended: Some(clock::micro_time(Instant(9000))),
-        ended_runs_ms: vec![30_000; 32],
+        done: "0-999".parse().unwrap(),
+        ended: Some(Instant(9000)),
+        ended_runs: vec![Span(30_000); 32],
         ..Ledger::default()
     }
 }
@@ -96,7 +96,7 @@ fn little_is_kept_of_a_job_of_another_controller() {
 #[test]
 fn a_live_job_costs_its_template_and_a_little_per_attempt() {
     const ATTEMPTS: u32 = 1000;
-    let mut book = crate::book::Book::default();
+    let mut book = crate::api::Ledger::default();
     for action in crate::controller::mock::originals(ATTEMPTS) {
         let shed_core::plan::Action::Launch(launch) = action else {
             continue;
@@ -110,7 +110,7 @@ fn a_live_job_costs_its_template_and_a_little_per_attempt() {
         .collect();
     let bytes = per_job(&jobs);
     assert!(bytes <= 64 * KIB, "{bytes}");
-    let object = live("job", &book.to_ledger());
+    let object = live("job", &book.clone());
     let job: DeadlineJob = serde_json::from_value(object.clone()).unwrap();
     let pods =
         (0..ATTEMPTS).map(|task| fixtures::attempt_pod(&job, (task, 0), "node-1", "Running"));
@@ -236,7 +236,7 @@ fn a_job_is_kept_whole_unless_it_has_nothing_to_do() {
         quarantine: Some(api::QuarantineEntry {
             reason: "ReconcilePanicked".to_owned(),
             count: 1,
-            until: clock::micro_time(Instant(0)),
+            until: Instant(0),
         }),
         ..finished()
     };

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use shed::adopt;
 use shed::api;
-use shed::book::Book;
+use shed::api::Ledger;
 use shed_core::index_set::IndexSet;
 use shed_core::snapshot::Conclusion;
 
@@ -136,7 +136,7 @@ impl Replay<'_> {
         });
     }
 
-    fn companion_of(&self, uid: &str) -> Option<&Book> {
+    fn companion_of(&self, uid: &str) -> Option<&Ledger> {
         let mut books = self.jobs.values();
         let is_its = |owner: &str| owner == uid;
         let found =

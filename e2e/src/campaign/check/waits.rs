@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use shed::api::DeadlineJob;
-use shed::book::Book;
+use shed::api::Ledger;
 use shed::size::{OBJECT_MAX, bytes};
 use shed_core::ids::TaskIndex;
 
@@ -198,7 +198,7 @@ fn times(entries: &[Entry], evidence: &Evidence) -> (Vec<Option<Instant>>, Vec<O
 struct World {
     next: usize,
     version: u64,
-    jobs: BTreeMap<String, (DeadlineJob, Book)>,
+    jobs: BTreeMap<String, (DeadlineJob, Ledger)>,
     pods: BTreeMap<String, Pod>,
     /// When an attempt was first there.
     since: BTreeMap<AttemptId, Instant>,
@@ -222,7 +222,7 @@ impl World {
         match change {
             Change::Job(job) => {
                 let uid = job.uid().unwrap_or_default();
-                let book = Book::from_status(job.status.as_ref()).unwrap_or_default();
+                let book = Ledger::from_status(job.status.as_ref()).unwrap_or_default();
                 for (task, number) in attempts(&book).into_keys() {
                     self.since.entry((uid.clone(), task, number)).or_insert(at);
                 }
@@ -369,7 +369,7 @@ fn is_slow(job: &DeadlineJob, capacity: &Capacity) -> bool {
 
 /// Whether a job has a task that no attempt was launched for, and nothing in its own state keeps
 /// it from that. Companions have their tasks in another object and are left out.
-fn lacks_attempt(job: &DeadlineJob, book: &Book, retries_too: bool) -> bool {
+fn lacks_attempt(job: &DeadlineJob, book: &Ledger, retries_too: bool) -> bool {
     let spec = &job.spec;
     let is_over = book.ending.is_some() || book.finished || is_refused(job);
     let is_leaving = job.metadata.deletion_timestamp.is_some();

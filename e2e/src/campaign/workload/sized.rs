@@ -94,7 +94,7 @@ pub fn finished(template: &Value, name: &str) -> (Value, Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shed::book::Book;
+    use shed::api::Ledger;
     use shed::validate::validate;
 
     /// The apiserver's part of a job's metadata.
@@ -130,7 +130,7 @@ mod tests {
         let (mut job, status) = finished(&template, "old");
         job["status"] = status;
         let job = accepted(job);
-        let book = Book::from_status(job.status.as_ref()).unwrap();
+        let book = Ledger::from_status(job.status.as_ref()).unwrap();
         assert!(book.finished && book.tasks.is_empty() && book.done.len() == 1);
     }
 }

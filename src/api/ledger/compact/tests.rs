@@ -3,8 +3,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::Ledger;
 
-fn at(ms: i64) -> MicroTime {
-    micro_time(Instant(1_700_000_000_000 + ms))
+fn at(ms: i64) -> Instant {
+    Instant(1_700_000_000_000 + ms)
 }
 
 fn attempt(number: u32, kind: AttemptKind, launched: i64) -> AttemptEntry {
@@ -48,7 +48,7 @@ fn point(progress: f64, checkpoint: &str) -> ResumeEntry {
 
 fn written(tasks: Vec<TaskEntry>) -> Value {
     let ledger = Ledger {
-        tasks,
+        tasks: tasks.into_iter().map(|task| (task.index, task)).collect(),
         ..Ledger::default()
     };
     serde_json::to_value(ledger).unwrap()["tasks"].take()
@@ -58,7 +58,7 @@ fn read(tasks: Value) -> Result<Vec<TaskEntry>, String> {
     let ledger = json!({"revision": 1, "tasks": tasks});
     let ledger = serde_json::from_value::<Ledger>(ledger);
     ledger
-        .map(|ledger| ledger.tasks)
+        .map(|ledger| ledger.tasks.into_values().collect())
         .map_err(|error| error.to_string())
 }
 
@@ -162,7 +162,7 @@ fn form_1_is_read() {
 
 #[test]
 fn fields_of_a_newer_operator_stay_with_their_task_and_attempt() {
-    let tasks = json!({"since": at(0), "lines": ["4,2,z77,f1;1r500,y,k0", "5,1;0o0"],
+    let tasks = json!({"since": micro_time(at(0)), "lines": ["4,2,z77,f1;1r500,y,k0", "5,1;0o0"],
         "kills": ["JobEnd,9"]});
     let read = read(tasks).unwrap();
     assert_eq!(read[0].unknown, ["z77"]);

@@ -14,9 +14,9 @@ async fn a_winner_and_the_kill_are_one_write_then_the_loser_goes_then_the_winner
     api.exit((0, 1), 0, clock::now());
     process.look(&api).await.unwrap();
     let ledger = ledger(&api.call("PUT job").body);
-    assert_eq!(ledger.done, "0");
-    assert_eq!(ledger.tasks[0].winner, Some(1));
-    assert_eq!(ledger.tasks[0].attempts[0].kill, Some(KillKind::Settle));
+    assert_eq!(ledger.done.to_string(), "0");
+    assert_eq!(ledger.tasks[&0].winner, Some(1));
+    assert_eq!(ledger.tasks[&0].attempts[0].kill, Some(KillKind::Settle));
     let delete = api.call("DELETE pod 0-0").body;
     assert_eq!(delete["preconditions"]["uid"], uid_of(&api, (0, 0)));
     let patch = api.call("PATCH pod 0-1").body;

@@ -85,7 +85,7 @@ async fn one_attempt_is_granted_and_told_once_the_ledger_says_so() {
     process.look(&api).await.unwrap();
     let put = api.call("PUT job").body;
     let ledger = ledger(&put);
-    let grant = ledger.tasks[0].grant.as_ref().unwrap();
+    let grant = ledger.tasks[&0].grant.as_ref().unwrap();
     assert_eq!(grant.attempt, 1, "who asked first");
     assert_eq!(ledger.fence_token, 1);
     assert_eq!(api.said(), ["PUT job status"]);
@@ -301,7 +301,7 @@ async fn the_end_of_a_job_waits_for_no_proof() {
 fn a_fenced_attempt_knows_whom_to_ask_and_whom_to_believe() {
     let owner = fixtures::job(FENCED);
     let job = crate::validate::validate(&owner).unwrap();
-    let mut book = crate::book::Book::default();
+    let mut book = crate::api::Ledger::default();
     let Action::Launch(launch) = launch(0, AttemptKind::Original) else {
         return;
     };

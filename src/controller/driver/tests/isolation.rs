@@ -19,7 +19,7 @@ fn entry(api: &Apiserver) -> Option<QuarantineEntry> {
 /// How often in a row it failed, and for how many seconds it is left alone.
 fn held(api: &Apiserver) -> (u32, i64) {
     let entry = entry(api).expect("a quarantine");
-    let left = clock::micro_instant(&entry.until).since(clock::now());
+    let left = entry.until.since(clock::now());
     (entry.count, (left.0 + 500) / 1000)
 }
 
@@ -31,7 +31,7 @@ fn wait_until(api: &Apiserver, until: Instant) {
             .as_mut()
             .and_then(|status| status.ledger.as_mut());
         let entry = ledger.and_then(|ledger| ledger.quarantine.as_mut());
-        entry.expect("a quarantine").until = clock::micro_time(until);
+        entry.expect("a quarantine").until = until;
     });
 }
 

@@ -70,9 +70,9 @@ async fn a_deleted_attempt_on_a_node_that_is_gone_is_replaced() {
         ];
         assert_eq!(said, expected, "{nodes:?}");
         let ledger = api.job().status.clone().unwrap().ledger.unwrap();
-        let first = &ledger.tasks[0].attempts[0];
+        let first = &ledger.tasks[&0].attempts[0];
         assert_eq!((first.number, first.kill), (0, Some(KillKind::Abandon)));
-        assert_eq!(ledger.tasks[0].disruptions, 1);
+        assert_eq!(ledger.tasks[&0].disruptions, 1);
         // The node comes back, and its kubelet ends the pod.
         api.exit((0, 0), 143, clock::now());
         seeing(&api, &[ready("node-1", "True")])
@@ -81,7 +81,7 @@ async fn a_deleted_attempt_on_a_node_that_is_gone_is_replaced() {
             .unwrap();
         assert_eq!(counts(&api).disrupted, 1);
         let ledger = api.job().status.clone().unwrap().ledger.unwrap();
-        assert_eq!(ledger.tasks[0].disruptions, 1, "counted once");
+        assert_eq!(ledger.tasks[&0].disruptions, 1, "counted once");
     }
 }
 
@@ -189,8 +189,8 @@ async fn what_a_kubelet_refuses_is_disrupted_waits_longer_and_longer_and_goes_el
         api.reject((0, number), "TopologyAffinityError");
         process.look(&api).await.unwrap();
         let ledger = api.job().status.clone().unwrap().ledger.unwrap();
-        let until = ledger.tasks[0].retry_not_before.as_ref();
-        let until = until.map(|at| clock::micro_instant(at).since(clock::now()).seconds());
+        let until = ledger.tasks[&0].retry_not_before;
+        let until = until.map(|at| at.since(clock::now()).seconds());
         waits.push(until.unwrap_or(0.0));
         process.plan(&api.job(), vec![launch(0, AttemptKind::Retry)]);
         process.look(&api).await.unwrap();
@@ -299,7 +299,10 @@ async fn while_an_attempt_runs_no_node_holds_up_the_job() {
     assert!(!has_wait(&api, &process));
     let book = api.job().status.clone().unwrap().ledger.unwrap();
     assert_eq!(
-        book.tasks.iter().map(|task| task.disruptions).sum::<u32>(),
+        book.tasks
+            .values()
+            .map(|task| task.disruptions)
+            .sum::<u32>(),
         2
     );
 }

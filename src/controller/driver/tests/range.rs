@@ -54,7 +54,7 @@ async fn divided(clone_runs: bool) -> (Apiserver, Process) {
 
 fn parts(api: &Apiserver) -> Vec<SegmentEntry> {
     let status = api.job().status.clone().unwrap();
-    status.ledger.unwrap().segments
+    status.ledger.unwrap().segments.values().cloned().collect()
 }
 
 /// The parts that are somebody's, in the order of the input.
@@ -87,7 +87,10 @@ async fn to_rest(api: &Apiserver, process: &Process) -> AttemptCounts {
     }
     let status = api.job().status.clone().unwrap();
     let open = status.ledger.unwrap().tasks;
-    assert!(open.iter().all(|task| task.attempts.is_empty()), "{open:?}");
+    assert!(
+        open.values().all(|task| task.attempts.is_empty()),
+        "{open:?}"
+    );
     status.attempts
 }
 

@@ -5,8 +5,7 @@ use shed_core::ids::TaskIndex;
 use shed_core::snapshot::AttemptKind;
 use shed_core::time::{Instant, Span};
 
-use super::Book;
-use crate::clock::{micro_instant, micro_time};
+use super::Ledger;
 
 /// The wait after the second disruption in a row; it doubles up to the last. After the first there
 /// is none: drains and preemptions mostly come once.
@@ -16,7 +15,7 @@ const WAIT_LAST: Span = Span::from_seconds(60);
 /// An attempt that was launched so long ago has gone on well: the next disruption is the first one.
 const ROW_ENDS: Span = Span::from_seconds(600);
 
-impl Book {
+impl Ledger {
     /// An attempt of the task, launched then, came to nothing without the task's doing. Clones have
     /// a rest of their own: the planner gives the task none for a while.
     pub(super) fn disrupted(
@@ -28,7 +27,7 @@ impl Book {
     ) {
         let entry = self.entry(task);
         if kind == AttemptKind::Clone {
-            entry.clone_disrupted = Some(micro_time(now));
+            entry.clone_disrupted = Some(now);
             return;
         }
         let before = match now.since(launched) >= ROW_ENDS {
@@ -38,8 +37,7 @@ impl Book {
         entry.disruptions = before.saturating_add(1);
         if let Some(wait) = wait(entry.disruptions) {
             let until = now.plus(wait);
-            let known = entry.retry_not_before.as_ref().map(micro_instant);
-            entry.retry_not_before = known.max(Some(until)).map(micro_time);
+            entry.retry_not_before = entry.retry_not_before.max(Some(until));
         }
     }
 }
@@ -57,10 +55,10 @@ mod tests {
     use shed_core::snapshot::KillKind;
 
     use super::*;
+    use crate::api::RetryRule;
     use crate::controller::mock::launch;
-    use crate::validate::RetryRule;
 
-    fn launched(book: &mut Book, kind: AttemptKind, now: Instant) -> AttemptNumber {
+    fn launched(book: &mut Ledger, kind: AttemptKind, now: Instant) -> AttemptNumber {
         let Action::Launch(launch) = launch(0, kind) else {
             unreachable!();
         };
@@ -68,7 +66,7 @@ mod tests {
     }
 
     /// The attempt is launched and disrupted a second later; until when the task waits then.
-    fn disrupt(book: &mut Book, kind: AttemptKind, now: Instant) -> Option<Instant> {
+    fn disrupt(book: &mut Ledger, kind: AttemptKind, now: Instant) -> Option<Instant> {
         let number = launched(book, kind, now);
         let later = now.plus(Span::from_seconds(1));
         book.count(
@@ -78,13 +76,12 @@ mod tests {
             RetryRule::PROMPT,
             later,
         );
-        let until = book.tasks[&0].retry_not_before.as_ref();
-        until.map(micro_instant)
+        book.tasks[&0].retry_not_before
     }
 
     #[test]
     fn disruptions_in_a_row_wait_longer_and_longer() {
-        let (mut book, mut now, mut waits) = (Book::default(), Instant(0), Vec::new());
+        let (mut book, mut now, mut waits) = (Ledger::default(), Instant(0), Vec::new());
         for _ in 0..9 {
             let until = disrupt(&mut book, AttemptKind::Retry, now);
             now = now.plus(Span::from_seconds(1));
@@ -105,14 +102,13 @@ mod tests {
 
     #[test]
     fn a_clone_that_is_disrupted_holds_up_clones_alone() {
-        let mut book = Book::default();
+        let mut book = Ledger::default();
         for second in 0..3 {
             disrupt(&mut book, AttemptKind::Clone, Instant(second * 1000));
         }
         let entry = &book.tasks[&0];
         assert_eq!((entry.disruptions, &entry.retry_not_before), (0, &None));
-        let at = entry.clone_disrupted.as_ref().map(micro_instant);
-        assert_eq!(at, Some(Instant(3000)));
+        assert_eq!(entry.clone_disrupted, Some(Instant(3000)));
         launched(&mut book, AttemptKind::Retry, Instant(4000));
         assert!(book.tasks[&0].clone_disrupted.is_some());
         launched(&mut book, AttemptKind::Clone, Instant(4000));
@@ -127,7 +123,7 @@ mod tests {
             (KillKind::Prune, 0),
             (KillKind::Suspend, 0),
         ] {
-            let mut book = Book::default();
+            let mut book = Ledger::default();
             let number = launched(&mut book, AttemptKind::Original, Instant(0));
             book.kill(TaskIndex(0), number, kind, Instant(1000));
             assert!(!book.kill(TaskIndex(0), number, kind, Instant(2000)));
@@ -141,9 +137,9 @@ mod tests {
 
     #[test]
     fn an_undisturbed_task_costs_no_bytes_for_it() {
-        let mut book = Book::default();
+        let mut book = Ledger::default();
         launched(&mut book, AttemptKind::Original, Instant(0));
-        let text = serde_json::to_string(&book.to_ledger()).unwrap();
+        let text = serde_json::to_string(&book).unwrap();
         assert!(!text.contains("isrupt"), "{text}");
     }
 }

@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use shed_agent::Units;
 use shed_core::ids::TaskIndex;
 use shed_core::index_set::IndexSet;
 
-use super::Book;
-use crate::api::SegmentEntry;
+use super::{Ledger, SegmentEntry};
 
 /// Parts that one ledger holds at most; more would make it too large for its object. A task that
 /// can't be split any more is cloned as a whole.
@@ -40,7 +40,26 @@ impl FromIterator<SegmentEntry> for Segments {
     }
 }
 
+impl Serialize for Segments {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.by_index.values())
+    }
+}
+
+impl<'de> Deserialize<'de> for Segments {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let parts = Vec::<SegmentEntry>::deserialize(from)?;
+        Ok(parts.into_iter().collect())
+    }
+}
+
 impl Segments {
+    /// Whether no task was split.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_index.is_empty()
+    }
+
     /// Adds the part, or takes it for the one of its index.
     pub fn insert(&mut self, part: SegmentEntry) {
         if let Some(old) = self.by_index.get(&part.index) {
@@ -80,7 +99,7 @@ fn key(part: &SegmentEntry) -> (u32, u64, u32) {
     (part.task, part.start, part.index)
 }
 
-impl Book {
+impl Ledger {
     /// The part of this index, if its task was split.
     #[must_use]
     pub fn segment(&self, index: u32) -> Option<&SegmentEntry> {
@@ -243,8 +262,8 @@ mod tests {
     use super::*;
 
     /// Task 3 of four in as many parts as there may be, each split off the end of the one before.
-    fn divided() -> Book {
-        let mut book = Book::default();
+    fn divided() -> Ledger {
+        let mut book = Ledger::default();
         let mut index = 3;
         for part in 1.. {
             let at = Units {
@@ -278,7 +297,7 @@ mod tests {
     #[test]
     fn a_part_that_is_taken_over_follows_nothing_any_more() {
         let mut book = divided();
-        let next = |book: &Book, index| book.next_segment(index).map(|next| next.index);
+        let next = |book: &Ledger, index| book.next_segment(index).map(|next| next.index);
         assert_eq!((next(&book, 3), next(&book, 4)), (Some(4), Some(5)));
         book.take_over(3, 4);
         assert_eq!(next(&book, 3), Some(5));
@@ -297,9 +316,9 @@ mod tests {
             dropped: false,
         };
         let parts = [part(0, 0, 4), part(5, 4, 4), part(7, 4, 10), part(6, 4, 10)];
-        let book = Book {
+        let book = Ledger {
             segments: parts.into_iter().collect(),
-            ..Book::default()
+            ..Ledger::default()
         };
         assert_eq!(book.next_segment(0).map(|next| next.index), Some(6));
         assert_eq!(book.next_segment(6), None);

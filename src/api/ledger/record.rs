@@ -1,150 +1,44 @@
-//! The ledger in memory: reads it from a job's status, takes actions, writes it back. No client.
+//! What happens to attempts, recorded in the ledger. No client.
 
-use std::collections::BTreeMap;
-
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use shed_core::ids::{AttemptNumber, TaskIndex};
-use shed_core::index_set::{IndexSet, ParseIndexSetError};
 use shed_core::plan::{Launch, Outcome};
-use shed_core::snapshot::{AttemptKind, Conclusion, KillKind, ResumePoint};
+use shed_core::snapshot::{AttemptKind, KillKind, ResumePoint};
 use shed_core::time::{Instant, Span};
 
-use crate::api::{
-    AttemptCounts, AttemptEntry, DeadlineJobStatus, GrantEntry, LEDGER_FORM, Ledger, NodeEntry,
-    QuarantineEntry, ResumeEntry, SegmentEntry, TaskEntry,
+use super::{
+    AttemptEntry, GrantEntry, LEDGER_FORM, Ledger, NodeEntry, ResumeEntry, RetryRule, SegmentEntry,
+    TaskEntry,
 };
-use crate::clock::{micro_instant, micro_time};
-use crate::validate::RetryRule;
-
-mod disruptions;
-mod segments;
-
-pub use segments::{SEGMENTS_MAX, Segments};
+use crate::api::DeadlineJobStatus;
 
 /// How many execution times of winners are kept for the estimate of t_min and β.
 const ENDED_RUNS_MAX: usize = 32;
 
-/// Why a ledger can't be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LedgerError {
-    /// A newer operator wrote it.
-    #[error("form {0} of the ledger is newer than form {LEDGER_FORM}, the last that is known here")]
-    Newer(u32),
-    /// Its index ranges were edited into something that is none.
-    #[error(transparent)]
-    Edited(#[from] ParseIndexSetError),
-}
+/// A newer operator wrote the ledger, in a form that is not known here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("form {0} of the ledger is newer than form {LEDGER_FORM}, the last that is known here")]
+pub struct NewerForm(pub u32);
 
-/// A job's book.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Book {
-    /// Raised by one with every write.
-    pub revision: i64,
-    /// The first unsuspended pass.
-    pub first_pass: Option<Instant>,
-    /// When the first attempt was recorded.
-    pub started: Option<Instant>,
-    /// Tasks with a winner.
-    pub done: IndexSet,
-    /// Tasks that have failed for good.
-    pub failed: IndexSet,
-    /// When the latest winner finished.
-    pub last_win: Option<Instant>,
-    /// The job's fate.
-    pub ending: Option<Conclusion>,
-    /// What is to be said about it beside the reason.
-    pub ending_note: Option<String>,
-    /// Since when the job has run without suspension, where it has a time limit.
-    pub active_since: Option<Instant>,
-    /// Whether it is final.
-    pub finished: bool,
-    /// Since when it is final.
-    pub ended: Option<Instant>,
-    /// Tasks with uncounted attempts or a history.
-    pub tasks: BTreeMap<u32, TaskEntry>,
-    /// Parts of tasks that were split, by index.
-    pub segments: Segments,
-    /// The highest fencing token that was given out.
-    pub fence_token: i64,
-    /// Attempts per task that the policy has decided on.
-    pub copies: Option<u32>,
-    /// Execution times of the latest winners.
-    pub ended_runs: Vec<Span>,
-    /// Why the job is not reconciled for a while; a pass carries it over.
-    pub quarantine: Option<QuarantineEntry>,
-    /// Totals.
-    pub counts: AttemptCounts,
-}
-
-impl Book {
-    /// Reads the book from a status; an empty status is an empty book.
+impl Ledger {
+    /// The ledger of a job, as the next write has it; one without a status has an empty ledger.
     ///
     /// # Errors
-    /// If the ledger has a form that is not known here, or was edited into something that is none.
-    pub fn from_status(status: Option<&DeadlineJobStatus>) -> Result<Self, LedgerError> {
-        let Some(status) = status else {
-            return Ok(Self::default());
-        };
-        let counts = status.attempts;
-        let Some(ledger) = &status.ledger else {
+    /// If the ledger has a form that is not known here.
+    pub fn from_status(status: Option<&DeadlineJobStatus>) -> Result<Self, NewerForm> {
+        let ledger = status.and_then(|status| status.ledger.as_ref());
+        let Some(ledger) = ledger else {
             return Ok(Self {
-                counts,
+                counts: status.map(|status| status.attempts).unwrap_or_default(),
                 ..Self::default()
             });
         };
         if ledger.form > LEDGER_FORM {
-            return Err(LedgerError::Newer(ledger.form));
+            return Err(NewerForm(ledger.form));
         }
         Ok(Self {
-            revision: ledger.revision,
-            first_pass: ledger.first_pass.as_ref().map(micro_instant),
-            started: ledger.started.as_ref().map(micro_instant),
-            done: ledger.done.parse()?,
-            failed: ledger.failed.parse()?,
-            last_win: ledger.last_win.as_ref().map(micro_instant),
-            ending: ledger.ending,
-            ending_note: ledger.ending_note.clone(),
-            active_since: ledger.active_since.as_ref().map(micro_instant),
-            finished: ledger.finished,
-            ended: ledger.ended.as_ref().map(micro_instant),
-            tasks: ledger
-                .tasks
-                .iter()
-                .map(|task| (task.index, task.clone()))
-                .collect(),
-            segments: ledger.segments.iter().cloned().collect(),
-            fence_token: ledger.fence_token,
-            copies: ledger.copies,
-            ended_runs: ledger.ended_runs_ms.iter().map(|&ms| Span(ms)).collect(),
-            quarantine: ledger.quarantine.clone(),
-            counts,
-        })
-    }
-
-    /// The book as the ledger of the next write.
-    #[must_use]
-    pub fn to_ledger(&self) -> Ledger {
-        let micro = |instant: Option<Instant>| -> Option<MicroTime> { instant.map(micro_time) };
-        Ledger {
             form: LEDGER_FORM,
-            revision: self.revision,
-            first_pass: micro(self.first_pass),
-            started: micro(self.started),
-            done: self.done.to_string(),
-            failed: self.failed.to_string(),
-            last_win: micro(self.last_win),
-            ending: self.ending,
-            ending_note: self.ending_note.clone(),
-            active_since: micro(self.active_since),
-            finished: self.finished,
-            ended: micro(self.ended),
-            tasks: self.tasks.values().cloned().collect(),
-            segments: self.segments.values().cloned().collect(),
-            fence_token: self.fence_token,
-            copies: self.copies,
-            ended_runs_ms: self.ended_runs.iter().map(|span| span.0).collect(),
-            quarantine: self.quarantine.clone(),
-        }
+            ..ledger.clone()
+        })
     }
 
     /// Counts the time of a job with a time limit: from its start, and anew after a suspension.
@@ -191,7 +85,7 @@ impl Book {
         entry.attempts.push(AttemptEntry {
             number,
             kind: launch.kind,
-            launched: micro_time(now),
+            launched: now,
             resume,
             avoid: launch.avoid.iter().map(ToString::to_string).collect(),
             node: None,
@@ -223,9 +117,9 @@ impl Book {
             return false;
         }
         attempt.kill = Some(kind);
-        attempt.killed_at = Some(micro_time(now));
+        attempt.killed_at = Some(now);
         if matches!(kind, KillKind::Replace | KillKind::Abandon) {
-            let (kind, launched) = (attempt.kind, micro_instant(&attempt.launched));
+            let (kind, launched) = (attempt.kind, attempt.launched);
             self.disrupted(task, kind, launched, now);
         }
         true
@@ -252,7 +146,7 @@ impl Book {
         entry.grant = Some(GrantEntry {
             attempt: number,
             token: self.fence_token,
-            at: micro_time(now),
+            at: now,
         });
         Some(self.fence_token)
     }
@@ -313,14 +207,14 @@ impl Book {
         } = self.take(task, number)?;
         // What was killed has had its consequences.
         if outcome == Outcome::Disrupted && kill.is_none() {
-            self.disrupted(task, kind, micro_instant(&launched), now);
+            self.disrupted(task, kind, launched, now);
         }
         let entry = self.entry(task);
         match outcome {
             Outcome::Failed => {
                 entry.failures += 1;
                 let wait = retries.wait(entry.failures);
-                entry.retry_not_before = Some(micro_time(now.plus(wait)));
+                entry.retry_not_before = Some(now.plus(wait));
             }
             Outcome::CloneFailed => entry.clone_failures += 1,
             Outcome::Superseded | Outcome::Disrupted | Outcome::Late => {}
@@ -380,7 +274,7 @@ impl Book {
         });
     }
 
-    fn entry(&mut self, task: TaskIndex) -> &mut TaskEntry {
+    pub(super) fn entry(&mut self, task: TaskIndex) -> &mut TaskEntry {
         self.tasks.entry(task.0).or_insert_with(|| TaskEntry {
             index: task.0,
             ..TaskEntry::default()

@@ -1,6 +1,7 @@
 use shed_core::plan::LaunchReason;
 
 use super::*;
+use crate::api::QuarantineEntry;
 
 fn launch(task: u32, kind: AttemptKind) -> Launch {
     Launch {
@@ -15,18 +16,18 @@ fn launch(task: u32, kind: AttemptKind) -> Launch {
     }
 }
 
-fn written_and_read(book: &Book) -> Book {
+fn written_and_read(book: &Ledger) -> Ledger {
     let status = DeadlineJobStatus {
         attempts: book.counts,
-        ledger: Some(book.to_ledger()),
+        ledger: Some(book.clone()),
         ..DeadlineJobStatus::default()
     };
     let text = serde_json::to_string(&status).unwrap();
-    Book::from_status(Some(&serde_json::from_str(&text).unwrap())).unwrap()
+    Ledger::from_status(Some(&serde_json::from_str(&text).unwrap())).unwrap()
 }
 
-fn race() -> Book {
-    let mut book = Book::default();
+fn race() -> Ledger {
+    let mut book = Ledger::default();
     book.launch(&launch(3, AttemptKind::Original), Instant(1000));
     book.launch(&launch(3, AttemptKind::Clone), Instant(2000));
     book
@@ -38,7 +39,7 @@ fn what_is_written_is_read_back() {
     book.quarantine = Some(QuarantineEntry {
         reason: "ReconcilePanicked".to_owned(),
         count: 2,
-        until: micro_time(Instant(9000)),
+        until: Instant(9000),
     });
     book.first_pass = Some(Instant(500));
     book.keep_checkpoint(
@@ -84,7 +85,7 @@ fn an_attempt_is_counted_once_and_a_task_won_once() {
     let mut book = race();
     assert!(book.win(TaskIndex(3), AttemptNumber(1), Instant(9), None));
     assert!(!book.win(TaskIndex(3), AttemptNumber(0), Instant(8), None));
-    let count = |book: &mut Book| {
+    let count = |book: &mut Ledger| {
         book.count(
             TaskIndex(3),
             AttemptNumber(0),
@@ -129,7 +130,7 @@ fn retries_back_off_exponentially_and_a_clones_failure_does_not() {
         RetryRule::PROMPT,
         Instant(0),
     );
-    let wait = |book: &Book| book.tasks[&3].retry_not_before.as_ref().map(micro_instant);
+    let wait = |book: &Ledger| book.tasks[&3].retry_not_before;
     assert_eq!(wait(&book), Some(Instant(1000)));
     for number in 2..12 {
         book.launch(&launch(3, AttemptKind::Retry), Instant(0));
@@ -166,13 +167,13 @@ fn a_ledger_without_a_form_is_one_of_the_first_and_a_newer_one_is_not_read() {
         serde_json::from_value(serde_json::json!({"ledger": ledger})).unwrap()
     };
     let old = status(serde_json::json!({"revision": 3, "done": "0-2"}));
-    let book = Book::from_status(Some(&old)).unwrap();
+    let book = Ledger::from_status(Some(&old)).unwrap();
     assert_eq!(
         (book.revision, book.done.to_string()),
         (3, "0-2".to_owned())
     );
-    assert_eq!(book.to_ledger().form, LEDGER_FORM);
+    assert_eq!(book.form, LEDGER_FORM);
     let newer = status(serde_json::json!({"form": LEDGER_FORM + 1, "done": ["0"]}));
-    let error = Book::from_status(Some(&newer)).unwrap_err();
-    assert_eq!(error, LedgerError::Newer(LEDGER_FORM + 1));
+    let error = Ledger::from_status(Some(&newer)).unwrap_err();
+    assert_eq!(error, NewerForm(LEDGER_FORM + 1));
 }
