@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use shed_core::index_set::IndexSet;
-use shed_core::snapshot::{Idempotency, JobRules, OnMiss, Preemption, Resume, SpeculationMode};
+use shed_core::snapshot::{Idempotency, JobRules, Preemption};
 use shed_core::time::{Instant, Span};
 
 use crate::adopt::Adopted;
@@ -224,20 +224,11 @@ fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
         completions,
         parallelism,
         idempotency: match spec.idempotency {
-            api::Idempotency::Safe => Idempotency::Safe,
-            api::Idempotency::Fenced => fenced(spec)?,
-            api::Idempotency::None => Idempotency::None,
+            Idempotency::Fenced => fenced(spec)?,
+            free => free,
         },
-        resume: match spec.resume {
-            api::Resume::None => Resume::None,
-            api::Resume::Checkpoint => Resume::Checkpoint,
-            api::Resume::Range => Resume::Range,
-        },
-        speculation: match spec.speculation.mode {
-            api::SpeculationMode::Enabled => SpeculationMode::Enabled,
-            api::SpeculationMode::Observe => SpeculationMode::Observe,
-            api::SpeculationMode::Disabled => SpeculationMode::Disabled,
-        },
+        resume: spec.resume.into(),
+        speculation: spec.speculation.mode,
         max_clones_per_task: within(
             "speculation.maxClonesPerTask",
             spec.speculation.max_clones_per_task,
@@ -245,10 +236,7 @@ fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
             20,
         )?,
         target_pocd: target(spec.target_pocd)?,
-        on_miss: match spec.on_miss {
-            api::OnMiss::Fail => OnMiss::Fail,
-            api::OnMiss::Continue => OnMiss::Continue,
-        },
+        on_miss: spec.on_miss,
         backoff_limit: within(
             "backoffLimitPerIndex",
             spec.backoff_limit_per_index,
@@ -264,11 +252,10 @@ fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
 
 fn preemption(spec: &DeadlineJobSpec) -> Result<Preemption, InvalidSpec> {
     match (spec.preemption, spec.resume) {
-        (api::Preemption::Never, _) => Ok(Preemption::Never),
-        (api::Preemption::WhenCheckpointed, api::Resume::Checkpoint) => {
-            Ok(Preemption::WhenCheckpointed)
+        (Preemption::WhenCheckpointed, resume) if resume != api::Resume::Checkpoint => {
+            Err(InvalidSpec::PreemptionResume)
         }
-        (api::Preemption::WhenCheckpointed, _) => Err(InvalidSpec::PreemptionResume),
+        (preemption, _) => Ok(preemption),
     }
 }
 
@@ -338,6 +325,8 @@ pub(crate) mod counted {
 
 #[cfg(test)]
 mod tests {
+    use shed_core::snapshot::SpeculationMode;
+
     use super::*;
     use crate::fixtures::job;
 

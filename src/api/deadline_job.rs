@@ -6,10 +6,13 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use shed_core::snapshot::{Idempotency, OnMiss, Preemption, SpeculationMode};
+
 use super::batch::{PodFailurePolicy, PodReplacementPolicy, SuccessPolicy};
 use super::bounded;
 use super::kept::Unknown;
 use super::ledger::Ledger;
+use super::words;
 
 /// Runs one pod attempt per task, estimates the probability that all tasks complete before the
 /// deadline (PoCD), clones stragglers where that pays, keeps the fastest attempt of each task.
@@ -112,6 +115,7 @@ pub struct DeadlineJobSpec {
     /// Whether two live copies of a task do harm: Safe (they don't), Fenced (they may run, but only
     /// the one that was given leave by `$SHED_BIN agent commit -- CMD` may publish) or None (there
     /// must never be two, so the job gets no clones). Required, because a wrong guess publishes twice.
+    #[schemars(schema_with = "words::idempotency")]
     pub idempotency: Idempotency,
     /// How attempts report progress. Absent: they don't; shed then estimates from elapsed time alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,6 +130,7 @@ pub struct DeadlineJobSpec {
     /// Never, or WhenCheckpointed (it is ended once a checkpoint of it is known, and goes on from there
     /// when there is room). Only the policy shed-prime makes use of it.
     #[serde(default)]
+    #[schemars(schema_with = "words::preemption")]
     pub preemption: Preemption,
     /// The probability of completion before the deadline that is enough, above 0 and at most 1, e.g.
     /// 0.95: `DeadlineFeasible` says whether it can be reached, and with it the job gets no further
@@ -143,6 +148,7 @@ pub struct DeadlineJobSpec {
     /// What happens at the deadline: Fail (attempts stop, the job fails) or Continue (the miss is
     /// recorded, attempts go on).
     #[serde(default)]
+    #[schemars(schema_with = "words::on_miss")]
     pub on_miss: OnMiss,
     /// Failures that a task may have before it has failed for good. Attempts that shed killed,
     /// evictions, and failures of clones while a sibling lives don't count.
@@ -245,14 +251,6 @@ pub enum ClockStart {
     Start,
 }
 
-/// Whether two live copies of a task do harm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Idempotency {
-    Safe,
-    Fenced,
-    None,
-}
-
 /// Where clones and retries begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Resume {
@@ -262,20 +260,15 @@ pub enum Resume {
     Range,
 }
 
-/// Whether running attempts may make way for a more urgent job's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Preemption {
-    #[default]
-    Never,
-    WhenCheckpointed,
-}
-
-/// What happens at the deadline.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum OnMiss {
-    #[default]
-    Fail,
-    Continue,
+impl From<Resume> for shed_core::snapshot::Resume {
+    /// The simulator's `Latest` has no word in the API.
+    fn from(resume: Resume) -> Self {
+        match resume {
+            Resume::None => Self::None,
+            Resume::Checkpoint => Self::Checkpoint,
+            Resume::Range => Self::Range,
+        }
+    }
 }
 
 /// How attempts report progress. shed asks them, as a probe does.
@@ -362,6 +355,7 @@ fn default_metrics_path() -> String {
 pub struct Speculation {
     /// Enabled, Observe (decide and report, launch nothing) or Disabled.
     #[serde(default)]
+    #[schemars(schema_with = "words::speculation_mode")]
     pub mode: SpeculationMode,
     /// Most live clones of one task beside its first attempt.
     #[serde(default = "default_max_clones")]
@@ -380,15 +374,6 @@ impl Default for Speculation {
             max_clones_per_task: default_max_clones(),
         }
     }
-}
-
-/// Whether clones are launched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum SpeculationMode {
-    #[default]
-    Enabled,
-    Observe,
-    Disabled,
 }
 
 /// What shed knows about the job.

@@ -10,6 +10,7 @@ mod names;
 mod once;
 pub mod read;
 pub mod trimmed;
+mod words;
 
 pub use batch::*;
 pub use conditions::*;

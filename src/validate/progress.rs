@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shed_core::snapshot::Idempotency;
+use shed_core::snapshot::{Idempotency, SpeculationMode};
 use shed_core::time::Span;
 
 use super::{InvalidSpec, within};
@@ -50,7 +50,7 @@ pub(super) fn range(spec: &DeadlineJobSpec) -> Result<(), InvalidSpec> {
     if spec.resume != api::Resume::Range {
         return Ok(());
     }
-    if spec.idempotency != api::Idempotency::Safe {
+    if spec.idempotency != Idempotency::Safe {
         return Err(InvalidSpec::RangeIdempotency);
     }
     let source = spec.progress.as_ref();
@@ -120,8 +120,8 @@ fn progress(
         source,
         period: Span::from_seconds(period),
         period_max: Span::from_seconds(period * stretch_max(spec.resume)),
-        never_cloned: spec.speculation.mode == api::SpeculationMode::Disabled
-            || spec.idempotency == api::Idempotency::None,
+        never_cloned: spec.speculation.mode == SpeculationMode::Disabled
+            || spec.idempotency == Idempotency::None,
     })
 }
 

@@ -82,9 +82,10 @@ fn is_yes(flag: &bool) -> bool {
 }
 
 /// What a user may choose about clones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum SpeculationMode {
     /// Decide and launch.
+    #[default]
     Enabled,
     /// Decide and report, launch nothing.
     Observe,
@@ -93,9 +94,10 @@ pub enum SpeculationMode {
 }
 
 /// What happens to attempts at the deadline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum OnMiss {
     /// Attempts stop and the job fails, as in the papers.
+    #[default]
     Fail,
     /// Attempts go on; the miss is recorded.
     Continue,
