@@ -12,6 +12,7 @@ use super::batch::{PodFailurePolicy, PodReplacementPolicy, SuccessPolicy};
 use super::bounded;
 use super::kept::Unknown;
 use super::ledger::Ledger;
+use super::pocd::{self, Pocd};
 use super::words;
 
 /// Runs one pod attempt per task, estimates the probability that all tasks complete before the
@@ -397,8 +398,13 @@ pub struct DeadlineJobStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<Time>,
     /// Probability of completion before the deadline, 0.000 to 1.000.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pocd: Option<String>,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "pocd::deserialize"
+    )]
+    #[schemars(with = "Option<String>")]
+    pub pocd: Option<Pocd>,
     /// When the last task is expected to end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_completion_time: Option<Time>,

@@ -92,7 +92,7 @@ pub(super) async fn record(
         memo.too_large_told = false;
         memo.last_write = Some(last_write);
         let new = written.status.as_ref();
-        let figures = |status: &DeadlineJobStatus| (status.pocd.clone(), status.ready);
+        let figures = |status: &DeadlineJobStatus| (status.pocd, status.ready);
         if new.map(figures) != Some(figures(&old)) {
             memo.pocd_written = Some(pass.view.ticks);
         }
@@ -265,7 +265,9 @@ fn announce_conditions(
         events::publish(context, written, EventType::Warning, reason, note);
     }
     if turned_true(api::DEADLINE_AT_RISK) {
-        let pocd = new.pocd.as_deref().unwrap_or("unknown");
+        let pocd = new
+            .pocd
+            .map_or("unknown".to_owned(), |pocd| pocd.to_string());
         let note = format!("probability of completion before the deadline is {pocd}");
         events::publish(
             context,

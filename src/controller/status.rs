@@ -12,7 +12,7 @@ use super::feasibility::Told;
 use super::waiting::Waiting;
 use super::words;
 use crate::api::Ledger;
-use crate::api::{self, DeadlineJobStatus, reason};
+use crate::api::{self, DeadlineJobStatus, Pocd, reason};
 use crate::clock;
 use crate::observe::unconfirmed::Unconfirmed;
 use crate::validate::{DeadlineRule, ValidatedJob};
@@ -180,13 +180,13 @@ fn has_begun(input: Input<'_>) -> bool {
 }
 
 struct FreshPocd {
-    pocd: Option<String>,
+    pocd: Option<Pocd>,
     estimate: Option<Instant>,
 }
 
 fn fresh_pocd(input: Input<'_>) -> FreshPocd {
-    let settled = |pocd: &str| FreshPocd {
-        pocd: Some(pocd.to_owned()),
+    let settled = |pocd: Pocd| FreshPocd {
+        pocd: Some(pocd),
         estimate: None,
     };
     match input.book.ending {
@@ -195,15 +195,15 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
             estimate: input.report.and_then(|report| report.estimated_completion),
         },
         Some(conclusion) if conclusion.is_success() && met(input.book, input.deadline) => {
-            settled("1.000")
+            settled(Pocd::MET)
         }
-        Some(_) => settled("0.000"),
+        Some(_) => settled(Pocd::MISSED),
         None => FreshPocd {
             pocd: input
                 .report
                 .and_then(|report| report.pocd_after)
-                .map(|pocd| format!("{pocd:.3}"))
-                .or_else(|| input.old.pocd.clone()),
+                .map(Pocd::nearest)
+                .or(input.old.pocd),
             estimate: input.report.and_then(|report| report.estimated_completion),
         },
     }
@@ -223,7 +223,7 @@ impl DeadlineJobStatus {
     /// the first attempt was given a node goes with them.
     fn keep_estimate_if_nothing_else_changed(mut self, old: &Self, input: &Input<'_>) -> Self {
         let mut alike = self.clone();
-        alike.pocd.clone_from(&old.pocd);
+        alike.pocd = old.pocd;
         alike.ready = old.ready;
         let begins =
             old.phase.as_deref() == Some(PENDING) && self.phase.as_deref() == Some(RUNNING);
@@ -236,10 +236,8 @@ impl DeadlineJobStatus {
         if alike != *old {
             return self;
         }
-        let number = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
-        let (new, before): (Option<f64>, Option<f64>) = (number(&self.pocd), number(&old.pocd));
-        let moved = match (new, before) {
-            (Some(new), Some(before)) => (new - before).abs() >= POCD_STEP,
+        let moved = match (self.pocd, old.pocd) {
+            (Some(new), Some(before)) => new.distance(before) >= Pocd::nearest(POCD_STEP),
             (new, before) => new.is_some() != before.is_some(),
         };
         let due = input

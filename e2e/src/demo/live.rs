@@ -11,7 +11,7 @@ use kube::api::ListParams;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt};
-use shed::api::{self, DeadlineJob};
+use shed::api::{self, DeadlineJob, Pocd};
 
 use super::NAMESPACE;
 use super::attempt::Attempt;
@@ -271,23 +271,23 @@ impl Story<'_> {
     }
 
     /// Small movements would drown what else happens.
-    fn say_pocd(&mut self, text: Option<&str>) {
-        let Some((text, value)) = text.and_then(|text| Some((text, text.parse::<f64>().ok()?)))
-        else {
+    fn say_pocd(&mut self, pocd: Option<Pocd>) {
+        let Some(pocd) = pocd else {
             return;
         };
+        let value = pocd.value();
         let is_end = (value <= 0.0 || value >= 1.0) && self.pocd != Some(value);
         match self.pocd {
             Some(before) if !is_end && (value - before).abs() < POCD_STEP => return,
-            Some(before) => self.say(&format!("PoCD   {before:.3} → {text}")),
-            None => self.say(&format!("PoCD   {text}")),
+            Some(before) => self.say(&format!("PoCD   {before:.3} → {pocd}")),
+            None => self.say(&format!("PoCD   {pocd}")),
         }
         self.pocd = Some(value);
     }
 
     fn see_job(&mut self, job: DeadlineJob) {
         if let Some(status) = &job.status {
-            self.say_pocd(status.pocd.as_deref());
+            self.say_pocd(status.pocd);
             for condition in &status.conditions {
                 let told = [
                     api::DEADLINE_AT_RISK,

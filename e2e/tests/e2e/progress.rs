@@ -171,7 +171,7 @@ async fn pocd_is_told_while_a_job_runs_and_its_series_go_with_it() {
         });
         let job = Job::submit(world, "told", spec).await?;
         let told = job.wait("a PoCD while it runs", SOON, tells_pocd).await?;
-        let pocd: f64 = status(&told).pocd.unwrap_or_default().parse()?;
+        let pocd = status(&told).pocd.map_or(0.0, |pocd| pocd.value());
         ensure!((0.0..=1.0).contains(&pocd), "PoCD {pocd}");
         let series = format!("shed_job_pocd{{namespace=\"{}\"", world.namespace);
         wait_series(world, &series, true).await?;
