@@ -11,8 +11,7 @@
 use shed_core::plan::{Action, Launch};
 use shed_core::snapshot::{AttemptKind, Idempotency, Resume, ResumePoint};
 
-use crate::api::{DeadlineJob, DeadlineJobStatus, ResumeEntry, TaskEntry};
-use crate::api::{Ledger, SEGMENTS_MAX};
+use crate::api::{DeadlineJob, DeadlineJobStatus, Ledger, ResumeEntry, SEGMENTS_MAX, TaskEntry};
 use crate::size::{self, OBJECT_MAX};
 use crate::validate::ValidatedJob;
 

@@ -1,46 +1,52 @@
 //! What reconcilers and the planner share.
 
+pub mod backoff;
+pub mod companion_failures;
+pub mod creation;
+pub mod event_budget;
+pub mod event_queue;
+pub mod feasibility;
+pub mod placement;
+mod quarantine;
 mod read;
+pub mod spacing;
+pub mod unanswered;
+pub mod validated;
+pub mod waiting;
+pub mod write_places;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::batch::v1::Job;
 use kube::Client;
-use shed_core::time::{Instant, Span};
+use shed_core::time::Instant;
 
-use crate::adopt::companions::Failures;
-use crate::adopt::validated::Validated;
 use crate::api::{DeadlineJob, LEDGER_FORM};
-use crate::board::Board;
+use crate::attempt_pod::{AgentSettings, ClonePriority};
 use crate::clock::Clock;
-use crate::controller::apply::WritePlaces;
-use crate::controller::build::{AgentSettings, ClonePriority};
-use crate::controller::creation::Creations;
-use crate::controller::events::budget::EventBudget;
-use crate::controller::events::queue::EventQueue;
-use crate::controller::feasibility::Told;
-use crate::controller::quarantine;
-use crate::controller::spacing::{LastWrite, LedgerRate};
-use crate::controller::status::Blocked;
-use crate::controller::unanswered::Unanswered;
-use crate::controller::waiting;
+use crate::cluster::{Stores, job_version, version};
+use crate::context::backoff::{Backoff, Blocked};
+use crate::context::companion_failures::Failures;
+use crate::context::creation::Creations;
+use crate::context::event_budget::EventBudget;
+use crate::context::event_queue::EventQueue;
+use crate::context::feasibility::Told;
+use crate::context::placement::Placement;
+use crate::context::spacing::{LastWrite, LedgerRate};
+use crate::context::unanswered::Unanswered;
+use crate::context::validated::Validated;
+use crate::context::write_places::WritePlaces;
+use crate::doubt::Doubt;
 use crate::fair::FairPlaces;
 use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
+use crate::job::facts::Traces;
+use crate::job::troubled::TroubledNodes;
 use crate::metrics::Metrics;
-use crate::observe::job::Traces;
-use crate::observe::troubled::TroubledNodes;
-use crate::planner::placement::Placement;
+use crate::plan_slices::Board;
 use crate::progress::ProgressTable;
-use crate::restored;
-use crate::restored::doubt::Doubt;
-use crate::stores::Stores;
 use crate::watchdog::Watch;
-
-/// First wait after attempts were refused or could not start; doubles up to the last.
-const BACKOFF_FIRST: Span = Span::from_seconds(10);
-const BACKOFF_LAST: Span = Span::from_seconds(300);
 
 /// What reconcilers and the planner share.
 pub struct Context {
@@ -126,38 +132,13 @@ pub struct Memo {
     /// Nodes where its attempts lately came to nothing.
     pub troubled: TroubledNodes,
     /// Its quarantine, if it is in one or was.
-    pub quarantine: quarantine::Memo,
+    pub quarantine: crate::quarantine::Memo,
     /// What its tasks wait for.
     pub waiting: waiting::Remembered,
     /// What is left of the events of its attempts.
     pub events: EventBudget,
     /// Writes of the ledger of which it is not known whether they were carried out.
     pub unanswered: Vec<Unanswered>,
-}
-
-/// Attempts of the job can't start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Backoff {
-    /// Why.
-    pub blocked: Blocked,
-    /// How often in a row.
-    pub count: u32,
-    /// No launch before this, by the process's own clock.
-    pub until: Instant,
-}
-
-impl Backoff {
-    /// The next wait after `before`.
-    #[must_use]
-    pub fn next(before: Option<&Self>, blocked: Blocked, ticks: Instant) -> Self {
-        let count = before.map_or(0, |before| before.count);
-        let wait = Span(BACKOFF_FIRST.0 << count.min(8)).min(BACKOFF_LAST);
-        Self {
-            blocked,
-            count: count + 1,
-            until: ticks.plus(wait),
-        }
-    }
 }
 
 impl Memo {
@@ -205,7 +186,7 @@ impl Memos {
     pub fn settle(&self, job: &str, shown: (i64, Option<i64>)) {
         let mut memos = self.lock();
         let newest = memos.get(job).and_then(|memo| memo.newest.as_ref());
-        if newest.is_none_or(|own| version(own) <= shown) {
+        if newest.is_none_or(|own| job_version(own) <= shown) {
             memos.remove(job);
         }
     }
@@ -216,7 +197,7 @@ impl Memos {
         let memos = self.lock();
         let own = memos.iter().filter_map(|(uid, memo)| {
             let newest = memo.newest.as_ref()?;
-            Some((Arc::clone(uid), restored::version(&newest.metadata)?))
+            Some((Arc::clone(uid), version(&newest.metadata)?))
         });
         own.collect()
     }
@@ -230,7 +211,7 @@ impl Memos {
             let own = memo
                 .newest
                 .as_ref()
-                .filter(|own| !has_newer_form(watched) && version(own) > version(watched));
+                .filter(|own| !has_newer_form(watched) && job_version(own) > job_version(watched));
             if let Some(own) = own {
                 return Arc::clone(own);
             }
@@ -249,17 +230,6 @@ fn has_newer_form(job: &DeadlineJob) -> bool {
     let status = job.status.as_ref();
     let ledger = status.and_then(|status| status.ledger.as_ref());
     ledger.is_some_and(|ledger| ledger.form > LEDGER_FORM)
-}
-
-/// Revision of the ledger, and generation of the specification.
-#[must_use]
-pub fn version(job: &DeadlineJob) -> (i64, Option<i64>) {
-    let ledger = job
-        .status
-        .as_ref()
-        .and_then(|status| status.ledger.as_ref());
-    let revision = ledger.map_or(0, |ledger| ledger.revision);
-    (revision, job.metadata.generation)
 }
 
 #[cfg(test)]
@@ -285,10 +255,10 @@ mod tests {
         let memos = Memos::default();
         let uid: Arc<str> = at_revision(0).metadata.uid.as_deref().unwrap().into();
         memos.with(&uid, |memo| memo.newest = Some(at_revision(5)));
-        assert_eq!(version(&memos.newest(&at_revision(3))).0, 5);
-        assert_eq!(version(&memos.newest(&at_revision(6))).0, 6);
+        assert_eq!(job_version(&memos.newest(&at_revision(3))).0, 5);
+        assert_eq!(job_version(&memos.newest(&at_revision(6))).0, 6);
         assert_eq!(
-            version(&memos.newest(&at_revision(3))).0,
+            job_version(&memos.newest(&at_revision(3))).0,
             3,
             "the own copy is dropped"
         );
@@ -306,21 +276,5 @@ mod tests {
             .and_then(|status| status.ledger.as_mut());
         ledger.unwrap().form = LEDGER_FORM + 1;
         assert!(has_newer_form(&memos.newest(&Arc::new(watched))));
-    }
-
-    #[test]
-    fn waits_double_up_to_five_minutes() {
-        let blocked = Blocked {
-            reason: "QuotaExceeded",
-            message: String::new(),
-        };
-        let mut backoff = None;
-        let mut waits = Vec::new();
-        for _ in 0..7 {
-            let next = Backoff::next(backoff.as_ref(), blocked.clone(), Instant(0));
-            waits.push(next.until.0 / 1000);
-            backoff = Some(next);
-        }
-        assert_eq!(waits, [10, 20, 40, 80, 160, 300, 300]);
     }
 }

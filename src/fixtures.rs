@@ -10,12 +10,11 @@ use shed_core::time::{Instant, Span};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::adopt::translate;
+use crate::adopt::{names, translate};
 use crate::api::{self, DeadlineJob};
 use crate::clock;
-use crate::controller::build;
-use crate::observe::job::AttemptId;
-use crate::stores::JobObject;
+use crate::cluster::JobObject;
+use crate::cluster::pod::AttemptId;
 
 /// A valid job of 4 tasks with a deadline of 10 minutes; `change` is YAML whose keys replace
 /// those of the specification.
@@ -77,7 +76,7 @@ pub fn attempt_pod(job: &DeadlineJob, id: AttemptId, node: &str, phase: &str) ->
     let metadata = &job.metadata;
     let (name, uid) = (metadata.name.as_deref(), metadata.uid.as_deref());
     let (name, uid) = (name.expect("name"), uid.expect("uid"));
-    let pod = build::pod_name(name, uid, id.0, id.1);
+    let pod = names::attempt_pod(name, uid, id.0, id.1);
     let pod = serde_json::json!({
         "metadata": {
             "name": pod, "namespace": metadata.namespace, "uid": format!("pod-{}-{}", id.0, id.1),
@@ -100,7 +99,7 @@ pub fn attempt_pod(job: &DeadlineJob, id: AttemptId, node: &str, phase: &str) ->
 pub fn job_pod(job: &Job) -> Pod {
     let companion = companion(job);
     let validated = translate::validated(&companion, job).expect("Job");
-    let pod = build::name(&validated, 0, 0);
+    let pod = names::of_attempt(&validated, 0, 0);
     let adopted = validated.adopted.expect("adopted");
     let pod = serde_json::json!({
         "metadata": {

@@ -3,5 +3,5 @@
 use clap::Parser;
 
 fn main() -> anyhow::Result<()> {
-    shed::args::Args::parse().run()
+    shed::cli::Args::parse().run()
 }

@@ -14,10 +14,10 @@ use shed_agent::ReportError;
 use shed_core::plan::{Outcome, RefusalReason};
 use shed_core::snapshot::{AttemptKind, KillKind};
 
-use crate::controller::disowned;
-use crate::controller::events::queue;
 use crate::lease::metrics::LeaseMetrics;
 
+pub mod disowned;
+pub mod dropped;
 mod jobs;
 mod ledger;
 mod reconciles;
@@ -295,10 +295,10 @@ impl Metrics {
         for reason in REFUSALS.map(RefusalReason::label) {
             let _ = self.clones_refused.get_or_create(&Why { reason });
         }
-        for reason in queue::DROPPED {
+        for reason in dropped::ALL {
             let _ = self.events_dropped.get_or_create(&Why { reason });
         }
-        for reason in disowned::REASONS {
+        for reason in disowned::ALL {
             let _ = self.pods_disowned.get_or_create(&Why { reason });
         }
         for reason in REPORT_FAULTS.map(|fault| fault.label()) {

@@ -16,15 +16,16 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::adopt::companions;
 use crate::args::OperatorArgs;
-use crate::board::Board;
+use crate::attempt_pod::{AgentSettings, ClonePriority};
 use crate::clock::{Clock, ClockLayer};
+use crate::cluster::{Stores, Touched};
+use crate::context::companion_failures::Failures as CompanionFailures;
+use crate::context::event_queue;
+use crate::context::spacing::LedgerRate;
+use crate::context::write_places::WritePlaces;
 use crate::context::{Context, Memos};
-use crate::controller::apply::WritePlaces;
-use crate::controller::build::{AgentSettings, ClonePriority};
-use crate::controller::events::queue;
-use crate::controller::spacing::LedgerRate;
+use crate::doubt::{Doubt, DoubtLayer};
 use crate::fair::FairPlaces;
 use crate::fence::{Fence, FenceTable};
 use crate::forecast::ForecastTable;
@@ -33,13 +34,13 @@ use crate::lease::elector::Elector;
 use crate::lease::fence::{Fence as WriteFence, FenceLayer};
 use crate::lease::standing::Standing;
 use crate::metrics::Metrics;
+use crate::plan_slices::Board;
+use crate::polling::reach::Reach;
 use crate::progress::ProgressTable;
-use crate::progress::reach::Reach;
-use crate::restored::doubt::{Doubt, DoubtLayer};
+use crate::reconcile::{self, companions};
 use crate::server::Served;
-use crate::stores::{Stores, Touched};
 use crate::watchdog::{self, Polls, Term, Watch};
-use crate::{controller, fence, planner, progress, recording, restored, server};
+use crate::{fence, planner, progress, recording, restored, server};
 
 mod stuck;
 
@@ -74,7 +75,7 @@ pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
         .await
         .context("no cluster: neither a service account nor a kubeconfig was found")?;
     config.read_timeout = Some(CALL_TIMEOUT);
-    // Up to eight minutes of them: `controller::overload` makes a few short ones.
+    // Up to eight minutes of them: `reconcile::overload` makes a few short ones.
     config.default_retry = false;
     let identity = identity();
     let agent = format!("shed/{} {identity}", env!("CARGO_PKG_VERSION"));
@@ -220,12 +221,12 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
     );
     setup.standing.leading(Some(Arc::clone(&stores)));
     let recorder = Recorder::new(client.clone(), reporter());
-    let (events, event_sender) = queue::queue(setup.metrics.events_dropped.clone());
+    let (events, event_sender) = event_queue::queue(setup.metrics.events_dropped.clone());
     let context = Arc::new(Context {
         events,
         ledger_rate: LedgerRate::default(),
         write_places: WritePlaces::default(),
-        passes: FairPlaces::new(controller::PASSES_AT_ONCE),
+        passes: FairPlaces::new(reconcile::PASSES_AT_ONCE),
         client,
         stores: Arc::clone(&stores),
         doubt,
@@ -245,7 +246,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         },
         clone_priority,
         memos: Memos::default(),
-        companion_failures: companions::Failures::default(),
+        companion_failures: CompanionFailures::default(),
         forecasts: ForecastTable::default(),
         recording: setup.recording.clone(),
         metrics: Arc::clone(&setup.metrics),
@@ -270,7 +271,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         setup.args.progress_polls_per_second,
     );
     let planner = planner::run(Arc::clone(&context), setup.policy.clone(), touched);
-    let orphans = controller::orphans::run(Arc::clone(&context));
+    let orphans = reconcile::orphans::run(Arc::clone(&context));
     tasks.spawn(event_sender.run(recorder).map(|()| "sender of events"));
     tasks.spawn(commits.map(|()| "fence's poller"));
     tasks.spawn(poller.map(|()| "progress poller"));
@@ -291,11 +292,11 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
 
 /// Starts what only tells: of jobs and pods that nothing is done about.
 fn tell(context: &Arc<Context>, tasks: &mut JoinSet<&'static str>) {
-    let gaps = controller::gaps::run(Arc::clone(context));
+    let gaps = reconcile::gaps::run(Arc::clone(context));
     tasks.spawn(gaps.map(|()| "telling of what is not understood"));
-    let disowned = controller::disowned::run(Arc::clone(context));
+    let disowned = reconcile::disowned::run(Arc::clone(context));
     tasks.spawn(disowned.map(|()| "telling of pods that are no attempts"));
-    let unadopted = controller::unadopted::run(Arc::clone(context));
+    let unadopted = reconcile::unadopted::run(Arc::clone(context));
     tasks.spawn(unadopted.map(|()| "telling of Jobs that are not run any more"));
 }
 
@@ -329,7 +330,7 @@ async fn reconcile(
 ) {
     // Nothing is decided before every list is in; what is touched until then waits.
     context.stores.ready().await;
-    controller::run(context, touched).await;
+    reconcile::run(context, touched).await;
 }
 
 fn policy(args: &OperatorArgs) -> anyhow::Result<Policy> {

@@ -1,22 +1,25 @@
 //! The recording of what the planner sees and decides. It never makes anybody wait, and what can't be
 //! written is counted and said.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use kube::runtime::reflector::ObjectRef;
 use shed_core::ids::{AttemptNumber, JobKey, TaskIndex};
 use shed_core::memory::Memory;
 use shed_core::plan::Plan;
 use shed_core::policy::Policy;
-use shed_core::snapshot::JobSnapshot;
+use shed_core::snapshot::{JobSnapshot, Snapshot};
 use shed_core::time::Instant;
 use shed_record::schema::{Decided, Ended};
 use shed_record::{Fault, Pass, Recorder};
 
+use crate::api::DeadlineJob;
 use crate::args::OperatorArgs;
 use crate::context::Context;
-use crate::controller::step::Notice;
+use crate::job::notice::Notice;
 use crate::metrics::Metrics;
-use crate::planner::observe::ClusterView;
+use crate::plan_slices::JobUid;
 
 /// Starts the recording, if one is wanted.
 ///
@@ -54,17 +57,22 @@ pub struct Decision {
 }
 
 /// Records a pass.
-pub fn record_pass(context: &Context, view: ClusterView, decision: Option<Decision>) {
+pub fn record_pass(
+    context: &Context,
+    snapshot: Snapshot,
+    references: HashMap<JobUid, ObjectRef<DeadlineJob>>,
+    decision: Option<Decision>,
+) {
     let (Some(recording), Some(decision)) = (&context.recording, decision) else {
         return;
     };
-    let references = view.references.into_iter();
+    let references = references.into_iter();
     let names = references.map(|(uid, reference)| {
         let namespace = reference.namespace.unwrap_or_default();
         (JobKey(uid), format!("{namespace}/{}", reference.name))
     });
     recording.pass(Pass {
-        snapshot: view.snapshot,
+        snapshot,
         memory: decision.memory,
         plan: decision.plan,
         decided: decision.decided,

@@ -3,8 +3,6 @@
 //! breaks nothing is decided or written (`doubt`) until a fresh list has proved that versions went
 //! forward. If they went back, the process must start anew.
 
-pub mod doubt;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +10,13 @@ use std::time::Duration;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Resource;
-use kube::api::{Api, ListParams, ObjectMeta};
+use kube::api::{Api, ListParams};
 use kube::core::{ObjectList, PartialObjectMeta};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::api::{DeadlineJob, LABEL_JOB_UID};
+use crate::cluster::{Shown, Versioned, version};
 use crate::context::Context;
-use crate::stores::{Shown, Versioned};
 
 /// How often it is looked where no watch breaks: a call per resource that lists at most one object.
 const PERIOD: Duration = Duration::from_secs(20);
@@ -197,12 +195,6 @@ where
             };
             version(&object.metadata).is_some_and(is_older)
         })
-}
-
-/// An object's resourceVersion, if it is a number, as it is wherever etcd is the store.
-#[must_use]
-pub fn version(metadata: &ObjectMeta) -> Option<u64> {
-    metadata.resource_version.as_deref()?.parse().ok()
 }
 
 /// Looks at the counters alone: of each resource its own, as each may be in an etcd of its own.

@@ -10,17 +10,19 @@ use shed_core::index_set::IndexSet;
 use shed_core::snapshot::{Idempotency, JobRules, Preemption};
 use shed_core::time::{Instant, Span};
 
-use crate::adopt::Adopted;
 use crate::api::{
-    self, DeadlineJob, DeadlineJobSpec, PodFailureRule, PodReplacementPolicy, RetryRule,
+    self, DeadlineJob, DeadlineJobSpec, Ledger, PodFailureRule, PodReplacementPolicy, RetryRule,
 };
 use crate::clock;
 use crate::size;
 
+mod adopted;
 mod batch;
 mod error;
+pub mod handed_on;
 mod progress;
 
+pub use adopted::Adopted;
 pub use error::InvalidSpec;
 pub use progress::{ProgressRule, ProgressSource, progress_rule};
 use progress::{fenced, range};
@@ -70,6 +72,13 @@ impl ValidatedJob {
     pub fn deadline_after(&self, first_pass: Option<Instant>) -> Option<Instant> {
         self.deadline.instant(self.created, first_pass)
     }
+}
+
+/// When a finished job is to be deleted.
+#[must_use]
+pub fn expiry(job: &ValidatedJob, book: &Ledger) -> Option<Instant> {
+    let ended = book.ended.or(book.last_win)?;
+    job.ttl.filter(|_| book.finished).map(|ttl| ended.plus(ttl))
 }
 
 /// The deadline, as written.

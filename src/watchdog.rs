@@ -6,6 +6,8 @@
 //! It counts its looks and not the time. A process that is stopped for a while (SIGSTOP, a paused
 //! machine) makes no looks either, so its polls are not stuck when it goes on.
 
+pub mod isolation;
+
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,14 +16,16 @@ use std::time::Duration;
 use futures::future::poll_fn;
 
 use crate::api::DeadlineJob;
+use crate::doubt::Doubt;
 use crate::lease::fence::Fence as WriteFence;
-use crate::restored::doubt::Doubt;
 
 /// The time between two looks.
 pub const TICK: Duration = Duration::from_secs(1);
 /// A poll that so many looks in a row have found is stuck. The longest poll of a pass over a job of
 /// 10 000 tasks takes well below a second.
 pub const TICKS_MAX: u32 = 20;
+/// A poll that takes longer has got stuck.
+pub const POLL_MAX: Duration = Duration::from_secs(TICK.as_secs() * TICKS_MAX as u64);
 
 /// What a term of leadership may still write: the gate and the doubt of its own client.
 #[derive(Clone)]

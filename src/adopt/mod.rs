@@ -3,13 +3,8 @@
 //! else is read from the Job itself, so that planner and reconciler meet one kind of job.
 
 pub mod annotations;
-pub mod claims;
-pub mod companions;
-pub mod handed_on;
 pub mod names;
-pub mod status;
 pub mod translate;
-pub mod validated;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,15 +13,11 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource;
 use kube::api::ObjectMeta;
-use kube::core::Selector;
 use kube::runtime::reflector::{ObjectRef, Store};
 
-use self::handed_on::{HandedOn, HandedOnTable};
 use crate::api::trimmed::{essentials, stands_for};
 use crate::api::{self, DeadlineJob};
-use crate::validate::InvalidSpec;
-
-pub use validated::read;
+use crate::validate::handed_on::HandedOnTable;
 
 /// What `spec.managedBy` is taken for where it is absent.
 const BUILT_IN: &str = "kubernetes.io/job-controller";
@@ -174,44 +165,6 @@ pub fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     // Others have a kind of that name too.
     let is_job = |owner: &OwnerReference| owner.kind == "Job" && owner.api_version == "batch/v1";
     owners.find(|owner| owner.controller == Some(true) && is_job(owner))
-}
-
-/// What of a batch/v1 Job attempts and decisions differ by.
-#[derive(Debug, Clone)]
-pub struct Adopted {
-    /// Its name.
-    pub name: Arc<str>,
-    /// Its uid.
-    pub uid: Arc<str>,
-    /// Whether its pods have indexes.
-    pub indexed: bool,
-    /// Whether it has no number of completions: the first success says that no work is left.
-    pub work_queue: bool,
-    /// Whether failures are counted per index.
-    pub per_index: bool,
-    /// Whether containers are started again in place.
-    pub restarts: bool,
-    /// Whether it asks nothing of shed: its pods know nothing of shed either.
-    pub plain: bool,
-    /// Whether a pod that is being deleted counts as failed and is replaced at once, as batch/v1 does it:
-    /// unless its `podReplacementPolicy` or its annotations say otherwise.
-    pub replaces_deleted: bool,
-    /// Whether an annotation says if two live copies of a task do harm. Where none does, batch/v1's rules
-    /// hold for pods that somebody deletes.
-    pub says_idempotency: bool,
-    /// Which pods are its own.
-    pub selector: Selector,
-    /// What its pods get as it is.
-    pub handed_on: Arc<HandedOn>,
-}
-
-/// Why a job can't be worked on.
-#[derive(Debug)]
-pub enum Unfit {
-    /// Its specification can't be carried out.
-    Invalid(InvalidSpec),
-    /// It is a companion whose Job is not there, not shed's, or on its way out.
-    Absent,
 }
 
 #[cfg(test)]

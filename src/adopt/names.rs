@@ -2,11 +2,13 @@
 //! `<job>-<suffix>` where pods have no index. The suffix looks as random as the Job controller's, but
 //! follows from the Job, the task and the attempt, so that a repeated creation is harmless.
 
-use super::Adopted;
-use crate::controller::build::fnv1a;
+use std::sync::Arc;
+
+use crate::api;
+use crate::validate::{Adopted, ValidatedJob};
 
 /// Longest name of a pod that is also a valid label and host name.
-const NAME_MAX: usize = 63;
+pub(crate) const NAME_MAX: usize = 63;
 /// The letters that Kubernetes takes for suffixes: no vowels, hence no words.
 const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 /// Length of a suffix.
@@ -20,6 +22,54 @@ const STRIDE_INVERSE: u64 = 227_540;
 const _: () = assert!(STRIDE * STRIDE_INVERSE % SUFFIXES == 1);
 /// Tasks of one job at most.
 const TASKS_MAX: u64 = 100_000;
+
+/// Name of an attempt's pod: `<job>-<hash of the job's uid>-<task>-<attempt>`. The job's name
+/// is cut so that the whole fits; the hash keeps jobs of the same beginning apart.
+#[must_use]
+pub fn attempt_pod(job: &str, uid: &str, task: u32, attempt: u32) -> String {
+    let tail = format!("-{:08x}-{task}-{attempt}", fnv1a(uid.as_bytes()));
+    let head: String = job.chars().take(NAME_MAX - tail.len()).collect();
+    // A cut may end on a character that may not stand before the dash of the tail.
+    format!("{}{tail}", head.trim_end_matches(['-', '.']))
+}
+
+/// The task and the number that give a pod of this `DeadlineJob` its name; none if no attempt has that name.
+#[must_use]
+pub fn of_attempt_pod(job: &str, uid: &str, pod: &str) -> Option<(u32, u32)> {
+    let (rest, attempt) = pod.rsplit_once('-')?;
+    let (_, task) = rest.rsplit_once('-')?;
+    let id = (task.parse().ok()?, attempt.parse().ok()?);
+    (attempt_pod(job, uid, id.0, id.1) == pod).then_some(id)
+}
+
+/// Name of an attempt's pod, by the convention of whatever owns it.
+#[must_use]
+pub fn of_attempt(job: &ValidatedJob, task: u32, attempt: u32) -> String {
+    match &job.adopted {
+        Some(adopted) => of_job_pod(adopted, task, attempt),
+        None => attempt_pod(&job.name, &job.uid, task, attempt),
+    }
+}
+
+/// batch/v1's host name of a task, `<job>-<index>`, cut so that it is a label.
+pub(crate) fn host_name(job: &str, task: u32) -> String {
+    let tail = format!("-{task}");
+    let head: String = job.chars().take(NAME_MAX - tail.len()).collect();
+    format!("{}{tail}", head.replace('.', "-"))
+}
+
+/// FNV-1a, 32 bit: stable over versions of compilers and of this program, as names must be.
+pub(crate) fn fnv1a(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |hash: u32, &byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
+/// The label selector of a job's attempt pods.
+#[must_use]
+pub fn selector(uid: &Arc<str>) -> String {
+    format!("{}={uid}", api::LABEL_JOB_UID)
+}
 
 /// Name of an attempt's pod.
 #[must_use]
@@ -174,5 +224,23 @@ mod tests {
         ] {
             assert_eq!(attempt_of("pi", "8f0c2a52-0000", pod, true), None, "{pod}");
         }
+    }
+
+    #[test]
+    fn names_fit_and_stay_apart_for_any_job_name() {
+        let long = "a".repeat(300);
+        let name = attempt_pod(&long, "uid-1", 99_999, 4_294_967_295);
+        assert!(name.len() <= NAME_MAX, "{name}");
+        assert_ne!(
+            attempt_pod(&long, "uid-1", 1, 0),
+            attempt_pod(&long, "uid-2", 1, 0)
+        );
+        assert_ne!(attempt_pod("a", "u", 1, 11), attempt_pod("a", "u", 11, 1));
+        assert_eq!(
+            attempt_pod("count", "u", 3, 1),
+            attempt_pod("count", "u", 3, 1)
+        );
+        let dotted = attempt_pod(&format!("{}.{}", "a".repeat(45), "b".repeat(20)), "u", 1, 0);
+        assert!(!dotted.contains(".-"), "{dotted}");
     }
 }

@@ -11,14 +11,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shed_core::time::Span;
 
-use super::Adopted;
-use super::annotations::{self, BadAnnotation, Wishes};
+use crate::adopt::annotations::{self, BadAnnotation, Wishes};
+use crate::adopt::names::fnv1a;
 use crate::api::{
     self, DeadlineJob, DeadlineJobSpec, Idempotency, PodReplacementPolicy, Resume, RetryRule,
 };
-use crate::controller::build::fnv1a;
 use crate::size;
-use crate::validate::{DeadlineRule, InvalidSpec, ValidatedJob, validate};
+use crate::validate::{Adopted, DeadlineRule, InvalidSpec, ValidatedJob, validate};
 
 /// What batch/v1 sets where `backoffLimit` is absent.
 const BACKOFF_LIMIT: i32 = 6;

@@ -1,9 +1,9 @@
 //! How a pass reads a job from what the process has of it.
 
-use super::Context;
-use crate::adopt::claims::{self, Claims};
-use crate::observe::view::{JobView, Sighting};
-use crate::observe::{gone, reach};
+use crate::context::Context;
+use crate::job::claims::{self, Claims};
+use crate::job::view::{JobView, Sighting};
+use crate::job::{gone, reach};
 
 impl Context {
     /// Adds to a job what is seen of its attempts, and notes that.

@@ -19,13 +19,12 @@ use tokio::sync::{Notify, mpsc};
 pub use self::key::load as load_key;
 use crate::api::{AGENT_PORT, DeadlineJob, Idempotency};
 use crate::clock::Clock;
+use crate::cluster::pod::{AttemptFacts, AttemptId};
+use crate::doubt::Doubt;
 use crate::fair::{FairPlaces, Place};
 use crate::metrics::Metrics;
-use crate::observe::job::AttemptId;
-use crate::observe::pod::AttemptFacts;
+use crate::polling::reach::Reach;
 use crate::polling::{self, Follower, Key, Rules, Table};
-use crate::progress::reach::Reach;
-use crate::restored::doubt::Doubt;
 
 /// Polls under way at once; each is held by its agent while the task does not ask.
 const POLLED_AT_ONCE_MAX: usize = 1024;

@@ -4,8 +4,8 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::watcher::Event;
 
 use super::*;
+use crate::cluster::Stores;
 use crate::fixtures::{self, Agent};
-use crate::stores::Stores;
 
 const JOB: &str = "job";
 

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::stores::Stores;
+use crate::cluster::Stores;
 
 /// What the readiness probe answers from.
 #[derive(Default)]

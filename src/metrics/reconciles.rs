@@ -6,7 +6,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::Why;
-use crate::controller::quarantine::Failure;
+use crate::quarantine::Failure;
 
 const CRASHES: [Failure; 3] = [Failure::Panicked, Failure::Overran, Failure::Stuck];
 

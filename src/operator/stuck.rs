@@ -9,8 +9,8 @@ use kube::{Client, Config};
 use tokio::time::timeout;
 
 use crate::clock::Clock;
-use crate::controller::quarantine::note::put;
-use crate::controller::quarantine::{Crash, Subject};
+use crate::quarantine::note::put;
+use crate::quarantine::{Crash, Subject};
 use crate::watchdog::{Stuck, Term};
 
 /// The exit code: 1 is any error, 2 a wrong command line, 101 a panic.
@@ -70,7 +70,13 @@ fn note(
         // Its tasks run on this runtime.
         let client = client()?;
         term.doubt.settled().await;
-        put(&client, job, &Crash::stuck(), clock.now()).await
+        put(
+            &client,
+            job,
+            &Crash::stuck(crate::watchdog::POLL_MAX),
+            clock.now(),
+        )
+        .await
     };
     // The runtime must be there when the time limit is set.
     runtime.block_on(async { timeout(NOTE_MAX, noting).await })??;

@@ -9,9 +9,9 @@ use shed_core::resources::Resources;
 use shed_core::snapshot::{JobSnapshot, NodeIndex, TaskSnapshot};
 use shed_core::time::Instant;
 
-use super::ending;
-use crate::observe::identity::Owner;
-use crate::stores::Stores;
+use crate::cluster::Stores;
+use crate::cluster::identity::Owner;
+use crate::planner::ending;
 
 /// The attempts that are alike in what they request, by that.
 type Alike = Vec<(Resources, Vec<NodeIndex>)>;

@@ -6,7 +6,6 @@ mod ending;
 mod nodes;
 pub mod observe;
 pub mod obstacles;
-pub mod placement;
 mod quarantined;
 mod restore;
 
@@ -28,11 +27,11 @@ use shed_record::schema::Decided;
 use tokio::sync::mpsc;
 
 use crate::api::DeadlineJob;
-use crate::board::JobUid;
 use crate::clock::{self, Clock};
 use crate::context::Context;
-use crate::controller::feasibility::Told;
+use crate::context::feasibility::Told;
 use crate::metrics::{JobLabels, Metrics, ResourceLabel, Why};
+use crate::plan_slices::JobUid;
 use crate::recording::{self, Decision};
 
 use self::quarantined::Apart;
@@ -84,7 +83,7 @@ pub async fn run(
         let wake = next_pass(&plan.report, view.due, &context.clock);
         publish(&context, &view, plan, &touched);
         series = keep_series(&context.metrics, &view, series);
-        recording::record_pass(&context, view, decision);
+        recording::record_pass(&context, view.snapshot, view.references, decision);
         drop(poll);
         context.board.drained(SLICE_WAIT).await;
         tokio::time::sleep(PASS_PERIOD_MIN).await;

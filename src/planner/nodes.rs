@@ -13,8 +13,8 @@ use shed_core::ids::NodeName;
 use shed_core::resources::Resources;
 use shed_core::snapshot::{JobSnapshot, Node, NodeIndex};
 
-use crate::observe::node::{Constraints, NodeFacts};
-use crate::stores::Stores;
+use crate::cluster::Stores;
+use crate::cluster::node::{Constraints, NodeFacts};
 use crate::validate::ValidatedJob;
 
 /// The nodes of a pass, in the order of their positions in the snapshot.

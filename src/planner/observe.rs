@@ -11,20 +11,17 @@ use shed_core::resources::Resources;
 use shed_core::snapshot::{AttemptKind, JobSnapshot, Snapshot};
 use shed_core::time::{Instant, Span};
 
-use super::departing;
-use super::nodes::NumberedNodes;
-use super::obstacles::{self, Obstacles};
-use super::quarantined::{Apart, SetApart};
-use crate::adopt;
-use crate::api::DeadlineJob;
-use crate::api::Ledger;
-use crate::board::JobUid;
-use crate::context::Context;
-use crate::controller::feasibility;
-use crate::observe::identity::Owner;
-use crate::observe::job;
-use crate::observe::leftover::leftover;
-use crate::observe::view::{JobView, Places, Sighting};
+use crate::api::{DeadlineJob, Ledger};
+use crate::cluster::identity::Owner;
+use crate::context::{Context, feasibility, validated};
+use crate::job::facts;
+use crate::job::leftover::leftover;
+use crate::job::view::{JobView, Places, Sighting};
+use crate::plan_slices::JobUid;
+use crate::planner::departing;
+use crate::planner::nodes::NumberedNodes;
+use crate::planner::obstacles::{self, Obstacles};
+use crate::planner::quarantined::{Apart, SetApart};
 
 /// Slices that no reconciler takes for this long are taken back.
 const SLICE_PATIENCE: Span = Span::from_seconds(5);
@@ -149,7 +146,7 @@ fn job_facts(
     }
     let newest = context.memos.newest(watched);
     // What is wrong with a specification or a ledger is said by the job's reconciler.
-    let job = adopt::read(&context.memos, &newest, context.stores.batch()).ok()?;
+    let job = validated::read(&context.memos, &newest, context.stores.batch()).ok()?;
     let mut book = Ledger::from_status(newest.status.as_ref()).ok()?;
     hold(&mut book, held, now);
     // A Job without a task is complete as it is.
@@ -170,7 +167,7 @@ fn job_facts(
     let asks = feasibility::is_asked(status, job.generation, book, weighed, ticks);
     let mut facts = JobSnapshot {
         asks_feasibility: asks,
-        ..job::facts(&view)
+        ..facts::facts(&view)
     };
     let obstacles = obstacles::look(context, &view, nodes.facts(), &mut facts);
     obstacles::bound(context, &newest, &view, &mut facts);

@@ -6,14 +6,14 @@ use shed_core::resources::Resources;
 use shed_core::snapshot::{JobSnapshot, Snapshot};
 use shed_core::time::Instant;
 
-use super::placement::Input;
 use crate::api::DeadlineJob;
+use crate::attempt_pod;
 use crate::bounds::Bounds;
 use crate::clock::Clock;
+use crate::cluster::node::NodeFacts;
+use crate::context::placement::Input;
 use crate::context::{Context, Memo};
-use crate::controller::build;
-use crate::observe::node::NodeFacts;
-use crate::observe::view::JobView;
+use crate::job::view::JobView;
 
 /// What came of a look.
 pub struct Obstacles {
@@ -25,7 +25,7 @@ pub struct Obstacles {
 
 /// What an attempt of the job requests, as far as its pods tell.
 pub(super) fn demand(context: &Context, view: &JobView) -> Resources {
-    let template = build::demand(&view.job, &context.agent);
+    let template = attempt_pod::demand(&view.job, &context.agent);
     context.memos.with(&view.job.uid, |memo| {
         memo.placement.learn_requests(template, &view.pods)
     })

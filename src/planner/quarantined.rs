@@ -13,13 +13,13 @@ use shed_core::resources::Resources;
 use shed_core::snapshot::{JobSnapshot, NodeIndex, TaskSnapshot};
 use shed_core::time::Instant;
 
-use super::ending;
 use crate::api::DeadlineJob;
+use crate::cluster::identity::Owner;
+use crate::cluster::pod::AttemptId;
+use crate::cluster::requests;
 use crate::context::Context;
-use crate::controller::quarantine::{self, Crash};
-use crate::observe::identity::Owner;
-use crate::observe::job::AttemptId;
-use crate::observe::requests;
+use crate::planner::ending;
+use crate::quarantine::Crash;
 use crate::watchdog::Poll;
 
 /// Looks at jobs one by one, and sets those apart that are quarantined or that can't be looked at.
@@ -71,7 +71,7 @@ impl<'a> Apart<'a> {
     ) -> Option<T> {
         let newest = self.context.memos.newest(watched);
         let is_leaving = watched.metadata.deletion_timestamp.is_some();
-        if !is_leaving && quarantine::is_in_force(self.context, &newest) {
+        if !is_leaving && self.context.is_quarantined(&newest) {
             self.jobs.push(newest);
             return None;
         }
@@ -80,7 +80,7 @@ impl<'a> Apart<'a> {
         self.poll.goes_on(None);
         looked.unwrap_or_else(|payload| {
             let crash = Crash::panicked(payload.as_ref());
-            quarantine::accuse(self.context, &newest, &crash);
+            self.context.accuse(&newest, &crash);
             self.jobs.push(newest);
             None
         })
@@ -107,7 +107,7 @@ impl<'a> Apart<'a> {
     /// Ends the look.
     pub(super) fn end(self) -> SetApart {
         let accused = self.jobs.iter();
-        let accused = accused.filter(|job| quarantine::entry(job).is_none());
+        let accused = accused.filter(|job| crate::quarantine::entry(job).is_none());
         let copies = self.jobs.iter().filter_map(|job| {
             let uid = job.metadata.uid.as_deref()?;
             let ledger = job.status.as_ref()?.ledger.as_ref()?;

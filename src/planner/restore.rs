@@ -5,16 +5,14 @@ use std::sync::Arc;
 use shed_core::ids::{JobClass, JobKey, Tenant};
 use shed_core::memory::{Memory, PastJob};
 
-use crate::adopt;
-use crate::api::DeadlineJob;
-use crate::api::Ledger;
-use crate::context::Context;
-use crate::stores::{Rest, Skeleton};
+use crate::api::{DeadlineJob, Ledger};
+use crate::cluster::{Rest, Skeleton};
+use crate::context::{Context, validated};
 use crate::validate::ValidatedJob;
 
 /// A job and its ledger, if both can be read.
 pub fn read(context: &Context, watched: &DeadlineJob) -> Option<(Arc<ValidatedJob>, Ledger)> {
-    let job = adopt::read(&context.memos, watched, context.stores.batch()).ok()?;
+    let job = validated::read(&context.memos, watched, context.stores.batch()).ok()?;
     Some((job, Ledger::from_status(watched.status.as_ref()).ok()?))
 }
 
@@ -66,8 +64,8 @@ fn taught(job: &Skeleton) -> Option<PastJob> {
 mod tests {
     use super::*;
     use crate::api::{DeadlineJobStatus, LABEL_CLASS, Ledger};
+    use crate::cluster::WatchedJob;
     use crate::fixtures;
-    use crate::stores::WatchedJob;
     use crate::validate::validate;
 
     fn job(uid: &str, ledger: Ledger) -> Arc<DeadlineJob> {

@@ -12,11 +12,10 @@ use tokio::time::{sleep, timeout};
 
 use super::*;
 use crate::api::DeadlineJob;
-use crate::context::Backoff;
-use crate::controller::mock::{Apiserver, Process};
-use crate::controller::status::Blocked;
+use crate::cluster::Stores;
+use crate::context::backoff::{Backoff, Blocked};
 use crate::fixtures;
-use crate::stores::Stores;
+use crate::reconcile::mock::{Apiserver, Process};
 
 mod creations;
 mod placement;
@@ -397,7 +396,7 @@ async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
 async fn a_slice_that_is_not_recorded_counts_and_its_job_gets_no_other() {
     let (api, process) = cluster(|_| {});
     let context = &process.context;
-    process.plan(&api.job(), crate::controller::mock::originals(1));
+    process.plan(&api.job(), crate::reconcile::mock::originals(1));
     let _under_way = context.board.take(&uid(&api));
     assert_eq!(planned(&process), 1, "of two slots one is given");
     let view = observe::view(context);

@@ -6,13 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shed_core::time::Instant;
 
-use super::{Rules, Table};
 use crate::api::DeadlineJob;
-use crate::observe::identity::Owner;
-use crate::observe::job::AttemptId;
-use crate::observe::pod::{PodFacts, Stage};
-use crate::progress::reach::Reach;
-use crate::stores::Inbox;
+use crate::cluster::Inbox;
+use crate::cluster::identity::Owner;
+use crate::cluster::pod::{AttemptId, PodFacts, Stage};
+use crate::polling::reach::Reach;
+use crate::polling::{Rules, Table};
 
 /// Attempts that are visited while the lock is held.
 const CHUNK: usize = 256;

@@ -2,6 +2,7 @@
 //! report. A tick without changes and without a due poll visits no entry.
 
 mod follow;
+pub mod reach;
 mod schedule;
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,9 +13,8 @@ use shed_core::time::Instant;
 pub(crate) use self::follow::{Follower, lock};
 use self::schedule::Schedule;
 use crate::api::DeadlineJob;
-use crate::observe::identity::Owner;
-use crate::observe::job::AttemptId;
-use crate::observe::pod::{AttemptFacts, PodFacts};
+use crate::cluster::identity::Owner;
+use crate::cluster::pod::{AttemptFacts, AttemptId, PodFacts};
 
 /// The rules of one kind of poll.
 pub(crate) trait Rules {
@@ -291,7 +291,7 @@ impl<R: Rules> Table<R> {
     /// An attempt that was polled, and is not any more.
     pub(crate) fn seed(&mut self, key: &Key, rule: R::Job, known: R::Attempt) {
         let owner = Owner {
-            kind: crate::observe::identity::OwnerKind::DeadlineJob,
+            kind: crate::cluster::identity::OwnerKind::DeadlineJob,
             namespace: "n".into(),
             name: Arc::clone(&key.job),
             uid: Arc::clone(&key.job),

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::follow::Visits;
 use super::*;
+use crate::cluster::{JobObject, Stores, WatchedJob};
 use crate::fixtures;
-use crate::progress::reach::Reach;
-use crate::stores::{JobObject, Stores, WatchedJob};
+use crate::polling::reach::Reach;
 
 /// Polls every attempt of every job; `moves` with the number of divided tasks.
 struct Everything;

@@ -18,10 +18,10 @@ use shed_agent::{
     Metric, Report, ReportError, WireError, read_endpoint, read_metrics, read_reply, wire,
 };
 
-use super::Answer;
 use crate::api::AGENT_PORT;
-use crate::observe::pod::PodFacts;
+use crate::cluster::pod::PodFacts;
 use crate::polling::Key;
+use crate::progress::Answer;
 use crate::validate::ProgressSource;
 
 /// Longest wait for an answer.

@@ -12,14 +12,14 @@ use shed_core::time::Span;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::reach::Reach;
-use super::{ProgressTable, run};
 use crate::api::DeadlineJob;
 use crate::clock;
+use crate::cluster::Stores;
+use crate::doubt::Doubt;
 use crate::fixtures;
 use crate::metrics::Metrics;
-use crate::restored::doubt::Doubt;
-use crate::stores::Stores;
+use crate::polling::reach::Reach;
+use crate::progress::{ProgressTable, run};
 
 /// What one endpoint saw.
 #[derive(Debug, Clone, Copy, Default)]

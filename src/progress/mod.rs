@@ -8,7 +8,6 @@ mod launches;
 mod many;
 mod period;
 mod poll;
-pub mod reach;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,8 +16,8 @@ use shed_agent::{Observed, Report, ReportError, Series, Units};
 use shed_core::snapshot::{Progress, ResumePoint};
 use shed_core::time::{Instant, Span};
 
+use crate::job::facts::Reported;
 use crate::metrics::{Metrics, Why};
-use crate::observe::job::Reported;
 use crate::polling::{self, Key, Table};
 pub(crate) use ask::HEAD_BYTES_MAX;
 use launches::Launches;

@@ -7,19 +7,18 @@ use std::time::Duration;
 use shed_agent::signed::SigningKey;
 use shed_core::time::{Instant, Span};
 
-use super::ask::{self, HttpClient, Question, Reply};
-use super::budget::Budget;
-use super::period::{Outlook, jittered};
-use super::reach::Reach;
-use super::{Entry, ProgressTable};
 use crate::api::DeadlineJob;
 use crate::clock::{self, Clock};
+use crate::cluster::pod::{AttemptFacts, AttemptId};
+use crate::doubt::Doubt;
 use crate::fair::{FairPlaces, Place};
 use crate::metrics::Metrics;
-use crate::observe::job::AttemptId;
-use crate::observe::pod::AttemptFacts;
+use crate::polling::reach::Reach;
 use crate::polling::{Follower, Key, Rules, Table};
-use crate::restored::doubt::Doubt;
+use crate::progress::ask::{self, HttpClient, Question, Reply};
+use crate::progress::budget::Budget;
+use crate::progress::period::{Outlook, jittered};
+use crate::progress::{Entry, ProgressTable};
 use crate::validate::{self, ProgressRule};
 
 /// Polls under way at once.

@@ -5,8 +5,8 @@ use shed_core::snapshot::AttemptKind;
 use tokio::time::timeout;
 
 use super::*;
-use crate::controller::mock::{Apiserver, Fate, Process, launch, originals};
 use crate::fixtures;
+use crate::reconcile::mock::{Apiserver, Fate, Process, launch, originals};
 
 const LISTS: [&str; 2] = ["LIST jobs", "LIST pods"];
 

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use shed::api::Ledger;
-use shed::api::{AttemptCounts, TaskEntry};
-use shed::observe::job::AttemptId;
+use shed::api::{AttemptCounts, Ledger, TaskEntry};
+use shed::cluster::pod::AttemptId;
 use shed_core::ids::TaskIndex;
 use shed_core::snapshot::KillKind;
 

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use serde_json::{Value, json};
 use shed::api::{ATTEMPT_FINALIZER, AttemptEntry, DeadlineJob};
+use shed::attempt_pod::{self, AgentSettings};
 use shed::clock;
-use shed::controller::build::{self, AgentSettings};
-use shed::observe::job::{self, AttemptId, JobPods};
-use shed::observe::pod::PodFacts;
+use shed::cluster::pod::{AttemptId, JobPods, PodFacts};
+use shed::job::facts;
 use shed::validate::{ValidatedJob, validate};
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Action, Kill, Launch, LaunchReason};
@@ -50,7 +50,7 @@ pub struct Model {
     owner: DeadlineJob,
     running: Arc<ValidatedJob>,
     suspended: Arc<ValidatedJob>,
-    /// Whether the pods that `build::pod` makes carry the finalizer.
+    /// Whether the pods that `attempt_pod::pod` makes carry the finalizer.
     pub tracked_at_birth: bool,
     facts: RwLock<HashMap<(AttemptId, Pod), Arc<PodFacts>>>,
     /// What each view leads to, by its fingerprint.
@@ -200,7 +200,7 @@ impl Model {
         };
         let deadline = Some(Instant(200_000));
         let job = &self.running;
-        json!(build::pod(
+        json!(attempt_pod::pod(
             &self.owner,
             job,
             task,
@@ -386,7 +386,7 @@ impl Model {
     fn forget(&self, world: &mut World) {
         if world.held_job.is_none() && world.held_pods.is_none() {
             let pods = self.job_pods(&world.pods);
-            job::forget(&mut world.traces.0, &world.job.book, &pods);
+            facts::forget(&mut world.traces.0, &world.job.book, &pods);
         }
     }
 }

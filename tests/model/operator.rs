@@ -6,9 +6,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use shed::api::Ledger;
-use shed::controller::step::{Input, PodRef, Step, step};
-use shed::observe::job::{self, AttemptId, JobPods, Reported};
-use shed::observe::view::JobView;
+use shed::cluster::pod::{AttemptId, JobPods, PodRef};
+use shed::job::facts::{self, Reported};
+use shed::job::view::JobView;
+use shed::reconcile::step::{Input, Step, step};
 use shed_core::plan::Action;
 use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{OnMiss, Progress};
@@ -60,11 +61,11 @@ impl Model {
         let pods = self.job_pods(&shown);
         let traces = &mut world.traces.0;
         if stops {
-            job::note_live(traces, &pods, now);
+            facts::note_live(traces, &pods, now);
         } else {
-            job::note(traces, &pods, now);
+            facts::note(traces, &pods, now);
         }
-        job::forget(traces, book, &pods);
+        facts::forget(traces, book, &pods);
         View {
             base,
             pods: shown,
@@ -108,7 +109,7 @@ impl Model {
         };
         let step = step(Input {
             view: &read,
-            facts: &job::facts(&read),
+            facts: &facts::facts(&read),
             slice,
             asking: &BTreeMap::new(),
             placements: &BTreeMap::new(),
@@ -260,7 +261,7 @@ fn reports(pods: &JobPods, now: Instant) -> BTreeMap<String, Reported> {
     };
     let running = pods.values().filter(|pod| {
         let attempt = pod.attempt.as_ref();
-        attempt.is_some_and(|attempt| attempt.stage == shed::observe::pod::Stage::Running)
+        attempt.is_some_and(|attempt| attempt.stage == shed::cluster::pod::Stage::Running)
     });
     let report = Reported {
         progress,

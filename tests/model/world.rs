@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use shed::api::DeadlineJobStatus;
-use shed::api::Ledger;
-use shed::observe::job::{AttemptId, Traces};
+use shed::api::{DeadlineJobStatus, Ledger};
+use shed::cluster::pod::AttemptId;
+use shed::job::facts::Traces;
 
 /// A ledger that was written: through the shipped serialization and back, as a pass reads it.
 #[derive(Debug)]

@@ -13,8 +13,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use shed::adopt;
-use shed::api::Ledger;
-use shed::api::{self, AttemptCounts, AttemptEntry, DeadlineJob};
+use shed::api::{self, AttemptCounts, AttemptEntry, DeadlineJob, Ledger};
 use shed_core::ids::TaskIndex;
 use shed_core::snapshot::KillKind;
 

@@ -8,8 +8,7 @@ use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use shed::adopt;
-use shed::api::Ledger;
-use shed::api::{self, DeadlineJob};
+use shed::api::{self, DeadlineJob, Ledger};
 
 use super::nodes::RUN;
 

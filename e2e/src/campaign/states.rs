@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::json;
+use shed::api;
 use shed::api::DeadlineJob;
-use shed::{adopt, api};
 
 use super::history::{Change, Entry};
 
@@ -73,7 +73,7 @@ pub fn users_jobs(states: &[Entry]) -> Vec<UsersJob> {
                     is_decided: true_ones
                         .clone()
                         .any(|own| decisive.contains(&own.type_.as_str())),
-                    is_finished: adopt::status::is_finished(job),
+                    is_finished: shed::reconcile::job_status::is_finished(job),
                     conditions: true_ones
                         .map(|own| {
                             let reason = own.reason.clone().unwrap_or_default();

@@ -1,5 +1,5 @@
 //! What a job's conditions say in the states that come about on any cluster: each in the words of the
-//! table (`shed::controller::words`).
+//! table (`shed::conditions::words`).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use kube::Api;
 use kube::api::{ObjectMeta, PostParams};
 use serde_json::{Value, json};
 use shed::api::{self, DeadlineJob, reason};
-use shed::controller::words::{self, NAMED, Says};
+use shed::conditions::words::{self, NAMED, Says};
 use shed_e2e::jobs::{Job, SOON, condition, shell_or_fake, summary};
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 

@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
     use crate::api::RetryRule;
-    use crate::controller::mock::launch;
+    use crate::reconcile::mock::launch;
 
     fn launched(book: &mut Ledger, kind: AttemptKind, now: Instant) -> AttemptNumber {
         let Action::Launch(launch) = launch(0, kind) else {

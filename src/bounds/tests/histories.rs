@@ -109,7 +109,7 @@ impl World {
         let durable = durable.and_then(|task| task.resume.clone());
         let resume = match durable.filter(|_| bytes.is_multiple_of(2)) {
             // It goes on from the durable checkpoint.
-            Some(point) => Some(crate::observe::job::resume_point(&point)),
+            Some(point) => Some(crate::job::facts::resume_point(&point)),
             None => (bytes > 0).then(|| ResumePoint {
                 progress: 1.0 / 3.0,
                 checkpoint: text(bytes).as_str().into(),
@@ -306,9 +306,9 @@ fn ledgers_of_drawn_histories_keep_their_bytes() {
             let text = serde_json::to_string(&world.status()).unwrap();
             let read: DeadlineJobStatus = serde_json::from_str(&text).unwrap();
             assert_eq!(serde_json::to_string(&read).unwrap(), text);
-            digests.extend(crate::controller::build::fnv1a(text.as_bytes()).to_be_bytes());
+            digests.extend(crate::adopt::names::fnv1a(text.as_bytes()).to_be_bytes());
         }
     }
-    let written = crate::controller::build::fnv1a(&digests);
+    let written = crate::adopt::names::fnv1a(&digests);
     assert_eq!(written, WRITTEN, "{written:#x}");
 }

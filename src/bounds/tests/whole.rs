@@ -5,13 +5,14 @@ use shed_core::resources::Resources;
 use shed_core::snapshot::Progress;
 
 use super::*;
-use crate::controller::status::{self, Blocked};
-use crate::controller::step::{self, step};
-use crate::controller::waiting::Waiting;
-use crate::observe::ends::EndFacts;
-use crate::observe::job::{self, AttemptId, JobPods, Reported, Trace, Traces};
-use crate::observe::pod::{AttemptFacts, PodFacts, Stage};
-use crate::observe::view::JobView;
+use crate::cluster::ends::EndFacts;
+use crate::cluster::pod::{AttemptFacts, AttemptId, JobPods, PodFacts, Stage};
+use crate::context::backoff::Blocked;
+use crate::context::waiting::Waiting;
+use crate::job::facts::{self, Reported, Trace, Traces};
+use crate::job::view::JobView;
+use crate::reconcile::status;
+use crate::reconcile::step::{self, step};
 
 /// A job with a ledger, pods and reports.
 struct Driven {
@@ -62,7 +63,7 @@ impl Driven {
             facts_as_of: self.facts_as_of,
             ..JobView::new(job, book, self.now, self.now)
         };
-        let facts = job::facts(&view);
+        let facts = facts::facts(&view);
         let bounds = self.bounds();
         let fitting = bounds.fitting(&self.book, slice);
         let step = step(step::Input {
@@ -127,7 +128,7 @@ impl Driven {
             let entry = self.book.tasks.get(&task);
             let durable = entry.and_then(|entry| entry.resume.as_ref());
             Action::Launch(Launch {
-                resume: durable.map(job::resume_point),
+                resume: durable.map(facts::resume_point),
                 ..launching(task, kind, None)
             })
         });
@@ -174,10 +175,10 @@ impl Driven {
             version: 0,
             node: Some(Arc::from("node-1")),
             requests: Resources::default().into(),
-            scheduling: crate::observe::scheduling::Scheduling::default(),
+            scheduling: crate::cluster::scheduling::Scheduling::default(),
             terminal,
             is_leaving: false,
-            identity: crate::observe::identity::Identity::default(),
+            identity: crate::cluster::identity::Identity::default(),
             attempt: Some(attempt.into()),
             belongs: None,
         };

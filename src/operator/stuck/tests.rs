@@ -6,10 +6,10 @@ use prometheus_client::metrics::counter::Counter;
 
 use super::*;
 use crate::api;
-use crate::controller::mock::{Apiserver, Process};
+use crate::doubt::Doubt;
 use crate::fixtures;
 use crate::lease::fence::Fence;
-use crate::restored::doubt::Doubt;
+use crate::reconcile::mock::{Apiserver, Process};
 use crate::watchdog::{self, Polls, Watch};
 
 /// A poll that is about no single job, in a term that may write.

@@ -4,10 +4,10 @@ use shed_core::memory::Memory;
 use shed_core::policy::Policy;
 
 use crate::api::{self, DeadlineJob};
-use crate::controller::mock::{Apiserver, Process};
+use crate::cluster::Stores;
 use crate::fixtures;
 use crate::planner::observe;
-use crate::stores::Stores;
+use crate::reconcile::mock::{Apiserver, Process};
 
 /// How many of four tasks of one core each are launched on two nodes of two cores, with these pods there.
 fn launched(pods: Vec<Pod>) -> usize {

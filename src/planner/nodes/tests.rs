@@ -5,11 +5,11 @@ use shed_core::plan::Plan;
 use shed_core::policy::Policy;
 use shed_core::snapshot::Snapshot;
 
-use crate::controller::mock::{Apiserver, Process, originals, pod_name};
+use crate::cluster::Stores;
 use crate::fixtures;
 use crate::planner::nodes::NumberedNodes;
 use crate::planner::observe;
-use crate::stores::Stores;
+use crate::reconcile::mock::{Apiserver, Process, originals, pod_name};
 use crate::validate::validate;
 
 /// A job of four tasks of one core each, two of which run on `node-1`.

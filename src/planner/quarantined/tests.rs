@@ -6,10 +6,10 @@ use shed_core::policy::Policy;
 use super::*;
 use crate::api::QuarantineEntry;
 use crate::clock;
-use crate::controller::mock::{Apiserver, Process, originals};
+use crate::cluster::Stores;
 use crate::fixtures;
 use crate::planner::observe;
-use crate::stores::Stores;
+use crate::reconcile::mock::{Apiserver, Process, originals};
 
 /// A job of three tasks with a core each and its other, on a node of four cores.
 fn two_jobs() -> (Apiserver, Process) {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::controller::mock::{Fate, pod_name};
-use crate::observe::job::AttemptId;
+use crate::cluster::pod::AttemptId;
+use crate::reconcile::mock::{Fate, pod_name};
 
 const QUOTA: &str = "pods \"p\" is forbidden: exceeded quota: ten";
 const DENIED: &str =

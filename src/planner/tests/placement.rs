@@ -5,8 +5,8 @@ use serde_json::json;
 use shed_core::snapshot::KillKind;
 
 use super::*;
-use crate::controller::mock::{Fate, launch as slice_of, originals, pod_name};
-use crate::observe::job::AttemptId;
+use crate::cluster::pod::AttemptId;
+use crate::reconcile::mock::{Fate, launch as slice_of, originals, pod_name};
 
 const CORE: &str =
     "template: {spec: {containers: [{name: task, image: i, resources: {requests: {cpu: '1'}}}]}}";

@@ -6,9 +6,9 @@ use shed_agent::stop::StopState;
 use shed_agent::wire::{FileContent, write_reply};
 
 use super::*;
+use crate::cluster::Stores;
 use crate::fixtures::{self, Agent};
 use crate::progress::Answer;
-use crate::stores::Stores;
 
 const JOB: &str = "job";
 const POD: &str = "pod";

@@ -7,8 +7,7 @@ use k8s_openapi::api::batch::v1::{Job, JobStatus};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use shed::adopt;
-use shed::api;
-use shed::api::Ledger;
+use shed::api::{self, Ledger};
 use shed_core::index_set::IndexSet;
 use shed_core::snapshot::Conclusion;
 
@@ -56,7 +55,7 @@ impl Replay<'_> {
         let new = job.status.clone().unwrap_or_default();
         self.is_consistent(job, &new);
         let Some(old) = old else { return };
-        let was_finished = adopt::status::is_finished(&old);
+        let was_finished = shed::reconcile::job_status::is_finished(&old);
         let old = old.status.unwrap_or_default();
         if old == new {
             return;
@@ -85,9 +84,10 @@ impl Replay<'_> {
         });
         let live = [status.active, status.ready, status.terminating];
         let rests = live.iter().all(|count| count.unwrap_or(0) == 0);
-        self.demand(!adopt::status::is_finished(job) || rests, || {
-            format!("I1: {name} has ended and counts live pods: {live:?}")
-        });
+        self.demand(
+            !shed::reconcile::job_status::is_finished(job) || rests,
+            || format!("I1: {name} has ended and counts live pods: {live:?}"),
+        );
         // What is zero there is not written.
         let [active, ready] = [status.active, status.ready].map(|count| count.unwrap_or(0));
         self.demand(ready <= active, || {

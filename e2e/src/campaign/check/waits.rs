@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
-use shed::api::DeadlineJob;
-use shed::api::Ledger;
+use shed::api::{DeadlineJob, Ledger};
 use shed::size::{OBJECT_MAX, bytes};
 use shed_core::ids::TaskIndex;
 

@@ -1,0 +1,475 @@
+//! An attempt's pod: the template, who it is, its sidecar. Pure.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{
+    Affinity, Capabilities, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource,
+    HTTPGetAction, LocalObjectReference, NodeAffinity, NodeSelector, NodeSelectorRequirement,
+    NodeSelectorTerm, ObjectFieldSelector, Pod, PodSpec, PreferredSchedulingTerm, Probe,
+    ResourceRequirements, SeccompProfile, SecurityContext, Volume, VolumeMount,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::Resource;
+use shed_agent::Report;
+use shed_core::resources::Resources;
+use shed_core::snapshot::{AttemptKind, Idempotency};
+use shed_core::time::Instant;
+
+use crate::adopt::{names, translate};
+use crate::api::{self, AttemptEntry, DeadlineJob, Ledger, ResumeEntry};
+use crate::clock;
+use crate::cluster::requests;
+use crate::validate::{ProgressSource, ValidatedJob};
+
+pub mod preference;
+pub mod reserved;
+
+/// Settings of the sidecar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentSettings {
+    /// Its image.
+    pub image: String,
+    /// Pull policy of that image.
+    pub pull_policy: String,
+    /// Pull secret in the job's namespace.
+    pub pull_secret: Option<String>,
+    /// The public half of the key that the operator signs its orders with.
+    pub operator_key: String,
+}
+
+/// What the pod of a clone is to be given instead of the template's priority.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClonePriority {
+    /// Name of the PriorityClass.
+    pub class: String,
+    /// Its value.
+    pub value: i32,
+}
+
+/// What one attempt of the job requests, its sidecar included.
+#[must_use]
+pub fn demand(job: &ValidatedJob, agent: &AgentSettings) -> Resources {
+    let mut spec = job.template.spec.clone().unwrap_or_default();
+    add_agent(&mut spec, job, agent, None);
+    requests::of_pod(&spec)
+}
+
+/// The pod of one attempt.
+#[must_use]
+pub fn pod(
+    owner: &DeadlineJob,
+    job: &ValidatedJob,
+    task: u32,
+    attempt: &AttemptEntry,
+    deadline: Option<Instant>,
+    agent: &AgentSettings,
+    clone_priority: Option<&ClonePriority>,
+) -> Pod {
+    let name = names::of_attempt(job, task, attempt.number);
+    let mut spec = job.template.spec.clone().unwrap_or_default();
+    spec.restart_policy
+        .get_or_insert_with(|| "Never".to_owned());
+    // An attempt has no business with the apiserver unless its template says so; a Job's pod has.
+    if spec.service_account_name.is_none() && job.adopted.is_none() {
+        spec.automount_service_account_token.get_or_insert(false);
+    }
+    if has_index(job) {
+        spec.hostname
+            .get_or_insert_with(|| names::host_name(&job.name, task));
+    }
+    stay_away(&mut spec, attempt);
+    // A template that asks for less than clones get keeps what it asks for.
+    let lower = |priority: &&ClonePriority| spec.priority.is_none_or(|own| priority.value < own);
+    if let (AttemptKind::Clone, Some(priority)) = (attempt.kind, clone_priority.filter(lower)) {
+        spec.priority_class_name = Some(priority.class.clone());
+        // What admission resolved from the template's own class contradicts the new one.
+        spec.priority = None;
+        spec.preemption_policy = None;
+    }
+    add_environment(&mut spec, job, task, attempt, deadline, &name);
+    add_agent(&mut spec, job, agent, Some(attempt));
+    Pod {
+        metadata: metadata(owner, job, task, attempt, name),
+        spec: Some(spec),
+        status: None,
+    }
+}
+
+fn metadata(
+    owner: &DeadlineJob,
+    job: &ValidatedJob,
+    task: u32,
+    attempt: &AttemptEntry,
+    name: String,
+) -> ObjectMeta {
+    let template = job.template.metadata.clone().unwrap_or_default();
+    let mut labels = template.labels.unwrap_or_default();
+    reserved::strip(&mut labels);
+    let short_name = label_value(&job.name);
+    let index_label = match has_index(job) {
+        true => api::LABEL_INDEX,
+        false => api::LABEL_TASK,
+    };
+    labels.extend([
+        (api::LABEL_JOB_UID.to_owned(), job.uid.to_string()),
+        (api::LABEL_JOB_NAME.to_owned(), short_name.clone()),
+        (index_label.to_owned(), task.to_string()),
+        (api::LABEL_ATTEMPT.to_owned(), attempt.number.to_string()),
+        (api::LABEL_KIND.to_owned(), attempt.kind.label().to_owned()),
+    ]);
+    let mut annotations = template.annotations.unwrap_or_default();
+    reserved::strip(&mut annotations);
+    if has_index(job) {
+        annotations.insert(api::LABEL_INDEX.to_owned(), task.to_string());
+    }
+    let finalizer = match &job.adopted {
+        // The apiserver has put batch/v1's labels into a Job's template.
+        Some(_) => api::JOB_TRACKING_FINALIZER,
+        None => {
+            labels.insert(api::LABEL_BATCH_JOB_NAME.to_owned(), short_name);
+            api::ATTEMPT_FINALIZER
+        }
+    };
+    let mut finalizers = template.finalizers.unwrap_or_default();
+    finalizers.push(finalizer.to_owned());
+    ObjectMeta {
+        name: Some(name),
+        namespace: Some(job.namespace.to_string()),
+        labels: Some(labels),
+        annotations: Some(annotations),
+        finalizers: Some(finalizers),
+        owner_references: Some(vec![match &job.adopted {
+            Some(adopted) => translate::owner_reference(&adopted.name, &adopted.uid),
+            None => owner_reference(owner),
+        }]),
+        ..ObjectMeta::default()
+    }
+}
+
+/// An object's name as the value of a label, which is shorter and ends with a letter or a digit.
+fn label_value(name: &str) -> String {
+    let cut: String = name.chars().take(names::NAME_MAX).collect();
+    cut.trim_end_matches(['-', '.']).to_owned()
+}
+
+fn owner_reference(owner: &DeadlineJob) -> OwnerReference {
+    OwnerReference {
+        api_version: DeadlineJob::api_version(&()).into_owned(),
+        kind: DeadlineJob::kind(&()).into_owned(),
+        name: owner.metadata.name.clone().unwrap_or_default(),
+        uid: owner.metadata.uid.clone().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+/// A clone must not land beside the attempt that it shall overtake, nor on a node seen slow;
+/// a retry had better not. A template that names its node has no choice: its kubelet would refuse
+/// every pod that keeps off it.
+fn stay_away(spec: &mut PodSpec, attempt: &AttemptEntry) {
+    if attempt.avoid.is_empty() || spec.node_name.is_some() {
+        return;
+    }
+    // The field selector takes one value per requirement.
+    let rules: Vec<NodeSelectorRequirement> = attempt
+        .avoid
+        .iter()
+        .map(|node| NodeSelectorRequirement {
+            key: "metadata.name".to_owned(),
+            operator: "NotIn".to_owned(),
+            values: Some(vec![node.clone()]),
+        })
+        .collect();
+    let affinity = spec.affinity.get_or_insert_with(Affinity::default);
+    let node_affinity = affinity
+        .node_affinity
+        .get_or_insert_with(NodeAffinity::default);
+    if attempt.kind != AttemptKind::Clone {
+        let preferred = node_affinity
+            .preferred_during_scheduling_ignored_during_execution
+            .get_or_insert_with(Vec::new);
+        preferred.push(PreferredSchedulingTerm {
+            weight: 100,
+            preference: NodeSelectorTerm {
+                match_fields: Some(rules),
+                match_expressions: None,
+            },
+        });
+        return;
+    }
+    let required = node_affinity
+        .required_during_scheduling_ignored_during_execution
+        .get_or_insert_with(|| NodeSelector {
+            node_selector_terms: vec![],
+        });
+    if required.node_selector_terms.is_empty() {
+        required
+            .node_selector_terms
+            .push(NodeSelectorTerm::default());
+    }
+    // Terms are alternatives, so each of them must exclude the nodes.
+    for term in &mut required.node_selector_terms {
+        term.match_fields
+            .get_or_insert_with(Vec::new)
+            .extend(rules.iter().cloned());
+    }
+}
+
+fn variable(name: &str, value: impl Into<String>) -> EnvVar {
+    EnvVar {
+        name: name.to_owned(),
+        value: Some(value.into()),
+        value_from: None,
+    }
+}
+
+fn add_environment(
+    spec: &mut PodSpec,
+    job: &ValidatedJob,
+    task: u32,
+    attempt: &AttemptEntry,
+    deadline: Option<Instant>,
+    name: &str,
+) {
+    let mut variables = Vec::new();
+    if has_index(job) {
+        variables.push(variable(api::ENV_INDEX, task.to_string()));
+    }
+    if !job.adopted.as_ref().is_some_and(|adopted| adopted.plain) {
+        variables.extend([
+            variable(api::ENV_COMPLETIONS, job.rules.completions.to_string()),
+            variable(api::ENV_ATTEMPT, attempt.number.to_string()),
+            variable(api::ENV_ATTEMPT_ID, name),
+        ]);
+    }
+    if let Some(deadline) = deadline {
+        variables.push(variable(api::ENV_DEADLINE, clock::rfc3339(deadline)));
+    }
+    if uses_agent(job) {
+        variables.push(variable(api::ENV_PROGRESS_FILE, api::PROGRESS_PATH));
+    }
+    if is_fenced(job) {
+        variables.push(variable(api::ENV_BIN, api::BIN_PATH));
+        let url = format!(
+            "http://127.0.0.1:{}{}",
+            shed_agent::commit::COMMIT_PORT,
+            shed_agent::commit::COMMIT_PATH
+        );
+        variables.push(variable(api::ENV_COMMIT_URL, url));
+    }
+    let volume = uses_volume(job);
+    if volume {
+        variables.push(variable(api::ENV_RESUME_FILE, api::RESUME_PATH));
+    }
+    let init = spec.init_containers.iter_mut().flatten();
+    for container in spec.containers.iter_mut().chain(init) {
+        let names: Vec<&str> = variables.iter().map(|env| env.name.as_str()).collect();
+        let mut env = variables.clone();
+        // The template's own variables come after shed's so that they may refer to them; a
+        // name of shed's can't be redefined.
+        env.extend(
+            container
+                .env
+                .take()
+                .unwrap_or_default()
+                .into_iter()
+                .filter(|own| !names.contains(&own.name.as_str())),
+        );
+        container.env = Some(env).filter(|env| !env.is_empty());
+        if volume {
+            container
+                .volume_mounts
+                .get_or_insert_with(Vec::new)
+                .push(mount());
+        }
+    }
+}
+
+fn mount() -> VolumeMount {
+    VolumeMount {
+        name: api::VOLUME.to_owned(),
+        mount_path: api::VOLUME_PATH.to_owned(),
+        ..VolumeMount::default()
+    }
+}
+
+fn uses_agent(job: &ValidatedJob) -> bool {
+    let source = job.progress.as_ref().map(|progress| &progress.source);
+    matches!(source, Some(ProgressSource::Agent))
+}
+
+fn is_fenced(job: &ValidatedJob) -> bool {
+    job.rules.idempotency == Idempotency::Fenced
+}
+
+fn uses_volume(job: &ValidatedJob) -> bool {
+    uses_agent(job) || job.rules.resume != shed_core::snapshot::Resume::None
+}
+
+/// Adds the sidecar, before the template's own init containers so that these may resume too.
+/// Where the task serves its progress itself, only the resume file is written.
+fn add_agent(
+    spec: &mut PodSpec,
+    job: &ValidatedJob,
+    agent: &AgentSettings,
+    attempt: Option<&AttemptEntry>,
+) {
+    if !uses_volume(job) {
+        return;
+    }
+    let resume = attempt
+        .and_then(|attempt| attempt.resume.as_ref())
+        .and_then(resume_value);
+    spec.init_containers
+        .get_or_insert_with(Vec::new)
+        .insert(0, agent_container(agent, job, resume));
+    spec.volumes.get_or_insert_with(Vec::new).push(Volume {
+        name: api::VOLUME.to_owned(),
+        empty_dir: Some(EmptyDirVolumeSource {
+            // A fence puts shed's own program there.
+            size_limit: Some(Quantity(
+                if is_fenced(job) { "128Mi" } else { "16Mi" }.to_owned(),
+            )),
+            medium: None,
+        }),
+        ..Volume::default()
+    });
+    if let Some(secret) = &agent.pull_secret {
+        spec.image_pull_secrets
+            .get_or_insert_with(Vec::new)
+            .push(LocalObjectReference {
+                name: secret.clone(),
+            });
+    }
+}
+
+/// The agent's word for a resume point. A point that it would refuse is not handed over: the
+/// attempt then begins from zero.
+fn resume_value(resume: &ResumeEntry) -> Option<String> {
+    let report = Report::new(resume.progress, Some(resume.checkpoint.clone())).ok()?;
+    shed_agent::resume::to_env_value(&report).ok()
+}
+
+fn agent_container(agent: &AgentSettings, job: &ValidatedJob, resume: Option<String>) -> Container {
+    let sidecar = uses_agent(job);
+    let mut env = vec![
+        variable(api::ENV_RESUME_FILE, api::RESUME_PATH),
+        variable(api::ENV_PROGRESS_FILE, api::PROGRESS_PATH),
+        EnvVar {
+            name: shed_agent::ATTEMPT_UID_VAR.to_owned(),
+            value: None,
+            value_from: Some(EnvVarSource {
+                field_ref: Some(ObjectFieldSelector {
+                    field_path: "metadata.uid".to_owned(),
+                    api_version: None,
+                }),
+                ..EnvVarSource::default()
+            }),
+        },
+    ];
+    if let Some(resume) = resume {
+        env.push(variable(shed_agent::RESUME_VAR, resume));
+    }
+    if is_fenced(job) {
+        env.push(variable(shed_agent::BIN_VAR, api::BIN_PATH));
+        let key = agent.operator_key.as_str();
+        env.push(variable(shed_agent::signed::OPERATOR_KEY_VAR, key));
+    }
+    let mut args = vec!["agent".to_owned()];
+    if !sidecar {
+        args.push("--init-only".to_owned());
+    }
+    Container {
+        name: api::AGENT_CONTAINER.to_owned(),
+        image: Some(agent.image.clone()),
+        image_pull_policy: Some(agent.pull_policy.clone()),
+        args: Some(args),
+        env: Some(env),
+        // A native sidecar: it starts before the task and does not keep the pod from ending.
+        restart_policy: sidecar.then(|| "Always".to_owned()),
+        startup_probe: sidecar.then(startup_probe),
+        ports: sidecar.then(|| {
+            vec![ContainerPort {
+                container_port: i32::from(api::AGENT_PORT),
+                name: Some("shed-progress".to_owned()),
+                ..ContainerPort::default()
+            }]
+        }),
+        resources: Some(agent_resources()),
+        security_context: Some(restricted()),
+        volume_mounts: Some(vec![mount()]),
+        ..Container::default()
+    }
+}
+
+fn startup_probe() -> Probe {
+    Probe {
+        http_get: Some(HTTPGetAction {
+            path: Some(shed_agent::HEALTH_PATH.to_owned()),
+            port: IntOrString::Int(i32::from(api::AGENT_HEALTH_PORT)),
+            ..HTTPGetAction::default()
+        }),
+        period_seconds: Some(1),
+        failure_threshold: Some(60),
+        ..Probe::default()
+    }
+}
+
+fn agent_resources() -> ResourceRequirements {
+    let amounts = |cpu: Option<&str>, memory: &str| {
+        let mut list = BTreeMap::from([("memory".to_owned(), Quantity(memory.to_owned()))]);
+        if let Some(cpu) = cpu {
+            list.insert("cpu".to_owned(), Quantity(cpu.to_owned()));
+        }
+        Some(list)
+    };
+    ResourceRequirements {
+        requests: amounts(Some("5m"), "8Mi"),
+        // No cpu limit: throttling would delay the task's start.
+        limits: amounts(None, "32Mi"),
+        claims: None,
+    }
+}
+
+/// What the `restricted` Pod Security level asks for.
+fn restricted() -> SecurityContext {
+    SecurityContext {
+        allow_privilege_escalation: Some(false),
+        capabilities: Some(Capabilities {
+            drop: Some(vec!["ALL".to_owned()]),
+            add: None,
+        }),
+        read_only_root_filesystem: Some(true),
+        run_as_non_root: Some(true),
+        run_as_user: Some(65532),
+        seccomp_profile: Some(SeccompProfile {
+            type_: "RuntimeDefault".to_owned(),
+            localhost_profile: None,
+        }),
+        ..SecurityContext::default()
+    }
+}
+
+/// Whether tasks know their index.
+fn has_index(job: &ValidatedJob) -> bool {
+    job.adopted.as_ref().is_none_or(|adopted| adopted.indexed)
+}
+
+/// batch/v1 says on each pod how often its index had failed, where failures are counted by index.
+pub fn note_failures(pod: &mut Pod, job: &ValidatedJob, book: &Ledger, task: u32) {
+    if job
+        .adopted
+        .as_ref()
+        .is_some_and(|adopted| !adopted.per_index)
+    {
+        return;
+    }
+    let failures = book.tasks.get(&task).map_or(0, |entry| entry.failures);
+    let annotations = pod.metadata.annotations.get_or_insert_default();
+    annotations.insert(api::ANNOTATION_FAILURES.to_owned(), failures.to_string());
+}
+
+#[cfg(test)]
+mod tests;

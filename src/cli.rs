@@ -1,0 +1,107 @@
+//! The command line: `shed operator`, `shed agent`, `shed agent commit`, `shed crds`.
+
+use std::num::NonZero;
+
+use clap::{Parser, Subcommand};
+use kube::CustomResourceExt;
+use tokio::runtime::Runtime;
+
+use crate::api::DeadlineJob;
+use crate::args::OperatorArgs;
+
+/// Deadlines for Kubernetes batch jobs.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the operator (inside the cluster, or with the current kubeconfig).
+    Operator(Box<OperatorArgs>),
+    /// Run beside a task: hand it its resume point, serve its progress.
+    Agent(AgentArgs),
+    /// Print the CustomResourceDefinition.
+    Crds,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+struct AgentArgs {
+    /// Only write the resume file, then end.
+    #[arg(long)]
+    init_only: bool,
+    #[command(subcommand)]
+    command: Option<AgentCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum AgentCommand {
+    /// Run within a task of a job with `idempotency: Fenced`: wait until the operator lets this
+    /// attempt publish, then become the command that does. It finds its fencing token in
+    /// SHED_FENCE_TOKEN.
+    Commit {
+        /// The command that publishes.
+        #[arg(last = true, required = true, value_name = "CMD")]
+        command: Vec<std::ffi::OsString>,
+    },
+}
+
+impl Args {
+    /// Carries out the sub-command.
+    ///
+    /// # Errors
+    /// Whatever keeps it from starting, or ends it.
+    pub fn run(self) -> anyhow::Result<()> {
+        match self.command {
+            Command::Operator(args) => {
+                start_logging(args.log_json);
+                let lead = runtime(1)?;
+                let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+                let work = runtime(cores)?;
+                let ended = lead.block_on(crate::operator::run(*args, work.handle().clone()));
+                // A poll that does not end must not keep the process from ending.
+                work.shutdown_background();
+                ended
+            }
+            Command::Agent(args) => {
+                start_logging(false);
+                match args.command {
+                    Some(AgentCommand::Commit { command }) => {
+                        shed_agent::commit::commit(&command).map(|never| match never {})
+                    }
+                    None => shed_agent::run_from_env(args.init_only),
+                }
+            }
+            Command::Crds => {
+                print!("{}", serde_yaml_ng::to_string(&DeadlineJob::crd())?);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn runtime(threads: usize) -> std::io::Result<Runtime> {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(threads).enable_all().build()
+}
+
+/// What is logged unless `RUST_LOG` says otherwise. kube's client warns with the whole of an answer
+/// that it can't read, in which there may be checkpoints.
+const LOGGED: &str = "info,kube_runtime=warn,kube_client::client=error";
+
+/// Logs go to standard error; RUST_LOG chooses what.
+fn start_logging(json: bool) {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(LOGGED));
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    if json {
+        builder.json().init();
+    } else {
+        builder.init();
+    }
+}

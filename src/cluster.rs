@@ -1,0 +1,521 @@
+//! What the watches of the apiserver show: jobs, pods (boiled down), nodes. Lists are consistent
+//! reads, watches end within a minute so that a dead connection is noticed, a 410 lists again.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use futures::{FutureExt, StreamExt};
+use k8s_openapi::api::batch::v1::Job;
+#[cfg(test)]
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::ObjectMeta;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::reflector::{ObjectRef, Store, store};
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client, Resource};
+use shed_core::resources::Resources;
+use shed_core::time::Instant;
+use tokio::sync::{Mutex, Notify, Semaphore, SemaphorePermit, mpsc};
+use tokio::task::JoinSet;
+
+use crate::adopt::{AdoptJobs, Jobs};
+use crate::api::DeadlineJob;
+use crate::api::trimmed::Trimmed;
+use crate::clock::Clock;
+use crate::cluster::node::NodeFacts;
+use crate::cluster::pod::PodFacts;
+use crate::validate::handed_on::HandedOnTable;
+
+mod attempts;
+mod batch;
+mod binds;
+pub mod ends;
+pub mod failure;
+mod gaps;
+pub mod identity;
+mod index;
+mod jobs;
+mod names;
+mod news;
+pub mod node;
+mod nodes;
+pub mod pod;
+pub mod requests;
+pub mod scheduling;
+mod shown;
+mod versions;
+mod watched;
+
+use batch::watch_batch;
+pub use gaps::Gap;
+use gaps::watch_jobs;
+use index::PodIndex;
+pub use jobs::Departed;
+use jobs::JobTable;
+pub use news::{Changes, Inbox};
+use nodes::watch_nodes;
+pub use shown::Shown;
+use versions::NewestVersions;
+pub use versions::{Versioned, version};
+pub use watched::{Finished, JobObject, Rest, Skeleton, WatchedJob, job_version};
+
+/// Seconds until the apiserver ends a watch; a silent one is given up 5 s later.
+pub(crate) const WATCH_SECONDS: u32 = 55;
+/// Objects per page of a list of jobs, which may be of 1 MB each.
+const PAGE: u32 = 50;
+/// Objects that may be large and are read whole at a time.
+const WHOLE_MAX: usize = 4;
+
+/// The watched world.
+pub struct Stores {
+    /// The jobs that can be read, as far as they are kept.
+    pub jobs: Store<WatchedJob>,
+    /// All jobs, by what they are asked for.
+    table: RwLock<JobTable>,
+    /// The batch/v1 Jobs, if any of them are shed's to run.
+    batch: Option<Jobs>,
+    pods: RwLock<PodIndex>,
+    nodes: RwLock<Option<BTreeMap<Arc<str>, NodeFacts>>>,
+    /// The nodes' own addresses.
+    node_addresses: RwLock<HashSet<IpAddr>>,
+    /// Tells pollers what changed.
+    news: news::News,
+    /// Raised by everything that a plan may depend on.
+    pub changed: Notify,
+    /// When the pod watch last said anything.
+    pods_heard: AtomicI64,
+    newest_versions: NewestVersions,
+    /// Dates what is seen.
+    clock: Arc<Clock>,
+    /// Raised by every notice of the watch of batch/v1 Jobs.
+    batch_version: AtomicU64,
+    /// Places for objects that may be large and are read whole.
+    whole: Semaphore,
+    /// Entries that were looked at.
+    #[cfg(test)]
+    visits: std::sync::atomic::AtomicUsize,
+    /// One at a time waits for the first lists: kube wakes the last that asked only.
+    first_lists: Mutex<()>,
+}
+
+/// Who is told what happened to which job.
+#[derive(Clone)]
+pub struct Touched {
+    /// DeadlineJobs.
+    pub jobs: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
+    /// batch/v1 Jobs.
+    pub batch: mpsc::UnboundedSender<ObjectRef<Job>>,
+}
+
+impl Stores {
+    /// Starts the watches, which end with `tasks`; `touched` gets every job that something happened to.
+    #[must_use]
+    pub fn start(
+        client: &Client,
+        adopt: AdoptJobs,
+        touched: &Touched,
+        clock: Arc<Clock>,
+        tasks: &mut JoinSet<&'static str>,
+    ) -> Arc<Self> {
+        let (jobs, writer) = store();
+        let (batch, batch_writer) = store();
+        let adopts = adopt != AdoptJobs::None;
+        let batch = adopts.then_some(Jobs {
+            mode: adopt,
+            store: batch,
+            handed_on: HandedOnTable::default(),
+        });
+        let stores = Arc::new(Self::new(jobs, batch, clock));
+        let jobs = watch_jobs(Arc::clone(&stores), client.clone(), writer, touched.clone());
+        let pods = watch_pods(Arc::clone(&stores), client.clone(), touched.jobs.clone());
+        let nodes = watch_nodes(Arc::clone(&stores), client.clone());
+        tasks.spawn(jobs.map(|()| "watch of jobs"));
+        tasks.spawn(pods.map(|()| "watch of pods"));
+        tasks.spawn(nodes.map(|()| "watch of nodes"));
+        if adopts {
+            let batch = watch_batch(
+                Arc::clone(&stores),
+                client.clone(),
+                batch_writer,
+                touched.clone(),
+            );
+            tasks.spawn(batch.map(|()| "watch of Jobs"));
+        }
+        stores
+    }
+
+    fn new(jobs: Store<WatchedJob>, batch: Option<Jobs>, clock: Arc<Clock>) -> Self {
+        Self {
+            jobs,
+            table: RwLock::default(),
+            batch_version: AtomicU64::new(0),
+            whole: Semaphore::new(WHOLE_MAX),
+            #[cfg(test)]
+            visits: std::sync::atomic::AtomicUsize::default(),
+            batch,
+            pods: RwLock::default(),
+            nodes: RwLock::default(),
+            node_addresses: RwLock::default(),
+            news: news::News::default(),
+            changed: Notify::new(),
+            pods_heard: AtomicI64::new(0),
+            newest_versions: NewestVersions::default(),
+            clock,
+            first_lists: Mutex::default(),
+        }
+    }
+
+    /// Waits until every list has come in.
+    pub async fn ready(&self) {
+        let _turn = self.first_lists.lock().await;
+        // An error means that the writer is gone: the term is ending.
+        let _ = self.jobs.wait_until_ready().await;
+        if let Some(batch) = &self.batch {
+            let _ = batch.store.wait_until_ready().await;
+        }
+        while !self.is_ready() {
+            self.changed.notified().await;
+        }
+        self.changed.notify_one();
+    }
+
+    /// Whether every list has come in.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.pods().listed && self.nodes_guard().is_some()
+    }
+
+    /// The batch/v1 Jobs, if any of them are shed's to run.
+    #[must_use]
+    pub fn batch(&self) -> Option<&Jobs> {
+        self.batch.as_ref()
+    }
+
+    /// Whether a job is the book of a batch/v1 Job that is gone or going.
+    fn lacks_batch_job(&self, job: &WatchedJob) -> bool {
+        let batch = self.batch.as_ref().filter(|_| job.is_companion());
+        batch.is_some_and(|jobs| jobs.present(job.meta()).is_none())
+    }
+
+    /// Raised by every notice of the watch of batch/v1 Jobs.
+    #[must_use]
+    pub fn batch_version(&self) -> u64 {
+        self.batch_version.load(Ordering::Acquire)
+    }
+
+    fn note_batch_change(&self) {
+        self.batch_version.fetch_add(1, Ordering::Release);
+    }
+
+    /// A place for an object that may be large and is read whole, if one is left.
+    #[must_use]
+    pub fn whole_place(&self) -> Option<SemaphorePermit<'_>> {
+        self.whole.try_acquire().ok()
+    }
+
+    /// Tests count what is looked at.
+    fn count_visits(&self, entries: usize) {
+        #[cfg(test)]
+        self.visits.fetch_add(entries, Ordering::Relaxed);
+        #[cfg(not(test))]
+        let _ = entries;
+    }
+
+    /// What pods request that are no attempts, or such that have ended and are not over, by node.
+    #[must_use]
+    pub fn used_by_others(&self) -> BTreeMap<Arc<str>, Resources> {
+        self.pods().others.clone()
+    }
+
+    /// Names of nodes that attempts are on which have not ended.
+    #[must_use]
+    pub fn nodes_of_attempts(&self) -> BTreeSet<Arc<str>> {
+        let index = self.pods();
+        let open = index.open.iter().filter(|(_, tally)| tally.running > 0);
+        let pods = open.filter_map(|(owner, _)| index.by_owner.get(owner));
+        let placed = pods.flat_map(BTreeMap::values).filter(|pod| !pod.terminal);
+        placed.filter_map(|pod| pod.node.clone()).collect()
+    }
+
+    /// The nodes.
+    #[must_use]
+    pub fn nodes(&self) -> BTreeMap<Arc<str>, NodeFacts> {
+        self.nodes_guard().clone().unwrap_or_default()
+    }
+
+    /// Bytes of the names and boot ids of all nodes, with what separates them.
+    #[must_use]
+    pub fn node_bytes(&self) -> usize {
+        let nodes = self.nodes_guard();
+        let nodes = nodes.iter().flat_map(BTreeMap::values);
+        nodes
+            .map(|node| node.name.len() + node.boot.len() + 4)
+            .sum()
+    }
+
+    /// Whether a node has the address.
+    #[must_use]
+    pub fn is_node_address(&self, address: IpAddr) -> bool {
+        let all = self.node_addresses.read();
+        let all = all.unwrap_or_else(PoisonError::into_inner);
+        all.contains(&address)
+    }
+
+    fn note_node_addresses(&self) {
+        let nodes = self.nodes_guard();
+        let all = nodes.iter().flat_map(BTreeMap::values);
+        let addresses = all.flat_map(|node| node.addresses.iter().copied());
+        let addresses: HashSet<IpAddr> = addresses.collect();
+        let known = self.node_addresses.write();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        // A pod may be polled where no node is any more. What became a node's is noticed by each poll.
+        if !known.is_subset(&addresses) {
+            self.news.all_changed();
+        }
+        *known = addresses;
+    }
+
+    /// One node.
+    #[must_use]
+    pub fn node(&self, name: &str) -> Option<NodeFacts> {
+        self.nodes_guard().as_ref()?.get(name).cloned()
+    }
+
+    /// When the pod watch last said anything.
+    #[must_use]
+    pub fn pods_heard(&self) -> Instant {
+        Instant(self.pods_heard.load(Ordering::Relaxed))
+    }
+
+    /// The highest resourceVersion that a watch or an own write has shown of the resource.
+    #[must_use]
+    pub fn newest_version(&self, of: Versioned) -> u64 {
+        self.newest_versions.of(of).load(Ordering::Relaxed)
+    }
+
+    /// Takes note of a version that a watch or an own write has shown.
+    pub fn note_version(&self, of: Versioned, metadata: &ObjectMeta) {
+        if let Some(version) = version(metadata) {
+            let newest = self.newest_versions.of(of);
+            newest.fetch_max(version, Ordering::Relaxed);
+        }
+    }
+
+    // A panic while the lock was held leaves data that the next event mends.
+    fn pods(&self) -> RwLockReadGuard<'_, PodIndex> {
+        self.pods.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pods_mut(&self) -> RwLockWriteGuard<'_, PodIndex> {
+        self.pods.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn table(&self) -> RwLockReadGuard<'_, JobTable> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn table_mut(&self) -> RwLockWriteGuard<'_, JobTable> {
+        self.table.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn nodes_guard(&self) -> RwLockReadGuard<'_, Option<BTreeMap<Arc<str>, NodeFacts>>> {
+        self.nodes.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn apply_pod_event(&self, event: Event<Pod>) -> Vec<Arc<PodFacts>> {
+        let now = self.clock.now();
+        self.pods_heard.store(now.0, Ordering::Relaxed);
+        if let Event::Apply(pod) | Event::InitApply(pod) | Event::Delete(pod) = &event {
+            self.note_version(Versioned::Pods, &pod.metadata);
+        }
+        let is_list = matches!(event, Event::InitDone);
+        let mut index = self.pods_mut();
+        index.version += 1;
+        let changed = match event {
+            Event::Init => {
+                index.incoming = Some(Vec::new());
+                vec![]
+            }
+            Event::InitApply(pod) => {
+                let mut facts = PodFacts::from_pod(&pod, now);
+                index.names.share(&mut facts);
+                index.incoming.get_or_insert_with(Vec::new).push(facts);
+                vec![]
+            }
+            Event::InitDone => {
+                let before: Vec<_> = index.all.values().cloned().collect();
+                let incoming = index.incoming.take().unwrap_or_default();
+                incoming.iter().for_each(|pod| index.note_bind(pod, now));
+                index.replace_all(incoming);
+                index.all.values().cloned().chain(before).collect()
+            }
+            Event::Apply(pod) => {
+                let mut facts = PodFacts::from_pod(&pod, now);
+                index.names.share(&mut facts);
+                index.note_bind(&facts, now);
+                index.reached = index.reached.max(facts.version);
+                let (facts, before) = index.put(facts);
+                // A job whose pod is another's now has lost it.
+                let whose = |pod: &PodFacts| (pod.identity.owner.clone(), pod.identity.attempt);
+                let before = before.filter(|before| whose(before) != whose(&facts));
+                before.into_iter().chain([facts]).collect()
+            }
+            Event::Delete(pod) => {
+                let facts = PodFacts::from_pod(&pod, now);
+                index.reached = index.reached.max(facts.version);
+                let key = (Arc::clone(&facts.namespace), facts.name.clone());
+                index.remove(&key).into_iter().collect()
+            }
+        };
+        self.news.pods_changed(is_list, &changed);
+        changed
+    }
+}
+
+/// Without watches: tests say what is seen.
+#[cfg(test)]
+impl Stores {
+    pub fn for_tests(jobs: Vec<DeadlineJob>, pods: Vec<Pod>, nodes: &[Node]) -> Arc<Self> {
+        let jobs = jobs.into_iter().map(|job| JobObject::Read {
+            job: WatchedJob::new(job, 0),
+            unheeded: Vec::new(),
+        });
+        Self::listed(jobs.collect(), pods, nodes).0
+    }
+
+    /// Jobs as the apiserver sends them, some of which can't be read; the watch goes on with the writer.
+    pub fn of_objects(
+        jobs: Vec<JobObject>,
+        pods: Vec<Pod>,
+    ) -> (
+        Arc<Self>,
+        kube::runtime::reflector::store::Writer<WatchedJob>,
+    ) {
+        Self::listed(jobs, pods, &[])
+    }
+
+    fn listed(
+        jobs: Vec<JobObject>,
+        pods: Vec<Pod>,
+        nodes: &[Node],
+    ) -> (
+        Arc<Self>,
+        kube::runtime::reflector::store::Writer<WatchedJob>,
+    ) {
+        let (reader, mut writer) = store();
+        let stores = Self::seen(reader, pods, nodes);
+        stores.apply_job_event(&mut writer, Event::Init);
+        for job in jobs {
+            stores.apply_job_event(&mut writer, Event::InitApply(job));
+        }
+        stores.apply_job_event(&mut writer, Event::InitDone);
+        (stores, writer)
+    }
+
+    /// How many entries were looked at since this was last asked.
+    pub fn visits(&self) -> usize {
+        self.visits.swap(0, Ordering::Relaxed)
+    }
+
+    fn seen(jobs: Store<WatchedJob>, pods: Vec<Pod>, nodes: &[Node]) -> Arc<Self> {
+        let nodes = nodes.iter().map(NodeFacts::from_node);
+        let nodes = nodes.map(|node| (Arc::clone(&node.name), node));
+        let stores = Arc::new(Self {
+            nodes: RwLock::new(Some(nodes.collect())),
+            ..Self::new(jobs, None, Clock::for_tests())
+        });
+        stores.note_node_addresses();
+        stores.show(pods);
+        stores
+    }
+
+    /// Stores whose first lists have not come in.
+    pub fn unlisted() -> Arc<Self> {
+        Arc::new(Self::new(store().0, None, Clock::for_tests()))
+    }
+
+    /// By what it dates what it sees.
+    pub fn clock_for_tests(&self) -> Arc<Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    /// The same, with these Jobs and this choice of them.
+    pub fn adopting(self: Arc<Self>, mode: AdoptJobs, jobs: Vec<Job>) -> Arc<Self> {
+        let (reader, mut writer) = store::<crate::adopt::WatchedBatchJob>();
+        let batch = Jobs {
+            mode,
+            handed_on: HandedOnTable::default(),
+            store: reader,
+        };
+        writer.apply_watcher_event(&Event::Init);
+        for job in jobs {
+            writer.apply_watcher_event(&Event::InitApply(batch.kept(job)));
+        }
+        writer.apply_watcher_event(&Event::InitDone);
+        let mut stores = Arc::into_inner(self).expect("the only reference");
+        stores.batch = Some(batch);
+        Arc::new(stores)
+    }
+
+    /// The watch of nodes lists again.
+    pub fn show_nodes(&self, nodes: &[Node]) {
+        let nodes = nodes.iter().map(NodeFacts::from_node);
+        let nodes = nodes.map(|node| (Arc::clone(&node.name), node)).collect();
+        *self.nodes.write().unwrap_or_else(PoisonError::into_inner) = Some(nodes);
+        self.note_node_addresses();
+    }
+
+    /// The watch of pods lists again.
+    pub fn show(&self, pods: Vec<Pod>) {
+        self.apply_pod_event(Event::Init);
+        for pod in pods {
+            self.apply_pod_event(Event::InitApply(pod));
+        }
+        self.apply_pod_event(Event::InitDone);
+    }
+}
+
+fn config() -> watcher::Config {
+    watcher::Config::default().timeout(WATCH_SECONDS)
+}
+
+fn pages() -> watcher::Config {
+    config().page_size(PAGE)
+}
+
+/// A notice about the object that was trimmed.
+fn untrimmed<K>(event: Event<Trimmed<K>>) -> Event<K> {
+    match event {
+        Event::Apply(Trimmed(object)) => Event::Apply(object),
+        Event::Delete(Trimmed(object)) => Event::Delete(object),
+        Event::InitApply(Trimmed(object)) => Event::InitApply(object),
+        Event::Init => Event::Init,
+        Event::InitDone => Event::InitDone,
+    }
+}
+
+async fn watch_pods(
+    stores: Arc<Stores>,
+    client: Client,
+    touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
+) {
+    let mut events = watcher(Api::<Trimmed<Pod>>::all(client), config())
+        .default_backoff()
+        .boxed();
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(event) => {
+                for pod in stores.apply_pod_event(untrimmed(event)) {
+                    if let Some(job) = stores.job_of(&pod) {
+                        let _ = touched.send(job);
+                    }
+                }
+                stores.changed.notify_one();
+            }
+            Err(error) => tracing::warn!(%error, "watch of pods"),
+        }
+    }
+}

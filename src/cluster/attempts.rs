@@ -1,0 +1,153 @@
+//! Which pods are attempts of which job, and whose the others are.
+
+use std::sync::Arc;
+
+use kube::Resource;
+use kube::runtime::reflector::ObjectRef;
+
+use crate::adopt::{AdoptJobs, translate};
+use crate::api::{DeadlineJob, LABEL_JOB_NAME};
+use crate::cluster::identity::{self, Owner, OwnerKind};
+use crate::cluster::index::{Tally, unlabelled_of};
+use crate::cluster::pod::{JobPods, PodFacts};
+use crate::cluster::{Stores, WatchedJob};
+use crate::validate::ValidatedJob;
+
+impl Stores {
+    /// A job's pods by attempt. To a batch/v1 Job's belong those that it may take in again.
+    #[must_use]
+    pub fn pods_of(&self, job: &ValidatedJob) -> JobPods {
+        let index = self.pods();
+        let own = index.by_owner.get(&job.owner());
+        if job.adopted.is_none() {
+            return own.cloned().unwrap_or_default();
+        }
+        let strangers = index
+            .strangers
+            .get(&(Arc::clone(&job.namespace), Arc::clone(&job.uid)));
+        let own = own.into_iter().flat_map(JobPods::values);
+        let strangers = strangers.into_iter().flat_map(|pods| pods.values());
+        let id = |pod: &Arc<PodFacts>| Some((identity::attempt_of(job, pod)?, Arc::clone(pod)));
+        own.chain(strangers).filter_map(id).collect()
+    }
+
+    /// The attempts that an object controls.
+    #[must_use]
+    pub fn attempts_of(&self, owner: &Owner) -> JobPods {
+        self.pods().by_owner.get(owner).cloned().unwrap_or_default()
+    }
+
+    /// What controls attempts that have not ended.
+    #[must_use]
+    pub fn owners_of_running(&self) -> Vec<Owner> {
+        self.owners(|tally| tally.running > 0)
+    }
+
+    /// What controls attempts that a finalizer holds.
+    #[must_use]
+    pub fn owners_of_tracked(&self) -> Vec<Owner> {
+        self.owners(|tally| tally.tracked > 0)
+    }
+
+    fn owners(&self, is_meant: impl Fn(Tally) -> bool) -> Vec<Owner> {
+        let index = self.pods();
+        self.count_visits(index.open.len());
+        let meant = index.open.iter().filter(|(_, tally)| is_meant(**tally));
+        meant.map(|(owner, _)| owner.clone()).collect()
+    }
+
+    /// Whether something is left to be done about pods of a job that has ended, or is suspended: it has
+    /// attempts that have not ended or that a finalizer holds, or pods that a batch/v1 Job takes in or lets go.
+    #[must_use]
+    pub fn has_open_pods(&self, owner: &Owner, job_uid: &str) -> bool {
+        let index = self.pods();
+        let strangers = (Arc::clone(&owner.namespace), Arc::from(job_uid));
+        index.open.contains_key(owner)
+            || owner.kind == OwnerKind::Job
+                && (index.unlabelled.contains_key(owner)
+                    || index.strangers.contains_key(&strangers))
+    }
+
+    /// Raised by every notice of the watch of pods.
+    #[must_use]
+    pub fn pods_version(&self) -> u64 {
+        self.pods().version
+    }
+
+    /// Pods that a batch/v1 Job controls and that are no attempts.
+    #[must_use]
+    pub fn unlabelled_pods_of(&self, owner: &Owner) -> Vec<Arc<PodFacts>> {
+        let index = self.pods();
+        let pods = index.unlabelled.get(owner).into_iter();
+        pods.flat_map(|pods| pods.values().cloned()).collect()
+    }
+
+    /// Pods that carry the label of a job and are no attempts.
+    #[must_use]
+    pub fn strangers(&self) -> Vec<Arc<PodFacts>> {
+        let index = self.pods();
+        let groups = index.strangers.values();
+        groups.flat_map(|pods| pods.values().cloned()).collect()
+    }
+
+    /// Pods that are no attempts and that a finalizer of shed's may hold.
+    #[must_use]
+    pub fn held_strangers(&self) -> Vec<Arc<PodFacts>> {
+        self.pods().held.values().cloned().collect()
+    }
+
+    /// Whether the batch/v1 Job that controls pods is shed's to run; unknown where no such Job is there, or
+    /// Jobs are not watched.
+    #[must_use]
+    pub fn runs(&self, owner: &Owner) -> Option<bool> {
+        let jobs = self.batch.as_ref()?;
+        let reference = ObjectRef::new(&owner.name).within(&owner.namespace);
+        let job = jobs.store.get(&reference)?;
+        let is_it = job.meta().uid.as_deref() == Some(&*owner.uid);
+        is_it.then(|| job.whole().is_some())
+    }
+
+    /// Whether no other controller runs batch/v1 Jobs.
+    #[must_use]
+    pub fn runs_all_jobs(&self) -> bool {
+        let jobs = self.batch.as_ref();
+        jobs.is_some_and(|jobs| jobs.mode == AdoptJobs::All)
+    }
+
+    /// The job that something happened to with this pod.
+    pub(super) fn job_of(&self, pod: &PodFacts) -> Option<ObjectRef<DeadlineJob>> {
+        let owner = match &pod.identity.owner {
+            Some(owner) => owner.clone(),
+            None => self.may_take_in(pod)?,
+        };
+        let name = match owner.kind {
+            OwnerKind::DeadlineJob => owner.name.to_string(),
+            OwnerKind::Job => translate::companion_name_of(&owner.name, &owner.uid),
+        };
+        // The built-in controller's Jobs have no companion to look for.
+        if unlabelled_of(pod).is_some() && self.batch.is_none() {
+            return None;
+        }
+        self.count_visits(1);
+        let reference = ObjectRef::new(&name).within(&owner.namespace);
+        let job = self.jobs.get(&WatchedJob::reference(&reference))?;
+        (Owner::of(job.meta()) == owner).then_some(reference)
+    }
+
+    /// The batch/v1 Job that may take in a pod which nothing controls.
+    fn may_take_in(&self, pod: &PodFacts) -> Option<Owner> {
+        let belongs = pod.belongs.as_ref().filter(|_| !pod.identity.controlled)?;
+        let name = belongs.labels.get(LABEL_JOB_NAME)?;
+        let reference = ObjectRef::new(name).within(&pod.namespace);
+        let job = self.batch.as_ref()?.store.get(&reference)?;
+        Some(Owner {
+            kind: OwnerKind::Job,
+            namespace: Arc::clone(&pod.namespace),
+            name: name.as_str().into(),
+            uid: job.meta().uid.as_deref()?.into(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,249 @@
+//! The watch of batch/v1 Jobs. They are read with what is not known here of their templates, which
+//! their pods get as it is.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use k8s_openapi::api::batch::v1::Job;
+use kube::api::ObjectMeta;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::watcher::{Event, watcher};
+use kube::{Api, Client, Resource};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use crate::adopt::{WatchedBatchJob, translate};
+use crate::api::LABEL_CLASS;
+use crate::api::trimmed::{Parts, essentials, stands_for};
+use crate::cluster::{Stores, Touched, Versioned, pages};
+use crate::validate::handed_on::{self, HandedOn};
+
+/// A Job as a list or a watch brings it.
+#[derive(Clone, Debug)]
+pub(super) struct BatchObject {
+    metadata: ObjectMeta,
+    /// The Job and what its pods get as it is, or the field that can't be read and why.
+    read: Result<(Arc<Job>, HandedOn), String>,
+}
+
+impl<'de> Deserialize<'de> for BatchObject {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let parts = Parts::<Value, Value>::deserialize(from)?;
+        let (metadata, _) = parts.metadata.split();
+        let spec = parts.spec.unwrap_or_default();
+        let status = parts.status.unwrap_or_default();
+        let identity = essentials(&metadata, LABEL_CLASS);
+        let read = handed_on::read(metadata, &spec, &status);
+        Ok(Self {
+            metadata: identity,
+            read: read.map(|(job, handed_on)| (Arc::new(job), handed_on)),
+        })
+    }
+}
+
+impl BatchObject {
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+stands_for!(BatchObject, Job);
+
+/// Watches the Jobs.
+pub(super) async fn watch_batch(
+    stores: Arc<Stores>,
+    client: Client,
+    mut writer: Writer<WatchedBatchJob>,
+    touched: Touched,
+) {
+    let mut events = watcher(Api::<BatchObject>::all(client), pages())
+        .default_backoff()
+        .boxed();
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(event) => {
+                for job in stores.apply_batch_event(&mut writer, event) {
+                    touch(&touched, job.meta());
+                }
+                stores.changed.notify_one();
+            }
+            Err(error) => tracing::warn!(%error, "watch of Jobs"),
+        }
+    }
+}
+
+fn touch(touched: &Touched, job: &ObjectMeta) {
+    let (Some(name), Some(uid)) = (&job.name, &job.uid) else {
+        return;
+    };
+    let namespace = job.namespace.as_deref().unwrap_or_default();
+    // A closed channel means that the process is ending.
+    let _ = touched.batch.send(ObjectRef::new(name).within(namespace));
+    let companion = translate::companion_name_of(name, uid);
+    let companion = ObjectRef::new(&companion).within(namespace);
+    let _ = touched.jobs.send(companion);
+}
+
+impl Stores {
+    /// Takes a notice of the watch in; returns the Jobs that it is about.
+    fn apply_batch_event(
+        &self,
+        writer: &mut Writer<WatchedBatchJob>,
+        event: Event<BatchObject>,
+    ) -> Vec<Arc<WatchedBatchJob>> {
+        if let Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) = &event {
+            self.note_version(Versioned::Jobs, &job.metadata);
+        }
+        let jobs = match event {
+            Event::Init => {
+                writer.apply_watcher_event(&Event::Init);
+                vec![]
+            }
+            Event::InitApply(object) => self.take_batch_job(writer, object, Event::InitApply),
+            Event::Apply(object) => self.take_batch_job(writer, object, Event::Apply),
+            Event::InitDone => {
+                writer.apply_watcher_event(&Event::InitDone);
+                let Some(batch) = self.batch() else {
+                    return vec![];
+                };
+                batch.forget_handed_on();
+                batch.store.state()
+            }
+            Event::Delete(object) => {
+                let Some(batch) = self.batch() else {
+                    return vec![];
+                };
+                let uid = object.metadata.uid.as_deref().unwrap_or_default();
+                batch.handed_on.forget(uid);
+                let known = batch.known(&object.metadata);
+                if let Some(known) = &known {
+                    writer.apply_watcher_event(&Event::Delete((**known).clone()));
+                }
+                known.into_iter().collect()
+            }
+        };
+        self.note_batch_change();
+        jobs
+    }
+
+    fn take_batch_job(
+        &self,
+        writer: &mut Writer<WatchedBatchJob>,
+        object: BatchObject,
+        event: fn(WatchedBatchJob) -> Event<WatchedBatchJob>,
+    ) -> Vec<Arc<WatchedBatchJob>> {
+        let Some(batch) = self.batch() else {
+            return vec![];
+        };
+        let job = match object.read {
+            Ok((job, handed_on)) => {
+                let job = batch.kept(Arc::unwrap_or_clone(job));
+                // The pods of another controller's get nothing from shed.
+                let handed_on = job.whole().map_or_else(HandedOn::default, |_| handed_on);
+                batch.handed_on.note(job.meta(), handed_on);
+                job
+            }
+            Err(problem) => {
+                let (namespace, name) = (&object.metadata.namespace, &object.metadata.name);
+                tracing::warn!(?namespace, job = ?name, problem, "a Job that can't be read");
+                // What is known of it stays, or its pods would pass for orphans.
+                match batch.known(&object.metadata) {
+                    Some(known) => (*known).clone(),
+                    None => return vec![],
+                }
+            }
+        };
+        writer.apply_watcher_event(&event(job.clone()));
+        vec![Arc::new(job)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Pod;
+    use kube::runtime::reflector::store;
+    use serde_json::json;
+
+    use super::*;
+    use crate::adopt::{AdoptJobs, Jobs};
+    use crate::clock::Clock;
+    use crate::fixtures;
+    use crate::validate::handed_on::HandedOnTable;
+
+    fn stores() -> (Stores, Writer<WatchedBatchJob>) {
+        let (reader, writer) = store();
+        let jobs = Jobs {
+            mode: AdoptJobs::All,
+            store: reader,
+            handed_on: HandedOnTable::default(),
+        };
+        (
+            Stores::new(store().0, Some(jobs), Clock::for_tests()),
+            writer,
+        )
+    }
+
+    fn object(change: impl FnOnce(&mut Value)) -> BatchObject {
+        named("pi", change)
+    }
+
+    fn named(name: &str, change: impl FnOnce(&mut Value)) -> BatchObject {
+        let mut whole = serde_json::to_value(fixtures::batch_job("completions: 3")).unwrap();
+        whole["metadata"]["name"] = json!(name);
+        change(&mut whole["spec"]);
+        serde_json::from_value(whole).unwrap()
+    }
+
+    /// The fields of pods of the Job that it alone knows.
+    fn handed_on(stores: &Stores, job: &WatchedBatchJob) -> usize {
+        let job = job.whole().unwrap();
+        let uid = job.metadata.uid.as_deref().unwrap();
+        let handed_on = stores.batch().unwrap().handed_on.of(uid);
+        let pod = Pod {
+            spec: job.spec.as_ref().unwrap().template.spec.clone(),
+            ..Pod::default()
+        };
+        let whole = handed_on.on(&pod).unwrap();
+        usize::from(whole.data["spec"].get("hardened").is_some())
+    }
+
+    #[test]
+    fn what_is_not_known_of_a_template_is_kept_as_long_as_its_job() {
+        let (stores, mut writer) = stores();
+        let hardened = object(|spec| spec["template"]["spec"]["hardened"] = json!(true));
+        let mut apply = |event| stores.apply_batch_event(&mut writer, event);
+        apply(Event::Init);
+        apply(Event::InitApply(hardened.clone()));
+        let job = apply(Event::InitDone).remove(0);
+        assert_eq!(handed_on(&stores, &job), 1);
+        apply(Event::Apply(object(|_| {})));
+        assert_eq!(handed_on(&stores, &job), 0);
+        apply(Event::Apply(hardened.clone()));
+        assert_eq!(handed_on(&stores, &job), 1);
+        apply(Event::Delete(hardened));
+        assert_eq!(handed_on(&stores, &job), 0);
+    }
+
+    #[test]
+    fn a_job_that_can_not_be_read_stays_as_it_was_and_blocks_no_other() {
+        let (stores, mut writer) = stores();
+        let mut apply = |event| stores.apply_batch_event(&mut writer, event);
+        let many = |spec: &mut Value| spec["parallelism"] = json!("many");
+        let unreadable = |name| named(name, many);
+        apply(Event::Apply(object(|_| {})));
+        apply(Event::Init);
+        let other = named("other", |_| {});
+        let stays = apply(Event::InitApply(unreadable("pi")));
+        assert_eq!(stays.len(), 1);
+        apply(Event::InitApply(other));
+        assert_eq!(apply(Event::InitDone).len(), 2);
+        // One that was never known is left out.
+        assert!(apply(Event::Apply(unreadable("never"))).is_empty());
+    }
+}

@@ -1,0 +1,146 @@
+//! When a pod ended, and whether that has to do with its deletion. The end is dated by its node, whose
+//! clock may differ by minutes; deletions and writes are dated by the apiserver. The two are compared
+//! only where the order of what was seen does not say which came first.
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use shed_core::snapshot::{AttemptSnapshot, AttemptState};
+use shed_core::time::{Instant, Span};
+
+use crate::clock;
+use crate::cluster::pod::{PodFacts, Stage, deleted};
+
+/// The resolution of a container's end: a stamp says only in which second it ended.
+const STAMP: Span = Span::from_seconds(1);
+
+/// What the end of a pod has to do with a deletion of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EndFacts {
+    /// Whether the pod was being deleted when its end was first seen.
+    pub in_deletion: bool,
+    /// Whether it was seen being deleted before it was seen to have ended.
+    pub seen_deleted: bool,
+    /// Whether by its node's clock it ended after the deletion was asked for, or the disruption told that
+    /// comes before one; false if the apiserver had the end before.
+    pub dated_after: bool,
+}
+
+impl EndFacts {
+    /// What the pod itself says, which ended at that instant.
+    pub(crate) fn of(pod: &Pod, finished: Instant) -> Self {
+        let (deletion, disruption) = (deleted(pod), disruption_told(pod));
+        let reported = reported(pod);
+        // The apiserver had the end before anybody asked for the deletion.
+        let had_ended = |asked: Instant| reported.is_some_and(|reported| reported < asked);
+        let asked = deletion.into_iter().chain(disruption).min();
+        Self {
+            in_deletion: deletion.is_some_and(|asked| !had_ended(asked)),
+            seen_deleted: false,
+            dated_after: asked
+                .is_some_and(|asked| !had_ended(asked) && finished.plus(STAMP) >= asked),
+        }
+    }
+
+    /// Whether the end may be an answer to a deletion by somebody else. What was seen in order goes over
+    /// the node's clock.
+    #[must_use]
+    pub fn may_be_answer(&self) -> bool {
+        self.seen_deleted || self.dated_after
+    }
+}
+
+/// An end no later than the apiserver was told of it, or it was seen: a node whose clock is ahead makes
+/// nothing late.
+pub(crate) fn bounded(pod: &Pod, finished: Instant, seen: Instant) -> Instant {
+    let told = reported(pod).unwrap_or(seen);
+    finished.min(told).min(seen)
+}
+
+/// A start by the node's clock as the end is dated: a run takes as long as that one clock says.
+pub(crate) fn as_bounded(
+    start: Instant,
+    end: Option<Instant>,
+    bounded: Option<Instant>,
+) -> Instant {
+    match (end, bounded) {
+        (Some(end), Some(bounded)) => start.plus(bounded.min(end).since(end)),
+        _ => start,
+    }
+}
+
+/// A node whose clock is behind dates the start of an attempt before its launch. While it runs it counts
+/// from its launch, but for what stamps leave out, or it would seem to take long. Of an attempt that has
+/// ended both are dated by the one clock, and the time between them is right.
+pub(crate) fn count_from_launch(attempt: &mut AttemptSnapshot) {
+    let earliest = Instant(attempt.launched.0.saturating_sub(STAMP.0));
+    let runs = attempt.state == AttemptState::Running;
+    if let Some(started) = attempt.started.as_mut().filter(|_| runs) {
+        *started = (*started).max(earliest);
+    }
+}
+
+/// Since when the pod is said to be about to be disrupted: it may be sent SIGTERM without a deletion.
+fn disruption_told(pod: &Pod) -> Option<Instant> {
+    let status = pod.status.as_ref();
+    let conditions = status.and_then(|status| status.conditions.as_ref());
+    let mut conditions = conditions.into_iter().flatten();
+    let told = conditions.find(|one| one.type_ == "DisruptionTarget" && one.status == "True")?;
+    told.last_transition_time.as_ref().map(clock::instant)
+}
+
+/// By the apiserver's clock, when whoever reports how containers do last changed that report.
+fn reported(pod: &Pod) -> Option<Instant> {
+    let reports = |entry: &&ManagedFieldsEntry| {
+        let fields = entry.fields_v1.as_ref();
+        entry.subresource.as_deref() == Some("status")
+            && fields.is_some_and(|fields| !fields.0["f:status"]["f:containerStatuses"].is_null())
+    };
+    let entries = pod.metadata.managed_fields.iter().flatten();
+    let times = entries
+        .filter(reports)
+        .filter_map(|entry| entry.time.as_ref());
+    times.map(clock::instant).max()
+}
+
+impl PodFacts {
+    /// The pod as it is seen after `before`: what was seen first of its end stands.
+    #[must_use]
+    pub fn after(mut self, before: &Self) -> Self {
+        if self.uid != before.uid {
+            return self;
+        }
+        let (Some(now), Some(before)) = (&mut self.attempt, &before.attempt) else {
+            return self;
+        };
+        match (finished(&now.stage), finished(&before.stage)) {
+            (Some(_), Some(first)) => {
+                end_by(&mut now.stage, first);
+                now.started = before.started.or(now.started);
+                now.end = before.end;
+            }
+            (Some(_), None) if before.deleting => {
+                now.end.in_deletion = true;
+                now.end.seen_deleted = true;
+            }
+            _ => {}
+        }
+        self
+    }
+}
+
+/// When the pod ended.
+pub(crate) fn finished(stage: &Stage) -> Option<Instant> {
+    match stage {
+        Stage::Succeeded { finished } | Stage::Failed { finished, .. } => Some(*finished),
+        Stage::Pending | Stage::Stuck { .. } | Stage::Running => None,
+    }
+}
+
+fn end_by(stage: &mut Stage, at: Instant) {
+    if let Stage::Succeeded { finished } | Stage::Failed { finished, .. } = stage {
+        *finished = at.min(*finished);
+    }
+}
+
+#[cfg(test)]
+mod tests;

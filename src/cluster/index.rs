@@ -1,0 +1,212 @@
+//! Pods by what they are asked for.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+use std::sync::Arc;
+
+use shed_core::resources::Resources;
+
+use crate::cluster::binds::Binds;
+use crate::cluster::identity::{Owner, OwnerKind};
+use crate::cluster::names::Names;
+use crate::cluster::pod::{JobPods, PodFacts};
+
+/// Namespace and name of a pod.
+pub(super) type PodKey = (Arc<str>, String);
+
+/// Pods by some key, each by namespace and name.
+type Groups<K> = HashMap<K, BTreeMap<PodKey, Arc<PodFacts>>>;
+
+/// Pods by what they are asked for.
+#[derive(Default)]
+pub(super) struct PodIndex {
+    pub(super) listed: bool,
+    /// The newest version that the watch has shown; all up to it is in here.
+    pub(super) reached: u64,
+    pub(super) all: HashMap<PodKey, Arc<PodFacts>>,
+    /// Attempts by what controls them. A task and a number give one name, so no other pod takes their place.
+    pub(super) by_owner: HashMap<Owner, JobPods>,
+    /// What controls attempts that have not ended, or that a finalizer holds. Of most jobs that have ended
+    /// only pods are left that need nothing.
+    pub(super) open: HashMap<Owner, Tally>,
+    /// Raised by every notice of the watch.
+    pub(super) version: u64,
+    /// Pods that a batch/v1 Job controls and that are no attempts, by that Job.
+    pub(super) unlabelled: Groups<Owner>,
+    /// Pods that carry the label of a job and are no attempts, by namespace and the label's uid.
+    pub(super) strangers: Groups<(Arc<str>, Arc<str>)>,
+    /// Pods that are no attempts and that a finalizer of shed's may hold.
+    pub(super) held: BTreeMap<PodKey, Arc<PodFacts>>,
+    /// What pods request that are no attempts, or such that have ended and are not over, by node.
+    pub(super) others: BTreeMap<Arc<str>, Resources>,
+    /// When schedulers were last seen to place pods.
+    pub(super) binds: Binds,
+    /// Names that many pods have.
+    pub(super) names: Names,
+    /// The list that is coming in.
+    pub(super) incoming: Option<Vec<PodFacts>>,
+}
+
+/// Attempts of one owner.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// Those that have not ended.
+    pub(super) running: usize,
+    /// Those that a finalizer holds.
+    pub(super) tracked: usize,
+}
+
+impl Tally {
+    fn of(pod: &PodFacts) -> Self {
+        let is_tracked = pod.attempt.as_ref().is_some_and(|own| own.tracked);
+        Self {
+            running: usize::from(!pod.terminal),
+            tracked: usize::from(is_tracked),
+        }
+    }
+}
+
+impl PodIndex {
+    /// Takes a pod in; returns it, and what was known of it before.
+    pub(super) fn put(&mut self, facts: PodFacts) -> (Arc<PodFacts>, Option<Arc<PodFacts>>) {
+        let key = (Arc::clone(&facts.namespace), facts.name.clone());
+        let before = self.remove(&key);
+        let facts = match &before {
+            Some(before) => facts.after(before),
+            None => facts,
+        };
+        let facts = Arc::new(facts);
+        let identity = &facts.identity;
+        if let (Some(owner), Some(id)) = (&identity.owner, identity.attempt) {
+            let pods = self.by_owner.entry(owner.clone());
+            pods.or_default().insert(id, Arc::clone(&facts));
+            let own = Tally::of(&facts);
+            if own != Tally::default() {
+                let tally = self.open.entry(owner.clone()).or_default();
+                tally.running += own.running;
+                tally.tracked += own.tracked;
+            }
+        }
+        if let Some(node) = in_the_way(&facts) {
+            let used = self.others.entry(Arc::clone(node)).or_default();
+            used.add(&facts.requests);
+        }
+        if let Some(owner) = unlabelled_of(&facts) {
+            add(&mut self.unlabelled, owner.clone(), &key, &facts);
+        }
+        if let Some(claimed) = stranger_to(&facts) {
+            add(&mut self.strangers, claimed, &key, &facts);
+        }
+        if is_held(&facts) {
+            self.held.insert(key.clone(), Arc::clone(&facts));
+        }
+        self.all.insert(key, Arc::clone(&facts));
+        (facts, before)
+    }
+
+    pub(super) fn remove(&mut self, key: &PodKey) -> Option<Arc<PodFacts>> {
+        let old = self.all.remove(key)?;
+        let identity = &old.identity;
+        if let (Some(owner), Some(id)) = (&identity.owner, identity.attempt)
+            && let Some(pods) = self.by_owner.get_mut(owner)
+        {
+            pods.remove(&id);
+            if pods.is_empty() {
+                self.by_owner.remove(owner);
+            }
+            self.close(owner, &old);
+        }
+        if let Some(node) = in_the_way(&old)
+            && let Some(used) = self.others.get_mut(node)
+        {
+            used.subtract(&old.requests);
+        }
+        if let Some(owner) = unlabelled_of(&old) {
+            take(&mut self.unlabelled, owner, key);
+        }
+        if let Some(claimed) = stranger_to(&old) {
+            take(&mut self.strangers, &claimed, key);
+        }
+        self.held.remove(key);
+        Some(old)
+    }
+
+    fn close(&mut self, owner: &Owner, pod: &PodFacts) {
+        let own = Tally::of(pod);
+        let Some(tally) = self.open.get_mut(owner) else {
+            return;
+        };
+        tally.running -= own.running;
+        tally.tracked -= own.tracked;
+        if *tally == Tally::default() {
+            self.open.remove(owner);
+        }
+    }
+
+    pub(super) fn replace_all(&mut self, pods: Vec<PodFacts>) {
+        let before = std::mem::take(&mut self.all);
+        self.by_owner.clear();
+        self.open.clear();
+        self.unlabelled.clear();
+        self.strangers.clear();
+        self.held.clear();
+        self.others.clear();
+        for pod in pods {
+            self.reached = self.reached.max(pod.version);
+            let known = before.get(&(Arc::clone(&pod.namespace), pod.name.clone()));
+            self.put(match known {
+                Some(known) => pod.after(known),
+                None => pod,
+            });
+        }
+        self.listed = true;
+    }
+}
+
+fn add<K: Eq + Hash>(groups: &mut Groups<K>, group: K, key: &PodKey, pod: &Arc<PodFacts>) {
+    let pods = groups.entry(group).or_default();
+    pods.insert(key.clone(), Arc::clone(pod));
+}
+
+fn take<K: Eq + Hash>(groups: &mut Groups<K>, group: &K, key: &PodKey) {
+    if let Some(pods) = groups.get_mut(group) {
+        pods.remove(key);
+        if pods.is_empty() {
+            groups.remove(group);
+        }
+    }
+}
+
+/// The node on which a pod takes room that no attempt is counted for. An attempt leaves only after the
+/// kubelet has said that its task has ended, and where that must be proven this is the proof. What only
+/// carries the labels of one is over when its pod is.
+fn in_the_way(pod: &PodFacts) -> Option<&Arc<str>> {
+    let is_in_the_way = match pod.is_attempt() {
+        true => pod.is_leaving,
+        false => pod.is_leaving || !pod.terminal,
+    };
+    pod.node.as_ref().filter(|_| is_in_the_way)
+}
+
+/// The batch/v1 Job that controls a pod which is no attempt.
+pub(super) fn unlabelled_of(pod: &PodFacts) -> Option<&Owner> {
+    let owner = pod.identity.owner.as_ref().filter(|_| !pod.is_attempt());
+    owner.filter(|owner| owner.kind == OwnerKind::Job)
+}
+
+/// Namespace and uid of the job whose label a pod carries that is no attempt.
+fn stranger_to(pod: &PodFacts) -> Option<(Arc<str>, Arc<str>)> {
+    let labelled = pod.identity.labelled.as_ref().filter(|_| !pod.is_attempt());
+    labelled.map(|uid| (Arc::clone(&pod.namespace), Arc::clone(uid)))
+}
+
+/// Whether a finalizer of shed's holds a pod that is no attempt. batch/v1's is on the pods of the
+/// built-in controller too: there it is looked at when the pod is to go, or says that it is shed's.
+fn is_held(pod: &PodFacts) -> bool {
+    let identity = &pod.identity;
+    let is_doubtful = identity.deleting || identity.labelled.is_some();
+    !pod.is_attempt() && (identity.tracked || (identity.tracked_for_batch && is_doubtful))
+}
+
+#[cfg(test)]
+mod tests;

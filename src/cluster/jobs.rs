@@ -1,0 +1,345 @@
+//! Jobs by what they are asked for, so that no question costs a visit of them all.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use kube::Resource;
+use kube::api::ObjectMeta;
+
+use crate::api::DeadlineJob;
+use crate::cluster::gaps::Gap;
+use crate::cluster::identity::Owner;
+use crate::cluster::watched::{JobObject, Skeleton, WatchedJob};
+use crate::cluster::{Shown, Stores, version};
+
+/// Namespace and name of a job.
+pub(super) type Key = (String, String);
+
+/// A job that is there.
+#[derive(Clone, Debug)]
+enum Known {
+    Watched(WatchedJob),
+    Undecodable(Arc<ObjectMeta>),
+}
+
+/// A job that is gone or on its way out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Departed {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// Jobs by what they are asked for.
+#[derive(Debug, Default)]
+pub(super) struct JobTable {
+    by_uid: HashMap<Arc<str>, Known>,
+    by_name: HashMap<Key, Arc<str>>,
+    by_owner: HashMap<Owner, Arc<str>>,
+    live: BTreeMap<Arc<str>, Arc<DeadlineJob>>,
+    /// Raised when a live job came, went or changed.
+    live_version: u64,
+    /// Raised when a job came, or went, or is on its way out.
+    staying_version: u64,
+    /// Those that went since this was last asked.
+    departed: Vec<Departed>,
+    /// Jobs that are not understood, or not wholly.
+    pub(super) gaps: BTreeMap<Key, Gap>,
+    /// Raised when `gaps` changed.
+    pub(super) gaps_version: u64,
+    /// The list that is coming in.
+    pub(super) incoming: Vec<JobObject>,
+    /// The newest version that the watch of jobs has shown; all up to it is taken in.
+    pub(super) reached: u64,
+}
+
+pub(super) fn key(metadata: &ObjectMeta) -> Key {
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    (text(&metadata.namespace), text(&metadata.name))
+}
+
+impl Known {
+    fn metadata(&self) -> &ObjectMeta {
+        match self {
+            Self::Watched(job) => job.meta(),
+            Self::Undecodable(metadata) => metadata,
+        }
+    }
+
+    fn is_leaving(&self) -> bool {
+        self.metadata().deletion_timestamp.is_some()
+    }
+
+    fn live(&self) -> Option<&Arc<DeadlineJob>> {
+        match self {
+            Self::Watched(job) => job.live(),
+            Self::Undecodable(_) => None,
+        }
+    }
+
+    fn is_watched(&self) -> bool {
+        matches!(self, Self::Watched(_))
+    }
+}
+
+impl JobTable {
+    /// Takes a job in as it is now; returns what is kept of it, unless it can't be read.
+    pub(super) fn put(&mut self, object: JobObject) -> Option<WatchedJob> {
+        let key = key(object.meta());
+        let (known, gap) = match object {
+            JobObject::Read { job, unheeded } => {
+                let gap = (!unheeded.is_empty()).then(|| Gap::unheeded(&job, unheeded));
+                (Known::Watched(job), gap)
+            }
+            JobObject::Undecodable { metadata, problem } => {
+                let gap = Gap::undecodable((*metadata).clone(), problem);
+                (Known::Undecodable(Arc::from(metadata)), Some(gap))
+            }
+        };
+        self.note_gap(&key, gap);
+        let before = self.take(&key);
+        self.compare(before.as_ref(), Some(&known));
+        let uid: Arc<str> = known.metadata().uid.as_deref().unwrap_or_default().into();
+        self.by_owner
+            .insert(Owner::of(known.metadata()), Arc::clone(&uid));
+        if let Some(job) = known.live() {
+            self.live.insert(Arc::clone(&uid), Arc::clone(job));
+        }
+        let kept = match &known {
+            Known::Watched(job) => Some(job.clone()),
+            Known::Undecodable(_) => None,
+        };
+        self.by_name.insert(key, Arc::clone(&uid));
+        self.by_uid.insert(uid, known);
+        kept
+    }
+
+    /// The job is gone.
+    pub(super) fn remove(&mut self, key: &Key) {
+        self.note_gap(key, None);
+        let before = self.take(key);
+        self.compare(before.as_ref(), None);
+    }
+
+    /// The list that came in is all there is.
+    pub(super) fn replace_all(&mut self) {
+        let incoming = std::mem::take(&mut self.incoming);
+        let listed: HashSet<Key> = incoming.iter().map(|job| key(job.meta())).collect();
+        let gone: Vec<Key> = self.by_name.keys().cloned().collect();
+        for key in gone.iter().filter(|key| !listed.contains(*key)) {
+            self.remove(key);
+        }
+        for object in incoming {
+            self.put(object);
+        }
+        // The first list may be empty, and what waits for it is to look all the same.
+        self.staying_version += 1;
+        let newest = self.versions().values().copied().max();
+        self.reached = self.reached.max(newest.unwrap_or(0));
+    }
+
+    fn take(&mut self, key: &Key) -> Option<Known> {
+        let uid = self.by_name.remove(key)?;
+        let known = self.by_uid.remove(&uid)?;
+        self.live.remove(&uid);
+        let owner = Owner::of(known.metadata());
+        if self.by_owner.get(&owner) == Some(&uid) {
+            self.by_owner.remove(&owner);
+        }
+        Some(known)
+    }
+
+    fn note_gap(&mut self, key: &Key, gap: Option<Gap>) {
+        if self.gaps.get(key) == gap.as_ref() {
+            return;
+        }
+        self.gaps_version += 1;
+        match gap {
+            Some(gap) => self.gaps.insert(key.clone(), gap),
+            None => self.gaps.remove(key),
+        };
+    }
+
+    /// Raises what a change of one job raises.
+    fn compare(&mut self, before: Option<&Known>, after: Option<&Known>) {
+        let identity = |known: &Known| {
+            let metadata = known.metadata();
+            let leaving = known.is_leaving();
+            (metadata.uid.clone(), leaving, known.is_watched())
+        };
+        if before.map(identity) != after.map(identity) {
+            self.staying_version += 1;
+        }
+        let live = |known: Option<&Known>| {
+            let job = known.and_then(Known::live)?;
+            Some((
+                job.metadata.uid.clone(),
+                job.metadata.resource_version.clone(),
+            ))
+        };
+        if live(before) != live(after) {
+            self.live_version += 1;
+        }
+        let staying = |known: &&Known| !known.is_leaving();
+        let uid = |known: &Known| known.metadata().uid.clone();
+        let before = before.filter(staying);
+        let after = after.filter(staying);
+        if let Some(left) = before.filter(|left| after.map(uid) != Some(uid(left))) {
+            let (namespace, name) = key(left.metadata());
+            self.departed.push(Departed { namespace, name });
+        }
+    }
+
+    fn versions(&self) -> BTreeMap<String, u64> {
+        let all = self.by_uid.iter();
+        let version = |known: &Known| version(known.metadata());
+        all.filter_map(|(uid, known)| Some((uid.to_string(), version(known)?)))
+            .collect()
+    }
+}
+
+impl Stores {
+    /// The jobs that may have something to do, by uid: whatever has ended, rests or is run by another
+    /// controller is not among them.
+    #[must_use]
+    pub fn live(&self) -> Vec<Arc<DeadlineJob>> {
+        let table = self.table();
+        self.count_visits(table.live.len());
+        table.live.values().cloned().collect()
+    }
+
+    /// The job of that uid, if it may have something to do.
+    #[must_use]
+    pub fn live_job(&self, uid: &str) -> Option<Arc<DeadlineJob>> {
+        self.count_visits(1);
+        self.table().live.get(uid).cloned()
+    }
+
+    /// The job whose attempts the object controls, if it may have something to do.
+    #[must_use]
+    pub fn live_job_of(&self, owner: &Owner) -> Option<Arc<DeadlineJob>> {
+        let table = self.table();
+        self.count_visits(1);
+        let uid = table.by_owner.get(owner)?;
+        table.live.get(uid).cloned()
+    }
+
+    /// Raised whenever a live job came, went or changed.
+    #[must_use]
+    pub fn live_version(&self) -> u64 {
+        self.table().live_version
+    }
+
+    /// Raised whenever a job came, went or is on its way out.
+    #[must_use]
+    pub fn staying_version(&self) -> u64 {
+        self.table().staying_version
+    }
+
+    /// What is kept of the job of that uid, if it can be read.
+    #[must_use]
+    pub fn job(&self, uid: &str) -> Option<WatchedJob> {
+        self.count_visits(1);
+        match self.table().by_uid.get(uid)? {
+            Known::Watched(job) => Some(job.clone()),
+            Known::Undecodable(_) => None,
+        }
+    }
+
+    /// Whether what controls attempts is a job that is there to stay, decodable or not.
+    #[must_use]
+    pub fn stays(&self, owner: &Owner) -> bool {
+        self.count_visits(1);
+        let table = self.table();
+        let uid = table.by_owner.get(owner);
+        uid.and_then(|uid| table.by_uid.get(uid))
+            .is_some_and(|known| self.is_staying(known))
+    }
+
+    /// Metadata of the job of that uid, if it is there to stay.
+    #[must_use]
+    pub fn staying(&self, uid: &str) -> Option<ObjectMeta> {
+        self.count_visits(1);
+        let table = self.table();
+        let known = table.by_uid.get(uid);
+        let known = known.filter(|known| self.is_staying(known))?;
+        Some(known.metadata().clone())
+    }
+
+    /// Whether a job of that namespace and name is there to stay.
+    #[must_use]
+    pub fn stays_by_name(&self, departed: &Departed) -> bool {
+        self.count_visits(1);
+        let table = self.table();
+        let key = (departed.namespace.clone(), departed.name.clone());
+        let uid = table.by_name.get(&key);
+        uid.and_then(|uid| table.by_uid.get(uid))
+            .is_some_and(|known| self.is_staying(known))
+    }
+
+    fn is_staying(&self, known: &Known) -> bool {
+        let lacks_batch_job = match known {
+            Known::Watched(job) => self.lacks_batch_job(job),
+            Known::Undecodable(_) => false,
+        };
+        !known.is_leaving() && !lacks_batch_job
+    }
+
+    /// The jobs that went, or are on their way out, since this was last asked.
+    #[must_use]
+    pub fn take_departed(&self) -> Vec<Departed> {
+        std::mem::take(&mut self.table_mut().departed)
+    }
+
+    /// What is kept of the jobs that have nothing to do for now.
+    #[must_use]
+    pub fn skeletons(&self) -> Vec<Arc<Skeleton>> {
+        let table = self.table();
+        let watched = table.by_uid.values().filter_map(|known| match known {
+            Known::Watched(job) => job.skeleton(),
+            Known::Undecodable(_) => None,
+        });
+        watched.cloned().collect()
+    }
+
+    /// Bytes of the job's metadata that its copy here lacks.
+    #[must_use]
+    pub fn skipped_bytes(&self, job: &DeadlineJob) -> usize {
+        // The answer to a write has them.
+        if job.metadata.managed_fields.is_some() {
+            return 0;
+        }
+        let uid = job.metadata.uid.as_deref().unwrap_or_default();
+        match self.table().by_uid.get(uid) {
+            Some(Known::Watched(WatchedJob::Live(_, skipped))) => *skipped,
+            _ => 0,
+        }
+    }
+
+    /// What the watch of jobs has shown.
+    #[must_use]
+    pub fn shown_jobs(&self) -> Shown {
+        let table = self.table();
+        let versions = table.versions();
+        Shown {
+            reached: table.reached,
+            expected: versions.keys().cloned().collect(),
+            versions,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Stores {
+    /// Uids of the jobs that are there to stay.
+    pub fn staying_uids(&self) -> Vec<String> {
+        let table = self.table();
+        let staying = table.by_uid.iter();
+        let staying = staying.filter(|(_, known)| self.is_staying(known));
+        staying.map(|(uid, _)| uid.to_string()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+use kube::runtime::watcher::Event;
+
+use super::*;
+use crate::api::{DeadlineJobStatus, Ledger};
+use crate::cluster::identity::OwnerKind;
+use crate::fixtures;
+
+fn named(name: &str, change: &str) -> DeadlineJob {
+    let mut job = fixtures::job(change);
+    job.metadata.name = Some(name.to_owned());
+    job.metadata.uid = Some(format!("uid-{name}"));
+    job
+}
+
+fn finished(name: &str) -> DeadlineJob {
+    let mut job = named(name, "");
+    job.status = Some(DeadlineJobStatus {
+        observed_generation: job.metadata.generation,
+        ledger: Some(Ledger {
+            finished: true,
+            ..Ledger::default()
+        }),
+        ..DeadlineJobStatus::default()
+    });
+    job
+}
+
+/// So many jobs that have ended, and ten that go on.
+fn many(ended: usize) -> Arc<Stores> {
+    let ended = (0..ended).map(|number| finished(&format!("ended-{number}")));
+    let live = (0..10).map(|number| named(&format!("live-{number}"), ""));
+    Stores::for_tests(ended.chain(live).collect(), vec![], &[])
+}
+
+#[test]
+fn what_goes_on_is_found_without_a_visit_of_what_has_ended() {
+    let stores = many(10_000);
+    stores.visits();
+    assert_eq!(stores.live().len(), 10);
+    assert_eq!(stores.visits(), 10);
+    assert!(stores.live_job("uid-live-3").is_some());
+    assert!(stores.live_job("uid-ended-3").is_none());
+    assert_eq!(stores.visits(), 2);
+}
+
+#[test]
+fn the_job_of_a_pod_is_found_at_once() {
+    let stores = many(10_000);
+    let pod = fixtures::attempt_pod(&named("ended-77", ""), (0, 0), "node-1", "Running");
+    let told = stores.apply_pod_event(Event::Apply(pod));
+    stores.visits();
+    let job = stores.job_of(&told[0]).unwrap();
+    assert_eq!((job.name.as_str(), stores.visits()), ("ended-77", 1));
+}
+
+#[test]
+fn of_pods_that_need_nothing_no_owner_is_visited() {
+    let stores = many(100);
+    for number in 0..100 {
+        let job = named(&format!("ended-{number}"), "");
+        let mut pod = fixtures::attempt_pod(&job, (0, 0), "node-1", "Succeeded");
+        pod.metadata.finalizers = None;
+        stores.apply_pod_event(Event::Apply(pod));
+    }
+    stores.visits();
+    assert!(stores.owners_of_tracked().is_empty());
+    assert!(stores.owners_of_running().is_empty());
+    assert_eq!(stores.visits(), 0);
+    let job = named("ended-7", "");
+    let owner = Owner::of(&job.metadata);
+    assert_eq!(stores.attempts_of(&owner).len(), 1);
+    assert!(!stores.has_open_pods(&owner, "uid-ended-7"));
+    let late = fixtures::attempt_pod(&job, (0, 1), "node-1", "Running");
+    stores.apply_pod_event(Event::Apply(late));
+    assert_eq!(stores.owners_of_running(), std::slice::from_ref(&owner));
+    assert!(stores.has_open_pods(&owner, "uid-ended-7"));
+}
+
+fn object(job: &DeadlineJob) -> JobObject {
+    fixtures::object(job, &[])
+}
+
+/// The versions of what is live, and of what stays.
+fn versions(stores: &Stores) -> (u64, u64) {
+    (stores.live_version(), stores.staying_version())
+}
+
+#[test]
+fn versions_move_with_what_they_are_about_alone() {
+    let (stores, mut writer) = Stores::of_objects(vec![object(&named("a", ""))], vec![]);
+    let mut moved = |event| {
+        let before = versions(&stores);
+        stores.apply_job_event(&mut writer, event);
+        let after = versions(&stores);
+        (after.0 > before.0, after.1 > before.1)
+    };
+    assert_eq!(moved(Event::Apply(object(&named("a", "")))), (false, false));
+    let mut changed = named("a", "");
+    changed.metadata.resource_version = Some("8".to_owned());
+    assert_eq!(moved(Event::Apply(object(&changed))), (true, false));
+    assert_eq!(moved(Event::Apply(object(&finished("b")))), (false, true));
+    assert_eq!(moved(Event::Apply(object(&finished("a")))), (true, false));
+    assert_eq!(moved(Event::Delete(object(&finished("a")))), (false, true));
+}
+
+#[test]
+fn a_job_departs_once_also_where_another_takes_its_name() {
+    let (stores, mut writer) = Stores::of_objects(vec![object(&named("a", ""))], vec![]);
+    assert!(stores.take_departed().is_empty());
+    let mut other = named("a", "");
+    other.metadata.uid = Some("other".to_owned());
+    stores.apply_job_event(&mut writer, Event::Apply(object(&other)));
+    let departed = stores.take_departed();
+    assert_eq!(departed.len(), 1);
+    assert!(stores.stays_by_name(&departed[0]), "its successor");
+    other.metadata.deletion_timestamp = Some(crate::clock::time(crate::clock::now()));
+    stores.apply_job_event(&mut writer, Event::Apply(object(&other)));
+    assert!(!stores.stays_by_name(&stores.take_departed()[0]));
+    stores.apply_job_event(&mut writer, Event::Delete(object(&other)));
+    assert!(stores.take_departed().is_empty());
+    // A list that lacks it.
+    let (stores, mut writer) = Stores::of_objects(vec![object(&named("a", ""))], vec![]);
+    stores.apply_job_event(&mut writer, Event::Init);
+    stores.apply_job_event(&mut writer, Event::InitDone);
+    assert_eq!(stores.take_departed().len(), 1);
+    assert!(stores.live().is_empty());
+}
+
+#[test]
+fn what_rests_stays_and_is_known_by_its_version() {
+    let foreign = named("foreign", "managedBy: example.com/other");
+    let stores = Stores::for_tests(vec![finished("ended"), foreign.clone()], vec![], &[]);
+    assert!(stores.live().is_empty());
+    let shown = stores.shown_jobs().versions;
+    assert_eq!(shown.get("uid-ended"), Some(&7));
+    assert_eq!(shown.get("uid-foreign"), Some(&7));
+    let owner = Owner::of(&foreign.metadata);
+    assert_eq!(owner.kind, OwnerKind::DeadlineJob);
+    assert!(stores.stays(&owner));
+}

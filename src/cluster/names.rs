@@ -1,0 +1,87 @@
+//! What many pods have in common, kept once: names of namespaces, of nodes and of what controls pods, and what
+//! pods request.
+
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use shed_core::resources::Resources;
+
+use crate::cluster::pod::PodFacts;
+
+/// They are looked through for those that no pod has any more when there are twice as many as after the last
+/// time, and at least this many.
+const LEAST: usize = 1024;
+
+/// What many pods have in common.
+#[derive(Default)]
+pub(super) struct Names {
+    names: Shared<str>,
+    requests: Shared<Resources>,
+}
+
+/// Values that are kept once.
+struct Shared<T: ?Sized> {
+    all: HashSet<Arc<T>>,
+    /// How many were in use when they were last looked through.
+    used: usize,
+}
+
+impl<T: ?Sized> Default for Shared<T> {
+    fn default() -> Self {
+        Self {
+            all: HashSet::new(),
+            used: 0,
+        }
+    }
+}
+
+impl Names {
+    /// Lets the pod share with others what it has in common with them.
+    pub(super) fn share(&mut self, pod: &mut PodFacts) {
+        self.requests.put(&mut pod.requests);
+        let names = &mut self.names;
+        names.put(&mut pod.namespace);
+        let identity = &mut pod.identity;
+        let owner = identity.owner.as_mut();
+        let owner = owner.map(|owner| [&mut owner.namespace, &mut owner.name, &mut owner.uid]);
+        let rest = pod.node.as_mut().into_iter().chain(&mut identity.labelled);
+        for name in owner.into_iter().flatten().chain(rest) {
+            names.put(name);
+        }
+    }
+}
+
+impl<T: Eq + Hash + ?Sized> Shared<T> {
+    fn put(&mut self, value: &mut Arc<T>) {
+        if let Some(known) = self.all.get(value) {
+            *value = Arc::clone(known);
+            return;
+        }
+        if self.all.len() >= LEAST.max(2 * self.used) {
+            self.all.retain(|known| Arc::strong_count(known) > 1);
+            self.used = self.all.len();
+        }
+        self.all.insert(Arc::clone(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_kept_once_and_as_long_as_a_pod_has_it() {
+        let mut names = Shared::<str>::default();
+        let mut kept: Arc<str> = "kept".into();
+        names.put(&mut kept);
+        let mut again: Arc<str> = "kept".into();
+        names.put(&mut again);
+        assert!(Arc::ptr_eq(&kept, &again));
+        for number in 0..10 * LEAST {
+            names.put(&mut format!("gone-{number}").into());
+            assert!(names.all.len() <= LEAST);
+        }
+        assert!(names.all.contains("kept"));
+    }
+}

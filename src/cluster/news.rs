@@ -1,0 +1,196 @@
+//! What the watches changed since a poller last looked, so that a poller visits what changed and
+//! nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use kube::Resource;
+
+use crate::cluster::Stores;
+use crate::cluster::identity::Owner;
+use crate::cluster::pod::{AttemptId, PodFacts};
+use crate::cluster::watched::WatchedJob;
+
+/// Changes that are kept apart. Beyond this everything counts as changed, so that memory is bounded.
+const CHANGES_MAX: usize = 16_384;
+
+/// Passes changes on to all subscribers.
+#[derive(Default)]
+pub(super) struct News(RwLock<Vec<Arc<Inbox>>>);
+
+/// Changes that wait for one reader.
+#[derive(Default)]
+pub struct Inbox(Mutex<Changes>);
+
+/// What changed.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// Whether anything may have changed.
+    pub all: bool,
+    /// Jobs that changed themselves or by an attempt, and attempts of theirs whose pod changed; empty if
+    /// `all`.
+    pub jobs: BTreeMap<Owner, BTreeSet<AttemptId>>,
+    /// Jobs and attempts.
+    count: usize,
+}
+
+impl Inbox {
+    /// What changed since the last call.
+    #[must_use]
+    pub fn drain(&self) -> Changes {
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn note(&self, owner: &Owner, attempt: Option<AttemptId>) {
+        let mut changes = self.lock();
+        if changes.all {
+            return;
+        }
+        if changes.count >= CHANGES_MAX {
+            *changes = Changes::everything();
+            return;
+        }
+        let known = changes.jobs.len();
+        let attempts = match changes.jobs.get_mut(owner) {
+            Some(attempts) => attempts,
+            None => changes.jobs.entry(owner.clone()).or_default(),
+        };
+        let is_new = attempt.is_some_and(|attempt| attempts.insert(attempt));
+        changes.count += usize::from(is_new) + (changes.jobs.len() - known);
+    }
+
+    fn note_all(&self) {
+        *self.lock() = Changes::everything();
+    }
+
+    // Each change is whole before the lock is released.
+    fn lock(&self) -> MutexGuard<'_, Changes> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Changes {
+    fn everything() -> Self {
+        Self {
+            all: true,
+            ..Self::default()
+        }
+    }
+}
+
+impl News {
+    fn each(&self, note: impl FnMut(&Arc<Inbox>)) {
+        let inboxes = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        inboxes.iter().for_each(note);
+    }
+
+    /// Anything may have changed.
+    pub(super) fn all_changed(&self) {
+        self.each(|inbox| inbox.note_all());
+    }
+
+    /// These pods changed, appeared or went; with a new list any may have.
+    pub(super) fn pods_changed(&self, is_list: bool, pods: &[Arc<PodFacts>]) {
+        if is_list {
+            return self.all_changed();
+        }
+        for pod in pods {
+            let identity = &pod.identity;
+            if let (Some(owner), Some(attempt)) = (&identity.owner, identity.attempt) {
+                self.each(|inbox| inbox.note(owner, Some(attempt)));
+            }
+        }
+    }
+
+    /// These jobs changed, appeared or went; with a new list any may have.
+    pub(super) fn jobs_changed(&self, is_list: bool, jobs: &[WatchedJob]) {
+        if is_list {
+            return self.all_changed();
+        }
+        for job in jobs {
+            let owner = Owner::of(job.meta());
+            self.each(|inbox| inbox.note(&owner, None));
+        }
+    }
+}
+
+impl Stores {
+    /// Changes from now on; at first anything counts as changed.
+    #[must_use]
+    pub fn subscribe(&self) -> Arc<Inbox> {
+        let inbox = Arc::new(Inbox::default());
+        inbox.note_all();
+        let inboxes = self.news.0.write();
+        let mut inboxes = inboxes.unwrap_or_else(PoisonError::into_inner);
+        inboxes.push(Arc::clone(&inbox));
+        inbox
+    }
+
+    /// The pods of these attempts; absent for those without a pod.
+    #[must_use]
+    pub fn pods_of_attempts(
+        &self,
+        owner: &Owner,
+        attempts: &[AttemptId],
+    ) -> Vec<Option<Arc<PodFacts>>> {
+        let index = self.pods();
+        let own = index.by_owner.get(owner);
+        let pod = |attempt| own.and_then(|own| own.get(attempt)).cloned();
+        attempts.iter().map(pod).collect()
+    }
+}
+
+#[cfg(test)]
+impl Stores {
+    /// The watch of pods says this.
+    pub fn see_pod(&self, event: kube::runtime::watcher::Event<k8s_openapi::api::core::v1::Pod>) {
+        self.apply_pod_event(event);
+    }
+
+    /// The watch of jobs says this.
+    pub fn see_job(
+        &self,
+        writer: &mut kube::runtime::reflector::store::Writer<WatchedJob>,
+        event: kube::runtime::watcher::Event<crate::cluster::JobObject>,
+    ) {
+        self.apply_job_event(writer, event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn changes_are_told_once_and_their_number_is_bounded() {
+        let stores = Stores::for_tests(vec![], vec![], &[]);
+        let (inbox, other) = (stores.subscribe(), stores.subscribe());
+        assert!(inbox.drain().all, "at first");
+        let owner = Owner::of(&fixtures::job("").metadata);
+        for number in [0, 0, 1] {
+            inbox.note(&owner, Some((number, 0)));
+        }
+        let changes = inbox.drain();
+        assert!(!changes.all && changes.jobs[&owner].len() == 2);
+        assert!(inbox.drain().jobs.is_empty());
+        for number in 0..=u32::try_from(CHANGES_MAX).unwrap() {
+            inbox.note(&owner, Some((number, 0)));
+        }
+        let changes = inbox.drain();
+        assert!(changes.all && changes.jobs.is_empty(), "too many");
+        assert!(other.drain().all, "each has its own");
+    }
+
+    #[test]
+    fn a_finished_job_is_not_live() {
+        let mut job = fixtures::job("");
+        let owner = Owner::of(&job.metadata);
+        let stores = Stores::for_tests(vec![job.clone()], vec![], &[]);
+        assert!(stores.live_job_of(&owner).is_some());
+        let finished = serde_json::json!({"observedGeneration": 1, "ledger": {"finished": true}});
+        job.status = Some(serde_json::from_value(finished).unwrap());
+        let stores = Stores::for_tests(vec![job], vec![], &[]);
+        assert!(stores.live_job_of(&owner).is_none());
+    }
+}

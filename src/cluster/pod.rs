@@ -1,0 +1,458 @@
+//! A pod, boiled down to what shed needs of it. Nothing else of a pod is kept in memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use shed_agent::Units;
+use shed_core::resources::Resources;
+use shed_core::time::{Instant, Span};
+
+use crate::api::{
+    AGENT_CONTAINER, ENV_RANGE_START, JOB_TRACKING_FINALIZER, LABEL_ATTEMPT, LABEL_INDEX,
+    LABEL_JOB_UID, LABEL_SEGMENT, LABEL_TASK,
+};
+use crate::clock;
+use crate::cluster::ends::{self, EndFacts};
+use crate::cluster::failure::Failure;
+use crate::cluster::identity::Identity;
+use crate::cluster::scheduling::Scheduling;
+use crate::cluster::{requests, version};
+
+mod terminal;
+
+/// An attempt's number within its job: (task, attempt).
+pub type AttemptId = (u32, u32);
+
+/// A job's pods by attempt.
+pub type JobPods = BTreeMap<AttemptId, Arc<PodFacts>>;
+
+/// A pod to write to; the uid is a precondition of every write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodRef {
+    /// Name.
+    pub name: String,
+    /// Uid.
+    pub uid: String,
+}
+
+/// Reasons of a waiting container that waiting does not cure soon.
+const STUCK_REASONS: [&str; 8] = [
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+];
+
+/// Reason of a container that ends again and again. For the task itself under OnFailure that is
+/// its own business; a sidecar that does so keeps the task from ever starting.
+pub const CRASHES: &str = "CrashLoopBackOff";
+
+/// Any pod of the cluster.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PodFacts {
+    /// Namespace.
+    pub namespace: Arc<str>,
+    /// Name.
+    pub name: String,
+    /// Uid.
+    pub uid: String,
+    /// Its resourceVersion, 0 if that is no number.
+    pub version: u64,
+    /// Where it was placed.
+    pub node: Option<Arc<str>>,
+    /// What it requests.
+    pub requests: Arc<Resources>,
+    /// What its scheduler has answered.
+    pub scheduling: Scheduling,
+    /// Whether it has ended. An attempt has as soon as its main containers have.
+    pub terminal: bool,
+    /// Whether it is an attempt that has ended and that is not over: its sidecar runs, or the kubelet
+    /// has not said so yet. Until then nothing else is placed in its room.
+    pub is_leaving: bool,
+    /// Whose it is.
+    pub identity: Identity,
+    /// The rest, if it is an attempt, or nothing controls it and its labels are those of one.
+    pub attempt: Option<Box<AttemptFacts>>,
+    /// Whose it is, if a batch/v1 Job controls it, or nobody does and it is an attempt.
+    pub belongs: Option<Belonging>,
+}
+
+/// What batch/v1 Jobs take pods in by, and let go of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Belonging {
+    /// Uid of the batch/v1 Job that controls it.
+    pub controller: Option<Arc<str>>,
+    /// The labels of an attempt.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// An attempt pod.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttemptFacts {
+    /// Its task.
+    pub task: u32,
+    /// Its number.
+    pub number: u32,
+    /// Whether shed's finalizer is still on it.
+    pub tracked: bool,
+    /// Whether somebody asked for its deletion.
+    pub deleting: bool,
+    /// When that was.
+    pub deleted: Option<Instant>,
+    /// When it should be gone then: its grace period is over.
+    pub due: Option<Instant>,
+    /// Its address, once it has one.
+    pub ip: Option<String>,
+    /// How far it is.
+    pub stage: Stage,
+    /// When its first main container started.
+    pub started: Option<Instant>,
+    /// Whether any container of it ever started, init containers included.
+    pub begun: bool,
+    /// With `resume: Range`: where it got to, as its agent said at the end.
+    pub reached: Option<Units>,
+    /// How it failed, if it did.
+    pub failure: Option<Box<Failure>>,
+    /// Whether it is Ready.
+    pub ready: bool,
+    /// How often its containers were started again in place.
+    pub restarts: u32,
+    /// Whether the kubelet itself said that nothing of it runs any more. The phase alone does not
+    /// say so: it is also set for a pod whose node is only out of reach.
+    pub is_gone: bool,
+    /// What its end has to do with a deletion, once it has ended.
+    pub end: EndFacts,
+}
+
+/// How far an attempt pod is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stage {
+    /// Its task has not started.
+    Pending,
+    /// It can't start for a reason that waiting does not cure soon.
+    Stuck {
+        /// The kubelet's reason.
+        reason: String,
+        /// The kubelet's message.
+        message: String,
+    },
+    /// Its task runs.
+    Running,
+    /// All main containers ended with 0.
+    Succeeded {
+        /// When the last of them ended.
+        finished: Instant,
+    },
+    /// It ended otherwise.
+    Failed {
+        /// When.
+        finished: Instant,
+        /// Not the task's own doing.
+        disrupted: bool,
+    },
+}
+
+impl PodFacts {
+    /// Boils a pod down; `seen` stands in for an end that has no instant of its own.
+    #[must_use]
+    pub fn from_pod(pod: &Pod, seen: Instant) -> Self {
+        let metadata = &pod.metadata;
+        let is_over = matches!(phase(pod), "Succeeded" | "Failed");
+        let identity = Identity::of(metadata);
+        let attempt = attempt_facts(pod, &identity, seen);
+        // An attempt whose main containers have ended does nothing any more, though its sidecar
+        // may take seconds longer to go.
+        let ended = attempt.as_ref().is_some_and(|attempt| {
+            matches!(
+                attempt.stage,
+                Stage::Succeeded { .. } | Stage::Failed { .. }
+            )
+        });
+        Self {
+            namespace: Arc::from(metadata.namespace.as_deref().unwrap_or_default()),
+            name: metadata.name.clone().unwrap_or_default(),
+            uid: metadata.uid.clone().unwrap_or_default(),
+            version: version(metadata).unwrap_or(0),
+            node: pod
+                .spec
+                .as_ref()
+                .and_then(|spec| spec.node_name.as_deref())
+                .map(Arc::from),
+            requests: Arc::new(pod.spec.as_ref().map(requests::of_pod).unwrap_or_default()),
+            scheduling: Scheduling::of(pod, attempt.is_some()),
+            terminal: ended || is_over,
+            is_leaving: ended && !is_over,
+            belongs: belonging(pod, attempt.is_some()),
+            attempt: attempt.map(Box::new),
+            identity,
+        }
+    }
+
+    /// Whether it is an attempt of the job that controls it.
+    #[must_use]
+    pub fn is_attempt(&self) -> bool {
+        self.identity.attempt.is_some()
+    }
+}
+
+fn belonging(pod: &Pod, is_attempt: bool) -> Option<Belonging> {
+    let mut owners = pod.metadata.owner_references.iter().flatten();
+    let controller = owners.find(|owner| owner.controller == Some(true));
+    let is_job = |owner: &OwnerReference| owner.kind == "Job" && owner.api_version == "batch/v1";
+    match controller {
+        Some(owner) if !is_job(owner) => return None,
+        None if !is_attempt => return None,
+        _ => {}
+    }
+    let labels = pod.metadata.labels.as_ref().filter(|_| is_attempt);
+    Some(Belonging {
+        controller: controller.map(|owner| owner.uid.as_str().into()),
+        labels: labels.cloned().unwrap_or_default(),
+    })
+}
+
+fn is_ready(pod: &Pod) -> bool {
+    let status = pod.status.as_ref();
+    let conditions = status.and_then(|status| status.conditions.as_ref());
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
+fn restarts(pod: &Pod) -> u32 {
+    let statuses = main_statuses(pod).chain(init_statuses(pod));
+    let counts = statuses.map(|status| u32::try_from(status.restart_count).unwrap_or(0));
+    counts.fold(0, u32::saturating_add)
+}
+
+fn phase(pod: &Pod) -> &str {
+    let status = pod.status.as_ref();
+    status
+        .and_then(|status| status.phase.as_deref())
+        .unwrap_or("Pending")
+}
+
+fn attempt_facts(pod: &Pod, identity: &Identity, seen: Instant) -> Option<AttemptFacts> {
+    let (task, number) = match identity.attempt {
+        Some(id) => id,
+        None if !identity.controlled => by_labels(pod)?,
+        None => return None,
+    };
+    let stage = stage(pod, seen);
+    let failed = matches!(stage, Stage::Failed { .. });
+    let finished = ends::finished(&stage);
+    Some(AttemptFacts {
+        task,
+        number,
+        tracked: identity.tracked || identity.tracked_for_batch,
+        deleting: identity.deleting,
+        deleted: deleted(pod),
+        due: pod.metadata.deletion_timestamp.as_ref().map(clock::instant),
+        ip: address(pod),
+        stage,
+        started: started(pod).map(|at| ends::as_bounded(at, last_end(pod), finished)),
+        begun: main_statuses(pod)
+            .chain(init_statuses(pod))
+            .any(terminal::has_started),
+        reached: does_a_part(pod).then(|| reached(pod)).flatten(),
+        failure: failed.then(|| Box::new(Failure::of(pod))),
+        ready: is_ready(pod),
+        restarts: restarts(pod),
+        is_gone: terminal::is_gone(pod),
+        end: finished.map_or_else(EndFacts::default, |at| EndFacts::of(pod, at)),
+    })
+}
+
+/// The attempt that a pod says it is. To the ledger a part of a task is a task of its own.
+fn by_labels(pod: &Pod) -> Option<AttemptId> {
+    let labels = pod.metadata.labels.as_ref()?;
+    labels.get(LABEL_JOB_UID)?;
+    let mut tasks = [LABEL_SEGMENT, LABEL_TASK, LABEL_INDEX].into_iter();
+    let task = tasks.find_map(|name| labels.get(name))?.parse().ok()?;
+    Some((task, labels.get(LABEL_ATTEMPT)?.parse().ok()?))
+}
+
+/// Where the pod is asked. One on the host's network has no address of its own: who answers on a port
+/// of its node may be anybody.
+fn address(pod: &Pod) -> Option<String> {
+    let spec = pod.spec.as_ref();
+    let is_on_host = spec.is_some_and(|spec| spec.host_network == Some(true));
+    let status = pod.status.as_ref().filter(|_| !is_on_host);
+    status.and_then(|status| status.pod_ip.clone())
+}
+
+/// The end of the agent, the last container of a pod to end.
+fn agent_end(pod: &Pod) -> Option<&ContainerStateTerminated> {
+    let mut statuses = init_statuses(pod);
+    terminated(statuses.find(|status| status.name == AGENT_CONTAINER)?)
+}
+
+fn reached(pod: &Pod) -> Option<Units> {
+    let report = shed_agent::parse_report(agent_end(pod)?.message.as_deref()?.as_bytes());
+    report.ok()??.units()
+}
+
+/// When somebody asked for the pod's deletion; its metadata says when the grace period is over.
+pub(crate) fn deleted(pod: &Pod) -> Option<Instant> {
+    let metadata = &pod.metadata;
+    let grace = metadata.deletion_grace_period_seconds.unwrap_or(0).max(0);
+    let due = metadata.deletion_timestamp.as_ref().map(clock::instant)?;
+    Some(due.plus(Span(grace.saturating_mul(-1000))))
+}
+
+/// Whether the pod does a part of a task whose agent has yet to say where that ended.
+fn is_to_be_told(pod: &Pod) -> bool {
+    does_a_part(pod) && agent_end(pod).is_none()
+}
+
+/// Whether it does a part of a task (`resume: Range`). Its agent is told so, which nothing can change later.
+fn does_a_part(pod: &Pod) -> bool {
+    let init = pod
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.init_containers.as_ref());
+    let mut agents = init.into_iter().flatten();
+    let agent = agents.find(|container| container.name == AGENT_CONTAINER);
+    let mut env = agent
+        .into_iter()
+        .flat_map(|agent| agent.env.iter().flatten());
+    env.any(|variable| variable.name == ENV_RANGE_START)
+}
+
+/// Whoever sees that a batch/v1 Job is complete expects its pods to have the phase that says so.
+fn is_of_batch_job(pod: &Pod) -> bool {
+    let mut finalizers = pod.metadata.finalizers.iter().flatten();
+    finalizers.any(|finalizer| finalizer == JOB_TRACKING_FINALIZER)
+}
+
+fn main_statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
+    let status = pod.status.as_ref();
+    status
+        .and_then(|status| status.container_statuses.as_ref())
+        .into_iter()
+        .flatten()
+}
+
+fn terminated(status: &ContainerStatus) -> Option<&ContainerStateTerminated> {
+    status.state.as_ref()?.terminated.as_ref()
+}
+
+/// The end of the last main container, by its node's clock.
+fn last_end(pod: &Pod) -> Option<Instant> {
+    let ends = main_statuses(pod).filter_map(terminated);
+    ends.filter_map(|end| end.finished_at.as_ref().map(clock::instant))
+        .max()
+}
+
+fn stage(pod: &Pod, seen: Instant) -> Stage {
+    let containers = pod.spec.as_ref().map_or(0, |spec| spec.containers.len());
+    let ends: Vec<_> = main_statuses(pod).filter_map(terminated).collect();
+    let finished = ends::bounded(pod, last_end(pod).unwrap_or(seen), seen);
+    let all_ended = containers > 0 && ends.len() == containers;
+    let all_zero = ends.iter().all(|end| end.exit_code == 0);
+    match phase(pod) {
+        "Succeeded" => Stage::Succeeded { finished },
+        _ if all_ended && all_zero && (is_to_be_told(pod) || is_of_batch_job(pod)) => {
+            Stage::Running
+        }
+        // A container that ended with 0 is not run again under Never nor OnFailure, so the
+        // success is final before the sidecar is gone and the phase follows.
+        _ if all_ended && all_zero => Stage::Succeeded { finished },
+        "Failed" => Stage::Failed {
+            finished,
+            disrupted: terminal::is_disrupted(pod),
+        },
+        phase => unfinished_stage(pod, phase),
+    }
+}
+
+fn unfinished_stage(pod: &Pod, phase: &str) -> Stage {
+    let has_started = started(pod).is_some();
+    let main = main_statuses(pod).filter_map(|status| stuck(status, &STUCK_REASONS));
+    // Once the task runs, a sidecar in trouble costs reports but does not hold it up.
+    let before = init_statuses(pod)
+        .filter(|_| !has_started)
+        .filter_map(|status| stuck(status, &STUCK_REASONS).or_else(|| stuck(status, &[CRASHES])));
+    let crashed = init_statuses(pod)
+        .filter(|status| !has_started && is_sidecar(pod, &status.name))
+        .filter_map(crashed);
+    if let Some(stage) = main.chain(before).chain(crashed).next() {
+        return stage;
+    }
+    if phase == "Running" && has_started {
+        Stage::Running
+    } else {
+        Stage::Pending
+    }
+}
+
+fn is_sidecar(pod: &Pod, name: &str) -> bool {
+    let spec = pod.spec.as_ref();
+    spec.and_then(|spec| spec.init_containers.as_ref())
+        .into_iter()
+        .flatten()
+        .any(|container| {
+            container.name == name && container.restart_policy.as_deref() == Some("Always")
+        })
+}
+
+/// The kubelet shows a sidecar that waits to be restarted as ended, not as waiting.
+fn crashed(status: &ContainerStatus) -> Option<Stage> {
+    let end = terminated(status).filter(|_| status.restart_count > 0)?;
+    Some(Stage::Stuck {
+        reason: CRASHES.to_owned(),
+        message: format!(
+            "container {}: ended with exit code {} before the task, {} times restarted",
+            status.name, end.exit_code, status.restart_count
+        ),
+    })
+}
+
+fn stuck(status: &ContainerStatus, reasons: &[&str]) -> Option<Stage> {
+    let waiting = status.state.as_ref()?.waiting.as_ref()?;
+    let reason = waiting.reason.clone().unwrap_or_default();
+    reasons.contains(&reason.as_str()).then(|| Stage::Stuck {
+        message: format!(
+            "container {}: {}",
+            status.name,
+            waiting.message.as_deref().unwrap_or_default()
+        ),
+        reason,
+    })
+}
+
+fn init_statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
+    let status = pod.status.as_ref();
+    status
+        .and_then(|status| status.init_container_statuses.as_ref())
+        .into_iter()
+        .flatten()
+}
+
+/// The start of the earliest main container's present or last run.
+fn started(pod: &Pod) -> Option<Instant> {
+    main_statuses(pod)
+        .filter_map(|status| {
+            let state = status.state.as_ref()?;
+            let running = state
+                .running
+                .as_ref()
+                .and_then(|run| run.started_at.as_ref());
+            let ended = state
+                .terminated
+                .as_ref()
+                .and_then(|end| end.started_at.as_ref());
+            running.or(ended).map(clock::instant)
+        })
+        .min()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! The conditions of a job, and the words in which they are told. Pure.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use shed_core::time::Instant;
+
+use crate::api::{self, DeadlineJobStatus, reason};
+use crate::clock;
+
+pub mod words;
+
+/// The status of a job whose specification can't be carried out.
+#[must_use]
+pub fn invalid(
+    old: &DeadlineJobStatus,
+    generation: Option<i64>,
+    message: &str,
+    now: Instant,
+) -> DeadlineJobStatus {
+    let mut list = Conditions {
+        list: old.conditions.clone(),
+        generation: generation.unwrap_or(0),
+        now,
+    };
+    list.say(api::FAILURE_TARGET, reason::INVALID_SPEC, message);
+    list.say(api::FAILED, reason::INVALID_SPEC, message);
+    DeadlineJobStatus {
+        observed_generation: generation,
+        phase: Some("Failed".to_owned()),
+        conditions: list.list,
+        ..old.clone()
+    }
+}
+
+/// The conditions of a status while they are told.
+pub(crate) struct Conditions {
+    pub(crate) list: Vec<Condition>,
+    pub(crate) generation: i64,
+    pub(crate) now: Instant,
+}
+
+impl Conditions {
+    /// Says a state in the words of its row.
+    pub(crate) fn say(&mut self, type_: &str, reason: &str, detail: &str) {
+        self.say_since(type_, reason, detail, self.now);
+    }
+
+    /// The same, if it has been so since.
+    pub(crate) fn say_since(&mut self, type_: &str, reason: &str, detail: &str, since: Instant) {
+        // A test walks every reason; without its row a state would be told in raw words.
+        let Some(row) = words::row(type_, reason) else {
+            return self.put(type_, "True", reason, detail);
+        };
+        let is_it = |old: &&Condition| {
+            old.type_ == type_ && old.status == row.status && old.reason == reason
+        };
+        let before = self.list.iter().find(is_it);
+        let before = before.map(|old| old.message.as_str());
+        let message = row.words(detail, since, before);
+        self.put(type_, row.status, reason, &message);
+    }
+
+    /// Sets a condition; its transition time moves with its status only.
+    fn put(&mut self, type_: &str, status: &str, reason: &str, message: &str) {
+        let fresh = Condition {
+            type_: type_.to_owned(),
+            status: status.to_owned(),
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+            observed_generation: Some(self.generation),
+            last_transition_time: clock::time(self.now),
+        };
+        match self
+            .list
+            .iter_mut()
+            .find(|condition| condition.type_ == type_)
+        {
+            None => self.list.push(fresh),
+            Some(old) if old.status != status => *old = fresh,
+            Some(old) => {
+                old.reason = fresh.reason;
+                old.message = fresh.message;
+                old.observed_generation = fresh.observed_generation;
+            }
+        }
+    }
+
+    /// Says that a state is over, if its condition is there and true.
+    pub(crate) fn clear(&mut self, type_: &str, reason: &str, detail: &str) {
+        let is_true = self
+            .list
+            .iter()
+            .any(|condition| condition.type_ == type_ && condition.status == "True");
+        if is_true {
+            self.say(type_, reason, detail);
+        }
+    }
+}

@@ -1,0 +1,344 @@
+use shed_core::ids::TaskIndex;
+use shed_core::plan::{Launch, LaunchReason};
+
+use super::*;
+use crate::fixtures;
+use crate::job::view::Places;
+use crate::validate::{ValidatedJob, validate};
+
+fn at(seconds: i64) -> Instant {
+    Instant(0).plus(Span::from_seconds(seconds))
+}
+
+/// The same by the process's own clock, which differs from that of the apiserver.
+fn own(seconds: i64) -> Instant {
+    at(seconds + 1000)
+}
+
+/// One job, whose attempts were launched at 0.
+struct Case {
+    job: ValidatedJob,
+    book: Ledger,
+    pods: JobPods,
+    nodes: Vec<NodeFacts>,
+    binds: Vec<(&'static str, i64)>,
+    is_uncreatable: bool,
+    is_unshared: bool,
+    placement: Placement,
+}
+
+impl Case {
+    fn new(change: &str, kinds: &[AttemptKind]) -> Self {
+        let mut book = Ledger::default();
+        for (number, &kind) in kinds.iter().enumerate() {
+            let task = match kind {
+                AttemptKind::Clone => 0,
+                _ => number as u32,
+            };
+            let launch = Launch {
+                task: TaskIndex(task),
+                kind,
+                resume: None,
+                avoid: vec![],
+                rather_not: Vec::new(),
+                node: None,
+                surge: false,
+                reason: LaunchReason::Admitted,
+            };
+            book.launch(&launch, at(0));
+        }
+        Self {
+            job: validate(&fixtures::job(change)).unwrap(),
+            book,
+            pods: JobPods::new(),
+            nodes: vec![NodeFacts::from_node(&fixtures::node("node-1", 8))],
+            binds: vec![],
+            is_uncreatable: false,
+            is_unshared: false,
+            placement: Placement::default(),
+        }
+    }
+
+    fn one() -> Self {
+        Self::new("completions: 1", &[AttemptKind::Original])
+    }
+
+    /// The attempt's pod, created at 0, with these lines of its specification and this condition.
+    fn pod(&mut self, id: AttemptId, spec: &str, condition: &str) {
+        let yaml = format!(
+            "{{metadata: {{name: p-{}-{}, creationTimestamp: '1970-01-01T00:00:00Z', labels: \
+             {{shed.dev/job-uid: j, shed.dev/attempt: '{}', shed.dev/task: '{}'}}}}, \
+             spec: {{{spec} containers: [{{name: c, resources: {{requests: {{cpu: '2'}}}}}}]}}, \
+             status: {{phase: Pending, conditions: [{condition}]}}}}",
+            id.0, id.1, id.1, id.0
+        );
+        let pod = PodFacts::from_pod(&serde_yaml_ng::from_str(&yaml).unwrap(), at(0));
+        self.pods.insert(id, Arc::new(pod));
+    }
+
+    fn look(&mut self, seconds: i64) -> Option<i64> {
+        let binds = self.binds.clone();
+        let last_bind = move |name: &str| {
+            let bind = binds.iter().find(|(scheduler, _)| *scheduler == name);
+            bind.map(|(_, at_seconds)| at(*at_seconds))
+        };
+        let (job, book) = (Arc::new(self.job.clone()), self.book.clone());
+        let view = JobView {
+            pods: self.pods.clone(),
+            places: Places {
+                demand: Resources::from_pairs([("cpu", 2000), ("pods", 1)]),
+                ..Places::default()
+            },
+            ..JobView::new(job, book, at(seconds), own(seconds))
+        };
+        let due = self.placement.look(&Input {
+            view: &view,
+            nodes: &self.nodes,
+            last_bind: &last_bind,
+            is_uncreatable: self.is_uncreatable,
+            is_unshared: self.is_unshared,
+        });
+        due.map(|due| due.since(own(0)).0 / 1000)
+    }
+
+    fn unplaceable(&self) -> Vec<AttemptId> {
+        self.placement.unplaceable.keys().copied().collect()
+    }
+
+    fn told(&self) -> Option<(&str, &str)> {
+        let blocked = self.placement.blocked()?;
+        Some((blocked.reason, blocked.message.as_str()))
+    }
+}
+
+/// `PodScheduled=False` since so many seconds.
+fn refused(since: i64, message: &str) -> String {
+    format!(
+        "{{type: PodScheduled, status: 'False', reason: Unschedulable, message: '{message}', \
+         lastTransitionTime: '1970-01-01T00:00:{since:02}Z'}}"
+    )
+}
+
+const ANTI: &str = "0/3 nodes are available: 3 node(s) did not match pod anti-affinity rules.";
+const FULL: &str = "0/3 nodes are available: 3 Insufficient cpu.";
+
+#[test]
+fn what_its_scheduler_refuses_for_ten_seconds_is_unplaceable_and_told_in_its_words() {
+    let mut case = Case::one();
+    case.pod((0, 0), "", &refused(1, ANTI));
+    assert_eq!(case.look(5), Some(11));
+    assert_eq!((case.unplaceable(), case.told()), (vec![], None));
+    assert_eq!(case.look(11), None);
+    assert_eq!(case.unplaceable(), [(0, 0)]);
+    let words = format!("pod p-0-0: {ANTI}");
+    assert_eq!(case.told(), Some(("Unschedulable", words.as_str())));
+    // It is placed after all.
+    case.pod((0, 0), "nodeName: n,", "");
+    case.look(12);
+    assert_eq!((case.unplaceable(), case.told()), (vec![], None));
+}
+
+#[test]
+fn a_clock_that_is_ahead_of_this_one_makes_nothing_wait_longer() {
+    let mut case = Case::one();
+    case.pod((0, 0), "", &refused(50, ANTI));
+    assert_eq!(case.look(2), Some(12));
+    case.look(12);
+    assert_eq!(case.unplaceable(), [(0, 0)]);
+}
+
+#[test]
+fn without_an_answer_it_matters_whether_the_scheduler_places_others() {
+    let mut case = Case::one();
+    case.pod((0, 0), "schedulerName: own,", "");
+    case.binds = vec![("default-scheduler", 9)];
+    assert_eq!(case.look(9), Some(10));
+    case.look(10);
+    assert_eq!(case.unplaceable(), [(0, 0)]);
+    let (reason, words) = case.told().unwrap();
+    assert_eq!(reason, "Unschedulable");
+    assert!(
+        words.contains("schedulerName names, own, has placed no pod"),
+        "{words}"
+    );
+    // Behind its queue it is none the less.
+    let mut busy = Case::one();
+    busy.pod((0, 0), "", "");
+    for second in [1, 10, 60, 300] {
+        busy.binds = vec![("default-scheduler", second - 1)];
+        assert_eq!(busy.look(second), Some(second + 9));
+        assert_eq!((busy.unplaceable(), busy.told()), (vec![], None));
+    }
+    busy.look(310);
+    let (_, words) = busy.told().unwrap();
+    assert!(
+        words.contains("default-scheduler has not answered"),
+        "{words}"
+    );
+}
+
+#[test]
+fn a_gated_pod_holds_nothing_from_the_start_and_is_told_after_a_while() {
+    let mut case = Case::one();
+    let gated = refused(0, "Scheduling is blocked")
+        .replace("reason: Unschedulable", "reason: SchedulingGated");
+    case.pod((0, 0), "", &gated);
+    assert_eq!(case.look(1), Some(10));
+    assert_eq!((case.unplaceable(), case.told()), (vec![(0, 0)], None));
+    case.look(10);
+    assert_eq!(
+        case.told(),
+        Some(("Unschedulable", "pod p-0-0: Scheduling is blocked"))
+    );
+}
+
+#[test]
+fn where_nodes_are_full_the_planner_s_count_of_room_stands_until_it_is_disproved() {
+    let mut case = Case::one();
+    case.pod((0, 0), "", &refused(0, FULL));
+    case.look(10);
+    assert_eq!(case.unplaceable(), [], "it waits for the cluster to grow");
+    assert_eq!(case.told().unwrap().0, "Unschedulable");
+    assert!(case.placement.waits_for_room());
+    // There seems to be room, and it is refused all the same.
+    case.placement.note_room(true, own(20));
+    case.placement.note_room(true, own(25));
+    assert_eq!(case.look(25), Some(30));
+    assert_eq!(case.unplaceable(), []);
+    case.look(30);
+    assert_eq!(case.unplaceable(), [(0, 0)]);
+    // What was disproved once stays so, or its place would be kept for it again and again.
+    assert!(!case.placement.waits_for_room());
+    case.placement.note_room(false, own(31));
+    case.look(31);
+    assert_eq!(case.unplaceable(), [(0, 0)]);
+    // Room that came and went disproves nothing.
+    let mut other = Case::one();
+    other.pod((0, 0), "", &refused(0, FULL));
+    for (is_there, second) in [(true, 10), (false, 15), (true, 16)] {
+        other.placement.note_room(is_there, own(second));
+    }
+    other.look(25);
+    assert_eq!(other.unplaceable(), []);
+}
+
+#[test]
+fn words_that_change_are_told_anew_once_a_minute() {
+    let mut case = Case::one();
+    case.pod((0, 0), "", &refused(0, ANTI));
+    case.look(10);
+    let before = case.placement.clone();
+    case.pod(
+        (0, 0),
+        "",
+        &refused(0, "0/4 nodes are available: 4 did not."),
+    );
+    case.look(20);
+    assert!(!case.placement.is_news_after(&before));
+    case.look(70);
+    assert!(case.placement.is_news_after(&before));
+    assert!(case.told().unwrap().1.contains("0/4"));
+}
+
+#[test]
+fn a_job_that_no_node_could_hold_is_told_at_once_what_is_missing() {
+    let selector = "{completions: 2, template: {spec: {nodeSelector: {disk: ssd}, containers: [{name: c, image: i}]}}}";
+    let mut case = Case::new(selector, &[]);
+    case.look(0);
+    assert!(case.placement.no_node);
+    let (reason, words) = case.told().unwrap();
+    assert_eq!(reason, "NoMatchingNode");
+    assert!(words.contains("no node has the label disk=ssd"), "{words}");
+    // Its node's own words don't hide that.
+    case = Case::new(selector, &[AttemptKind::Original]);
+    case.pod((0, 0), "", &refused(0, ANTI));
+    case.look(20);
+    assert_eq!(case.told().unwrap().0, "NoMatchingNode");
+    // One whose attempts all run lacks nothing.
+    case.job.rules.completions = 1;
+    case.pod((0, 0), "nodeName: n,", "");
+    case.look(21);
+    assert_eq!(case.told(), None);
+    // Nor does one that may not run.
+    case.job.rules.completions = 2;
+    case.look(22);
+    assert!(case.told().is_some());
+    case.job.rules.suspend = true;
+    case.look(23);
+    assert_eq!((case.told(), case.placement.no_node), (None, false));
+    // A cluster without nodes.
+    let mut empty = Case::new("", &[]);
+    empty.nodes.clear();
+    empty.look(0);
+    assert!(empty.told().unwrap().1.contains("the cluster has no node"));
+}
+
+#[test]
+fn what_can_not_be_created_is_unplaceable_while_that_lasts() {
+    let mut case = Case::new("completions: 2", &[AttemptKind::Original; 2]);
+    case.pod((1, 0), "nodeName: n,", "");
+    case.look(1);
+    assert_eq!(case.unplaceable(), []);
+    case.is_uncreatable = true;
+    case.look(1);
+    assert_eq!(case.unplaceable(), [(0, 0)]);
+}
+
+#[test]
+fn a_clone_that_never_starts_beside_a_volume_that_is_held_elsewhere_is_in_vain() {
+    let mut case = Case::new(
+        "completions: 1",
+        &[AttemptKind::Original, AttemptKind::Clone],
+    );
+    case.pod((0, 0), "nodeName: n,", "");
+    case.pod((0, 1), "nodeName: m,", "");
+    assert_eq!(case.look(59), None);
+    case.is_unshared = true;
+    assert_eq!(case.look(59), Some(60));
+    assert_eq!(case.unplaceable(), []);
+    case.look(60);
+    assert_eq!(case.unplaceable(), [(0, 1)]);
+}
+
+#[test]
+fn facts_are_marked_as_long_as_the_pod_is_where_it_was_seen() {
+    use shed_core::fixtures::{attempt, job};
+    let mut case = Case::one();
+    case.pod((0, 0), "", &refused(0, ANTI));
+    case.look(10);
+    let mut facts = job("a").task(0, [attempt(0).pending()]).build();
+    case.placement.mark(&mut facts, &case.pods);
+    assert!(facts.tasks[0].attempts[0].unplaceable);
+    case.pod((0, 0), "nodeName: n,", "");
+    let mut placed = job("a").task(0, [attempt(0).pending()]).build();
+    case.placement.mark(&mut placed, &case.pods);
+    assert!(
+        !placed.tasks[0].attempts[0].unplaceable,
+        "the pass is behind"
+    );
+}
+
+#[test]
+fn requests_are_learned_from_the_job_s_pods() {
+    let mut case = Case::one();
+    let template = || Resources::from_pairs([("cpu", 1000), ("memory", 7)]);
+    let mut learn = |pods: &JobPods| case.placement.learn_requests(template(), pods);
+    assert_eq!(learn(&JobPods::new()), template());
+    case.pods.clear();
+    let mut pods = Case::one();
+    pods.pod((0, 0), "overhead: {gpu: '1'},", "");
+    let learned = learn(&pods.pods);
+    assert_eq!(
+        (
+            learned.get("cpu"),
+            learned.get("memory"),
+            learned.get("gpu")
+        ),
+        (2000, 7, 1)
+    );
+    assert_eq!(
+        learn(&JobPods::new()).get("cpu"),
+        2000,
+        "also once they are gone"
+    );
+}

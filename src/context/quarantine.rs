@@ -1,0 +1,48 @@
+//! Jobs that are quarantined, as far as this process knows.
+
+use std::sync::Arc;
+
+use super::Context;
+use crate::api::DeadlineJob;
+use crate::metrics::Why;
+use crate::quarantine::{self, Crash, Failure, Memo, Subject};
+
+impl Context {
+    /// Whether a job is quarantined, until a reconcile of it has gone well.
+    #[must_use]
+    pub fn is_quarantined(&self, job: &DeadlineJob) -> bool {
+        let is_unwritten = || {
+            let memos = &self.memos;
+            memos.with(&quarantine::uid(job), |memo| {
+                memo.quarantine.unwritten.is_some()
+            })
+        };
+        quarantine::entry(job).is_some() || is_unwritten()
+    }
+
+    /// Forgets what is remembered of a job, as a crash of the process would, and keeps it from being
+    /// reconciled. The next reconcile writes that down.
+    pub fn accuse(&self, owner: &DeadlineJob, crash: &Crash) {
+        let job = Subject::of(owner);
+        let (namespace, name) = (&job.namespace, &job.name);
+        tracing::error!(namespace, job = name, "{crash}: quarantined");
+        self.count_crash(crash.failure);
+        let until = self.clock.ticks().plus(quarantine::wait(job.crashes + 1));
+        self.board.abandon(&job.uid);
+        self.memos.forget(&job.uid);
+        let uid = Arc::clone(&job.uid);
+        let quarantine = Memo {
+            unwritten: Some((job, crash.clone(), until)),
+            announced: 0,
+            is_unlisted: true,
+        };
+        self.memos.with(&uid, |memo| memo.quarantine = quarantine);
+    }
+
+    /// Counts such a failure.
+    pub fn count_crash(&self, failure: Failure) {
+        let reason = failure.label();
+        let crashes = &self.metrics.reconciles.crashes;
+        crashes.get_or_create(&Why { reason }).inc();
+    }
+}

@@ -1,0 +1,63 @@
+//! Writes of a ledger without an answer.
+
+use std::hash::{DefaultHasher, Hasher};
+
+use crate::api::DeadlineJobStatus;
+use crate::context::backoff::Blocked;
+use crate::job::notice::Notice;
+
+/// Writes without an answer that are remembered of a job, the latest.
+const REMEMBERED: usize = 4;
+
+/// A write of which it is not known whether it was carried out.
+#[derive(Clone, Debug)]
+pub struct Unanswered {
+    /// The status before it, without its ledger.
+    pub(crate) before: DeadlineJobStatus,
+    /// What was written.
+    digest: u64,
+    /// What keeps attempts from starting.
+    pub(crate) blocked: Option<Blocked>,
+    /// What the step did.
+    pub(crate) notices: Vec<Notice>,
+}
+
+impl Unanswered {
+    /// A write of `sent` over `before`.
+    pub(crate) fn new(
+        before: &DeadlineJobStatus,
+        sent: &DeadlineJobStatus,
+        blocked: Option<&Blocked>,
+        notices: &[Notice],
+    ) -> Self {
+        Self {
+            before: DeadlineJobStatus {
+                conditions: before.conditions.clone(),
+                ..DeadlineJobStatus::default()
+            },
+            digest: digest(sent),
+            blocked: blocked.cloned(),
+            notices: notices.to_vec(),
+        }
+    }
+
+    /// Which of these this status shows to have been carried out.
+    pub(crate) fn position(all: &[Self], shown: &DeadlineJobStatus) -> Option<usize> {
+        let shown = digest(shown);
+        all.iter().position(|unanswered| unanswered.digest == shown)
+    }
+
+    /// Remembers it with those before.
+    pub(crate) fn remember(self, all: &mut Vec<Self>) {
+        all.push(self);
+        let surplus = all.len().saturating_sub(REMEMBERED);
+        all.drain(..surplus);
+    }
+}
+
+fn digest(status: &DeadlineJobStatus) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    // What can't be written as JSON was not written either.
+    hasher.write(&serde_json::to_vec(status).unwrap_or_default());
+    hasher.finish()
+}

@@ -1,0 +1,299 @@
+//! Where the facts about a batch/v1 Job differ from those about a `DeadlineJob`.
+
+use shed_core::ids::TaskIndex;
+use shed_core::index_set::IndexSet;
+use shed_core::snapshot::{AttemptSnapshot, AttemptState, JobRules, TaskSnapshot};
+use shed_core::time::Instant;
+
+use crate::api::{AttemptEntry, Ledger};
+use crate::cluster::failure::Match;
+use crate::cluster::pod::{JobPods, PodFacts, Stage};
+use crate::job::range;
+use crate::validate::ValidatedJob;
+
+/// The job's rules. A work queue whose parallelism was lowered keeps the tasks that it had.
+pub(super) fn rules(job: &ValidatedJob, book: &Ledger) -> JobRules {
+    let mut rules = range::rules(job, book);
+    if is_work_queue(job) {
+        let attempted = book.tasks.keys().next_back().map(|&index| index + 1);
+        let won = book.done.ranges().last().map(|(_, last)| last + 1);
+        rules.completions = rules.completions.max(attempted.max(won).unwrap_or(0));
+    }
+    rules
+}
+
+fn is_work_queue(job: &ValidatedJob) -> bool {
+    job.adopted.as_ref().is_some_and(|job| job.work_queue)
+}
+
+/// Once a pod of a work queue has succeeded the queue is empty: none is launched any more, and the
+/// job is complete when those that run have ended.
+pub(super) fn close_work_queue(
+    job: &ValidatedJob,
+    book: &Ledger,
+    indexes: u32,
+    done: &mut IndexSet,
+) {
+    if !is_work_queue(job) || book.done.is_empty() {
+        return;
+    }
+    let entries = book.tasks.values();
+    let attempted = entries.filter(|entry| !entry.attempts.is_empty());
+    let attempted: IndexSet = attempted.map(|entry| TaskIndex(entry.index)).collect();
+    *done = done.union(&attempted.complement(indexes));
+}
+
+/// What else holds launches off: batch/v1 creates no pod of a Job while one of its tasks backs off,
+/// unless failures are counted per index.
+pub(super) fn launch_not_before(
+    job: &ValidatedJob,
+    book: &Ledger,
+    tasks: &[TaskSnapshot],
+    now: Instant,
+) -> Option<Instant> {
+    if !job.retries.whole_job {
+        return None;
+    }
+    let waits = book.tasks.values();
+    let waits = waits.filter_map(|entry| entry.retry_not_before);
+    // A failure that is seen and not counted yet: the pass that counts it must not launch another
+    // task in the room that it leaves.
+    let failed = |attempt: &AttemptSnapshot| {
+        attempt.kill.is_none() && matches!(attempt.state, AttemptState::Failed { .. })
+    };
+    let uncounted = tasks.iter().any(|task| task.attempts.iter().any(failed));
+    let until_counted = uncounted.then(|| now.plus(job.retries.first));
+    waits.max().max(until_counted)
+}
+
+/// Failures that count against `backoffLimit`. With `restartPolicy: OnFailure` batch/v1 takes it
+/// for the limit of restarts in the pods that live.
+pub(super) fn failures(job: &ValidatedJob, book: &Ledger, pods: &JobPods) -> u32 {
+    let counted = u32::try_from(book.counts.failed).unwrap_or(u32::MAX);
+    let Some(limit) = job.rules.ending.failures_max else {
+        return counted;
+    };
+    if !job.adopted.as_ref().is_some_and(|job| job.restarts) {
+        return counted;
+    }
+    let attempts = pods.values().filter_map(|pod| pod.attempt.as_ref());
+    let alive = attempts.filter(|attempt| {
+        let stage = &attempt.stage;
+        !matches!(stage, Stage::Succeeded { .. } | Stage::Failed { .. })
+    });
+    let restarts = alive.map(|attempt| attempt.restarts);
+    match restarts.fold(0, u32::saturating_add) >= limit.max(1) {
+        true => counted.max(limit.saturating_add(1)),
+        false => counted,
+    }
+}
+
+/// To batch/v1 a pod that is being deleted has failed, unless its Job asks to wait until it has ended or
+/// says what two copies of a task do. What shed deletes itself is no failure.
+pub(super) fn count_deleted(
+    job: &ValidatedJob,
+    entry: &AttemptEntry,
+    pod: Option<&PodFacts>,
+    state: AttemptState,
+) -> AttemptState {
+    let replaces = job.adopted.as_ref().is_some_and(|job| job.replaces_deleted);
+    let attempt = pod.and_then(|pod| pod.attempt.as_ref());
+    let deleted = attempt.and_then(|attempt| attempt.deleted);
+    let has_ended = matches!(
+        state,
+        AttemptState::Succeeded { .. } | AttemptState::Failed { .. }
+    );
+    match deleted {
+        Some(finished) if replaces && entry.kill.is_none() && !has_ended => AttemptState::Failed {
+            finished,
+            disrupted: false,
+        },
+        _ => state,
+    }
+}
+
+/// To batch/v1 a pod that failed has failed, whoever did it, unless a rule says Ignore.
+pub(super) fn count_disruption(
+    job: &ValidatedJob,
+    state: AttemptState,
+    matched: Option<&Match>,
+) -> AttemptState {
+    match state {
+        AttemptState::Failed { finished, .. } if job.adopted.is_some() => AttemptState::Failed {
+            finished,
+            disrupted: matched.is_some_and(Match::is_ignored),
+        },
+        state => state,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use shed_core::fixtures as core;
+
+    use super::*;
+    use crate::adopt::translate;
+    use crate::api::TaskEntry;
+    use crate::fixtures;
+
+    fn job(change: &str) -> ValidatedJob {
+        let job = fixtures::batch_job(change);
+        translate::validated(&fixtures::companion(&job), &job).unwrap()
+    }
+
+    fn attempted(book: &mut Ledger, index: u32) {
+        let entry = TaskEntry {
+            index,
+            ..TaskEntry::default()
+        };
+        book.tasks.insert(index, entry);
+    }
+
+    #[test]
+    fn a_queue_that_is_empty_launches_nothing_more() {
+        let (queue, mut book, mut done) =
+            (job("parallelism: 3"), Ledger::default(), IndexSet::new());
+        close_work_queue(&queue, &book, 3, &mut done);
+        assert!(done.is_empty(), "nobody has succeeded");
+        book.done.insert(TaskIndex(1));
+        attempted(&mut book, 2);
+        close_work_queue(&queue, &book, 3, &mut done);
+        assert_eq!(
+            done.to_string(),
+            "0-2",
+            "neither what never ran nor what failed"
+        );
+        let mut done = IndexSet::new();
+        close_work_queue(&job("completions: 3"), &book, 3, &mut done);
+        assert!(done.is_empty(), "no queue");
+    }
+
+    #[test]
+    fn a_queue_that_was_made_narrower_keeps_what_it_had() {
+        let mut book = Ledger::default();
+        book.done.insert(TaskIndex(4));
+        attempted(&mut book, 6);
+        assert_eq!(rules(&job("parallelism: 2"), &book).completions, 7);
+        assert_eq!(rules(&job("parallelism: 9"), &book).completions, 9);
+        assert_eq!(rules(&job("completions: 3"), &book).completions, 3);
+    }
+
+    #[test]
+    fn a_job_waits_as_a_whole_unless_failures_are_counted_per_index() {
+        let mut book = Ledger::default();
+        for (index, wait) in [(0, None), (1, Some(12_000)), (2, Some(11_000))] {
+            attempted(&mut book, index);
+            let entry = book.tasks.get_mut(&index).unwrap();
+            entry.retry_not_before = wait.map(|wait| Instant(wait));
+        }
+        let until = |job: &ValidatedJob, book: &Ledger, tasks: &[TaskSnapshot]| {
+            launch_not_before(job, book, tasks, Instant(5_000))
+        };
+        let whole = job("completions: 3");
+        assert_eq!(until(&whole, &book, &[]), Some(Instant(12_000)));
+        let by_task = job("completions: 3, completionMode: Indexed, backoffLimitPerIndex: 1");
+        assert_eq!(until(&by_task, &book, &[]), None);
+        assert_eq!(until(&whole, &Ledger::default(), &[]), None);
+        // What has failed is not counted yet.
+        let failed = core::job("a").task(1, [core::attempt(0).failed(4.0)]);
+        let failed = core::world(5.0, 1, 1000).job(failed).build().jobs.remove(0);
+        let first = Instant(5_000).plus(whole.retries.first);
+        assert_eq!(
+            until(&whole, &Ledger::default(), &failed.tasks),
+            Some(first)
+        );
+        assert_eq!(until(&by_task, &Ledger::default(), &failed.tasks), None);
+    }
+
+    #[test]
+    fn restarts_in_place_count_where_containers_are_started_again() {
+        let pod = |restarts: u32| {
+            let pod = serde_yaml_ng::from_str(&format!(
+                "{{metadata: {{labels: {{shed.dev/job-uid: d, shed.dev/task: '0', shed.dev/attempt: '0'}}}}, \
+                 spec: {{containers: [{{name: c}}]}}, status: {{phase: Running, containerStatuses: \
+                 [{{name: c, restartCount: {restarts}, ready: true, image: i, imageID: i}}]}}}}"
+            ));
+            let pod = PodFacts::from_pod(&pod.unwrap(), Instant(0));
+            JobPods::from([((0, 0), Arc::new(pod))])
+        };
+        let book = Ledger::default();
+        let in_place = "completions: 1, backoffLimit: 2, template: {spec: {restartPolicy: OnFailure, \
+                        containers: [{name: c, image: i}]}}";
+        let in_place = job(in_place);
+        assert_eq!(failures(&in_place, &book, &pod(1)), 0);
+        assert_eq!(failures(&in_place, &book, &pod(2)), 3, "beyond the limit");
+        let never = job("completions: 1, backoffLimit: 2");
+        assert_eq!(failures(&never, &book, &pod(2)), 0);
+    }
+
+    /// A running attempt whose pod was deleted at 7 s with a grace period of 3 s.
+    fn deleted() -> (AttemptEntry, PodFacts) {
+        let entry = "{number: 0, kind: Original, launched: '1970-01-01T00:00:00.000000Z'}";
+        let pod = "{metadata: {deletionTimestamp: '1970-01-01T00:00:10Z', deletionGracePeriodSeconds: 3, \
+                   labels: {shed.dev/job-uid: d, shed.dev/task: '0', shed.dev/attempt: '0'}}, \
+                   spec: {nodeName: n, containers: [{name: c}]}, status: {phase: Running}}";
+        let pod = serde_yaml_ng::from_str(pod).unwrap();
+        let entry = serde_yaml_ng::from_str(entry).unwrap();
+        (entry, PodFacts::from_pod(&pod, Instant(0)))
+    }
+
+    #[test]
+    fn a_pod_that_is_deleted_has_failed_where_its_job_follows_batch() {
+        let (entry, pod) = deleted();
+        let state = |job: &ValidatedJob, entry: &AttemptEntry, state| {
+            count_deleted(job, entry, Some(&pod), state)
+        };
+        let failed = AttemptState::Failed {
+            finished: Instant(7000),
+            disrupted: false,
+        };
+        let plain = job("completions: 1");
+        assert_eq!(state(&plain, &entry, AttemptState::Running), failed);
+        assert_eq!(state(&plain, &entry, AttemptState::Lost), failed);
+        let won = AttemptState::Succeeded {
+            finished: Instant(9000),
+        };
+        assert_eq!(state(&plain, &entry, won), won);
+        let by_shed = AttemptEntry {
+            kill: Some(shed_core::snapshot::KillKind::Settle),
+            ..entry.clone()
+        };
+        let running = AttemptState::Running;
+        assert_eq!(state(&plain, &by_shed, running), running);
+        let waits = job("completions: 1, podReplacementPolicy: Failed");
+        assert_eq!(state(&waits, &entry, running), running);
+        let policy = "completions: 1, podFailurePolicy: {rules: [{action: Ignore, onPodConditions: \
+                      [{type: DisruptionTarget, status: 'True'}]}]}";
+        assert_eq!(state(&job(policy), &entry, running), running);
+        let own = crate::validate::validate(&fixtures::job("")).unwrap();
+        assert_eq!(state(&own, &entry, running), running);
+    }
+
+    #[test]
+    fn a_job_that_says_what_copies_do_is_not_replaced_at_once() {
+        for said in ["Safe", "None"] {
+            let mut job = fixtures::batch_job("completions: 1");
+            let annotation = ("shed.dev/idempotency".to_owned(), said.to_owned());
+            job.metadata.annotations = Some([annotation].into());
+            let job = translate::validated(&fixtures::companion(&job), &job).unwrap();
+            assert!(!job.adopted.unwrap().replaces_deleted, "{said}");
+        }
+    }
+
+    #[test]
+    fn a_pod_that_failed_has_failed_whoever_did_it() {
+        let failed = |disrupted| AttemptState::Failed {
+            finished: Instant(1),
+            disrupted,
+        };
+        let adopted = job("completions: 1");
+        assert_eq!(
+            count_disruption(&adopted, failed(true), None),
+            failed(false)
+        );
+        let own = crate::validate::validate(&fixtures::job("")).unwrap();
+        assert_eq!(count_disruption(&own, failed(true), None), failed(true));
+    }
+}

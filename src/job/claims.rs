@@ -1,0 +1,60 @@
+//! Which pods are an adopted Job's: those that it controls and whose labels match its selector.
+//! One without a controller is taken in again, one that does not match any more is let go.
+
+use std::sync::Arc;
+
+use kube::core::SelectorExt;
+
+use crate::cluster::pod::{JobPods, PodFacts, PodRef};
+use crate::validate::Adopted;
+
+/// What follows from whose the pods are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// Pods to take in again.
+    pub adopt: Vec<PodRef>,
+    /// Pods to let go.
+    pub release: Vec<PodRef>,
+}
+
+/// Sorts the attempts of a Job (`observe::identity` says which pods those are) and the pods that it
+/// only controls; returns those that are its own.
+#[must_use]
+pub fn sort(job: &Adopted, mut pods: JobPods, unlabelled: &[Arc<PodFacts>]) -> (JobPods, Claims) {
+    let mut claims = Claims::default();
+    pods.retain(|_, pod| {
+        let Some(belongs) = &pod.belongs else {
+            return false;
+        };
+        let matches = job.selector.matches(&belongs.labels);
+        match &belongs.controller {
+            Some(uid) if *uid != job.uid => false,
+            Some(_) if matches => true,
+            Some(_) => {
+                claims.release.push(reference(pod));
+                false
+            }
+            None => {
+                let deleting = pod.attempt.as_ref().is_none_or(|attempt| attempt.deleting);
+                if matches && !deleting {
+                    claims.adopt.push(reference(pod));
+                }
+                matches
+            }
+        }
+    });
+    claims
+        .release
+        .extend(unlabelled.iter().map(|pod| reference(pod)));
+    (pods, claims)
+}
+
+fn reference(pod: &PodFacts) -> PodRef {
+    PodRef {
+        name: pod.name.clone(),
+        uid: pod.uid.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

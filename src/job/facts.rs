@@ -1,0 +1,396 @@
+//! A job's book, its pods and their reports → the core's facts about the job.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use shed_agent::Units;
+use shed_core::ids::{AttemptNumber, JobClass, JobKey, TaskIndex, Tenant};
+use shed_core::index_set::IndexSet;
+use shed_core::snapshot::{
+    AttemptSnapshot, AttemptState, Grant, JobPhase, JobSnapshot, Obstacles, Progress, Resume,
+    ResumePoint, TaskSnapshot,
+};
+use shed_core::time::{Instant, Span};
+
+use crate::api::{AttemptEntry, GrantEntry, Ledger, PodFailureRule, ResumeEntry, TaskEntry};
+use crate::cluster::ends::count_from_launch;
+use crate::cluster::failure::Match;
+use crate::cluster::pod::{AttemptId, JobPods, PodFacts, Stage};
+use crate::job::view::JobView;
+use crate::job::{adopted, ends, gone, range, reach};
+use crate::validate::{DeadlineRule, ValidatedJob};
+
+/// How long a view may be behind the creation of a pod. One that none has shown after this long
+/// is created again, which is a harmless conflict if it exists, or has gone if it was killed. A watch
+/// that says nothing is given up after 60 s, and lists again.
+pub const CREATION_SEEN_WITHIN: Span = Span::from_seconds(75);
+
+/// By so much the start of an attempt may be off: kubelets date it in whole seconds, and programs
+/// load before they begin to work. Four times as long, and a rate that is taken since then is off by a
+/// quarter at most.
+const TIME_TOLD_MIN: Span = Span::from_seconds(4 * 2);
+
+/// What was seen of an attempt's pod while this process lives, by the process's own clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// The watch has shown the pod.
+    pub seen: bool,
+    /// When its creation was last asked for, answered or not, or a live read last showed it.
+    pub asked: Option<Instant>,
+    /// The apiserver acknowledged its creation.
+    pub created: Option<Instant>,
+    /// Since when it can't start.
+    pub stuck_since: Option<Instant>,
+}
+
+impl Trace {
+    /// Whether a pod that no view has shown may be there all the same.
+    #[must_use]
+    pub fn may_appear(&self, ticks: Instant) -> bool {
+        let recent = |asked: Instant| ticks.since(asked) < CREATION_SEEN_WITHIN;
+        !self.seen && self.asked.is_some_and(recent)
+    }
+}
+
+/// The traces of a job's attempts.
+pub type Traces = BTreeMap<AttemptId, Trace>;
+
+/// Notes what the watch of pods shows.
+pub fn note(traces: &mut Traces, pods: &JobPods, ticks: Instant) {
+    for (&id, pod) in pods {
+        let trace = traces.entry(id).or_default();
+        let stuck = matches!(
+            pod.attempt.as_ref().map(|attempt| &attempt.stage),
+            Some(Stage::Stuck { .. })
+        );
+        // What is seen was created: when that was asked for says nothing any more.
+        *trace = Trace {
+            seen: true,
+            stuck_since: stuck.then(|| trace.stuck_since.unwrap_or(ticks)),
+            ..Trace::default()
+        };
+    }
+}
+
+/// Forgets attempts that are counted and whose pods are gone. Only with the newest book: to an
+/// older one an attempt that was just recorded is none.
+pub fn forget(traces: &mut Traces, book: &Ledger, pods: &JobPods) {
+    traces.retain(|id, _| pods.contains_key(id) || book.attempt(id.0, id.1).is_some());
+}
+
+/// Notes what a live read shows: it is ahead of the watch, which will lose nothing of what it
+/// has yet to show.
+pub fn note_live(traces: &mut Traces, pods: &JobPods, ticks: Instant) {
+    for &id in pods.keys() {
+        let trace = traces.entry(id).or_default();
+        if !trace.seen {
+            trace.asked = Some(ticks);
+        }
+    }
+}
+
+/// What an attempt reported.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reported {
+    /// Its progress.
+    pub progress: Progress,
+    /// Its last checkpoint.
+    pub checkpoint: Option<ResumePoint>,
+    /// Its progress in units, if it reports whole ones.
+    pub units: Option<Units>,
+}
+
+/// The facts about one job.
+#[must_use]
+pub fn facts(view: &JobView) -> JobSnapshot {
+    let (job, book) = (&*view.job, &view.book);
+    let submitted = match job.deadline {
+        DeadlineRule::FromStart(_) => book.first_pass.unwrap_or(view.now),
+        DeadlineRule::Never | DeadlineRule::At(_) | DeadlineRule::FromCreation(_) => job.created,
+    };
+    let rules = adopted::rules(job, book);
+    let tasks = tasks(view);
+    let held_off = adopted::launch_not_before(job, book, &tasks, view.now);
+    JobSnapshot {
+        key: JobKey(Arc::clone(&job.uid)),
+        tenant: Tenant(Arc::clone(&job.namespace)),
+        class: job.class.clone().map(JobClass),
+        submitted,
+        deadline: view.deadline,
+        done: done(job, book, rules.completions),
+        failed: book.failed.below(rules.completions),
+        rules,
+        phase: book.ending.map_or(JobPhase::Active, JobPhase::Ending),
+        launched_before: book.started.is_some(),
+        reports_progress: job.progress.is_some(),
+        demand: view.places.demand.clone(),
+        eligible_nodes: Arc::clone(&view.places.eligible),
+        tasks,
+        ended_runs: book.ended_runs.clone(),
+        launch_not_before: view.launch_not_before.max(held_off),
+        obstacles: Obstacles::default(),
+        failures: adopted::failures(job, book, &view.pods),
+        time_limit: time_limit(job, book, view.now),
+        facts_as_of: view.facts_as_of,
+        asks_feasibility: false,
+        avoid: view.places.positions(&view.troubled.stuck(view.ticks)),
+    }
+}
+
+fn tasks(view: &JobView) -> Vec<TaskSnapshot> {
+    let is_range = view.job.rules.resume == Resume::Range;
+    let facts = |entry: &TaskEntry| {
+        let mut task = task(entry, view);
+        ends::judge(&mut task, view.book.segment(entry.index), view);
+        if is_range {
+            range::as_a_part(&mut task, view.book.segment(entry.index), view);
+        }
+        task
+    };
+    view.book.tasks.values().map(facts).collect()
+}
+
+/// Tasks that need no attempt: those with a winner and those that are not to be run.
+fn done(job: &ValidatedJob, book: &Ledger, indexes: u32) -> IndexSet {
+    let mut done = range::done(book).below(indexes);
+    if let Some(skipped) = &job.skipped {
+        done = done.union(skipped);
+    }
+    adopted::close_work_queue(job, book, indexes, &mut done);
+    done
+}
+
+/// A job that has not begun would begin now.
+fn time_limit(job: &ValidatedJob, book: &Ledger, now: Instant) -> Option<Instant> {
+    let limit = job.time_limit.filter(|_| !job.rules.suspend)?;
+    Some(book.active_since.unwrap_or(now).plus(limit))
+}
+
+/// What the user's rules say about how an attempt failed.
+#[must_use]
+pub fn failure_match(rules: &[PodFailureRule], pod: &PodFacts) -> Option<Match> {
+    let failure = pod.attempt.as_ref()?.failure.as_ref()?;
+    failure.first_match(rules)
+}
+
+fn task(entry: &TaskEntry, view: &JobView) -> TaskSnapshot {
+    let attempt = |attempt: &AttemptEntry| {
+        let needs_proof = gone::needs_proof(&view.job, &view.book, entry, attempt.number);
+        self::attempt(entry.index, attempt, needs_proof, view)
+    };
+    TaskSnapshot {
+        index: TaskIndex(entry.index),
+        winner: entry.winner.map(AttemptNumber),
+        attempts: entry.attempts.iter().map(attempt).collect(),
+        failures: entry.failures,
+        clone_failures: entry.clone_failures,
+        retry_not_before: entry.retry_not_before,
+        resume_point: entry.resume.as_ref().map(resume_point),
+        grant: entry.grant.as_ref().map(grant),
+        avoid: view.places.positions(view.troubled.of_task(entry.index)),
+        clone_disrupted: entry.clone_disrupted,
+    }
+}
+
+fn grant(entry: &GrantEntry) -> Grant {
+    Grant {
+        attempt: AttemptNumber(entry.attempt),
+        at: entry.at,
+    }
+}
+
+fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -> AttemptSnapshot {
+    let job = &*view.job;
+    let id = (task, entry.number);
+    let pod = view.pods.get(&id);
+    let facts = pod.and_then(|pod| pod.attempt.as_ref());
+    let reported = pod.and_then(|pod| view.reports.get(&pod.uid));
+    let matched = pod.and_then(|pod| failure_match(&job.failure_rules, pod));
+    let launched = entry.launched;
+    let is_given_up = || pod.is_some_and(|pod| reach::is_given_up(pod, view.now));
+    let mut attempt = AttemptSnapshot {
+        number: AttemptNumber(entry.number),
+        kind: entry.kind,
+        state: if needs_proof && gone::is_unproven(id, entry, view) {
+            // It may run on, whatever its pod says.
+            AttemptState::Running
+        } else if !needs_proof && is_given_up() {
+            AttemptState::Lost
+        } else {
+            let state = state(id, entry, view);
+            let state = adopted::count_deleted(job, entry, pod.map(AsRef::as_ref), state);
+            let by_rules = by_rules(state, matched.as_ref());
+            adopted::count_disruption(job, by_rules, matched.as_ref())
+        },
+        kill: entry.kill,
+        killed_at: entry.killed_at,
+        launched,
+        node: gone::last_seen_on(entry, pod).and_then(|node| view.places.position(node)),
+        started: facts.and_then(|facts| facts.started),
+        start_progress: entry.resume.as_ref().map_or(0.0, |point| point.progress),
+        progress: None,
+        checkpoint: reported.and_then(|reported| reported.checkpoint.clone()),
+        failure_rule: matched.as_ref().and_then(Match::rule),
+        out_of_reach: view.out_of_reach.contains(&id),
+        ended_in_deletion: false,
+        unplaceable: false,
+    };
+    count_from_launch(&mut attempt);
+    let begun = attempt.started.unwrap_or(launched);
+    attempt.progress = reported
+        .map(|reported| reported.progress)
+        .filter(|progress| tells_rate(progress, begun));
+    attempt
+}
+
+/// Whether a rate can be told from it: by what was done from one report to the next, or by all that was
+/// done if that took long beside the error of the start. Until then an attempt counts as one that has
+/// said nothing: where pods start together the first report of each would make it a straggler.
+fn tells_rate(progress: &Progress, begun: Instant) -> bool {
+    let goes_on = progress.last > progress.first || progress.last >= 1.0;
+    goes_on || progress.last_at.since(begun) >= TIME_TOLD_MIN
+}
+
+/// A rule of the user's decides whether a failure counts.
+fn by_rules(state: AttemptState, matched: Option<&Match>) -> AttemptState {
+    match (state, matched) {
+        (AttemptState::Failed { finished, .. }, Some(matched)) => AttemptState::Failed {
+            finished,
+            disrupted: matched.is_ignored(),
+        },
+        (state, _) => state,
+    }
+}
+
+fn state(id: AttemptId, entry: &AttemptEntry, view: &JobView) -> AttemptState {
+    let trace = view.traces.get(&id).copied().unwrap_or_default();
+    let Some(pod) = view.pods.get(&id) else {
+        // A killed attempt whose pod is not there has ended, unless the view is behind its
+        // creation. Should a process that died have sent one that comes later still, the pod
+        // will be found unrecorded and deleted.
+        let is_gone = trace.seen || entry.kill.is_some() && !trace.may_appear(view.ticks);
+        return if is_gone || entry.node.is_some() {
+            AttemptState::Lost
+        } else {
+            AttemptState::Launching
+        };
+    };
+    let Some(facts) = &pod.attempt else {
+        return AttemptState::Lost;
+    };
+    match facts.stage {
+        // Nobody will ever report the end of a pod that was deleted before it got a node.
+        _ if facts.deleting && pod.node.is_none() => AttemptState::Lost,
+        Stage::Pending => AttemptState::Pending,
+        Stage::Stuck { .. } => AttemptState::Stuck {
+            since: trace
+                .stuck_since
+                .map_or(view.now, |since| view.now.plus(since.since(view.ticks))),
+        },
+        Stage::Running => AttemptState::Running,
+        Stage::Succeeded { finished } => AttemptState::Succeeded { finished },
+        Stage::Failed {
+            finished,
+            disrupted,
+        } => AttemptState::Failed {
+            finished,
+            disrupted,
+        },
+    }
+}
+
+/// A ledger's point as the core's.
+#[must_use]
+pub fn resume_point(entry: &ResumeEntry) -> ResumePoint {
+    ResumePoint {
+        progress: entry.progress,
+        checkpoint: entry.checkpoint.as_str().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shed_core::ids::TaskIndex;
+    use shed_core::plan::{Launch, LaunchReason, Outcome};
+    use shed_core::snapshot::AttemptKind;
+
+    use super::*;
+    use crate::api::RetryRule;
+
+    fn launched(tasks: u32) -> Ledger {
+        let mut book = Ledger::default();
+        for task in 0..tasks {
+            let launch = Launch {
+                task: TaskIndex(task),
+                kind: AttemptKind::Original,
+                resume: None,
+                avoid: Vec::new(),
+                rather_not: Vec::new(),
+                node: None,
+                surge: false,
+                reason: LaunchReason::Admitted,
+            };
+            book.launch(&launch, Instant(0));
+        }
+        book
+    }
+
+    fn pods(ids: &[AttemptId]) -> JobPods {
+        let pod = serde_yaml_ng::from_str("{metadata: {name: p}, spec: {containers: [{name: c}]}}");
+        let pod = Arc::new(PodFacts::from_pod(&pod.unwrap(), Instant(0)));
+        ids.iter().map(|&id| (id, Arc::clone(&pod))).collect()
+    }
+
+    #[test]
+    fn a_pod_that_is_seen_was_created_whenever_that_was_asked_for() {
+        let asked = Trace {
+            asked: Some(Instant(1)),
+            created: Some(Instant(2)),
+            ..Trace::default()
+        };
+        assert!(asked.may_appear(Instant(3)));
+        let mut traces = Traces::from([((0, 0), asked), ((1, 0), asked)]);
+        note(&mut traces, &pods(&[(1, 0)]), Instant(3));
+        let seen = Trace {
+            seen: true,
+            ..Trace::default()
+        };
+        assert_eq!(traces, Traces::from([((0, 0), asked), ((1, 0), seen)]));
+    }
+
+    #[test]
+    fn a_pod_may_appear_for_longer_than_a_watch_may_say_nothing() {
+        let given_up_after = i64::from(crate::cluster::WATCH_SECONDS) + 5;
+        let listed_after = Span::from_seconds(given_up_after + 10);
+        assert!(CREATION_SEEN_WITHIN >= listed_after);
+    }
+
+    #[test]
+    fn a_first_report_tells_a_rate_only_long_after_the_start() {
+        let progress = |last_at, last| Progress {
+            first_at: Instant(2000),
+            first: 0.1,
+            last_at: Instant(last_at),
+            last,
+        };
+        let tells = |last_at, last| tells_rate(&progress(last_at, last), Instant(1000));
+        assert!(!tells(2000, 0.1) && !tells(8999, 0.1));
+        assert!(tells(9000, 0.1), "most of that was work");
+        assert!(tells(2500, 0.2), "from one report to the next");
+    }
+
+    #[test]
+    fn an_attempt_leaves_no_trace_once_it_is_counted_and_its_pod_gone() {
+        let mut book = launched(3);
+        for task in [0, 1] {
+            let id = (TaskIndex(task), AttemptNumber(0));
+            let lost = Outcome::Disrupted;
+            book.count(id.0, id.1, lost, RetryRule::PROMPT, Instant(9));
+        }
+        let all = [(0, 0), (1, 0), (2, 0)];
+        let mut traces = Traces::from(all.map(|id| (id, Trace::default())));
+        forget(&mut traces, &book, &pods(&[(1, 0)]));
+        let left: Vec<AttemptId> = traces.into_keys().collect();
+        assert_eq!(left, [(1, 0), (2, 0)]);
+    }
+}

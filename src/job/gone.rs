@@ -1,0 +1,98 @@
+//! Whether an attempt is gone: that its pod failed or vanished says little about a machine that
+//! is out of reach. Where two copies must never run, or two must never publish, it has to be
+//! proven: by the kubelet's own report, by an administrator's taint that the machine is off, or
+//! by a machine that has started anew since.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use shed_core::snapshot::Idempotency;
+
+use crate::api::{AttemptEntry, Ledger, NodeEntry, TaskEntry};
+use crate::cluster::Stores;
+use crate::cluster::pod::{AttemptId, PodFacts};
+use crate::job::view::JobView;
+use crate::validate::ValidatedJob;
+
+/// Whether another attempt waits for this one to be gone. Once the job ends nobody does.
+#[must_use]
+pub fn needs_proof(job: &ValidatedJob, book: &Ledger, task: &TaskEntry, number: u32) -> bool {
+    book.ending.is_none()
+        && match job.rules.idempotency {
+            Idempotency::Safe => false,
+            Idempotency::Fenced => task
+                .grant
+                .as_ref()
+                .is_some_and(|grant| grant.attempt == number),
+            Idempotency::None => true,
+        }
+}
+
+/// Attempts whose node proves that they are gone, if their pods are on their way out.
+#[must_use]
+pub fn proven(book: &Ledger, stores: &Stores) -> BTreeSet<AttemptId> {
+    let attempts = book.tasks.values().flat_map(|task| {
+        let index = task.index;
+        task.attempts.iter().map(move |attempt| (index, attempt))
+    });
+    let placed = attempts.filter_map(|(task, attempt)| {
+        let node = attempt.node.as_ref()?;
+        Some(((task, attempt.number), node))
+    });
+    placed
+        .filter(|(_, node)| {
+            stores.node(&node.name).is_some_and(|now| {
+                let is_known = !now.boot.is_empty() && !node.boot.is_empty();
+                now.is_out_of_service || (is_known && now.boot != node.boot)
+            })
+        })
+        .map(|(id, _)| id)
+        .collect()
+}
+
+/// Whether its pod looks as if it had ended, and nothing proves that.
+#[must_use]
+pub fn is_unproven(id: AttemptId, entry: &AttemptEntry, view: &JobView) -> bool {
+    if view.proven_gone.contains(&id) {
+        return false;
+    }
+    let Some(pod) = view.pods.get(&id) else {
+        // It was on a node, so it has been seen; now somebody took even its finalizer off.
+        return entry.node.is_some();
+    };
+    let is_gone = pod.attempt.as_ref().is_some_and(|attempt| attempt.is_gone);
+    // A pod that never got a node never ran.
+    let was_placed = pod.node.is_some() || entry.node.is_some();
+    pod.terminal && was_placed && !is_gone
+}
+
+/// The node of an attempt: its pod's, or, if the pod is not there, the one that the book names.
+#[must_use]
+pub fn last_seen_on<'a>(
+    entry: &'a AttemptEntry,
+    pod: Option<&'a Arc<PodFacts>>,
+) -> Option<&'a str> {
+    let of_pod = pod.and_then(|pod| pod.node.as_deref());
+    of_pod.or(entry.node.as_ref().map(|node| node.name.as_str()))
+}
+
+/// Where those attempts run of which the book does not say so yet.
+#[must_use]
+pub fn placements<'a>(
+    book: &Ledger,
+    pods: impl Iterator<Item = (&'a AttemptId, &'a Arc<PodFacts>)>,
+    stores: &Stores,
+) -> BTreeMap<AttemptId, NodeEntry> {
+    let unplaced = pods.filter(|(id, _)| {
+        let entry = book.attempt(id.0, id.1);
+        entry.is_some_and(|entry| entry.node.is_none())
+    });
+    unplaced
+        .filter_map(|(&id, pod)| {
+            let node = stores.node(pod.node.as_ref()?)?;
+            let name = node.name.to_string();
+            let boot = node.boot;
+            Some((id, NodeEntry { name, boot }))
+        })
+        .collect()
+}

@@ -1,0 +1,64 @@
+//! What happens to a job, for events, metrics and the log.
+
+use shed_core::plan::{Launch, Outcome};
+use shed_core::snapshot::{AttemptKind, Conclusion, KillKind};
+
+use crate::cluster::pod::AttemptId;
+
+/// Something that happened in a step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Notice {
+    /// An attempt was recorded; its pod follows.
+    Launched {
+        /// Which.
+        id: AttemptId,
+        /// The planner's words.
+        launch: Launch,
+    },
+    /// An attempt must die.
+    Killed {
+        /// Which.
+        id: AttemptId,
+        /// By which rule.
+        kind: KillKind,
+    },
+    /// An attempt was given leave to publish.
+    Granted {
+        /// Which.
+        id: AttemptId,
+        /// Its fencing token.
+        token: i64,
+    },
+    /// A task has a winner.
+    Won {
+        /// The winner.
+        id: AttemptId,
+        /// As what it was launched.
+        kind: AttemptKind,
+        /// Progress that it did not have to make itself.
+        resumed_from: f64,
+    },
+    /// An attempt ended otherwise.
+    Counted {
+        /// Which.
+        id: AttemptId,
+        /// As what it was launched.
+        kind: AttemptKind,
+        /// Its bucket.
+        outcome: Outcome,
+    },
+    /// A task has failed for good.
+    TaskFailed {
+        /// Which.
+        task: u32,
+    },
+    /// The job's fate is known.
+    Ending(Conclusion),
+    /// The job has ended.
+    Finished(Conclusion),
+    /// A pod carries the job's labels and a number that was never given out.
+    Unrecorded {
+        /// Its name.
+        pod: String,
+    },
+}

@@ -1,0 +1,155 @@
+//! Parts of tasks (`resume: Range`) as the core's facts. To the core a part is a task of its own
+//! that begins late: with the share of the whole task that the part leaves out, so that its end is
+//! the core's 1 and its rate is that of the whole task.
+
+use std::collections::BTreeMap;
+
+use shed_agent::Units;
+use shed_core::estimate::progress::{ProcessedRange, RateReading, resume_offset};
+use shed_core::ids::TaskIndex;
+use shed_core::index_set::IndexSet;
+use shed_core::snapshot::{AttemptSnapshot, AttemptState, JobRules, ResumePoint, TaskSnapshot};
+use shed_core::time::Instant;
+
+use crate::api::{Ledger, SegmentEntry};
+use crate::job::view::JobView;
+use crate::validate::ValidatedJob;
+
+/// The job's rules, its parts counted as tasks. Parts of one task that run beside each other take
+/// one place of `parallelism`.
+pub(super) fn rules(job: &ValidatedJob, book: &Ledger) -> JobRules {
+    let mut rules = job.rules.clone();
+    if book.segments.is_empty() {
+        return rules;
+    }
+    rules.completions = book.indexes(rules.completions);
+    let runs = |part: &&SegmentEntry| {
+        let entry = book.tasks.get(&part.index);
+        entry.is_some_and(|entry| entry.attempts.iter().any(|attempt| attempt.kill.is_none()))
+    };
+    let mut running: BTreeMap<u32, u32> = BTreeMap::new();
+    for part in book.segments.values().filter(runs) {
+        *running.entry(part.task).or_default() += 1;
+    }
+    let beside: u32 = running.values().map(|count| count - 1).sum();
+    rules.parallelism = rules.parallelism.saturating_add(beside);
+    rules
+}
+
+/// What nobody is to do any more.
+pub(super) fn done(book: &Ledger) -> IndexSet {
+    let mut done = book.done.clone();
+    for part in book.segments.values().filter(|part| part.dropped) {
+        done.insert(TaskIndex(part.index));
+    }
+    done
+}
+
+/// Turns the facts about a whole task into those about its part.
+pub(super) fn as_a_part(task: &mut TaskSnapshot, part: Option<&SegmentEntry>, view: &JobView) {
+    task.resume_point = part.map(|part| ResumePoint {
+        progress: begin(part, part.start),
+        checkpoint: "".into(),
+    });
+    for attempt in &mut task.attempts {
+        let pod = view.pods.get(&(task.index.0, attempt.number.0));
+        let facts = pod.and_then(|pod| pod.attempt.as_ref());
+        let reported = pod.and_then(|pod| view.reports.get(&pod.uid));
+        if let Some(part) = part {
+            move_into(attempt, part);
+            attempt.state = judged(attempt.state, facts.and_then(|facts| facts.reached), part);
+        }
+        let units = reported.and_then(|reported| reported.units);
+        attempt.checkpoint = units.and_then(|units| handover(attempt, units, part, view.now));
+    }
+}
+
+/// A number of units as a share of the task. Both are below 2^53, where every whole number is exact.
+fn share(units: u64, total: u64) -> f64 {
+    exact(units) / exact(total)
+}
+
+fn exact(units: u64) -> f64 {
+    units as f64
+}
+
+/// The progress at which an attempt begins that does the part from this unit on.
+fn begin(part: &SegmentEntry, from: u64) -> f64 {
+    1.0 - share(part.end.saturating_sub(from), part.total)
+}
+
+fn move_into(attempt: &mut AttemptSnapshot, part: &SegmentEntry) {
+    let start = begin(part, part.start);
+    let left_out = 1.0 - share(part.end, part.total);
+    attempt.start_progress = start;
+    if let Some(progress) = &mut attempt.progress {
+        for value in [&mut progress.first, &mut progress.last] {
+            *value = (*value + left_out).clamp(start, 1.0);
+        }
+    }
+}
+
+/// An attempt that ended well elsewhere than at its part's end has not done its part.
+fn judged(state: AttemptState, reached: Option<Units>, part: &SegmentEntry) -> AttemptState {
+    match state {
+        AttemptState::Succeeded { finished } if !is_end(reached, part) => AttemptState::Failed {
+            finished,
+            disrupted: false,
+        },
+        state => state,
+    }
+}
+
+fn is_end(reached: Option<Units>, part: &SegmentEntry) -> bool {
+    reached.is_some_and(|reached| (reached.done, reached.total) == (part.end, part.total))
+}
+
+/// Eqs. (15), (16) of Shed+: the unit that the attempt will have reached once a clone has started.
+/// None if that is not inside its part, or nothing is known about its rate.
+fn handover(
+    attempt: &AttemptSnapshot,
+    units: Units,
+    part: Option<&SegmentEntry>,
+    now: Instant,
+) -> Option<ResumePoint> {
+    let progress = attempt.progress?;
+    let (start, end) = part.map_or((0, units.total), |part| (part.start, part.end));
+    let is_of_part = part.is_none_or(|part| part.total == units.total);
+    let runs = attempt.lives() && attempt.state == AttemptState::Running;
+    if !runs || !is_of_part || units.done <= start {
+        return None;
+    }
+    let seconds = |at: Instant| at.since(attempt.launched).seconds();
+    let started = attempt.started.unwrap_or(attempt.launched);
+    // What it has done since its last report is as good as time that its clone needs to start.
+    let stale = now.since(progress.last_at).seconds().max(0.0);
+    let range = ProcessedRange {
+        b_start: exact(start),
+        b_proc: exact(units.done - start),
+        b_end: exact(end),
+        t_launch: -stale,
+        t_process: seconds(started),
+        t_first_report: seconds(progress.first_at),
+        t_now: seconds(progress.last_at),
+    };
+    let since_report = progress.last_at.since(progress.first_at);
+    // (15) counts what was done before the first report, but not its time: too much at first.
+    let reading = if since_report >= progress.first_at.since(started) {
+        RateReading::ShedPlus
+    } else {
+        RateReading::Shed
+    };
+    let at = whole(resume_offset(&range, reading).b_new.ceil())?.max(units.done + 1);
+    (at < end).then(|| ResumePoint {
+        progress: 1.0 - share(end - at, units.total),
+        checkpoint: Units { done: at, ..units }.to_string().into(),
+    })
+}
+
+/// A number of units; what is none, or too large for one, is refused.
+fn whole(value: f64) -> Option<u64> {
+    format!("{value:.0}").parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

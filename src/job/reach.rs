@@ -1,0 +1,132 @@
+//! Attempts out of reach: their pods are being deleted, and nothing will report their end soon, since
+//! their node is gone. Kubernetes itself would replace such a pod at once, or never.
+
+use std::collections::BTreeSet;
+
+use shed_core::time::{Instant, Span};
+
+use crate::cluster::Stores;
+use crate::cluster::node::NodeFacts;
+use crate::cluster::pod::{AttemptId, JobPods, PodFacts};
+
+/// How long after its time a pod that never started anything may still be there. Some kubelets
+/// never say that such a pod has ended.
+const UNSTARTED_GOES_WITHIN: Span = Span::from_seconds(30);
+
+/// The job's attempts that are out of reach now.
+#[must_use]
+pub fn out_of_reach(pods: &JobPods, stores: &Stores, now: Instant) -> BTreeSet<AttemptId> {
+    let overdue = pods.iter().filter(|(_, pod)| is_overdue(pod, now));
+    let lost = overdue.filter(|(_, pod)| {
+        let node = pod.node.as_deref().map(|name| stores.node(name));
+        node.is_some_and(|node| is_gone(node.as_ref()))
+    });
+    lost.map(|(&id, _)| id).collect()
+}
+
+/// Whether a pod should have ended by now: it was deleted, and its grace period is over.
+#[must_use]
+pub fn is_overdue(pod: &PodFacts, now: Instant) -> bool {
+    let attempt = pod.attempt.as_ref().filter(|_| !pod.terminal);
+    let due = attempt.and_then(|attempt| attempt.due);
+    due.is_some_and(|due| now >= due)
+}
+
+/// Whether a deleted pod will never be said to have ended: nothing of it had started, and it should
+/// long be gone.
+#[must_use]
+pub fn is_given_up(pod: &PodFacts, now: Instant) -> bool {
+    let has_begun = pod.attempt.as_ref().is_none_or(|attempt| attempt.begun);
+    let earlier = Instant(now.0 - UNSTARTED_GOES_WITHIN.0);
+    !has_begun && is_overdue(pod, earlier)
+}
+
+/// A node without an object, that does not report, or that an administrator has tainted as off.
+fn is_gone(node: Option<&NodeFacts>) -> bool {
+    node.is_none_or(|node| !node.ready || node.is_out_of_service)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use k8s_openapi::api::core::v1::Node;
+
+    use super::*;
+    use crate::fixtures;
+
+    /// A running pod that was to be gone at 10 s.
+    fn pods(node: &str, status: &str) -> JobPods {
+        let yaml = format!(
+            "{{metadata: {{labels: {{shed.dev/job-uid: j, shed.dev/attempt: '0', \
+             batch.kubernetes.io/job-completion-index: '0'}}, deletionTimestamp: '1970-01-01T00:00:10Z'}}, \
+             spec: {{{node} containers: [{{name: task}}]}}, status: {{{status}}}}}"
+        );
+        let pod = serde_yaml_ng::from_str(&yaml).unwrap();
+        let pod = PodFacts::from_pod(&pod, Instant(0));
+        [((0, 0), Arc::new(pod))].into()
+    }
+
+    fn is_lost(pods: &JobPods, nodes: &[Node], now: i64) -> bool {
+        let stores = Stores::for_tests(vec![], vec![], nodes);
+        !out_of_reach(pods, &stores, Instant(now)).is_empty()
+    }
+
+    const ON_NODE_1: &str = "nodeName: node-1,";
+
+    #[test]
+    fn a_deleted_pod_is_out_of_reach_once_its_time_is_up_and_its_node_gone() {
+        let silent = |status: &str| {
+            let mut node = fixtures::node("node-1", 1);
+            let conditions = node.status.as_mut().and_then(|s| s.conditions.as_mut());
+            conditions.unwrap()[0].status = status.to_owned();
+            node
+        };
+        let mut off = silent("True");
+        off.spec = serde_yaml_ng::from_str(
+            "{taints: [{key: node.kubernetes.io/out-of-service, effect: NoExecute}]}",
+        )
+        .unwrap();
+        let running = pods(ON_NODE_1, "phase: Running");
+        for (nodes, expected) in [
+            (vec![], true),
+            (vec![silent("Unknown")], true),
+            (vec![silent("False")], true),
+            (vec![off], true),
+            (vec![silent("True")], false),
+        ] {
+            assert_eq!(is_lost(&running, &nodes, 10_000), expected, "{nodes:?}");
+            assert!(!is_lost(&running, &nodes, 9_999), "its grace period");
+        }
+        let ended = pods(ON_NODE_1, "phase: Failed");
+        assert!(!is_lost(&ended, &[], 10_000));
+        assert!(
+            !is_lost(&pods("", "phase: Pending"), &[], 10_000),
+            "it never had a node"
+        );
+        let stays = |mut pods: JobPods| {
+            let pod = pods.get_mut(&(0, 0)).map(Arc::make_mut).unwrap();
+            pod.attempt.as_mut().unwrap().due = None;
+            pods
+        };
+        assert!(
+            !is_lost(&stays(running), &[], 10_000),
+            "no deletion was requested"
+        );
+    }
+
+    #[test]
+    fn a_deleted_pod_that_never_started_is_given_up_after_half_a_minute() {
+        let is_given_up = |status: &str, now| {
+            let pods = pods(ON_NODE_1, status);
+            super::is_given_up(&pods[&(0, 0)], Instant(now))
+        };
+        let waiting = "phase: Pending, containerStatuses: [{name: task, ready: false, \
+                       restartCount: 0, image: i, imageID: '', state: {waiting: {}}}]";
+        assert!(is_given_up("phase: Pending", 40_000) && is_given_up(waiting, 40_000));
+        assert!(!is_given_up(waiting, 39_999));
+        let init = waiting.replace("containerStatuses", "initContainerStatuses");
+        let begun = init.replace("waiting: {}", "running: {}");
+        assert!(is_given_up(&init, 40_000) && !is_given_up(&begun, 40_000));
+    }
+}

@@ -1,0 +1,180 @@
+//! `EndUnconfirmed`: which attempt should be gone and is not known to be, what waits for it, and what
+//! would help. What helps depends on the node: to taint a healthy one out of service would end
+//! everything on it.
+
+use std::fmt;
+
+use shed_core::time::{Instant, Span};
+
+use crate::api::{TaskEntry, reason};
+use crate::cluster::Stores;
+use crate::cluster::pod::{AttemptId, PodFacts};
+use crate::job::leftover::leftover;
+use crate::job::view::JobView;
+use crate::job::{gone, reach};
+use crate::validate::ValidatedJob;
+
+/// Kubelets mostly report an end within this time after the grace period.
+const REPORTED_WITHIN: Span = Span::from_seconds(10);
+
+/// What the condition says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unconfirmed {
+    /// A reason of `EndUnconfirmed`.
+    pub reason: &'static str,
+    /// Which attempt, what waits for it, and what would help.
+    pub message: String,
+}
+
+/// The first attempt that keeps others, or the job's end, waiting: it should be gone, and nothing
+/// proves that it is.
+#[must_use]
+pub fn unconfirmed(view: &JobView, stores: &Stores) -> Option<Unconfirmed> {
+    if view.book.finished {
+        return None;
+    }
+    let mut awaited = of_ledger(view, stores).chain(let_go(view, stores));
+    let first = awaited.next()?;
+    let others = awaited.count();
+    Some(Unconfirmed {
+        reason: match first.node {
+            NodeState::Ready => reason::KUBELET_SILENT,
+            NodeState::NotReady | NodeState::Missing => reason::NODE_SILENT,
+        },
+        message: Words { first, others }.to_string(),
+    })
+}
+
+/// An attempt that is waited for.
+struct Awaited<'a> {
+    id: AttemptId,
+    /// Its pod, if it is there.
+    pod: Option<&'a PodFacts>,
+    node_name: Option<&'a str>,
+    node: NodeState,
+    /// The end of the job waits, and no other attempt.
+    is_end: bool,
+}
+
+/// What is known about a node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NodeState {
+    Ready,
+    NotReady,
+    /// It has no object.
+    Missing,
+}
+
+fn node_state(stores: &Stores, name: Option<&str>) -> NodeState {
+    match name.and_then(|name| stores.node(name)) {
+        Some(node) if node.ready => NodeState::Ready,
+        Some(_) => NodeState::NotReady,
+        None => NodeState::Missing,
+    }
+}
+
+/// Attempts of the ledger.
+fn of_ledger<'a>(view: &'a JobView, stores: &'a Stores) -> impl Iterator<Item = Awaited<'a>> {
+    let (job, book) = (&*view.job, &view.book);
+    let attempts = book.tasks.values().flat_map(|task| {
+        let attempts = task.attempts.iter();
+        attempts.map(move |attempt| (task, attempt))
+    });
+    attempts.filter_map(move |(task, attempt)| {
+        let id = (task.index, attempt.number);
+        let pod = view.pods.get(&id);
+        let node_name = gone::last_seen_on(attempt, pod);
+        let node = node_state(stores, node_name);
+        let needs_proof = gone::needs_proof(job, book, task, attempt.number);
+        let is_unproven = needs_proof && gone::is_unproven(id, attempt, view);
+        let holds_up = needs_proof || waits(job, task, attempt.number) || book.ending.is_some();
+        let is_awaited = is_unproven || holds_up && pod.is_some_and(|pod| is_late(pod, view.now));
+        is_awaited.then_some(Awaited {
+            id,
+            pod: pod.map(AsRef::as_ref),
+            node_name,
+            node,
+            is_end: book.ending.is_some(),
+        })
+    })
+}
+
+/// Whether the task is launched again only when the attempt has ended.
+fn waits(job: &ValidatedJob, task: &TaskEntry, number: u32) -> bool {
+    job.rules.replaces_when_gone && task.winner != Some(number)
+}
+
+/// Pods that a batch/v1 Job counts as failed already, and whose end it waits for in the end.
+fn let_go<'a>(view: &'a JobView, stores: &'a Stores) -> impl Iterator<Item = Awaited<'a>> {
+    let (job, book) = (&*view.job, &view.book);
+    let is_ending = job.adopted.is_some() && book.ending.is_some();
+    let counted = leftover(book, &view.pods).filter(move |_| is_ending);
+    counted.filter_map(move |(id, pod)| {
+        let node_name = pod.node.as_deref();
+        is_late(pod, view.now).then_some(Awaited {
+            id,
+            pod: Some(pod),
+            node_name,
+            node: node_state(stores, node_name),
+            is_end: true,
+        })
+    })
+}
+
+/// Whether the pod's end should have been reported by now.
+fn is_late(pod: &PodFacts, now: Instant) -> bool {
+    pod.node.is_some() && reach::is_overdue(pod, Instant(now.0 - REPORTED_WITHIN.0))
+}
+
+struct Words<'a> {
+    first: Awaited<'a>,
+    others: usize,
+}
+
+impl fmt::Display for Words<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Awaited { id, pod, .. } = &self.first;
+        let waits = match self.first.is_end {
+            true => "the end of the job".to_owned(),
+            false => format!("the next attempt of task {}", id.0),
+        };
+        let more = match self.others {
+            0 => String::new(),
+            others => format!(" (and {others} more)"),
+        };
+        let node = self.first.node_name.unwrap_or("its node");
+        write!(
+            f,
+            "{waits} waits for attempt {} of task {}{more}",
+            id.1, id.0
+        )?;
+        match (self.first.node, pod) {
+            (NodeState::Ready, Some(pod)) => write!(
+                f,
+                ": pod {} should have ended, node {node} is Ready, and its kubelet has not reported \
+                 the end; if it does not, look on that node for a process or a volume of the pod \
+                 that does not stop",
+                pod.name
+            ),
+            (NodeState::Ready, None) => write!(
+                f,
+                ": its pod was removed before a kubelet reported its end; node {node} is Ready, and \
+                 the attempt counts as gone once that machine has restarted"
+            ),
+            (NodeState::NotReady, _) => write!(
+                f,
+                ", which may still run on {node}; that node is not Ready: if the machine is off for \
+                 certain, put the taint node.kubernetes.io/out-of-service on it"
+            ),
+            (NodeState::Missing, _) => write!(
+                f,
+                ", which may still run on {node}; that node has no Node object: if the machine is \
+                 off for certain, create one of that name with the taint \
+                 node.kubernetes.io/out-of-service"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

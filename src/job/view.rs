@@ -1,0 +1,156 @@
+//! One job as a pass reads it. The planner and the job's reconciler decide on the same view; only what
+//! they add to its facts differs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use shed_core::resources::Resources;
+use shed_core::snapshot::NodeIndex;
+use shed_core::time::Instant;
+
+use crate::api::Ledger;
+use crate::cluster::pod::{AttemptId, JobPods};
+use crate::job::claims::Claims;
+use crate::job::facts::{self, Reported, Traces};
+use crate::job::troubled::TroubledNodes;
+use crate::validate::ValidatedJob;
+
+/// One job: its specification, its ledger, and what is seen of its attempts.
+#[derive(Debug, Clone)]
+pub struct JobView {
+    /// The specification.
+    pub job: Arc<ValidatedJob>,
+    /// The ledger.
+    pub book: Ledger,
+    /// The deadline; absent while its clock has not started.
+    pub deadline: Option<Instant>,
+    /// The pods of its attempts.
+    pub pods: JobPods,
+    /// Pods that an adopted Job adopts or releases.
+    pub claims: Claims,
+    /// What was seen of the pods before.
+    pub traces: Traces,
+    /// Reports by pod uid.
+    pub reports: BTreeMap<String, Reported>,
+    /// Attempts whose node proves that they are gone.
+    pub proven_gone: BTreeSet<AttemptId>,
+    /// Attempts whose end nothing will report soon.
+    pub out_of_reach: BTreeSet<AttemptId>,
+    /// Nodes where attempts lately came to nothing.
+    pub troubled: TroubledNodes,
+    /// No launch before this.
+    pub launch_not_before: Option<Instant>,
+    /// Where attempts may run.
+    pub places: Places,
+    /// Up to when every end of an attempt is known.
+    pub facts_as_of: Instant,
+    /// When the job was read.
+    pub now: Instant,
+    /// The same by the process's own clock, which the traces go by.
+    pub ticks: Instant,
+}
+
+impl JobView {
+    /// A job of whose attempts nothing was seen yet.
+    #[must_use]
+    pub fn new(job: Arc<ValidatedJob>, book: Ledger, now: Instant, ticks: Instant) -> Self {
+        Self {
+            deadline: job.deadline_after(book.first_pass),
+            job,
+            book,
+            pods: JobPods::new(),
+            claims: Claims::default(),
+            traces: Traces::new(),
+            reports: BTreeMap::new(),
+            proven_gone: BTreeSet::new(),
+            out_of_reach: BTreeSet::new(),
+            troubled: TroubledNodes::default(),
+            launch_not_before: None,
+            places: Places::default(),
+            facts_as_of: Instant(0),
+            now,
+            ticks,
+        }
+    }
+}
+
+/// A job's pods as a pass sees them.
+#[derive(Debug)]
+pub struct Sighting {
+    pub(crate) pods: JobPods,
+    /// They were read just now: the watch may be behind.
+    pub(crate) is_live: bool,
+    /// Up to when every end of an attempt is known.
+    pub(crate) facts_as_of: Instant,
+    /// The ledger is the newest, so that an attempt which it lacks was counted.
+    pub(crate) is_newest: bool,
+}
+
+impl Sighting {
+    /// As the watch shows them.
+    #[must_use]
+    pub fn watched(pods: JobPods) -> Self {
+        Self {
+            pods,
+            is_live: false,
+            facts_as_of: Instant(0),
+            is_newest: false,
+        }
+    }
+
+    /// As the apiserver has them.
+    #[must_use]
+    pub fn live(pods: JobPods, facts_as_of: Instant) -> Self {
+        Self {
+            is_live: true,
+            facts_as_of,
+            ..Self::watched(pods)
+        }
+    }
+
+    /// Seen together with the newest ledger.
+    #[must_use]
+    pub fn with_newest_ledger(self) -> Self {
+        Self {
+            is_newest: true,
+            ..self
+        }
+    }
+
+    /// Notes what it shows, and forgets attempts that are counted.
+    pub(crate) fn note(&self, traces: &mut Traces, pods: &JobPods, book: &Ledger, ticks: Instant) {
+        match self.is_live {
+            true => facts::note_live(traces, pods, ticks),
+            false => facts::note(traces, pods, ticks),
+        }
+        if self.is_newest {
+            facts::forget(traces, book, pods);
+        }
+    }
+}
+
+/// Where the attempts of a job may run. Only the planner numbers nodes; a reconciler knows none of them.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    /// Position of each node in the snapshot.
+    pub positions: Arc<BTreeMap<Arc<str>, NodeIndex>>,
+    /// Nodes that the job's attempts may use.
+    pub eligible: Arc<[NodeIndex]>,
+    /// What one attempt requests.
+    pub demand: Resources,
+}
+
+impl Places {
+    pub(super) fn position(&self, node: &str) -> Option<NodeIndex> {
+        self.positions.get(node).copied()
+    }
+
+    /// Positions of these nodes, as far as they are numbered.
+    pub(super) fn positions<'n>(
+        &self,
+        names: impl IntoIterator<Item = &'n Arc<str>>,
+    ) -> Vec<NodeIndex> {
+        let numbered = names.into_iter().filter_map(|name| self.position(name));
+        numbered.collect()
+    }
+}

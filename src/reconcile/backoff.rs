@@ -1,0 +1,84 @@
+//! What a process remembers of attempts that came to nothing through their nodes: where that was, and,
+//! if it is no single node's fault, until when nothing of the job is launched.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::PodSpec;
+use shed_core::plan::Outcome;
+use shed_core::snapshot::KillKind;
+
+use crate::cluster::node::Constraints;
+use crate::cluster::pod::AttemptId;
+use crate::context::backoff::Backoff;
+use crate::context::{Context, Memo};
+use crate::job::notice::Notice;
+use crate::reconcile::driver::Pass;
+use crate::reconcile::record::{any_runs, blocked_by_kubelet};
+use crate::reconcile::step::Step;
+
+/// Takes note of what a step says about nodes. Attempts that could not start are launched again, by
+/// task and elsewhere; all of the job waits only where nothing of it runs and more than one node, or
+/// all that it may use, can't start it. When one runs, the next failure starts from the first wait
+/// again.
+pub(super) fn note(context: &Context, pass: &Pass, step: &Step) {
+    let replaced: Vec<AttemptId> = killed(step, KillKind::Replace).collect();
+    let running = any_runs(&pass.view.pods);
+    context.memos.with(&pass.view.job.uid, |memo| {
+        note_nodes(memo, pass, step, &replaced);
+        let before = memo.backoff.as_ref();
+        let is_over = before.is_none_or(|before| before.until <= pass.view.ticks);
+        let mut blocked = replaced.iter();
+        let blocked = blocked.find_map(|&id| blocked_by_kubelet(&pass.view.pods, id));
+        if let Some(blocked) = blocked {
+            // What fails during a wait was launched before it; nor does a pass that is repeated
+            // after a conflict make it longer.
+            if is_over && !running && starts_nowhere(context, pass, memo) {
+                memo.backoff = Some(Backoff::next(
+                    memo.backoff.as_ref(),
+                    blocked,
+                    pass.view.ticks,
+                ));
+            }
+        } else if running && is_over {
+            memo.backoff = None;
+        }
+    });
+}
+
+fn killed(step: &Step, by: KillKind) -> impl Iterator<Item = AttemptId> {
+    let notices = step.notices.iter();
+    notices.filter_map(move |notice| match notice {
+        Notice::Killed { id, kind } if *kind == by => Some(*id),
+        _ => None,
+    })
+}
+
+fn note_nodes(memo: &mut Memo, pass: &Pass, step: &Step, replaced: &[AttemptId]) {
+    memo.troubled.forget(&step.book, pass.view.ticks);
+    let node = |id: &AttemptId| pass.view.pods.get(id).and_then(|pod| pod.node.as_ref());
+    for node in replaced.iter().filter_map(node) {
+        memo.troubled.note_stuck(node, pass.view.ticks);
+    }
+    let counted = step.notices.iter().filter_map(|notice| match notice {
+        Notice::Counted { id, outcome, .. } if *outcome == Outcome::Disrupted => Some(*id),
+        _ => None,
+    });
+    for id in counted.chain(killed(step, KillKind::Abandon)) {
+        let is_open = step.book.tasks.contains_key(&id.0);
+        if let Some(node) = node(&id).filter(|_| is_open) {
+            memo.troubled.note_disrupted(id.0, node);
+        }
+    }
+}
+
+/// Whether it is no single node's fault that attempts can't start: several nodes can't start them, or
+/// all that the job may use.
+fn starts_nowhere(context: &Context, pass: &Pass, memo: &Memo) -> bool {
+    let stuck: BTreeSet<Arc<str>> = memo.troubled.stuck(pass.view.ticks).into_iter().collect();
+    let none = PodSpec::default();
+    let spec = pass.view.job.template.spec.as_ref().unwrap_or(&none);
+    let nodes = context.stores.nodes().into_values();
+    let mut eligible = nodes.filter(|node| node.admits(&Constraints::of(spec)));
+    stuck.len() >= 2 || eligible.all(|node| stuck.contains(&node.name))
+}

@@ -1,0 +1,284 @@
+//! Sees to it that each Job that shed runs has its companion, and says on the Job why not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use k8s_openapi::api::batch::v1::{Job, JobStatus};
+use kube::Resource;
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::runtime::controller::{Action, Config, applier};
+use kube::runtime::events::{Event, EventType};
+use kube::runtime::reflector::ObjectRef;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+
+use crate::adopt::{WatchedBatchJob, translate};
+use crate::api::{DeadlineJob, kept, reason};
+use crate::cluster::WatchedJob;
+use crate::context::Context;
+use crate::metrics::Why;
+use crate::reconcile::{apply, job_status};
+use crate::watchdog::isolation;
+
+/// Wait after a failed write.
+const ERROR_WAIT: Duration = Duration::from_secs(2);
+/// Wait after a look that panicked or took too long.
+const CRASH_WAIT: Duration = Duration::from_secs(300);
+/// Waits between tries to create a companion double up to this.
+const CREATION_WAIT_MAX: Duration = Duration::from_secs(60);
+/// Failures in a row to create a companion after which the Job says so.
+const FAILURES_TOLD: u32 = 2;
+/// Jobs that are looked at at once.
+const CONCURRENCY: u16 = 8;
+
+/// Looks at every Job that `touched` names, for ever.
+pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectRef<Job>>) {
+    context.stores.ready().await;
+    let Some(jobs) = context.stores.batch() else {
+        return std::future::pending().await;
+    };
+    let store = jobs.store.clone();
+    let queue = UnboundedReceiverStream::new(touched).map(|job: ObjectRef<Job>| {
+        let job = job.into_kind_unchecked::<WatchedBatchJob>(());
+        Ok::<_, std::convert::Infallible>(job)
+    });
+    applier(
+        |job: Arc<WatchedBatchJob>, context| Box::pin(look_at(job, context)),
+        |_, error: &kube::Error, context| {
+            count_error(&context, error);
+            Action::requeue(ERROR_WAIT)
+        },
+        Arc::clone(&context),
+        store,
+        queue,
+        Config::default().concurrency(CONCURRENCY),
+    )
+    .for_each(|_| std::future::ready(()))
+    .await;
+}
+
+/// Looks at a Job that is shed's; of the others nothing is known.
+async fn look_at(job: Arc<WatchedBatchJob>, context: Arc<Context>) -> Result<Action, kube::Error> {
+    match job.whole() {
+        Some(job) => look_apart(Arc::clone(job), context).await,
+        None => Ok(Action::await_change()),
+    }
+}
+
+/// Looks at a Job in a task of its own: whatever goes wrong in it concerns this Job alone. There may
+/// be no ledger yet that could hold a quarantine.
+async fn look_apart(job: Arc<Job>, context: Arc<Context>) -> Result<Action, kube::Error> {
+    let look = look(Arc::clone(&job), Arc::clone(&context));
+    let crash = match isolation::run(&context.watch, None, look).await {
+        Ok(looked) => return looked,
+        Err(crash) => crash,
+    };
+    context.count_crash(crash.failure);
+    let (namespace, name) = (&job.metadata.namespace, &job.metadata.name);
+    tracing::error!(?namespace, job = ?name, "companion of a Job: {crash}");
+    Ok(Action::requeue(CRASH_WAIT))
+}
+
+async fn look(job: Arc<Job>, context: Arc<Context>) -> Result<Action, kube::Error> {
+    let is_leaving = job.metadata.deletion_timestamp.is_some();
+    if is_leaving || job_status::is_finished(&job) {
+        return Ok(Action::await_change());
+    }
+    let wanted = match translate::companion(&job) {
+        Ok(wanted) => wanted,
+        Err(bad) => {
+            let message = bad.to_string();
+            return refuse(&context, &job, reason::INVALID_ANNOTATION, &message).await;
+        }
+    };
+    let reference = ObjectRef::from_obj(&wanted);
+    match context.stores.jobs.get(&WatchedJob::reference(&reference)) {
+        Some(found) => match found.live() {
+            Some(found) => change(&context, &job, found, wanted).await,
+            // It has ended, so that nothing of it changes any more.
+            None => Ok(Action::await_change()),
+        },
+        None => create(&context, &job, &wanted).await,
+    }
+}
+
+/// Annotations that changed change the companion, as far as a `DeadlineJob` can be changed.
+async fn change(
+    context: &Context,
+    job: &Job,
+    found: &DeadlineJob,
+    mut wanted: DeadlineJob,
+) -> Result<Action, kube::Error> {
+    // Only said at creation.
+    wanted.spec.completions = found.spec.completions;
+    if wanted.spec == found.spec {
+        return Ok(Action::await_change());
+    }
+    let difference = kept::difference(&spec_of(found)?, &spec_of(&wanted)?);
+    let version = &found.metadata.resource_version;
+    // What a newer operator wrote beside it stays.
+    let patch = json!({"metadata": {"resourceVersion": version}, "spec": difference});
+    let parameters = PatchParams::default();
+    let patched = companions(context, job)
+        .patch(&reference_name(found), &parameters, &Patch::Merge(patch))
+        .await;
+    match patched {
+        Ok(_) => Ok(Action::await_change()),
+        // The watch is behind.
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(Action::requeue(ERROR_WAIT)),
+        Err(kube::Error::Api(status)) if status.code == 422 => {
+            let message = format!(
+                "the Job runs on as before; its new annotations can't be followed: {}",
+                status.message
+            );
+            refuse(context, job, reason::INVALID_ANNOTATION, &message).await
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn spec_of(companion: &DeadlineJob) -> Result<Value, kube::Error> {
+    serde_json::to_value(&companion.spec).map_err(kube::Error::SerdeError)
+}
+
+fn reference_name(companion: &DeadlineJob) -> String {
+    companion.metadata.name.clone().unwrap_or_default()
+}
+
+fn companions(context: &Context, job: &Job) -> Api<DeadlineJob> {
+    let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
+    Api::namespaced(context.client.clone(), namespace)
+}
+
+/// Only for a Job that a live read shows to be there: the garbage collector takes a companion away
+/// with its Job, and another must not begin anew in its place.
+async fn create(context: &Context, job: &Job, wanted: &DeadlineJob) -> Result<Action, kube::Error> {
+    let Some(live) = jobs(context, job).get_opt(&name(job)).await? else {
+        return Ok(Action::await_change());
+    };
+    let is_same = live.metadata.uid == job.metadata.uid;
+    if !is_same || live.metadata.deletion_timestamp.is_some() || job_status::is_finished(&live) {
+        return Ok(Action::await_change());
+    }
+    apply::count(&context.metrics, "companion");
+    let api = companions(context, job);
+    if has_begun(&live) {
+        // The watch may be behind; a book that is nowhere is lost.
+        return match api.get_metadata_opt(&reference_name(wanted)).await? {
+            Some(_) => Ok(Action::await_change()),
+            None => {
+                let message = "the Job has begun, and the DeadlineJob that holds its book is not there: it was deleted, or \
+                               another controller began the Job. Delete the Job and create it again";
+                refuse(context, &live, reason::BOOK_LOST, message).await
+            }
+        };
+    }
+    match api.create(&PostParams::default(), wanted).await {
+        Ok(_) => {}
+        Err(kube::Error::Api(status)) if status.code == 409 => {}
+        Err(error) => return not_created(context, &live, wanted, &error).await,
+    }
+    context.companion_failures.forget(job);
+    Ok(Action::await_change())
+}
+
+/// A quota or a policy may refuse a companion, or a webhook may be away: the Job says so from the second
+/// failure on.
+async fn not_created(
+    context: &Context,
+    job: &Job,
+    wanted: &DeadlineJob,
+    error: &kube::Error,
+) -> Result<Action, kube::Error> {
+    count_error(context, error);
+    let count = context.companion_failures.count(job);
+    if count >= FAILURES_TOLD {
+        let why = match error {
+            kube::Error::Api(status) => status.message.clone(),
+            error => error.to_string(),
+        };
+        let name = reference_name(wanted);
+        let message = format!(
+            "the DeadlineJob {name}, which holds the Job's ledger, can't be created: {why}"
+        );
+        refuse(context, job, reason::COMPANION_NOT_CREATED, &message).await?;
+    }
+    let doublings = count.saturating_sub(1).min(16);
+    let wait = ERROR_WAIT.saturating_mul(1 << doublings);
+    Ok(Action::requeue(wait.min(CREATION_WAIT_MAX)))
+}
+
+fn count_error(context: &Context, error: &kube::Error) {
+    let reason = "companion";
+    let errors = &context.metrics.reconciles.errors;
+    errors.get_or_create(&Why { reason }).inc();
+    tracing::warn!(%error, "companion of a Job, trying again");
+}
+
+/// Whether shed ever wrote the Job's status from its book.
+fn has_begun(job: &Job) -> bool {
+    let status = job.status.as_ref();
+    status
+        .is_some_and(|status| status.uncounted_terminated_pods.is_some() && status.ready.is_some())
+}
+
+fn name(job: &Job) -> String {
+    job.metadata.name.clone().unwrap_or_default()
+}
+
+fn jobs(context: &Context, job: &Job) -> Api<Job> {
+    let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
+    Api::namespaced(context.client.clone(), namespace)
+}
+
+/// Says on the Job, once, why shed does not do what it asks for.
+///
+/// # Errors
+/// If the Job can't be written.
+pub async fn refuse(
+    context: &Context,
+    job: &Job,
+    reason: &str,
+    message: &str,
+) -> Result<Action, kube::Error> {
+    let Some(status) = job_status::refused(job, reason, message, context.clock.now()) else {
+        return Ok(Action::await_change());
+    };
+    match write(context, job, status).await {
+        Ok(_) => {}
+        // The next look says it on the newer version.
+        Err(kube::Error::Api(status)) if status.code == 409 => {
+            return Ok(Action::requeue(ERROR_WAIT));
+        }
+        Err(error) => return Err(error),
+    }
+    let event = Event {
+        type_: EventType::Warning,
+        reason: reason.to_owned(),
+        note: Some(message.chars().take(1000).collect()),
+        action: "Adopt".to_owned(),
+        secondary: None,
+    };
+    context.events.push(event, job.object_ref(&()));
+    Ok(Action::await_change())
+}
+
+/// Writes a Job's status on the version that it was made from.
+///
+/// # Errors
+/// The apiserver's.
+pub async fn write(context: &Context, job: &Job, status: JobStatus) -> Result<Job, kube::Error> {
+    apply::count(&context.metrics, "batch_job_status");
+    let changed = Job {
+        status: Some(status),
+        ..job.clone()
+    };
+    jobs(context, job)
+        .replace_status(&name(job), &PostParams::default(), &changed)
+        .await
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+use http::{Request, Response};
+use kube::Client;
+use kube::client::Body;
+
+use super::*;
+use crate::context::companion_failures::Failures;
+use crate::fixtures;
+use crate::reconcile::mock::{Apiserver, Process};
+use std::sync::Mutex;
+
+/// An apiserver that holds one Job and refuses companions with this answer; what the Job was made to
+/// say is kept.
+fn refusing(code: u16, message: &'static str) -> (Client, Arc<Mutex<Job>>) {
+    let held = Arc::new(Mutex::new(fixtures::batch_job("completions: 2")));
+    let job = Arc::clone(&held);
+    let (service, mut handle) = tower_test::mock::pair::<Request<Body>, Response<Body>>();
+    tokio::spawn(async move {
+        while let Some((request, respond)) = handle.next_request().await {
+            let (head, body) = request.into_parts();
+            let body = body.collect_bytes().await.expect("body");
+            let is_status = head.uri.path().ends_with("/jobs/pi/status");
+            let is_job = is_status || head.uri.path().ends_with("/jobs/pi");
+            if is_status {
+                *job.lock().unwrap() = serde_json::from_slice(&body).expect("Job");
+            }
+            let (code, answer) = match is_job {
+                true => (200, json!(&*job.lock().unwrap())),
+                false => (
+                    code,
+                    json!({"kind": "Status", "apiVersion": "v1", "metadata": {},
+                    "status": "Failure", "message": message, "reason": "Forbidden", "code": code}),
+                ),
+            };
+            let answer = Body::from(answer.to_string().into_bytes());
+            respond.send_response(
+                Response::builder()
+                    .status(code)
+                    .body(answer)
+                    .expect("answer"),
+            );
+        }
+    });
+    (Client::new(service, "default"), held)
+}
+
+fn said(job: &Mutex<Job>) -> Option<(String, String)> {
+    let status = job.lock().unwrap().status.clone()?;
+    let mut conditions = status.conditions.into_iter().flatten();
+    let found = conditions.find(|one| one.type_ == crate::api::ADOPTION_REFUSED)?;
+    Some((
+        found.reason.unwrap_or_default(),
+        found.message.unwrap_or_default(),
+    ))
+}
+
+#[tokio::test]
+async fn a_companion_that_can_not_be_created_is_told_on_the_job_from_the_second_failure_on() {
+    let api = Apiserver::new(fixtures::job(""));
+    let mut process = Process::start(&api);
+    for (code, message) in [
+        (
+            403,
+            "exceeded quota: few, requested: count/deadlinejobs.shed.dev=1",
+        ),
+        (500, "failed calling webhook: no endpoints available"),
+    ] {
+        let (client, job) = refusing(code, message);
+        let context = Arc::get_mut(&mut process.context).expect("nobody else has it");
+        (context.client, context.companion_failures) = (client, Failures::default());
+        let held = job.lock().unwrap().clone();
+        let wanted = translate::companion(&held).unwrap();
+        let mut waits = Vec::new();
+        for count in 1..8 {
+            let action = create(&process.context, &held, &wanted).await.unwrap();
+            waits.push(action);
+            let told = said(&job);
+            assert_eq!(told.is_some(), count > 1, "{told:?}");
+        }
+        let seconds = [2, 4, 8, 16, 32, 60, 60];
+        assert_eq!(
+            waits,
+            seconds.map(|wait| Action::requeue(Duration::from_secs(wait)))
+        );
+        let (reason, words) = said(&job).unwrap();
+        assert_eq!(reason, "CompanionNotCreated");
+        assert!(words.ends_with(message), "{words}");
+    }
+}

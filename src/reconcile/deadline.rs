@@ -1,0 +1,149 @@
+//! When a deadline is judged, by whose clock, and when what came of it is told.
+//!
+//! A job is ended for its deadline by the apiserver's clock, and only on a live read of its pods. An
+//! end is in the apiserver some seconds after it: a kubelet looks at its containers once a second and
+//! sends what has changed then. What it had not sent when shed stopped the attempts would be lost,
+//! since nothing tells a finish that was reported late from a task's answer to SIGTERM on a node whose
+//! clock is behind. So shed waits for reports before it stops anything, and pays with seconds of the
+//! attempts of jobs that miss.
+
+use shed_core::settle::DEADLINE_GRACE;
+use shed_core::snapshot::{AttemptSnapshot, Conclusion, JobSnapshot, OnMiss};
+use shed_core::time::{Instant, Span};
+
+use crate::api::{self, DeadlineJobStatus, Ledger};
+use crate::clock::Clock;
+use crate::cluster::pod::JobPods;
+use crate::job::view::JobView;
+use crate::reconcile::step::Step;
+use crate::validate::ValidatedJob;
+
+/// By when a kubelet has reported an end.
+pub const REPORTED_WITHIN: Span = Span::from_seconds(4);
+/// How long a fate that may turn is kept back for the deletion of the last attempts to be seen.
+const FATE_KEPT_BACK: Span = Span::from_seconds(30);
+/// How soon it is looked again where the deadline is due and can't be judged yet.
+const LOOK_AGAIN: Span = Span::from_seconds(1);
+
+/// A job whose deadline is judged.
+#[derive(Clone, Copy)]
+pub(super) struct Case<'a> {
+    job: &'a ValidatedJob,
+    book: &'a Ledger,
+    deadline: Option<Instant>,
+}
+
+impl<'a> Case<'a> {
+    /// As it was read.
+    pub(super) fn of(view: &'a JobView) -> Self {
+        Self {
+            job: &view.job,
+            book: &view.book,
+            deadline: view.deadline,
+        }
+    }
+
+    /// After a step.
+    pub(super) fn after(view: &'a JobView, step: &'a Step) -> Self {
+        Self {
+            job: &view.job,
+            book: &step.book,
+            deadline: step.deadline,
+        }
+    }
+
+    /// When the deadline is to be judged, unless it has been.
+    fn judged_at(self, status: Option<&DeadlineJobStatus>) -> Option<Instant> {
+        let is_open = self.book.ending.is_none()
+            && match self.job.rules.on_miss {
+                OnMiss::Fail => true,
+                OnMiss::Continue => !status.is_some_and(is_missed),
+            };
+        let deadline = self.deadline.filter(|_| is_open)?;
+        Some(deadline.plus(DEADLINE_GRACE).plus(REPORTED_WITHIN))
+    }
+
+    /// Whether the deadline calls for a live read of the pods now: it stops the job, or a miss is to be
+    /// told, unless the apiserver's time is too uncertain.
+    pub(super) fn is_due(
+        self,
+        clock: &Clock,
+        status: Option<&DeadlineJobStatus>,
+        ticks: Instant,
+    ) -> bool {
+        let due = self.judged_at(status);
+        let now = clock.certainly(ticks);
+        now.zip(due).is_some_and(|(now, due)| now >= due)
+    }
+
+    /// Whether the deadline or the time limit would end the job now if the time were certain.
+    pub(super) fn is_held_back(self, clock: &Clock, now: Instant) -> bool {
+        clock.certainty().is_none() && self.book.ending.is_none() && {
+            let fails = self.job.rules.on_miss == OnMiss::Fail;
+            let deadline = self.deadline.filter(|_| fails);
+            let limit = self.job.time_limit.zip(self.book.active_since);
+            let limit = limit.map(|(limit, since)| since.plus(limit));
+            deadline.into_iter().chain(limit).any(|due| due <= now)
+        }
+    }
+
+    /// When the job must be looked at again for its deadline or its time limit.
+    pub(super) fn next_look(
+        self,
+        clock: &Clock,
+        status: Option<&DeadlineJobStatus>,
+        now: Instant,
+    ) -> Option<Instant> {
+        let soon = now.plus(LOOK_AGAIN);
+        let judged = self.judged_at(status).map(|at| at.max(soon));
+        let held = self.is_held_back(clock, now).then_some(soon);
+        judged.into_iter().chain(held).min()
+    }
+}
+
+fn is_missed(status: &DeadlineJobStatus) -> bool {
+    let mut conditions = status.conditions.iter();
+    conditions.any(|one| one.type_ == api::DEADLINE_MISSED && one.status == "True")
+}
+
+/// Up to when every end is in a live read that began at `ticks`. The answers since may have told that
+/// the time is another.
+pub(super) fn facts_as_of(clock: &Clock, ticks: Instant) -> Instant {
+    clock
+        .certainly(ticks)
+        .map_or(Instant(0), |read| read.plus(Span(-REPORTED_WITHIN.0)))
+}
+
+/// Time limits too end no job while the time is too uncertain, nor before it has passed for certain.
+pub(super) fn hold_limit(clock: &Clock, facts: &mut JobSnapshot) {
+    let certainty = clock.certainty();
+    facts.time_limit = facts
+        .time_limit
+        .zip(certainty)
+        .map(|(limit, within)| limit.plus(within));
+}
+
+/// Whether a miss may still turn out to be none: an attempt that was stopped at the deadline is not yet
+/// seen to be deleted, so that its success would count if it came in time. What is told of the job's
+/// fate waits for that, but not without end.
+pub(super) fn may_turn(book: &Ledger, facts: &JobSnapshot, pods: &JobPods, now: Instant) -> bool {
+    if book.ending != Some(Conclusion::DeadlineExceeded) || book.finished {
+        return false;
+    }
+    let is_open = |task: u32, attempt: &AttemptSnapshot| {
+        let number = attempt.number.0;
+        let entry = book.attempt(task, number);
+        let killed_at = entry.and_then(|entry| entry.killed_at);
+        let waits = killed_at.is_some_and(|at| now.since(at) < FATE_KEPT_BACK);
+        let pod = pods.get(&(task, number));
+        let is_deleted = pod
+            .and_then(|pod| pod.attempt.as_ref())
+            .is_some_and(|attempt| attempt.deleting);
+        waits && attempt.holds_capacity() && !is_deleted
+    };
+    let mut tasks = facts.tasks.iter();
+    tasks.any(|task| {
+        let mut attempts = task.attempts.iter();
+        attempts.any(|attempt| is_open(task.index.0, attempt))
+    })
+}

@@ -1,0 +1,267 @@
+//! The driver of one reconcile.
+
+mod answers;
+mod carry_out;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kube::api::{Api, DeleteParams, ObjectMeta, Preconditions};
+use kube::runtime::controller::Action as Wake;
+use shed_core::plan::{Action, JobReport};
+use shed_core::snapshot::JobSnapshot;
+use shed_core::time::Instant;
+
+use crate::adopt;
+use crate::api::{DeadlineJob, Ledger, NewerForm, NodeEntry};
+use crate::bounds::Bounds;
+use crate::cluster::pod::AttemptId;
+use crate::context::Context;
+use crate::context::validated::{self, Unfit};
+use crate::job::facts;
+use crate::job::notice::Notice;
+use crate::job::unconfirmed::{self, Unconfirmed};
+use crate::job::view::{JobView, Sighting};
+use crate::reconcile::deadline::{self, Case};
+use crate::reconcile::record::{record, refuse_spec, stand_aside};
+use crate::reconcile::step::{Input, step};
+use crate::reconcile::{
+    Error, backoff, events, fence, live, mirror, quarantine, range, unanswered, volumes, wake,
+};
+use crate::validate::{self, ValidatedJob};
+use crate::watchdog::isolation;
+use crate::{planner, recording};
+
+pub(super) use answers::creations_wait;
+use carry_out::carry_out;
+
+/// Everything about one job in one pass.
+#[derive(Clone)]
+pub(super) struct Pass {
+    pub(super) owner: Arc<DeadlineJob>,
+    pub(super) view: JobView,
+    pub(super) facts: JobSnapshot,
+    pub(super) report: Option<JobReport>,
+    /// What became of parts of tasks before the step.
+    pub(super) put_right: Vec<Notice>,
+    /// Attempts that ask for leave to publish, and since when.
+    pub(super) asking: BTreeMap<AttemptId, Instant>,
+    /// Where attempts run, as far as the ledger does not say so.
+    pub(super) placements: BTreeMap<AttemptId, NodeEntry>,
+    /// Which attempt keeps others waiting by not being gone for certain.
+    pub(super) awaited: Option<Unconfirmed>,
+    /// What is to be said of the claims that attempts mount.
+    pub(super) unshared: Option<String>,
+    /// How much its object may hold.
+    pub(super) bounds: Bounds,
+}
+
+/// Reconciles one job, if it is shed's and not quarantined, by `work` in a task of its own.
+pub async fn reconcile_by<F>(
+    watched: Arc<DeadlineJob>,
+    context: Arc<Context>,
+    work: impl FnOnce(Arc<DeadlineJob>, Arc<Context>) -> F,
+) -> Result<Wake, Error>
+where
+    F: Future<Output = Result<Wake, Error>> + Send + 'static,
+{
+    // A job that is being deleted launches nothing; its pods are let go as orphans.
+    let is_leaving = watched.metadata.deletion_timestamp.is_some();
+    if is_leaving || !watched.spec.is_ours() || !context.stores.is_ready() {
+        return Ok(Wake::await_change());
+    }
+    let namespace = watched.metadata.namespace.as_deref().unwrap_or_default();
+    let _place = context.passes.acquire(&namespace.into()).await;
+    // What is remembered may be of a future that was undone.
+    context.doubt.settled().await;
+    if let Some(wake) = quarantine::hold(&context, &watched).await? {
+        return Ok(wake);
+    }
+    let owner = context.memos.newest(&watched);
+    let work = work(Arc::clone(&watched), Arc::clone(&context));
+    match isolation::run(&context.watch, Some(Arc::clone(&owner)), work).await {
+        Ok(result) => {
+            let wake = result?;
+            quarantine::lift(&context, &watched).await?;
+            Ok(wake)
+        }
+        Err(crash) => quarantine::impose(&context, &owner, &crash).await,
+    }
+}
+
+/// Reconciles one job with its slice of the plan, if there is one.
+pub async fn work(watched: Arc<DeadlineJob>, context: Arc<Context>) -> Result<Wake, Error> {
+    let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap_or_default().into();
+    let is_on_trial = crate::quarantine::entry(&context.memos.newest(&watched)).is_some();
+    let slice = context.board.take(&uid);
+    let result = pass(Arc::clone(&watched), &context, &slice).await;
+    context.board.finish(&uid);
+    if is_on_trial {
+        // The planner reads the job too: that must go well before the quarantine ends.
+        planner::observe::try_out(&context, &watched);
+    }
+    result
+}
+
+async fn pass(
+    watched: Arc<DeadlineJob>,
+    context: &Context,
+    slice: &[Action],
+) -> Result<Wake, Error> {
+    let owner = context.memos.newest(&watched);
+    let mut book = match Ledger::from_status(owner.status.as_ref()) {
+        Ok(book) => book,
+        Err(NewerForm(form)) => return Ok(stand_aside(context, &owner, form)),
+    };
+    // validate (no client required)
+    let job = match validated::read(&context.memos, &owner, context.stores.batch()) {
+        Ok(job) => job,
+        Err(Unfit::Absent) => return let_go(context, &owner).await,
+        Err(Unfit::Invalid(invalid)) => {
+            return refuse_spec(context, &owner, invalid.to_string()).await;
+        }
+    };
+    unanswered::announce(context, &owner, &job, &book);
+    // What the planner decided once must be there after a failover.
+    book.copies = context.board.copies(&job.uid).or(book.copies);
+    // observe (client required at the deadline and for claims only)
+    let pass = observe(context, owner, job, book).await?;
+    // step (no client required)
+    let creations = context
+        .memos
+        .with(&pass.view.job.uid, |memo| memo.creations.clone());
+    let slice = creations.first(slice);
+    let fitting = pass.bounds.fitting(&pass.view.book, &slice);
+    let mut step = step(Input {
+        view: &pass.view,
+        facts: &pass.facts,
+        slice: fitting.as_deref().unwrap_or(&slice),
+        asking: &pass.asking,
+        placements: &pass.placements,
+        bounds: Some(pass.bounds),
+    });
+    step.notices.splice(0..0, pass.put_right.iter().cloned());
+    backoff::note(context, &pass, &step);
+    // record (client required)
+    let recorded = match record(context, &pass, &step).await {
+        Err(Error::Deferred(until)) => {
+            context.board.put_back(&pass.view.job.uid);
+            return Ok(wake::at(context, until));
+        }
+        recorded => recorded?,
+    };
+    // From here on the ledger holds the capacity: what follows may take its time.
+    context.board.finish(&pass.view.job.uid);
+    fence::answer(context, &pass, &step.book);
+    let mirrored = mirror::mirror(context, &pass, &step.book, &recorded).await;
+    recording::record_ends(context, &pass.facts, &step.notices);
+    events::announce(
+        context,
+        &recorded,
+        &pass.view.job,
+        &step.book,
+        &step.notices,
+    );
+    // carry out (client required)
+    let is_cut_short = carry_out(context, &pass, &recorded, &step, mirrored).await?;
+    // wake (no client required)
+    expire(context, &pass, &step.book).await?;
+    if is_cut_short {
+        return Ok(wake::at(context, context.clock.ticks()));
+    }
+    Ok(wake::after(context, &pass, &step, &recorded))
+}
+
+/// A companion whose Job is not there: it goes with the Job. One that was orphaned on purpose has
+/// nobody else to take it away.
+async fn let_go(context: &Context, owner: &DeadlineJob) -> Result<Wake, Error> {
+    let has_begun = owner.status.is_some();
+    if has_begun && adopt::owner(owner).is_none() {
+        delete_job(context, &owner.metadata).await?;
+    }
+    Ok(Wake::await_change())
+}
+
+async fn observe(
+    context: &Context,
+    owner: Arc<DeadlineJob>,
+    job: Arc<ValidatedJob>,
+    book: Ledger,
+) -> Result<Pass, Error> {
+    let ticks = context.clock.ticks();
+    let read = JobView::new(job, book, context.clock.at(ticks), ticks);
+    let sighting = sight(context, &owner, &read).await?;
+    let mut view = context.see(read, sighting);
+    let put_right = range::put_right(&mut view);
+    let mut facts = facts::facts(&view);
+    deadline::hold_limit(&context.clock, &mut facts);
+    context.memos.with(&view.job.uid, |memo| {
+        memo.placement.mark(&mut facts, &view.pods);
+        planner::obstacles::limit(memo, &view, &mut facts, &context.clock);
+    });
+    let asking = fence::asking(context, &view);
+    Ok(Pass {
+        report: context.board.report(&view.job.uid),
+        put_right,
+        placements: fence::placements(context, &view, &asking),
+        asking,
+        awaited: unconfirmed::unconfirmed(&view, &context.stores),
+        unshared: volumes::unshared(context, &view).await,
+        bounds: Bounds::of(
+            &owner,
+            &view.job,
+            context.stores.node_bytes(),
+            context.stores.skipped_bytes(&owner),
+        ),
+        owner,
+        view,
+        facts,
+    })
+}
+
+/// The job's pods as the watch shows them, or by a live read: a cached view never reaches beyond the
+/// deadline, however fresh it looks.
+async fn sight(context: &Context, owner: &DeadlineJob, read: &JobView) -> Result<Sighting, Error> {
+    let watched = context.stores.pods_of(&read.job);
+    let is_unlisted = context
+        .memos
+        .with(&read.job.uid, |memo| memo.quarantine.is_unlisted);
+    let clock = &context.clock;
+    if !is_unlisted && !Case::of(read).is_due(clock, owner.status.as_ref(), read.ticks) {
+        return Ok(Sighting::watched(watched).with_newest_ledger());
+    }
+    let pods = live::pods(context, &read.job, &watched).await?;
+    let facts_as_of = deadline::facts_as_of(clock, read.ticks);
+    context.memos.with(&read.job.uid, |memo| {
+        memo.quarantine.is_unlisted = false;
+    });
+    Ok(Sighting::live(pods, facts_as_of).with_newest_ledger())
+}
+
+async fn expire(context: &Context, pass: &Pass, book: &Ledger) -> Result<(), Error> {
+    if validate::expiry(&pass.view.job, book).is_none_or(|expiry| pass.view.now < expiry) {
+        return Ok(());
+    }
+    delete_job(context, &pass.owner.metadata).await
+}
+
+pub(super) async fn delete_job(context: &Context, job: &ObjectMeta) -> Result<(), Error> {
+    let namespace = job.namespace.as_deref().unwrap_or_default();
+    let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
+    let parameters = DeleteParams {
+        preconditions: Some(Preconditions {
+            uid: job.uid.clone(),
+            resource_version: None,
+        }),
+        ..DeleteParams::background()
+    };
+    let name = job.name.as_deref().unwrap_or_default();
+    match api.delete(name, &parameters).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+        Err(error) => Err(Error::Expire(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

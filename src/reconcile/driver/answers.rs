@@ -1,0 +1,193 @@
+//! What the apiserver answered to the creations of a pass: what that says of later ones, and which
+//! attempts never were.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use shed_core::ids::{AttemptNumber, TaskIndex};
+use shed_core::time::Instant;
+
+use crate::api::{DeadlineJob, Ledger};
+use crate::clock;
+use crate::cluster::pod::{AttemptId, JobPods};
+use crate::context::Context;
+use crate::context::creation::Answers;
+use crate::job::claims::Claims;
+use crate::job::view::JobView;
+use crate::metrics::Why;
+use crate::reconcile::apply::Created;
+use crate::reconcile::driver::Pass;
+use crate::reconcile::record::record;
+use crate::reconcile::step::Step;
+use crate::reconcile::{Error, live};
+
+/// When what could not be created is tried again, if nothing is created before, by the process's own
+/// clock.
+pub fn creations_wait(context: &Context, job: &Arc<str>) -> Option<Instant> {
+    let ticks = context.clock.ticks();
+    let until = context.memos.with(job, |memo| memo.creations.not_before());
+    until.filter(|until| *until > ticks)
+}
+
+/// The attempts that were asked for, sorted by the answers.
+#[derive(Default)]
+struct Sorted {
+    summary: Answers,
+    refused: Vec<AttemptId>,
+    /// Those that come after a refusal or failure.
+    not_tried: Vec<AttemptId>,
+    /// The last failure that is no refusal.
+    failure: Option<kube::Error>,
+}
+
+/// Takes note of the answers, and returns whether some were not tried for lack of time alone. Attempts that were refused never were, nor were those behind them that
+/// nobody asked for; a passing failure takes nothing back.
+pub(super) async fn take(
+    context: &Context,
+    pass: &Pass,
+    owner: &Arc<DeadlineJob>,
+    step: &Step,
+    answers: Vec<Created>,
+) -> Result<bool, Error> {
+    let mut sorted = sort(context, pass, step, answers);
+    for reason in sorted.summary.reasons() {
+        let refused = context.metrics.pods_refused.get_or_create(&Why { reason });
+        refused.inc();
+    }
+    let is_refused = !sorted.refused.is_empty();
+    let mut book = step.book.clone();
+    if is_refused {
+        let (refused, not_tried) = (&mut sorted.refused, &mut sorted.not_tried);
+        never_were(context, pass, [refused, not_tried]).await?;
+        for &(task, number) in &sorted.refused {
+            book.refuse(TaskIndex(task), AttemptNumber(number));
+        }
+        for &(task, number) in &sorted.not_tried {
+            book.withdraw(TaskIndex(task), AttemptNumber(number));
+        }
+    }
+    let existing = existing(&book, &pass.view.pods);
+    let ticks = context.clock.ticks();
+    let is_failing = context.memos.with(&pass.view.job.uid, |memo| {
+        memo.creations.take(sorted.summary, existing, ticks);
+        memo.creations.is_failing()
+    });
+    if is_refused || (is_failing && sorted.failure.is_some()) {
+        record_again(context, pass, owner, book).await?;
+    }
+    let is_cut_short = !is_refused && !sorted.not_tried.is_empty();
+    sorted
+        .failure
+        .map_or(Ok(is_cut_short), |error| Err(Error::Create(error)))
+}
+
+fn sort(context: &Context, pass: &Pass, step: &Step, answers: Vec<Created>) -> Sorted {
+    let ticks = context.clock.ticks();
+    let mut sorted = Sorted::default();
+    context.memos.with(&pass.view.job.uid, |memo| {
+        for (&id, answer) in step.creates.iter().zip(answers) {
+            let entry = step.book.attempt(id.0, id.1);
+            let kind = entry.map(|attempt| attempt.kind);
+            let trace = memo.traces.entry(id).or_default();
+            if matches!(answer, Created::Ours | Created::Failed(_)) {
+                trace.asked = Some(ticks);
+            }
+            match answer {
+                Created::Ours => {
+                    trace.created = Some(ticks);
+                    sorted.summary.create(kind);
+                }
+                Created::Refused(blocked) => {
+                    sorted.summary.refuse(kind, blocked);
+                    sorted.refused.push(id);
+                }
+                Created::NotTried => sorted.not_tried.push(id),
+                Created::Failed(error) => {
+                    sorted.summary.failed = Some(error.to_string());
+                    sorted.failure = Some(error);
+                }
+            }
+        }
+    });
+    sorted
+}
+
+/// Keeps those of these attempts out that are there all the same: a creation that was asked for before,
+/// by this process or by one before it, may have been carried out without an answer. What then takes
+/// the last of a quota is refused when it is asked for again.
+async fn never_were(
+    context: &Context,
+    pass: &Pass,
+    taken_back: [&mut Vec<AttemptId>; 2],
+) -> Result<(), Error> {
+    let recorded_before = |id: &AttemptId| pass.view.book.attempt(id.0, id.1).is_some();
+    if !taken_back.iter().any(|ids| ids.iter().any(recorded_before)) {
+        return Ok(());
+    }
+    let live = live::pods(context, &pass.view.job, &pass.view.pods).await?;
+    let created = Some(context.clock.ticks());
+    context.memos.with(&pass.view.job.uid, |memo| {
+        for ids in taken_back {
+            for id in ids.extract_if(.., |id| live.contains_key(id)) {
+                memo.traces.entry(id).or_default().created = created;
+            }
+        }
+    });
+    Ok(())
+}
+
+/// How many pods of the job exist that are not over, as a quota counts them.
+fn existing(book: &Ledger, pods: &JobPods) -> u32 {
+    let attempts = book.tasks.values().flat_map(|task| {
+        let attempts = task.attempts.iter();
+        attempts.map(|attempt| (task.index, attempt.number))
+    });
+    let is_there = |id: &AttemptId| pods.get(id).is_none_or(|pod| !pod.terminal);
+    let leaving = pods.values().filter(|pod| pod.is_leaving).count();
+    u32::try_from(attempts.filter(is_there).count() + leaving).unwrap_or(u32::MAX)
+}
+
+/// Writes what the answers to creations come to: attempts that the apiserver refused never were, and
+/// users are told.
+async fn record_again(
+    context: &Context,
+    pass: &Pass,
+    owner: &Arc<DeadlineJob>,
+    mut book: Ledger,
+) -> Result<(), Error> {
+    // The step was recorded under the owner's revision, so this write builds on that.
+    let recorded = owner
+        .status
+        .as_ref()
+        .and_then(|status| status.ledger.as_ref());
+    book.revision = recorded.map_or(book.revision, |ledger| ledger.revision);
+    let refused = Step {
+        deadline: pass.view.job.deadline_after(book.first_pass),
+        book,
+        ..Step::default()
+    };
+    let pass = Pass {
+        owner: Arc::clone(owner),
+        view: JobView {
+            book: refused.book.clone(),
+            claims: Claims::default(),
+            now: context.clock.now(),
+            ticks: context.clock.ticks(),
+            ..pass.view.clone()
+        },
+        put_right: Vec::new(),
+        asking: BTreeMap::new(),
+        placements: BTreeMap::new(),
+        ..pass.clone()
+    };
+    loop {
+        match record(context, &pass, &refused).await {
+            // What the apiserver answered is known here alone.
+            Err(Error::Deferred(until)) => {
+                let wait = until.since(context.clock.ticks());
+                tokio::time::sleep(clock::duration(wait)).await;
+            }
+            recorded => return recorded.map(|_| ()),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The writes of pods that a recorded step allows.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use shed_core::snapshot::Resume;
+
+use crate::api::DeadlineJob;
+use crate::attempt_pod::{self, preference};
+use crate::context::Context;
+use crate::reconcile::apply::{self, PodWriter};
+use crate::reconcile::driver::{Pass, answers};
+use crate::reconcile::step::Step;
+use crate::reconcile::{Error, claims, range, refused, reserved};
+
+/// Deletes before releases before creations, as capacity wants it; each write may be repeated. What keeps
+/// one kind of write from being done keeps no other from it. No pod is created before the status of an
+/// adopted Job says that it has begun. Returns whether time ran out before all was begun.
+pub(super) async fn carry_out(
+    context: &Context,
+    pass: &Pass,
+    owner: &Arc<DeadlineJob>,
+    step: &Step,
+    mirrored: Result<(), Error>,
+) -> Result<bool, Error> {
+    let claimed = match &pass.view.job.adopted {
+        Some(adopted) => {
+            let claims = claims::carry_out(
+                context,
+                adopted,
+                &pass.view.job.namespace,
+                &pass.view.claims,
+            );
+            claims.await.map_err(Error::Claim)
+        }
+        None => Ok(()),
+    };
+    let api: Api<Pod> = Api::namespaced(context.client.clone(), &pass.view.job.namespace);
+    let writer = PodWriter::new(context, &pass.view.job.namespace);
+    let deleted = writer.delete(&api, &step.deletes).await;
+    let released = writer.release(&api, &step.releases).await;
+    let created = match mirrored {
+        Ok(()) => create(context, pass, owner, step, &api).await,
+        Err(error) => Err(error),
+    };
+    refused::tell(
+        context,
+        owner,
+        [("delete", &deleted), ("release", &released)],
+    );
+    let is_cut_short = deleted.is_cut_short || released.is_cut_short;
+    let (deleted, released) = (deleted.failure, released.failure);
+    claimed
+        .and(deleted.map_or(Ok(()), |error| Err(Error::Delete(error))))
+        .and(released.map_or(Ok(()), |error| Err(Error::Release(error))))
+        .and(created)
+        .map(|created| is_cut_short || created)
+}
+
+async fn create(
+    context: &Context,
+    pass: &Pass,
+    owner: &Arc<DeadlineJob>,
+    step: &Step,
+    api: &Api<Pod>,
+) -> Result<bool, Error> {
+    if step.creates.is_empty() || answers::creations_wait(context, &pass.view.job.uid).is_some() {
+        return Ok(false);
+    }
+    reserved::tell(context, owner, &pass.view.job).await;
+    let rather_not = preference::rather_not(&step.notices);
+    let pods: Vec<Pod> = step
+        .creates
+        .iter()
+        .filter_map(|&(task, number)| {
+            let attempt = step.book.attempt(task, number)?;
+            let priority = context.clone_priority.as_ref();
+            let agent = &context.agent;
+            let mut pod = attempt_pod::pod(
+                owner,
+                &pass.view.job,
+                task,
+                attempt,
+                step.deadline,
+                agent,
+                priority,
+            );
+            attempt_pod::note_failures(&mut pod, &pass.view.job, &step.book, task);
+            if let Some(nodes) = rather_not.get(&(task, number)) {
+                preference::prefer_others(&mut pod, nodes);
+            }
+            if pass.view.job.rules.resume == Resume::Range {
+                range::dress(
+                    &mut pod,
+                    &pass.view.job,
+                    &step.book,
+                    task,
+                    &context.agent.operator_key,
+                );
+            }
+            Some(pod)
+        })
+        .collect();
+    let writer = PodWriter::new(context, &pass.view.job.namespace);
+    let handed_on = pass
+        .view
+        .job
+        .adopted
+        .as_ref()
+        .map(|adopted| &adopted.handed_on);
+    let answers = match handed_on.filter(|fields| !fields.is_empty()) {
+        None => writer.create(api, pods).await,
+        Some(fields) => apply::create_with(&context.client, writer, fields, &pods).await,
+    };
+    answers::take(context, pass, owner, step, answers).await
+}

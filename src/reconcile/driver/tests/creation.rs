@@ -1,0 +1,111 @@
+//! Pods that can't be created: what is asked again, when, and what users are told.
+
+use super::refusals::{QUOTA, limits, refused, true_for, wait};
+use super::*;
+use crate::context::creation::Creations;
+use crate::context::placement::Placement;
+
+#[tokio::test]
+async fn what_fails_otherwise_is_told_from_the_second_time_on_and_tried_ever_later() {
+    let api = Apiserver::new(fixtures::job_of_age(0, "completions: 2"));
+    let process = Process::start(&api);
+    let message = "failed calling webhook \"w\": no endpoints available";
+    api.refuse("POST pod", 500, "InternalError", message);
+    process.plan(&api.job(), originals(2));
+    process.look(&api).await.unwrap_err();
+    assert_eq!(api.said(), ["PUT job status", "POST pod 0-0"]);
+    process.look(&api).await.unwrap_err();
+    let told = [
+        "POST pod 0-0",
+        "PUT job status",
+        "POST event PodCreationFailed",
+    ];
+    assert_eq!(api.said(), told);
+    let blocked = api.condition(api::ATTEMPTS_BLOCKED);
+    assert_eq!(blocked, true_for("PodCreationFailed"));
+    // The pass that follows at once, for its own write, asks nothing.
+    let wake = process.look(&api).await.unwrap();
+    assert_eq!(api.said(), WAITS);
+    assert!(format!("{wake:?}").contains("Some(3."), "{wake:?}");
+    // Nothing more is recorded, and what is holds no room.
+    let view = crate::planner::observe::view(&process.context);
+    let job = &view.snapshot.jobs[0];
+    assert!(
+        job.tasks
+            .iter()
+            .all(|task| !job.takes_room(&task.attempts[0]))
+    );
+    api.script(|_| Fate::Served);
+    let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
+    process.context.memos.with(&uid, |memo| {
+        memo.creations = Creations::default();
+        // There is no node in this world either.
+        memo.placement = Placement::default();
+    });
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), ["POST pod 0-0", "POST pod 1-0"]);
+    api.run((0, 0));
+    process.look(&api).await.unwrap();
+    let blocked = api.condition(api::ATTEMPTS_BLOCKED).unwrap();
+    assert_eq!(blocked.0, "False");
+}
+
+#[tokio::test]
+async fn a_namespace_that_was_just_made_gets_a_moment_for_its_service_account() {
+    let message =
+        "error looking up service account team/default: serviceaccount \"default\" not found";
+    let (api, process) = refused(403, "Forbidden", message).await;
+    assert_eq!(
+        api.said(),
+        ["PUT job status", "POST pod 0-0", "PUT job status"]
+    );
+    assert_eq!(api.condition(api::ATTEMPTS_BLOCKED), None, "it passes");
+    assert!(wait(&process, &api) <= 1.0);
+    assert_eq!(limits(&process, &api).attempts_max, Some(1), "one is tried");
+}
+
+#[tokio::test]
+async fn a_clone_that_is_refused_holds_off_clones_alone() {
+    let (api, process) = two_running("").await;
+    api.refuse("POST pod", 403, "Forbidden", QUOTA);
+    process.plan(&api.job(), vec![launch(0, AttemptKind::Clone)]);
+    process.look(&api).await.unwrap();
+    let limits = process
+        .memo(&api.job())
+        .creations
+        .limits(2, 0, clock::now());
+    assert_eq!((limits.attempts_max, limits.not_before), (None, None));
+    assert!(limits.clones_not_before.is_some());
+    let counts = api.job().status.as_ref().unwrap().attempts;
+    assert_eq!((counts.clones, counts.refused), (1, 1));
+}
+
+#[tokio::test]
+async fn a_pod_that_no_scheduler_placed_ends_with_its_namespace() {
+    let api = Apiserver::new(fixtures::job_of_age(60, "completions: 1"));
+    let process = Process::start(&api);
+    process.plan(&api.job(), originals(1));
+    process.look(&api).await.unwrap();
+    api.said();
+    // The namespace's controller deletes what is in it, and nothing can be created there any more.
+    let gone = "unable to create new content in namespace team because it is being terminated";
+    api.refuse("POST pod", 403, "Forbidden", gone);
+    for pod in api.world().pods.values_mut() {
+        pod.metadata.deletion_timestamp = Some(clock::time(clock::now()));
+    }
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), ["PUT job status", "PATCH pod 0-0"]);
+    assert!(api.pods().is_empty());
+    process.plan(&api.job(), vec![launch(0, AttemptKind::Retry)]);
+    process.look(&api).await.unwrap();
+    let tried = [
+        "PUT job status",
+        "POST pod 0-1",
+        "PUT job status",
+        "POST event PodForbidden",
+    ];
+    assert_eq!(api.said(), tried);
+    assert!(wait(&process, &api) > 8.0, "once per wait");
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), WAITS);
+}

@@ -1,0 +1,311 @@
+//! Events for users, log lines and metrics of what a step did, once it is recorded.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Resource;
+use kube::runtime::events::{Event, EventType};
+use shed_core::plan::{Launch, LaunchReason};
+use shed_core::snapshot::{AttemptKind, Conclusion, KillKind};
+
+use crate::adopt::{self, names};
+use crate::api::{DeadlineJob, Ledger};
+use crate::cluster::pod::AttemptId;
+use crate::context::Context;
+use crate::job::notice::Notice;
+use crate::metrics::{Ended, Kind, WON};
+use crate::validate::ValidatedJob;
+
+/// Announces what a recorded step did. A lost event is no reason to repeat a step.
+pub fn announce(
+    context: &Context,
+    owner: &DeadlineJob,
+    job: &ValidatedJob,
+    book: &Ledger,
+    notices: &[Notice],
+) {
+    for notice in notices {
+        measure(context, notice);
+        let pod = |id: AttemptId| names::of_attempt(job, id.0, id.1);
+        tracing::info!(namespace = %job.namespace, job = %job.name, ?notice, "recorded");
+        let task = |index: u32| book.task_of(index);
+        let Some((type_, reason, note)) = words(notice, pod, task) else {
+            continue;
+        };
+        let (action, attempt) = about(notice, task, pod);
+        let note = match notice {
+            Notice::Finished(_) => Some(note),
+            _ => context.memos.with(&job.uid, |memo| {
+                memo.events.admit(note, context.clock.ticks())
+            }),
+        };
+        let Some(note) = note else { continue };
+        let event = Event {
+            type_,
+            reason: reason.to_owned(),
+            note: Some(note),
+            action,
+            secondary: attempt.map(|name| reference_to(name, &job.namespace)),
+        };
+        publish_event(context, &subject(owner), event);
+    }
+}
+
+/// What tells the events of one job apart: events of the same type, reason, action and pod within
+/// six minutes are one with the first one's note.
+fn about(
+    notice: &Notice,
+    task_of: impl Fn(u32) -> u32,
+    pod: impl Fn(AttemptId) -> String,
+) -> (String, Option<String>) {
+    let action = "Reconcile".to_owned();
+    match notice {
+        Notice::Launched { id, .. } | Notice::Killed { id, .. } => (action, Some(pod(*id))),
+        Notice::Unrecorded { pod } => (action, Some(pod.clone())),
+        Notice::TaskFailed { task } => (format!("{action} task {}", task_of(*task)), None),
+        _ => (action, None),
+    }
+}
+
+fn reference_to(pod: String, namespace: &str) -> ObjectReference {
+    ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Pod".to_owned()),
+        name: Some(pod),
+        namespace: Some(namespace.to_owned()),
+        ..ObjectReference::default()
+    }
+}
+
+/// Publishes one event about a job.
+pub fn publish(
+    context: &Context,
+    owner: &DeadlineJob,
+    type_: EventType,
+    reason: &str,
+    note: String,
+) {
+    publish_about(context, &subject(owner), type_, reason, note);
+}
+
+/// Publishes one event about any object.
+pub fn publish_about(
+    context: &Context,
+    object: &ObjectReference,
+    type_: EventType,
+    reason: &str,
+    note: String,
+) {
+    let event = Event {
+        type_,
+        reason: reason.to_owned(),
+        note: Some(note),
+        action: "Reconcile".to_owned(),
+        secondary: None,
+    };
+    publish_event(context, object, event);
+}
+
+fn publish_event(context: &Context, object: &ObjectReference, event: Event) {
+    let note = event.note.map(|note| note.chars().take(1000).collect());
+    context.events.push(Event { note, ..event }, object.clone());
+}
+
+/// The job, or the batch/v1 Job that it stands for.
+fn subject(owner: &DeadlineJob) -> ObjectReference {
+    let job = adopt::owner(owner).filter(|_| owner.spec.is_companion());
+    match job {
+        Some(job) => ObjectReference {
+            api_version: Some(job.api_version.clone()),
+            kind: Some(job.kind.clone()),
+            name: Some(job.name.clone()),
+            namespace: owner.metadata.namespace.clone(),
+            uid: Some(job.uid.clone()),
+            ..ObjectReference::default()
+        },
+        None => owner.object_ref(&()),
+    }
+}
+
+fn measure(context: &Context, notice: &Notice) {
+    let metrics = &context.metrics;
+    match notice {
+        Notice::Launched { launch, .. } => {
+            let kind = launch.kind.label();
+            metrics.launched.get_or_create(&Kind { kind }).inc();
+        }
+        Notice::Killed { kind, .. } => {
+            let kind = kind.label();
+            metrics.kills.get_or_create(&Kind { kind }).inc();
+        }
+        Notice::Won { kind, .. } => {
+            let ended = Ended {
+                kind: kind.label(),
+                outcome: WON,
+            };
+            metrics.ended.get_or_create(&ended).inc();
+            if *kind == AttemptKind::Clone {
+                metrics.clone_wins.inc();
+            }
+        }
+        Notice::Counted { outcome, kind, .. } => {
+            let ended = Ended {
+                kind: kind.label(),
+                outcome: outcome.label(),
+            };
+            metrics.ended.get_or_create(&ended).inc();
+        }
+        Notice::Granted { .. } => {
+            metrics.grants.inc();
+        }
+        Notice::TaskFailed { .. }
+        | Notice::Ending(_)
+        | Notice::Finished(_)
+        | Notice::Unrecorded { .. } => {}
+    }
+}
+
+/// Where the attempt begins, in percent.
+fn begin(launch: &Launch) -> f64 {
+    launch.resume.as_ref().map_or(0.0, |point| point.progress) * 100.0
+}
+
+/// Reason of the event that says that `DeadlineFeasible` has turned false.
+pub const DEADLINE_NOT_FEASIBLE: &str = "DeadlineNotFeasible";
+
+/// Type, reason and note of an event.
+type Words = (EventType, &'static str, String);
+
+/// What users are told; first attempts and counted ends are in the status and the metrics, and
+/// an event for each of them would cost a write per task.
+fn words(
+    notice: &Notice,
+    pod: impl Fn(AttemptId) -> String,
+    task_of: impl Fn(u32) -> u32,
+) -> Option<Words> {
+    match notice {
+        Notice::Launched { id, launch } => launch_words(task_of(id.0), launch, &pod(*id)),
+        Notice::Killed { id, kind } => kill_words(task_of(id.0), *kind, &pod(*id)),
+        Notice::Granted { .. }
+        | Notice::Won { .. }
+        | Notice::Counted { .. }
+        | Notice::Ending(_) => None,
+        Notice::TaskFailed { task } => Some((
+            EventType::Warning,
+            "TaskFailed",
+            format!("task {} failed for good", task_of(*task)),
+        )),
+        Notice::Finished(conclusion) => Some(end_words(*conclusion)),
+        Notice::Unrecorded { pod } => Some((
+            EventType::Warning,
+            "UnrecordedAttempt",
+            format!(
+                "pod {pod} carries this job's labels and a number that was never given out; it is deleted"
+            ),
+        )),
+    }
+}
+
+fn launch_words(task: u32, launch: &Launch, pod: &str) -> Option<Words> {
+    let from = begin(launch);
+    let note = match launch.reason {
+        LaunchReason::Admitted => return None,
+        LaunchReason::Straggler {
+            pocd_before,
+            pocd_after,
+        } => format!(
+            "clone {pod} of straggling task {task}, from {from:.0} %: PoCD {pocd_before:.3} → {pocd_after:.3}"
+        ),
+        LaunchReason::Rule { finding, .. } => {
+            format!("clone {pod} of task {task}, from {from:.0} %: {finding}")
+        }
+    };
+    Some((EventType::Normal, "CloneLaunched", note))
+}
+
+fn kill_words(task: u32, kind: KillKind, pod: &str) -> Option<Words> {
+    match kind {
+        KillKind::Settle | KillKind::JobEnd | KillKind::Suspend | KillKind::Surplus => None,
+        KillKind::Prune => Some((
+            EventType::Normal,
+            "AttemptPruned",
+            format!("{pod}: a faster attempt of task {task} is kept"),
+        )),
+        KillKind::Restart => Some((
+            EventType::Normal,
+            "TaskRestarted",
+            format!("{pod}: a new attempt of task {task} needs less time than this one still does"),
+        )),
+        KillKind::Preempt => Some((
+            EventType::Normal,
+            "AttemptPreempted",
+            format!(
+                "{pod}: a more urgent job needs the room; task {task} goes on from its checkpoint"
+            ),
+        )),
+        KillKind::Evict => Some((
+            EventType::Normal,
+            "CloneEvicted",
+            format!("{pod}: a first attempt needs the room"),
+        )),
+        KillKind::Abandon => Some((
+            EventType::Warning,
+            "AttemptAbandoned",
+            format!(
+                "{pod}: its node is out of reach; another attempt of task {task} takes its place"
+            ),
+        )),
+        KillKind::Replace => Some((
+            EventType::Warning,
+            "AttemptReplaced",
+            format!(
+                "{pod} could not start; task {task} is launched again later unless another attempt of it runs"
+            ),
+        )),
+    }
+}
+
+fn end_words(conclusion: Conclusion) -> Words {
+    let (type_, reason, note) = match conclusion {
+        Conclusion::Complete => (EventType::Normal, "Completed", "every task has a winner"),
+        Conclusion::SuccessPolicy => (
+            EventType::Normal,
+            "Completed",
+            "enough tasks have a winner for spec.successPolicy",
+        ),
+        Conclusion::TimeLimit => (
+            EventType::Warning,
+            "DeadlineExceeded",
+            "not complete when spec.activeDeadlineSeconds had passed",
+        ),
+        Conclusion::MaxFailedIndexes => (
+            EventType::Warning,
+            "MaxFailedIndexesExceeded",
+            "more tasks failed for good than spec.maxFailedIndexes allows",
+        ),
+        Conclusion::BackoffLimit => (
+            EventType::Warning,
+            "BackoffLimitExceeded",
+            "more attempts failed than spec.backoffLimit allows",
+        ),
+        Conclusion::PodFailurePolicy => (
+            EventType::Warning,
+            "PodFailurePolicy",
+            "an attempt failed in a way for which spec.podFailurePolicy fails the job",
+        ),
+        Conclusion::DeadlineExceeded => (
+            EventType::Warning,
+            "DeadlineMissed",
+            "not complete at the deadline",
+        ),
+        Conclusion::DeadlineInPast => (
+            EventType::Warning,
+            "DeadlineInPast",
+            "the deadline had passed when the job was submitted",
+        ),
+        Conclusion::FailedIndexes => (
+            EventType::Warning,
+            "FailedIndexes",
+            "some tasks failed for good",
+        ),
+    };
+    (type_, reason, note.to_owned())
+}

@@ -1,0 +1,63 @@
+//! A pass's share in the commit fence: who asks, and what may be answered once it is recorded.
+
+use std::collections::BTreeMap;
+
+use shed_agent::fence::CommitGrant;
+use shed_core::snapshot::Idempotency;
+use shed_core::time::Instant;
+
+use crate::api::{Ledger, NodeEntry};
+use crate::cluster::pod::AttemptId;
+use crate::context::Context;
+use crate::job::gone;
+use crate::job::view::JobView;
+use crate::reconcile::driver::Pass;
+
+/// The job's attempts that ask for leave to publish, and since when.
+pub(super) fn asking(context: &Context, view: &JobView) -> BTreeMap<AttemptId, Instant> {
+    let job = &view.job;
+    if job.rules.idempotency != Idempotency::Fenced {
+        return BTreeMap::new();
+    }
+    let asking = context.fence.asking(&job.uid);
+    let pods = view.pods.iter();
+    pods.filter_map(|(&id, pod)| Some((id, *asking.get(&pod.uid)?)))
+        .collect()
+}
+
+/// Where attempts run whose end may have to be proven one day.
+pub(super) fn placements(
+    context: &Context,
+    view: &JobView,
+    asking: &BTreeMap<AttemptId, Instant>,
+) -> BTreeMap<AttemptId, NodeEntry> {
+    let of_interest = |id: AttemptId| match view.job.rules.idempotency {
+        Idempotency::Safe => false,
+        Idempotency::Fenced => asking.contains_key(&id),
+        Idempotency::None => true,
+    };
+    let pods = view.pods.iter().filter(|&(&id, _)| of_interest(id));
+    gone::placements(&view.book, pods, &context.stores)
+}
+
+/// Tells the attempts that ask what the ledger says, now that it says so durably.
+pub(super) fn answer(context: &Context, pass: &Pass, recorded: &Ledger) {
+    for (&(task, number), pod) in pass
+        .asking
+        .keys()
+        .filter_map(|id| pass.view.pods.get_key_value(id))
+    {
+        let entry = recorded.tasks.get(&task);
+        let grant = entry.and_then(|entry| entry.grant.as_ref());
+        let Some(grant) = grant.filter(|grant| grant.attempt == number) else {
+            continue;
+        };
+        let order = CommitGrant {
+            job: pass.view.job.uid.to_string(),
+            task,
+            segment: 0,
+            token: grant.token.unsigned_abs(),
+        };
+        context.fence.allow(&pod.uid, order);
+    }
+}

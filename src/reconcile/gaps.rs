@@ -1,0 +1,112 @@
+//! Says which jobs can't be read, and which fields of others are not heeded. Nothing is written to such
+//! a job: its status may hold what only the operator knows that wrote it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Resource;
+use kube::runtime::events::EventType;
+
+use crate::api::DeadlineJob;
+use crate::cluster::Gap;
+use crate::context::Context;
+use crate::metrics::Why;
+use crate::reconcile::events;
+
+/// How often it is looked; a look costs no call.
+const PERIOD: Duration = Duration::from_millis(500);
+/// Fields that one event names.
+const NAMED_MAX: usize = 10;
+
+/// Looks for ever.
+pub async fn run(context: Arc<Context>) {
+    context.stores.ready().await;
+    let mut told = BTreeMap::new();
+    let mut seen = None;
+    let mut ticks = tokio::time::interval(PERIOD);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        look(&context, &mut told, &mut seen).await;
+    }
+}
+
+/// Says what is new, unless nothing has changed since the last look.
+async fn look(context: &Context, told: &mut BTreeMap<String, Words>, seen: &mut Option<u64>) {
+    let version = context.stores.gaps_version();
+    if seen.replace(version) == Some(version) {
+        return;
+    }
+    let gaps = context.stores.gaps();
+    let unreadable = gaps.iter().filter(|gap| gap.problem.is_some()).count();
+    let unreadable = i64::try_from(unreadable).unwrap_or(i64::MAX);
+    context.metrics.reconciles.unreadable.set(unreadable);
+    let mut present = BTreeMap::new();
+    for gap in &gaps {
+        let (uid, words) = (gap.metadata.uid.clone().unwrap_or_default(), words(gap));
+        if told.get(&uid) != Some(&words) {
+            tell(context, gap, &words).await;
+        }
+        present.insert(uid, words);
+    }
+    *told = present;
+}
+
+/// Reason of an event, and its note.
+type Words = (&'static str, String);
+
+fn words(gap: &Gap) -> Words {
+    let version = env!("CARGO_PKG_VERSION");
+    match &gap.problem {
+        Some(problem) => (
+            "Unreadable",
+            format!(
+                "{problem}: version {version} of the operator can't read the job and leaves it and its \
+                 pods alone; run the version that this was written for, or change the field"
+            ),
+        ),
+        None => {
+            let named: Vec<&str> = gap.unheeded.iter().map(String::as_str).collect();
+            let more = match named.len().saturating_sub(NAMED_MAX) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let named = named[..named.len().min(NAMED_MAX)].join(", ");
+            (
+                "UnknownField",
+                format!(
+                    "{named}{more}: not known to version {version} of the operator, which runs the job as if \
+                     it were not said; run the version that this was written for, or leave it out"
+                ),
+            )
+        }
+    }
+}
+
+async fn tell(context: &Context, gap: &Gap, (reason, note): &Words) {
+    let (namespace, name) = (&gap.metadata.namespace, &gap.metadata.name);
+    tracing::warn!(?namespace, job = ?name, "{note}");
+    if gap.problem.is_some() {
+        let errors = &context.metrics.reconciles.errors;
+        let reason = "unreadable";
+        errors.get_or_create(&Why { reason }).inc();
+    }
+    let about = reference(gap);
+    events::publish_about(context, &about, EventType::Warning, reason, note.clone());
+}
+
+fn reference(gap: &Gap) -> ObjectReference {
+    ObjectReference {
+        api_version: Some(DeadlineJob::api_version(&()).into_owned()),
+        kind: Some(DeadlineJob::kind(&()).into_owned()),
+        name: gap.metadata.name.clone(),
+        namespace: gap.metadata.namespace.clone(),
+        uid: gap.metadata.uid.clone(),
+        ..ObjectReference::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

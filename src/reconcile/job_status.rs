@@ -1,0 +1,269 @@
+//! The status of a batch/v1 Job from its companion's, by the rules that the apiserver enforces on
+//! whoever writes it. Pure.
+
+use k8s_openapi::api::batch::v1::{Job, JobCondition, JobStatus, UncountedTerminatedPods};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use shed_core::index_set::IndexSet;
+use shed_core::snapshot::Conclusion;
+use shed_core::time::Instant;
+
+use crate::api::{self, DeadlineJobStatus, Ledger, reason};
+use crate::clock;
+use crate::cluster::pod::{JobPods, PodFacts, Stage};
+use crate::job::leftover::leftover;
+use crate::validate::Adopted;
+
+/// Pods of a Job by how far they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PodCounts {
+    /// Pending or running, and not asked to end. Those that are about to be created count.
+    pub active: i32,
+    /// Ready among them.
+    pub ready: i32,
+    /// Asked to end, and not ended.
+    pub terminating: i32,
+}
+
+/// What the status is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// The Job, with the status that it has.
+    pub job: &'a Job,
+    /// What of it matters.
+    pub adopted: &'a Adopted,
+    /// The companion's status, as it was just recorded.
+    pub recorded: &'a DeadlineJobStatus,
+    /// The companion's ledger.
+    pub book: &'a Ledger,
+    /// Its pods.
+    pub pods: PodCounts,
+    /// Tasks that it has.
+    pub completions: u32,
+    /// Whether nothing is to run.
+    pub suspend: bool,
+    /// When.
+    pub now: Instant,
+}
+
+/// Counts attempts that the ledger holds, and pods that are ending without one.
+#[must_use]
+pub fn count(book: &Ledger, pods: &JobPods) -> PodCounts {
+    let mut counts = PodCounts::default();
+    let attempts = book.tasks.values().flat_map(|task| {
+        let attempts = task.attempts.iter();
+        attempts.map(move |attempt| ((task.index, attempt.number), attempt.kill.is_some()))
+    });
+    for (id, is_killed) in attempts {
+        let pod = pods.get(&id).and_then(|pod| pod.attempt.as_ref());
+        let has_ended =
+            |stage: &Stage| matches!(stage, Stage::Succeeded { .. } | Stage::Failed { .. });
+        match pod {
+            Some(pod) if has_ended(&pod.stage) => {}
+            Some(pod) if pod.deleting || is_killed => counts.terminating += 1,
+            Some(pod) => {
+                counts.active += 1;
+                counts.ready += i32::from(pod.ready);
+            }
+            None if is_killed => {}
+            None => counts.active += 1,
+        }
+    }
+    counts.terminating += terminating(book, pods);
+    counts
+}
+
+/// Pods that count as failed already and have not ended. A Job is complete, or has failed, only when
+/// there are none.
+#[must_use]
+pub fn terminating(book: &Ledger, pods: &JobPods) -> i32 {
+    let deleting = leftover(book, pods).filter(|(_, pod)| {
+        let attempt = pod.attempt.as_ref();
+        attempt.is_some_and(|attempt| attempt.deleting)
+    });
+    i32::try_from(deleting.count()).unwrap_or(i32::MAX)
+}
+
+/// Whether a pod that its owner counts as live is Ready.
+#[must_use]
+pub fn is_ready(pod: &PodFacts) -> bool {
+    pod.attempt.as_ref().is_some_and(|attempt| {
+        let running = attempt.stage == Stage::Running;
+        running && attempt.ready && !attempt.deleting
+    })
+}
+
+/// Whether a Job has ended for good; nothing of its status changes after that.
+#[must_use]
+pub fn is_finished(job: &Job) -> bool {
+    [api::COMPLETE, api::FAILED]
+        .iter()
+        .any(|type_| is_true(job, type_))
+}
+
+/// Whether a Job has a condition.
+#[must_use]
+pub fn is_true(job: &Job, type_: &str) -> bool {
+    let conditions = job
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_ref());
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|condition| condition.type_ == type_ && condition.status == "True")
+}
+
+/// The status that the Job should have.
+#[must_use]
+pub fn render(input: Input<'_>) -> JobStatus {
+    let old = input.job.status.clone().unwrap_or_default();
+    if is_finished(input.job) {
+        return old;
+    }
+    let Input { book, adopted, .. } = input;
+    let pods = match book.finished {
+        true => PodCounts::default(),
+        false => input.pods,
+    };
+    let done = match adopted.work_queue {
+        true => book.done.clone(),
+        false => book.done_tasks(input.completions),
+    };
+    let start_time = start_time(input, &old);
+    let complete = book.finished && book.ending.is_some_and(Conclusion::is_success);
+    JobStatus {
+        active: Some(pods.active),
+        ready: Some(pods.ready),
+        terminating: Some(pods.terminating),
+        succeeded: Some(i32::try_from(done.len()).unwrap_or(i32::MAX)),
+        failed: Some(i32::try_from(book.counts.failed).unwrap_or(i32::MAX)),
+        completed_indexes: (adopted.indexed && !done.is_empty()).then(|| written(&done)),
+        failed_indexes: (adopted.indexed && adopted.per_index)
+            .then(|| written(&book.failed_tasks(input.completions))),
+        completion_time: complete
+            .then(|| completion_time(input, start_time.as_ref()))
+            .or(old.completion_time),
+        uncounted_terminated_pods: Some(UncountedTerminatedPods::default()),
+        conditions: Some(conditions(input, old.conditions.unwrap_or_default())),
+        start_time,
+    }
+}
+
+/// A suspension resets it; the first start stays in the ledger. What has ended must have one.
+fn start_time(input: Input<'_>, old: &JobStatus) -> Option<Time> {
+    if input.suspend && input.book.ending.is_none() {
+        return None;
+    }
+    Some(
+        old.start_time
+            .clone()
+            .unwrap_or_else(|| clock::time(input.now)),
+    )
+}
+
+/// Never before the start, which is the time of a write.
+fn completion_time(input: Input<'_>, start: Option<&Time>) -> Time {
+    let end = input
+        .book
+        .last_win
+        .or(input.book.ended)
+        .unwrap_or(input.now);
+    clock::time(end.max(start.map_or(end, clock::instant)))
+}
+
+/// Ranges as batch/v1 writes them: two neighbours as `0,1`, three as `0-2`.
+fn written(indexes: &IndexSet) -> String {
+    let ranges = indexes.ranges().map(|(low, high)| match high - low {
+        0 => low.to_string(),
+        1 => format!("{low},{high}"),
+        _ => format!("{low}-{high}"),
+    });
+    ranges.collect::<Vec<_>>().join(",")
+}
+
+/// The companion's conditions over those that others wrote.
+fn conditions(input: Input<'_>, mut list: Vec<JobCondition>) -> Vec<JobCondition> {
+    for condition in &input.recorded.conditions {
+        let is_target = condition.type_ == api::FAILURE_TARGET;
+        if is_target && condition.status != "True" {
+            continue;
+        }
+        put(&mut list, &in_their_words(condition, input.job));
+    }
+    let mut refused = list
+        .iter_mut()
+        .filter(|own| own.type_ == api::ADOPTION_REFUSED);
+    if let Some(refused) = refused.find(|own| own.status == "True") {
+        "False".clone_into(&mut refused.status);
+        refused.reason = Some(reason::ADOPTED.to_owned());
+        refused.message = Some("shed runs the Job".to_owned());
+        refused.last_transition_time = Some(clock::time(input.now));
+    }
+    list
+}
+
+/// In batch/v1 a success policy that is met is the reason also where every task has succeeded.
+fn in_their_words(condition: &Condition, job: &Job) -> Condition {
+    let mut condition = condition.clone();
+    let policy = job
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.success_policy.as_ref());
+    if policy.is_some() && condition.reason == reason::COMPLETIONS_REACHED {
+        reason::SUCCESS_POLICY.clone_into(&mut condition.reason);
+    }
+    condition
+}
+
+fn put(list: &mut Vec<JobCondition>, condition: &Condition) {
+    let fresh = JobCondition {
+        type_: condition.type_.clone(),
+        status: condition.status.clone(),
+        reason: Some(condition.reason.clone()),
+        message: Some(condition.message.clone()),
+        last_probe_time: Some(condition.last_transition_time.clone()),
+        last_transition_time: Some(condition.last_transition_time.clone()),
+    };
+    match list.iter_mut().find(|own| own.type_ == condition.type_) {
+        Some(own) => *own = fresh,
+        None => list.push(fresh),
+    }
+}
+
+/// The status with a condition of the companion's; absent if the Job has ended.
+#[must_use]
+pub fn with(job: &Job, condition: &Condition) -> Option<JobStatus> {
+    if is_finished(job) {
+        return None;
+    }
+    let mut status = job.status.clone().unwrap_or_default();
+    put(status.conditions.get_or_insert_default(), condition);
+    Some(status)
+}
+
+/// The status that says why shed does not run a Job; absent if it says so already.
+#[must_use]
+pub fn refused(job: &Job, reason: &str, message: &str, now: Instant) -> Option<JobStatus> {
+    let mut status = job.status.clone().unwrap_or_default();
+    let mut list = status.conditions.take().unwrap_or_default();
+    let told = list.iter().any(|own| {
+        own.type_ == api::ADOPTION_REFUSED
+            && own.status == "True"
+            && own.message.as_deref() == Some(message)
+    });
+    if told {
+        return None;
+    }
+    let condition = Condition {
+        type_: api::ADOPTION_REFUSED.to_owned(),
+        status: "True".to_owned(),
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        observed_generation: None,
+        last_transition_time: clock::time(now),
+    };
+    put(&mut list, &condition);
+    status.conditions = Some(list);
+    Some(status)
+}
+
+#[cfg(test)]
+mod tests;

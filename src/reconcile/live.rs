@@ -1,0 +1,68 @@
+//! A job's pods as they are now: at the deadline a finish that no watch has shown yet is honored.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, ListParams};
+
+use crate::adopt::names;
+use crate::cluster::identity;
+use crate::cluster::pod::{JobPods, PodFacts};
+use crate::context::Context;
+use crate::reconcile::Error;
+use crate::reconcile::overload::retried;
+use crate::validate::ValidatedJob;
+
+/// Pods that are read one by one at a time.
+const READS_AT_ONCE: usize = 16;
+/// Pods that are held whole at a time.
+const PAGE: u32 = 200;
+
+/// Reads a job's pods, and takes for its attempts what the watch would. A list is by label, so of those that
+/// `known` has and the list lacks each is read by its name: its label may have been taken off.
+///
+/// # Errors
+/// If a read fails.
+pub(super) async fn pods(
+    context: &Context,
+    job: &ValidatedJob,
+    known: &JobPods,
+) -> Result<JobPods, Error> {
+    let api: Api<Pod> = Api::namespaced(context.client.clone(), &job.namespace);
+    let mut page = ListParams::default()
+        .labels(&names::selector(&job.uid))
+        .limit(PAGE);
+    let mut pods = JobPods::new();
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    let mut take = |pod: &Pod| {
+        let facts = PodFacts::from_pod(pod, context.clock.now());
+        if let Some(id) = identity::attempt_of(job, &facts) {
+            // What the watch has shown of its end before stands.
+            let facts = match known.get(&id) {
+                Some(before) => facts.after(before),
+                None => facts,
+            };
+            pods.insert(id, Arc::new(facts));
+        }
+    };
+    loop {
+        let listed = retried(|| api.list(&page)).await.map_err(Error::LiveRead)?;
+        listed.iter().for_each(&mut take);
+        let listed_names = listed.items.into_iter().map(|pod| pod.metadata.name);
+        names.extend(listed_names.flatten());
+        let Some(next) = listed.metadata.continue_.filter(|next| !next.is_empty()) else {
+            break;
+        };
+        page = page.continue_token(&next);
+    }
+    let is_listed = |pod: &&Arc<PodFacts>| names.contains(&pod.name);
+    let lacking: Vec<_> = known.values().filter(|pod| !is_listed(pod)).collect();
+    let reads: Vec<_> = lacking.iter().map(|pod| api.get_opt(&pod.name)).collect();
+    let mut reads = futures::stream::iter(reads).buffer_unordered(READS_AT_ONCE);
+    while let Some(read) = reads.next().await {
+        read.map_err(Error::LiveRead)?.iter().for_each(&mut take);
+    }
+    Ok(pods)
+}

@@ -1,0 +1,119 @@
+//! An adopted Job's status follows its companion's, once that is written and before any pod is.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::Resource;
+use kube::api::Api;
+
+use crate::api::{DeadlineJob, DeadlineJobStatus, Ledger};
+use crate::context::Context;
+use crate::reconcile::driver::Pass;
+use crate::reconcile::{Error, apply, companions, job_status};
+use crate::validate::Adopted;
+
+/// Writes the status of the Job that a companion stands for, if it should change.
+pub(super) async fn mirror(
+    context: &Context,
+    pass: &Pass,
+    book: &Ledger,
+    recorded: &DeadlineJob,
+) -> Result<(), Error> {
+    let Some(adopted) = &pass.view.job.adopted else {
+        return Ok(());
+    };
+    let Some(mut job) = newest(context, pass) else {
+        return Ok(());
+    };
+    let recorded = recorded.status.clone().unwrap_or_default();
+    for _ in 0..apply::TRIES_MAX {
+        let status = render(pass, book, adopted, &recorded, &job);
+        if job.status.as_ref() == Some(&status) {
+            return Ok(());
+        }
+        match companions::write(context, &job, status).await {
+            Ok(written) => {
+                context.memos.with(&pass.view.job.uid, |memo| {
+                    memo.newest_batch = Some(Arc::new(written));
+                });
+                return Ok(());
+            }
+            Err(kube::Error::Api(status)) if status.code == 404 => return Err(Error::Gone),
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(error) => return Err(Error::Mirror(error)),
+        }
+        job = live(context, pass, adopted).await?;
+    }
+    Err(Error::Conflict)
+}
+
+fn render(
+    pass: &Pass,
+    book: &Ledger,
+    adopted: &Adopted,
+    recorded: &DeadlineJobStatus,
+    job: &Job,
+) -> k8s_openapi::api::batch::v1::JobStatus {
+    job_status::render(job_status::Input {
+        job,
+        adopted,
+        recorded,
+        book,
+        pods: job_status::count(book, &pass.view.pods),
+        completions: pass.view.job.rules.completions,
+        suspend: pass.view.job.rules.suspend,
+        now: pass.view.now,
+    })
+}
+
+/// The Job as the last own write left it, until the watch shows something newer.
+fn newest(context: &Context, pass: &Pass) -> Option<Arc<Job>> {
+    let watched = context.stores.batch()?.of(&pass.owner)?;
+    let version = |job: &Job| -> Option<u64> {
+        let version = job.metadata.resource_version.as_deref()?;
+        version.parse().ok()
+    };
+    context.memos.with(&pass.view.job.uid, |memo| {
+        let own = memo.newest_batch.clone();
+        let own = own.filter(|own| version(own) > version(&watched));
+        memo.newest_batch.clone_from(&own);
+        Some(own.unwrap_or(watched))
+    })
+}
+
+async fn live(context: &Context, pass: &Pass, adopted: &Adopted) -> Result<Arc<Job>, Error> {
+    let api: Api<Job> = Api::namespaced(context.client.clone(), &pass.view.job.namespace);
+    let live = api.get_opt(&adopted.name).await.map_err(Error::Mirror)?;
+    let is_it = |job: &Job| job.metadata.uid.as_deref() == Some(adopted.uid.as_ref());
+    live.filter(is_it).map(Arc::new).ok_or(Error::Gone)
+}
+
+/// Puts a condition of a companion on the Job that it stands for. Only users read it there, so a failure
+/// is logged and not repeated.
+pub(super) async fn show(context: &Context, companion: &DeadlineJob, condition: &Condition) {
+    let jobs = context
+        .stores
+        .batch()
+        .filter(|_| companion.spec.is_companion());
+    let Some(watched) = jobs.and_then(|jobs| jobs.of(companion)) else {
+        return;
+    };
+    let namespace = watched.metadata.namespace.as_deref().unwrap_or_default();
+    let name = watched.metadata.name.as_deref().unwrap_or_default();
+    let api: Api<Job> = Api::namespaced(context.client.clone(), namespace);
+    let shown = async {
+        let live = api.get_opt(name).await?;
+        let live = live.filter(|live| live.meta().uid == watched.metadata.uid);
+        let status = live
+            .as_ref()
+            .and_then(|live| job_status::with(live, condition));
+        if let Some((live, status)) = live.zip(status) {
+            companions::write(context, &live, status).await?;
+        }
+        Ok::<_, kube::Error>(())
+    };
+    if let Err(error) = shown.await {
+        tracing::warn!(%error, namespace, job = name, "condition of a Job");
+    }
+}

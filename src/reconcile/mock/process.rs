@@ -1,0 +1,172 @@
+//! One life of the operator's process: everything in it is lost in a crash.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::runtime::controller::Action as Wake;
+use kube::runtime::events::{Recorder, Reporter};
+use prometheus_client::metrics::counter::Counter;
+use shed_core::plan::Action;
+use shed_core::time::{Instant, Span};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::api::DeadlineJob;
+use crate::attempt_pod::AgentSettings;
+use crate::clock;
+use crate::cluster::Stores;
+use crate::context::companion_failures::Failures;
+use crate::context::event_queue::{self, EventSender};
+use crate::context::spacing::LedgerRate;
+use crate::context::write_places::WritePlaces;
+use crate::context::{Context, Memo, Memos};
+use crate::doubt::Doubt;
+use crate::fair::FairPlaces;
+use crate::fence::FenceTable;
+use crate::forecast::ForecastTable;
+use crate::lease::fence::Fence as WriteFence;
+use crate::metrics::Metrics;
+use crate::plan_slices::Board;
+use crate::progress::ProgressTable;
+use crate::reconcile::mock::Apiserver;
+use crate::reconcile::{Error, driver};
+use crate::watchdog::{Term, Watch};
+
+/// No conversation takes that long; one that does waits for something that never comes.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// One life of the operator's process.
+pub struct Process {
+    /// What it knows.
+    pub context: Arc<Context>,
+    event_sender: Mutex<EventSender>,
+    recorder: Recorder,
+}
+
+impl Process {
+    /// A process that has just listed everything.
+    pub fn start(api: &Apiserver) -> Self {
+        let jobs = api.world().job.iter().cloned().collect();
+        Self::with_stores(api, Stores::for_tests(jobs, api.pods(), &[]))
+    }
+
+    /// A process that sees this.
+    pub fn with_stores(api: &Apiserver, stores: Arc<Stores>) -> Self {
+        let reporter = Reporter {
+            controller: "shed".to_owned(),
+            instance: None,
+        };
+        let doubt = Doubt::new();
+        let term = Term {
+            writes: WriteFence::new(None, Counter::default()),
+            doubt: Arc::clone(&doubt),
+        };
+        let metrics = Metrics::new();
+        let (events, event_sender) = event_queue::queue(metrics.events_dropped.clone());
+        let context = Arc::new(Context {
+            watch: Watch::new(Arc::default(), term),
+            events,
+            ledger_rate: LedgerRate::default(),
+            write_places: WritePlaces::default(),
+            passes: FairPlaces::new(crate::reconcile::PASSES_AT_ONCE),
+            client: api.client.clone(),
+            doubt,
+            progress: Arc::new(ProgressTable::new(clock::now())),
+            fence: Arc::new(FenceTable::default()),
+            clock: stores.clock_for_tests(),
+            board: Board::default(),
+            metrics: Arc::new(metrics),
+            agent: AgentSettings {
+                image: "agent".to_owned(),
+                pull_policy: "IfNotPresent".to_owned(),
+                pull_secret: None,
+                operator_key: "key".to_owned(),
+            },
+            clone_priority: None,
+            memos: Memos::default(),
+            companion_failures: Failures::default(),
+            forecasts: ForecastTable::default(),
+            recording: None,
+            stores,
+        });
+        Self {
+            context,
+            event_sender: Mutex::new(event_sender),
+            recorder: Recorder::new(api.client.clone(), reporter),
+        }
+    }
+
+    /// The planner leaves a slice for the job.
+    pub fn plan(&self, job: &DeadlineJob, slice: Vec<Action>) {
+        let slices = HashMap::from([(uid(job), slice)]);
+        let ticks = self.context.clock.ticks();
+        self.context.board.publish(slices, vec![], ticks);
+    }
+
+    /// Reconciles the job as the watch showed it, with the pods that it showed last.
+    pub async fn reconcile(&self, watched: Arc<DeadlineJob>) -> Result<Wake, Error> {
+        self.reconcile_by(watched, driver::work).await
+    }
+
+    /// The same with other work than the driver's.
+    pub async fn reconcile_by<F>(
+        &self,
+        watched: Arc<DeadlineJob>,
+        work: impl FnOnce(Arc<DeadlineJob>, Arc<Context>) -> F,
+    ) -> Result<Wake, Error>
+    where
+        F: Future<Output = Result<Wake, Error>> + Send + 'static,
+    {
+        let pass = driver::reconcile_by(watched, Arc::clone(&self.context), work);
+        let ended = timeout(PATIENCE, pass).await.expect("a call is missing");
+        self.send_events().await;
+        ended
+    }
+
+    /// Sends the events that were published.
+    pub async fn send_events(&self) {
+        let mut sender = self.event_sender.lock().await;
+        let sent = sender.flush(&self.recorder);
+        timeout(PATIENCE, sent).await.expect("a call is missing");
+    }
+
+    /// The watches catch up, then the job is reconciled.
+    pub async fn look(&self, api: &Apiserver) -> Result<Wake, Error> {
+        self.context.stores.show(api.pods());
+        self.ask(api);
+        self.reconcile(api.job()).await
+    }
+
+    /// Asks the attempts for their progress.
+    pub fn ask(&self, api: &Apiserver) {
+        let world = api.world();
+        let Some(job) = &world.job else { return };
+        for (&id, answer) in &world.answers {
+            let Some(pod) = world.pods.get(&crate::reconcile::mock::pod_name(job, id)) else {
+                continue;
+            };
+            let now = clock::now();
+            let before = Instant(now.0 - 1000);
+            let answers = [(before, answer.as_str()), (now, answer.as_str())];
+            let pod_uid = pod.metadata.uid.as_deref().unwrap_or_default();
+            let table = &self.context.progress;
+            table.answer_for_tests(&uid(job), pod_uid, &answers);
+        }
+    }
+
+    /// Whether no slice waits or is under way.
+    pub async fn is_drained(&self) -> bool {
+        let ticks = self.context.clock.ticks();
+        self.context.board.held(Span(i64::MAX), ticks).is_empty()
+    }
+
+    /// What it remembers of the job.
+    pub fn memo(&self, job: &DeadlineJob) -> Memo {
+        self.context.memos.with(&uid(job), |memo| memo.clone())
+    }
+}
+
+fn uid(job: &DeadlineJob) -> Arc<str> {
+    job.metadata.uid.as_deref().unwrap_or_default().into()
+}

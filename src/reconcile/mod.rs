@@ -1,0 +1,161 @@
+//! One job at a time: validate → observe → step → record → carry out → announce → wake. The
+//! driver reads as its steps; only those marked (client) talk to the apiserver.
+
+pub mod apply;
+mod backoff;
+mod claims;
+pub mod companions;
+mod deadline;
+pub mod disowned;
+mod driver;
+pub mod events;
+mod fence;
+pub mod gaps;
+pub mod job_status;
+mod live;
+mod mirror;
+#[cfg(test)]
+pub(crate) mod mock;
+pub mod orphans;
+pub mod overload;
+pub mod quarantine;
+mod range;
+mod record;
+mod refused;
+mod reserved;
+mod resting;
+pub mod status;
+pub mod step;
+pub mod unadopted;
+pub mod unanswered;
+mod volumes;
+mod wake;
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use kube::runtime::controller::{Action, Config, applier};
+use kube::runtime::reflector::ObjectRef;
+use shed_core::time::Instant;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+
+use crate::api::DeadlineJob;
+use crate::cluster::WatchedJob;
+use crate::context::Context;
+use crate::metrics::Why;
+
+/// Jobs that are reconciled at once, shared by namespace; the same job never is.
+pub const PASSES_AT_ONCE: usize = 64;
+
+/// Reconciles every job that `touched` names, for ever.
+pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectRef<DeadlineJob>>) {
+    run_by(context, touched, driver::work).await;
+}
+
+async fn run_by<F>(
+    context: Arc<Context>,
+    touched: mpsc::UnboundedReceiver<ObjectRef<DeadlineJob>>,
+    work: impl Fn(Arc<DeadlineJob>, Arc<Context>) -> F + Copy,
+) where
+    F: Future<Output = Result<Action, Error>> + Send + 'static,
+{
+    let queue = UnboundedReceiverStream::new(touched)
+        .map(|job| Ok::<_, std::convert::Infallible>(WatchedJob::reference(&job)));
+    let jobs = context.stores.jobs.clone();
+    applier(
+        |job, context| Box::pin(resting::reconcile_by(job, context, work)),
+        wake::after_error,
+        Arc::clone(&context),
+        jobs,
+        queue,
+        // Without a limit here: passes wait for a place of their namespace.
+        Config::default(),
+    )
+    .for_each(|result| {
+        // What failed was counted and logged where it happened; a job that is gone is no error.
+        if let Err(error) = result {
+            tracing::debug!(%error, "reconcile");
+        }
+        std::future::ready(())
+    })
+    .await;
+}
+
+/// Why a reconcile failed; the next try starts from scratch.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The ledger could not be written.
+    #[error("write of the ledger: {0}")]
+    Record(#[source] kube::Error),
+    /// The apiserver or etcd refuses the job's object for its size.
+    #[error("the job's object of {0} bytes is too large to be written")]
+    TooLarge(usize),
+    /// The ledger is written later, so that writes are spaced; nothing of the step was recorded.
+    #[error("the write of the ledger waits")]
+    Deferred(Instant),
+    /// The ledger was changed by somebody else; the next try sees it.
+    #[error("the ledger was changed in between")]
+    Conflict,
+    /// The job is not there any more; the watch will say so.
+    #[error("the job is gone")]
+    Gone,
+    /// The live view of the pods could not be read.
+    #[error("live read of pods: {0}")]
+    LiveRead(#[source] kube::Error),
+    /// A pod could not be created.
+    #[error("creation of a pod: {0}")]
+    Create(#[source] kube::Error),
+    /// A pod could not be deleted.
+    #[error("deletion of a pod: {0}")]
+    Delete(#[source] kube::Error),
+    /// A finalizer could not be taken off.
+    #[error("release of a pod: {0}")]
+    Release(#[source] kube::Error),
+    /// The status of an adopted Job could not be written.
+    #[error("write of an adopted Job's status: {0}")]
+    Mirror(#[source] kube::Error),
+    /// Pods of an adopted Job could not be taken in or let go.
+    #[error("adoption or release of a pod: {0}")]
+    Claim(#[source] kube::Error),
+    /// The quarantine of a job could not be noted in its status.
+    #[error("note of a quarantine: {0}")]
+    Quarantine(#[source] kube::Error),
+    /// A job whose skeleton alone is kept could not be read.
+    #[error("read of the job: {0}")]
+    Read(#[source] kube::Error),
+    /// The job could not be deleted at the end of its time to live.
+    #[error("deletion of the job: {0}")]
+    Expire(#[source] kube::Error),
+}
+
+impl Error {
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Record(_) => "record",
+            Self::TooLarge(_) => "too_large",
+            Self::Deferred(_) => "deferred",
+            Self::Conflict => "conflict",
+            Self::Gone => "gone",
+            Self::LiveRead(_) => "live_read",
+            Self::Create(_) => "create",
+            Self::Delete(_) => "delete",
+            Self::Release(_) => "release",
+            Self::Mirror(_) => "mirror",
+            Self::Claim(_) => "claim",
+            Self::Quarantine(_) => "quarantine",
+            Self::Read(_) => "read",
+            Self::Expire(_) => "expire",
+        }
+    }
+}
+
+fn count_error(context: &Context, error: &Error) {
+    let why = Why {
+        reason: error.label(),
+    };
+    context.metrics.reconciles.errors.get_or_create(&why).inc();
+}
+
+#[cfg(test)]
+mod tests;

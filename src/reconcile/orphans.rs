@@ -1,0 +1,153 @@
+//! Pods whose job is gone or going: nothing of them needs counting, so their finalizer comes off
+//! and the garbage collector can do its work. Nothing is deleted here: an orphaning deletion
+//! means that the user wants to keep the pods. Attempts are found by what controls them, other pods by
+//! their finalizers, so that a pod without labels holds up no deletion.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+
+use crate::cluster::Stores;
+use crate::cluster::identity::{Owner, OwnerKind};
+use crate::cluster::pod::{PodFacts, PodRef};
+use crate::context::Context;
+use crate::metrics::JobLabels;
+use crate::reconcile::apply::PodWriter;
+
+/// How often it is looked; a look costs no call.
+const PERIOD: Duration = Duration::from_millis(500);
+
+/// Orphans of a namespace that are let go between two looks.
+const AT_ONCE: usize = 256;
+/// Namespaces at a time.
+const NAMESPACES_AT_ONCE: usize = 4;
+
+/// What was seen by the last look that had nothing left to do.
+type Seen = (u64, u64, u64);
+
+/// Looks for ever.
+pub async fn run(context: Arc<Context>) {
+    context.stores.ready().await;
+    let mut seen = None;
+    let mut ticks = tokio::time::interval(PERIOD);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        look(&context, &mut seen).await;
+    }
+}
+
+/// Looks, unless nothing has changed since a look that had nothing to do.
+async fn look(context: &Context, seen: &mut Option<Seen>) {
+    let stores = &context.stores;
+    let now = (
+        stores.pods_version(),
+        stores.staying_version(),
+        stores.batch_version(),
+    );
+    if *seen == Some(now) {
+        return;
+    }
+    forget(context);
+    let orphans = orphans(stores);
+    let is_done = orphans.is_empty();
+    release(context, orphans).await;
+    *seen = is_done.then_some(now);
+}
+
+/// Forgets jobs that went. One that is made again under the same name writes its own series.
+fn forget(context: &Context) {
+    let stores = &context.stores;
+    for departed in stores.take_departed() {
+        if !stores.stays_by_name(&departed) {
+            context.metrics.forget_job(&JobLabels {
+                namespace: departed.namespace,
+                job: departed.name,
+            });
+        }
+    }
+    let is_there = |uid: &str| stores.staying(uid).is_some();
+    context.memos.retain(is_there);
+    context.forecasts.retain(is_there);
+}
+
+/// Pods whose finalizer no controller counts by any more.
+fn orphans(stores: &Stores) -> Vec<Arc<PodFacts>> {
+    let mut orphans = Vec::new();
+    for owner in stores.owners_of_tracked() {
+        if !stores.stays(&owner) {
+            let attempts = stores.attempts_of(&owner).into_values();
+            let tracked = attempts.filter(|pod| pod.attempt.as_ref().is_some_and(|a| a.tracked));
+            orphans.extend(tracked.filter(|pod| is_left(stores, &owner, pod)));
+        }
+    }
+    let strangers = stores.held_strangers().into_iter();
+    orphans.extend(strangers.filter(|pod| is_free(stores, pod)));
+    orphans
+}
+
+/// Whether an attempt is let go whose owner has no job that stays. Of the pods of a batch/v1 Job that may be
+/// the built-in controller's only those are that the garbage collector deletes, the Job being gone.
+fn is_left(stores: &Stores, owner: &Owner, pod: &PodFacts) -> bool {
+    match owner.kind {
+        OwnerKind::DeadlineJob => true,
+        OwnerKind::Job => stores.runs(owner).unwrap_or(pod.identity.deleting),
+    }
+}
+
+/// Whether a pod that is no attempt is let go: shed's finalizer is on it, or batch/v1's, which the
+/// built-in controller counts by.
+fn is_free(stores: &Stores, pod: &PodFacts) -> bool {
+    let identity = &pod.identity;
+    let stays = |owner: &Owner| stores.stays(owner);
+    let job = match &identity.owner {
+        // No controller counts it. Under a job that stays it may be what a newer operator calls an attempt.
+        _ if identity.tracked => {
+            return identity.deleting || !identity.owner.as_ref().is_some_and(stays);
+        }
+        Some(job) => job,
+        None if identity.controlled => return false,
+        None => {
+            let uid = identity.labelled.as_ref();
+            let known = uid.and_then(|uid| stores.staying(uid));
+            let namespace = known.and_then(|job| job.namespace);
+            let is_awaited = namespace.is_some_and(|namespace| *namespace == *pod.namespace);
+            let is_sheds = uid.is_some() || (identity.deleting && stores.runs_all_jobs());
+            return is_sheds && !is_awaited;
+        }
+    };
+    let is_sheds = stores.runs(job).unwrap_or(stores.runs_all_jobs());
+    identity.deleting && is_sheds && !stays(job)
+}
+
+/// Lets them go, so many of each namespace at a time: the many of one keep no other's waiting.
+async fn release(context: &Context, orphans: Vec<Arc<PodFacts>>) {
+    let mut by_namespace: BTreeMap<Arc<str>, Vec<PodRef>> = BTreeMap::new();
+    for pod in orphans {
+        let of_namespace = by_namespace.entry(Arc::clone(&pod.namespace)).or_default();
+        if of_namespace.len() < AT_ONCE {
+            of_namespace.push(PodRef {
+                name: pod.name.clone(),
+                uid: pod.uid.clone(),
+            });
+        }
+    }
+    let namespaces = futures::stream::iter(by_namespace);
+    let release = |(namespace, pods): (Arc<str>, Vec<PodRef>)| async move {
+        let api: Api<Pod> = Api::namespaced(context.client.clone(), &namespace);
+        let writer = PodWriter::new(context, &namespace);
+        if let Some(error) = writer.release(&api, &pods).await.failure {
+            tracing::warn!(%error, %namespace, "release of orphans, trying again");
+        }
+    };
+    namespaces
+        .for_each_concurrent(NAMESPACES_AT_ONCE, release)
+        .await;
+}
+
+#[cfg(test)]
+mod tests;

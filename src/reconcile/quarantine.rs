@@ -1,0 +1,131 @@
+//! Jobs whose reconcile panicked, overran its time or did not end. Such a job is left alone for a
+//! while that doubles with each failure, then it is tried once. The ledger holds the quarantine, so
+//! that the next leader keeps it too. A failed reconcile counts as a crash of the process: of the job
+//! nothing is remembered, and its pods are listed again before anything is decided.
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::runtime::controller::Action as Wake;
+use kube::runtime::events::EventType;
+use shed_core::time::Span;
+
+use crate::api::{self, DeadlineJob, reason};
+use crate::clock;
+use crate::cluster::Versioned;
+use crate::context::Context;
+use crate::quarantine::{Crash, Failure, Subject, WAIT_LAST, entry, note, uid, wait};
+use crate::reconcile::{Error, apply, events, mirror, record};
+
+/// Keeps a job that is quarantined from being reconciled: what it waits for. Nothing if it may be.
+pub(super) async fn hold(
+    context: &Context,
+    watched: &Arc<DeadlineJob>,
+) -> Result<Option<Wake>, Error> {
+    let owner = context.memos.newest(watched);
+    let (uid, now) = (uid(&owner), context.clock.now());
+    let ticks = context.clock.ticks();
+    let unwritten = context.memos.with(&uid, |memo| {
+        // One that could not be written by then is like a crash that left no note.
+        let unwritten = &mut memo.quarantine.unwritten;
+        unwritten.take_if(|(_, _, until)| *until <= ticks);
+        unwritten.clone()
+    });
+    if let Some((job, crash, _)) = unwritten {
+        context.board.abandon(&uid);
+        return write(context, &job, &crash).await.map(Some);
+    }
+    let Some(entry) = entry(&owner) else {
+        return Ok(None);
+    };
+    // The process that found this one out has ended.
+    if entry.reason == reason::RECONCILE_STUCK && announce(context, &owner).await {
+        context.count_crash(Failure::Stuck);
+    }
+    let left = entry.until.since(now);
+    // A clock that was far ahead when that was noted must not hold the job for days.
+    let longest = Span(wait(entry.count).0 + WAIT_LAST.0);
+    if left.0 <= 0 || left > longest {
+        return Ok(None);
+    }
+    context.board.abandon(&uid);
+    Ok(Some(Wake::requeue(clock::duration(left))))
+}
+
+/// Quarantines a job for its failed reconcile.
+pub(super) async fn impose(
+    context: &Context,
+    owner: &DeadlineJob,
+    crash: &Crash,
+) -> Result<Wake, Error> {
+    context.accuse(owner, crash);
+    write(context, &Subject::of(owner), crash).await
+}
+
+async fn write(context: &Context, job: &Subject, crash: &Crash) -> Result<Wake, Error> {
+    let seen = context.stores.newest_version(Versioned::DeadlineJobs);
+    apply::count(&context.metrics, "job_status");
+    let written = note::put(&context.client, job, crash, context.clock.now()).await;
+    let Some(written) = written.map_err(Error::Quarantine)? else {
+        // The job is gone, or a newer operator has its ledger.
+        context.memos.forget(&job.uid);
+        return Ok(Wake::await_change());
+    };
+    let written = take_in(context, seen, written);
+    announce(context, &written).await;
+    let count = entry(&written).map_or(job.crashes + 1, |entry| entry.count);
+    Ok(Wake::requeue(clock::duration(wait(count))))
+}
+
+/// Ends the quarantine of a job whose reconcile went well.
+pub(super) async fn lift(context: &Context, watched: &Arc<DeadlineJob>) -> Result<(), Error> {
+    let owner = context.memos.newest(watched);
+    if entry(&owner).is_none() {
+        return Ok(());
+    }
+    let job = Subject::of(&owner);
+    let seen = context.stores.newest_version(Versioned::DeadlineJobs);
+    apply::count(&context.metrics, "job_status");
+    let written = note::lift(&context.client, &job, context.clock.now()).await;
+    if let Some(written) = written.map_err(Error::Quarantine)? {
+        take_in(context, seen, written);
+        let (namespace, name) = (&job.namespace, &job.name);
+        tracing::info!(namespace, job = name, "the job is not quarantined any more");
+    }
+    Ok(())
+}
+
+/// Takes note of an own write.
+fn take_in(context: &Context, seen: u64, written: DeadlineJob) -> Arc<DeadlineJob> {
+    record::note_answer(context, seen, &written.metadata);
+    let written = Arc::new(written);
+    context.memos.with(&uid(&written), |memo| {
+        memo.quarantine.unwritten = None;
+        memo.newest = Some(Arc::clone(&written));
+    });
+    context.stores.changed.notify_one();
+    written
+}
+
+/// Announces a quarantine by an event and on the batch/v1 Job that the job stands for. False if this
+/// process has announced it before.
+async fn announce(context: &Context, job: &DeadlineJob) -> bool {
+    let Some((entry, condition)) = entry(job).zip(condition(job)) else {
+        return false;
+    };
+    let before = context.memos.with(&uid(job), |memo| {
+        std::mem::replace(&mut memo.quarantine.announced, entry.count)
+    });
+    if before == entry.count {
+        return false;
+    }
+    let (reason, note) = (&condition.reason, condition.message.clone());
+    events::publish(context, job, EventType::Warning, reason, note);
+    mirror::show(context, job, condition).await;
+    true
+}
+
+fn condition(job: &DeadlineJob) -> Option<&Condition> {
+    let mut conditions = job.status.as_ref()?.conditions.iter();
+    conditions.find(|condition| condition.type_ == api::QUARANTINED)
+}

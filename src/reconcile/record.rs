@@ -1,0 +1,426 @@
+//! The write that makes a step durable, and what is told once it is: events of conditions that
+//! turned true, deadlines met and missed.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::runtime::controller::Action as Wake;
+use kube::runtime::events::EventType;
+use shed_core::time::Instant;
+
+mod write;
+
+pub(super) use write::note_answer;
+use write::write_status;
+
+use crate::api::{self, DeadlineJob, DeadlineJobStatus, LEDGER_FORM, Ledger, reason};
+use crate::cluster::pod::{AttemptId, CRASHES, JobPods, Stage};
+use crate::conditions;
+use crate::context::backoff::Blocked;
+use crate::context::feasibility::Told;
+use crate::context::unanswered::Unanswered;
+use crate::context::waiting::Waiting;
+use crate::context::{Context, Memo, spacing};
+use crate::metrics::{JobLabels, Why};
+use crate::reconcile::deadline::{self, Case};
+use crate::reconcile::driver::Pass;
+use crate::reconcile::step::Step;
+use crate::reconcile::{Error, companions, events, job_status, status};
+
+pub(super) fn any_runs(pods: &JobPods) -> bool {
+    pods.values()
+        .filter_map(|pod| pod.attempt.as_ref())
+        .any(|attempt| attempt.stage == Stage::Running)
+}
+
+fn ready(pods: &JobPods) -> usize {
+    let pods = pods.values();
+    pods.filter(|pod| job_status::is_ready(pod)).count()
+}
+
+pub(super) fn blocked_by_kubelet(pods: &JobPods, id: AttemptId) -> Option<Blocked> {
+    let pod = pods.get(&id)?;
+    let Stage::Stuck { reason, message } = &pod.attempt.as_ref()?.stage else {
+        return None;
+    };
+    let known = if reason == CRASHES {
+        reason::INIT_CONTAINER_CRASHES
+    } else if reason.contains("Image") {
+        reason::IMAGE_PULL_FAILED
+    } else {
+        reason::CONTAINER_CONFIG_ERROR
+    };
+    Some(Blocked {
+        reason: known,
+        message: format!("pod {}: {reason}: {message}", pod.name),
+    })
+}
+
+/// Makes the book durable before anything is done on its strength. The write carries the
+/// resourceVersion that it was decided on.
+pub(super) async fn record(
+    context: &Context,
+    pass: &Pass,
+    step: &Step,
+) -> Result<Arc<DeadlineJob>, Error> {
+    let old = pass.owner.status.clone().unwrap_or_default();
+    let (mut status, blocked) = render(context, pass, step, &old);
+    if status == old {
+        return Ok(Arc::clone(&pass.owner));
+    }
+    if let Some(until) = wait(context, pass, step, &old, &status) {
+        context.metrics.ledger.deferred.inc();
+        return Err(Error::Deferred(until));
+    }
+    if let Some(ledger) = &mut status.ledger {
+        ledger.revision += 1;
+    }
+    let written = match write_status(context, &pass.owner, &status).await {
+        Ok(written) => written,
+        Err(error) => {
+            let write = Unanswered::new(&old, &status, blocked.as_ref(), &step.notices);
+            let remember = |memo: &mut Memo| write.remember(&mut memo.unanswered);
+            context.memos.with(&pass.view.job.uid, remember);
+            return Err(error);
+        }
+    };
+    let last_write = write::last_write(context, &status);
+    context.memos.with(&pass.view.job.uid, |memo| {
+        memo.too_large_told = false;
+        memo.last_write = Some(last_write);
+        let new = written.status.as_ref();
+        let figures = |status: &DeadlineJobStatus| (status.pocd, status.ready);
+        if new.map(figures) != Some(figures(&old)) {
+            memo.pocd_written = Some(pass.view.ticks);
+        }
+        memo.newest = Some(Arc::clone(&written));
+        memo.unanswered.clear();
+    });
+    announce(context, &written, &old, blocked.as_ref());
+    context.stores.changed.notify_one();
+    Ok(written)
+}
+
+/// The status that a step comes to, and what keeps attempts from starting.
+fn render(
+    context: &Context,
+    pass: &Pass,
+    step: &Step,
+    old: &DeadlineJobStatus,
+) -> (DeadlineJobStatus, Option<Blocked>) {
+    let clock = &context.clock;
+    let (memo, waiting) = context.memos.with(&pass.view.job.uid, |memo| {
+        let waiting = Waiting::of(
+            &step.book,
+            &pass.facts,
+            pass.report.as_ref(),
+            &pass.bounds,
+            &mut memo.waiting,
+            clock,
+            pass.view.ticks,
+        );
+        (Remembered::of(memo), waiting)
+    });
+    let stuck = crate::reconcile::step::stuck(&pass.facts)
+        .find_map(|id| blocked_by_kubelet(&pass.view.pods, id));
+    let blocked = stuck.or(memo.blocked);
+    let told_book = told_book(pass, old, &step.book);
+    let mut status = status::render(status::Input {
+        job: &pass.view.job,
+        book: &told_book,
+        deadline: step.deadline,
+        old,
+        report: pass.report.as_ref(),
+        blocked: blocked.as_ref(),
+        placeable: memo.placeable,
+        running: any_runs(&pass.view.pods),
+        placed: pass.view.pods.values().any(|pod| pod.node.is_some()),
+        ready: i32::try_from(ready(&pass.view.pods)).unwrap_or(i32::MAX),
+        unreachable: context.progress.unreachable(&pass.view.job.uid),
+        awaited: pass.awaited.as_ref(),
+        unshared: pass.unshared.as_deref(),
+        undurable: step.undurable,
+        facts_as_of: pass.facts.facts_as_of,
+        held_back: Case::after(&pass.view, step).is_held_back(clock, pass.view.now),
+        waiting: &waiting,
+        told: memo.told.as_ref(),
+        pocd_written: memo.pocd_written.map(|at| clock.at(at)),
+        now: pass.view.now,
+    });
+    status.ledger = Some(step.book.clone());
+    (status, blocked)
+}
+
+/// What a status says of what is only remembered.
+struct Remembered {
+    blocked: Option<Blocked>,
+    placeable: bool,
+    pocd_written: Option<Instant>,
+    told: Option<Told>,
+}
+
+impl Remembered {
+    fn of(memo: &Memo) -> Self {
+        Self {
+            blocked: memo.blocked(),
+            placeable: memo.placement.is_clear(),
+            pocd_written: memo.pocd_written,
+            told: memo.told.clone(),
+        }
+    }
+}
+
+/// Until when a write waits, by the process's own clock, if it does. What others wait for goes soon, and a
+/// condition that turned goes with it: only they bound how often a job is written then.
+fn wait(
+    context: &Context,
+    pass: &Pass,
+    step: &Step,
+    old: &DeadlineJobStatus,
+    new: &DeadlineJobStatus,
+) -> Option<Instant> {
+    let is_urgent = spacing::is_urgent(&step.notices) || have_turned(old, new);
+    let last = context
+        .memos
+        .with(&pass.view.job.uid, |memo| memo.last_write);
+    let ticks = context.clock.ticks();
+    let own = last.map(|last| last.next(is_urgent));
+    let all = || context.ledger_rate.wait(&pass.view.job.namespace, ticks);
+    let all = (!is_urgent).then(all).flatten();
+    let until = own.into_iter().chain(all).max();
+    until.filter(|until| *until > ticks)
+}
+
+/// Whether a condition has turned, or has another reason.
+fn have_turned(old: &DeadlineJobStatus, new: &DeadlineJobStatus) -> bool {
+    let words = |condition: &Condition| {
+        let Condition {
+            type_,
+            status,
+            reason,
+            ..
+        } = condition;
+        (type_.clone(), status.clone(), reason.clone())
+    };
+    let (old, new) = (&old.conditions, &new.conditions);
+    !old.iter().map(words).eq(new.iter().map(words))
+}
+
+/// The book as users are told of it: a fate that may turn is not told. (An operator before this one may
+/// have told it.)
+fn told_book<'a>(pass: &Pass, old: &DeadlineJobStatus, book: &'a Ledger) -> Cow<'a, Ledger> {
+    let is_told = is_true(old, api::FAILURE_TARGET);
+    if is_told || !deadline::may_turn(book, &pass.facts, &pass.view.pods, pass.view.now) {
+        return Cow::Borrowed(book);
+    }
+    Cow::Owned(Ledger {
+        ending: None,
+        ..book.clone()
+    })
+}
+
+/// Tells of the conditions that turned since `old`, and counts a fate that is new.
+pub(super) fn announce(
+    context: &Context,
+    written: &DeadlineJob,
+    old: &DeadlineJobStatus,
+    blocked: Option<&Blocked>,
+) {
+    announce_conditions(context, written, old, blocked);
+    measure_end(context, written, old);
+}
+
+fn is_true(status: &DeadlineJobStatus, type_: &str) -> bool {
+    message_if_true(status, type_).is_some()
+}
+
+fn message_if_true<'a>(status: &'a DeadlineJobStatus, type_: &str) -> Option<&'a str> {
+    message_if(status, type_, "True")
+}
+
+fn message_if<'a>(status: &'a DeadlineJobStatus, type_: &str, is: &str) -> Option<&'a str> {
+    let mut conditions = status.conditions.iter();
+    let found = conditions.find(|condition| condition.type_ == type_ && condition.status == is);
+    found.map(|condition| condition.message.as_str())
+}
+
+fn announce_conditions(
+    context: &Context,
+    written: &DeadlineJob,
+    old: &DeadlineJobStatus,
+    blocked: Option<&Blocked>,
+) {
+    let Some(new) = &written.status else { return };
+    let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
+    if let Some(blocked) = blocked.filter(|_| turned_true(api::ATTEMPTS_BLOCKED)) {
+        let note = blocked.message.clone();
+        events::publish(context, written, EventType::Warning, blocked.reason, note);
+    }
+    let unshared = message_if_true(new, api::VOLUME_NOT_SHARED);
+    if let Some(why) = unshared.filter(|_| turned_true(api::VOLUME_NOT_SHARED)) {
+        let (reason, note) = (api::VOLUME_NOT_SHARED, why.to_owned());
+        events::publish(context, written, EventType::Warning, reason, note);
+    }
+    if turned_true(api::DEADLINE_AT_RISK) {
+        let pocd = new
+            .pocd
+            .map_or("unknown".to_owned(), |pocd| pocd.to_string());
+        let note = format!("probability of completion before the deadline is {pocd}");
+        events::publish(
+            context,
+            written,
+            EventType::Warning,
+            api::DEADLINE_AT_RISK,
+            note,
+        );
+    }
+    let is_infeasible = |status| message_if(status, api::DEADLINE_FEASIBLE, "False").is_some();
+    if let Some(why) = message_if(new, api::DEADLINE_FEASIBLE, "False")
+        && !is_infeasible(old)
+    {
+        let reason = events::DEADLINE_NOT_FEASIBLE;
+        events::publish(context, written, EventType::Warning, reason, why.to_owned());
+    }
+    let missed = message_if_true(new, api::DEADLINE_MISSED);
+    if let Some(why) = missed.filter(|_| turned_true(api::DEADLINE_MISSED)) {
+        let note = why.to_owned();
+        events::publish(
+            context,
+            written,
+            EventType::Warning,
+            api::DEADLINE_MISSED,
+            note,
+        );
+    }
+}
+
+/// What a write says of the job's deadline that none said before: that it was met, or missed. A job
+/// without a deadline does neither.
+fn verdict(new: &DeadlineJobStatus, old: &DeadlineJobStatus) -> Option<bool> {
+    let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
+    let is_missed = is_true(new, api::DEADLINE_MISSED);
+    if turned_true(api::DEADLINE_MISSED) {
+        return Some(false);
+    }
+    let is_met = new.deadline.is_some() && !is_missed && turned_true(api::COMPLETE);
+    is_met.then_some(true)
+}
+
+/// Met and missed are counted with the write that records them, so once per job.
+fn measure_end(context: &Context, written: &DeadlineJob, old: &DeadlineJobStatus) {
+    let Some(new) = &written.status else { return };
+    let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
+    let uid: Arc<str> = written.metadata.uid.as_deref().unwrap_or_default().into();
+    if let Some(met) = verdict(new, old) {
+        let counter = match met {
+            true => &context.metrics.deadlines_met,
+            false => &context.metrics.deadlines_missed,
+        };
+        counter.inc();
+        context.forecasts.learn(&uid, met);
+    }
+    if turned_true(api::COMPLETE) || turned_true(api::FAILED) {
+        context.metrics.forget_job(&JobLabels {
+            namespace: written.metadata.namespace.clone().unwrap_or_default(),
+            job: written.metadata.name.clone().unwrap_or_default(),
+        });
+    }
+}
+
+/// A specification that can't be carried out fails the job at once, without a pod.
+pub(super) async fn refuse_spec(
+    context: &Context,
+    owner: &Arc<DeadlineJob>,
+    message: String,
+) -> Result<Wake, Error> {
+    if owner.spec.is_companion() {
+        // A Job's fate can't turn again, so it is not failed for what may be mended.
+        let Some(job) = context.stores.batch().and_then(|jobs| jobs.of(owner)) else {
+            return Ok(Wake::await_change());
+        };
+        let reason = reason::INVALID_SPEC;
+        let refused = companions::refuse(context, &job, reason, &message).await;
+        return refused.map_err(Error::Mirror);
+    }
+    let old = owner.status.clone().unwrap_or_default();
+    let status = conditions::invalid(
+        &old,
+        owner.metadata.generation,
+        &message,
+        context.clock.now(),
+    );
+    if status != old {
+        write_status(context, owner, &status).await?;
+        events::publish(
+            context,
+            owner,
+            EventType::Warning,
+            reason::INVALID_SPEC,
+            message,
+        );
+    }
+    Ok(Wake::await_change())
+}
+
+/// A newer operator has the job's ledger. Nothing is written, or what only that one knows of would
+/// be lost, and nothing is done that this ledger may not allow.
+pub(super) fn stand_aside(context: &Context, owner: &DeadlineJob, form: u32) -> Wake {
+    let uid: Arc<str> = owner.metadata.uid.as_deref().unwrap_or_default().into();
+    let said = context
+        .memos
+        .with(&uid, |memo| std::mem::replace(&mut memo.stands_aside, true));
+    if !said {
+        let reason = "ledger_too_new";
+        let errors = &context.metrics.reconciles.errors;
+        errors.get_or_create(&Why { reason }).inc();
+        let note = format!(
+            "status.ledger.form is {form}, and version {} of the operator knows forms up to \
+             {LEDGER_FORM}: it leaves the job alone; run the operator that wrote it, or a newer one",
+            env!("CARGO_PKG_VERSION")
+        );
+        let (namespace, name) = (&owner.metadata.namespace, &owner.metadata.name);
+        tracing::warn!(?namespace, job = ?name, "{note}");
+        events::publish(context, owner, EventType::Warning, "LedgerTooNew", note);
+    }
+    Wake::await_change()
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+    use shed_core::time::Instant;
+
+    use super::*;
+    use crate::clock;
+
+    fn status(deadline: bool, conditions: &[&str]) -> DeadlineJobStatus {
+        let condition = |type_: &&str| Condition {
+            type_: (*type_).to_owned(),
+            status: "True".to_owned(),
+            reason: String::new(),
+            message: String::new(),
+            observed_generation: None,
+            last_transition_time: clock::time(Instant(0)),
+        };
+        DeadlineJobStatus {
+            deadline: deadline.then(|| clock::time(Instant(600_000))),
+            conditions: conditions.iter().map(condition).collect(),
+            ..DeadlineJobStatus::default()
+        }
+    }
+
+    #[test]
+    fn a_deadline_is_met_or_missed_once_and_only_where_there_is_one() {
+        let none = status(true, &[]);
+        let (complete, missed) = (api::COMPLETE, api::DEADLINE_MISSED);
+        assert_eq!(verdict(&status(true, &[complete]), &none), Some(true));
+        assert_eq!(verdict(&status(true, &[missed]), &none), Some(false));
+        let late = status(true, &[missed, complete]);
+        assert_eq!(verdict(&late, &none), Some(false));
+        assert_eq!(verdict(&late, &status(true, &[missed])), None);
+        assert_eq!(verdict(&late, &late), None);
+        assert_eq!(verdict(&status(false, &[complete]), &none), None);
+        assert_eq!(verdict(&status(true, &[api::FAILED]), &none), None);
+    }
+}

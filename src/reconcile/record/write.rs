@@ -1,0 +1,222 @@
+//! The write of a job's status. It carries what makes it conditional (uid, resourceVersion) and the status, not
+//! the specification: the apiserver takes neither from such a write, and a specification may have 256 KiB. The
+//! answer is asked for as metadata alone, for the same reason.
+
+use std::sync::Arc;
+
+use http::HeaderValue;
+use http::header::ACCEPT;
+use kube::Resource;
+use kube::api::{Api, ObjectMeta, PostParams};
+use kube::core::{PartialObjectMeta, Request};
+use kube::runtime::events::EventType;
+use serde::{Deserialize, Serialize};
+
+use crate::api::{DeadlineJob, DeadlineJobStatus};
+use crate::cluster::{Versioned, version};
+use crate::context::spacing::LastWrite;
+use crate::context::{Context, Memo};
+use crate::reconcile::overload::retried;
+use crate::reconcile::{Error, apply, events};
+use crate::size;
+
+/// The event of a job whose object can't be written for its size.
+const OBJECT_TOO_LARGE: &str = "ObjectTooLarge";
+const METADATA_ALONE: HeaderValue =
+    HeaderValue::from_static("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
+
+/// What a write of a status says.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StatusWrite<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+    metadata: Condition<'a>,
+    status: &'a DeadlineJobStatus,
+}
+
+/// What the job must be for the write to be carried out.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Condition<'a> {
+    name: &'a str,
+    namespace: &'a str,
+    uid: Option<&'a str>,
+    resource_version: Option<&'a str>,
+}
+
+/// The status of a write as a watch will show it: times have whole seconds there.
+#[derive(Deserialize)]
+struct Sent {
+    status: DeadlineJobStatus,
+}
+
+/// A conflict over labels, annotations or other parts that nothing was decided on is no reason to decide
+/// again: the write is repeated on the newer version, or such edits could keep the ledger from ever being
+/// written.
+pub(super) async fn write_status(
+    context: &Context,
+    owner: &DeadlineJob,
+    status: &DeadlineJobStatus,
+) -> Result<Arc<DeadlineJob>, Error> {
+    let name = owner.metadata.name.as_deref().unwrap_or_default();
+    let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
+    let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
+    let mut version = owner.metadata.resource_version.clone();
+    for _ in 0..apply::TRIES_MAX {
+        let body = encode(owner, version.as_deref(), status)?;
+        let put = || {
+            count(context, owner, status, body.len());
+            put(context, namespace, name, body.clone())
+        };
+        match retried(put).await {
+            Ok((metadata, sent)) => {
+                return Ok(Arc::new(DeadlineJob {
+                    metadata: metadata.metadata,
+                    spec: owner.spec.clone(),
+                    status: Some(sent.status),
+                }));
+            }
+            Err(kube::Error::Api(status)) if status.code == 404 => return Err(Error::Gone),
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(error) if is_too_large(&error) => {
+                return Err(too_large(context, owner, status));
+            }
+            Err(error) => return Err(Error::Record(error)),
+        }
+        let live = api.get_opt(name).await.map_err(Error::Record)?;
+        let live = live.ok_or(Error::Gone)?;
+        if !is_as_decided(&live, owner) {
+            remember(context, live);
+            return Err(Error::Conflict);
+        }
+        version = live.metadata.resource_version;
+    }
+    Err(Error::Conflict)
+}
+
+fn encode(
+    owner: &DeadlineJob,
+    version: Option<&str>,
+    status: &DeadlineJobStatus,
+) -> Result<Vec<u8>, Error> {
+    let write = StatusWrite {
+        api_version: &DeadlineJob::api_version(&()),
+        kind: &DeadlineJob::kind(&()),
+        metadata: Condition {
+            name: owner.metadata.name.as_deref().unwrap_or_default(),
+            namespace: owner.metadata.namespace.as_deref().unwrap_or_default(),
+            uid: owner.metadata.uid.as_deref(),
+            resource_version: version,
+        },
+        status,
+    };
+    serde_json::to_vec(&write).map_err(|error| Error::Record(kube::Error::SerdeError(error)))
+}
+
+/// Counts a write before it is sent: the job's next one waits by its bytes, and so do those of all jobs.
+fn count(context: &Context, owner: &DeadlineJob, status: &DeadlineJobStatus, sent: usize) {
+    apply::count(&context.metrics, "job_status");
+    let written = &context.metrics.ledger;
+    written.bytes.inc_by(sent as u64);
+    let skipped = context.stores.skipped_bytes(owner);
+    let object = sent + skipped + size::bytes(&owner.metadata) + size::bytes(&owner.spec);
+    written.object_bytes.observe(object as f64);
+    let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
+    let ticks = context.clock.ticks();
+    context.ledger_rate.note(namespace, sent, ticks);
+    if status.ledger.is_some() && object > size::OBJECT_MAX {
+        written.over_budget.inc();
+        let name = owner.metadata.name.as_deref().unwrap_or_default();
+        tracing::warn!(
+            namespace,
+            job = name,
+            bytes = object,
+            "the object exceeds its budget"
+        );
+    }
+}
+
+async fn put(
+    context: &Context,
+    namespace: &str,
+    name: &str,
+    body: Vec<u8>,
+) -> Result<(PartialObjectMeta<DeadlineJob>, Sent), kube::Error> {
+    let seen = context.stores.newest_version(Versioned::DeadlineJobs);
+    let sent: Sent = serde_json::from_slice(&body).map_err(kube::Error::SerdeError)?;
+    let path = DeadlineJob::url_path(&(), Some(namespace));
+    let request = Request::new(path);
+    let parameters = PostParams::default();
+    let mut request = request
+        .replace_subresource("status", name, &parameters, body)
+        .map_err(kube::Error::BuildRequest)?;
+    request.headers_mut().insert(ACCEPT, METADATA_ALONE);
+    let written: PartialObjectMeta<DeadlineJob> = context.client.request(request).await?;
+    note_answer(context, seen, &written.metadata);
+    Ok((written, sent))
+}
+
+/// The apiserver refuses large requests by their length, etcd by a message.
+fn is_too_large(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else {
+        return false;
+    };
+    status.code == 413 || status.message.contains("is too large")
+}
+
+/// Tells users once that the job can't be written: no condition can say so.
+fn too_large(context: &Context, owner: &DeadlineJob, status: &DeadlineJobStatus) -> Error {
+    let job = DeadlineJob {
+        metadata: owner.metadata.clone(),
+        spec: owner.spec.clone(),
+        status: Some(status.clone()),
+    };
+    let bytes = size::bytes(&job);
+    let uid: Arc<str> = job.metadata.uid.as_deref().unwrap_or_default().into();
+    let is_told = |memo: &mut Memo| std::mem::replace(&mut memo.too_large_told, true);
+    if !context.memos.with(&uid, is_told) {
+        let (field, most) = size::largest(&job);
+        let note = format!(
+            "the object has {bytes} bytes, more than the apiserver takes, so that nothing is recorded of the job \
+             and nothing done; {most} of them are in {}: delete the job, or make that smaller",
+            field.trim_start_matches('.')
+        );
+        events::publish(context, &job, EventType::Warning, OBJECT_TOO_LARGE, note);
+    }
+    Error::TooLarge(bytes)
+}
+
+/// A write is newer than all that was seen of DeadlineJobs before it was sent, or the store was put
+/// back.
+pub(in crate::reconcile) fn note_answer(context: &Context, seen: u64, written: &ObjectMeta) {
+    if version(written).is_some_and(|version| version < seen) {
+        context.doubt.raise();
+    }
+    let stores = &context.stores;
+    stores.note_version(Versioned::DeadlineJobs, written);
+}
+
+/// Whether all that the write was decided on is still so.
+fn is_as_decided(live: &DeadlineJob, owner: &DeadlineJob) -> bool {
+    live.metadata.uid == owner.metadata.uid
+        && live.metadata.generation == owner.metadata.generation
+        && live.metadata.deletion_timestamp == owner.metadata.deletion_timestamp
+        && live.status == owner.status
+}
+
+/// The next pass need not wait for the watch to show what a live read has shown.
+fn remember(context: &Context, live: DeadlineJob) {
+    let uid: Arc<str> = live.metadata.uid.as_deref().unwrap_or_default().into();
+    context
+        .memos
+        .with(&uid, |memo| memo.newest = Some(Arc::new(live)));
+}
+
+/// What a write leaves for the spacing of the next one.
+pub(super) fn last_write(context: &Context, status: &DeadlineJobStatus) -> LastWrite {
+    LastWrite {
+        at: context.clock.ticks(),
+        bytes: size::bytes(status),
+    }
+}

@@ -1,0 +1,37 @@
+//! Says that the apiserver refuses to stop a job's pods, or to take shed's finalizer off them: a policy or a webhook
+//! may deny deletes or patches alone. Everything else of the job goes on.
+
+use std::sync::Arc;
+
+use kube::runtime::events::EventType;
+
+use crate::api::DeadlineJob;
+use crate::context::Context;
+use crate::reconcile::apply::Written;
+use crate::reconcile::events;
+
+/// Reason of the event.
+const POD_WRITE_REFUSED: &str = "PodWriteRefused";
+
+/// Tells users once, until the writes of a later pass all go through.
+pub(super) fn tell(context: &Context, owner: &DeadlineJob, written: [(&str, &Written); 2]) {
+    let refusal = written.iter().find_map(|(verb, written)| {
+        let kube::Error::Api(status) = written.failure.as_ref()? else {
+            return None;
+        };
+        Some((verb, &status.message))
+    });
+    let uid: Arc<str> = owner.metadata.uid.as_deref().unwrap_or_default().into();
+    let is_refused = refusal.is_some();
+    let was_told = context.memos.with(&uid, |memo| {
+        std::mem::replace(&mut memo.refusal_told, is_refused)
+    });
+    let Some((verb, message)) = refusal.filter(|_| !was_told) else {
+        return;
+    };
+    let note = format!(
+        "the apiserver does not {verb} pods of this job, so that attempts which shed stops run on or their pods \
+         stay; shed tries again every few seconds: {message}"
+    );
+    events::publish(context, owner, EventType::Warning, POD_WRITE_REFUSED, note);
+}

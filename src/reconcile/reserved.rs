@@ -1,0 +1,27 @@
+//! Says of a template that it has reserved labels or annotations.
+
+use kube::runtime::events::EventType;
+
+use crate::api::{self, DeadlineJob};
+use crate::attempt_pod::reserved::fields;
+use crate::context::Context;
+use crate::reconcile::events;
+use crate::validate::ValidatedJob;
+
+/// Says once, when pods of the job are made, that its template has reserved keys.
+pub(super) async fn tell(context: &Context, owner: &DeadlineJob, job: &ValidatedJob) {
+    let told = context.memos.with(&job.uid, |memo| {
+        std::mem::replace(&mut memo.reserved_told, true)
+    });
+    let fields = if told { Vec::new() } else { fields(job) };
+    if fields.is_empty() {
+        return;
+    }
+    let note = format!(
+        "spec.template.metadata: {}: reserved for what shed says of an attempt, so its pods have shed's \
+         values; leave them out",
+        fields.join(", ")
+    );
+    let reason = api::RESERVED_LABEL;
+    events::publish(context, owner, EventType::Warning, reason, note);
+}

@@ -1,0 +1,139 @@
+//! Jobs whose skeleton alone is kept, as they have nothing to do for now. Where one has, the job is read
+//! once and reconciled as any other; it is not kept afterwards.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::api::Api;
+use kube::runtime::controller::Action as Wake;
+
+use crate::adopt;
+use crate::api::DeadlineJob;
+use crate::clock;
+use crate::cluster::identity::Owner;
+use crate::cluster::{Rest, Skeleton, WatchedJob};
+use crate::context::Context;
+use crate::reconcile::{Error, driver, job_status};
+
+/// Until a place for an object that may be large is looked for again.
+const PLACE_WAIT: Duration = Duration::from_millis(250);
+
+/// Reconciles a job by `work`, if it has something to do.
+pub(super) async fn reconcile_by<F>(
+    watched: Arc<WatchedJob>,
+    context: Arc<Context>,
+    work: impl FnOnce(Arc<DeadlineJob>, Arc<Context>) -> F,
+) -> Result<Wake, Error>
+where
+    F: Future<Output = Result<Wake, Error>> + Send + 'static,
+{
+    match &*watched {
+        WatchedJob::Live(job, _) => driver::reconcile_by(Arc::clone(job), context, work).await,
+        WatchedJob::Skeleton(skeleton) => visit(skeleton, context, work).await,
+    }
+}
+
+async fn visit<F>(
+    skeleton: &Skeleton,
+    context: Arc<Context>,
+    work: impl FnOnce(Arc<DeadlineJob>, Arc<Context>) -> F,
+) -> Result<Wake, Error>
+where
+    F: Future<Output = Result<Wake, Error>> + Send + 'static,
+{
+    let metadata = &skeleton.metadata;
+    let is_leaving = metadata.deletion_timestamp.is_some();
+    if is_leaving || skeleton.rest == Rest::Foreign || !context.stores.is_ready() {
+        return Ok(Wake::await_change());
+    }
+    // What is remembered may be of a future that was undone.
+    context.doubt.settled().await;
+    if has_work(&context, skeleton) {
+        return wake_up(skeleton, context, work).await;
+    }
+    context.memos.settle(uid(skeleton), skeleton.version);
+    // A slice that was planned before the job came to rest would hold up the next pass.
+    context.board.abandon(uid(skeleton));
+    let now = context.clock.now();
+    let next = match &skeleton.rest {
+        Rest::Finished(finished) => finished.expiry,
+        Rest::Suspended { due } => *due,
+        Rest::Foreign | Rest::Oversized { .. } => None,
+    };
+    match next {
+        Some(at) if at > now => Ok(Wake::requeue(clock::duration(at.since(now)))),
+        // A deadline that has come is work, so this is the end of a job's time to live.
+        Some(_) => {
+            driver::delete_job(&context, metadata).await?;
+            Ok(Wake::await_change())
+        }
+        None => Ok(Wake::await_change()),
+    }
+}
+
+fn uid(skeleton: &Skeleton) -> &str {
+    skeleton.metadata.uid.as_deref().unwrap_or_default()
+}
+
+/// Whether a job must be reconciled as a whole.
+fn has_work(context: &Context, skeleton: &Skeleton) -> bool {
+    let has_open_pods = || {
+        let owner = Owner::of(&skeleton.metadata);
+        context.stores.has_open_pods(&owner, uid(skeleton))
+    };
+    let is_owed = || context.memos.is_owed(uid(skeleton));
+    match &skeleton.rest {
+        Rest::Foreign => false,
+        Rest::Finished(_) => is_owed() || has_open_pods() || is_unmirrored(context, skeleton),
+        Rest::Suspended { due } => {
+            let now = context.clock.now();
+            is_owed() || has_open_pods() || due.is_some_and(|due| due <= now)
+        }
+        Rest::Oversized { is_refused } => !is_refused,
+    }
+}
+
+/// Whether the batch/v1 Job that a job stands for does not have its final status yet, or is not its owner
+/// any more.
+fn is_unmirrored(context: &Context, skeleton: &Skeleton) -> bool {
+    if !skeleton.is_companion {
+        return false;
+    }
+    let jobs = context.stores.batch();
+    let owner = jobs.and_then(|jobs| jobs.owner(&skeleton.metadata));
+    match owner {
+        Some(job) => !job_status::is_finished(&job),
+        None => adopt::controller(&skeleton.metadata).is_none(),
+    }
+}
+
+/// Reads the job and reconciles it.
+async fn wake_up<F>(
+    skeleton: &Skeleton,
+    context: Arc<Context>,
+    work: impl FnOnce(Arc<DeadlineJob>, Arc<Context>) -> F,
+) -> Result<Wake, Error>
+where
+    F: Future<Output = Result<Wake, Error>> + Send + 'static,
+{
+    let is_large = matches!(skeleton.rest, Rest::Oversized { .. });
+    let place = context.stores.whole_place().filter(|_| is_large);
+    if is_large && place.is_none() {
+        return Ok(Wake::requeue(PLACE_WAIT));
+    }
+    let metadata = &skeleton.metadata;
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
+    let name = metadata.name.as_deref().unwrap_or_default();
+    let job = api.get_opt(name).await.map_err(Error::Read)?;
+    let Some(job) = job.filter(|job| job.metadata.uid == metadata.uid) else {
+        // The watch will say so.
+        return Ok(Wake::await_change());
+    };
+    let wake = driver::reconcile_by(Arc::new(job), Arc::clone(&context), work).await?;
+    context.memos.settle(uid(skeleton), skeleton.version);
+    Ok(wake)
+}
+
+#[cfg(test)]
+mod tests;

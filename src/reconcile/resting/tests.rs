@@ -1,0 +1,227 @@
+use shed_core::snapshot::Conclusion;
+use shed_core::time::{Instant, Span};
+
+use super::*;
+use crate::adopt::AdoptJobs;
+use crate::api::{self, AttemptCounts, DeadlineJobStatus, Ledger};
+use crate::cluster::Stores;
+use crate::fixtures;
+use crate::reconcile::mock::{Apiserver, Process, originals};
+
+/// The job as the watch keeps it once it has caught up.
+fn kept(api: &Apiserver) -> WatchedJob {
+    WatchedJob::new((*api.job()).clone(), 0)
+}
+
+/// The watches catch up, then the queue of reconciles comes to the job.
+async fn visit(process: &Process, api: &Apiserver) -> Wake {
+    process.context.stores.show(api.pods());
+    let context = Arc::clone(&process.context);
+    let pass = reconcile_by(Arc::new(kept(api)), context, driver::work);
+    let wake = pass.await.unwrap();
+    process.send_events().await;
+    wake
+}
+
+fn is_remembered(process: &Process, api: &Apiserver) -> bool {
+    let uid = api.job().metadata.uid.clone().unwrap();
+    let is_there = std::cell::Cell::new(false);
+    process.context.memos.retain(|known| {
+        is_there.set(is_there.get() || known == uid);
+        true
+    });
+    is_there.get()
+}
+
+/// A job of one task that has ended, and a new process that has listed it; its pod was not let go.
+async fn ended(change: &str) -> (Apiserver, Process) {
+    let change = format!("{{completions: 1, {change}}}");
+    let api = Apiserver::new(fixtures::job_of_age(60, &change));
+    let process = Process::start(&api);
+    process.plan(&api.job(), originals(1));
+    process.look(&api).await.unwrap();
+    api.exit((0, 0), 0, clock::now());
+    api.refuse("PATCH pod", 500, "InternalError", "not now");
+    while kept(&api).live().is_some() {
+        let _ = process.look(&api).await;
+    }
+    api.refuse("NONE", 500, "", "");
+    api.said();
+    let process = Process::start(&api);
+    (api, process)
+}
+
+#[tokio::test]
+async fn the_late_pod_of_a_finished_job_is_let_go_after_one_read() {
+    let (api, process) = ended("").await;
+    visit(&process, &api).await;
+    assert_eq!(api.said(), ["GET job", "PATCH pod 0-0"]);
+    assert!(!is_remembered(&process, &api), "nothing of it is kept");
+    visit(&process, &api).await;
+    assert!(api.said().is_empty());
+    assert!(process.context.stores.live().is_empty());
+}
+
+#[tokio::test]
+async fn a_finished_job_is_deleted_at_the_end_of_its_time_to_live() {
+    let (api, process) = ended("ttlSecondsAfterFinished: 60").await;
+    visit(&process, &api).await;
+    api.said();
+    let wake = visit(&process, &api).await;
+    assert_ne!(wake, Wake::await_change(), "it is looked at again");
+    assert!(api.said().is_empty());
+    process.context.clock.skip_for_tests(Span::from_seconds(61));
+    let uid = api.job().metadata.uid.clone();
+    visit(&process, &api).await;
+    let deletion = api.call("DELETE job").body;
+    assert_eq!(deletion["preconditions"]["uid"].as_str(), uid.as_deref());
+    assert_eq!(api.said(), ["DELETE job"]);
+}
+
+/// A suspended job whose status says all that there is to say.
+async fn suspended() -> (Apiserver, Process) {
+    let api = Apiserver::new(fixtures::job_of_age(60, "suspend: true"));
+    let process = Process::start(&api);
+    process.look(&api).await.unwrap();
+    assert!(kept(&api).live().is_some(), "its deadline is not weighed");
+    let mut weighed = api.job().status.clone().unwrap().conditions[0].clone();
+    api::DEADLINE_FEASIBLE.clone_into(&mut weighed.type_);
+    weighed.status = "True".to_owned();
+    let mut world = api.world();
+    let status = world.job.as_mut().and_then(|job| job.status.as_mut());
+    status.unwrap().conditions.push(weighed);
+    drop(world);
+    api.said();
+    let process = Process::start(&api);
+    (api, process)
+}
+
+#[tokio::test]
+async fn a_suspended_job_rests_until_it_is_resumed() {
+    let (api, process) = suspended().await;
+    assert!(process.context.stores.live().is_empty());
+    let wake = visit(&process, &api).await;
+    assert_ne!(wake, Wake::await_change(), "its deadline comes");
+    assert!(api.said().is_empty());
+    api.world().job.as_mut().unwrap().spec.suspend = false;
+    assert!(kept(&api).live().is_some());
+    visit(&process, &api).await;
+    let said = api.said();
+    assert_eq!(said, ["PUT job status"], "reconciled as any other");
+}
+
+#[tokio::test]
+async fn a_suspended_job_fails_at_its_deadline() {
+    let (api, process) = suspended().await;
+    // The deadline is ten minutes after the creation, which was a minute ago.
+    process
+        .context
+        .clock
+        .skip_for_tests(Span::from_seconds(560));
+    visit(&process, &api).await;
+    let said = api.said();
+    assert_eq!(said[..2], ["GET job", "LIST pods"]);
+    for _ in 0..3 {
+        visit(&process, &api).await;
+    }
+    let failed = api.condition(api::FAILED);
+    assert_eq!(failed.unwrap().1, api::DEADLINE_MISSED);
+}
+
+#[tokio::test]
+async fn a_specification_that_is_too_large_is_refused_and_not_kept() {
+    let mut job = fixtures::job_of_age(60, "");
+    let containers = job.spec.template.spec.as_mut().unwrap();
+    containers.containers[0].args = Some(vec!["x".repeat(300 * 1024)]);
+    let message = crate::validate::validate(&job).unwrap_err().to_string();
+    let api = Apiserver::new(job);
+    let process = Process::start(&api);
+    assert!(process.context.stores.live().is_empty());
+    visit(&process, &api).await;
+    let said = api.said();
+    assert_eq!(
+        said,
+        ["GET job", "PUT job status", "POST event InvalidSpec"]
+    );
+    let status = api.job().status.clone().unwrap();
+    assert!(
+        status
+            .conditions
+            .iter()
+            .all(|one| one.message.contains(&message))
+    );
+    assert!(!is_remembered(&process, &api));
+    visit(&process, &api).await;
+    assert!(api.said().is_empty(), "once is enough");
+}
+
+#[tokio::test]
+async fn only_a_few_large_objects_are_read_at_a_time() {
+    let mut job = fixtures::job_of_age(60, "");
+    let containers = job.spec.template.spec.as_mut().unwrap();
+    containers.containers[0].args = Some(vec!["x".repeat(300 * 1024)]);
+    let api = Apiserver::new(job);
+    let process = Process::start(&api);
+    let places = std::iter::from_fn(|| process.context.stores.whole_place());
+    let places: Vec<_> = places.collect();
+    assert_ne!(visit(&process, &api).await, Wake::await_change());
+    assert!(api.said().is_empty(), "it waits for a place");
+    drop(places);
+    visit(&process, &api).await;
+    assert_eq!(api.said()[0], "GET job");
+}
+
+#[tokio::test]
+async fn a_job_of_another_controller_is_left_alone() {
+    let api = Apiserver::new(fixtures::job_of_age(60, "managedBy: example.com/other"));
+    let process = Process::start(&api);
+    assert_eq!(visit(&process, &api).await, Wake::await_change());
+    assert!(api.said().is_empty());
+}
+
+#[tokio::test]
+async fn the_status_of_an_adopted_job_is_written_after_a_crash() {
+    let mut job = fixtures::batch_job("completions: 1, parallelism: 1");
+    let mut companion = fixtures::companion(&job);
+    let ended = Instant(9000);
+    let book = Ledger {
+        done: "0".parse().unwrap(),
+        started: Some(Instant(1000)),
+        last_win: Some(ended),
+        ending: Some(Conclusion::Complete),
+        ended: Some(ended),
+        finished: true,
+        first_pass: Some(Instant(1000)),
+        ..Ledger::default()
+    };
+    let counts = AttemptCounts {
+        originals: 1,
+        won: 1,
+        ..AttemptCounts::default()
+    };
+    companion.status = Some(DeadlineJobStatus {
+        observed_generation: companion.metadata.generation,
+        attempts: counts,
+        ledger: Some(book.clone()),
+        ..DeadlineJobStatus::default()
+    });
+    let api = Apiserver::new(companion.clone());
+    let with = |job| {
+        let stores = Stores::for_tests(vec![(*api.job()).clone()], vec![], &[]);
+        Process::with_stores(&api, stores.adopting(AdoptJobs::Managed, vec![job]))
+    };
+    let process = with(job.clone());
+    assert!(process.context.stores.live().is_empty());
+    visit(&process, &api).await;
+    let said = api.said();
+    assert_eq!(said.first().map(String::as_str), Some("GET job"));
+    assert_eq!(
+        said.iter().filter(|call| *call == "PUT Job status").count(),
+        1
+    );
+    let status = serde_json::json!({"conditions": [{"type": "Complete", "status": "True"}]});
+    job.status = serde_json::from_value(status).unwrap();
+    let process = with(job);
+    visit(&process, &api).await;
+    assert!(api.said().is_empty());
+}

@@ -1,0 +1,417 @@
+//! The status that users read: derived from the book and the planner's report. Pure.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use shed_core::decide::feasibility::TARGET_DEFAULT;
+use shed_core::index_set::IndexSet;
+use shed_core::plan::JobReport;
+use shed_core::settle::DEADLINE_GRACE;
+use shed_core::snapshot::{AttemptKind, Conclusion, OnMiss};
+use shed_core::time::{Instant, Span};
+
+use crate::api::{self, DeadlineJobStatus, Ledger, Pocd, reason};
+use crate::clock;
+use crate::conditions::{Conditions, words};
+use crate::context::backoff::Blocked;
+use crate::context::feasibility::Told;
+use crate::context::waiting::Waiting;
+use crate::job::unconfirmed::Unconfirmed;
+use crate::validate::{DeadlineRule, ValidatedJob};
+
+/// Below this PoCD a job is at risk.
+const AT_RISK_BELOW: f64 = TARGET_DEFAULT;
+/// A PoCD alone is worth a write if it moved by this …
+const POCD_STEP: f64 = 0.05;
+/// … and the last such write is this long ago.
+const POCD_PERIOD: Span = Span::from_seconds(10);
+
+/// Phases of a job that has not ended: no attempt was given a node yet, or one was.
+const PENDING: &str = "Pending";
+const RUNNING: &str = "Running";
+
+/// What the status is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// The job.
+    pub job: &'a ValidatedJob,
+    /// Its book as it is about to be written.
+    pub book: &'a Ledger,
+    /// Its deadline; absent while its clock has not started.
+    pub deadline: Option<Instant>,
+    /// The status as it is.
+    pub old: &'a DeadlineJobStatus,
+    /// What the planner found out last.
+    pub report: Option<&'a JobReport>,
+    /// What keeps attempts from starting.
+    pub blocked: Option<&'a Blocked>,
+    /// Whether nothing is known to keep attempts from being placed.
+    pub placeable: bool,
+    /// Whether any attempt runs.
+    pub running: bool,
+    /// Whether any attempt was given a node.
+    pub placed: bool,
+    /// How many attempts that may win are Ready.
+    pub ready: i32,
+    /// How many running attempts don't answer, and how many were asked.
+    pub unreachable: (usize, usize),
+    /// Which attempt keeps others waiting by not being gone for certain.
+    pub awaited: Option<&'a Unconfirmed>,
+    /// What is to be said of the claims that attempts mount.
+    pub unshared: Option<&'a str>,
+    /// Tasks whose checkpoint is not durable, as there is no room for it; absent if that is as it was.
+    pub undurable: Option<usize>,
+    /// Up to when every end of an attempt is known.
+    pub facts_as_of: Instant,
+    /// Whether the job would be ended now if the apiserver's time were certain.
+    pub held_back: bool,
+    /// What tasks without an attempt wait for.
+    pub waiting: &'a Waiting,
+    /// What is to be told of whether the deadline can be kept.
+    pub told: Option<&'a Told>,
+    /// When PoCD alone was last worth a write.
+    pub pocd_written: Option<Instant>,
+    /// When.
+    pub now: Instant,
+}
+
+/// The status that should be there, without the ledger's revision raised.
+#[must_use]
+pub fn render(input: Input<'_>) -> DeadlineJobStatus {
+    let Input { job, book, old, .. } = input;
+    let live = book
+        .tasks
+        .values()
+        .flat_map(|task| &task.attempts)
+        .filter(|attempt| attempt.kill.is_none());
+    let clones = live
+        .clone()
+        .filter(|attempt| attempt.kind == AttemptKind::Clone);
+    let killed = book
+        .tasks
+        .values()
+        .flat_map(|task| &task.attempts)
+        .filter(|attempt| attempt.kill.is_some());
+    let complete = book.finished && book.ending.is_some_and(Conclusion::is_success);
+    let fresh = fresh_pocd(input);
+    let total = job.rules.completions;
+    let (done, failed) = (book.done_tasks(total), book.failed_tasks(total));
+    DeadlineJobStatus {
+        observed_generation: Some(job.generation),
+        phase: Some(phase(input).to_owned()),
+        deadline: input.deadline.map(clock::time),
+        start_time: book.started.map(clock::time),
+        completion_time: book.last_win.filter(|_| complete).map(clock::time),
+        pocd: fresh.pocd,
+        estimated_completion_time: fresh.estimate.map(clock::time),
+        active: count(live),
+        // Once the fate is known nobody may win any more.
+        ready: if book.ending.is_none() {
+            input.ready
+        } else {
+            0
+        },
+        clones: count(clones),
+        terminating: count(killed),
+        succeeded: i32::try_from(done.len()).unwrap_or(i32::MAX),
+        failed: i32::try_from(failed.len()).unwrap_or(i32::MAX),
+        completed_indexes: done.to_string(),
+        failed_indexes: failed.to_string(),
+        attempts: book.counts,
+        conditions: conditions(input),
+        ledger: Some(book.clone()),
+        unknown: old.unknown.clone(),
+    }
+    .keep_estimate_if_nothing_else_changed(old, &input)
+}
+
+fn count<T>(items: impl Iterator<Item = T>) -> i32 {
+    i32::try_from(items.count()).unwrap_or(i32::MAX)
+}
+
+fn phase(input: Input<'_>) -> &'static str {
+    let Input { job, book, .. } = input;
+    match (book.ending, book.finished) {
+        (Some(conclusion), true) if conclusion.is_success() => "Complete",
+        (Some(conclusion), false) if conclusion.is_success() => "Completing",
+        (Some(_), true) => "Failed",
+        (Some(_), false) => "Failing",
+        (None, _) if job.rules.suspend => "Suspended",
+        (None, _) if has_begun(input) => RUNNING,
+        (None, _) => PENDING,
+    }
+}
+
+/// Whether an attempt was ever given a node: until then nothing of the job can have run.
+fn has_begun(input: Input<'_>) -> bool {
+    let counts = &input.book.counts;
+    let ran = counts.won + counts.failed + counts.clone_failed + counts.late;
+    input.placed || ran > 0 || input.old.phase.as_deref() == Some(RUNNING)
+}
+
+struct FreshPocd {
+    pocd: Option<Pocd>,
+    estimate: Option<Instant>,
+}
+
+fn fresh_pocd(input: Input<'_>) -> FreshPocd {
+    let settled = |pocd: Pocd| FreshPocd {
+        pocd: Some(pocd),
+        estimate: None,
+    };
+    match input.book.ending {
+        _ if input.job.deadline == DeadlineRule::Never => FreshPocd {
+            pocd: None,
+            estimate: input.report.and_then(|report| report.estimated_completion),
+        },
+        Some(conclusion) if conclusion.is_success() && met(input.book, input.deadline) => {
+            settled(Pocd::MET)
+        }
+        Some(_) => settled(Pocd::MISSED),
+        None => FreshPocd {
+            pocd: input
+                .report
+                .and_then(|report| report.pocd_after)
+                .map(Pocd::nearest)
+                .or(input.old.pocd),
+            estimate: input.report.and_then(|report| report.estimated_completion),
+        },
+    }
+}
+
+/// Whether the job was complete in time, by its latest winner's own clock. Container times
+/// have whole seconds, so the deadline's second still counts.
+#[must_use]
+pub fn met(book: &Ledger, deadline: Option<Instant>) -> bool {
+    let complete = book.ending.is_some_and(Conclusion::is_success);
+    complete && deadline.is_some_and(|deadline| book.last_win <= Some(deadline))
+}
+
+impl DeadlineJobStatus {
+    /// PoCD, the estimate and readiness move all the time; alone they are worth a write only when
+    /// PoCD moved far enough or readiness did, and the last such write is long enough ago. That
+    /// the first attempt was given a node goes with them.
+    fn keep_estimate_if_nothing_else_changed(mut self, old: &Self, input: &Input<'_>) -> Self {
+        let mut alike = self.clone();
+        alike.pocd = old.pocd;
+        alike.ready = old.ready;
+        let begins =
+            old.phase.as_deref() == Some(PENDING) && self.phase.as_deref() == Some(RUNNING);
+        if begins {
+            alike.phase.clone_from(&old.phase);
+        }
+        alike
+            .estimated_completion_time
+            .clone_from(&old.estimated_completion_time);
+        if alike != *old {
+            return self;
+        }
+        let moved = match (self.pocd, old.pocd) {
+            (Some(new), Some(before)) => new.distance(before) >= Pocd::nearest(POCD_STEP),
+            (new, before) => new.is_some() != before.is_some(),
+        };
+        let due = input
+            .pocd_written
+            .is_none_or(|written| input.now.since(written) >= POCD_PERIOD);
+        if !((moved || self.ready != old.ready || begins) && due) {
+            self.phase = alike.phase;
+            self.ready = alike.ready;
+            self.pocd = alike.pocd;
+            self.estimated_completion_time = alike.estimated_completion_time;
+        }
+        self
+    }
+}
+
+fn conditions(input: Input<'_>) -> Vec<Condition> {
+    let mut list = Conditions {
+        list: input.old.conditions.clone(),
+        generation: input.job.generation,
+        now: input.now,
+    };
+    let is_open = input.book.ending.is_none();
+    end_conditions(&mut list, input);
+    if input.job.rules.suspend && is_open {
+        list.say(api::SUSPENDED, reason::JOB_SUSPENDED, "");
+    } else {
+        list.clear(api::SUSPENDED, reason::JOB_RESUMED, "");
+    }
+    deadline_conditions(&mut list, input);
+    risk_conditions(&mut list, input);
+    let told = input
+        .told
+        .filter(|told| told.generation == input.job.generation);
+    if let Some(told) = told.filter(|_| is_open) {
+        let (reason, detail) = told.words();
+        list.say(api::DEADLINE_FEASIBLE, reason, &detail);
+    }
+    let is_held = input.book.ending.is_some() || input.job.rules.suspend;
+    match input.blocked {
+        Some(blocked) if !is_held => {
+            list.say(api::ATTEMPTS_BLOCKED, blocked.reason, &blocked.message);
+        }
+        _ if input.running || is_held || is_placeable_again(input) => {
+            list.clear(api::ATTEMPTS_BLOCKED, reason::ATTEMPTS_START, "");
+        }
+        _ => {}
+    }
+    match input.waiting {
+        Waiting::Told {
+            reason,
+            detail,
+            since,
+        } if is_open => list.say_since(api::TASKS_WAITING, reason, detail, *since),
+        Waiting::Yet if is_open => {}
+        _ => list.clear(api::TASKS_WAITING, reason::TASKS_RUN, ""),
+    }
+    match input.awaited.filter(|_| !input.book.finished) {
+        Some(awaited) => list.say(api::END_UNCONFIRMED, awaited.reason, &awaited.message),
+        None => list.clear(api::END_UNCONFIRMED, reason::ALL_CONFIRMED, ""),
+    }
+    match input.unshared {
+        Some(message) => list.say(api::VOLUME_NOT_SHARED, reason::ONE_NODE_AT_A_TIME, message),
+        None => list.clear(api::VOLUME_NOT_SHARED, reason::VOLUMES_SHARED, ""),
+    }
+    match input.undurable {
+        None => {}
+        Some(0) => list.clear(api::CHECKPOINTS_LIMITED, reason::ALL_DURABLE, ""),
+        Some(tasks) => list.say(
+            api::CHECKPOINTS_LIMITED,
+            reason::OBJECT_SIZE,
+            &tasks.to_string(),
+        ),
+    }
+    let (silent, asked) = input.unreachable;
+    if asked > 0 && silent == asked {
+        list.say(
+            api::PROGRESS_UNREACHABLE,
+            reason::NO_ANSWER,
+            &asked.to_string(),
+        );
+    } else if asked > 0 || !is_open {
+        list.clear(api::PROGRESS_UNREACHABLE, reason::ANSWERS, "");
+    }
+    list.list
+}
+
+/// Whether the status still says that attempts can't be placed, and they can. (That they can be created
+/// and start is seen when one runs.)
+fn is_placeable_again(input: Input<'_>) -> bool {
+    let of_placement = [reason::NO_MATCHING_NODE, reason::UNSCHEDULABLE];
+    let mut told = input.old.conditions.iter();
+    let is_told = told.any(|one| {
+        one.type_ == api::ATTEMPTS_BLOCKED && of_placement.contains(&one.reason.as_str())
+    });
+    input.placeable && is_told
+}
+
+fn end_conditions(list: &mut Conditions, input: Input<'_>) {
+    let Some(conclusion) = input.book.ending else {
+        // Set by a specification that could not be carried out and has been mended since.
+        for type_ in [api::FAILURE_TARGET, api::FAILED] {
+            list.clear(type_, reason::SPEC_MENDED, "");
+        }
+        return;
+    };
+    let (reason, detail) = fate(conclusion, input);
+    let (interim, last) = if conclusion.is_success() {
+        (api::SUCCESS_CRITERIA_MET, api::COMPLETE)
+    } else {
+        (api::FAILURE_TARGET, api::FAILED)
+    };
+    if conclusion.is_success() {
+        list.clear(api::FAILURE_TARGET, reason::FINISHED_IN_TIME, "");
+    }
+    list.say(interim, reason, &detail);
+    if input.book.finished {
+        list.say(last, reason, &detail);
+    }
+}
+
+/// The reason of a job's fate, and what is known of it.
+fn fate(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
+    let total = input.job.rules.completions;
+    let done = input.book.done_tasks(total).len();
+    let asked = total - input.job.skipped.as_ref().map_or(0, IndexSet::len);
+    let share = || format!("{done} of {asked}");
+    let failed = || words::some_of(&input.book.failed_tasks(total));
+    match conclusion {
+        Conclusion::Complete => (reason::COMPLETIONS_REACHED, asked.to_string()),
+        Conclusion::SuccessPolicy => (reason::SUCCESS_POLICY, share()),
+        Conclusion::TimeLimit => (reason::DEADLINE_EXCEEDED, share()),
+        Conclusion::MaxFailedIndexes => (reason::MAX_FAILED_INDEXES, failed()),
+        Conclusion::BackoffLimit => {
+            let failures = input.book.counts.failed;
+            (reason::BACKOFF_LIMIT, failures.to_string())
+        }
+        Conclusion::PodFailurePolicy => {
+            let unknown =
+                "an attempt failed in a way for which spec.podFailurePolicy fails the job";
+            let note = input.book.ending_note.clone();
+            let note = note.unwrap_or_else(|| unknown.to_owned());
+            (reason::POD_FAILURE_POLICY, note)
+        }
+        Conclusion::DeadlineExceeded => (reason::DEADLINE_MISSED, share()),
+        Conclusion::DeadlineInPast => (reason::DEADLINE_IN_PAST, String::new()),
+        Conclusion::FailedIndexes => (reason::FAILED_INDEXES, failed()),
+    }
+}
+
+fn deadline_conditions(list: &mut Conditions, input: Input<'_>) {
+    let Some(deadline) = input.deadline else {
+        return;
+    };
+    let missed = match input.book.ending {
+        Some(conclusion) if conclusion.is_success() => !met(input.book, input.deadline),
+        Some(_) => true,
+        // Not before the last task may have finished in time without anybody knowing.
+        None => {
+            input.job.rules.on_miss == OnMiss::Continue
+                && input.facts_as_of >= deadline.plus(DEADLINE_GRACE)
+        }
+    };
+    if missed {
+        let failed_before = input.book.ended.unwrap_or(input.now) < deadline;
+        let reason = match failed_before {
+            true => reason::FAILED_BEFORE,
+            false => reason::DEADLINE_PASSED,
+        };
+        list.say(api::DEADLINE_MISSED, reason, &clock::rfc3339(deadline));
+    } else if input.book.ending.is_some() {
+        list.clear(api::DEADLINE_MISSED, reason::FINISHED_IN_TIME, "");
+    } else if input.now < deadline {
+        list.clear(api::DEADLINE_MISSED, reason::DEADLINE_MOVED, "");
+    }
+}
+
+fn risk_conditions(list: &mut Conditions, input: Input<'_>) {
+    let type_ = api::DEADLINE_AT_RISK;
+    if input.book.ending.is_some() {
+        return list.clear(type_, reason::ON_TRACK, "the job has ended");
+    }
+    if input.held_back {
+        return list.say(type_, reason::CLOCK_UNCERTAIN, "");
+    }
+    let Some(report) = input.report else {
+        return;
+    };
+    // Clones stop at the target: a job that has reached it is where its user wants it.
+    let target = input.job.rules.target_pocd;
+    let at_risk_below = target.map_or(AT_RISK_BELOW, |target| target.min(AT_RISK_BELOW));
+    match report.pocd_after {
+        Some(pocd) if pocd < at_risk_below => {
+            let reason = if report.stragglers.is_empty() && report.kept_back > 0 {
+                reason::CAPACITY_KEPT
+            } else if report.stragglers.is_empty() && report.waiting > 0 {
+                reason::CAPACITY_SHORT
+            } else {
+                reason::STRAGGLER
+            };
+            // No figures of the report in the message: they would make a write of each.
+            list.say(type_, reason, &at_risk_below.to_string());
+        }
+        Some(_) => list.clear(type_, reason::ON_TRACK, "PoCD is high enough"),
+        None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,425 @@
+//! The per-job step: what is known → what the ledger must say, and the writes that may follow
+//! once it does. Pure: tests drive it without a client.
+//!
+//! Order matters and is kept by the driver: the ledger first, then releases, deletes, creates.
+
+use std::collections::BTreeMap;
+
+use shed_core::ids::{AttemptNumber, TaskIndex};
+use shed_core::plan::{Action, Kill};
+use shed_core::settle::settle;
+use shed_core::snapshot::{
+    AttemptKind, AttemptState, Conclusion, FailureRule, Idempotency, JobSnapshot, KillKind, OnMiss,
+    Resume,
+};
+use shed_core::time::{Instant, Span};
+
+use crate::api::{Ledger, NodeEntry};
+use crate::bounds::Bounds;
+use crate::cluster::pod::{AttemptId, PodFacts, PodRef};
+use crate::job::facts::{self, CREATION_SEEN_WITHIN};
+use crate::job::gone;
+use crate::job::notice::Notice;
+use crate::job::view::JobView;
+use crate::reconcile::{job_status, range};
+
+/// What one step looks at.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// The job.
+    pub view: &'a JobView,
+    /// The facts about it.
+    pub facts: &'a JobSnapshot,
+    /// Its slice of the plan.
+    pub slice: &'a [Action],
+    /// Attempts that ask for leave to publish, and since when.
+    pub asking: &'a BTreeMap<AttemptId, Instant>,
+    /// Where attempts run, as far as the book does not say so.
+    pub placements: &'a BTreeMap<AttemptId, NodeEntry>,
+    /// How much its object may hold.
+    pub bounds: Option<Bounds>,
+}
+
+/// What one step comes to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Step {
+    /// What the ledger must say before anything below is done.
+    pub book: Ledger,
+    /// The deadline from then on; absent while its clock has not started.
+    pub deadline: Option<Instant>,
+    /// Pods whose end is counted: the finalizer comes off.
+    pub releases: Vec<PodRef>,
+    /// Pods to delete.
+    pub deletes: Vec<PodRef>,
+    /// Attempts whose pods must exist.
+    pub creates: Vec<AttemptId>,
+    /// What happened, for events, metrics and the log.
+    pub notices: Vec<Notice>,
+    /// Tasks whose checkpoint is not durable, as there is no room for it; absent if that was not looked at.
+    pub undurable: Option<usize>,
+}
+
+/// Settles the facts, carries out the slice, and derives the writes from the resulting book.
+#[must_use]
+pub fn step(input: Input<'_>) -> Step {
+    let mut step = Step {
+        book: input.view.book.clone(),
+        ..Step::default()
+    };
+    if step.book.first_pass.is_none() && !input.view.job.rules.suspend {
+        step.book.first_pass = Some(input.view.now);
+    }
+    step.deadline = input.view.job.deadline_after(step.book.first_pass);
+    if input.view.job.time_limit.is_some() {
+        step.book
+            .keep_time(!input.view.job.rules.suspend, input.view.now);
+    }
+    for action in settle(input.view.now, input.facts) {
+        apply(&mut step, input, &action);
+    }
+    for action in input.slice {
+        if still_holds(&step.book, input, action) {
+            apply(&mut step, input, action);
+        }
+    }
+    grant(&mut step, input);
+    place(&mut step.book, input);
+    if step.book != input.view.book && input.view.job.rules.resume != Resume::Range {
+        step.undurable = Some(keep_checkpoints(&mut step.book, input.facts, input.bounds));
+    }
+    step.book.fold();
+    derive_writes(&mut step, input);
+    step
+}
+
+/// Whether an action that was planned on an older view still makes sense on this one.
+fn still_holds(book: &Ledger, input: Input<'_>, action: &Action) -> bool {
+    if book.ending.is_some() || input.view.job.rules.suspend {
+        return false;
+    }
+    let lives = |task: TaskIndex| live_attempts(book, input.facts, task);
+    match action {
+        Action::Launch(launch) => {
+            let task = launch.task;
+            let none_uncounted = book
+                .tasks
+                .get(&task.0)
+                .is_none_or(|entry| entry.attempts.is_empty());
+            !input.facts.has_ended(task)
+                && !book.done.contains(task)
+                && !book.failed.contains(task)
+                && !book.is_dropped(task.0)
+                && match launch.kind {
+                    AttemptKind::Clone => lives(task).next().is_some(),
+                    AttemptKind::Original | AttemptKind::Retry
+                        if input.view.job.rules.waits_until_gone() =>
+                    {
+                        none_uncounted
+                    }
+                    AttemptKind::Original | AttemptKind::Retry => lives(task).next().is_none(),
+                }
+        }
+        Action::Kill(kill) => {
+            let is_only = lives(kill.task).count() == 1;
+            let entry = book.tasks.get(&kill.task.0);
+            let grant = entry.and_then(|entry| entry.grant.as_ref());
+            // It may be publishing by now.
+            let is_granted = grant.is_some_and(|grant| grant.attempt == kill.attempt.0);
+            !is_granted
+                && lives(kill.task).any(|number| number == kill.attempt.0)
+                && is_only == kill.kind.gives_up_the_only()
+        }
+        // Facts are settled above; a plan carries none of them.
+        Action::Win { .. }
+        | Action::Count { .. }
+        | Action::FailTask { .. }
+        | Action::End(_)
+        | Action::Finish(_) => false,
+    }
+}
+
+/// Gives leave to publish: to the attempt that asked first, in tasks where nobody has it. What
+/// can't win any more gets none.
+fn grant(step: &mut Step, input: Input<'_>) {
+    let rules = &input.view.job.rules;
+    let is_late = rules.on_miss == OnMiss::Fail
+        && input
+            .facts
+            .deadline
+            .is_some_and(|deadline| input.view.now > deadline);
+    if rules.idempotency != Idempotency::Fenced
+        || step.book.ending.is_some()
+        || rules.suspend
+        || is_late
+    {
+        return;
+    }
+    let mut asking: Vec<_> = input.asking.iter().map(|(&id, &at)| (at, id)).collect();
+    asking.sort_unstable();
+    for (_, id) in asking {
+        let (task, number) = id;
+        if step.book.done.contains(TaskIndex(task)) || !runs(&step.book, input.facts, id) {
+            continue;
+        }
+        if let Some(token) = step.book.grant(task, number, input.view.now) {
+            step.notices.push(Notice::Granted { id, token });
+        }
+    }
+}
+
+fn runs(book: &Ledger, facts: &JobSnapshot, id: AttemptId) -> bool {
+    let entry = book.attempt(id.0, id.1);
+    let attempt = facts.task(TaskIndex(id.0)).and_then(|task| {
+        let mut attempts = task.attempts.iter();
+        attempts.find(|attempt| attempt.number.0 == id.1)
+    });
+    entry.is_some_and(|entry| entry.kill.is_none())
+        && attempt.is_some_and(|attempt| attempt.state == AttemptState::Running)
+}
+
+/// Records where those attempts run whose end will have to be proven.
+fn place(book: &mut Ledger, input: Input<'_>) {
+    for (&(task, number), node) in input.placements {
+        let entry = book.tasks.get(&task);
+        if entry.is_some_and(|entry| gone::needs_proof(&input.view.job, book, entry, number)) {
+            book.place(task, number, node);
+        }
+    }
+}
+
+/// Attempts of the task that may still win, by the book as it is now.
+fn live_attempts<'a>(
+    book: &'a Ledger,
+    facts: &'a JobSnapshot,
+    task: TaskIndex,
+) -> impl Iterator<Item = u32> + 'a {
+    let seen = facts.task(task);
+    let ended = move |number: u32| {
+        let mut attempts = seen.into_iter().flat_map(|task| &task.attempts);
+        let attempt = attempts.find(|attempt| attempt.number.0 == number);
+        attempt.is_some_and(|attempt| !attempt.holds_capacity())
+    };
+    let entry = book.tasks.get(&task.0);
+    let attempts = entry.into_iter().flat_map(|entry| &entry.attempts);
+    attempts
+        .filter(move |attempt| attempt.kill.is_none() && !ended(attempt.number))
+        .map(|attempt| attempt.number)
+}
+
+fn apply(step: &mut Step, input: Input<'_>, action: &Action) {
+    let now = input.view.now;
+    match action {
+        Action::Launch(launch) => {
+            let Some(placed) = range::place(&mut step.book, input, launch) else {
+                return;
+            };
+            let number = step.book.launch(&placed, now);
+            step.notices.push(Notice::Launched {
+                id: (placed.task.0, number.0),
+                launch: launch.clone(),
+            });
+        }
+        Action::Kill(Kill {
+            task,
+            attempt,
+            kind,
+            survivor: _,
+        }) => {
+            if step.book.kill(*task, *attempt, *kind, now) {
+                if *kind == KillKind::Replace && is_in_vain(input.facts, *task, *attempt) {
+                    step.book.count_vain_clone(*task);
+                }
+                step.notices.push(Notice::Killed {
+                    id: (task.0, attempt.0),
+                    kind: *kind,
+                });
+            }
+        }
+        Action::Win {
+            task,
+            attempt,
+            finished,
+        } => win(step, input, *task, *attempt, *finished),
+        Action::Count {
+            task,
+            attempt,
+            outcome,
+        } => {
+            let retries = input.view.job.retries;
+            if let Some(kind) = step.book.count(*task, *attempt, *outcome, retries, now) {
+                step.notices.push(Notice::Counted {
+                    id: (task.0, attempt.0),
+                    kind,
+                    outcome: *outcome,
+                });
+            }
+        }
+        Action::FailTask { task } => {
+            if step.book.failed.insert(*task) {
+                step.notices.push(Notice::TaskFailed { task: task.0 });
+            }
+        }
+        Action::End(conclusion) => {
+            step.book.ending = Some(*conclusion);
+            if *conclusion == Conclusion::PodFailurePolicy {
+                step.book.ending_note = failing_pod(input);
+            }
+            step.notices.push(Notice::Ending(*conclusion));
+        }
+        Action::Finish(conclusion) => {
+            if !step.book.finished && !awaits_pods(step, input) {
+                step.book.ending = Some(*conclusion);
+                step.book.finished = true;
+                step.book.ended = Some(now);
+                step.notices.push(Notice::Finished(*conclusion));
+            }
+        }
+    }
+}
+
+/// A batch/v1 Job ends when its last pod has, also one that counts as failed already.
+fn awaits_pods(step: &Step, input: Input<'_>) -> bool {
+    input.view.job.adopted.is_some() && job_status::terminating(&step.book, &input.view.pods) > 0
+}
+
+/// Whether it is a clone that can't be placed: one more would not be either.
+fn is_in_vain(facts: &JobSnapshot, task: TaskIndex, number: AttemptNumber) -> bool {
+    let mut attempts = facts.task(task).into_iter().flat_map(|task| &task.attempts);
+    let clone = attempts.find(|attempt| attempt.number == number);
+    clone.is_some_and(|clone| clone.kind == AttemptKind::Clone && clone.unplaceable)
+}
+
+/// Which pod failed the job, how, and by which rule: nobody can tell once the pod is gone.
+fn failing_pod(input: Input<'_>) -> Option<String> {
+    let fails_job = |id: &AttemptId| {
+        let task = input.facts.task(TaskIndex(id.0))?;
+        let attempt = task.attempts.iter().find(|a| a.number.0 == id.1)?;
+        (attempt.failure_rule == Some(FailureRule::FailJob)).then_some(())
+    };
+    let (_, pod) = input
+        .view
+        .pods
+        .iter()
+        .find(|(id, _)| fails_job(id).is_some())?;
+    let matched = facts::failure_match(&input.view.job.failure_rules, pod)?;
+    Some(format!(
+        "pod {}: {}, for which rules[{}] of spec.podFailurePolicy fails the job",
+        pod.name, matched.what, matched.position
+    ))
+}
+
+fn win(
+    step: &mut Step,
+    input: Input<'_>,
+    task: TaskIndex,
+    number: AttemptNumber,
+    finished: Instant,
+) {
+    let attempt = input.facts.task(task).and_then(|task| {
+        task.attempts
+            .iter()
+            .find(|attempt| attempt.number == number)
+    });
+    let Some(attempt) = attempt else {
+        return;
+    };
+    // The time of a whole task: a resumed attempt did only the rest of it.
+    let run = attempt.started.map(|started| {
+        let share = (1.0 - attempt.start_progress).max(0.01);
+        Span::from_seconds_f64(finished.since(started).seconds().max(0.0) / share)
+    });
+    if step.book.win(task, number, finished, run) {
+        step.notices.push(Notice::Won {
+            id: (task.0, number.0),
+            kind: attempt.kind,
+            resumed_from: attempt.start_progress,
+        });
+    }
+}
+
+/// Checkpoints ride along with writes that happen anyway. Says of how many tasks there was no room for them.
+fn keep_checkpoints(book: &mut Ledger, facts: &JobSnapshot, bounds: Option<Bounds>) -> usize {
+    for task in &facts.tasks {
+        if let Some(point) = task.best_resume_point() {
+            book.keep_checkpoint(task.index, point);
+        }
+    }
+    bounds.map_or(0, |bounds| bounds.keep_checkpoints(book))
+}
+
+/// Level-triggered: what the book says and the pods don't show yet.
+fn derive_writes(step: &mut Step, input: Input<'_>) {
+    for (&id, pod) in &input.view.pods {
+        let killed = step.book.attempt(id.0, id.1).map(|entry| entry.kill);
+        match killed {
+            Some(Some(_)) => delete(step, pod),
+            Some(None) => {}
+            None => clear(step, id, pod),
+        }
+    }
+    for entry in step.book.tasks.values() {
+        for attempt in entry
+            .attempts
+            .iter()
+            .filter(|attempt| attempt.kill.is_none())
+        {
+            let id = (entry.index, attempt.number);
+            // What was on a node has been seen, also by a process before this one.
+            if attempt.node.is_none() && must_create(id, input) {
+                step.creates.push(id);
+            }
+        }
+    }
+}
+
+fn must_create(id: AttemptId, input: Input<'_>) -> bool {
+    let trace = input.view.traces.get(&id).copied().unwrap_or_default();
+    let acknowledged = trace
+        .created
+        .is_some_and(|created| input.view.ticks.since(created) < CREATION_SEEN_WITHIN);
+    !input.view.pods.contains_key(&id) && !trace.seen && !acknowledged
+}
+
+/// A pod whose attempt the book does not hold (any more): counted, or never recorded.
+fn clear(step: &mut Step, id: AttemptId, pod: &PodFacts) {
+    let writes = |step: &Step| step.deletes.len() + step.releases.len();
+    let before = writes(step);
+    if !pod.terminal {
+        delete(step, pod);
+    }
+    if pod.attempt.as_ref().is_some_and(|attempt| attempt.tracked) {
+        step.releases.push(reference(pod));
+    }
+    // Said when something is done about it, not while it ends.
+    if writes(step) > before && !step.book.knows(id.0, id.1) {
+        step.notices.push(Notice::Unrecorded {
+            pod: pod.name.clone(),
+        });
+    }
+}
+
+fn delete(step: &mut Step, pod: &PodFacts) {
+    let deleting = pod.attempt.as_ref().is_some_and(|attempt| attempt.deleting);
+    if !deleting {
+        step.deletes.push(reference(pod));
+    }
+}
+
+fn reference(pod: &PodFacts) -> PodRef {
+    PodRef {
+        name: pod.name.clone(),
+        uid: pod.uid.clone(),
+    }
+}
+
+/// The attempts that can't start now, for the condition that says so.
+pub fn stuck(facts: &JobSnapshot) -> impl Iterator<Item = AttemptId> + '_ {
+    facts.tasks.iter().flat_map(|task| {
+        task.live()
+            .filter(|attempt| matches!(attempt.state, AttemptState::Stuck { .. }))
+            .map(|attempt| (task.index.0, attempt.number.0))
+    })
+}
+
+#[cfg(test)]
+mod tests;

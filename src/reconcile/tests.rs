@@ -1,0 +1,46 @@
+use std::time::Duration;
+
+use kube::runtime::controller::Action as Wake;
+use kube::runtime::reflector::ObjectRef;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::*;
+use crate::cluster::Stores;
+use crate::context::Context;
+use crate::fixtures;
+use crate::reconcile::mock::{Apiserver, Process};
+
+const A_WHILE: Duration = Duration::from_secs(5);
+
+/// Panics over one job, and counts the others.
+async fn work(job: Arc<DeadlineJob>, context: Arc<Context>) -> Result<Wake, Error> {
+    assert_ne!(job.metadata.name.as_deref(), Some("count"), "on purpose");
+    context.metrics.grants.inc();
+    Ok(Wake::await_change())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_over_one_job_keeps_no_other_from_being_reconciled() {
+    let broken = fixtures::job_of_age(0, "");
+    let mut other = broken.clone();
+    other.metadata.name = Some("other".to_owned());
+    other.metadata.uid = Some("another".to_owned());
+    let api = Apiserver::new(broken.clone());
+    let stores = Stores::for_tests(vec![broken.clone(), other.clone()], vec![], &[]);
+    let process = Process::with_stores(&api, stores);
+    let (touched, jobs) = mpsc::unbounded_channel();
+    let context = Arc::clone(&process.context);
+    let running = tokio::spawn(run_by(context, jobs, work));
+    for round in 1..=3 {
+        for job in [&broken, &other] {
+            touched.send(ObjectRef::from_obj(job)).unwrap();
+        }
+        tokio::time::sleep(A_WHILE).await;
+        assert_eq!(process.context.metrics.grants.get(), round);
+    }
+    process.send_events().await;
+    let noted = ["GET job", "PUT job status", "POST event ReconcilePanicked"];
+    assert_eq!(api.said(), noted, "it was tried once");
+    assert!(timeout(A_WHILE, running).await.is_err(), "the term goes on");
+}

@@ -1,0 +1,94 @@
+//! Says which batch/v1 Jobs shed has begun and does not run any more, since the operator's `--adopt-jobs` was
+//! changed. Their book and their pods are kept as they are for the next controller.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Resource;
+use kube::runtime::events::EventType;
+
+use crate::api::{self, DeadlineJob};
+use crate::cluster::Stores;
+use crate::cluster::identity::{Owner, OwnerKind};
+use crate::context::Context;
+use crate::reconcile::events;
+
+/// How often it is looked; a look costs no call.
+const PERIOD: Duration = Duration::from_secs(1);
+
+const NOTE: &str = "shed has begun this Job and does not run it with its present --adopt-jobs (the chart's adoptJobs): \
+    nothing is launched, counted or ended, and pods keep the finalizer batch.kubernetes.io/job-tracking until the Job is \
+    deleted; set adoptJobs back to have it go on where it was, or delete the Job";
+
+/// Companions that were told of, and what was seen when it was last looked.
+#[derive(Default)]
+struct Told {
+    uids: HashSet<String>,
+    seen: Option<(u64, u64)>,
+}
+
+/// Looks for ever.
+pub async fn run(context: Arc<Context>) {
+    context.stores.ready().await;
+    let mut told = Told::default();
+    let mut ticks = tokio::time::interval(PERIOD);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        for companion in look(&context, &mut told) {
+            tell(&context, &companion).await;
+        }
+    }
+}
+
+/// Companions that were not told of before, unless nothing has changed since.
+fn look(context: &Context, told: &mut Told) -> Vec<Arc<DeadlineJob>> {
+    let now = (
+        context.stores.live_version(),
+        context.stores.batch_version(),
+    );
+    if told.seen.replace(now) == Some(now) {
+        return Vec::new();
+    }
+    // A companion that has ended is not live.
+    let jobs = context.stores.live().into_iter();
+    let left: Vec<_> = jobs.filter(|job| is_left(&context.stores, job)).collect();
+    let count = i64::try_from(left.len()).unwrap_or(i64::MAX);
+    context.metrics.reconciles.not_adopted.set(count);
+    let uid = |job: &DeadlineJob| job.metadata.uid.clone().unwrap_or_default();
+    let present: HashSet<String> = left.iter().map(|job| uid(job)).collect();
+    let before = std::mem::replace(&mut told.uids, present);
+    let is_new = |job: &Arc<DeadlineJob>| !before.contains(&uid(job));
+    left.into_iter().filter(is_new).collect()
+}
+
+/// Whether a companion's Job was begun, has not ended, and is not shed's to run.
+fn is_left(stores: &Stores, job: &DeadlineJob) -> bool {
+    let status = job.status.as_ref();
+    let ledger = status.and_then(|status| status.ledger.as_ref());
+    let is_open = ledger.is_some_and(|ledger| !ledger.finished);
+    if !is_open || !job.spec.is_companion() || job.metadata.deletion_timestamp.is_some() {
+        return false;
+    }
+    let owner = Owner::of(&job.metadata);
+    owner.kind == OwnerKind::Job
+        && match stores.runs(&owner) {
+            Some(is_run) => !is_run,
+            // Where Jobs are watched it is gone, and its companion follows.
+            None => stores.batch().is_none(),
+        }
+}
+
+/// Says it on the Job, and on the companion, for users who can't read events of Jobs.
+async fn tell(context: &Context, companion: &DeadlineJob) {
+    let (namespace, name) = (&companion.metadata.namespace, &companion.metadata.name);
+    tracing::warn!(?namespace, job = ?name, "{NOTE}");
+    let (type_, reason) = (EventType::Warning, api::NOT_ADOPTED);
+    events::publish(context, companion, type_, reason, NOTE.to_owned());
+    let own = companion.object_ref(&());
+    events::publish_about(context, &own, type_, reason, NOTE.to_owned());
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! Writes of a ledger without an answer: whether one was carried out shows only later, and what it
+//! would have announced is announced then.
+
+use crate::api::{DeadlineJob, Ledger};
+use crate::context::Context;
+use crate::context::unanswered::Unanswered;
+use crate::reconcile::{events, record};
+use crate::validate::ValidatedJob;
+
+/// Announces what a write without an answer would have announced, once the job's status shows that
+/// it was carried out.
+pub(super) fn announce(context: &Context, owner: &DeadlineJob, job: &ValidatedJob, book: &Ledger) {
+    let found = context.memos.with(&job.uid, |memo| {
+        if memo.unanswered.is_empty() {
+            return None;
+        }
+        let shown = owner.status.as_ref()?;
+        let at = Unanswered::position(&memo.unanswered, shown)?;
+        // Those before it can't have been carried out, those after it would have had to build on it.
+        let found = memo.unanswered.swap_remove(at);
+        memo.unanswered.clear();
+        Some(found)
+    });
+    if let Some(found) = found {
+        record::announce(context, owner, &found.before, found.blocked.as_ref());
+        events::announce(context, owner, job, book, &found.notices);
+    }
+}

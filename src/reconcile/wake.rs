@@ -1,0 +1,95 @@
+//! When a job is looked at again though nothing happens: the only place that turns an outcome
+//! into an action of the runtime.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Resource;
+use kube::runtime::controller::Action;
+use shed_core::settle::settle_wake;
+use shed_core::time::{Instant, Span};
+
+use crate::api::DeadlineJob;
+use crate::clock;
+use crate::context::Context;
+use crate::reconcile::deadline::Case;
+use crate::reconcile::driver::{Pass, creations_wait};
+use crate::reconcile::step::Step;
+use crate::reconcile::{Error, count_error};
+use crate::validate;
+
+/// The shortest wait.
+const WAIT_MIN: Duration = Duration::from_millis(10);
+/// Wait after a failed write; conflicts are tried again at once, with the newer view.
+const ERROR_WAIT: Duration = Duration::from_secs(2);
+const CONFLICT_WAIT: Duration = Duration::from_millis(50);
+/// While attempts are live, PoCD in the status is looked at this often.
+const STATUS_PERIOD: Span = Span::from_seconds(10);
+/// Until a write is tried again that was refused for its size; a change of the job is heeded at once.
+const TOO_LARGE_WAIT: Duration = Duration::from_secs(60);
+
+/// While tasks are split, it is looked this often whether an attempt has passed its part's end.
+const PARTS_PERIOD: Span = Span::from_seconds(1);
+
+/// After a reconcile that went well.
+#[must_use]
+pub(super) fn after(context: &Context, pass: &Pass, step: &Step, recorded: &DeadlineJob) -> Action {
+    let (job, book, now) = (&pass.view.job, &step.book, pass.view.now);
+    let next = if book.finished {
+        validate::expiry(job, book)
+    } else {
+        let period = match book.segments.is_empty() {
+            true => STATUS_PERIOD,
+            false => PARTS_PERIOD,
+        };
+        let status = (!book.tasks.is_empty()).then(|| now.plus(period));
+        let (clock, shown) = (&context.clock, recorded.status.as_ref());
+        let deadline = Case::after(&pass.view, step).next_look(clock, shown, now);
+        let settled = settle_wake(now, &pass.facts);
+        let waits = context.memos.with(&job.uid, |memo| memo.waiting.look_at);
+        let waits = waits.map(|at| clock.at(at).max(now.plus(Span::from_seconds(1))));
+        let all = settled.into_iter().chain(status).chain(deadline);
+        let creations = creations_wait(context, &job.uid).filter(|_| !step.creates.is_empty());
+        let creations = creations.map(|at| clock.at(at));
+        all.chain(waits).chain(creations).min()
+    };
+    next.map_or_else(Action::await_change, |next| {
+        Action::requeue(clock::duration(next.since(now)).max(WAIT_MIN))
+    })
+}
+
+/// At an instant of the process's own clock.
+pub(super) fn at(context: &Context, until: Instant) -> Action {
+    Action::requeue(clock::duration(until.since(context.clock.ticks())).max(WAIT_MIN))
+}
+
+/// After a reconcile that failed.
+pub fn after_error<K>(job: Arc<K>, error: &Error, context: Arc<Context>) -> Action
+where
+    K: Resource<DynamicType = ()>,
+{
+    count_error(&context, error);
+    let metadata = job.meta();
+    let name = metadata.name.as_deref().unwrap_or_default();
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    match error {
+        Error::Conflict => Action::requeue(CONFLICT_WAIT),
+        // A watch that lags must not make it a loop.
+        Error::Gone => Action::requeue(ERROR_WAIT),
+        Error::Create(_) => {
+            tracing::warn!(%error, namespace, job = name, "a pod can't be created, trying again");
+            let uid: Arc<str> = metadata.uid.as_deref().unwrap_or_default().into();
+            let until = creations_wait(&context, &uid);
+            let wait = until.map(|until| clock::duration(until.since(context.clock.ticks())));
+            Action::requeue(wait.unwrap_or(ERROR_WAIT))
+        }
+        Error::TooLarge(_) => {
+            tracing::warn!(%error, namespace, job = name, "reconcile failed, trying again later");
+            Action::requeue(TOO_LARGE_WAIT)
+        }
+        error => {
+            tracing::warn!(%error, namespace, job = name, "reconcile failed, trying again");
+            Action::requeue(ERROR_WAIT)
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Fields of a Job's pod template that this version does not know, such as one that makes pods
+//! stricter: its pods get them as they are. A pod without them would not be what its user wrote.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use k8s_openapi::api::batch::v1::{Job, JobSpec, JobStatus};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DynamicObject, ObjectMeta};
+use serde_json::Value;
+
+use crate::api::kept::{self, Part};
+
+/// Fields that pods get as they are, with their places.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HandedOn(Vec<Field>);
+
+/// One field.
+#[derive(Clone, Debug, PartialEq)]
+struct Field {
+    /// As `template.spec.novel`.
+    words: String,
+    /// From the template to what has the field.
+    way: Vec<Step>,
+    name: String,
+    value: Value,
+}
+
+/// One step from the whole to a part of it.
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    Field(String),
+    /// The entry of a list: containers, volumes and such are found by their names, as pods have some
+    /// that the template has not; all other lists only get longer.
+    Entry(usize, Option<String>),
+}
+
+/// Reads a Job from its parts, and what of its template is not known here.
+///
+/// # Errors
+/// The field and what is wrong in it.
+pub fn read(metadata: ObjectMeta, spec: &Value, status: &Value) -> Result<(Job, HandedOn), String> {
+    let (read, passed_over) = kept::read_with_places::<Option<JobSpec>>(spec)
+        .map_err(|problem| format!("spec{problem}"))?;
+    let (status, _) =
+        kept::read::<Option<JobStatus>>(status).map_err(|problem| format!("status{problem}"))?;
+    let fields = passed_over
+        .iter()
+        .filter_map(|parts| Field::of(spec, parts));
+    let handed_on = HandedOn(fields.collect());
+    let job = Job {
+        metadata,
+        spec: read,
+        status,
+    };
+    Ok((job, handed_on))
+}
+
+impl Field {
+    /// None if it is not of the template.
+    fn of(spec: &Value, parts: &[Part]) -> Option<Self> {
+        let (Part::Field(name), way) = parts.split_last()? else {
+            return None;
+        };
+        let mut here = spec;
+        let mut steps = Vec::with_capacity(way.len());
+        for part in way {
+            let (step, next) = match part {
+                Part::Field(name) => (Step::Field(name.clone()), here.get(name)?),
+                Part::Position(position) => {
+                    let entry = here.get(position)?;
+                    (Step::Entry(*position, name_of(entry)), entry)
+                }
+            };
+            steps.push(step);
+            here = next;
+        }
+        let is_of_template = steps.first() == Some(&Step::Field("template".to_owned()));
+        is_of_template.then(|| Self {
+            words: kept::words(parts),
+            way: steps.split_off(1),
+            name: name.clone(),
+            value: here.get(name).cloned().unwrap_or_default(),
+        })
+    }
+}
+
+fn name_of(entry: &Value) -> Option<String> {
+    Some(entry.get("name")?.as_str()?.to_owned())
+}
+
+impl HandedOn {
+    /// Whether all of the template is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The pod with all of these fields.
+    ///
+    /// # Errors
+    /// The first field that the pod has no place for.
+    pub fn on(&self, pod: &Pod) -> Result<DynamicObject, String> {
+        let mut whole = serde_json::to_value(pod).map_err(|error| error.to_string())?;
+        for field in &self.0 {
+            let mut steps = field.way.iter();
+            let place = steps.try_fold(&mut whole, |here, step| match step {
+                Step::Field(name) => here.get_mut(name),
+                Step::Entry(position, name) => entry_of(here, *position, name.as_ref()),
+            });
+            let fields = place.and_then(Value::as_object_mut);
+            let fields = fields.ok_or_else(|| field.words.clone())?;
+            fields.insert(field.name.clone(), field.value.clone());
+        }
+        serde_json::from_value(whole).map_err(|error| error.to_string())
+    }
+}
+
+fn entry_of<'v>(
+    list: &'v mut Value,
+    position: usize,
+    name: Option<&String>,
+) -> Option<&'v mut Value> {
+    let entries = list.as_array_mut()?;
+    let is_it = |entry: &Value| name_of(entry).as_ref() == name;
+    // Several may have one name, as the mounts of a volume do.
+    let at = match entries.get(position) {
+        Some(entry) if is_it(entry) => position,
+        _ => entries
+            .iter()
+            .position(|entry| name.is_some() && is_it(entry))?,
+    };
+    entries.get_mut(at)
+}
+
+/// What is handed on of each Job, by uid; most have nothing.
+#[derive(Debug, Default)]
+pub struct HandedOnTable(RwLock<BTreeMap<String, Arc<HandedOn>>>);
+
+impl HandedOnTable {
+    /// What the Job's pods get.
+    #[must_use]
+    pub fn of(&self, uid: &str) -> Arc<HandedOn> {
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        all.get(uid).cloned().unwrap_or_default()
+    }
+
+    /// The Job is as it was just read.
+    pub fn note(&self, job: &ObjectMeta, handed_on: HandedOn) {
+        let uid = job.uid.clone().unwrap_or_default();
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if handed_on.is_empty() {
+            all.remove(&uid);
+        } else {
+            all.insert(uid, Arc::new(handed_on));
+        }
+    }
+
+    /// Forgets a Job that is gone.
+    pub fn forget(&self, uid: &str) {
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        all.remove(uid);
+    }
+
+    /// Forgets Jobs that are gone.
+    pub fn retain(&self, exists: impl Fn(&str) -> bool) {
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|uid, _| exists(uid));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use shed_core::plan::Action;
+    use shed_core::snapshot::AttemptKind;
+    use shed_core::time::Instant;
+
+    use super::*;
+    use crate::api::Ledger;
+    use crate::attempt_pod;
+    use crate::fixtures;
+    use crate::reconcile::mock::launch;
+
+    /// A Job as the apiserver sends it, with these changes to its template's spec.
+    fn object(change: impl FnOnce(&mut Value)) -> Value {
+        let job = fixtures::batch_job("completions: 3, completionMode: Indexed");
+        let mut whole = serde_json::to_value(job).unwrap();
+        change(&mut whole["spec"]["template"]["spec"]);
+        whole
+    }
+
+    fn read(object: &Value) -> Result<(Job, HandedOn), String> {
+        let metadata = serde_json::from_value(object["metadata"].clone()).unwrap();
+        super::read(metadata, &object["spec"], &object["status"])
+    }
+
+    fn agent() -> attempt_pod::AgentSettings {
+        attempt_pod::AgentSettings {
+            image: "agent".to_owned(),
+            pull_policy: "IfNotPresent".to_owned(),
+            pull_secret: None,
+            operator_key: "key".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_job_is_read_as_it_is() {
+        let job = fixtures::batch_job("completions: 3");
+        let whole = serde_json::to_value(&job).unwrap();
+        let (read, handed_on) = read(&whole).unwrap();
+        assert_eq!(read, job);
+        assert!(handed_on.is_empty());
+    }
+
+    #[test]
+    fn pods_get_the_fields_of_the_template_that_are_not_known_here() {
+        let object = object(|spec| {
+            spec["hardened"] = json!({"level": 3});
+            spec["containers"][0]["sealed"] = json!(true);
+            spec["containers"][0]["securityContext"] = json!({"novel": "strict"});
+            spec["tolerations"] = json!([{"key": "a"}, {"key": "b", "novel": 7}]);
+        });
+        let (job, handed_on) = read(&object).unwrap();
+        let mut companion = fixtures::companion(&job);
+        // With a sidecar in front, and a volume.
+        companion.spec.progress = serde_json::from_value(json!({"file": {}})).unwrap();
+        let validated = crate::adopt::translate::validated(&companion, &job).unwrap();
+        let mut book = Ledger::default();
+        let Action::Launch(launch) = launch(0, AttemptKind::Original) else {
+            panic!("no launch");
+        };
+        book.launch(&launch, Instant(0));
+        let attempt = book.attempt(0, 0).unwrap();
+        let pod = attempt_pod::pod(&companion, &validated, 0, attempt, None, &agent(), None);
+        let pod = handed_on.on(&pod).unwrap();
+        let spec = &pod.data["spec"];
+        assert_eq!(spec["hardened"], json!({"level": 3}));
+        assert_eq!(spec["containers"][0]["sealed"], json!(true));
+        let context = &spec["containers"][0]["securityContext"];
+        assert_eq!(context["novel"], json!("strict"));
+        assert_eq!(spec["tolerations"][1], json!({"key": "b", "novel": 7}));
+        assert!(spec["initContainers"][0].get("sealed").is_none());
+        assert!(pod.metadata.owner_references.is_some());
+    }
+
+    #[test]
+    fn a_field_that_a_pod_has_no_place_for_is_named() {
+        let object = object(|spec| spec["containers"][0]["sealed"] = json!(true));
+        let (_, handed_on) = read(&object).unwrap();
+        let error = handed_on.on(&Pod::default()).unwrap_err();
+        assert_eq!(error, "template.spec.containers[0].sealed");
+    }
+
+    #[test]
+    fn what_is_not_the_templates_is_not_handed_on() {
+        let mut object = object(|_| {});
+        object["spec"]["novel"] = json!(1);
+        assert!(read(&object).unwrap().1.is_empty());
+    }
+}
