@@ -107,6 +107,7 @@ lint: ## Format, clippy, purity of the core, each crate alone, drift of generate
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	.ci/purity
+	.ci/layers
 	.ci/campaign-mutants --check
 	e2e/generate.sh --check
 

@@ -32,35 +32,35 @@ use crate::validate::handed_on::HandedOnTable;
 mod attempts;
 mod batch;
 mod binds;
+mod changes;
 pub mod ends;
 pub mod failure;
-mod gaps;
 pub mod identity;
 mod index;
 mod jobs;
 mod names;
-mod news;
 pub mod node;
 mod nodes;
 pub mod pod;
 pub mod requests;
 pub mod scheduling;
-mod shown;
+mod undecodable;
 mod versions;
 mod watched;
+mod watermark;
 
 use batch::watch_batch;
-pub use gaps::Gap;
-use gaps::watch_jobs;
+pub use changes::{Changes, Inbox};
 use index::PodIndex;
 pub use jobs::Departed;
 use jobs::JobTable;
-pub use news::{Changes, Inbox};
 use nodes::watch_nodes;
-pub use shown::Shown;
+pub use undecodable::Gap;
+use undecodable::watch_jobs;
 use versions::NewestVersions;
 pub use versions::{Versioned, version};
 pub use watched::{Finished, JobObject, Rest, Skeleton, WatchedJob, job_version};
+pub use watermark::Shown;
 
 /// Seconds until the apiserver ends a watch; a silent one is given up 5 s later.
 pub(crate) const WATCH_SECONDS: u32 = 55;
@@ -82,7 +82,7 @@ pub struct Stores {
     /// The nodes' own addresses.
     node_addresses: RwLock<HashSet<IpAddr>>,
     /// Tells pollers what changed.
-    news: news::News,
+    news: changes::News,
     /// Raised by everything that a plan may depend on.
     pub changed: Notify,
     /// When the pod watch last said anything.
@@ -159,7 +159,7 @@ impl Stores {
             pods: RwLock::default(),
             nodes: RwLock::default(),
             node_addresses: RwLock::default(),
-            news: news::News::default(),
+            news: changes::News::default(),
             changed: Notify::new(),
             pods_heard: AtomicI64::new(0),
             newest_versions: NewestVersions::default(),

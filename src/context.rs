@@ -37,7 +37,6 @@ use crate::context::spacing::{LastWrite, LedgerRate};
 use crate::context::unanswered::Unanswered;
 use crate::context::validated::Validated;
 use crate::context::write_places::WritePlaces;
-use crate::doubt::Doubt;
 use crate::fair::FairPlaces;
 use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
@@ -46,6 +45,7 @@ use crate::job::troubled::TroubledNodes;
 use crate::metrics::Metrics;
 use crate::plan_slices::Board;
 use crate::progress::ProgressTable;
+use crate::restore_guard::Doubt;
 use crate::watchdog::Watch;
 
 /// What reconcilers and the planner share.

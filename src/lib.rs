@@ -10,13 +10,14 @@ pub mod clock;
 pub mod cluster;
 pub mod conditions;
 pub mod context;
-pub mod doubt;
 pub mod fair;
 pub mod fence;
 #[cfg(test)]
 pub mod fixtures;
 pub mod forecast;
 pub mod job;
+#[cfg(test)]
+mod layers;
 pub mod lease;
 pub mod metrics;
 pub mod operator;
@@ -27,7 +28,8 @@ pub mod progress;
 pub mod quarantine;
 pub mod reconcile;
 pub mod recording;
-pub mod restored;
+pub mod restore_check;
+pub mod restore_guard;
 pub mod server;
 pub mod size;
 pub mod validate;

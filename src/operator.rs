@@ -25,22 +25,22 @@ use crate::context::event_queue;
 use crate::context::spacing::LedgerRate;
 use crate::context::write_places::WritePlaces;
 use crate::context::{Context, Memos};
-use crate::doubt::{Doubt, DoubtLayer};
 use crate::fair::FairPlaces;
 use crate::fence::{Fence, FenceTable};
 use crate::forecast::ForecastTable;
 use crate::lease::Election;
 use crate::lease::elector::Elector;
-use crate::lease::fence::{Fence as WriteFence, FenceLayer};
-use crate::lease::standing::Standing;
+use crate::lease::role::Standing;
+use crate::lease::write_gate::{Fence as WriteFence, FenceLayer};
 use crate::metrics::Metrics;
 use crate::plan_slices::Board;
 use crate::polling::reach::Reach;
 use crate::progress::ProgressTable;
 use crate::reconcile::{self, companions};
+use crate::restore_guard::{Doubt, DoubtLayer};
 use crate::server::Served;
 use crate::watchdog::{self, Polls, Term, Watch};
-use crate::{fence, planner, progress, recording, restored, server};
+use crate::{fence, planner, progress, recording, restore_check, server};
 
 mod stuck;
 
@@ -280,7 +280,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
     tell(&context, &mut tasks);
     let companions = companions::run(Arc::clone(&context), batch_jobs);
     tasks.spawn(companions.map(|()| "companions of Jobs"));
-    let restored = restored::noticed(Arc::clone(&context));
+    let restored = restore_check::noticed(Arc::clone(&context));
     tasks.spawn(restored.map(|()| "store of the apiserver was restored: the term"));
     tasks.spawn(reconcile(context, touched_jobs).map(|()| "reconciler"));
     tasks
@@ -292,7 +292,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
 
 /// Starts what only tells: of jobs and pods that nothing is done about.
 fn tell(context: &Arc<Context>, tasks: &mut JoinSet<&'static str>) {
-    let gaps = reconcile::gaps::run(Arc::clone(context));
+    let gaps = reconcile::undecodable::run(Arc::clone(context));
     tasks.spawn(gaps.map(|()| "telling of what is not understood"));
     let disowned = reconcile::disowned::run(Arc::clone(context));
     tasks.spawn(disowned.map(|()| "telling of pods that are no attempts"));

@@ -17,7 +17,7 @@ use shed_core::time::Span;
 use tokio::net::TcpListener;
 
 use crate::clock::Clock;
-use crate::lease::standing::Standing;
+use crate::lease::role::Standing;
 use crate::metrics::Metrics;
 
 /// A few Prometheus servers and people.

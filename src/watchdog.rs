@@ -16,8 +16,8 @@ use std::time::Duration;
 use futures::future::poll_fn;
 
 use crate::api::DeadlineJob;
-use crate::doubt::Doubt;
-use crate::lease::fence::Fence as WriteFence;
+use crate::lease::write_gate::Fence as WriteFence;
+use crate::restore_guard::Doubt;
 
 /// The time between two looks.
 pub const TICK: Duration = Duration::from_secs(1);

@@ -10,9 +10,9 @@ pub use shed_core::snapshot::{Idempotency, OnMiss, Preemption, SpeculationMode};
 
 use super::batch::{PodFailurePolicy, PodReplacementPolicy, SuccessPolicy};
 use super::bounded;
-use super::kept::Unknown;
 use super::ledger::Ledger;
 use super::pocd::{self, Pocd};
+use super::unknown_fields::Unknown;
 use super::words;
 
 /// Runs one pod attempt per task, estimates the probability that all tasks complete before the

@@ -4,13 +4,13 @@ mod batch;
 mod bounded;
 mod conditions;
 mod deadline_job;
-pub mod kept;
+pub mod decode;
+mod index_lists;
 mod ledger;
 mod names;
-mod once;
 mod pocd;
-pub mod read;
 pub mod trimmed;
+pub mod unknown_fields;
 mod words;
 
 pub use batch::*;

@@ -7,8 +7,8 @@ use kube::Resource;
 use kube::api::ObjectMeta;
 
 use crate::api::DeadlineJob;
-use crate::cluster::gaps::Gap;
 use crate::cluster::identity::Owner;
+use crate::cluster::undecodable::Gap;
 use crate::cluster::watched::{JobObject, Skeleton, WatchedJob};
 use crate::cluster::{Shown, Stores, version};
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use shed_core::time::{Instant, Span};
 
-use crate::api::read::{Read, read};
+use crate::api::decode::{Read, read};
 use crate::api::trimmed::{Parts, essentials, stands_for};
 use crate::api::{self, DeadlineJob, DeadlineJobStatus, LABEL_CLASS, Ledger};
 use crate::conditions;

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::job::claims::{self, Claims};
 use crate::job::view::{JobView, Sighting};
-use crate::job::{gone, reach};
+use crate::job::{reach, termination_proof};
 
 impl Context {
     /// Adds to a job what is seen of its attempts, and notes that.
@@ -22,7 +22,7 @@ impl Context {
         });
         JobView {
             reports: self.progress.reports_of(&job.uid),
-            proven_gone: gone::proven(&read.book, stores),
+            proven_gone: termination_proof::proven(&read.book, stores),
             out_of_reach: reach::out_of_reach(&pods, stores, read.now),
             launch_not_before: until.map(|until| self.clock.at(until)),
             facts_as_of: sighting.facts_as_of,

@@ -20,11 +20,11 @@ pub use self::key::load as load_key;
 use crate::api::{AGENT_PORT, DeadlineJob, Idempotency};
 use crate::clock::Clock;
 use crate::cluster::pod::{AttemptFacts, AttemptId};
-use crate::doubt::Doubt;
 use crate::fair::{FairPlaces, Place};
 use crate::metrics::Metrics;
 use crate::polling::reach::Reach;
 use crate::polling::{self, Follower, Key, Rules, Table};
+use crate::restore_guard::Doubt;
 
 /// Polls under way at once; each is held by its agent while the task does not ask.
 const POLLED_AT_ONCE_MAX: usize = 1024;

@@ -17,7 +17,7 @@ use crate::cluster::ends::count_from_launch;
 use crate::cluster::failure::Match;
 use crate::cluster::pod::{AttemptId, JobPods, PodFacts, Stage};
 use crate::job::view::JobView;
-use crate::job::{adopted, ends, gone, range, reach};
+use crate::job::{adopted, ends, range, reach, termination_proof};
 use crate::validate::{DeadlineRule, ValidatedJob};
 
 /// How long a view may be behind the creation of a pod. One that none has shown after this long
@@ -175,7 +175,8 @@ pub fn failure_match(rules: &[PodFailureRule], pod: &PodFacts) -> Option<Match> 
 
 fn task(entry: &TaskEntry, view: &JobView) -> TaskSnapshot {
     let attempt = |attempt: &AttemptEntry| {
-        let needs_proof = gone::needs_proof(&view.job, &view.book, entry, attempt.number);
+        let needs_proof =
+            termination_proof::needs_proof(&view.job, &view.book, entry, attempt.number);
         self::attempt(entry.index, attempt, needs_proof, view)
     };
     TaskSnapshot {
@@ -211,7 +212,7 @@ fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -
     let mut attempt = AttemptSnapshot {
         number: AttemptNumber(entry.number),
         kind: entry.kind,
-        state: if needs_proof && gone::is_unproven(id, entry, view) {
+        state: if needs_proof && termination_proof::is_unproven(id, entry, view) {
             // It may run on, whatever its pod says.
             AttemptState::Running
         } else if !needs_proof && is_given_up() {
@@ -225,7 +226,8 @@ fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -
         kill: entry.kill,
         killed_at: entry.killed_at,
         launched,
-        node: gone::last_seen_on(entry, pod).and_then(|node| view.places.position(node)),
+        node: termination_proof::last_seen_on(entry, pod)
+            .and_then(|node| view.places.position(node)),
         started: facts.and_then(|facts| facts.started),
         start_progress: entry.resume.as_ref().map_or(0.0, |point| point.progress),
         progress: None,

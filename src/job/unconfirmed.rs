@@ -11,7 +11,7 @@ use crate::cluster::Stores;
 use crate::cluster::pod::{AttemptId, PodFacts};
 use crate::job::leftover::leftover;
 use crate::job::view::JobView;
-use crate::job::{gone, reach};
+use crate::job::{reach, termination_proof};
 use crate::validate::ValidatedJob;
 
 /// Kubelets mostly report an end within this time after the grace period.
@@ -83,10 +83,10 @@ fn of_ledger<'a>(view: &'a JobView, stores: &'a Stores) -> impl Iterator<Item = 
     attempts.filter_map(move |(task, attempt)| {
         let id = (task.index, attempt.number);
         let pod = view.pods.get(&id);
-        let node_name = gone::last_seen_on(attempt, pod);
+        let node_name = termination_proof::last_seen_on(attempt, pod);
         let node = node_state(stores, node_name);
-        let needs_proof = gone::needs_proof(job, book, task, attempt.number);
-        let is_unproven = needs_proof && gone::is_unproven(id, attempt, view);
+        let needs_proof = termination_proof::needs_proof(job, book, task, attempt.number);
+        let is_unproven = needs_proof && termination_proof::is_unproven(id, attempt, view);
         let holds_up = needs_proof || waits(job, task, attempt.number) || book.ending.is_some();
         let is_awaited = is_unproven || holds_up && pod.is_some_and(|pod| is_late(pod, view.now));
         is_awaited.then_some(Awaited {

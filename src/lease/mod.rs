@@ -3,9 +3,9 @@
 
 pub mod args;
 pub mod elector;
-pub mod fence;
 pub mod metrics;
-pub mod standing;
+pub mod role;
+pub mod write_gate;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +17,9 @@ use kube::{Api, Client};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use elector::{Elector, Verdict};
-use fence::Fence;
 use metrics::LeaseMetrics;
-use standing::Standing;
+use role::Standing;
+use write_gate::Fence;
 
 /// At the end the Lease is given back within this time, or it runs out by itself.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(2);

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use tower::{BoxError, Layer, Service};
 
 use super::elector::Timing;
-use super::fence::FenceLayer;
+use super::write_gate::FenceLayer;
 use super::*;
 
 const TIMING: Timing = Timing {

@@ -15,11 +15,11 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::api::DeadlineJob;
 use crate::clock;
 use crate::cluster::Stores;
-use crate::doubt::Doubt;
 use crate::fixtures;
 use crate::metrics::Metrics;
 use crate::polling::reach::Reach;
 use crate::progress::{ProgressTable, run};
+use crate::restore_guard::Doubt;
 
 /// What one endpoint saw.
 #[derive(Debug, Clone, Copy, Default)]

@@ -10,7 +10,6 @@ use shed_core::time::{Instant, Span};
 use crate::api::DeadlineJob;
 use crate::clock::{self, Clock};
 use crate::cluster::pod::{AttemptFacts, AttemptId};
-use crate::doubt::Doubt;
 use crate::fair::{FairPlaces, Place};
 use crate::metrics::Metrics;
 use crate::polling::reach::Reach;
@@ -19,6 +18,7 @@ use crate::progress::ask::{self, HttpClient, Question, Reply};
 use crate::progress::budget::Budget;
 use crate::progress::period::{Outlook, jittered};
 use crate::progress::{Entry, ProgressTable};
+use crate::restore_guard::Doubt;
 use crate::validate::{self, ProgressRule};
 
 /// Polls under way at once.

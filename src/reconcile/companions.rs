@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use crate::adopt::{WatchedBatchJob, translate};
-use crate::api::{DeadlineJob, kept, reason};
+use crate::api::{DeadlineJob, reason, unknown_fields};
 use crate::cluster::WatchedJob;
 use crate::context::Context;
 use crate::metrics::Why;
@@ -116,7 +116,7 @@ async fn change(
     if wanted.spec == found.spec {
         return Ok(Action::await_change());
     }
-    let difference = kept::difference(&spec_of(found)?, &spec_of(&wanted)?);
+    let difference = unknown_fields::difference(&spec_of(found)?, &spec_of(&wanted)?);
     let version = &found.metadata.resource_version;
     // What a newer operator wrote beside it stays.
     let patch = json!({"metadata": {"resourceVersion": version}, "spec": difference});

@@ -9,7 +9,7 @@ use shed_core::time::Instant;
 use crate::api::{Ledger, NodeEntry};
 use crate::cluster::pod::AttemptId;
 use crate::context::Context;
-use crate::job::gone;
+use crate::job::termination_proof;
 use crate::job::view::JobView;
 use crate::reconcile::driver::Pass;
 
@@ -37,7 +37,7 @@ pub(super) fn placements(
         Idempotency::None => true,
     };
     let pods = view.pods.iter().filter(|&(&id, _)| of_interest(id));
-    gone::placements(&view.book, pods, &context.stores)
+    termination_proof::placements(&view.book, pods, &context.stores)
 }
 
 /// Tells the attempts that ask what the ledger says, now that it says so durably.

@@ -10,7 +10,6 @@ pub mod disowned;
 mod driver;
 pub mod events;
 mod fence;
-pub mod gaps;
 pub mod job_status;
 mod live;
 mod mirror;
@@ -28,6 +27,7 @@ pub mod status;
 pub mod step;
 pub mod unadopted;
 pub mod unanswered;
+pub mod undecodable;
 mod volumes;
 mod wake;
 

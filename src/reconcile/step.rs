@@ -18,8 +18,8 @@ use crate::api::{Ledger, NodeEntry};
 use crate::bounds::Bounds;
 use crate::cluster::pod::{AttemptId, PodFacts, PodRef};
 use crate::job::facts::{self, CREATION_SEEN_WITHIN};
-use crate::job::gone;
 use crate::job::notice::Notice;
+use crate::job::termination_proof;
 use crate::job::view::JobView;
 use crate::reconcile::{job_status, range};
 
@@ -181,7 +181,9 @@ fn runs(book: &Ledger, facts: &JobSnapshot, id: AttemptId) -> bool {
 fn place(book: &mut Ledger, input: Input<'_>) {
     for (&(task, number), node) in input.placements {
         let entry = book.tasks.get(&task);
-        if entry.is_some_and(|entry| gone::needs_proof(&input.view.job, book, entry, number)) {
+        if entry.is_some_and(|entry| {
+            termination_proof::needs_proof(&input.view.job, book, entry, number)
+        }) {
             book.place(task, number, node);
         }
     }

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DynamicObject, ObjectMeta};
 use serde_json::Value;
 
-use crate::api::kept::{self, Part};
+use crate::api::unknown_fields::{self, Part};
 
 /// Fields that pods get as they are, with their places.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,10 +40,10 @@ enum Step {
 /// # Errors
 /// The field and what is wrong in it.
 pub fn read(metadata: ObjectMeta, spec: &Value, status: &Value) -> Result<(Job, HandedOn), String> {
-    let (read, passed_over) = kept::read_with_places::<Option<JobSpec>>(spec)
+    let (read, passed_over) = unknown_fields::read_with_places::<Option<JobSpec>>(spec)
         .map_err(|problem| format!("spec{problem}"))?;
-    let (status, _) =
-        kept::read::<Option<JobStatus>>(status).map_err(|problem| format!("status{problem}"))?;
+    let (status, _) = unknown_fields::read::<Option<JobStatus>>(status)
+        .map_err(|problem| format!("status{problem}"))?;
     let fields = passed_over
         .iter()
         .filter_map(|parts| Field::of(spec, parts));
@@ -77,7 +77,7 @@ impl Field {
         }
         let is_of_template = steps.first() == Some(&Step::Field("template".to_owned()));
         is_of_template.then(|| Self {
-            words: kept::words(parts),
+            words: unknown_fields::words(parts),
             way: steps.split_off(1),
             name: name.clone(),
             value: here.get(name).cloned().unwrap_or_default(),

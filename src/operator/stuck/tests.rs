@@ -6,10 +6,10 @@ use prometheus_client::metrics::counter::Counter;
 
 use super::*;
 use crate::api;
-use crate::doubt::Doubt;
 use crate::fixtures;
-use crate::lease::fence::Fence;
+use crate::lease::write_gate::Fence;
 use crate::reconcile::mock::{Apiserver, Process};
+use crate::restore_guard::Doubt;
 use crate::watchdog::{self, Polls, Watch};
 
 /// A poll that is about no single job, in a term that may write.

@@ -21,16 +21,16 @@ use crate::context::event_queue::{self, EventSender};
 use crate::context::spacing::LedgerRate;
 use crate::context::write_places::WritePlaces;
 use crate::context::{Context, Memo, Memos};
-use crate::doubt::Doubt;
 use crate::fair::FairPlaces;
 use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
-use crate::lease::fence::Fence as WriteFence;
+use crate::lease::write_gate::Fence as WriteFence;
 use crate::metrics::Metrics;
 use crate::plan_slices::Board;
 use crate::progress::ProgressTable;
 use crate::reconcile::mock::Apiserver;
 use crate::reconcile::{Error, driver};
+use crate::restore_guard::Doubt;
 use crate::watchdog::{Term, Watch};
 
 /// No conversation takes that long; one that does waits for something that never comes.

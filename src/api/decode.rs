@@ -4,8 +4,8 @@
 use kube::api::ObjectMeta;
 use serde_json::Value;
 
-use super::kept;
-use super::{DeadlineJob, DeadlineJobSpec, DeadlineJobStatus};
+use crate::api::unknown_fields;
+use crate::api::{DeadlineJob, DeadlineJobSpec, DeadlineJobStatus};
 
 /// A job that could be read.
 #[derive(Debug)]
@@ -21,9 +21,9 @@ pub struct Read {
 /// # Errors
 /// The field and what is wrong in it.
 pub fn read(metadata: ObjectMeta, spec: &Value, status: &Value) -> Result<Read, String> {
-    let (spec, unheeded) =
-        kept::read::<DeadlineJobSpec>(spec).map_err(|problem| format!("spec{problem}"))?;
-    let (status, _) = kept::read::<Option<DeadlineJobStatus>>(status)
+    let (spec, unheeded) = unknown_fields::read::<DeadlineJobSpec>(spec)
+        .map_err(|problem| format!("spec{problem}"))?;
+    let (status, _) = unknown_fields::read::<Option<DeadlineJobStatus>>(status)
         .map_err(|problem| format!("status{}", problem.trim_start_matches(": ")))?;
     let unheeded = unheeded.iter().map(|field| format!("spec.{field}"));
     Ok(Read {

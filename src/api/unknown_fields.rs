@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use serde_path_to_error::{Path, Track};
 
-use super::{DeadlineJobStatus, LEDGER_FORM, once};
+use crate::api::{DeadlineJobStatus, LEDGER_FORM, index_lists};
 use crate::size;
 
 /// What an entry of a list is called by: `index` of a task or a part, `number` of an attempt, `type`
@@ -212,7 +212,7 @@ impl<'de> Deserialize<'de> for DeadlineJobStatus {
         match Self::deserialize(serde_ignored::Deserializer::new(tracked, &mut note)) {
             Ok(status) => {
                 let mut status = Self { unknown, ..status };
-                once::complete(&mut status).map_err(D::Error::custom)?;
+                index_lists::complete(&mut status).map_err(D::Error::custom)?;
                 Ok(status)
             }
             Err(error) => Err(D::Error::custom(at(&track.path(), &error))),
@@ -226,7 +226,7 @@ impl Serialize for DeadlineJobStatus {
         S: Serializer,
     {
         let mut status = self.clone();
-        once::shorten(&mut status).map_err(S::Error::custom)?;
+        index_lists::shorten(&mut status).map_err(S::Error::custom)?;
         // The derived one, by which `serde(remote)` is told apart.
         if self.unknown.is_empty() {
             return Self::serialize(&status, to);

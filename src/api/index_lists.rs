@@ -3,7 +3,7 @@
 
 use shed_core::index_set::{IndexSet, ParseIndexSetError};
 
-use super::{DeadlineJobStatus, Ledger};
+use crate::api::{DeadlineJobStatus, Ledger};
 
 /// Leaves out of the ledger what the public fields say.
 pub(super) fn shorten(status: &mut DeadlineJobStatus) -> Result<(), ParseIndexSetError> {
