@@ -233,6 +233,40 @@ fn add_environment(
     deadline: Option<Instant>,
     name: &str,
 ) {
+    let variables = environment(job, task, attempt, deadline, name);
+    let volume = uses_volume(job);
+    let init = spec.init_containers.iter_mut().flatten();
+    for container in spec.containers.iter_mut().chain(init) {
+        let names: Vec<&str> = variables.iter().map(|env| env.name.as_str()).collect();
+        let mut env = variables.clone();
+        // The template's own variables come after shed's so that they may refer to them; a
+        // name of shed's can't be redefined.
+        env.extend(
+            container
+                .env
+                .take()
+                .unwrap_or_default()
+                .into_iter()
+                .filter(|own| !names.contains(&own.name.as_str())),
+        );
+        container.env = Some(env).filter(|env| !env.is_empty());
+        if volume {
+            container
+                .volume_mounts
+                .get_or_insert_with(Vec::new)
+                .push(mount());
+        }
+    }
+}
+
+/// The variables of an attempt's containers.
+fn environment(
+    job: &ValidatedJob,
+    task: u32,
+    attempt: &AttemptEntry,
+    deadline: Option<Instant>,
+    name: &str,
+) -> Vec<EnvVar> {
     let mut variables = Vec::new();
     if has_index(job) {
         variables.push(variable(api::ENV_INDEX, task.to_string()));
@@ -259,32 +293,10 @@ fn add_environment(
         );
         variables.push(variable(api::ENV_COMMIT_URL, url));
     }
-    let volume = uses_volume(job);
-    if volume {
+    if uses_volume(job) {
         variables.push(variable(api::ENV_RESUME_FILE, api::RESUME_PATH));
     }
-    let init = spec.init_containers.iter_mut().flatten();
-    for container in spec.containers.iter_mut().chain(init) {
-        let names: Vec<&str> = variables.iter().map(|env| env.name.as_str()).collect();
-        let mut env = variables.clone();
-        // The template's own variables come after shed's so that they may refer to them; a
-        // name of shed's can't be redefined.
-        env.extend(
-            container
-                .env
-                .take()
-                .unwrap_or_default()
-                .into_iter()
-                .filter(|own| !names.contains(&own.name.as_str())),
-        );
-        container.env = Some(env).filter(|env| !env.is_empty());
-        if volume {
-            container
-                .volume_mounts
-                .get_or_insert_with(Vec::new)
-                .push(mount());
-        }
-    }
+    variables
 }
 
 fn mount() -> VolumeMount {

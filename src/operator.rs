@@ -10,28 +10,31 @@ use http::{HeaderValue, header};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::client::ClientBuilder;
 use kube::runtime::events::{Recorder, Reporter};
+use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Client, Config};
+use shed_agent::signed::SigningKey;
 use shed_core::policy::Policy;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::api::DeadlineJob;
 use crate::args::OperatorArgs;
 use crate::attempt_pod::{AgentSettings, ClonePriority};
 use crate::clock::{Clock, ClockLayer};
 use crate::cluster::{Stores, Touched};
 use crate::context::companion_failures::Failures as CompanionFailures;
-use crate::context::event_queue;
+use crate::context::event_queue::{self, EventQueue};
 use crate::context::spacing::LedgerRate;
 use crate::context::write_places::WritePlaces;
 use crate::context::{Context, Memos};
 use crate::fair::FairPlaces;
 use crate::fence::{Fence, FenceTable};
 use crate::forecast::ForecastTable;
-use crate::lease::Election;
-use crate::lease::elector::Elector;
+use crate::lease::elector::{Elector, Timing};
 use crate::lease::role::Standing;
 use crate::lease::write_gate::{Fence as WriteFence, FenceLayer};
+use crate::lease::{Election, Place};
 use crate::metrics::Metrics;
 use crate::plan_slices::Board;
 use crate::polling::reach::Reach;
@@ -71,26 +74,14 @@ struct Setup {
 pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
     let policy = policy(&args)?;
     let timing = args.lease.timing()?;
-    let mut config = Config::infer()
-        .await
-        .context("no cluster: neither a service account nor a kubeconfig was found")?;
-    config.read_timeout = Some(CALL_TIMEOUT);
-    // Up to eight minutes of them: `reconcile::overload` makes a few short ones.
-    config.default_retry = false;
     let identity = identity();
-    let agent = format!("shed/{} {identity}", env!("CARGO_PKG_VERSION"));
-    let agent = HeaderValue::from_str(&agent).context("HOSTNAME is no plain text")?;
-    config.headers.push((header::USER_AGENT, agent));
+    let config = configuration(&identity).await?;
     let place = args.lease.place(&config.default_namespace)?;
     let doors = server::Doors::open(args.http_address, args.probe_address).await?;
     let metrics = Arc::new(Metrics::new());
     let standing = Arc::new(Standing::default());
     let clock = Clock::new();
-    let polls = Arc::new(Polls::default());
-    let (at_the_end, its_clock) = (config.clone(), Arc::clone(&clock));
-    watchdog::start(&polls, watchdog::TICK, move |poll| {
-        stuck::end(&at_the_end, &its_clock, &poll)
-    })?;
+    let polls = watched_polls(&config, &clock)?;
     let setup = Arc::new(Setup {
         polls,
         work,
@@ -99,7 +90,7 @@ pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
         metrics: Arc::clone(&metrics),
         standing: Arc::clone(&standing),
         clock: Arc::clone(&clock),
-        config: config.clone(),
+        config,
         args,
     });
     tracing::info!(
@@ -108,15 +99,7 @@ pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
         identity,
         "operator starts"
     );
-    let election = setup.args.lease.leader_elect.then_some(());
-    let election = election.map(|()| {
-        let elector = Elector::new(identity, timing);
-        let client = ClientBuilder::try_from(config)?
-            .with_layer(&ClockLayer(Arc::clone(&clock)))
-            .build();
-        let (lease, standing) = (metrics.lease.clone(), Arc::clone(&standing));
-        anyhow::Ok(Election::new(client, place, elector, lease, standing))
-    });
+    let election = election(&setup, identity, timing, place)?;
     let served = Served {
         metrics,
         standing,
@@ -124,12 +107,55 @@ pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
     };
     let ended = tokio::select! {
         result = server::run(doors, served) => result,
-        result = lead(&setup, election.transpose()?) => result,
+        result = lead(&setup, election) => result,
     };
     if let Some(recording) = &setup.recording {
         recording.finish();
     }
     ended
+}
+
+/// The election of a leader, if there is to be one.
+fn election(
+    setup: &Setup,
+    identity: String,
+    timing: Timing,
+    place: Place,
+) -> anyhow::Result<Option<Election>> {
+    if !setup.args.lease.leader_elect {
+        return Ok(None);
+    }
+    let elector = Elector::new(identity, timing);
+    let client = ClientBuilder::try_from(setup.config.clone())?
+        .with_layer(&ClockLayer(Arc::clone(&setup.clock)))
+        .build();
+    let (lease, standing) = (setup.metrics.lease.clone(), Arc::clone(&setup.standing));
+    let election = Election::new(client, place, elector, lease, standing);
+    Ok(Some(election))
+}
+
+/// The polls of reconciles, and a watch over them that ends the process when one gets stuck.
+fn watched_polls(config: &Config, clock: &Arc<Clock>) -> std::io::Result<Arc<Polls>> {
+    let polls = Arc::new(Polls::default());
+    let (at_the_end, its_clock) = (config.clone(), Arc::clone(clock));
+    watchdog::start(&polls, watchdog::TICK, move |poll| {
+        stuck::end(&at_the_end, &its_clock, &poll)
+    })?;
+    Ok(polls)
+}
+
+/// How calls reach the apiserver.
+async fn configuration(identity: &str) -> anyhow::Result<Config> {
+    let mut config = Config::infer()
+        .await
+        .context("no cluster: neither a service account nor a kubeconfig was found")?;
+    config.read_timeout = Some(CALL_TIMEOUT);
+    // Up to eight minutes of them: `reconcile::overload` makes a few short ones.
+    config.default_retry = false;
+    let agent = format!("shed/{} {identity}", env!("CARGO_PKG_VERSION"));
+    let agent = HeaderValue::from_str(&agent).context("HOSTNAME is no plain text")?;
+    config.headers.push((header::USER_AGENT, agent));
+    Ok(config)
 }
 
 /// Acts whenever this replica leads, until it is told to stop.
@@ -201,9 +227,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         doubt: Arc::clone(&doubt),
     };
     let client = client(&setup.config, &clock, &term)?;
-    let args = &setup.args;
-    let key = Arc::new(fence::load_key(&client, &args.signing_secret).await?);
-    let clone_priority = clone_priority(&client, args.clone_priority_class.clone()).await;
+    let key = Arc::new(fence::load_key(&client, &setup.args.signing_secret).await?);
     let (touched, touched_jobs) = mpsc::unbounded_channel();
     let (touched_batch, batch_jobs) = mpsc::unbounded_channel();
     let told = Touched {
@@ -212,70 +236,17 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
     };
     // Ends with this future.
     let mut tasks = JoinSet::new();
-    let stores = Stores::start(
-        &client,
-        args.adopt_jobs,
-        &told,
-        Arc::clone(&clock),
-        &mut tasks,
-    );
+    let adopt_jobs = setup.args.adopt_jobs;
+    let stores = Stores::start(&client, adopt_jobs, &told, clock, &mut tasks);
     setup.standing.leading(Some(Arc::clone(&stores)));
     let recorder = Recorder::new(client.clone(), reporter());
     let (events, event_sender) = event_queue::queue(setup.metrics.events_dropped.clone());
-    let context = Arc::new(Context {
-        events,
-        ledger_rate: LedgerRate::default(),
-        write_places: WritePlaces::default(),
-        passes: FairPlaces::new(reconcile::PASSES_AT_ONCE),
-        client,
-        stores: Arc::clone(&stores),
-        doubt,
-        progress: Arc::new(ProgressTable::new(clock.now())),
-        fence: Arc::new(FenceTable::default()),
-        clock: Arc::clone(&clock),
-        board: Board::default(),
-        watch: Watch::new(Arc::clone(&setup.polls), term),
-        agent: AgentSettings {
-            image: args.agent_image.clone(),
-            pull_policy: args.agent_pull_policy.clone(),
-            pull_secret: args
-                .agent_pull_secret
-                .clone()
-                .filter(|name| !name.is_empty()),
-            operator_key: key.public(),
-        },
-        clone_priority,
-        memos: Memos::default(),
-        companion_failures: CompanionFailures::default(),
-        forecasts: ForecastTable::default(),
-        recording: setup.recording.clone(),
-        metrics: Arc::clone(&setup.metrics),
-    });
-    let reach = Reach::new(stores, args.poll_loopback);
-    let commits = fence::run(Fence {
-        table: Arc::clone(&context.fence),
-        reach: reach.clone(),
-        doubt: Arc::clone(&context.doubt),
-        metrics: Arc::clone(&context.metrics),
-        key: Arc::clone(&key),
-        clock: Arc::clone(&clock),
-        touched: touched.clone(),
-    });
-    let poller = progress::run(
-        Arc::clone(&context.progress),
-        reach,
-        Arc::clone(&context.metrics),
-        key,
-        Arc::clone(&context.doubt),
-        clock,
-        setup.args.progress_polls_per_second,
-    );
-    let planner = planner::run(Arc::clone(&context), setup.policy.clone(), touched);
-    let orphans = reconcile::orphans::run(Arc::clone(&context));
+    let context = context(&setup, client, stores, events, term, &key).await;
     tasks.spawn(event_sender.run(recorder).map(|()| "sender of events"));
-    tasks.spawn(commits.map(|()| "fence's poller"));
-    tasks.spawn(poller.map(|()| "progress poller"));
+    poll(&setup, &context, key, &touched, &mut tasks);
+    let planner = planner::run(Arc::clone(&context), setup.policy.clone(), touched);
     tasks.spawn(planner.map(|()| "planner"));
+    let orphans = reconcile::orphans::run(Arc::clone(&context));
     tasks.spawn(orphans.map(|()| "release of orphans"));
     tell(&context, &mut tasks);
     let companions = companions::run(Arc::clone(&context), batch_jobs);
@@ -288,6 +259,76 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         .await
         .unwrap_or(Ok("term"))
         .map_err(Into::into)
+}
+
+/// What planner and reconcilers of a term share.
+async fn context(
+    setup: &Setup,
+    client: Client,
+    stores: Arc<Stores>,
+    events: EventQueue,
+    term: Term,
+    key: &SigningKey,
+) -> Arc<Context> {
+    let args = &setup.args;
+    let pull_secret = args.agent_pull_secret.clone();
+    Arc::new(Context {
+        clone_priority: clone_priority(&client, args.clone_priority_class.clone()).await,
+        client,
+        stores,
+        doubt: Arc::clone(&term.doubt),
+        progress: Arc::new(ProgressTable::new(setup.clock.now())),
+        fence: Arc::new(FenceTable::default()),
+        clock: Arc::clone(&setup.clock),
+        board: Board::default(),
+        watch: Watch::new(Arc::clone(&setup.polls), term),
+        metrics: Arc::clone(&setup.metrics),
+        events,
+        write_places: WritePlaces::default(),
+        passes: FairPlaces::new(reconcile::PASSES_AT_ONCE),
+        ledger_rate: LedgerRate::default(),
+        agent: AgentSettings {
+            image: args.agent_image.clone(),
+            pull_policy: args.agent_pull_policy.clone(),
+            pull_secret: pull_secret.filter(|name| !name.is_empty()),
+            operator_key: key.public(),
+        },
+        memos: Memos::default(),
+        companion_failures: CompanionFailures::default(),
+        forecasts: ForecastTable::default(),
+        recording: setup.recording.clone(),
+    })
+}
+
+/// Starts what asks attempts for progress, and those with a fence whether they ask to publish.
+fn poll(
+    setup: &Setup,
+    context: &Context,
+    key: Arc<SigningKey>,
+    touched: &mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
+    tasks: &mut JoinSet<&'static str>,
+) {
+    let reach = Reach::new(Arc::clone(&context.stores), setup.args.poll_loopback);
+    let commits = fence::run(Fence {
+        table: Arc::clone(&context.fence),
+        reach: reach.clone(),
+        doubt: Arc::clone(&context.doubt),
+        metrics: Arc::clone(&context.metrics),
+        key: Arc::clone(&key),
+        clock: Arc::clone(&context.clock),
+        touched: touched.clone(),
+    });
+    let poller = progress::run(
+        Arc::clone(&context.progress),
+        reach,
+        Arc::clone(&context.metrics),
+        key,
+        Arc::clone(&context.doubt),
+        Arc::clone(&context.clock),
+        setup.args.progress_polls_per_second,
+    );
+    tasks.spawn(commits.map(|()| "fence's poller"));
+    tasks.spawn(poller.map(|()| "progress poller"));
 }
 
 /// Starts what only tells: of jobs and pods that nothing is done about.

@@ -1,6 +1,6 @@
 //! Notices that the apiserver's store was put back to an earlier state: what this process remembers
 //! may never have been then. Nobody can put a store back without breaking every watch, so when one
-//! breaks nothing is decided or written (`doubt`) until a fresh list has proved that versions went
+//! breaks nothing is decided or written (`restore_guard`) until a fresh list has proved that versions went
 //! forward. If they went back, the process must start anew.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -378,7 +378,7 @@ impl Default for Speculation {
 }
 
 /// What shed knows about the job.
-// `remote`: how it is read and written as a whole, with what is unknown, is in `kept`.
+// `remote`: how it is read and written as a whole, with what is unknown, is in `unknown_fields`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", remote = "Self")]
 pub struct DeadlineJobStatus {

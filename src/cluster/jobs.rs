@@ -46,7 +46,7 @@ pub(super) struct JobTable {
     departed: Vec<Departed>,
     /// Jobs that are not understood, or not wholly.
     pub(super) gaps: BTreeMap<Key, Gap>,
-    /// Raised when `gaps` changed.
+    /// Raised when `undecodable` changed.
     pub(super) gaps_version: u64,
     /// The list that is coming in.
     pub(super) incoming: Vec<JobObject>,

@@ -59,12 +59,9 @@ pub async fn run(
         let poll = context.watch.begin(None);
         // decide (no client required)
         let before = context.recording.is_some().then(|| memory.clone());
-        let started = std::time::Instant::now();
-        let decided = decide_guarded(&view.snapshot, memory, &policy);
-        context
-            .metrics
-            .decide_seconds
-            .observe(started.elapsed().as_secs_f64());
+        let decided = timed(&context.metrics, || {
+            decide_guarded(&view.snapshot, memory, &policy)
+        });
         tell(&context.metrics, &decided, &mut refused);
         memory = decided.memory;
         view.apart.keep_copies(&mut memory);
@@ -86,12 +83,25 @@ pub async fn run(
         recording::record_pass(&context, view.snapshot, view.references, decision);
         drop(poll);
         context.board.drained(SLICE_WAIT).await;
-        tokio::time::sleep(PASS_PERIOD_MIN).await;
-        tokio::select! {
-            () = context.stores.changed.notified() => {}
-            () = tokio::time::sleep(wake) => {}
-        }
+        changed(&context, wake).await;
     }
+}
+
+/// Waits for a change of what the watches show, but not longer than this.
+async fn changed(context: &Context, wake: Duration) {
+    tokio::time::sleep(PASS_PERIOD_MIN).await;
+    tokio::select! {
+        () = context.stores.changed.notified() => {}
+        () = tokio::time::sleep(wake) => {}
+    }
+}
+
+fn timed<T>(metrics: &Metrics, decide: impl FnOnce() -> T) -> T {
+    let started = std::time::Instant::now();
+    let decided = decide();
+    let seconds = started.elapsed().as_secs_f64();
+    metrics.decide_seconds.observe(seconds);
+    decided
 }
 
 fn restored(context: &Context) -> Memory {

@@ -45,6 +45,43 @@ pub struct ClusterView {
     pub due: Option<Instant>,
 }
 
+impl ClusterView {
+    fn empty(context: &Context, now: Instant, held: HashSet<JobUid>) -> Self {
+        Self {
+            snapshot: Snapshot {
+                now,
+                nodes: Vec::new(),
+                jobs: Vec::new(),
+                launch_overhead: context.progress.launch_overhead(),
+                launch_overheads: BTreeMap::new(),
+            },
+            references: HashMap::new(),
+            generations: HashMap::new(),
+            apart: SetApart::default(),
+            held,
+            news: Vec::new(),
+            due: None,
+        }
+    }
+
+    fn add(
+        &mut self,
+        watched: &DeadlineJob,
+        facts: JobSnapshot,
+        generation: i64,
+        obstacles: &Obstacles,
+    ) {
+        let uid = Arc::clone(&facts.key.0);
+        self.due = self.due.into_iter().chain(obstacles.due).min();
+        let news = obstacles.is_news.then(|| Arc::clone(&uid));
+        self.news.extend(news);
+        self.generations.insert(Arc::clone(&uid), generation);
+        let reference = ObjectRef::from_obj(watched);
+        self.references.insert(uid, reference);
+        self.snapshot.jobs.push(facts);
+    }
+}
+
 /// Gathers the facts of the whole cluster.
 pub fn view(context: &Context) -> ClusterView {
     let ticks = context.clock.ticks();
@@ -52,21 +89,7 @@ pub fn view(context: &Context) -> ClusterView {
     let held = context.board.held(SLICE_PATIENCE, ticks);
     let now = context.clock.at(ticks);
     let nodes = NumberedNodes::of(&context.stores);
-    let mut view = ClusterView {
-        snapshot: Snapshot {
-            now,
-            nodes: Vec::new(),
-            jobs: Vec::new(),
-            launch_overhead: context.progress.launch_overhead(),
-            launch_overheads: BTreeMap::new(),
-        },
-        references: HashMap::new(),
-        generations: HashMap::new(),
-        apart: SetApart::default(),
-        held: held.keys().cloned().collect(),
-        news: Vec::new(),
-        due: None,
-    };
+    let mut view = ClusterView::empty(context, now, held.keys().cloned().collect());
     let mut owners = HashSet::new();
     let mut others = context.stores.used_by_others();
     let mut apart = Apart::begin(context);
@@ -82,14 +105,7 @@ pub fn view(context: &Context) -> ClusterView {
             continue;
         };
         owners.insert(Owner::of(&watched.metadata));
-        let uid = Arc::clone(&facts.key.0);
-        view.due = view.due.into_iter().chain(obstacles.due).min();
-        view.news
-            .extend(obstacles.is_news.then(|| Arc::clone(&uid)));
-        view.generations.insert(Arc::clone(&uid), generation);
-        let reference = ObjectRef::from_obj(watched.as_ref());
-        view.references.insert(Arc::clone(&uid), reference);
-        view.snapshot.jobs.push(facts);
+        view.add(&watched, facts, generation, &obstacles);
     }
     owners.extend(apart.owners());
     let departing = departing::jobs(

@@ -4,6 +4,7 @@ mod answers;
 mod carry_out;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use kube::api::{Api, DeleteParams, ObjectMeta, Preconditions};
@@ -24,7 +25,7 @@ use crate::job::unconfirmed::{self, Unconfirmed};
 use crate::job::view::{JobView, Sighting};
 use crate::reconcile::deadline::{self, Case};
 use crate::reconcile::record::{record, refuse_spec, stand_aside};
-use crate::reconcile::step::{Input, step};
+use crate::reconcile::step::{Input, Step, step};
 use crate::reconcile::{
     Error, backoff, events, fence, live, mirror, quarantine, range, unanswered, volumes, wake,
 };
@@ -109,24 +110,66 @@ async fn pass(
     slice: &[Action],
 ) -> Result<Wake, Error> {
     let owner = context.memos.newest(&watched);
-    let mut book = match Ledger::from_status(owner.status.as_ref()) {
-        Ok(book) => book,
-        Err(NewerForm(form)) => return Ok(stand_aside(context, &owner, form)),
-    };
     // validate (no client required)
-    let job = match validated::read(&context.memos, &owner, context.stores.batch()) {
-        Ok(job) => job,
-        Err(Unfit::Absent) => return let_go(context, &owner).await,
-        Err(Unfit::Invalid(invalid)) => {
-            return refuse_spec(context, &owner, invalid.to_string()).await;
-        }
+    let (job, book) = match read(context, &owner).await? {
+        ControlFlow::Continue(read) => read,
+        ControlFlow::Break(wake) => return Ok(wake),
     };
     unanswered::announce(context, &owner, &job, &book);
-    // What the planner decided once must be there after a failover.
-    book.copies = context.board.copies(&job.uid).or(book.copies);
     // observe (client required at the deadline and for claims only)
     let pass = observe(context, owner, job, book).await?;
     // step (no client required)
+    let step = decide(context, &pass, slice);
+    backoff::note(context, &pass, &step);
+    // record (client required)
+    let recorded = match record(context, &pass, &step).await {
+        Err(Error::Deferred(until)) => {
+            context.board.put_back(&pass.view.job.uid);
+            return Ok(wake::at(context, until));
+        }
+        recorded => recorded?,
+    };
+    // From here on the ledger holds the capacity: what follows may take its time.
+    context.board.finish(&pass.view.job.uid);
+    fence::answer(context, &pass, &step.book);
+    let mirrored = mirror::mirror(context, &pass, &step.book, &recorded).await;
+    announce(context, &pass, &step, &recorded);
+    // carry out (client required)
+    let is_cut_short = carry_out(context, &pass, &recorded, &step, mirrored).await?;
+    // wake (no client required)
+    expire(context, &pass, &step.book).await?;
+    if is_cut_short {
+        return Ok(wake::at(context, context.clock.ticks()));
+    }
+    Ok(wake::after(context, &pass, &step, &recorded))
+}
+
+/// The job's specification and ledger; or what it waits for, if nothing can be done for it.
+async fn read(
+    context: &Context,
+    owner: &Arc<DeadlineJob>,
+) -> Result<ControlFlow<Wake, (Arc<ValidatedJob>, Ledger)>, Error> {
+    let mut book = match Ledger::from_status(owner.status.as_ref()) {
+        Ok(book) => book,
+        Err(NewerForm(form)) => {
+            return Ok(ControlFlow::Break(stand_aside(context, owner, form)));
+        }
+    };
+    let job = match validated::read(&context.memos, owner, context.stores.batch()) {
+        Ok(job) => job,
+        Err(Unfit::Absent) => return let_go(context, owner).await.map(ControlFlow::Break),
+        Err(Unfit::Invalid(invalid)) => {
+            let refused = refuse_spec(context, owner, invalid.to_string()).await;
+            return refused.map(ControlFlow::Break);
+        }
+    };
+    // What the planner decided once must be there after a failover.
+    book.copies = context.board.copies(&job.uid).or(book.copies);
+    Ok(ControlFlow::Continue((job, book)))
+}
+
+/// The step that facts and slice come to, as far as the apiserver and the object's size allow it.
+fn decide(context: &Context, pass: &Pass, slice: &[Action]) -> Step {
     let creations = context
         .memos
         .with(&pass.view.job.uid, |memo| memo.creations.clone());
@@ -141,35 +184,14 @@ async fn pass(
         bounds: Some(pass.bounds),
     });
     step.notices.splice(0..0, pass.put_right.iter().cloned());
-    backoff::note(context, &pass, &step);
-    // record (client required)
-    let recorded = match record(context, &pass, &step).await {
-        Err(Error::Deferred(until)) => {
-            context.board.put_back(&pass.view.job.uid);
-            return Ok(wake::at(context, until));
-        }
-        recorded => recorded?,
-    };
-    // From here on the ledger holds the capacity: what follows may take its time.
-    context.board.finish(&pass.view.job.uid);
-    fence::answer(context, &pass, &step.book);
-    let mirrored = mirror::mirror(context, &pass, &step.book, &recorded).await;
+    step
+}
+
+/// Records and announces what a step did, now that it is durable.
+fn announce(context: &Context, pass: &Pass, step: &Step, recorded: &DeadlineJob) {
     recording::record_ends(context, &pass.facts, &step.notices);
-    events::announce(
-        context,
-        &recorded,
-        &pass.view.job,
-        &step.book,
-        &step.notices,
-    );
-    // carry out (client required)
-    let is_cut_short = carry_out(context, &pass, &recorded, &step, mirrored).await?;
-    // wake (no client required)
-    expire(context, &pass, &step.book).await?;
-    if is_cut_short {
-        return Ok(wake::at(context, context.clock.ticks()));
-    }
-    Ok(wake::after(context, &pass, &step, &recorded))
+    let (job, notices) = (&pass.view.job, &step.notices);
+    events::announce(context, recorded, job, &step.book, notices);
 }
 
 /// A companion whose Job is not there: it goes with the Job. One that was orphaned on purpose has

@@ -236,6 +236,13 @@ fn conditions(input: Input<'_>) -> Vec<Condition> {
     }
     deadline_conditions(&mut list, input);
     risk_conditions(&mut list, input);
+    attempt_conditions(&mut list, input);
+    checkpoint_and_progress_conditions(&mut list, input);
+    list.list
+}
+
+fn attempt_conditions(list: &mut Conditions, input: Input<'_>) {
+    let is_open = input.book.ending.is_none();
     let told = input
         .told
         .filter(|told| told.generation == input.job.generation);
@@ -270,6 +277,10 @@ fn conditions(input: Input<'_>) -> Vec<Condition> {
         Some(message) => list.say(api::VOLUME_NOT_SHARED, reason::ONE_NODE_AT_A_TIME, message),
         None => list.clear(api::VOLUME_NOT_SHARED, reason::VOLUMES_SHARED, ""),
     }
+}
+
+fn checkpoint_and_progress_conditions(list: &mut Conditions, input: Input<'_>) {
+    let is_open = input.book.ending.is_none();
     match input.undurable {
         None => {}
         Some(0) => list.clear(api::CHECKPOINTS_LIMITED, reason::ALL_DURABLE, ""),
@@ -289,7 +300,6 @@ fn conditions(input: Input<'_>) -> Vec<Condition> {
     } else if asked > 0 || !is_open {
         list.clear(api::PROGRESS_UNREACHABLE, reason::ANSWERS, "");
     }
-    list.list
 }
 
 /// Whether the status still says that attempts can't be placed, and they can. (That they can be created
