@@ -15,6 +15,7 @@ use shed_core::time::{Instant, Span};
 mod compact;
 mod disruptions;
 mod instant;
+pub mod invariants;
 mod record;
 mod retry;
 mod segments;

@@ -6,7 +6,7 @@ mod conditions;
 mod deadline_job;
 pub mod decode;
 mod index_lists;
-mod ledger;
+pub mod ledger;
 mod names;
 mod pocd;
 pub mod trimmed;

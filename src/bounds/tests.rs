@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use shed_core::ids::{AttemptNumber, NodeName, TaskIndex};
-use shed_core::plan::{LaunchReason, Outcome};
+use shed_core::plan::Outcome;
 use shed_core::snapshot::{Conclusion, KillKind, ResumePoint};
 use shed_core::time::{Instant, Span};
 
@@ -108,17 +108,11 @@ fn padded(mut job: DeadlineJob, bytes: usize) -> DeadlineJob {
 
 fn launching(task: u32, kind: AttemptKind, checkpoint: Option<String>) -> Launch {
     Launch {
-        task: TaskIndex(task),
-        kind,
         resume: checkpoint.map(|checkpoint| ResumePoint {
             progress: 1.0 / 3.0,
             checkpoint: checkpoint.as_str().into(),
         }),
-        avoid: Vec::new(),
-        rather_not: Vec::new(),
-        node: None,
-        surge: false,
-        reason: LaunchReason::Admitted,
+        ..shed_core::fixtures::launch(task, kind)
     }
 }
 

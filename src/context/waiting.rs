@@ -138,7 +138,7 @@ fn found(
 mod tests {
     use shed_core::fixtures;
     use shed_core::ids::{AttemptNumber, JobKey, TaskIndex};
-    use shed_core::plan::{Launch, LaunchReason, Outcome};
+    use shed_core::plan::Outcome;
     use shed_core::snapshot::{AttemptKind, Idempotency, KillKind};
 
     use super::*;
@@ -158,16 +158,7 @@ mod tests {
             let clock = Clock::for_tests();
             let mut book = Ledger::default();
             for task in 0..running {
-                let launch = Launch {
-                    task: TaskIndex(task),
-                    kind: AttemptKind::Original,
-                    resume: None,
-                    avoid: Vec::new(),
-                    rather_not: Vec::new(),
-                    node: None,
-                    surge: false,
-                    reason: LaunchReason::Admitted,
-                };
+                let launch = shed_core::fixtures::launch(task, AttemptKind::Original);
                 book.launch(&launch, clock.now());
             }
             Self {

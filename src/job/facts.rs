@@ -313,7 +313,7 @@ pub fn resume_point(entry: &ResumeEntry) -> ResumePoint {
 #[cfg(test)]
 mod tests {
     use shed_core::ids::TaskIndex;
-    use shed_core::plan::{Launch, LaunchReason, Outcome};
+    use shed_core::plan::Outcome;
     use shed_core::snapshot::AttemptKind;
 
     use super::*;
@@ -322,16 +322,7 @@ mod tests {
     fn launched(tasks: u32) -> Ledger {
         let mut book = Ledger::default();
         for task in 0..tasks {
-            let launch = Launch {
-                task: TaskIndex(task),
-                kind: AttemptKind::Original,
-                resume: None,
-                avoid: Vec::new(),
-                rather_not: Vec::new(),
-                node: None,
-                surge: false,
-                reason: LaunchReason::Admitted,
-            };
+            let launch = shed_core::fixtures::launch(task, AttemptKind::Original);
             book.launch(&launch, Instant(0));
         }
         book

@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use shed_core::decide::decide;
 use shed_core::fixtures::{JobBuilder, attempt, job, world};
 use shed_core::guard::decide_guarded_by;
-use shed_core::ids::{JobKey, TaskIndex};
-use shed_core::plan::{Launch, LaunchReason, PlannedAction};
+use shed_core::ids::JobKey;
+use shed_core::plan::PlannedAction;
 use shed_core::policy::Speculation;
 use shed_core::time::{Instant, Span};
 use shed_record::{Fault, Item, Reader, Recorder};
@@ -228,16 +228,7 @@ async fn jobs_that_are_going_or_cannot_be_carried_out_are_not_planned() {
 fn launch(job: &str, task: u32, kind: AttemptKind) -> PlannedAction {
     PlannedAction {
         job: JobKey::from(job),
-        action: Action::Launch(Launch {
-            task: TaskIndex(task),
-            kind,
-            resume: None,
-            avoid: vec![],
-            rather_not: Vec::new(),
-            node: None,
-            surge: false,
-            reason: LaunchReason::Admitted,
-        }),
+        action: Action::Launch(shed_core::fixtures::launch(task, kind)),
     }
 }
 

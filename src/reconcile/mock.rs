@@ -16,7 +16,7 @@ use kube::Client;
 use kube::api::ObjectMeta;
 use kube::client::Body;
 use serde_json::{Value, json};
-use shed_core::plan::{Action, Launch, LaunchReason};
+use shed_core::plan::Action;
 use shed_core::snapshot::AttemptKind;
 
 use self::invariants::Invariants;
@@ -433,16 +433,7 @@ fn not_found() -> Refusal {
 
 /// A planned launch.
 pub fn launch(task: u32, kind: AttemptKind) -> Action {
-    Action::Launch(Launch {
-        task: shed_core::ids::TaskIndex(task),
-        kind,
-        resume: None,
-        avoid: vec![],
-        rather_not: Vec::new(),
-        node: None,
-        surge: false,
-        reason: LaunchReason::Admitted,
-    })
+    Action::Launch(shed_core::fixtures::launch(task, kind))
 }
 
 /// Planned first attempts of the first `tasks` tasks.

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use shed::api::{AttemptCounts, Ledger, TaskEntry};
+use shed::api::ledger::invariants::{LedgerFault, faults};
+use shed::api::{Ledger, TaskEntry};
 use shed::cluster::pod::AttemptId;
 use shed_core::ids::TaskIndex;
 use shed_core::snapshot::KillKind;
@@ -12,29 +13,7 @@ use super::world::Invariant::{ExactlyOnce, KillSafety, NoLoss};
 use super::world::{Finish, Stage, World};
 
 pub fn open(book: &Ledger) -> BTreeSet<AttemptId> {
-    let attempts = |task: &TaskEntry| {
-        let index = task.index;
-        let numbers = task
-            .attempts
-            .iter()
-            .map(move |attempt| (index, attempt.number));
-        numbers.collect::<Vec<_>>()
-    };
-    book.tasks.values().flat_map(attempts).collect()
-}
-
-fn launched(counts: &AttemptCounts) -> i64 {
-    counts.originals + counts.clones + counts.retries
-}
-
-fn ended(counts: &AttemptCounts) -> i64 {
-    counts.won
-        + counts.superseded
-        + counts.failed
-        + counts.clone_failed
-        + counts.disrupted
-        + counts.late
-        + counts.refused
+    book.open_attempts().map(|(id, _)| id).collect()
 }
 
 /// Checks the write of a ledger.
@@ -42,17 +21,14 @@ pub fn ledger(world: &mut World, new: &Ledger) {
     let old = world.job.clone();
     let old = &old.book;
     let (before, after) = (open(old), open(new));
-    let counts = &new.counts;
-    let balanced = launched(counts) == ended(counts) + after.len() as i64;
-    world.breaks(
-        balanced,
-        ExactlyOnce,
-        "an attempt is in no bucket or in two",
-    );
-    let one_each = counts.won == i64::from(new.done.len());
-    world.breaks(one_each, ExactlyOnce, "winners and done tasks differ");
+    for fault in faults(old, new) {
+        let kind = match fault {
+            LedgerFault::KillChanged | LedgerFault::KillWithoutCause => KillSafety,
+            _ => ExactlyOnce,
+        };
+        world.breaks(false, kind, fault.words());
+    }
     for task in (0u32..).zip(world.given.clone()).map(|(task, _)| task) {
-        lasting(world, old, new, task);
         last_attempt(world, old, new, task);
     }
     for &(task, number) in after.difference(&before) {
@@ -69,22 +45,6 @@ pub fn ledger(world: &mut World, new: &Ledger) {
     for &id in before.difference(&after) {
         counted(world, old, new, id);
     }
-    settled(world, new);
-}
-
-/// What a ledger says of a task's end stays.
-fn lasting(world: &mut World, old: &Ledger, new: &Ledger, task: u32) {
-    let index = TaskIndex(task);
-    let stays = (!old.done.contains(index) || new.done.contains(index))
-        && (!old.failed.contains(index) || new.failed.contains(index))
-        && (!old.finished || new.finished);
-    world.breaks(stays, ExactlyOnce, "an end is taken back");
-    let winner = |book: &Ledger| book.tasks.get(&task).and_then(|entry| entry.winner);
-    let same = match (winner(old), winner(new)) {
-        (Some(before), Some(after)) => before == after,
-        _ => true,
-    };
-    world.breaks(same, ExactlyOnce, "a winner changes");
 }
 
 /// An attempt leaves the ledger only when it has really ended, into the bucket of that end.
@@ -117,25 +77,6 @@ fn counted(world: &mut World, old: &Ledger, new: &Ledger, id: AttemptId) {
             "a failure that is none, or a kill counted as one",
         );
     }
-}
-
-/// Kills on the strength of a winner or of the job's end stand beside them in the ledger.
-fn settled(world: &mut World, new: &Ledger) {
-    let entries = new.tasks.values().flat_map(|task| {
-        let kills = task.attempts.iter().filter_map(|attempt| attempt.kill);
-        kills.map(move |kill| (task.index, kill))
-    });
-    let sound = |(task, kill): (u32, KillKind)| match kill {
-        KillKind::Settle => new.done.contains(TaskIndex(task)),
-        KillKind::JobEnd => new.ending.is_some(),
-        _ => true,
-    };
-    let all_sound = entries.into_iter().all(sound);
-    world.breaks(
-        all_sound,
-        KillSafety,
-        "a loser is killed before there is a winner",
-    );
 }
 
 /// No plan takes an unfinished task's last attempt: only its user, its end, or a restart does.

@@ -12,7 +12,7 @@ use shed::cluster::pod::{AttemptId, JobPods, PodFacts};
 use shed::job::facts;
 use shed::validate::{ValidatedJob, validate};
 use shed_core::ids::{AttemptNumber, TaskIndex};
-use shed_core::plan::{Action, Kill, Launch, LaunchReason};
+use shed_core::plan::{Action, Kill};
 use shed_core::snapshot::{AttemptKind, KillKind};
 use shed_core::time::Instant;
 use stateright::Property;
@@ -431,18 +431,7 @@ impl stateright::Model for Model {
 }
 
 pub fn actions(plan: Planned) -> Vec<Action> {
-    let launch = |task, kind| {
-        Action::Launch(Launch {
-            task: TaskIndex(task),
-            kind,
-            resume: None,
-            avoid: Vec::new(),
-            rather_not: Vec::new(),
-            node: None,
-            surge: false,
-            reason: LaunchReason::Admitted,
-        })
-    };
+    let launch = |task, kind| Action::Launch(shed_core::fixtures::launch(task, kind));
     let kill = |kind, (task, number)| {
         Action::Kill(Kill {
             task: TaskIndex(task),

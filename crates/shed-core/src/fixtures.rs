@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex, Tenant};
 use crate::index_set::IndexSet;
+use crate::plan::{Launch, LaunchReason};
 use crate::resources::Resources;
 use crate::snapshot::{
     AttemptKind, AttemptSnapshot, AttemptState, Conclusion, EndRules, FailureRule, Idempotency,
@@ -16,6 +17,21 @@ use crate::time::{Instant, Span};
 
 mod networks;
 pub use networks::{line, networks, networks_of};
+
+/// A planned launch of the task's next attempt, wherever there is room.
+#[must_use]
+pub fn launch(task: u32, kind: AttemptKind) -> Launch {
+    Launch {
+        task: TaskIndex(task),
+        kind,
+        resume: None,
+        avoid: Vec::new(),
+        rather_not: Vec::new(),
+        node: None,
+        surge: false,
+        reason: LaunchReason::Admitted,
+    }
+}
 
 /// An instant from seconds.
 #[must_use]

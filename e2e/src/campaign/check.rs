@@ -13,7 +13,8 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use shed::adopt;
-use shed::api::{self, AttemptCounts, AttemptEntry, DeadlineJob, Ledger};
+use shed::api::ledger::invariants::{LedgerFault, faults};
+use shed::api::{self, AttemptEntry, DeadlineJob, Ledger};
 use shed_core::ids::TaskIndex;
 use shed_core::snapshot::KillKind;
 
@@ -136,25 +137,18 @@ fn attempts(book: &Ledger) -> BTreeMap<(u32, u32), &AttemptEntry> {
         .collect()
 }
 
-fn launched(counts: &AttemptCounts) -> i64 {
-    counts.originals + counts.clones + counts.retries
-}
+/// The invariant of docs/faults.md that a fault breaks.
+fn code(fault: LedgerFault) -> &'static str {
+    match fault {
+        LedgerFault::Unbalanced
+        | LedgerFault::Winners
+        | LedgerFault::CountsWentBack
+        | LedgerFault::EndTakenBack
+        | LedgerFault::WinnerChanged
+        | LedgerFault::GrantMoved => "I1",
 
-fn ended(counts: &AttemptCounts) -> i64 {
-    let AttemptCounts {
-        originals: _,
-        clones: _,
-        retries: _,
-        clone_wins: _,
-        won,
-        superseded,
-        failed,
-        clone_failed,
-        disrupted,
-        late,
-        refused,
-    } = counts;
-    won + superseded + failed + clone_failed + disrupted + late + refused
+        LedgerFault::KillChanged | LedgerFault::KillWithoutCause => "I4",
+    }
 }
 
 impl Replay<'_> {
@@ -203,21 +197,11 @@ impl Replay<'_> {
     /// One write of a job's ledger.
     fn ledger(&mut self, uid: &str, old: &Ledger, new: &Ledger) {
         let (before, after) = (attempts(old), attempts(new));
-        let counts = &new.counts;
-        let open = i64::try_from(after.len()).unwrap_or(i64::MAX);
-        self.demand(launched(counts) == ended(counts) + open, || {
-            format!("I1: not every attempt is open or in one bucket: {counts:?}, {open} open")
-        });
-        let (was, is) = (old.counts.won, counts.won);
-        self.demand(is == i64::from(new.done.len()), || {
-            format!("I1: {is} won, {} tasks done", new.done.len())
-        });
-        self.demand(was <= is && ended(&old.counts) <= ended(counts), || {
-            "I1: counts went back".to_owned()
-        });
-        let kept = old.done.iter().all(|task| new.done.contains(task))
-            && old.failed.iter().all(|task| new.failed.contains(task));
-        self.demand(kept, || "I1: a task's end was taken back".to_owned());
+        for fault in faults(old, new) {
+            self.demand(false, || {
+                format!("{}: {}: {:?}", code(fault), fault.words(), new.counts)
+            });
+        }
         for id in after.keys().filter(|id| !before.contains_key(id)) {
             let fresh = self.given.insert((uid.to_owned(), id.0, id.1));
             self.demand(fresh, || format!("I1: number {id:?} was given out twice"));
@@ -268,21 +252,9 @@ impl Replay<'_> {
                 format!("I2: attempt {id:?} was counted while it ran")
             });
         };
-        self.demand(old.kill.is_none() || old.kill == new.kill, || {
-            format!("I4: the kill of {id:?} was changed")
-        });
         if old.kill.is_some() {
             return;
         }
-        let task = TaskIndex(id.0);
-        let settled = book.done.contains(task)
-            || book
-                .tasks
-                .get(&id.0)
-                .is_some_and(|task| task.winner.is_some());
-        self.demand(new.kill != Some(KillKind::Settle) || settled, || {
-            format!("I4: {id:?} is to die for a winner that is not recorded")
-        });
         let spared = attempts(book)
             .into_iter()
             .any(|(other, entry)| other.0 == id.0 && other != id && entry.kill.is_none());

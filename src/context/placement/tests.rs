@@ -1,6 +1,3 @@
-use shed_core::ids::TaskIndex;
-use shed_core::plan::{Launch, LaunchReason};
-
 use super::*;
 use crate::fixtures;
 use crate::job::view::Places;
@@ -35,16 +32,7 @@ impl Case {
                 AttemptKind::Clone => 0,
                 _ => number as u32,
             };
-            let launch = Launch {
-                task: TaskIndex(task),
-                kind,
-                resume: None,
-                avoid: vec![],
-                rather_not: Vec::new(),
-                node: None,
-                surge: false,
-                reason: LaunchReason::Admitted,
-            };
+            let launch = shed_core::fixtures::launch(task, kind);
             book.launch(&launch, at(0));
         }
         Self {

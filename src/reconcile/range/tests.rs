@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
-use shed_core::plan::LaunchReason;
 
 use super::*;
 use crate::cluster::pod::PodFacts;
@@ -75,16 +74,7 @@ fn draw(random: &mut Pcg64Mcg) -> Drawn {
 }
 
 fn original(task: u32) -> Launch {
-    Launch {
-        task: TaskIndex(task),
-        kind: AttemptKind::Original,
-        resume: None,
-        avoid: Vec::new(),
-        rather_not: Vec::new(),
-        node: None,
-        surge: false,
-        reason: LaunchReason::Admitted,
-    }
+    shed_core::fixtures::launch(task, AttemptKind::Original)
 }
 
 /// Puts a ledger right on a thread of its own, so that a loop without end fails the test.

@@ -1,7 +1,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use shed_core::plan::LaunchReason;
 use shed_core::snapshot::OnMiss;
 
 use super::*;
@@ -10,7 +9,6 @@ use crate::cluster::pod::{AttemptFacts, JobPods, Stage};
 use crate::fixtures;
 use crate::job::facts::{Trace, Traces, facts};
 use crate::validate::{ValidatedJob, validate};
-use shed_core::plan::Launch;
 
 mod adopted;
 
@@ -102,16 +100,7 @@ impl World {
 }
 
 fn launch(task: u32, kind: AttemptKind) -> Action {
-    Action::Launch(Launch {
-        task: TaskIndex(task),
-        kind,
-        resume: None,
-        avoid: vec![],
-        rather_not: Vec::new(),
-        node: None,
-        surge: false,
-        reason: LaunchReason::Admitted,
-    })
+    Action::Launch(shed_core::fixtures::launch(task, kind))
 }
 
 fn kill(task: u32, number: u32, kind: KillKind) -> Action {

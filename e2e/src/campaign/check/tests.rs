@@ -128,7 +128,7 @@ fn accounting() {
         .breaks("no attempt of it succeeded");
     running()
         .job(json!({"originals": 1}), done())
-        .breaks("not every attempt is open or in one bucket");
+        .breaks("an attempt is in no bucket or in two");
     running()
         .pod(0, "Running", &json!({"finalizers": []}))
         .breaks("let go before its end was counted");
@@ -195,7 +195,7 @@ fn kills() {
         .pod(0, "Running", &deleting)
         .breaks("deleted before its kill was recorded");
     for (kind, words) in [
-        ("Settle", "a winner that is not recorded"),
+        ("Settle", "a loser is killed before there is a winner"),
         ("Prune", "no sibling is spared"),
     ] {
         running()

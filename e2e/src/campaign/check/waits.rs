@@ -16,7 +16,7 @@ use shed::api::{DeadlineJob, Ledger};
 use shed::size::{OBJECT_MAX, bytes};
 use shed_core::ids::TaskIndex;
 
-use super::{AttemptId, attempts, holds, id, launched, node_of};
+use super::{AttemptId, attempts, holds, id, node_of};
 use crate::campaign::foreign::{self, is_foreign};
 use crate::campaign::history::{Change, Entry};
 use crate::campaign::passes::Sample;
@@ -270,7 +270,7 @@ impl World {
                 && (!under_quota || quota_left > 0)
                 && lacks_attempt(job, book, under_quota)
         });
-        jobs.map(|(uid, (_, book))| (uid.clone(), launched(&book.counts)))
+        jobs.map(|(uid, (_, book))| (uid.clone(), book.counts.launched()))
             .collect()
     }
 

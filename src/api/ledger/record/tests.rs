@@ -1,18 +1,10 @@
-use shed_core::plan::LaunchReason;
-
 use super::*;
 use crate::api::QuarantineEntry;
 
 fn launch(task: u32, kind: AttemptKind) -> Launch {
     Launch {
-        task: TaskIndex(task),
-        kind,
-        resume: None,
         avoid: vec!["node-2".into()],
-        rather_not: Vec::new(),
-        node: None,
-        surge: false,
-        reason: LaunchReason::Admitted,
+        ..shed_core::fixtures::launch(task, kind)
     }
 }
 
