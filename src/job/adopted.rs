@@ -186,7 +186,7 @@ mod tests {
         for (index, wait) in [(0, None), (1, Some(12_000)), (2, Some(11_000))] {
             attempted(&mut book, index);
             let entry = book.tasks.get_mut(&index).unwrap();
-            entry.retry_not_before = wait.map(|wait| Instant(wait));
+            entry.retry_not_before = wait.map(Instant);
         }
         let until = |job: &ValidatedJob, book: &Ledger, tasks: &[TaskSnapshot]| {
             launch_not_before(job, book, tasks, Instant(5_000))

@@ -37,7 +37,7 @@ pub async fn put(
         ledger.quarantine = Some(QuarantineEntry {
             reason: reason.to_owned(),
             count,
-            until: until,
+            until,
         });
         let message = crash.message(count, until);
         let fresh = condition(found, "True", reason, message, now);
