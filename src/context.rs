@@ -37,7 +37,7 @@ use crate::context::spacing::{LastWrite, LedgerRate};
 use crate::context::unanswered::Unanswered;
 use crate::context::validated::Validated;
 use crate::context::write_places::WritePlaces;
-use crate::fair::FairPlaces;
+use crate::fair_places::FairPlaces;
 use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
 use crate::job::facts::Traces;

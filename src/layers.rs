@@ -12,7 +12,7 @@ const LAYERS: [(&str, &[&str]); 9] = [
         &[
             "clock",
             "size",
-            "fair",
+            "fair_places",
             "forecast",
             "restore_guard",
             "api",
@@ -112,7 +112,7 @@ fn is_of_tests(path: &Path) -> bool {
     path.components().any(|part| {
         let name = part.as_os_str().to_string_lossy();
         let name = name.trim_end_matches(".rs");
-        ["tests", "mock", "fixtures", "layers", "many"].contains(&name)
+        ["tests", "mock", "fixtures", "layers", "load_test"].contains(&name)
     })
 }
 

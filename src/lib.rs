@@ -10,7 +10,7 @@ pub mod clock;
 pub mod cluster;
 pub mod conditions;
 pub mod context;
-pub mod fair;
+pub mod fair_places;
 pub mod fence;
 #[cfg(test)]
 pub mod fixtures;

@@ -28,7 +28,7 @@ use crate::context::event_queue::{self, EventQueue};
 use crate::context::spacing::LedgerRate;
 use crate::context::write_places::WritePlaces;
 use crate::context::{Context, Memos};
-use crate::fair::FairPlaces;
+use crate::fair_places::FairPlaces;
 use crate::fence::{Fence, FenceTable};
 use crate::forecast::ForecastTable;
 use crate::lease::elector::{Elector, Timing};

@@ -8,7 +8,7 @@ use shed_core::resources::Resources;
 
 use crate::cluster::binds::Binds;
 use crate::cluster::identity::{Owner, OwnerKind};
-use crate::cluster::names::Names;
+use crate::cluster::interned_names::Names;
 use crate::cluster::pod::{JobPods, PodFacts};
 
 /// Namespace and name of a pod.

@@ -13,7 +13,7 @@ use prometheus_client::metrics::family::Family;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::fair::FairPlaces;
+use crate::fair_places::FairPlaces;
 use crate::metrics::Why;
 use crate::metrics::dropped::{QUEUE_FULL, REFUSED, TIMEOUT};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::fair::FairPlaces;
+use crate::fair_places::FairPlaces;
 
 /// Writes of all jobs under way at once, shared by namespace: deletes and releases, and creations apart
 /// from them, so that a webhook that is slow over one namespace's pods delays no other namespace's stop.

@@ -2,8 +2,8 @@
 //! brings them the grant once the ledger holds it. Everything here can be lost: after a restart
 //! the agents still wait, and the ledger says what they are to be told.
 
-mod ask;
 mod key;
+mod request;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ pub use self::key::load as load_key;
 use crate::api::{AGENT_PORT, DeadlineJob, Idempotency};
 use crate::clock::Clock;
 use crate::cluster::pod::{AttemptFacts, AttemptId};
-use crate::fair::{FairPlaces, Place};
+use crate::fair_places::{FairPlaces, Place};
 use crate::metrics::Metrics;
 use crate::polling::reach::Reach;
 use crate::polling::{self, Follower, Key, Rules, Table};
@@ -214,7 +214,7 @@ pub struct Fence {
 /// Polls without end.
 pub async fn run(fence: Fence) {
     let poller = Arc::new(Poller::new(fence));
-    let client = ask::client();
+    let client = request::client();
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -286,9 +286,9 @@ impl Poller {
 }
 
 /// One poll, and the grant if there is one by then.
-async fn attend(fence: &Fence, client: &ask::HttpClient, target: &Target) {
+async fn attend(fence: &Fence, client: &request::HttpClient, target: &Target) {
     let (table, attempt) = (&fence.table, &target.attempt);
-    match ask::poll(client, &target.agent, &attempt.pod).await {
+    match request::poll(client, &target.agent, &attempt.pod).await {
         Some(nonce) => {
             let is_asking = nonce.is_some();
             if table.take(attempt, nonce, fence.clock.ticks()) {
@@ -311,7 +311,7 @@ async fn attend(fence: &Fence, client: &ask::HttpClient, target: &Target) {
         return;
     };
     // The grant may be of a ledger that was undone: then this process ends, else the agent is asked anew.
-    let leaving = ask::leave(client, &target.agent, message);
+    let leaving = request::leave(client, &target.agent, message);
     match fence.doubt.unless_arisen(leaving).await {
         Some(true) => table.is_answered(attempt),
         Some(false) => {

@@ -86,7 +86,7 @@ async fn in_doubt_nobody_is_told_and_once_it_is_gone_who_asks_again_is() {
         attempt: pod(),
         agent: agent.address.to_string(),
     };
-    let client = ask::client();
+    let client = request::client();
     fence.table.allow("pod", grant(7));
     fence.doubt.raise();
     attend(&fence, &client, &target).await;

@@ -1,13 +1,13 @@
 //! Asks running attempts for their progress, as a probe does: pulled, bounded, never trusted.
 //! Silent is unknown, not zero; a refused report keeps the last good value and is counted.
 
-mod ask;
 mod budget;
 mod launches;
 #[cfg(test)]
-mod many;
+mod load_test;
 mod period;
 mod poll;
+mod request;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,10 +19,10 @@ use shed_core::time::{Instant, Span};
 use crate::job::facts::Reported;
 use crate::metrics::{Metrics, Why};
 use crate::polling::{self, Key, Table};
-pub(crate) use ask::HEAD_BYTES_MAX;
 use launches::Launches;
 use poll::ProgressRules;
 pub use poll::run;
+pub(crate) use request::HEAD_BYTES_MAX;
 
 /// Unanswered questions in a row after which an attempt counts as unreachable.
 const UNANSWERED_MAX: u32 = 3;

@@ -10,13 +10,13 @@ use shed_core::time::{Instant, Span};
 use crate::api::DeadlineJob;
 use crate::clock::{self, Clock};
 use crate::cluster::pod::{AttemptFacts, AttemptId};
-use crate::fair::{FairPlaces, Place};
+use crate::fair_places::{FairPlaces, Place};
 use crate::metrics::Metrics;
 use crate::polling::reach::Reach;
 use crate::polling::{Follower, Key, Rules, Table};
-use crate::progress::ask::{self, HttpClient, Question, Reply};
 use crate::progress::budget::Budget;
 use crate::progress::period::{Outlook, jittered};
+use crate::progress::request::{self, HttpClient, Question, Reply};
 use crate::progress::{Entry, ProgressTable};
 use crate::restore_guard::Doubt;
 use crate::validate::{self, ProgressRule};
@@ -62,7 +62,7 @@ pub async fn run(
         key,
         doubt,
         clock,
-        client: ask::client(),
+        client: request::client(),
     });
     let mut budget = Budget::new(per_second, poller.clock.ticks());
     let mut ticks = tokio::time::interval(TICK);
@@ -77,9 +77,9 @@ pub async fn run(
 
 impl Poller {
     async fn exchange(self: Arc<Self>, (question, place): Asking) {
-        let Reply { answer, stop } = ask::ask(&self.client, &question).await;
+        let Reply { answer, stop } = request::ask(&self.client, &question).await;
         // The division may be of a ledger that was undone.
-        let telling = ask::tell(&self.client, &question, &self.key, stop.as_ref());
+        let telling = request::tell(&self.client, &question, &self.key, stop.as_ref());
         if self.doubt.unless_arisen(telling).await == Some(true) {
             self.table.is_told(&question.attempt, question.ends_at);
         }

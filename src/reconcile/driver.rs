@@ -1,7 +1,7 @@
 //! The driver of one reconcile.
 
 mod answers;
-mod carry_out;
+mod execution;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -27,14 +27,14 @@ use crate::reconcile::deadline::{self, Case};
 use crate::reconcile::record::{record, refuse_spec, stand_aside};
 use crate::reconcile::step::{Input, Step, step};
 use crate::reconcile::{
-    Error, backoff, events, fence, live, mirror, quarantine, range, unanswered, volumes, wake,
+    Error, backoff, events, fence, live_read, mirror, quarantine, range, unanswered, volumes, wake,
 };
 use crate::validate::{self, ValidatedJob};
 use crate::watchdog::isolation;
 use crate::{planner, recording};
 
 pub(super) use answers::creations_wait;
-use carry_out::carry_out;
+use execution::carry_out;
 
 /// Everything about one job in one pass.
 #[derive(Clone)]
@@ -252,7 +252,7 @@ async fn sight(context: &Context, owner: &DeadlineJob, read: &JobView) -> Result
     if !is_unlisted && !Case::of(read).is_due(clock, owner.status.as_ref(), read.ticks) {
         return Ok(Sighting::watched(watched).with_newest_ledger());
     }
-    let pods = live::pods(context, &read.job, &watched).await?;
+    let pods = live_read::pods(context, &read.job, &watched).await?;
     let facts_as_of = deadline::facts_as_of(clock, read.ticks);
     context.memos.with(&read.job.uid, |memo| {
         memo.quarantine.is_unlisted = false;

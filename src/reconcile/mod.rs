@@ -11,7 +11,8 @@ mod driver;
 pub mod events;
 mod fence;
 pub mod job_status;
-mod live;
+mod jobs_at_rest;
+mod live_read;
 mod mirror;
 #[cfg(test)]
 pub(crate) mod mock;
@@ -22,7 +23,6 @@ mod range;
 mod record;
 mod refused;
 mod reserved;
-mod resting;
 pub mod status;
 pub mod step;
 pub mod unadopted;
@@ -64,7 +64,7 @@ async fn run_by<F>(
         .map(|job| Ok::<_, std::convert::Infallible>(WatchedJob::reference(&job)));
     let jobs = context.stores.jobs.clone();
     applier(
-        |job, context| Box::pin(resting::reconcile_by(job, context, work)),
+        |job, context| Box::pin(jobs_at_rest::reconcile_by(job, context, work)),
         wake::after_error,
         Arc::clone(&context),
         jobs,

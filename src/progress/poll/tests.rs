@@ -31,7 +31,7 @@ fn polling(doubt: &Arc<Doubt>, stores: &Arc<Stores>) -> Arc<Poller> {
         key: Arc::new(key),
         doubt: Arc::clone(doubt),
         clock: Clock::for_tests(),
-        client: ask::client(),
+        client: request::client(),
     })
 }
 

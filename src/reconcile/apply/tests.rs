@@ -1,5 +1,5 @@
 use super::*;
-use crate::fair::FairPlaces;
+use crate::fair_places::FairPlaces;
 use crate::fixtures;
 use crate::reconcile::mock::{Apiserver, Fate, pod_name};
 

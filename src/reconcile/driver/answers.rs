@@ -19,7 +19,7 @@ use crate::reconcile::apply::Created;
 use crate::reconcile::driver::Pass;
 use crate::reconcile::record::record;
 use crate::reconcile::step::Step;
-use crate::reconcile::{Error, live};
+use crate::reconcile::{Error, live_read};
 
 /// When what could not be created is tried again, if nothing is created before, by the process's own
 /// clock.
@@ -124,7 +124,7 @@ async fn never_were(
     if !taken_back.iter().any(|ids| ids.iter().any(recorded_before)) {
         return Ok(());
     }
-    let live = live::pods(context, &pass.view.job, &pass.view.pods).await?;
+    let live = live_read::pods(context, &pass.view.job, &pass.view.pods).await?;
     let created = Some(context.clock.ticks());
     context.memos.with(&pass.view.job.uid, |memo| {
         for ids in taken_back {

@@ -21,7 +21,7 @@ use crate::context::event_queue::{self, EventSender};
 use crate::context::spacing::LedgerRate;
 use crate::context::write_places::WritePlaces;
 use crate::context::{Context, Memo, Memos};
-use crate::fair::FairPlaces;
+use crate::fair_places::FairPlaces;
 use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
 use crate::lease::write_gate::Fence as WriteFence;
