@@ -1,4 +1,4 @@
-//! One job at a time: validate → observe → step → record → carry out → announce → wake. The
+//! One job at a time: validate → observe → step → record → announce → carry out → wake. The
 //! driver reads as its steps; only those marked (client) talk to the apiserver.
 
 pub mod apply;

@@ -1,4 +1,4 @@
-//! The operator in the model: what `controller::driver` does, with the shipped `facts`, `note`
+//! The operator in the model: what `reconcile::driver` does, with the shipped `facts`, `note`
 //! and `step`, and its writes one by one, so that anything may happen between two of them.
 
 use std::collections::BTreeMap;
