@@ -31,14 +31,8 @@ pub fn needs_proof(job: &ValidatedJob, book: &Ledger, task: &TaskEntry, number: 
 /// Attempts whose node proves that they are gone, if their pods are on their way out.
 #[must_use]
 pub fn proven(book: &Ledger, stores: &Stores) -> BTreeSet<AttemptId> {
-    let attempts = book.tasks.values().flat_map(|task| {
-        let index = task.index;
-        task.attempts.iter().map(move |attempt| (index, attempt))
-    });
-    let placed = attempts.filter_map(|(task, attempt)| {
-        let node = attempt.node.as_ref()?;
-        Some(((task, attempt.number), node))
-    });
+    let attempts = book.open_attempts();
+    let placed = attempts.filter_map(|(id, attempt)| Some((id, attempt.node.as_ref()?)));
     placed
         .filter(|(_, node)| {
             stores.node(&node.name).is_some_and(|now| {

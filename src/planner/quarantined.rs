@@ -13,7 +13,7 @@ use shed_core::resources::Resources;
 use shed_core::snapshot::{JobSnapshot, NodeIndex, TaskSnapshot};
 use shed_core::time::Instant;
 
-use crate::api::DeadlineJob;
+use crate::api::{DeadlineJob, Ledger};
 use crate::cluster::identity::Owner;
 use crate::cluster::pod::AttemptId;
 use crate::cluster::requests;
@@ -157,12 +157,8 @@ fn facts(
 fn recorded(job: &DeadlineJob) -> BTreeSet<AttemptId> {
     let status = job.status.as_ref();
     let ledger = status.and_then(|status| status.ledger.as_ref());
-    let tasks = ledger.iter().flat_map(|ledger| ledger.tasks.values());
-    let ids = tasks.flat_map(|task| {
-        let numbers = task.attempts.iter().map(|attempt| attempt.number);
-        numbers.map(move |number| (task.index, number))
-    });
-    ids.collect()
+    let attempts = ledger.into_iter().flat_map(Ledger::open_attempts);
+    attempts.map(|(id, _)| id).collect()
 }
 
 /// What an attempt without a pod requests.

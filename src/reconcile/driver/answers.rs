@@ -138,10 +138,7 @@ async fn never_were(
 
 /// How many pods of the job exist that are not over, as a quota counts them.
 fn existing(book: &Ledger, pods: &JobPods) -> u32 {
-    let attempts = book.tasks.values().flat_map(|task| {
-        let attempts = task.attempts.iter();
-        attempts.map(|attempt| (task.index, attempt.number))
-    });
+    let attempts = book.open_attempts().map(|(id, _)| id);
     let is_there = |id: &AttemptId| pods.get(id).is_none_or(|pod| !pod.terminal);
     let leaving = pods.values().filter(|pod| pod.is_leaving).count();
     u32::try_from(attempts.filter(is_there).count() + leaving).unwrap_or(u32::MAX)
