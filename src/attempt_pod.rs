@@ -14,11 +14,12 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::Resource;
 use shed_agent::Report;
 use shed_core::resources::Resources;
+use shed_core::snapshot::ResumePoint;
 use shed_core::snapshot::{AttemptKind, Idempotency};
 use shed_core::time::Instant;
 
 use crate::adopt::{names, translate};
-use crate::api::{self, AttemptEntry, DeadlineJob, Ledger, ResumeEntry};
+use crate::api::{self, AttemptEntry, DeadlineJob, Ledger};
 use crate::clock;
 use crate::cluster::requests;
 use crate::validate::{ProgressSource, ValidatedJob};
@@ -359,8 +360,9 @@ fn add_agent(
 
 /// The agent's word for a resume point. A point that it would refuse is not handed over: the
 /// attempt then begins from zero.
-fn resume_value(resume: &ResumeEntry) -> Option<String> {
-    let report = Report::new(resume.progress, Some(resume.checkpoint.clone())).ok()?;
+fn resume_value(resume: &ResumePoint) -> Option<String> {
+    let checkpoint = resume.checkpoint.to_string();
+    let report = Report::new(resume.progress, Some(checkpoint)).ok()?;
     shed_agent::resume::to_env_value(&report).ok()
 }
 

@@ -11,7 +11,7 @@
 use shed_core::plan::{Action, Launch};
 use shed_core::snapshot::{AttemptKind, Idempotency, Resume, ResumePoint};
 
-use crate::api::{DeadlineJob, DeadlineJobStatus, Ledger, ResumeEntry, SEGMENTS_MAX, TaskEntry};
+use crate::api::{DeadlineJob, DeadlineJobStatus, Ledger, SEGMENTS_MAX, TaskEntry};
 use crate::size::{self, OBJECT_MAX};
 use crate::validate::ValidatedJob;
 
@@ -217,7 +217,7 @@ fn unknown(fields: &[String]) -> usize {
 }
 
 /// The furthest point that an attempt of the task began at.
-fn begun_at(task: &TaskEntry) -> Option<&ResumeEntry> {
+fn begun_at(task: &TaskEntry) -> Option<&ResumePoint> {
     let points = task.attempts.iter().filter_map(|one| one.resume.as_ref());
     points.max_by(|a, b| a.progress.total_cmp(&b.progress))
 }
@@ -225,7 +225,7 @@ fn begun_at(task: &TaskEntry) -> Option<&ResumeEntry> {
 /// Bytes of the points that the task and its attempts name: each stands in the ledger once.
 fn points(task: &TaskEntry) -> usize {
     let attempts = task.attempts.iter();
-    let named: Vec<&ResumeEntry> = attempts
+    let named: Vec<&ResumePoint> = attempts
         .filter_map(|attempt| attempt.resume.as_ref())
         .chain(&task.resume)
         .collect();
@@ -238,7 +238,7 @@ fn points(task: &TaskEntry) -> usize {
 }
 
 /// Bytes of a point that nothing else names.
-fn point_bytes(point: &ResumeEntry) -> usize {
+fn point_bytes(point: &ResumePoint) -> usize {
     checkpoint_bytes(&point.checkpoint) + REFERENCE
 }
 

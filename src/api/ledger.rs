@@ -3,13 +3,12 @@
 //! fields if they can; only tasks with uncounted attempts or a history have an entry, which is a line of text.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shed_core::index_set::IndexSet;
-use shed_core::snapshot::{AttemptKind, Conclusion, KillKind};
+use shed_core::snapshot::{AttemptKind, Conclusion, KillKind, ResumePoint};
 use shed_core::time::{Instant, Span};
 
 mod compact;
@@ -227,7 +226,7 @@ pub struct TaskEntry {
     pub retry_not_before: Option<Instant>,
     /// The best checkpoint that is durable.
     #[serde(default)]
-    pub resume: Option<ResumeEntry>,
+    pub resume: Option<ResumePoint>,
     /// With idempotency: Fenced: who may publish.
     #[serde(default)]
     pub grant: Option<GrantEntry>,
@@ -275,7 +274,7 @@ pub struct AttemptEntry {
     pub launched: Instant,
     /// Where it began.
     #[serde(default)]
-    pub resume: Option<ResumeEntry>,
+    pub resume: Option<ResumePoint>,
     /// Nodes to stay away from.
     #[serde(default)]
     pub avoid: Vec<String>,
@@ -291,27 +290,4 @@ pub struct AttemptEntry {
     /// Fields that a newer operator wrote, as they stand in the task's line.
     #[serde(skip)]
     pub unknown: Vec<String>,
-}
-
-/// A point to resume from.
-#[derive(Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ResumeEntry {
-    /// Progress at the checkpoint, 0 to 1.
-    pub progress: f64,
-    /// What the task wrote, at most 256 bytes.
-    pub checkpoint: String,
-}
-
-// What the task wrote reaches no log.
-impl fmt::Debug for ResumeEntry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResumeEntry")
-            .field("progress", &self.progress)
-            .field(
-                "checkpoint",
-                &format_args!("{} bytes", self.checkpoint.len()),
-            )
-            .finish()
-    }
 }

@@ -1,7 +1,7 @@
 use super::*;
-use crate::api::ResumeEntry;
 use crate::fixtures;
 use crate::validate::validate;
+use shed_core::snapshot::ResumePoint;
 
 fn agent() -> AgentSettings {
     AgentSettings {
@@ -17,9 +17,9 @@ fn attempt(kind: AttemptKind) -> AttemptEntry {
         number: 2,
         kind,
         launched: Instant(0),
-        resume: Some(ResumeEntry {
+        resume: Some(ResumePoint {
             progress: 0.4,
-            checkpoint: "offset 12".to_owned(),
+            checkpoint: "offset 12".into(),
         }),
         avoid: vec!["node-2".to_owned()],
         node: None,

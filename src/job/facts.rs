@@ -12,7 +12,7 @@ use shed_core::snapshot::{
 };
 use shed_core::time::{Instant, Span};
 
-use crate::api::{AttemptEntry, GrantEntry, Ledger, PodFailureRule, ResumeEntry, TaskEntry};
+use crate::api::{AttemptEntry, GrantEntry, Ledger, PodFailureRule, TaskEntry};
 use crate::cluster::ends::count_from_launch;
 use crate::cluster::failure::Match;
 use crate::cluster::pod::{AttemptId, JobPods, PodFacts, Stage};
@@ -186,7 +186,7 @@ fn task(entry: &TaskEntry, view: &JobView) -> TaskSnapshot {
         failures: entry.failures,
         clone_failures: entry.clone_failures,
         retry_not_before: entry.retry_not_before,
-        resume_point: entry.resume.as_ref().map(resume_point),
+        resume_point: entry.resume.clone(),
         grant: entry.grant.as_ref().map(grant),
         avoid: view.places.positions(view.troubled.of_task(entry.index)),
         clone_disrupted: entry.clone_disrupted,
@@ -298,15 +298,6 @@ fn state(id: AttemptId, entry: &AttemptEntry, view: &JobView) -> AttemptState {
             finished,
             disrupted,
         },
-    }
-}
-
-/// A ledger's point as the core's.
-#[must_use]
-pub fn resume_point(entry: &ResumeEntry) -> ResumePoint {
-    ResumePoint {
-        progress: entry.progress,
-        checkpoint: entry.checkpoint.as_str().into(),
     }
 }
 

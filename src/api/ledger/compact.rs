@@ -19,10 +19,10 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
-use shed_core::snapshot::{AttemptKind, KillKind};
+use shed_core::snapshot::{AttemptKind, KillKind, ResumePoint};
 use shed_core::time::{Instant, Span};
 
-use super::{AttemptEntry, GrantEntry, NodeEntry, ResumeEntry, TaskEntry};
+use super::{AttemptEntry, GrantEntry, NodeEntry, TaskEntry};
 use crate::clock::{micro_instant, micro_time};
 
 /// Kills that are told apart. Attempts that are stopped one by one, and whose pods stay, would each add
@@ -117,7 +117,7 @@ struct Writer<'t> {
     places: Table<'t, NodeEntry>,
     kills: BTreeMap<(KillKind, Option<Instant>), usize>,
     stop: Option<usize>,
-    points: Vec<&'t ResumeEntry>,
+    points: Vec<&'t ResumePoint>,
     /// How many of them are of tasks before the one that is written.
     points_before: usize,
 }
@@ -242,12 +242,12 @@ impl OpenTasks {
         parts.next().is_none().then_some(grant)
     }
 
-    fn point(&self, position: &str) -> Option<ResumeEntry> {
+    fn point(&self, position: &str) -> Option<ResumePoint> {
         let text = self.points.get(number::<usize>(position)?)?;
         let (progress, checkpoint) = text.split_once(',')?;
-        Some(ResumeEntry {
+        Some(ResumePoint {
             progress: number(progress)?,
-            checkpoint: checkpoint.to_owned(),
+            checkpoint: checkpoint.into(),
         })
     }
 
@@ -350,7 +350,7 @@ impl<'t> Writer<'t> {
     }
 
     /// A task and its attempts share a point.
-    fn point(&mut self, point: Option<&'t ResumeEntry>) -> Option<usize> {
+    fn point(&mut self, point: Option<&'t ResumePoint>) -> Option<usize> {
         let point = point?;
         let own = self.points_before;
         let known = self.points[own..].iter().position(|known| *known == point);
@@ -372,7 +372,7 @@ fn place(node: &NodeEntry) -> String {
     format!("{} {}", node.name, node.boot)
 }
 
-fn point(point: &ResumeEntry) -> String {
+fn point(point: &ResumePoint) -> String {
     format!("{},{}", point.progress, point.checkpoint)
 }
 

@@ -6,8 +6,7 @@ use shed_core::snapshot::{AttemptKind, KillKind, ResumePoint};
 use shed_core::time::{Instant, Span};
 
 use super::{
-    AttemptEntry, GrantEntry, LEDGER_FORM, Ledger, NodeEntry, ResumeEntry, RetryRule, SegmentEntry,
-    TaskEntry,
+    AttemptEntry, GrantEntry, LEDGER_FORM, Ledger, NodeEntry, RetryRule, SegmentEntry, TaskEntry,
 };
 use crate::api::DeadlineJobStatus;
 
@@ -77,8 +76,8 @@ impl Ledger {
         if launch.kind == AttemptKind::Clone {
             entry.clone_disrupted = None;
         }
-        let resume = launch.resume.as_ref().map(resume_entry);
-        let further = |point: &&ResumeEntry| is_further(entry.resume.as_ref(), point.progress);
+        let resume = launch.resume.clone();
+        let further = |point: &&ResumePoint| is_further(entry.resume.as_ref(), point.progress);
         if let Some(point) = resume.as_ref().filter(further) {
             entry.resume = Some(point.clone());
         }
@@ -258,7 +257,7 @@ impl Ledger {
         if let Some(entry) = self.tasks.get_mut(&task.0) {
             // All tasks are asked in each step, and few have gone on.
             if is_further(entry.resume.as_ref(), point.progress) {
-                entry.resume = Some(resume_entry(point));
+                entry.resume = Some(point.clone());
             }
         }
     }
@@ -293,14 +292,7 @@ impl Ledger {
     }
 }
 
-fn resume_entry(point: &ResumePoint) -> ResumeEntry {
-    ResumeEntry {
-        progress: point.progress,
-        checkpoint: point.checkpoint.to_string(),
-    }
-}
-
-fn is_further(kept: Option<&ResumeEntry>, progress: f64) -> bool {
+fn is_further(kept: Option<&ResumePoint>, progress: f64) -> bool {
     kept.is_none_or(|kept| progress > kept.progress)
 }
 

@@ -109,7 +109,7 @@ impl World {
         let durable = durable.and_then(|task| task.resume.clone());
         let resume = match durable.filter(|_| bytes.is_multiple_of(2)) {
             // It goes on from the durable checkpoint.
-            Some(point) => Some(crate::job::facts::resume_point(&point)),
+            Some(point) => Some(point),
             None => (bytes > 0).then(|| ResumePoint {
                 progress: 1.0 / 3.0,
                 checkpoint: text(bytes).as_str().into(),

@@ -128,7 +128,7 @@ impl Driven {
             let entry = self.book.tasks.get(&task);
             let durable = entry.and_then(|entry| entry.resume.as_ref());
             Action::Launch(Launch {
-                resume: durable.map(facts::resume_point),
+                resume: durable.cloned(),
                 ..launching(task, kind, None)
             })
         });

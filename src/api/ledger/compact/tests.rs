@@ -39,10 +39,10 @@ fn killed(kind: KillKind, since: i64, attempt: AttemptEntry) -> AttemptEntry {
     }
 }
 
-fn point(progress: f64, checkpoint: &str) -> ResumeEntry {
-    ResumeEntry {
+fn point(progress: f64, checkpoint: &str) -> ResumePoint {
+    ResumePoint {
         progress,
-        checkpoint: checkpoint.to_owned(),
+        checkpoint: checkpoint.into(),
     }
 }
 

@@ -150,7 +150,8 @@ fn a_checkpoint_never_goes_back() {
             },
         );
     }
-    assert_eq!(book.tasks[&3].resume.as_ref().unwrap().checkpoint, "0.6");
+    let kept = book.tasks[&3].resume.as_ref().unwrap();
+    assert_eq!(&*kept.checkpoint, "0.6");
 }
 
 #[test]

@@ -95,14 +95,10 @@ fn what_is_printed_for_debugging_has_no_checkpoint() {
         progress: 0.4,
         checkpoint: SECRET.into(),
     };
-    let entry = api::ResumeEntry {
-        progress: 0.4,
-        checkpoint: SECRET.to_owned(),
-    };
     let report = shed_agent::Report::new(0.4, Some(SECRET.to_owned())).unwrap();
     for text in [
         format!("{point:?}"),
-        format!("{entry:#?}"),
+        format!("{point:#?}"),
         format!("{report:?}"),
     ] {
         assert!(text.contains("36") && !text.contains("s3cret"), "{text}");
