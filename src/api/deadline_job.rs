@@ -487,33 +487,6 @@ pub struct AttemptCounts {
     pub refused: i64,
 }
 
-impl AttemptCounts {
-    /// Attempts that were launched.
-    #[must_use]
-    pub fn launched(&self) -> i64 {
-        self.originals + self.clones + self.retries
-    }
-
-    /// Attempts whose end is counted.
-    #[must_use]
-    pub fn ended(&self) -> i64 {
-        let Self {
-            originals: _,
-            clones: _,
-            retries: _,
-            clone_wins: _,
-            won,
-            superseded,
-            failed,
-            clone_failed,
-            disrupted,
-            late,
-            refused,
-        } = self;
-        won + superseded + failed + clone_failed + disrupted + late + refused
-    }
-}
-
 /// A list map by type, so that server-side apply by others merges and does not replace.
 fn conditions_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
     let item = generator.subschema_for::<Condition>();

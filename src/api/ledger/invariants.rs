@@ -47,6 +47,33 @@ impl LedgerFault {
     }
 }
 
+impl AttemptCounts {
+    /// Attempts that were launched.
+    #[must_use]
+    pub fn launched(&self) -> i64 {
+        self.originals + self.clones + self.retries
+    }
+
+    /// Attempts whose end is counted.
+    #[must_use]
+    pub fn ended(&self) -> i64 {
+        let Self {
+            originals: _,
+            clones: _,
+            retries: _,
+            clone_wins: _,
+            won,
+            superseded,
+            failed,
+            clone_failed,
+            disrupted,
+            late,
+            refused,
+        } = self;
+        won + superseded + failed + clone_failed + disrupted + late + refused
+    }
+}
+
 impl Ledger {
     /// The attempts whose end is not counted yet, by task and number.
     pub fn open_attempts(&self) -> impl Iterator<Item = ((u32, u32), &AttemptEntry)> {
