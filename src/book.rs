@@ -183,9 +183,9 @@ impl Book {
         if launch.kind == AttemptKind::Clone {
             entry.clone_disrupted = None;
         }
-        let resume = launch.resume.as_ref().map(resume_entry);
-        let further = |point: &&ResumeEntry| is_further(entry.resume.as_ref(), point.progress);
-        if let Some(point) = resume.as_ref().filter(further) {
+        let resume = launch.resume.as_ref().map(resume_entry).map(Box::new);
+        let further = |progress| is_further(entry.resume.as_deref(), progress);
+        if let Some(point) = resume.as_ref().filter(|point| further(point.progress)) {
             entry.resume = Some(point.clone());
         }
         entry.attempts.push(AttemptEntry {
@@ -249,18 +249,18 @@ impl Book {
             return None;
         }
         self.fence_token += 1;
-        entry.grant = Some(GrantEntry {
+        entry.grant = Some(Box::new(GrantEntry {
             attempt: number,
             token: self.fence_token,
             at: micro_time(now),
-        });
+        }));
         Some(self.fence_token)
     }
 
     /// Records where an attempt runs.
     pub fn place(&mut self, task: u32, number: u32, node: &NodeEntry) {
         if let Some(attempt) = self.attempt_mut(task, number) {
-            attempt.node.get_or_insert_with(|| node.clone());
+            attempt.node.get_or_insert_with(|| Box::new(node.clone()));
         }
     }
 
@@ -363,8 +363,8 @@ impl Book {
     pub fn keep_checkpoint(&mut self, task: TaskIndex, point: &ResumePoint) {
         if let Some(entry) = self.tasks.get_mut(&task.0) {
             // All tasks are asked in each step, and few have gone on.
-            if is_further(entry.resume.as_ref(), point.progress) {
-                entry.resume = Some(resume_entry(point));
+            if is_further(entry.resume.as_deref(), point.progress) {
+                entry.resume = Some(Box::new(resume_entry(point)));
             }
         }
     }

@@ -133,7 +133,7 @@ impl Bounds {
             let lives = task.attempts.iter().any(|attempt| attempt.kill.is_none());
             let point = task.resume.take()?;
             // What an attempt of it began with is in the ledger anyway.
-            task.resume = begun_at(task).cloned();
+            task.resume = begun_at(task).cloned().map(Box::new);
             Some((task.index, lives, point))
         });
         let mut reported: Vec<_> = reported.collect();
@@ -219,7 +219,7 @@ fn unknown(fields: &[String]) -> usize {
 
 /// The furthest point that an attempt of the task began at.
 fn begun_at(task: &TaskEntry) -> Option<&ResumeEntry> {
-    let points = task.attempts.iter().filter_map(|one| one.resume.as_ref());
+    let points = task.attempts.iter().filter_map(|one| one.resume.as_deref());
     points.max_by(|a, b| a.progress.total_cmp(&b.progress))
 }
 
@@ -227,8 +227,8 @@ fn begun_at(task: &TaskEntry) -> Option<&ResumeEntry> {
 fn points(task: &TaskEntry) -> usize {
     let attempts = task.attempts.iter();
     let named: Vec<&ResumeEntry> = attempts
-        .filter_map(|attempt| attempt.resume.as_ref())
-        .chain(&task.resume)
+        .filter_map(|attempt| attempt.resume.as_deref())
+        .chain(task.resume.as_deref())
         .collect();
     let bytes = named.iter().enumerate();
     let bytes = bytes.map(|(at, point)| match named[..at].contains(point) {

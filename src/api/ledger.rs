@@ -177,10 +177,10 @@ pub struct TaskEntry {
     pub retry_not_before: Option<MicroTime>,
     /// The best checkpoint that is durable.
     #[serde(default)]
-    pub resume: Option<ResumeEntry>,
+    pub resume: Option<Box<ResumeEntry>>,
     /// With idempotency: Fenced: who may publish.
     #[serde(default)]
-    pub grant: Option<GrantEntry>,
+    pub grant: Option<Box<GrantEntry>>,
     /// Attempts whose end is not counted yet, ascending.
     #[serde(default)]
     pub attempts: Vec<AttemptEntry>,
@@ -223,13 +223,13 @@ pub struct AttemptEntry {
     pub launched: MicroTime,
     /// Where it began.
     #[serde(default)]
-    pub resume: Option<ResumeEntry>,
+    pub resume: Option<Box<ResumeEntry>>,
     /// Nodes to stay away from.
     #[serde(default)]
     pub avoid: Vec<String>,
     /// Where it runs, if somebody waits for it to be gone: with idempotency: None, or with a grant.
     #[serde(default)]
-    pub node: Option<NodeEntry>,
+    pub node: Option<Box<NodeEntry>>,
     /// Why it must die; recorded before the delete.
     #[serde(default)]
     pub kill: Option<KillKind>,

@@ -141,7 +141,7 @@ fn reason(pod: &PodFacts, job: Option<&ObjectMeta>) -> &'static str {
         return NAMESPACE;
     }
     match &pod.identity.owner {
-        Some(controller) if *controller == owner => NAME,
+        Some(controller) if **controller == owner => NAME,
         _ => OWNER,
     }
 }

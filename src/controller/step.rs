@@ -463,7 +463,7 @@ fn clear(step: &mut Step, id: AttemptId, pod: &PodFacts) {
     // Said when something is done about it, not while it ends.
     if writes(step) > before && !step.book.knows(id.0, id.1) {
         step.notices.push(Notice::Unrecorded {
-            pod: pod.name.clone(),
+            pod: pod.name.to_string(),
         });
     }
 }
@@ -477,7 +477,7 @@ fn delete(step: &mut Step, pod: &PodFacts) {
 
 fn reference(pod: &PodFacts) -> PodRef {
     PodRef {
-        name: pod.name.clone(),
+        name: pod.name.to_string(),
         uid: pod.uid.clone(),
     }
 }

@@ -235,8 +235,8 @@ fn task(job: &ValidatedJob, book: &Book, entry: &TaskEntry, view: &View<'_>) -> 
         failures: entry.failures,
         clone_failures: entry.clone_failures,
         retry_not_before: entry.retry_not_before.as_ref().map(micro_instant),
-        resume_point: entry.resume.as_ref().map(resume_point),
-        grant: entry.grant.as_ref().map(grant),
+        resume_point: entry.resume.as_deref().map(resume_point),
+        grant: entry.grant.as_deref().map(grant),
         avoid: view.positions(view.troubled.of_task(entry.index)),
         clone_disrupted: entry.clone_disrupted.as_ref().map(micro_instant),
     }

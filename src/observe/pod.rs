@@ -46,7 +46,7 @@ pub struct PodFacts {
     /// Namespace.
     pub namespace: Arc<str>,
     /// Name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Uid.
     pub uid: String,
     /// Its resourceVersion, 0 if that is no number.
@@ -67,7 +67,7 @@ pub struct PodFacts {
     /// The rest, if it is an attempt, or nothing controls it and its labels are those of one.
     pub attempt: Option<Box<AttemptFacts>>,
     /// Whose it is, if a batch/v1 Job controls it, or nobody does and it is an attempt.
-    pub belongs: Option<Belonging>,
+    pub belongs: Option<Box<Belonging>>,
 }
 
 /// What batch/v1 Jobs take pods in by, and let go of them.
@@ -163,7 +163,7 @@ impl PodFacts {
         });
         Self {
             namespace: Arc::from(metadata.namespace.as_deref().unwrap_or_default()),
-            name: metadata.name.clone().unwrap_or_default(),
+            name: Arc::from(metadata.name.as_deref().unwrap_or_default()),
             uid: metadata.uid.clone().unwrap_or_default(),
             version: restored::version(metadata).unwrap_or(0),
             node: pod
@@ -175,7 +175,7 @@ impl PodFacts {
             scheduling: Scheduling::of(pod, attempt.is_some()),
             terminal: ended || is_over,
             is_leaving: ended && !is_over,
-            belongs: belonging(pod, attempt.is_some()),
+            belongs: belonging(pod, attempt.is_some()).map(Box::new),
             attempt: attempt.map(Box::new),
             identity,
         }

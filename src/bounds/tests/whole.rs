@@ -137,7 +137,7 @@ impl Driven {
         let before = counts(&self.book);
         let launches = tasks.map(|task| {
             let entry = self.book.tasks.get(&task);
-            let durable = entry.and_then(|entry| entry.resume.as_ref());
+            let durable = entry.and_then(|entry| entry.resume.as_deref());
             Action::Launch(Launch {
                 resume: durable.map(job::resume_point),
                 ..launching(task, kind, None)
@@ -181,7 +181,7 @@ impl Driven {
         };
         let pod = PodFacts {
             namespace: Arc::clone(&self.job.namespace),
-            name: format!("pod-{}-{}", id.0, id.1),
+            name: format!("pod-{}-{}", id.0, id.1).into(),
             uid: uid(id),
             version: 0,
             node: Some(Arc::from("node-1")),

@@ -17,10 +17,10 @@ fn attempt(kind: AttemptKind) -> AttemptEntry {
         number: 2,
         kind,
         launched: clock::micro_time(Instant(0)),
-        resume: Some(ResumeEntry {
+        resume: Some(Box::new(ResumeEntry {
             progress: 0.4,
             checkpoint: "offset 12".to_owned(),
-        }),
+        })),
         avoid: vec!["node-2".to_owned()],
         node: None,
         kill: None,

@@ -93,7 +93,7 @@ impl World {
         };
         let pod = PodFacts {
             namespace: Arc::clone(&self.job.namespace),
-            name: format!("pod-{}-{}", id.0, id.1),
+            name: format!("pod-{}-{}", id.0, id.1).into(),
             uid: format!("uid-{}-{}", id.0, id.1),
             version: 0,
             node: Some(Arc::from("node-1")),

@@ -135,7 +135,7 @@ fn a_live_job_costs_its_template_and_a_little_per_attempt() {
         traces
     });
     let each = bytes / i64::from(ATTEMPTS);
-    assert!(each <= KIB + KIB / 4, "{each}");
+    assert!(each <= KIB, "{each}");
 }
 
 /// A pod of 8 KB that has nothing to do with shed.
