@@ -70,10 +70,12 @@ SCALE ?=
 
 .PHONY: verify scale
 verify: scale ## What is too long for `make test`: the operator at scale, slow webhooks, overload, large objects; an hour
+	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --scenario finished --finished 1000
 	e2e/campaign.sh --fault none,crash --workload big-spec,many-finished,bloated --sample 12 --seed $(SEED)
 	e2e/campaign.sh --fault slow-webhook,overloaded --sample 40 --seed $(SEED)
 scale: ## 10000 live attempts, 1000 specifications of 1 MB, 10000 finished jobs, a slow tenant; SCALE="--scenario job --live 500" changes it
-	e2e/scale.sh $(SCALE)
+	CARGO_PROFILE_RELEASE_LTO=off cargo build --locked --quiet --release --package shed
+	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" $(SCALE)
 
 .PHONY: test-upstream-jobs
 test-upstream-jobs: ## Kubernetes' own end-to-end specs of batch/v1 Job, run by shed (CONTROLLER=builtin: by the built-in controller)
