@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex, Tenant};
 use crate::index_set::IndexSet;
+use crate::policy::{Policy, ShedPlus, Speculation};
 use crate::resources::Resources;
 use crate::snapshot::{
     AttemptKind, AttemptSnapshot, AttemptState, Conclusion, EndRules, FailureRule, Idempotency,
@@ -16,6 +17,15 @@ use crate::time::{Instant, Span};
 
 mod networks;
 pub use networks::{line, networks, networks_of};
+
+/// Shed+ with its defaults.
+#[must_use]
+pub fn shed_plus() -> Policy {
+    Policy {
+        speculation: Speculation::ShedPlus(ShedPlus::default()),
+        ..Policy::default()
+    }
+}
 
 /// An instant from seconds.
 #[must_use]

@@ -101,6 +101,7 @@ pub mod plan;
 pub mod plan_check;
 pub mod policy;
 pub mod resources;
+pub mod settings;
 pub mod settle;
 pub mod snapshot;
 pub mod time;

@@ -21,6 +21,7 @@ mod delta;
 mod error;
 mod files;
 mod networks;
+mod older;
 mod reader;
 mod recorder;
 pub mod schema;

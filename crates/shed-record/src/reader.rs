@@ -14,6 +14,7 @@ use shed_core::snapshot::Snapshot;
 use crate::delta::{self, Misfit};
 use crate::error::InputError;
 use crate::files;
+use crate::older;
 use crate::schema::{Decided, Ended, Gap, Header, Line, PassLine, SCHEMA, SCHEMA_MIN};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -200,14 +201,16 @@ impl Reader {
         Err(self.error(Some("header.schema"), message))
     }
 
-    fn header(&mut self, header: Header) -> Result<Item, InputError> {
+    fn header(&mut self, mut header: Header) -> Result<Item, InputError> {
         if let Some(Err(fault)) = header.policy.networks.as_ref().map(|n| n.check()) {
             let field = format!("header.policy.networks.{}", fault.field);
             return Err(self.error(Some(&field), fault.message));
         }
+        let wrong = |fault: String| self.error(Some("header.policy.policy"), fault);
+        let text = older::policy_text(header.schema, &header.policy.policy).map_err(wrong)?;
+        header.policy.policy = text;
         let policy = header.policy.policy();
-        let policy =
-            policy.map_err(|fault| self.error(Some("header.policy.policy"), fault.to_string()))?;
+        let policy = policy.map_err(|fault| wrong(fault.to_string()))?;
         Ok(Item::File(Box::new(header), Box::new(policy)))
     }
 

@@ -17,9 +17,10 @@ use shed_core::validate::sound;
 
 /// The version of what is written here. Raised with every change that an older reader would
 /// misread.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 
-/// The oldest that is read. What came since: 4 may hold networks.
+/// The oldest that is read. What came since: 4 may hold networks; 5 spells policies with fewer
+/// parameters.
 pub const SCHEMA_MIN: u32 = 3;
 
 /// One line.

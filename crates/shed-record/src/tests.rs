@@ -319,12 +319,12 @@ fn what_is_no_recording_is_refused_by_file_line_and_field() {
         fs::write(&file, lines.join("\n") + "\n").unwrap();
         refused(&plain.0, Some(line), Some(field), words);
     };
-    let newer = lines[0].replace("\"schema\":4", "\"schema\":5");
+    let newer = lines[0].replace("\"schema\":5", "\"schema\":6");
     check(
         &[&newer],
         1,
         "header.schema",
-        "this version reads schemas 3 to 4",
+        "this version reads schemas 3 to 5",
     );
     let unlike = r#"{"header":{"schema":7,"shed":"9.9.9","unlike":[]}}"#;
     check(
@@ -336,7 +336,7 @@ fn what_is_no_recording_is_refused_by_file_line_and_field() {
     check(&lines[1..], 1, "header", "begins with");
     check(&[lines[0], lines[0]], 2, "header", "only a first line");
     check(&[lines[0], "{\"pass\":{}}"], 2, "pass", "missing field");
-    let unknown = lines[0].replace("shed-plus{", "shed-plus{nonsense=1,");
+    let unknown = lines[0].replace("shed-prime{", "shed-prime{nonsense=1,");
     check(&[&unknown], 1, "header.policy.policy", "nonsense");
     let wrong = lines[1].replace("\"now\":", "\"now\":\"noon\",\"was\":");
     check(&[lines[0], &wrong], 2, "pass.now", "noon");

@@ -70,6 +70,7 @@ pub fn look(
     plus: &ShedPlus,
 ) -> Look {
     let nodes = UnusableNodes::default();
+    let rate_prior = plus.rate_prior();
     let mut state = JobState::new(now, overhead.seconds().max(0.0), job, &nodes);
     let runners = last.map_or_else(Vec::new, |last| runners(&state.estimate, last));
     let mut totals = state.estimate.totals();
@@ -77,13 +78,12 @@ pub fn look(
     let slack = state.estimate.slack.unwrap_or(f64::INFINITY);
     let late_from = |usual: Usual| {
         let times = runners.iter();
-        let times =
-            times.filter_map(|(_, runner)| usual.late_from(*runner, slack, plus.rate_prior));
+        let times = times.filter_map(|(_, runner)| usual.late_from(*runner, slack, rate_prior));
         times.min_by(f64::total_cmp)
     };
     let stays_late = |usual: Usual| {
         let mut late = runners.iter();
-        let late = late.find(|(_, runner)| usual.stays_late(*runner, slack, plus.rate_prior));
+        let late = late.find(|(_, runner)| usual.stays_late(*runner, slack, rate_prior));
         late.map(|(task, _)| *task)
     };
     // Wide bounds hold longer, narrow ones say more.
@@ -100,11 +100,11 @@ pub fn look(
     }
     seen.has_reached_xi = state.estimate.progress >= plus.xi;
     if let Some(last) = last {
-        if let Some(median) = median_of(&mut totals).filter(|_| plus.rate_prior > 0.0) {
+        if let Some(median) = median_of(&mut totals).filter(|_| rate_prior > 0.0) {
             let news = |task: &TaskEstimate<'_>| task.is_news_since(last);
             state
                 .estimate
-                .weigh_those(news, median, LnRatios::default(), plus.rate_prior);
+                .weigh_those(news, median, LnRatios::default(), rate_prior);
         }
         seen.has_new_straggler = has_new_straggler(&state, last);
     }

@@ -1,5 +1,5 @@
 use crate::decide::decide;
-use crate::fixtures::{JobBuilder, World, at, attempt, job, resume_point, world};
+use crate::fixtures::{JobBuilder, World, at, attempt, job, resume_point, shed_plus, world};
 use crate::ids::JobKey;
 use crate::memory::{JobMemory, Memory};
 use crate::plan::{Action, JobReport, Plan};
@@ -436,7 +436,7 @@ fn memory_of_jobs_that_are_gone_is_dropped() {
         },
     );
     let snapshot = world(9.0, 1, 9000).job(job("a")).build();
-    let (_, after) = plan_of(&snapshot, &memory, &Policy::default());
+    let (_, after) = plan_of(&snapshot, &memory, &shed_plus());
     assert_eq!(after.len(), 1);
     assert_eq!(
         after.job(&JobKey::from("a")),
@@ -469,8 +469,8 @@ fn a_hundred_large_jobs() -> Snapshot {
 #[test]
 fn a_large_cluster_is_planned_in_one_pass() {
     let snapshot = a_hundred_large_jobs();
-    let (plan, _) = decide(&snapshot, Memory::default(), &Policy::default());
-    assert_eq!(plan_check(&snapshot, &Policy::default(), &plan), []);
+    let (plan, _) = decide(&snapshot, Memory::default(), &shed_plus());
+    assert_eq!(plan_check(&snapshot, &shed_plus(), &plan), []);
     let launches = |kind| {
         let of_kind = |action: &Action| matches!(action, Action::Launch(l) if l.kind == kind);
         plan.actions

@@ -1,4 +1,4 @@
-use crate::fixtures::{JobBuilder, at, attempt, job, world};
+use crate::fixtures::{JobBuilder, at, attempt, job, shed_plus, world};
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
 use crate::plan::{Action, Kill, Launch, LaunchReason, Plan, PlannedAction};
 use crate::plan_check::{Rule, plan_check};
@@ -343,7 +343,12 @@ fn a_restart_is_for_the_only_attempt_of_a_task_where_the_policy_restarts() {
         [restart()],
         &[Rule::Speculation],
     );
-    check(alone(), [restart()], &[Rule::Speculation]);
+    check_with(
+        &snapshot(alone()),
+        &shed_plus(),
+        [restart()],
+        &[Rule::Speculation],
+    );
 }
 
 /// Two tasks with checkpoints, launched at 0 s, that may make way.
@@ -368,7 +373,7 @@ fn an_attempt_makes_way_only_if_its_user_and_the_policy_let_it() {
     check_with(&of(never), &prime, preempt(0), &[Rule::Preemption]);
     check_with(
         &of(patient()),
-        &Policy::default(),
+        &shed_plus(),
         preempt(0),
         &[Rule::Preemption],
     );

@@ -6,8 +6,8 @@ use crate::formulas::chronos::{clone_ln_pocd, clone_machine_time};
 use crate::policy::Speculate;
 use crate::policy::clones::Ask;
 use crate::policy::judgement::{Instants, Terms, best_extra, settings};
-use crate::policy::params::Setting;
 use crate::policy::redundancy::launch_copies;
+use crate::settings::Setting;
 
 /// The parameters of Chronos Clone.
 #[derive(Debug, Clone, PartialEq, Default)]

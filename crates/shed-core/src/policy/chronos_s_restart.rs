@@ -9,7 +9,7 @@ use crate::formulas::srquant::SrQuantJob;
 use crate::policy::Speculate;
 use crate::policy::clones::{Ask, Begins};
 use crate::policy::judgement::{Instants, Terms, best_extra, judge, settings};
-use crate::policy::params::Setting;
+use crate::settings::Setting;
 
 /// The parameters of Chronos S-Restart.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -3,8 +3,8 @@
 
 use crate::decide::Pass;
 use crate::policy::Speculate;
-use crate::policy::params::Setting;
 use crate::policy::srquant::SrQuant;
+use crate::settings::Setting;
 
 /// The parameters of Chronos S-Resume: those of SRQuant.
 #[derive(Debug, Clone, PartialEq, Default)]

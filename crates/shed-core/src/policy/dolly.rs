@@ -6,9 +6,9 @@ use crate::decide::{JobState, Pass};
 use crate::formulas::dolly::{self, DollyLimits, DollyLoad};
 use crate::policy::Speculate;
 use crate::policy::clones::Ask;
-use crate::policy::params::Setting;
 use crate::policy::redundancy::launch_copies;
 use crate::policy::trigger::in_every_pass;
+use crate::settings::Setting;
 use crate::time::Span;
 
 /// A task straggles that takes longer than so many medians of its job.

@@ -12,8 +12,8 @@ use crate::policy::Speculate;
 use crate::policy::clones::{
     Ask, CloneJob, MODES, by_rule, clone_job_of_started, clone_jobs, grant,
 };
-use crate::policy::params::Setting;
 use crate::policy::trigger::in_every_pass;
+use crate::settings::Setting;
 use crate::snapshot::SpeculationMode;
 use crate::time::Span;
 

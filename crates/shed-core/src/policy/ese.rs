@@ -13,10 +13,10 @@ use crate::plan::Finding;
 use crate::policy::Speculate;
 use crate::policy::clones::{Ask, MODES, by_rule, clone_jobs, grant};
 use crate::policy::given::GivenLaw;
-use crate::policy::params::Setting;
 use crate::policy::redundancy::launch_copies;
 use crate::policy::sca::{new_jobs, slots_for};
 use crate::policy::trigger::in_every_pass;
+use crate::settings::Setting;
 use crate::snapshot::SpeculationMode;
 use crate::time::Span;
 

@@ -4,7 +4,7 @@
 use crate::decide::JobState;
 use crate::estimate::law::{AttemptLaw, Law};
 use crate::estimate::pareto::ParetoLaw;
-use crate::policy::params::Setting;
+use crate::settings::Setting;
 
 /// β of a law whose mean is its minimum.
 const BETA_MAX: f64 = 1000.0;

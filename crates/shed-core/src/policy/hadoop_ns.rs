@@ -1,7 +1,7 @@
 //! Hadoop-NS: one attempt per task, never a clone. PoCD is that of [S+] Theorem 1 with r = 0.
 
 use crate::policy::Speculate;
-use crate::policy::params::Setting;
+use crate::settings::Setting;
 
 /// No speculation.
 pub(super) struct HadoopNs;

@@ -9,8 +9,8 @@ use crate::decide::{JobState, Pass, TaskEstimate};
 use crate::plan::{Finding, RefusalReason};
 use crate::policy::Speculate;
 use crate::policy::clones::{Ask, CloneJob, MODES, by_rule, clone_jobs, grant};
-use crate::policy::params::Setting;
 use crate::policy::trigger::when_due;
+use crate::settings::Setting;
 use crate::time::Span;
 
 /// The parameters of Hadoop's speculator, by default its own.

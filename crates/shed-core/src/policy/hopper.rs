@@ -8,8 +8,8 @@ use crate::plan::{Finding, RefusalReason};
 use crate::policy::Speculate;
 use crate::policy::clones::{Ask, CloneJob, MODES, by_rule, clone_jobs, grant};
 use crate::policy::given::GivenLaw;
-use crate::policy::params::Setting;
 use crate::policy::trigger::{in_every_pass, may_speculate};
+use crate::settings::Setting;
 use crate::time::Span;
 
 /// The parameters of Hopper.

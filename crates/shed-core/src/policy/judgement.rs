@@ -8,9 +8,9 @@ use crate::ids::TaskIndex;
 use crate::policy::clones::{Ask, MODES, clone_jobs};
 use crate::policy::given::GivenLaw;
 use crate::policy::keep;
-use crate::policy::params::Setting;
 use crate::policy::redundancy::level_up;
 use crate::policy::trigger::may_speculate;
+use crate::settings::Setting;
 use crate::snapshot::{AttemptKind, JobSnapshot};
 use crate::time::{Instant, Span};
 

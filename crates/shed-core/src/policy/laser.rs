@@ -11,7 +11,7 @@ use crate::formulas::srquant::{Prediction, laser_best_extra};
 use crate::policy::Speculate;
 use crate::policy::clones::Ask;
 use crate::policy::judgement::{Instants, Terms, judge, settings, stop_originals};
-use crate::policy::params::Setting;
+use crate::settings::Setting;
 use crate::snapshot::Snapshot;
 
 mod network;

@@ -6,8 +6,8 @@ use crate::decide::{JobState, Pass, TaskEstimate};
 use crate::plan::{Finding, RefusalReason};
 use crate::policy::Speculate;
 use crate::policy::clones::{Ask, MODES, by_rule, clone_jobs, grant};
-use crate::policy::params::Setting;
 use crate::policy::trigger::in_every_pass;
+use crate::settings::Setting;
 use crate::snapshot::SpeculationMode;
 use crate::time::Span;
 

@@ -19,8 +19,8 @@ use crate::policy::Speculate;
 use crate::policy::clones::{Ask, MODES, by_rule, clone_jobs, grant};
 use crate::policy::given::GivenLaw;
 use crate::policy::keep;
-use crate::policy::params::Setting;
 use crate::policy::trigger::in_every_pass;
+use crate::settings::Setting;
 use crate::snapshot::{KillKind, SpeculationMode};
 use crate::time::Span;
 

@@ -3,7 +3,7 @@
 //! Written as text such as `shed-plus{xi=0.1,theta=0.05,max_clones=5,order=edf,law=best}`; order
 //! and law of attempt times ([`LawChoice`]) combine with every policy. Each policy is
 //! a file with its parameters, their defaults from its paper, and its rule. What all of them
-//! share: `params` reads and writes the text, `trigger` says when a job is looked at, `keep`
+//! share: [`settings`](crate::settings) reads and writes the text, `trigger` says when a job is looked at, `keep`
 //! which attempts die, `clones` weighs and grants clones by the rules of the job's user,
 //! `redundancy` clones tasks from their start, `judgement` has Chronos' two instants.
 //!
@@ -19,6 +19,7 @@ use std::sync::Arc;
 use crate::decide::Pass;
 use crate::estimate::fit::LawChoice;
 use crate::estimate::progress::optimization_interval;
+use crate::settings::{self, Parsed, Setting};
 use crate::time::Span;
 
 mod chronos_clone;
@@ -38,7 +39,6 @@ pub mod laser;
 mod late;
 mod mantri;
 mod order;
-mod params;
 mod redundancy;
 mod s_resume_event;
 mod sca;
@@ -48,6 +48,7 @@ mod shed_prime;
 mod srquant;
 mod trigger;
 
+pub use crate::settings::ParsePolicyError;
 pub use chronos_clone::ChronosClone;
 pub use chronos_s_restart::ChronosSRestart;
 pub use chronos_s_resume::ChronosSResume;
@@ -62,17 +63,15 @@ pub use laser::Laser;
 pub use late::Late;
 pub use mantri::Mantri;
 pub use order::Order;
-pub use params::ParsePolicyError;
 pub use s_resume_event::SResumeEvent;
 pub use sca::Sca;
 pub use shed::Shed;
 pub use shed_plus::turn::Turn;
-pub use shed_plus::{Mode, ShedPlus, Utility};
+pub use shed_plus::{Mode, ShedPlus, Utility, Variant};
 pub use shed_prime::{Hedge, ShedPrime};
 pub use srquant::SrQuant;
 
 use laser::{Networks, Source};
-use params::{Parsed, Setting};
 
 /// t_avg as long as none was measured, for policies that have no parameter of their own for it.
 const LAUNCH_OVERHEAD: Span = Span::from_seconds(3);
@@ -139,7 +138,7 @@ impl Policy {
                 let name = other.name();
                 let fault =
                     format!("`{name}` knows no networks: use `laser`, which decides by them");
-                return Err(ParsePolicyError(fault));
+                return Err(ParsePolicyError::new(fault));
             }
         }
         Ok(self)
@@ -193,7 +192,7 @@ fn read_law(text: &str) -> Result<LawChoice, ParsePolicyError> {
     let mut all = LawChoice::ALL.into_iter();
     let fault = || {
         let labels = LawChoice::ALL.map(LawChoice::label).join(", ");
-        ParsePolicyError(format!("`{text}` is no law: use one of {labels}"))
+        ParsePolicyError::new(format!("`{text}` is no law: use one of {labels}"))
     };
     all.find(|law| law.label() == text).ok_or_else(fault)
 }
@@ -206,7 +205,7 @@ impl fmt::Display for Policy {
         if self.law != LawChoice::default() {
             parts.push(format!("law={}", self.law.label()));
         }
-        params::write(f, self.speculation.name(), parts)
+        settings::write(f, self.speculation.name(), parts)
     }
 }
 
@@ -336,7 +335,7 @@ registry! {
 
 impl Default for Speculation {
     fn default() -> Self {
-        Self::ShedPlus(ShedPlus::default())
+        Self::ShedPrime(ShedPrime::default())
     }
 }
 
@@ -373,8 +372,8 @@ impl Speculation {
         let mut policy = found.ok_or_else(fault)?;
         let read = parsed.read_into(policy.settings());
         read.map_err(|fault| {
-            let help = params::help(parsed.name, &policy.settings());
-            ParsePolicyError(format!("{fault}; {help}; each takes order={}", Order::HELP))
+            let help = settings::help(parsed.name, &policy.settings());
+            ParsePolicyError::new(format!("{fault}; {help}; each takes order={}", Order::HELP))
         })?;
         Ok(policy)
     }
@@ -388,7 +387,7 @@ impl Speculation {
 fn names_after(fault: &str) -> ParsePolicyError {
     let names: Vec<&str> = Speculation::all().iter().map(Speculation::name).collect();
     let names = names.join(", ");
-    ParsePolicyError(format!(
+    ParsePolicyError::new(format!(
         "{fault}; the policies are {names}, with parameters as in `shed-plus{{xi=0.1,order=edf}}`"
     ))
 }
@@ -404,7 +403,7 @@ impl FromStr for Speculation {
 
 impl fmt::Display for Speculation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        params::write(f, self.name(), self.parts())
+        settings::write(f, self.name(), self.parts())
     }
 }
 

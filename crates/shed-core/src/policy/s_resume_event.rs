@@ -8,8 +8,8 @@ use crate::plan::Finding;
 use crate::policy::Speculate;
 use crate::policy::clones::{Ask, CloneJob, MODES, by_rule, clone_jobs, grant};
 use crate::policy::keep::{self, GRACE_MIN, is_seen, start_up};
-use crate::policy::params::Setting;
 use crate::policy::trigger::in_every_pass;
+use crate::settings::Setting;
 use crate::time::Span;
 
 /// The parameters of the rule.

@@ -12,9 +12,9 @@ use crate::policy::Speculate;
 use crate::policy::clones::Ask;
 use crate::policy::given::GivenLaw;
 use crate::policy::keep::{GRACE_MIN, is_young, start_up};
-use crate::policy::params::Setting;
 use crate::policy::redundancy::launch_copies;
 use crate::policy::trigger::in_every_pass;
+use crate::settings::Setting;
 use crate::time::Span;
 
 /// The parameters of SCA.

@@ -12,9 +12,9 @@ use crate::policy::Speculate;
 use crate::policy::clones::{Ask, Heeds, MODES};
 use crate::policy::given::GivenLaw;
 use crate::policy::keep;
-use crate::policy::params::{Setting, word};
 use crate::policy::redundancy::launch_copies_anytime;
 use crate::policy::trigger::may_speculate;
+use crate::settings::{Setting, word};
 use crate::snapshot::SpeculationMode;
 use crate::time::Span;
 

@@ -11,8 +11,8 @@
 use crate::decide::Pass;
 use crate::policy::Speculate;
 use crate::policy::keep::GRACE_MIN;
-use crate::policy::params::{Setting, word};
 use crate::policy::trigger::in_every_pass;
+use crate::settings::{Setting, word};
 use crate::time::Span;
 
 mod bundles;
@@ -35,19 +35,8 @@ pub struct ShedPrime {
     pub miss_target: f64,
     /// A bundle of clones must raise its job's PoCD by so much per clone.
     pub min_gain: f64,
-    /// A job that can't reach this PoCD is hopeless: it is served last and gets no clone.
-    pub min_pocd: f64,
     /// The standard deviation of a predicted remaining time, as a share of it.
     pub spread: f64,
-    /// A lone attempt is given up for a new one in its place if that is in time with a probability
-    /// that is higher by so much; 1: never.
-    pub reroll_gain: f64,
-    /// A task that waits may drive out a running attempt that has more slack once it could start
-    /// so many task times later at most; 0: never.
-    pub preempt_within: f64,
-    /// That attempt's slack must hold so many task times of the one that waits: its place is taken
-    /// for one, and with little left it would soon drive out another in turn.
-    pub preempt_apart: f64,
     /// Which attempts that have said nothing yet are hedged by clones.
     pub hedge: Hedge,
     /// Whether attempts are weighed against each other by what they bring where room is short. If
@@ -73,11 +62,7 @@ impl Default for ShedPrime {
             max_clones: 5,
             miss_target: 0.01,
             min_gain: 0.01,
-            min_pocd: 0.02,
             spread: 0.1,
-            reroll_gain: 0.1,
-            preempt_within: 0.4,
-            preempt_apart: 3.0,
             hedge: Hedge::Always,
             weigh: true,
             pool: true,
@@ -119,11 +104,7 @@ impl Speculate for ShedPrime {
             Setting::whole("max_clones", &mut self.max_clones, 0, 20),
             Setting::number("miss_target", &mut self.miss_target, 1e-9, 1.0),
             Setting::number("min_gain", &mut self.min_gain, 0.0, 1.0),
-            Setting::number("min_pocd", &mut self.min_pocd, 0.0, 1.0),
             Setting::number("spread", &mut self.spread, 0.0, 10.0),
-            Setting::number("reroll_gain", &mut self.reroll_gain, 0.0, 1.0),
-            Setting::number("preempt_within", &mut self.preempt_within, 0.0, 100.0),
-            Setting::number("preempt_apart", &mut self.preempt_apart, 0.0, 100.0),
             Setting::word("hedge", &mut self.hedge),
             Setting::switch("weigh", &mut self.weigh),
             Setting::switch("pool", &mut self.pool),
@@ -139,24 +120,20 @@ impl Speculate for ShedPrime {
     }
 
     fn restarts(&self) -> bool {
-        self.reroll_gain < 1.0
+        true
     }
 
     fn preempts(&self) -> bool {
-        self.preempt_within > 0.0
+        true
     }
 
     fn before_admission(&self, pass: &mut Pass<'_>) {
         in_every_pass(pass, self.interval);
         judge::judge(pass, self);
         keep::prune(pass, self);
-        if self.restarts() {
-            keep::learn(pass);
-            keep::reroll(pass, self);
-        }
-        if self.preempts() {
-            preempt::preempt(pass, self);
-        }
+        keep::learn(pass);
+        keep::reroll(pass);
+        preempt::preempt(pass);
         if self.weigh {
             worth::rescue(pass, self);
         }

@@ -6,7 +6,7 @@ use crate::formulas::srquant::SlowMean;
 use crate::policy::Speculate;
 use crate::policy::clones::Ask;
 use crate::policy::judgement::{Instants, Terms, best_extra, judge, settings, stop_originals};
-use crate::policy::params::{Setting, word};
+use crate::settings::{Setting, word};
 
 /// The parameters of SRQuant.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -113,7 +113,7 @@ impl TrainArgs {
     fn laser(&self) -> Result<Laser, CliError> {
         match self.options.policy()?.speculation {
             Speculation::Laser(laser) => Ok(laser),
-            _ if self.options.policy == "shed-plus" => Ok(Laser::default()),
+            _ if self.options.policy == "shed-prime" => Ok(Laser::default()),
             _ => {
                 let message = format!(
                     "--policy {}: networks are trained for laser; give its parameters, as in \

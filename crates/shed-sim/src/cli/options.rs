@@ -40,11 +40,11 @@ pub struct RunOptions {
     pub preset: Option<String>,
     #[command(flatten)]
     pub cut: CutOptions,
-    /// Who gets clones, with parameters: hadoop-ns, shed-plus{xi=0.1,mode=guarded}, …
-    #[arg(long, default_value = "shed-plus", value_parser = values::policy)]
+    /// Who gets clones, with parameters: shed-prime, shed-plus{xi=0.1,variant=printed}, hadoop-ns, …
+    #[arg(long, default_value = "shed-prime", value_parser = values::policy)]
     pub policy: String,
-    /// Who is served first when capacity is short: lst (least slack), edf or fifo; a policy's own
-    /// `order` parameter goes before.
+    /// Who is served first when capacity is short: lst (least slack), edf, fifo, capacity, drf,
+    /// tetris, carbyne, srpt, svf or dollymp. The policy's own `order` parameter takes precedence.
     #[arg(long, default_value = "lst")]
     pub order: Order,
     /// What `laser` predicts with: a file that `shed-lab laser train` wrote, or law, the job's own law

@@ -224,7 +224,7 @@ impl Engine<'_> {
         let from = match (outlook.usual, runner, deadline) {
             (Some(usual), Some(runner), Some(deadline)) if !is_unclear => {
                 let slack = deadline.since(now).seconds();
-                let from = usual.late_from(runner, slack, plus.rate_prior);
+                let from = usual.late_from(runner, slack, plus.rate_prior());
                 from.map(|seconds| now.plus(Span((seconds * 1000.0) as i64)))
             }
             _ => Some(now),

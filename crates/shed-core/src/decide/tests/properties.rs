@@ -11,7 +11,9 @@ use crate::ids::{AttemptNumber, JobKey};
 use crate::memory::{JobMemory, Memory};
 use crate::plan::{Action, Plan};
 use crate::plan_check::plan_check;
-use crate::policy::{Mode, Order, Policy, ShedPlus, Speculation, Utility};
+use crate::policy::{
+    Hedge, Mode, Order, Policy, ShedPlus, ShedPrime, Speculation, Utility, Variant,
+};
 use crate::snapshot::{
     AttemptKind, AttemptState, Conclusion, JobSnapshot, KillKind, NodeIndex, Snapshot,
     SpeculationMode,
@@ -153,24 +155,45 @@ pub(super) fn any_snapshot() -> impl Strategy<Value = Snapshot> {
     })
 }
 
-/// Shed+ in each mode, and every policy as it is by default.
+/// Shed+ in each mode, shed-prime with each combination of switches, and every policy as it is by
+/// default.
 fn any_speculation() -> impl Strategy<Value = Speculation> {
+    let all = proptest::sample::select(Speculation::all());
+    prop_oneof![any_shed_plus(), any_shed_prime(), all]
+}
+
+fn any_shed_plus() -> impl Strategy<Value = Speculation> {
     let mode = proptest::sample::select(Mode::ALL.to_vec());
     let utility = proptest::sample::select(Utility::ALL.to_vec());
-    let utility = (utility, 0.0..100.0);
-    let plus = (mode, utility, 1..4u32, any::<bool>(), any::<bool>());
-    let plus = plus.prop_map(|(mode, (utility, alpha), max_clones, silent, keep)| {
+    let variant = proptest::sample::select(vec![Variant::Printed, Variant::Tuned]);
+    let plus = (mode, utility, 0.0..100.0, 1..4u32, variant);
+    plus.prop_map(|(mode, utility, alpha, max_clones, variant)| {
         Speculation::ShedPlus(ShedPlus {
             mode,
             utility,
             alpha,
             max_clones,
-            silent,
-            keep,
+            variant,
             ..ShedPlus::default()
         })
-    });
-    prop_oneof![plus, proptest::sample::select(Speculation::all())]
+    })
+}
+
+fn any_shed_prime() -> impl Strategy<Value = Speculation> {
+    let hedge = proptest::sample::select(vec![Hedge::Never, Hedge::Silent, Hedge::Always]);
+    let switches = any::<[bool; 4]>();
+    (hedge, switches, 1..4u32).prop_map(|(hedge, switches, max_clones)| {
+        let [weigh, pool, reserve, timely] = switches;
+        Speculation::ShedPrime(ShedPrime {
+            max_clones,
+            hedge,
+            weigh,
+            pool,
+            reserve,
+            timely,
+            ..ShedPrime::default()
+        })
+    })
 }
 
 pub(super) fn any_policy() -> impl Strategy<Value = Policy> {

@@ -4,8 +4,8 @@
 use crate::decide::{JobState, Pass};
 use crate::estimate::progress::optimization_interval;
 use crate::memory::JobMemory;
+use crate::policy::ShedPlus;
 use crate::policy::trigger::speculates;
-use crate::policy::{Mode, ShedPlus};
 use crate::time::{Instant, Span};
 
 /// What of a job says when the optimizer is to run for it, beside the clock and t_avg.
@@ -90,7 +90,7 @@ impl ShedPlus {
                 patience.max(turn.submitted.plus(theta))
             }
             None => turn.submitted.plus(theta),
-            Some(last) if turn.has_new_straggler && self.mode != Mode::Paper => {
+            Some(last) if turn.has_new_straggler && !self.is_printed() => {
                 last.plus(self.min_interval)
             }
             Some(last) if turn.was_idle => last.plus(self.idle_wait(turn, overhead)),
@@ -131,7 +131,7 @@ pub(super) fn select_jobs(pass: &mut Pass<'_>, plus: &ShedPlus) {
 
 /// Runs that changed nothing.
 pub(super) fn look_again(pass: &mut Pass<'_>, plus: &ShedPlus) {
-    if plus.mode == Mode::Paper {
+    if plus.is_printed() {
         return;
     }
     let now = pass.snapshot.now;

@@ -18,6 +18,9 @@ use crate::policy::shed_prime::worth::{is_short, worth};
 /// jobs that only luck could save would be served first under overload, and take others along.
 const DRAWS_HOPED_FOR: f64 = 2.0;
 
+/// Jobs that cannot reach this PoCD are hopeless: they are served last and get no clone.
+const MIN_POCD: f64 = 0.02;
+
 /// What is believed of a new attempt of a job.
 pub(super) struct Fresh<'p, 'a> {
     pub(super) state: &'p JobState<'a>,
@@ -109,7 +112,7 @@ pub(super) fn judge(pass: &mut Pass<'_>, prime: &ShedPrime) {
     for (state, usual) in pass.jobs.iter_mut().zip(usual) {
         state.usual_share = usual;
     }
-    let ln_hopes = rank(pass, prime);
+    let ln_hopes = rank(pass);
     if prime.pool {
         assume(pass);
     }
@@ -133,8 +136,8 @@ pub(super) fn judge(pass: &mut Pass<'_>, prime: &ShedPrime) {
 }
 
 /// Ranks every job; what hope each has.
-fn rank(pass: &mut Pass<'_>, prime: &ShedPrime) -> Vec<f64> {
-    let ln_hope_min = libm::log(prime.min_pocd);
+fn rank(pass: &mut Pass<'_>) -> Vec<f64> {
+    let ln_hope_min = libm::log(MIN_POCD);
     let judge = |(state, position): (&JobState<'_>, usize)| {
         let fresh = Fresh::of(state);
         let ln_hope = fresh.ln_hope();

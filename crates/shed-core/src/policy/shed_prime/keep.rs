@@ -12,6 +12,10 @@ use crate::snapshot::{Idempotency, KillKind, SpeculationMode};
 /// A sibling in a close race stays: predictions are noisy.
 const MARGIN: f64 = 0.1;
 
+/// A lone attempt is restarted if a new attempt in its place is more likely to be in time by more
+/// than this probability.
+const RESTART_GAIN: f64 = 0.1;
+
 /// In so many task times an attempt has shown how fast it is.
 const SHOWN: f64 = 0.1;
 
@@ -38,7 +42,7 @@ pub(super) fn prune(pass: &mut Pass<'_>, prime: &ShedPrime) {
 
 /// Gives up lone attempts where a new one in their place is likelier to be in time. Only where
 /// there is no room for a clone beside it.
-pub(super) fn reroll(pass: &mut Pass<'_>, prime: &ShedPrime) {
+pub(super) fn reroll(pass: &mut Pass<'_>) {
     let someone_waits = someone_waits(pass);
     for position in pass.by_submission() {
         if pass.capacity.times_free(position) > 0 && !someone_waits {
@@ -59,7 +63,7 @@ pub(super) fn reroll(pass: &mut Pass<'_>, prime: &ShedPrime) {
         let fresh = Fresh::of(state);
         let kept = pass.redraws.kept(&state.job.tenant);
         let tasks = state.estimate.tasks.iter();
-        let doomed = tasks.filter_map(|task| worse_than(&fresh, state, task, kept, prime));
+        let doomed = tasks.filter_map(|task| worse_than(&fresh, state, task, kept));
         // On a node that is not usable it would give up its place for none.
         let doomed = doomed.filter(|(_, attempt)| !pass.capacity.unusable.has(attempt.node));
         let doomed = doomed.map(|(index, attempt)| (index, attempt.clone()));
@@ -123,11 +127,12 @@ fn worse_than<'t>(
     state: &JobState<'_>,
     task: &'t TaskEstimate<'_>,
     kept: f64,
-    prime: &ShedPrime,
 ) -> Option<(TaskIndex, &'t AttemptEstimate)> {
     let [attempt] = &*task.attempts else {
         return None;
     };
+    // Without a deadline no attempt is in time, and none is better than another.
+    state.estimate.slack?;
     let id = (task.task.index, attempt.number);
     if !attempt.reports() || attempt.own_progress() <= 0.0 || state.doomed.contains(&id) {
         return None;
@@ -136,5 +141,5 @@ fn worse_than<'t>(
     let of_place = attempt.node.and_then(|_| ln_ratio(state, attempt));
     let slowness = libm::exp(kept * of_place.unwrap_or(0.0).max(0.0));
     let gain = fresh.chance_where(task.begin(), slowness) - own;
-    (gain > prime.reroll_gain).then_some((task.task.index, attempt))
+    (gain > RESTART_GAIN).then_some((task.task.index, attempt))
 }

@@ -4,9 +4,9 @@
 use crate::capacity::{Room, fits};
 use crate::decide::{Number, Pass};
 use crate::ids::{AttemptNumber, TaskIndex};
+use crate::policy::PREEMPTION_LAUNCHES;
 use crate::policy::shed_prime::judge::{remaining, task_time};
 use crate::policy::shed_prime::worth::surging;
-use crate::policy::{PREEMPTION_LAUNCHES, ShedPrime};
 use crate::snapshot::{AttemptKind, KillKind, NodeIndex, Preemption};
 
 /// Attempts that one pass preempts at most.
@@ -14,6 +14,13 @@ const PREEMPTIONS_MAX: usize = 256;
 
 /// What a preemption costs the victim, in launches.
 const LAUNCHES_LOST: f64 = 2.0;
+
+/// A waiting task may preempt a running attempt once its own slack is below this many task times.
+const WITHIN: f64 = 0.4;
+
+/// The victim's slack must exceed this many task times of the waiting task: the waiting task takes
+/// its slot for one of them, and a victim with little slack left would soon preempt another.
+const APART: f64 = 3.0;
 
 /// A running attempt that may make way.
 struct Victim {
@@ -39,8 +46,8 @@ struct Waiter {
 }
 
 /// Lets attempts make way for tasks that would otherwise start too late.
-pub(super) fn preempt(pass: &mut Pass<'_>, prime: &ShedPrime) {
-    let waiters = waiters(pass, prime);
+pub(super) fn preempt(pass: &mut Pass<'_>) {
+    let waiters = waiters(pass);
     if waiters.is_empty() {
         return;
     }
@@ -77,7 +84,7 @@ pub(super) fn preempt(pass: &mut Pass<'_>, prime: &ShedPrime) {
 }
 
 /// Those to be served first first; hopeless jobs drive nobody out.
-fn waiters(pass: &Pass<'_>, prime: &ShedPrime) -> Vec<Waiter> {
+fn waiters(pass: &Pass<'_>) -> Vec<Waiter> {
     let now = pass.snapshot.now;
     let mut waiters = Vec::new();
     for (position, state) in pass.jobs.iter().enumerate() {
@@ -101,8 +108,8 @@ fn waiters(pass: &Pass<'_>, prime: &ShedPrime) -> Vec<Waiter> {
                     tasks,
                     allowed: state.allowed().max(surging),
                     slack: slack as f64 / 1000.0,
-                    within: prime.preempt_within * time,
-                    apart: prime.preempt_apart * time,
+                    within: WITHIN * time,
+                    apart: APART * time,
                 },
             ));
         }

@@ -1,5 +1,5 @@
-//! Settings written as `name{a=1,b=x}`: one reader, one writer and one help text for all policies
-//! and orders. A policy only lists its parameters with their ranges.
+//! Settings written as `name{a=1,b=x}`: one reader, one writer and one help text for policies,
+//! simulated workloads and attempt-time models. A policy only lists its parameters with their ranges.
 
 use std::fmt;
 
@@ -7,7 +7,15 @@ use crate::time::Span;
 
 /// Why a text is no policy; the message lists what would be one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ParsePolicyError(pub(super) String);
+pub struct ParsePolicyError(String);
+
+impl ParsePolicyError {
+    /// With this message.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
 
 impl fmt::Display for ParsePolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -18,7 +26,7 @@ impl fmt::Display for ParsePolicyError {
 impl std::error::Error for ParsePolicyError {}
 
 /// One parameter: its name in the text and where its value is kept.
-pub(crate) struct Setting<'a> {
+pub struct Setting<'a> {
     name: &'static str,
     value: Value<'a>,
 }
@@ -32,7 +40,7 @@ enum Value<'a> {
 }
 
 /// A parameter that is one of a few words.
-pub(crate) trait Word {
+pub trait Word {
     /// All of them, in the order of the help text.
     fn words(&self) -> Vec<&'static str>;
     /// The one that is chosen.
@@ -42,9 +50,10 @@ pub(crate) trait Word {
 }
 
 /// Makes an enum a [`Word`], given the word of each of its values.
+#[macro_export]
 macro_rules! word {
     ($name:ty, [$($value:path => $word:literal),* $(,)?]) => {
-        impl $crate::policy::params::Word for $name {
+        impl $crate::settings::Word for $name {
             fn words(&self) -> Vec<&'static str> {
                 vec![$($word),*]
             }
@@ -65,35 +74,35 @@ macro_rules! word {
         }
     };
 }
-pub(crate) use word;
+pub use crate::word;
 
 impl<'a> Setting<'a> {
     /// A number within `low..=high`.
-    pub(crate) fn number(name: &'static str, at: &'a mut f64, low: f64, high: f64) -> Self {
+    pub fn number(name: &'static str, at: &'a mut f64, low: f64, high: f64) -> Self {
         let value = Value::Number(at, [low, high]);
         Self { name, value }
     }
 
     /// A whole number within `low..=high`.
-    pub(crate) fn whole(name: &'static str, at: &'a mut u32, low: u32, high: u32) -> Self {
+    pub fn whole(name: &'static str, at: &'a mut u32, low: u32, high: u32) -> Self {
         let value = Value::Whole(at, [low, high]);
         Self { name, value }
     }
 
     /// A time in seconds within `low..=high`.
-    pub(crate) fn seconds(name: &'static str, at: &'a mut Span, low: f64, high: f64) -> Self {
+    pub fn seconds(name: &'static str, at: &'a mut Span, low: f64, high: f64) -> Self {
         let value = Value::Seconds(at, [low, high]);
         Self { name, value }
     }
 
     /// `on` or `off`.
-    pub(crate) fn switch(name: &'static str, at: &'a mut bool) -> Self {
+    pub fn switch(name: &'static str, at: &'a mut bool) -> Self {
         let value = Value::Switch(at);
         Self { name, value }
     }
 
     /// One of a few words.
-    pub(crate) fn word(name: &'static str, at: &'a mut dyn Word) -> Self {
+    pub fn word(name: &'static str, at: &'a mut dyn Word) -> Self {
         let value = Value::Word(at);
         Self { name, value }
     }
@@ -165,14 +174,20 @@ fn number(name: &str, text: &str, [low, high]: [f64; 2]) -> Result<f64, String> 
 }
 
 /// A text taken apart.
-pub(super) struct Parsed<'a> {
-    pub(super) name: &'a str,
-    pub(super) pairs: Vec<(&'a str, &'a str)>,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parsed<'a> {
+    /// What stands before the braces.
+    pub name: &'a str,
+    /// Parameters and their values, in the order of the text.
+    pub pairs: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Parsed<'a> {
-    /// Only the form is looked at; the error says what is wrong with it.
-    pub(super) fn new(text: &'a str) -> Result<Self, String> {
+    /// Only the form is looked at.
+    ///
+    /// # Errors
+    /// If the form is wrong; the error says how.
+    pub fn new(text: &'a str) -> Result<Self, String> {
         let text = text.trim();
         let Some((name, rest)) = text.split_once('{') else {
             let pairs = Vec::new();
@@ -198,18 +213,45 @@ impl<'a> Parsed<'a> {
     }
 
     /// Takes the value of a parameter out.
-    pub(super) fn take(&mut self, name: &str) -> Option<&'a str> {
+    pub fn take(&mut self, name: &str) -> Option<&'a str> {
         let at = self.pairs.iter().position(|(other, _)| *other == name)?;
         Some(self.pairs.remove(at).1)
     }
 
+    /// Takes a number within `low..=high` out, if the text has that parameter.
+    ///
+    /// # Errors
+    /// If it is no such number.
+    pub fn take_number(&mut self, name: &str, low: f64, high: f64) -> Result<Option<f64>, String> {
+        let text = self.take(name);
+        text.map(|text| number(name, text, [low, high])).transpose()
+    }
+
+    /// That every parameter was taken out.
+    ///
+    /// # Errors
+    /// If one is left: it is unknown.
+    pub fn none_left(&self) -> Result<(), String> {
+        match self.pairs.first() {
+            None => Ok(()),
+            Some((name, _)) => Err(self.unknown(name)),
+        }
+    }
+
+    fn unknown(&self, parameter: &str) -> String {
+        format!("`{}` has no parameter `{parameter}`", self.name)
+    }
+
     /// Sets what the text sets.
-    pub(super) fn read_into(&self, mut settings: Vec<Setting<'_>>) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// If a parameter is unknown or its value is not valid.
+    pub fn read_into(&self, mut settings: Vec<Setting<'_>>) -> Result<(), String> {
         for (name, value) in &self.pairs {
             let setting = settings.iter_mut().find(|setting| setting.name == *name);
             match setting {
                 Some(setting) => setting.read(value)?,
-                None => return Err(format!("`{}` has no parameter `{name}`", self.name)),
+                None => return Err(self.unknown(name)),
             }
         }
         Ok(())
@@ -235,7 +277,10 @@ fn split(text: &str) -> Vec<&str> {
 }
 
 /// `name{a=1,b=x}`, or the name alone where there is nothing to set.
-pub(super) fn write(
+///
+/// # Errors
+/// If the formatter fails.
+pub fn write(
     f: &mut fmt::Formatter<'_>,
     name: &str,
     parts: impl IntoIterator<Item = String>,
@@ -249,7 +294,8 @@ pub(super) fn write(
 }
 
 /// What may be set of `name`, for the message of an error.
-pub(super) fn help(name: &str, settings: &[Setting<'_>]) -> String {
+#[must_use]
+pub fn help(name: &str, settings: &[Setting<'_>]) -> String {
     if settings.is_empty() {
         return format!("`{name}` has no parameters");
     }
