@@ -18,7 +18,7 @@ use kube::runtime::reflector::ObjectRef;
 use shed_core::guard::{Guarded, RefusedJobs, decide_guarded};
 use shed_core::ids::JobKey;
 use shed_core::memory::Memory;
-use shed_core::plan::{Action, JobReport, Plan, PlanReport};
+use shed_core::plan::{JobReport, Move, Plan, PlanReport};
 use shed_core::plan_check::plan_check;
 use shed_core::policy::Policy;
 use shed_core::resources::Resources;
@@ -162,7 +162,7 @@ fn keep_sound_slices(
     let broken = refused(&plan);
     plan.actions.retain(|planned| {
         let first = matches!(&planned.action,
-            Action::Launch(launch) if launch.kind != AttemptKind::Clone);
+            Move::Launch(launch) if launch.kind != AttemptKind::Clone);
         first || !broken.contains(&planned.job)
     });
     let still_broken = refused(&plan);
@@ -178,7 +178,7 @@ fn publish(
     touched: &mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
 ) {
     export(context, view, &plan.report);
-    let mut slices: HashMap<JobUid, Vec<Action>> = HashMap::new();
+    let mut slices: HashMap<JobUid, Vec<Move>> = HashMap::new();
     for planned in plan.actions {
         slices
             .entry(planned.job.0)

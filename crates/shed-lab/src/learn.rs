@@ -2,7 +2,7 @@
 
 use crate::laser::samples::{Collector, Extra, Samples};
 use shed_core::memory::Memory;
-use shed_core::plan::{Action, Plan};
+use shed_core::plan::{Plan, Settled};
 use shed_core::policy::laser::Source;
 use shed_core::policy::{Laser, Speculation};
 use shed_core::snapshot::{JobSnapshot, Snapshot};
@@ -21,7 +21,7 @@ impl Watch for Watched {
         self.0.pass(snapshot);
     }
 
-    fn settled(&mut self, job: &JobSnapshot, action: &Action) {
+    fn settled(&mut self, job: &JobSnapshot, action: &Settled) {
         if let Some(ended) = Ended::by(job, action) {
             self.0.ended(ended);
         }

@@ -8,7 +8,7 @@ use shed_core::decide::decide;
 use shed_core::guard::policies;
 use shed_core::ids::{AttemptNumber, JobKey, TaskIndex, Tenant};
 use shed_core::memory::Memory;
-use shed_core::plan::{Action, Outcome, Plan};
+use shed_core::plan::{Outcome, Plan, Settled};
 use shed_core::policy::laser::Networks;
 use shed_core::policy::{Order, ParsePolicyError, Policy};
 use shed_core::snapshot::{AttemptKind, AttemptState, JobSnapshot, Node, Snapshot, TaskSnapshot};
@@ -233,19 +233,17 @@ pub struct Ended {
 impl Ended {
     /// The end that an action counts; none if it counts none.
     #[must_use]
-    pub fn by(job: &JobSnapshot, action: &Action) -> Option<Self> {
+    pub fn by(job: &JobSnapshot, action: &Settled) -> Option<Self> {
         match action {
-            Action::Win { task, attempt, .. } => Self::of(job, *task, *attempt, None),
-            Action::Count {
+            Settled::Win { task, attempt, .. } => Self::of(job, *task, *attempt, None),
+            Settled::Count {
                 task,
                 attempt,
                 outcome,
             } => Self::of(job, *task, *attempt, Some(*outcome)),
-            Action::Launch(_)
-            | Action::Kill(_)
-            | Action::FailTask { .. }
-            | Action::End(_)
-            | Action::Finish(_) => None,
+            Settled::Kill(_) | Settled::FailTask { .. } | Settled::End(_) | Settled::Finish(_) => {
+                None
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use serde_json::Value;
 use shed_core::ids::{AttemptNumber, JobKey, TaskIndex};
 use shed_core::memory::Memory;
-use shed_core::plan::{Action, Plan};
+use shed_core::plan::{Move, Plan};
 use shed_core::policy::Policy;
 use shed_core::snapshot::{AttemptKind, Snapshot};
 use shed_record::schema::{Decided, Ended, Header};
@@ -298,7 +298,7 @@ impl Tally {
             };
             let counts = side(tally);
             let (wish, counter) = match &planned.action {
-                Action::Launch(launch) => {
+                Move::Launch(launch) => {
                     let key = (planned.job.clone(), launch.task);
                     let known = self.highest.get(&key).map_or(0, |number| number + 1);
                     let more = here.entry(key).or_default();
@@ -314,16 +314,10 @@ impl Tally {
                         counter,
                     )
                 }
-                Action::Kill(kill) => {
+                Move::Kill(kill) => {
                     let wish = Wish::Kill(planned.job.clone(), kill.task, kill.attempt);
                     (wish, &mut counts.kills)
                 }
-                // What `settle` decides; no planner does.
-                Action::Win { .. }
-                | Action::Count { .. }
-                | Action::FailTask { .. }
-                | Action::End(_)
-                | Action::Finish(_) => continue,
             };
             if seen.insert(wish) {
                 *counter += 1;

@@ -1,6 +1,6 @@
 use shed_core::decide::decide;
 use shed_core::memory::Memory;
-use shed_core::plan::Action;
+use shed_core::plan::Move;
 use shed_core::policy::Policy;
 
 use super::*;
@@ -36,7 +36,7 @@ fn planned(process: &Process) -> Vec<String> {
     let launches = plan.actions.into_iter().filter_map(|planned| {
         let uid = &planned.job.0;
         let name = view.references.get(uid).map(|job| job.name.clone());
-        matches!(planned.action, Action::Launch(_)).then(|| name.unwrap_or_default())
+        matches!(planned.action, Move::Launch(_)).then(|| name.unwrap_or_default())
     });
     let mut launches: Vec<String> = launches.collect();
     launches.sort_unstable();

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::capacity::{Capacity, Holdings, NodeQueue, UnusableNodes};
 use crate::ids::{AttemptNumber, NodeName, TaskIndex};
 use crate::memory::{Arrivals, JobMemory, Memory, Redraws, SpeculationMemory};
-use crate::plan::{Action, CapacityReport, Kill, Launch, Plan, PlanReport, PlannedAction};
+use crate::plan::{CapacityReport, Kill, Launch, Move, Plan, PlanReport, PlannedMove};
 use crate::policy::Policy;
 use crate::snapshot::{AttemptKind, JobSnapshot, KillKind, NodeIndex, Snapshot};
 use crate::time::{Instant, Span};
@@ -68,8 +68,8 @@ pub(crate) struct Pass<'a> {
     /// Nodes where room that comes free is meant for waiting first attempts.
     reserved: Vec<NodeIndex>,
     work: Work,
-    kills: Vec<PlannedAction>,
-    launches: Vec<PlannedAction>,
+    kills: Vec<PlannedMove>,
+    launches: Vec<PlannedMove>,
     /// The positions of the jobs that something is launched for.
     launching: Vec<usize>,
     next: Option<Instant>,
@@ -146,9 +146,9 @@ impl<'a> Pass<'a> {
         state.doomed.insert((task, attempt));
         let survivors = survivor.map(|survivor| (task, survivor));
         state.survivors.extend(survivors);
-        self.kills.push(PlannedAction {
+        self.kills.push(PlannedMove {
             job: state.job.key.clone(),
-            action: Action::Kill(Kill {
+            action: Move::Kill(Kill {
                 task,
                 attempt,
                 kind,
@@ -171,9 +171,9 @@ impl<'a> Pass<'a> {
                 self.launching.push(position);
             }
             state.launched += 1;
-            self.launches.push(PlannedAction {
+            self.launches.push(PlannedMove {
                 job: state.job.key.clone(),
-                action: Action::Launch(launch),
+                action: Move::Launch(launch),
             });
         }
         self.capacity.launch(position, node);
@@ -350,8 +350,8 @@ impl<'a> Pass<'a> {
     }
 }
 
-fn is_clone(action: &Action) -> bool {
-    matches!(action, Action::Launch(launch) if launch.kind == AttemptKind::Clone)
+fn is_clone(action: &Move) -> bool {
+    matches!(action, Move::Launch(launch) if launch.kind == AttemptKind::Clone)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@ use crate::decide::decide;
 use crate::fixtures::{JobBuilder, World, at, attempt, job, resume_point, shed_plus, world};
 use crate::ids::JobKey;
 use crate::memory::{JobMemory, Memory};
-use crate::plan::{Action, JobReport, Plan};
+use crate::plan::{JobReport, Move, Plan};
 use crate::plan_check::plan_check;
 use crate::policy::{Order, Policy, Speculation};
 use crate::snapshot::{AttemptKind, Conclusion, KillKind, NodeIndex, Snapshot};
@@ -44,10 +44,10 @@ fn plan(world: World, policy: &Policy) -> Plan {
 
 /// The plan's actions in short: `a: original 3`, `a: prune 0.1 for 0.0`.
 fn brief(plan: &Plan) -> Vec<String> {
-    let brief = |planned: &crate::plan::PlannedAction| {
+    let brief = |planned: &crate::plan::PlannedMove| {
         let job = &planned.job;
         match &planned.action {
-            Action::Launch(launch) => {
+            Move::Launch(launch) => {
                 let from = launch.resume.as_ref().map(|point| point.progress);
                 let from = from.map_or(String::new(), |progress| format!(" from {progress}"));
                 let surge = if launch.surge { " beyond capacity" } else { "" };
@@ -57,7 +57,7 @@ fn brief(plan: &Plan) -> Vec<String> {
                     launch.task
                 )
             }
-            Action::Kill(kill) => {
+            Move::Kill(kill) => {
                 let (task, kind) = (kill.task, kill.kind.label());
                 let Some(survivor) = kill.survivor else {
                     return format!("{job}: {kind} {task}.{}", kill.attempt);
@@ -67,7 +67,6 @@ fn brief(plan: &Plan) -> Vec<String> {
                     kill.attempt
                 )
             }
-            other => format!("{job}: {other:?}"),
         }
     };
     plan.actions.iter().map(brief).collect()
@@ -472,7 +471,7 @@ fn a_large_cluster_is_planned_in_one_pass() {
     let (plan, _) = decide(&snapshot, Memory::default(), &shed_plus());
     assert_eq!(plan_check(&snapshot, &shed_plus(), &plan), []);
     let launches = |kind| {
-        let of_kind = |action: &Action| matches!(action, Action::Launch(l) if l.kind == kind);
+        let of_kind = |action: &Move| matches!(action, Move::Launch(l) if l.kind == kind);
         plan.actions
             .iter()
             .filter(|planned| of_kind(&planned.action))

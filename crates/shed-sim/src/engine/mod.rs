@@ -25,7 +25,7 @@ use shed_core::decide::decide;
 use shed_core::ids::{JobClass, JobKey, Tenant};
 use shed_core::index_set::IndexSet;
 use shed_core::memory::Memory;
-use shed_core::plan::{Action, Launch, Plan};
+use shed_core::plan::{Launch, Plan, Settled};
 use shed_core::plan_check::Violation;
 use shed_core::policy::{Order, Policy, Speculation};
 use shed_core::resources::Resources;
@@ -125,7 +125,7 @@ pub struct Engine<'a> {
     /// Tasks with facts that `settle` has not seen.
     dirty: Vec<(u32, u32)>,
     /// Positions of the tasks that are settled, and what follows; kept for their room.
-    settling: (Vec<usize>, Vec<Action>),
+    settling: (Vec<usize>, Vec<Settled>),
     spare: Spare,
     /// Whether tasks may be bare, and their entries while they are settled.
     keeps_bare: bool,

@@ -18,7 +18,7 @@
 
 use shed_core::guard::decide_guarded_by;
 use shed_core::memory::{JobMemory, Memory};
-use shed_core::plan::{Action, Launch, Plan, PlannedAction};
+use shed_core::plan::{Launch, Move, Plan, PlannedMove};
 use shed_core::plan_check::plan_check;
 use shed_core::policy::{Order, Policy, Speculation};
 use shed_core::snapshot::{AttemptKind, AttemptState, JobSnapshot, ResumePoint, Snapshot};
@@ -164,9 +164,9 @@ impl Engine<'_> {
     }
 
     /// Carries a plan out on the groups that it is for, action by action.
-    fn carry_out(&mut self, targets: &[u32], actions: &[PlannedAction]) {
+    fn carry_out(&mut self, targets: &[u32], actions: &[PlannedMove]) {
         for (&id, planned) in targets.iter().zip(actions) {
-            self.apply(id, &planned.action);
+            self.carry_out_move(id, &planned.action);
         }
     }
 
@@ -199,9 +199,9 @@ impl Engine<'_> {
 }
 
 /// The group that each action is for; `ids` are the groups of the snapshot, in its order.
-pub(super) fn targets(ids: &[u32], snapshot: &Snapshot, actions: &[PlannedAction]) -> Vec<u32> {
+pub(super) fn targets(ids: &[u32], snapshot: &Snapshot, actions: &[PlannedMove]) -> Vec<u32> {
     let mut last = 0;
-    let mut position = |planned: &PlannedAction| {
+    let mut position = |planned: &PlannedMove| {
         let is_job = |job: &JobSnapshot| job.key == planned.job;
         // Actions come job by job, mostly.
         if !snapshot.jobs.get(last).is_some_and(is_job) {
@@ -276,7 +276,7 @@ impl Engine<'_> {
             let Some((id, launch)) = self.planner.ahead.pop_front() else {
                 return Ok(());
             };
-            self.apply(id, &Action::Launch(launch));
+            self.carry_out_move(id, &Move::Launch(launch));
         }
     }
 
@@ -311,7 +311,7 @@ impl Engine<'_> {
         self.planner.scratch = snapshot;
         let next_pass = plan.report.next_pass;
         for (id, planned) in targets.into_iter().zip(plan.actions) {
-            if let Action::Launch(launch) = planned.action {
+            if let Move::Launch(launch) = planned.action {
                 self.planner.ahead.push_back((id, launch));
             }
         }
@@ -424,8 +424,8 @@ impl Engine<'_> {
                 self.planner.wakes.insert((next, id));
             }
         }
-        let is_first = |planned: &PlannedAction| match &planned.action {
-            Action::Launch(Launch { kind, .. }) => *kind != AttemptKind::Clone,
+        let is_first = |planned: &PlannedMove| match &planned.action {
+            Move::Launch(Launch { kind, .. }) => *kind != AttemptKind::Clone,
             _ => false,
         };
         if plan.actions.iter().any(is_first) {

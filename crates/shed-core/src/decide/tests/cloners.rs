@@ -4,7 +4,7 @@ use super::speculators::{check, cluster, decide_by, findings, remembering, slow,
 use crate::fixtures::{AttemptBuilder, JobBuilder, World, at, attempt, job, resume_point, world};
 use crate::ids::{JobKey, TaskIndex};
 use crate::memory::Memory;
-use crate::plan::{Action, Finding, Plan, Refusal, RefusalReason};
+use crate::plan::{Finding, Move, Plan, Refusal, RefusalReason};
 use crate::snapshot::{AttemptKind, NodeIndex};
 
 use super::{brief, report};
@@ -13,7 +13,7 @@ use super::{brief, report};
 fn clones(plan: &Plan, tasks: u32) -> Vec<usize> {
     let of = |task: u32| {
         let launches = plan.actions.iter().filter(|planned| match &planned.action {
-            Action::Launch(l) => l.kind == AttemptKind::Clone && l.task == TaskIndex(task),
+            Move::Launch(l) => l.kind == AttemptKind::Clone && l.task == TaskIndex(task),
             _ => false,
         });
         launches.count()

@@ -9,7 +9,7 @@ use crate::estimate::fit::LawChoice;
 use crate::fixtures::{AttemptBuilder, JobBuilder, at, attempt, job, resume_point, world};
 use crate::ids::{AttemptNumber, JobKey};
 use crate::memory::{JobMemory, Memory};
-use crate::plan::{Action, Plan};
+use crate::plan::{Move, Plan};
 use crate::plan_check::plan_check;
 use crate::policy::{
     Hedge, Mode, Order, Policy, ShedPlus, ShedPrime, Speculation, Utility, Variant,
@@ -236,17 +236,16 @@ fn apply(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
         let job = world.jobs.iter_mut().find(|job| job.key == planned.job);
         let job = job.unwrap();
         match &planned.action {
-            Action::Kill(kill) => {
+            Move::Kill(kill) => {
                 let task = job.tasks.iter_mut().find(|task| task.index == kill.task);
                 let mut attempts = task.unwrap().attempts.iter_mut();
                 let victim = attempts.find(|a| a.number == kill.attempt).unwrap();
                 (victim.kill, victim.killed_at) = (Some(kill.kind), Some(world.now));
             }
-            Action::Launch(launch) => {
+            Move::Launch(launch) => {
                 let builder = attempt(90).launched(100.0).kind(launch.kind).launching();
                 add_attempt(job, launch.task.0, builder);
             }
-            other => unreachable!("{other:?}"),
         }
     }
     world
@@ -269,8 +268,8 @@ fn add_attempt(job: &mut JobSnapshot, index: u32, builder: AttemptBuilder) {
     }
 }
 
-fn is_clone(action: &Action) -> bool {
-    matches!(action, Action::Launch(launch) if launch.kind == AttemptKind::Clone)
+fn is_clone(action: &Move) -> bool {
+    matches!(action, Move::Launch(launch) if launch.kind == AttemptKind::Clone)
 }
 
 proptest! {
@@ -303,14 +302,14 @@ proptest! {
         // The pods have no nodes yet, and the first fit may find room for others.
         let first_attempts = |plan: &Plan| {
             let launches = plan.actions.iter().filter_map(|planned| match &planned.action {
-                Action::Launch(launch) if launch.kind != AttemptKind::Clone => {
+                Move::Launch(launch) if launch.kind != AttemptKind::Clone => {
                     Some((planned.job.clone(), launch.task))
                 }
                 _ => None,
             });
             launches.collect::<BTreeSet<_>>()
         };
-        let is_prune = |action: &Action| matches!(action, Action::Kill(k) if k.kind == KillKind::Prune);
+        let is_prune = |action: &Move| matches!(action, Move::Kill(k) if k.kind == KillKind::Prune);
         prop_assert!(first_attempts(&plan).is_disjoint(&first_attempts(&again)), "{:?}", again.actions);
         prop_assert!(!again.actions.iter().any(|planned| is_prune(&planned.action)));
     }
@@ -325,7 +324,7 @@ proptest! {
         for (before, after) in snapshot.jobs.iter().zip(&after.jobs) {
             for task in before.tasks.iter().filter(|task| task.live().next().is_some()) {
                 let given_up = plan.actions.iter().any(|planned| match &planned.action {
-                    Action::Kill(kill) => {
+                    Move::Kill(kill) => {
                         planned.job == before.key
                             && kill.task == task.index
                             && kill.kind.gives_up_the_only()
@@ -346,7 +345,7 @@ proptest! {
     ) {
         let (plan, _) = decide(&snapshot, Memory::default(), &policy);
         for planned in &plan.actions {
-            let Action::Launch(launch) = &planned.action else { continue };
+            let Move::Launch(launch) = &planned.action else { continue };
             let job = snapshot.jobs.iter().find(|job| job.key == planned.job).unwrap();
             let succeeded = job.task(launch.task).is_some_and(|task| {
                 let open = |state| matches!(state, AttemptState::Succeeded { .. });

@@ -11,7 +11,7 @@ use crate::fixtures::shed_plus;
 use crate::fixtures::{JobBuilder, World, at, attempt, job, resume_point, world};
 use crate::ids::JobKey;
 use crate::memory::Memory;
-use crate::plan::{Action, Launch, LaunchReason, Plan, Refusal, RefusalReason};
+use crate::plan::{Launch, LaunchReason, Move, Plan, Refusal, RefusalReason};
 use crate::policy::Policy;
 use crate::snapshot::{KillKind, SpeculationMode};
 use crate::time::Span;
@@ -58,7 +58,7 @@ fn check_refused(world: World, why: RefusalReason) {
 fn launches(plan: &Plan) -> Vec<Launch> {
     let actions = plan.actions.iter().map(|planned| &planned.action);
     let launches = actions.filter_map(|action| match action {
-        Action::Launch(launch) => Some(launch.clone()),
+        Move::Launch(launch) => Some(launch.clone()),
         _ => None,
     });
     launches.collect()

@@ -4,7 +4,7 @@ use super::{brief, plan_of, report};
 use crate::fixtures::{AttemptBuilder, JobBuilder, World, at, attempt, job, world};
 use crate::ids::{JobKey, TaskIndex};
 use crate::memory::{Memory, SpeculationMemory};
-use crate::plan::{Action, Finding, LaunchReason, Plan, Refusal, RefusalReason};
+use crate::plan::{Finding, LaunchReason, Move, Plan, Refusal, RefusalReason};
 use crate::policy::Policy;
 use crate::snapshot::{KillKind, SpeculationMode};
 
@@ -45,7 +45,7 @@ pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
         .actions
         .iter()
         .filter_map(|planned| match &planned.action {
-            Action::Launch(launch) => Some(launch.reason),
+            Move::Launch(launch) => Some(launch.reason),
             _ => None,
         });
     launches

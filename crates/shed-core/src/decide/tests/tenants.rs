@@ -7,7 +7,7 @@ use crate::decide::Pass;
 use crate::fixtures::{JobBuilder, World, at, attempt, job, world};
 use crate::ids::{NodeName, Tenant};
 use crate::memory::{Memory, NodeSlowness, SlowNodes};
-use crate::plan::{Action, Launch, Plan};
+use crate::plan::{Launch, Move, Plan};
 use crate::policy::Policy;
 use crate::snapshot::NodeIndex;
 use crate::time::Span;
@@ -68,7 +68,7 @@ fn decided(text: &str, world: World, memory: &Memory) -> (Plan, Memory) {
 fn clones(plan: &Plan) -> Vec<Launch> {
     let of_victim = plan.actions.iter().filter(|a| &*a.job.0 == "victim");
     let launches = of_victim.filter_map(|planned| match &planned.action {
-        Action::Launch(launch) => Some(launch.clone()),
+        Move::Launch(launch) => Some(launch.clone()),
         _ => None,
     });
     launches.collect()
