@@ -25,7 +25,7 @@ pub struct Board {
 struct Inner {
     slices: HashMap<JobUid, Slice>,
     reports: HashMap<JobUid, JobReport>,
-    copies: HashMap<JobUid, u32>,
+    states: HashMap<JobUid, String>,
 }
 
 struct Slice {
@@ -58,15 +58,15 @@ impl Board {
             .collect();
     }
 
-    /// Leaves what is to be durable of the planner's memory: attempts per task, by job.
-    pub fn remember(&self, copies: HashMap<JobUid, u32>) {
-        self.lock().copies = copies;
+    /// Leaves the durable part of the planner's memory: what the policy remembers, by job.
+    pub fn remember(&self, states: HashMap<JobUid, String>) {
+        self.lock().states = states;
     }
 
-    /// How many attempts per task the policy has decided on for the job.
+    /// What the policy remembers of the job and must survive a failover.
     #[must_use]
-    pub fn copies(&self, job: &str) -> Option<u32> {
-        self.lock().copies.get(job).copied()
+    pub fn policy_state(&self, job: &str) -> Option<String> {
+        self.lock().states.get(job).cloned()
     }
 
     /// A job's slice, now under way; empty if there is none.

@@ -132,8 +132,9 @@ async fn pass(watched: Arc<DeadlineJob>, context: &Context, slice: &[Move]) -> R
         }
     };
     unanswered::announce(context, &owner, &job, &book);
-    // What the planner decided once must be there after a failover.
-    book.copies = context.board.copies(&job.uid).or(book.copies);
+    // What the policy remembers must be there after a failover.
+    let policy_state = context.board.policy_state(&job.uid);
+    book.policy_state = policy_state.or(book.policy_state);
     // observe (client required at the deadline and for claims only)
     let pass = observe(context, owner, job, book).await?;
     // step (no client required)

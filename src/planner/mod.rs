@@ -68,7 +68,7 @@ pub async fn run(
             .observe(started.elapsed().as_secs_f64());
         tell(&context.metrics, &decided, &mut refused);
         memory = decided.memory;
-        view.apart.keep_copies(&mut memory);
+        view.apart.keep_states(&mut memory);
         remember(&context, &memory);
         let decision = before.map(|memory| Decision {
             memory,
@@ -103,9 +103,13 @@ fn restored(context: &Context) -> Memory {
     })
 }
 
+/// A longer state of a policy, in bytes, is not kept in the job's ledger.
+const POLICY_STATE_MAX: usize = 256;
+
 fn remember(context: &Context, memory: &Memory) {
-    let copies = memory.copies();
-    let by_job = copies.map(|(key, copies)| (Arc::clone(&key.0), copies));
+    let states = memory.durable_states();
+    let bounded = states.filter(|(_, state)| state.len() <= POLICY_STATE_MAX);
+    let by_job = bounded.map(|(key, state)| (Arc::clone(&key.0), state.to_owned()));
     context.board.remember(by_job.collect());
 }
 

@@ -315,7 +315,7 @@ fn launched(plan: &Plan) -> Vec<String> {
 fn a_policy_that_panics_is_counted_and_each_task_gets_one_attempt() {
     let snapshot = world(30.0, 2, 8000).job(straggling("a")).build();
     let decided = decide_guarded_by(&snapshot, Memory::default(), &policy(), |s, m, policy| {
-        assert_eq!(policy.speculation, Speculation::HadoopNs, "on purpose");
+        assert_eq!(policy.speculation, Speculation::none(), "on purpose");
         decide(s, m, policy)
     });
     let metrics = Metrics::new();

@@ -15,14 +15,14 @@ use crate::snapshot::{
 };
 use crate::time::{Instant, Span};
 
-mod networks;
-pub use networks::{line, networks, networks_of};
+mod plans;
+pub use plans::{brief, findings, four_nodes, plan_of, report, slow, uneven};
 
 /// Shed+ with its defaults.
 #[must_use]
 pub fn shed_plus() -> Policy {
     Policy {
-        speculation: Speculation::ShedPlus(ShedPlus::default()),
+        speculation: Speculation::new(ShedPlus::default()),
         ..Policy::default()
     }
 }

@@ -20,7 +20,6 @@
 mod delta;
 mod error;
 mod files;
-mod networks;
 mod older;
 mod reader;
 mod recorder;
@@ -28,7 +27,6 @@ pub mod schema;
 mod writer;
 
 pub use error::InputError;
-pub use networks::{networks_to_text, read_networks};
 pub use reader::{Item, Reader};
 pub use recorder::{Fault, Recorder};
 pub use writer::{Pass, WriteError, Writer};

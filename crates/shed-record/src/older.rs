@@ -2,6 +2,8 @@
 
 use shed_core::settings::Parsed;
 
+use crate::schema::PolicyText;
+
 /// Up to this schema policies had the parameters of [`CONSTANTS`] and [`VARIANTS`].
 const MANY_PARAMETERS: u32 = 4;
 
@@ -73,6 +75,12 @@ fn take_variant(parsed: &mut Parsed<'_>) -> Result<(), String> {
     let variant = if is_printed { "printed" } else { "tuned" };
     parsed.pairs.push(("variant", variant));
     Ok(())
+}
+
+/// The file that held what an older schema has in a place of its own.
+pub fn files(policy: &mut PolicyText) -> Option<(String, String)> {
+    let networks = policy.networks.take()?;
+    Some(("laser.json".to_owned(), networks.to_string()))
 }
 
 #[cfg(test)]

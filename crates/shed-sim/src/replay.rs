@@ -17,6 +17,8 @@ use shed_core::snapshot::{AttemptKind, Snapshot};
 use shed_record::schema::{Decided, Ended, Header};
 use shed_record::{InputError, Item, Reader};
 
+use crate::policies;
+
 /// What a replay found.
 #[derive(Debug, Default)]
 pub struct Replayed {
@@ -80,7 +82,7 @@ pub struct JobTally {
 /// # Errors
 /// If it can't be read.
 pub fn replay(path: &Path, choose: impl Fn(&Policy) -> Policy) -> Result<Replayed, InputError> {
-    let mut reader = Reader::open(path)?;
+    let mut reader = Reader::open(path)?.knowing(policies::known());
     let mut run = Run::default();
     while let Some(item) = reader.next_item()? {
         match item {

@@ -4,12 +4,12 @@
 //! afford.
 
 use crate::capacity::UnusableNodes;
-use crate::decide::estimates::{JobEstimate, REPORTS_MIN, TaskEstimate, median_of};
-use crate::decide::job::JobState;
-use crate::decide::slow::LnRatios;
 use crate::ids::TaskIndex;
 use crate::policy::ShedPlus;
 use crate::policy::shed_plus::turn::has_new_straggler;
+use crate::round::estimates::{JobEstimate, REPORTS_MIN, TaskEstimate, median_of};
+use crate::round::job::JobView;
+use crate::round::slow::LnRatios;
 use crate::snapshot::JobSnapshot;
 use crate::time::{Instant, Span};
 
@@ -71,7 +71,7 @@ pub fn look(
 ) -> Look {
     let nodes = UnusableNodes::default();
     let rate_prior = plus.rate_prior();
-    let mut state = JobState::new(now, overhead.seconds().max(0.0), job, &nodes);
+    let mut state = JobView::new(now, overhead.seconds().max(0.0), job, &nodes);
     let runners = last.map_or_else(Vec::new, |last| runners(&state.estimate, last));
     let mut totals = state.estimate.totals();
     totals.sort_unstable_by(f64::total_cmp);

@@ -70,7 +70,7 @@ fn a_sound_pass_is_that_of_decide() {
 fn when_the_policy_panics_each_task_gets_one_attempt() {
     let snapshot = cluster();
     let guarded = decide_guarded_by(&snapshot, Memory::default(), &policy(), |s, m, policy| {
-        assert_eq!(policy.speculation, Speculation::HadoopNs, "on purpose");
+        assert_eq!(policy.speculation, Speculation::none(), "on purpose");
         assert_eq!(policy.order, Order::EarliestDeadline);
         decide(s, m, policy)
     });

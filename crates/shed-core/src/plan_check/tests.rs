@@ -180,7 +180,7 @@ fn clones_and_prunes_where_the_user_or_the_policy_wants_none_are_caught() {
     }
     let snapshot = world(30.0, 2, 2000).job(pair()).build();
     let policy = Policy {
-        speculation: Speculation::HadoopNs,
+        speculation: Speculation::none(),
         ..Policy::default()
     };
     check_with(&snapshot, &policy, [clone(0)], &[Rule::Speculation]);
@@ -323,7 +323,7 @@ fn a_restart_is_for_the_only_attempt_of_a_task_where_the_policy_restarts() {
     let alone = || job("a").task(0, [attempt(0).on(0).progress(0.3, 30.0)]);
     let snapshot = |job: JobBuilder| world(30.0, 2, 2000).job(job).build();
     let policy = Policy {
-        speculation: "mantri{restarts=1}".parse().unwrap(),
+        speculation: "shed-prime".parse().unwrap(),
         ..Policy::default()
     };
     let rule = &[Rule::KillRule];

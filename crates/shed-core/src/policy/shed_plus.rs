@@ -2,24 +2,25 @@
 //! keeps, which tasks are stragglers, and which of them get clones. The counting is done by
 //! [`alloc_task`]; this module says what it counts and carries it out.
 
-use crate::decide::{AttemptEstimate, Pass};
 use crate::optimize::alpha_fair::{Stride, alloc_alpha_fair};
 use crate::optimize::greedy::{
     self, GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, alloc_task,
 };
 use crate::optimize::room::Room;
 use crate::plan::{LaunchReason, RefusalReason};
-use crate::policy::clones::{
+use crate::policy::contract::{Judgement, PolicyRule, Recall, SLOW_HALF_LIFE};
+use crate::policy::desk::Desk;
+use crate::policy::keep::{self, GRACE_MIN, start_up};
+use crate::round::clones::{
     Ask, CloneJob, CloneTask, Heeds, MODES, Odds, clone_job, grant, has_enough,
 };
-use crate::policy::keep::{self, GRACE_MIN, start_up};
-use crate::policy::{SLOW_HALF_LIFE, Speculate};
+use crate::round::{AttemptEstimate, JobView, Round};
 use crate::settings::{Setting, word};
 use crate::time::Span;
 
 pub(crate) mod turn;
 
-use turn::{look_again, select_jobs};
+use turn::look_again;
 
 /// A reporting sibling is pruned if its predicted end is later by more than this share of the
 /// time that the kept attempt still needs: predictions are noisy, and a close race is worth
@@ -254,7 +255,10 @@ impl ShedPlus {
     }
 }
 
-impl Speculate for ShedPlus {
+impl PolicyRule for ShedPlus {
+    type Belief = ();
+    type State = ();
+
     fn name(&self) -> &'static str {
         "shed-plus"
     }
@@ -297,14 +301,17 @@ impl Speculate for ShedPlus {
         self.interval(limit.map_or(0.0, Span::seconds), overhead)
     }
 
-    fn before_admission(&self, pass: &mut Pass<'_>) {
-        select_jobs(pass, self);
-        prune(pass, self);
+    fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, ()>) -> Judgement<()> {
+        turn::judge(self, job, recall)
     }
 
-    fn after_admission(&self, pass: &mut Pass<'_>) {
-        launch_clones(pass, self);
-        look_again(pass, self);
+    fn before(&self, desk: &mut Desk<'_, '_, Self>) {
+        prune(desk, self);
+    }
+
+    fn after(&self, desk: &mut Desk<'_, '_, Self>) {
+        launch_clones(desk.round(), self);
+        look_again(desk.round(), self);
     }
 }
 
@@ -312,8 +319,8 @@ impl Speculate for ShedPlus {
 /// are killed. Ours differs where the notes found the paper's rule to do harm: "fastest" is the
 /// earliest predicted end of those that report, and the tuned variant keeps siblings in a close
 /// race, and silent ones that are still starting up stay and count towards r.
-fn prune(pass: &mut Pass<'_>, plus: &ShedPlus) {
-    keep::prune(pass, |rivals| {
+fn prune(desk: &mut Desk<'_, '_, ShedPlus>, plus: &ShedPlus) {
+    keep::prune(desk, |rivals| {
         let grace = start_up(rivals.state, plus.grace);
         let in_time = match (rivals.kept.remaining, rivals.state.estimate.slack) {
             (Some(remaining), Some(slack)) => remaining <= slack,
@@ -333,7 +340,7 @@ fn is_loser(attempt: &AttemptEstimate, kept: &AttemptEstimate, in_time: bool, gr
 }
 
 /// Clones for the stragglers of the jobs that are due, from what is left after admission.
-fn launch_clones(pass: &mut Pass<'_>, plus: &ShedPlus) {
+fn launch_clones(pass: &mut Round<'_>, plus: &ShedPlus) {
     let ask = Ask {
         heeds: match (plus.variant, plus.utility) {
             (Variant::Printed, Utility::ByMode) => Heeds::Deadline,
@@ -400,7 +407,7 @@ fn clones_until_enough(task: &CloneTask, miss_target: f64) -> u32 {
 /// Lets the greedy count in slots of the smallest demand, the most that could fit, and then
 /// carries its clones out one by one in its order, each checked against real room: a job of
 /// larger pods or without a node passes its turn.
-fn share_out(pass: &mut Pass<'_>, mut jobs: Vec<CloneJob>, plus: &ShedPlus) {
+fn share_out(pass: &mut Round<'_>, mut jobs: Vec<CloneJob>, plus: &ShedPlus) {
     let free = jobs
         .iter()
         .map(|job| pass.capacity.times_free(job.position));
@@ -461,7 +468,7 @@ fn straggler(odds: Odds) -> LaunchReason {
 
 /// `ran_out`: work was shorter than capacity.
 fn report_refused(
-    pass: &mut Pass<'_>,
+    pass: &mut Round<'_>,
     jobs: &mut [CloneJob],
     outcome: &GreedyOutcome,
     ran_out: bool,

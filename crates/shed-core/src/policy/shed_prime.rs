@@ -8,10 +8,10 @@
 //! after first attempts are served, [`bundles`] hands out clones where they gain most per slot.
 //! `docs/shed-prime.md` has the reasons.
 
-use crate::decide::Pass;
-use crate::policy::Speculate;
+use crate::policy::contract::{Judgement, PolicyRule, Recall};
+use crate::policy::desk::Desk;
 use crate::policy::keep::GRACE_MIN;
-use crate::policy::trigger::in_every_pass;
+use crate::round::JobView;
 use crate::settings::{Setting, word};
 use crate::time::Span;
 
@@ -94,7 +94,10 @@ word!(
     ]
 );
 
-impl Speculate for ShedPrime {
+impl PolicyRule for ShedPrime {
+    type Belief = ();
+    type State = ();
+
     fn name(&self) -> &'static str {
         "shed-prime"
     }
@@ -127,19 +130,23 @@ impl Speculate for ShedPrime {
         true
     }
 
-    fn before_admission(&self, pass: &mut Pass<'_>) {
-        in_every_pass(pass, self.interval);
-        judge::judge(pass, self);
-        keep::prune(pass, self);
+    fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, ()>) -> Judgement<()> {
+        Judgement::every(self.interval, job, recall)
+    }
+
+    fn before(&self, desk: &mut Desk<'_, '_, Self>) {
+        judge::judge(desk.round(), self);
+        keep::prune(desk, self);
+        let pass = desk.round();
         keep::learn(pass);
-        keep::reroll(pass);
+        keep::restart(pass);
         preempt::preempt(pass);
         if self.weigh {
             worth::rescue(pass, self);
         }
     }
 
-    fn after_admission(&self, pass: &mut Pass<'_>) {
-        bundles::launch(pass, self);
+    fn after(&self, desk: &mut Desk<'_, '_, Self>) {
+        bundles::launch(desk.round(), self);
     }
 }

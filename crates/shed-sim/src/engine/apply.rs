@@ -135,10 +135,10 @@ impl Engine<'_> {
 
     /// Whether reports change anything.
     fn observes(&self) -> bool {
-        use shed_core::policy::{Order, Speculation};
+        use shed_core::policy::Order;
         let policy = &self.settings.policy;
         let by_key = matches!(policy.order, Order::Fifo | Order::EarliestDeadline);
-        policy.speculation != Speculation::HadoopNs || !by_key
+        !policy.speculation.is_none() || !by_key
     }
 
     fn kill(&mut self, id: u32, kill: &Kill) {

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use shed_core::decide::look::{Look, look};
 use shed_core::memory::{JobMemory, Memory};
 use shed_core::plan::{Launch, Move, Plan};
-use shed_core::policy::{Policy, ShedPlus, Speculation};
+use shed_core::policy::{Policy, ShedPlus};
 use shed_core::snapshot::{AttemptKind, Snapshot};
 use shed_core::time::{Instant, Span};
 
@@ -28,7 +28,7 @@ use super::{Engine, RunError};
 impl Engine<'_> {
     /// A pass.
     pub(super) fn exact_pass(&mut self) -> Result<(), RunError> {
-        let Speculation::ShedPlus(plus) = &self.settings.policy.speculation else {
+        let Some(plus) = self.settings.policy.speculation.as_rule::<ShedPlus>() else {
             return Ok(());
         };
         self.follow_overhead(plus);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use shed_core::decide::look::{Runner, Usual};
 use shed_core::ids::TaskIndex;
-use shed_core::policy::{ShedPlus, Speculation, Turn};
+use shed_core::policy::{ShedPlus, Turn};
 use shed_core::snapshot::JobPhase;
 use shed_core::time::{Instant, Span};
 
@@ -112,7 +112,7 @@ impl Engine<'_> {
 
     /// Puts the group where it belongs in the agenda.
     pub(super) fn file(&mut self, id: u32) {
-        let Speculation::ShedPlus(plus) = &self.settings.policy.speculation else {
+        let Some(plus) = self.settings.policy.speculation.as_rule::<ShedPlus>() else {
             return;
         };
         self.unfile(id);
@@ -185,7 +185,7 @@ impl Engine<'_> {
 
     /// An attempt has reported for the first time.
     pub(super) fn note_report(&mut self, slot: u32) {
-        let Speculation::ShedPlus(plus) = &self.settings.policy.speculation else {
+        let Some(plus) = self.settings.policy.speculation.as_rule::<ShedPlus>() else {
             return;
         };
         let now = self.now;
@@ -253,7 +253,7 @@ impl Engine<'_> {
 
     /// An attempt is over.
     pub(super) fn note_end(&mut self, slot: u32, is_success: bool, was_killed: bool) {
-        let Speculation::ShedPlus(plus) = &self.settings.policy.speculation else {
+        let Some(plus) = self.settings.policy.speculation.as_rule::<ShedPlus>() else {
             return;
         };
         let now = self.now;

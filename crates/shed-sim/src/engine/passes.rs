@@ -20,7 +20,7 @@ use shed_core::guard::decide_guarded_by;
 use shed_core::memory::{JobMemory, Memory};
 use shed_core::plan::{Launch, Move, Plan, PlannedMove};
 use shed_core::plan_check::plan_check;
-use shed_core::policy::{Order, Policy, Speculation};
+use shed_core::policy::{Order, Policy, ShedPlus, Speculation};
 use shed_core::snapshot::{AttemptKind, AttemptState, JobSnapshot, ResumePoint, Snapshot};
 use shed_core::time::{Instant, Span};
 
@@ -50,8 +50,7 @@ impl Engine<'_> {
         let ids = std::mem::take(&mut self.live);
         let mut snapshot = std::mem::take(&mut self.planner.scratch);
         self.room.show(&mut snapshot.nodes);
-        let observes = !matches!(self.settings.policy.speculation, Speculation::HadoopNs)
-            || self.rank_changes();
+        let observes = !self.settings.policy.speculation.is_none() || self.rank_changes();
         self.take_facts(&ids, &mut snapshot, observes);
         let memory = std::mem::take(&mut self.planner.memory);
         let policy = &self.settings.policy;
@@ -67,7 +66,7 @@ impl Engine<'_> {
         self.live = ids;
         self.carry_out(&targets, &plan.actions);
         // New attempts are news to a policy that clones: the operator sees their pods.
-        self.changed |= !plan.actions.is_empty() && policy.speculation != Speculation::HadoopNs;
+        self.changed |= !plan.actions.is_empty() && !policy.speculation.is_none();
         self.next_pass_at(plan.report.next_pass);
         Ok(())
     }
@@ -233,7 +232,12 @@ impl Engine<'_> {
 
     /// The group has its first attempt: the optimizer says when it wants to look at it.
     pub(super) fn stir(&mut self, id: u32) {
-        let speculates = matches!(self.settings.policy.speculation, Speculation::ShedPlus(_));
+        let speculates = self
+            .settings
+            .policy
+            .speculation
+            .as_rule::<ShedPlus>()
+            .is_some();
         let group = &mut self.groups[id as usize];
         let has_deadline = group.facts.as_ref().is_some_and(|f| f.deadline.is_some());
         let is_news = group.wake.is_none() && !group.stirred;
@@ -298,7 +302,7 @@ impl Engine<'_> {
         snapshot.nodes = vec![slots_node(wanted + held, 0)];
         self.take_facts(&ids, &mut snapshot, false);
         let policy = Policy {
-            speculation: Speculation::HadoopNs,
+            speculation: Speculation::none(),
             capacity_share: 1.0,
             surge_max: 0,
             order: self.settings.policy.order,
@@ -327,7 +331,7 @@ impl Engine<'_> {
 
     /// The optimizer on jobs that are due, and evictions for waiting first attempts.
     fn due_pass(&mut self) -> Result<(), RunError> {
-        let Speculation::ShedPlus(_) = self.settings.policy.speculation else {
+        let Some(_) = self.settings.policy.speculation.as_rule::<ShedPlus>() else {
             return Ok(());
         };
         let mut ids = std::mem::take(&mut self.planner.stirred);

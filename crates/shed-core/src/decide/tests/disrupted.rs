@@ -1,8 +1,8 @@
 //! What follows disruptions: other nodes, and a rest for clones.
 
-use super::speculators::{cluster, uneven};
 use super::{brief, no_clones, plan_of};
 use crate::fixtures::{JobBuilder, World, at, attempt, job, world};
+use crate::fixtures::{four_nodes as cluster, uneven};
 use crate::ids::{NodeName, TaskIndex};
 use crate::memory::Memory;
 use crate::plan::{Launch, Move, Plan, RefusalReason};

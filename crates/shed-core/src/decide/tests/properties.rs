@@ -12,7 +12,7 @@ use crate::memory::{JobMemory, Memory};
 use crate::plan::{Move, Plan};
 use crate::plan_check::plan_check;
 use crate::policy::{
-    Hedge, Mode, Order, Policy, ShedPlus, ShedPrime, Speculation, Utility, Variant,
+    Hedge, Mode, Order, Policy, Registry, ShedPlus, ShedPrime, Speculation, Utility, Variant,
 };
 use crate::snapshot::{
     AttemptKind, AttemptState, Conclusion, JobSnapshot, KillKind, NodeIndex, Snapshot,
@@ -158,7 +158,7 @@ pub(super) fn any_snapshot() -> impl Strategy<Value = Snapshot> {
 /// Shed+ in each mode, shed-prime with each combination of switches, and every policy as it is by
 /// default.
 fn any_speculation() -> impl Strategy<Value = Speculation> {
-    let all = proptest::sample::select(Speculation::all());
+    let all = proptest::sample::select(Registry::default().all().to_vec());
     prop_oneof![any_shed_plus(), any_shed_prime(), all]
 }
 
@@ -168,7 +168,7 @@ fn any_shed_plus() -> impl Strategy<Value = Speculation> {
     let variant = proptest::sample::select(vec![Variant::Printed, Variant::Tuned]);
     let plus = (mode, utility, 0.0..100.0, 1..4u32, variant);
     plus.prop_map(|(mode, utility, alpha, max_clones, variant)| {
-        Speculation::ShedPlus(ShedPlus {
+        Speculation::new(ShedPlus {
             mode,
             utility,
             alpha,
@@ -184,7 +184,7 @@ fn any_shed_prime() -> impl Strategy<Value = Speculation> {
     let switches = any::<[bool; 4]>();
     (hedge, switches, 1..4u32).prop_map(|(hedge, switches, max_clones)| {
         let [weigh, pool, reserve, timely] = switches;
-        Speculation::ShedPrime(ShedPrime {
+        Speculation::new(ShedPrime {
             max_clones,
             hedge,
             weigh,

@@ -149,29 +149,6 @@ fn a_job_gets_no_clone_beyond_the_pocd_that_is_enough_for_its_user() {
     assert!(before > 1);
 }
 
-#[test]
-fn every_policy_stops_at_the_pocd_that_is_enough() {
-    for text in [
-        "s-resume-event",
-        "late",
-        "hadoop-s",
-        "mantri",
-        "shed",
-        "dolly",
-    ] {
-        let policy = Policy {
-            speculation: text.parse().unwrap(),
-            ..shed_plus()
-        };
-        let world = cluster(12).job(straggling().target(1e-9)).build();
-        let (plan, _) = plan_of(&world, &Memory::default(), &policy);
-        let clones = brief(&plan)
-            .into_iter()
-            .filter(|action| action.contains("clone"));
-        assert_eq!(clones.count(), 0, "{text}");
-    }
-}
-
 /// Winners took about 20 s, one attempt has been silent for 69 s.
 fn silent() -> JobBuilder {
     job("a")

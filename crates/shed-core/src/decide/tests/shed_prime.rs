@@ -1,8 +1,8 @@
 //! shed-prime, by what sets it apart.
 
-use super::speculators::{cluster, findings, uneven};
 use super::{brief, plan_of, report};
 use crate::fixtures::{JobBuilder, World, attempt, job, world};
+use crate::fixtures::{findings, four_nodes as cluster, uneven};
 use crate::ids::{JobKey, NodeName, Tenant};
 use crate::memory::{Arrival, Arrivals, Memory, Redraws};
 use crate::plan::{Finding, Plan};

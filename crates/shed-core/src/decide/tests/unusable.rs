@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use super::speculators::uneven;
 use super::{brief, check, check_by, no_clones, plan, plan_of, surging};
 use crate::capacity::Capacity;
+use crate::fixtures::uneven;
 use crate::fixtures::{JobBuilder, World, attempt, job, world};
 use crate::ids::{NodeName, Tenant};
 use crate::memory::{Memory, NodeSlowness};

@@ -3,7 +3,6 @@
 
 use std::f64::consts::LN_2;
 
-use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
 use crate::estimate::law::AttemptLaw;
 use crate::estimate::pareto::{LN_CERTAIN, LN_IMPOSSIBLE};
 use crate::estimate::pocd::{ln_miss_of_launch, ln_task_pocd};
@@ -13,6 +12,7 @@ use crate::policy::shed_prime::others::{assume, limit, usual_shares};
 use crate::policy::shed_prime::reserve::{follow, reserve};
 use crate::policy::shed_prime::timely::mark;
 use crate::policy::shed_prime::worth::{is_short, worth};
+use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};
 
 /// New attempts of each task that a job's hope may rest on. Where all of `max_clones` counted,
 /// jobs that only luck could save would be served first under overload, and take others along.
@@ -23,13 +23,13 @@ const MIN_POCD: f64 = 0.02;
 
 /// What is believed of a new attempt of a job.
 pub(super) struct Fresh<'p, 'a> {
-    pub(super) state: &'p JobState<'a>,
+    pub(super) state: &'p JobView<'a>,
     /// Seconds from a launch to the start of its work.
     overhead: f64,
 }
 
 impl<'p, 'a> Fresh<'p, 'a> {
-    pub(super) fn of(state: &'p JobState<'a>) -> Self {
+    pub(super) fn of(state: &'p JobView<'a>) -> Self {
         Self {
             state,
             overhead: state.launch_time(),
@@ -89,7 +89,7 @@ impl<'p, 'a> Fresh<'p, 'a> {
 }
 
 /// The mean over the attempts that are there; images and volumes differ from job to job.
-fn measured_overhead(state: &JobState<'_>) -> Option<f64> {
+fn measured_overhead(state: &JobView<'_>) -> Option<f64> {
     let tasks = state.estimate.tasks.iter();
     let attempts = tasks.flat_map(|task| task.task.live());
     let (mut sum, mut count) = (0.0, 0.0);
@@ -103,7 +103,7 @@ fn measured_overhead(state: &JobState<'_>) -> Option<f64> {
 }
 
 /// Judges every attempt by what it has shown, and ranks every job.
-pub(super) fn judge(pass: &mut Pass<'_>, prime: &ShedPrime) {
+pub(super) fn judge(pass: &mut Round<'_>, prime: &ShedPrime) {
     for state in &mut pass.jobs {
         state.overhead = measured_overhead(state);
         judge_attempts(state, prime.spread);
@@ -136,9 +136,9 @@ pub(super) fn judge(pass: &mut Pass<'_>, prime: &ShedPrime) {
 }
 
 /// Ranks every job; what hope each has.
-fn rank(pass: &mut Pass<'_>) -> Vec<f64> {
+fn rank(pass: &mut Round<'_>) -> Vec<f64> {
     let ln_hope_min = libm::log(MIN_POCD);
-    let judge = |(state, position): (&JobState<'_>, usize)| {
+    let judge = |(state, position): (&JobView<'_>, usize)| {
         let fresh = Fresh::of(state);
         let ln_hope = fresh.ln_hope();
         let slack = slack(pass, position, &fresh);
@@ -155,7 +155,7 @@ fn rank(pass: &mut Pass<'_>) -> Vec<f64> {
 
 /// An attempt that reports ends about when it is predicted to: what eq. 14 makes of it has the
 /// spread of all attempts, though most of that is in its rate, which is seen.
-fn judge_attempts(state: &mut JobState<'_>, spread: f64) {
+fn judge_attempts(state: &mut JobView<'_>, spread: f64) {
     let Some(slack) = state.estimate.slack else {
         return;
     };
@@ -188,13 +188,13 @@ fn ln_miss(remaining: f64, slack: f64, spread: f64) -> f64 {
 }
 
 /// The median time of a task, as far as anything was seen of the job.
-pub(super) fn known_time(state: &JobState<'_>) -> Option<f64> {
+pub(super) fn known_time(state: &JobView<'_>) -> Option<f64> {
     let median = state.estimate.own_law().map(|law| law.quantile(-LN_2));
     median.filter(|median| median.is_finite() && *median > 0.0)
 }
 
 /// The usual time of the job's tasks in seconds.
-pub(super) fn task_time(state: &JobState<'_>) -> f64 {
+pub(super) fn task_time(state: &JobView<'_>) -> f64 {
     let by_limit = || limit(state).map_or(0.0, |limit| limit * state.usual_share);
     known_time(state).unwrap_or_else(by_limit)
 }
@@ -211,7 +211,7 @@ pub(super) fn remaining(task: &TaskEstimate<'_>, time: f64, overhead: f64) -> f6
 }
 
 /// The job's slack in milliseconds.
-fn slack(pass: &Pass<'_>, position: usize, fresh: &Fresh<'_, '_>) -> i64 {
+fn slack(pass: &Round<'_>, position: usize, fresh: &Fresh<'_, '_>) -> i64 {
     let (state, overhead) = (fresh.state, fresh.overhead);
     let Some(slack) = state.estimate.slack else {
         return i64::MAX;

@@ -1,12 +1,13 @@
 //! Which attempts go on: of several the one that will end first, of one alone another draw if
 //! that is likelier to be in time.
 
-use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
 use crate::ids::TaskIndex;
 use crate::policy::ShedPrime;
+use crate::policy::desk::Desk;
 use crate::policy::keep::{self as rivals, is_young, start_up};
 use crate::policy::shed_prime::judge::{Fresh, known_time};
 use crate::policy::shed_prime::worth::someone_waits;
+use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};
 use crate::snapshot::{Idempotency, KillKind, SpeculationMode};
 
 /// A sibling in a close race stays: predictions are noisy.
@@ -21,9 +22,9 @@ const SHOWN: f64 = 0.1;
 
 /// Siblings of an attempt that is all but sure to be in time go at once, those that are seen to
 /// lose too, and those that have been silent for too long once the best one is expected in time.
-pub(super) fn prune(pass: &mut Pass<'_>, prime: &ShedPrime) {
+pub(super) fn prune(desk: &mut Desk<'_, '_, ShedPrime>, prime: &ShedPrime) {
     let ln_safe = libm::log(prime.miss_target);
-    rivals::prune(pass, |rivals| {
+    rivals::prune(desk, |rivals| {
         let grace = start_up(rivals.state, prime.grace);
         let (kept, other) = (rivals.kept, rivals.other);
         let ends_later = match (other.remaining, kept.remaining) {
@@ -42,7 +43,7 @@ pub(super) fn prune(pass: &mut Pass<'_>, prime: &ShedPrime) {
 
 /// Gives up lone attempts where a new one in their place is likelier to be in time. Only where
 /// there is no room for a clone beside it.
-pub(super) fn reroll(pass: &mut Pass<'_>) {
+pub(super) fn restart(pass: &mut Round<'_>) {
     let someone_waits = someone_waits(pass);
     for position in pass.by_submission() {
         if pass.capacity.times_free(position) > 0 && !someone_waits {
@@ -74,7 +75,7 @@ pub(super) fn reroll(pass: &mut Pass<'_>) {
     }
 }
 
-fn remember(pass: &mut Pass<'_>, position: usize, attempt: &AttemptEstimate) {
+fn remember(pass: &mut Round<'_>, position: usize, attempt: &AttemptEstimate) {
     let node = attempt
         .node
         .and_then(|node| pass.snapshot.nodes.get(node.0));
@@ -88,14 +89,14 @@ fn remember(pass: &mut Pass<'_>, position: usize, attempt: &AttemptEstimate) {
 }
 
 /// ln(the attempt's time over the median of its job).
-fn ln_ratio(state: &JobState<'_>, attempt: &AttemptEstimate) -> Option<f64> {
+fn ln_ratio(state: &JobView<'_>, attempt: &AttemptEstimate) -> Option<f64> {
     let ratio = libm::log(attempt.total? / known_time(state)?);
     ratio.is_finite().then_some(ratio)
 }
 
 /// Compares attempts with those that were given up on their nodes before, as soon as they have
 /// shown enough.
-pub(super) fn learn(pass: &mut Pass<'_>) {
+pub(super) fn learn(pass: &mut Round<'_>) {
     let nodes = &pass.snapshot.nodes;
     let redraws = &mut pass.redraws;
     if redraws.is_idle() {
@@ -124,7 +125,7 @@ pub(super) fn learn(pass: &mut Pass<'_>) {
 /// share `kept` of ln(slowness) stays with the place, where that is known.
 fn worse_than<'t>(
     fresh: &Fresh<'_, '_>,
-    state: &JobState<'_>,
+    state: &JobView<'_>,
     task: &'t TaskEstimate<'_>,
     kept: f64,
 ) -> Option<(TaskIndex, &'t AttemptEstimate)> {

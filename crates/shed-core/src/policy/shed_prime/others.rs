@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::decide::{JobState, Pass};
 use crate::estimate::law::{AttemptLaw, Law};
 use crate::estimate::log_normal::LogNormalLaw;
 use crate::ids::Tenant;
 use crate::policy::shed_prime::judge::known_time;
+use crate::round::{JobView, Round};
 
 /// What the time of a task is taken for while nothing at all is known, as a share of the time from
 /// submission to deadline.
@@ -25,7 +25,7 @@ const LN_TAIL_OF_ONE: f64 = -1.841_021_645_009_264;
 
 /// What the time of a usual task is taken for, over the time that its job was given, for each job of
 /// the pass: by the jobs of its tenant that are there. All jobs of another tenant count as one.
-pub(super) fn usual_shares(pass: &Pass<'_>) -> Vec<f64> {
+pub(super) fn usual_shares(pass: &Round<'_>) -> Vec<f64> {
     let mut tenants: BTreeMap<&Tenant, Mean> = BTreeMap::new();
     for state in &pass.jobs {
         let own = tenants.entry(&state.job.tenant).or_default();
@@ -48,13 +48,13 @@ pub(super) fn usual_shares(pass: &Pass<'_>) -> Vec<f64> {
     });
     let usual: BTreeMap<&Tenant, f64> = usual.collect();
     let jobs = pass.jobs.iter();
-    let of = |state: &JobState<'_>| usual.get(&state.job.tenant).copied();
+    let of = |state: &JobView<'_>| usual.get(&state.job.tenant).copied();
     jobs.map(|state| of(state).unwrap_or(SHARE_OF_LIMIT))
         .collect()
 }
 
 /// The job's usual time of a task over the time that it was given.
-fn share(state: &JobState<'_>) -> Option<f64> {
+fn share(state: &JobView<'_>) -> Option<f64> {
     let share = known_time(state)? / limit(state)?;
     (share > 0.0 && share.is_finite()).then_some(share)
 }
@@ -90,7 +90,7 @@ fn of_foreign(ln_share: f64) -> f64 {
     ln_share.clamp(usual - FOREIGN_SPAN, usual + FOREIGN_SPAN)
 }
 
-pub(super) fn limit(state: &JobState<'_>) -> Option<f64> {
+pub(super) fn limit(state: &JobView<'_>) -> Option<f64> {
     let limit = state.job.deadline?.since(state.job.submitted).seconds();
     (limit > 0.0).then_some(limit)
 }
@@ -99,7 +99,7 @@ pub(super) fn limit(state: &JobState<'_>) -> Option<f64> {
 /// time that the job was given, and they spread as medians do among the others and times within each of
 /// those. Attempts are hedged by it from their launch on. It ranks no job: tasks of one job are alike,
 /// of which this law knows nothing, so that large jobs would seem to have no hope.
-pub(super) fn assume(pass: &mut Pass<'_>) {
+pub(super) fn assume(pass: &mut Round<'_>) {
     let mut tenants: BTreeMap<&Tenant, Vec<Shown>> = BTreeMap::new();
     for state in &pass.jobs {
         let own = tenants.entry(&state.job.tenant).or_default();
@@ -117,7 +117,7 @@ pub(super) fn assume(pass: &mut Pass<'_>) {
         enough.then(|| (tenant.clone(), spread(&shown)))
     });
     let spreads: BTreeMap<Tenant, f64> = spreads.collect();
-    let unknown = |state: &&mut JobState<'_>| state.estimate.law.is_none();
+    let unknown = |state: &&mut JobView<'_>| state.estimate.law.is_none();
     for state in pass.jobs.iter_mut().filter(unknown) {
         let law = limit(state).and_then(|limit| {
             let mu = libm::log(state.usual_share * limit);
@@ -139,7 +139,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(state: &JobState<'_>) -> Option<Self> {
+    fn of(state: &JobView<'_>) -> Option<Self> {
         let law = state.estimate.own_law()?;
         let ln_median = libm::log(known_time(state)?);
         let shown = Self {

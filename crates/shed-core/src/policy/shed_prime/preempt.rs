@@ -2,11 +2,11 @@
 //! Only where the victim's user allows it and its checkpoint is durable.
 
 use crate::capacity::{Room, fits};
-use crate::decide::{Number, Pass};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::policy::PREEMPTION_LAUNCHES;
 use crate::policy::shed_prime::judge::{remaining, task_time};
 use crate::policy::shed_prime::worth::surging;
+use crate::round::{Number, Round};
 use crate::snapshot::{AttemptKind, KillKind, NodeIndex, Preemption};
 
 /// Attempts that one pass preempts at most.
@@ -46,7 +46,7 @@ struct Waiter {
 }
 
 /// Lets attempts make way for tasks that would otherwise start too late.
-pub(super) fn preempt(pass: &mut Pass<'_>) {
+pub(super) fn preempt(pass: &mut Round<'_>) {
     let waiters = waiters(pass);
     if waiters.is_empty() {
         return;
@@ -84,7 +84,7 @@ pub(super) fn preempt(pass: &mut Pass<'_>) {
 }
 
 /// Those to be served first first; hopeless jobs drive nobody out.
-fn waiters(pass: &Pass<'_>) -> Vec<Waiter> {
+fn waiters(pass: &Round<'_>) -> Vec<Waiter> {
     let now = pass.snapshot.now;
     let mut waiters = Vec::new();
     for (position, state) in pass.jobs.iter().enumerate() {
@@ -119,7 +119,7 @@ fn waiters(pass: &Pass<'_>) -> Vec<Waiter> {
 }
 
 /// Those with the most slack last.
-fn victims(pass: &Pass<'_>) -> Vec<Victim> {
+fn victims(pass: &Round<'_>) -> Vec<Victim> {
     let mut victims = Vec::new();
     for (position, state) in pass.jobs.iter().enumerate() {
         let rules = &state.job.rules;
@@ -170,7 +170,7 @@ fn victims(pass: &Pass<'_>) -> Vec<Victim> {
 }
 
 /// Whether the room that there is or will be holds one attempt more, which then takes it.
-fn take_free(pass: &Pass<'_>, room: &mut Room, position: usize) -> bool {
+fn take_free(pass: &Round<'_>, room: &mut Room, position: usize) -> bool {
     let Some(demand) = pass.capacity.demands.get(position) else {
         return false;
     };
@@ -188,7 +188,7 @@ fn take_free(pass: &Pass<'_>, room: &mut Room, position: usize) -> bool {
 
 /// The attempt with the most slack, if that is well above the waiter's, of those whose place the
 /// waiter can take.
-fn pick(pass: &Pass<'_>, victims: &[Victim], waiter: &Waiter) -> Option<usize> {
+fn pick(pass: &Round<'_>, victims: &[Victim], waiter: &Waiter) -> Option<usize> {
     let demands = &pass.capacity.demands;
     let demand = demands.get(waiter.position)?;
     let job = pass.jobs.get(waiter.position)?.job;
@@ -204,7 +204,7 @@ fn pick(pass: &Pass<'_>, victims: &[Victim], waiter: &Waiter) -> Option<usize> {
     (victims.get(at)?.slack > least).then_some(at)
 }
 
-fn clones_alive(pass: &Pass<'_>) -> u32 {
+fn clones_alive(pass: &Round<'_>) -> u32 {
     let mut clones = 0;
     for state in &pass.jobs {
         for task in state.estimate.tasks.iter().filter(|t| t.attempts.len() > 1) {

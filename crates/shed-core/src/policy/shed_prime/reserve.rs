@@ -9,11 +9,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::decide::{Allowance, Claim, JobState, Pass};
 use crate::estimate::special::normal_tail_quantile;
 use crate::ids::JobKey;
 use crate::memory::{Arrival, Arrivals};
 use crate::policy::shed_prime::judge::{Fresh, known_time};
+use crate::round::{Allowance, Claim, JobView, Round};
 use crate::snapshot::JobSnapshot;
 use crate::time::Instant;
 
@@ -45,7 +45,7 @@ struct Ask {
 }
 
 /// Notes what came, and says how many first attempts each job that waits may get.
-pub(super) fn reserve(pass: &mut Pass<'_>) {
+pub(super) fn reserve(pass: &mut Round<'_>) {
     let jobs = pass.jobs.iter().enumerate();
     let asks: Vec<Ask> = jobs
         .map(|(position, state)| ask(pass, position, state))
@@ -71,7 +71,7 @@ pub(super) fn reserve(pass: &mut Pass<'_>) {
 
 /// Notes what came, if it may run: what its user holds back, or what can't be created or placed, is not
 /// likely to come again and ask for room.
-fn note(arrivals: &mut Arrivals, now: Instant, state: &JobState<'_>, arrival: Option<Arrival>) {
+fn note(arrivals: &mut Arrivals, now: Instant, state: &JobView<'_>, arrival: Option<Arrival>) {
     let key = &state.job.key;
     let has_run = arrivals.has_run(key) || has_run(state.job);
     if let Some(arrival) = arrival.filter(|_| has_run || !state.is_held_up(now)) {
@@ -82,7 +82,7 @@ fn note(arrivals: &mut Arrivals, now: Instant, state: &JobState<'_>, arrival: Op
 
 /// Looks in every pass at what became of jobs that were noted, and forgets those that may not run any
 /// more, or are gone before their deadline, and never ran.
-pub(super) fn follow(pass: &mut Pass<'_>) {
+pub(super) fn follow(pass: &mut Round<'_>) {
     let (now, arrivals) = (pass.snapshot.now, &mut pass.arrivals);
     if !arrivals.may_be_withdrawn(now) {
         return;
@@ -110,7 +110,7 @@ fn has_run(job: &JobSnapshot) -> bool {
     has_ended || attempts.any(|attempt| attempt.started.is_some())
 }
 
-fn ask(pass: &Pass<'_>, position: usize, state: &JobState<'_>) -> Ask {
+fn ask(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> Ask {
     let share = pass.capacity.dominant_share(position);
     // What asks for more than there is takes nothing from anybody, and nothing is kept from it.
     let share = if share.is_finite() { share } else { 0.0 };
@@ -150,7 +150,7 @@ struct Held {
 }
 
 impl Held {
-    fn of(pass: &Pass<'_>) -> Self {
+    fn of(pass: &Round<'_>) -> Self {
         let jobs = pass.jobs.iter();
         let mut sums: Vec<(f64, f64)> = jobs
             .map(|state| (state.claim.density, state.held()))
@@ -172,7 +172,7 @@ impl Held {
 }
 
 /// How much the job may take, if room is to be kept from it.
-fn allowance(pass: &Pass<'_>, state: &JobState<'_>, ask: Ask, held: &Held) -> Option<Allowance> {
+fn allowance(pass: &Round<'_>, state: &JobView<'_>, ask: Ask, held: &Held) -> Option<Allowance> {
     if state.launchable_now() == 0 || ask.share <= 0.0 {
         return None;
     }
@@ -201,7 +201,7 @@ struct Demand {
     density: f64,
 }
 
-fn demand(pass: &Pass<'_>, key: &JobKey, above: f64, seconds: f64) -> Option<Demand> {
+fn demand(pass: &Round<'_>, key: &JobKey, above: f64, seconds: f64) -> Option<Demand> {
     let now = pass.snapshot.now;
     let elapsed = now.since(pass.arrivals.first()?).seconds();
     // For what may hold its place for ever all that is remembered counts.

@@ -7,9 +7,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::decide::{AttemptEstimate, JobState, Number, Pass, TaskEstimate};
 use crate::policy::shed_prime::judge::{Fresh, task_time};
 use crate::policy::shed_prime::worth::surging;
+use crate::round::{AttemptEstimate, JobView, Number, Round, TaskEstimate};
 
 /// The part of the time until its last task would have to start within which a job gets its places:
 /// who starts at the last moment has no time left for a second attempt.
@@ -47,7 +47,7 @@ struct Release {
 }
 
 /// Marks the jobs to be served first.
-pub(super) fn mark(pass: &mut Pass<'_>) {
+pub(super) fn mark(pass: &mut Round<'_>) {
     let waiters = waiters(pass);
     if waiters.len() < 2 {
         return;
@@ -68,7 +68,7 @@ pub(super) fn mark(pass: &mut Pass<'_>) {
 }
 
 /// Those with the least slack first.
-fn waiters(pass: &Pass<'_>) -> Vec<Waiter> {
+fn waiters(pass: &Round<'_>) -> Vec<Waiter> {
     let mut waiters = Vec::new();
     let redundancy = redundancy(pass);
     for (position, state) in pass.jobs.iter().enumerate() {
@@ -99,7 +99,7 @@ fn waiters(pass: &Pass<'_>) -> Vec<Waiter> {
     };
     let worth = |waiter: &Waiter| {
         let state = pass.jobs.get(waiter.position);
-        Number(-state.map_or(0.0, JobState::worth_of_waiting))
+        Number(-state.map_or(0.0, JobView::worth_of_waiting))
     };
     waiters.sort_by_cached_key(|waiter| (worth(waiter), name(waiter)));
     for (count, waiter) in waiters.iter_mut().enumerate() {
@@ -110,7 +110,7 @@ fn waiters(pass: &Pass<'_>) -> Vec<Waiter> {
 }
 
 /// Attempts per task that runs.
-fn redundancy(pass: &Pass<'_>) -> f64 {
+fn redundancy(pass: &Round<'_>) -> f64 {
     let tasks = pass.jobs.iter().flat_map(|state| &state.estimate.tasks);
     let (mut attempts, mut count) = (0.0, 0.0);
     for task in tasks {
@@ -132,7 +132,7 @@ fn until_end(task: &TaskEstimate<'_>, time: f64) -> f64 {
 }
 
 /// What is free, and what comes free as tasks end; the first first.
-fn releases(pass: &Pass<'_>) -> Vec<Release> {
+fn releases(pass: &Round<'_>) -> Vec<Release> {
     let mut releases = Vec::new();
     let mut held = 0.0;
     for (position, state) in pass.jobs.iter().enumerate() {

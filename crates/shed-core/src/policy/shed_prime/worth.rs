@@ -6,13 +6,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::decide::{AttemptEstimate, JobState, Number, Pass, TaskEstimate, Worth};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{Finding, RefusalReason};
 use crate::policy::ShedPrime;
-use crate::policy::clones::{CloneJob, CloneTask, MODES, by_rule, grant};
 use crate::policy::shed_prime::bundles::candidates;
 use crate::policy::shed_prime::judge::Fresh;
+use crate::round::clones::{CloneJob, CloneTask, MODES, by_rule, grant};
+use crate::round::{AttemptEstimate, JobView, Number, Round, TaskEstimate, Worth};
 use crate::snapshot::{AttemptKind, SpeculationMode};
 
 /// A clone is launched before first attempts that wait only if it brings so many times as much:
@@ -20,19 +20,19 @@ use crate::snapshot::{AttemptKind, SpeculationMode};
 const MARGIN: f64 = 1.5;
 
 /// Whether tasks wait for room that is not kept from them.
-pub(super) fn someone_waits(pass: &Pass<'_>) -> bool {
+pub(super) fn someone_waits(pass: &Round<'_>) -> bool {
     let now = pass.snapshot.now;
-    let waits = |state: &JobState<'_>| state.wanting_now() > 0 && !state.is_held_up(now);
+    let waits = |state: &JobView<'_>| state.wanting_now() > 0 && !state.is_held_up(now);
     pass.jobs.iter().any(waits)
 }
 
 /// Whether room is short: tasks wait for it, or pods that were launched beyond capacity.
-pub(super) fn is_short(pass: &Pass<'_>) -> bool {
+pub(super) fn is_short(pass: &Round<'_>) -> bool {
     someone_waits(pass) || !pass.capacity.surging.is_empty()
 }
 
 /// Pods of the job that wait since they were launched so that the cluster may grow.
-pub(super) fn surging(pass: &Pass<'_>, position: usize) -> u32 {
+pub(super) fn surging(pass: &Round<'_>, position: usize) -> u32 {
     let surging = pass.capacity.surging.iter();
     surging.filter(|at| **at == position).count() as u32
 }
@@ -99,10 +99,10 @@ fn hope_of_others(fresh: &Fresh<'_, '_>, task: &TaskEstimate<'_>, ln_hope: f64) 
 }
 
 /// Hands out clones that bring more than any first attempt that waits, before those are served.
-pub(super) fn rescue(pass: &mut Pass<'_>, prime: &ShedPrime) {
+pub(super) fn rescue(pass: &mut Round<'_>, prime: &ShedPrime) {
     let waits =
-        |state: &&JobState<'_>| state.wanting_now() > 0 && state.may_launch(pass.snapshot.now);
-    let worth = |state: &JobState<'_>| match state.rank {
+        |state: &&JobView<'_>| state.wanting_now() > 0 && state.may_launch(pass.snapshot.now);
+    let worth = |state: &JobView<'_>| match state.rank {
         Some((is_hopeless, _)) if !is_hopeless => state.worth_of_waiting(),
         _ => 0.0,
     };
@@ -115,7 +115,7 @@ pub(super) fn rescue(pass: &mut Pass<'_>, prime: &ShedPrime) {
     }
 }
 
-fn rescue_in(pass: &mut Pass<'_>, prime: &ShedPrime, mode: SpeculationMode, least: f64) {
+fn rescue_in(pass: &mut Round<'_>, prime: &ShedPrime, mode: SpeculationMode, least: f64) {
     let mut jobs = candidates(pass, prime, mode);
     let mut trials = Vec::new();
     for (at, job) in jobs.iter().enumerate() {
@@ -166,7 +166,7 @@ struct Trial {
 }
 
 fn trials_of<'j>(
-    pass: &'j Pass<'_>,
+    pass: &'j Round<'_>,
     (at, job): (usize, &'j CloneJob),
 ) -> impl Iterator<Item = Trial> + 'j {
     let fresh = pass.jobs.get(job.position).map(Fresh::of);

@@ -59,23 +59,6 @@ fn a_clone_keeps_off_the_node_of_its_sibling_and_off_slow_ones() {
 }
 
 #[test]
-fn a_clone_is_not_barred_from_where_its_sibling_is_only_taken_to_go() {
-    let waits = job("a").tasks(1).task(0, [attempt(0)]).deadline_in(600.0);
-    let policy: Policy = "dollymp{max_clones=2}".parse().unwrap();
-    let (plan, _) = plan_of(
-        &world(9.0, 3, 1000).job(waits).build(),
-        &Memory::default(),
-        &policy,
-    );
-    let launched = launches(&plan);
-    assert_eq!(launched.len(), 2);
-    for launch in launched {
-        assert_eq!(launch.avoid, [], "{launch:?}");
-        assert!(!launch.rather_not.is_empty(), "{launch:?}");
-    }
-}
-
-#[test]
 fn a_clone_goes_to_the_siblings_node_only_if_no_other_has_room() {
     // All run on node 3, so that nothing speaks against it; node 0 has no room.
     let regular = || attempt(0).on(3).progress(0.4, 29.0);

@@ -1,0 +1,182 @@
+//! Where a policy looks at the jobs of a pass and asks for stops and clones.
+
+use crate::capacity::Capacity;
+use crate::ids::{AttemptNumber, TaskIndex};
+use crate::policy::contract::{Arrangement, PolicyRule};
+use crate::round::clones::{self, Ask, CloneJob};
+use crate::round::{JobView, Round, TaskEstimate};
+use crate::snapshot::{KillKind, Snapshot, SpeculationMode};
+use crate::time::{Instant, Span};
+
+/// The jobs of a pass, what the policy believes and remembers of them, and what it asks for.
+pub struct Desk<'d, 'a, R: PolicyRule> {
+    round: &'d mut Round<'a>,
+    states: &'d mut [R::State],
+    beliefs: &'d [R::Belief],
+    arranged: &'d [Arrangement],
+}
+
+impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
+    pub(super) fn new(
+        round: &'d mut Round<'a>,
+        states: &'d mut [R::State],
+        beliefs: &'d [R::Belief],
+        arranged: &'d [Arrangement],
+    ) -> Self {
+        Self {
+            round,
+            states,
+            beliefs,
+            arranged,
+        }
+    }
+
+    /// When the pass takes place.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.round.snapshot.now
+    }
+
+    /// The facts that the pass decides by.
+    #[must_use]
+    pub fn snapshot(&self) -> &'a Snapshot {
+        self.round.snapshot
+    }
+
+    /// The jobs, in the snapshot's order.
+    #[must_use]
+    pub fn jobs(&self) -> &[JobView<'a>] {
+        &self.round.jobs
+    }
+
+    /// One of them.
+    #[must_use]
+    pub fn job(&self, position: usize) -> Option<&JobView<'a>> {
+        self.round.jobs.get(position)
+    }
+
+    /// The positions of the jobs by submission, then by key: where a job stands in the snapshot
+    /// does not matter.
+    #[must_use]
+    pub fn by_submission(&self) -> Vec<usize> {
+        self.round.by_submission()
+    }
+
+    /// What is left of the cluster's capacity.
+    #[must_use]
+    pub fn capacity(&self) -> &Capacity {
+        &self.round.capacity
+    }
+
+    /// What the policy believes of the job.
+    #[must_use]
+    pub fn belief(&self, position: usize) -> Option<&R::Belief> {
+        self.beliefs.get(position)
+    }
+
+    /// What the policy has arranged about the job.
+    #[must_use]
+    pub fn arrangement(&self, position: usize) -> Option<&Arrangement> {
+        self.arranged.get(position)
+    }
+
+    /// What the policy remembers of the jobs, by position.
+    #[must_use]
+    pub fn states(&self) -> &[R::State] {
+        self.states
+    }
+
+    /// What the policy remembers of the job.
+    #[must_use]
+    pub fn state(&self, position: usize) -> Option<&R::State> {
+        self.states.get(position)
+    }
+
+    /// The same, to be changed.
+    pub fn state_mut(&mut self, position: usize) -> Option<&mut R::State> {
+        self.states.get_mut(position)
+    }
+
+    /// Whether a job is remembered that is not in the snapshot any more.
+    #[must_use]
+    pub fn has_departed(&self) -> bool {
+        self.round.memory.has_departed(self.round.snapshot)
+    }
+
+    /// DollyMP Algorithm 1: the level of each job, by position; 1 is served first.
+    #[must_use]
+    pub fn levels(&self, rho: f64, slot: Span) -> Vec<u32> {
+        self.round.levels(rho, slot.seconds())
+    }
+
+    /// Asks for a pass at `at`, if that is still to come.
+    pub fn wake_at(&mut self, at: Instant) {
+        self.round.wake_at(Some(at));
+    }
+
+    /// Takes that many steps of the pass's work budget for these jobs, which are decided on
+    /// together. If fewer are left it takes none, and the policy must leave the jobs as they are.
+    pub fn afford(&mut self, positions: &[usize], steps: u64) -> bool {
+        self.round.afford_all(positions, steps)
+    }
+
+    /// Whether the attempt is to be stopped in this pass.
+    #[must_use]
+    pub fn is_stopped(&self, position: usize, id: (TaskIndex, AttemptNumber)) -> bool {
+        let job = self.round.jobs.get(position);
+        job.is_some_and(|job| job.doomed.contains(&id))
+    }
+
+    /// Stops an attempt in favor of `kept`, which takes the task over. What is to be stopped
+    /// already, or relies on an attempt that is, stays as it is.
+    pub fn prune(&mut self, position: usize, id: (TaskIndex, AttemptNumber), kept: AttemptNumber) {
+        if !self.is_stopped(position, id) && !self.is_stopped(position, (id.0, kept)) {
+            self.round.kill(position, id, KillKind::Prune, Some(kept));
+        }
+    }
+
+    /// Stops a task's only attempt; the task is launched again.
+    pub fn restart(&mut self, position: usize, id: (TaskIndex, AttemptNumber)) {
+        self.round.kill(position, id, KillKind::Restart, None);
+    }
+
+    /// The jobs of that mode with tasks that the policy wants clones for, by submission.
+    pub fn clone_jobs(
+        &mut self,
+        mode: SpeculationMode,
+        ask: Ask,
+        wants: impl Fn(usize, &JobView<'_>, &TaskEstimate<'_>) -> bool,
+    ) -> Vec<CloneJob> {
+        clones::clone_jobs(self.round, mode, ask, wants)
+    }
+
+    /// The same for the tasks whose first attempts this plan launches.
+    pub fn clone_job_of_started(
+        &mut self,
+        position: usize,
+        mode: SpeculationMode,
+        ask: Ask,
+    ) -> Option<CloneJob> {
+        clones::clone_job_of_started(self.round, position, mode, ask)
+    }
+
+    /// Asks for one clone of the task at that place of the job, and returns whether it is granted.
+    pub fn request(
+        &mut self,
+        job: &mut CloneJob,
+        at: usize,
+        finding: crate::plan::Finding,
+    ) -> bool {
+        clones::grant(self.round, job, at, |odds| clones::by_rule(finding, odds))
+    }
+
+    /// Reports the tasks of the job that got nothing and were not refused yet.
+    pub fn refuse_rest(&mut self, job: &mut CloneJob, why: crate::plan::RefusalReason) {
+        job.refuse_rest(self.round, why);
+    }
+
+    /// The pass itself, for the policies of this crate.
+    pub(super) fn round(&mut self) -> &mut Round<'a> {
+        self.round
+    }
+}
