@@ -83,6 +83,7 @@ test-upstream-jobs: ## Kubernetes' own end-to-end specs of batch/v1 Job, run by 
 unit: ## Unit tests, property tests, golden vectors: no cluster
 	cargo test --locked --workspace --exclude shed-e2e
 	cargo test --locked --package shed-papers --test vectors -- --nocapture
+	.ci/example-policy
 
 .PHONY: model
 model: ## Model checking of the controller's step, exhaustively: half an hour (docs/model.md)

@@ -27,7 +27,7 @@ const A_WHILE: Duration = Duration::from_millis(400);
 fn policy() -> Policy {
     Policy {
         surge_max: 0,
-        ..Policy::default()
+        ..shed_core::fixtures::shed_plus()
     }
 }
 
