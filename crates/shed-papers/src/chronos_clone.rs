@@ -23,6 +23,7 @@ pub struct ChronosClone {
 impl PolicyRule for ChronosClone {
     type Belief = ();
     type State = Decided;
+    type Place = ();
 
     fn name(&self) -> &'static str {
         "chronos-clone"

@@ -25,6 +25,7 @@ pub struct ChronosSRestart {
 impl PolicyRule for ChronosSRestart {
     type Belief = ();
     type State = Decided;
+    type Place = ();
 
     fn name(&self) -> &'static str {
         "chronos-s-restart"

@@ -14,6 +14,7 @@ pub struct ChronosSResume(pub SrQuant);
 impl PolicyRule for ChronosSResume {
     type Belief = ();
     type State = Decided;
+    type Place = ();
 
     fn name(&self) -> &'static str {
         "chronos-s-resume"

@@ -48,6 +48,7 @@ impl Default for Dolly {
 impl PolicyRule for Dolly {
     type Belief = ();
     type State = Decided;
+    type Place = ();
 
     fn name(&self) -> &'static str {
         "dolly"

@@ -45,6 +45,7 @@ const LOOK: Span = Span::from_seconds(3);
 impl PolicyRule for DollyMp {
     type Belief = ();
     type State = ();
+    type Place = ();
 
     fn name(&self) -> &'static str {
         "dollymp"

@@ -57,6 +57,7 @@ impl Default for Ese {
 impl PolicyRule for Ese {
     type Belief = ();
     type State = Decided;
+    type Place = ();
 
     fn name(&self) -> &'static str {
         "ese"

@@ -46,6 +46,7 @@ impl Default for HadoopS {
 impl PolicyRule for HadoopS {
     type Belief = ();
     type State = LastLaunch;
+    type Place = ();
 
     fn name(&self) -> &'static str {
         "hadoop-s"

@@ -5,7 +5,7 @@
 
 use crate::given::GivenLaw;
 use shed_core::plan::{Finding, RefusalReason};
-use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
+use shed_core::policy::{Desk, Judgement, PolicyRule, Recall, Summary};
 use shed_core::round::clones::{Ask, CloneJob, MODES};
 use shed_core::round::{JobView, TaskEstimate};
 use shed_core::settings::Setting;
@@ -33,8 +33,11 @@ impl Default for Hopper {
 }
 
 impl PolicyRule for Hopper {
-    type Belief = ();
+    /// 2/β, at least 1, of a job that takes part.
+    type Belief = Option<f64>;
     type State = ();
+    /// The slots of the job.
+    type Place = f64;
 
     fn name(&self) -> &'static str {
         "hopper"
@@ -52,12 +55,24 @@ impl PolicyRule for Hopper {
         self.max_clones
     }
 
-    fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, Self::State>) -> Judgement<()> {
-        Judgement::every(self.interval, job, recall)
+    fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, ()>) -> Judgement<Option<f64>> {
+        let given = GivenLaw {
+            t_min: 1.0,
+            beta: self.beta,
+        };
+        let beta = || given.of(job).map_or(1.0, |law| law.beta);
+        Judgement {
+            belief: job.may_speculate().then(|| (2.0 / beta()).max(1.0)),
+            ..Judgement::every(self.interval, job, recall)
+        }
+    }
+
+    fn arrange(&self, jobs: &[Summary<'_, Option<f64>>], by_submission: &[usize]) -> Vec<f64> {
+        shares(jobs, by_submission)
     }
 
     fn after(&self, desk: &mut Desk<'_, '_, Self>) {
-        let shares = self.shares(desk);
+        let shares = desk.places().to_vec();
         for mode in MODES {
             let ask = Ask::blind(self.max_clones);
             for mut job in desk.clone_jobs(mode, ask, |_, state, task| {
@@ -70,43 +85,32 @@ impl PolicyRule for Hopper {
     }
 }
 
-impl Hopper {
-    /// The slots of each job, by position.
-    fn shares(&self, desk: &Desk<'_, '_, Self>) -> Vec<f64> {
-        let sizes = desk.jobs().iter().map(|state| {
-            if !state.may_speculate() {
-                return [0.0; 2];
-            }
-            let given = GivenLaw {
-                t_min: 1.0,
-                beta: self.beta,
-            };
-            let beta = given.of(state).map_or(1.0, |law| law.beta);
-            let tasks = f64::from(state.unfinished());
-            [tasks * (2.0 / beta).max(1.0), tasks]
-        });
-        let sizes: Vec<[f64; 2]> = sizes.collect();
-        let slots = (0..desk.jobs().len()).map(|at| desk.capacity().times_usable(at));
-        let slots = f64::from(slots.max().unwrap_or(0));
-        let total: f64 = sizes.iter().map(|[size, _]| size).sum();
-        if total <= slots {
-            let scale = if total > 0.0 { slots / total } else { 0.0 };
-            return sizes.iter().map(|[size, _]| size * scale).collect();
-        }
-        let mut shares = vec![0.0; sizes.len()];
-        let mut ascending = desk.by_submission();
-        let size = |at: usize| sizes.get(at).map_or(0.0, |[size, _]| *size);
-        ascending.sort_by(|&a, &b| size(a).total_cmp(&size(b)));
-        let mut left = slots;
-        for at in ascending {
-            let share = size(at).min(left);
-            left -= share;
-            if let Some(slot) = shares.get_mut(at) {
-                *slot = share;
-            }
-        }
-        shares
+/// The slots of each job, by position.
+fn shares(jobs: &[Summary<'_, Option<f64>>], by_submission: &[usize]) -> Vec<f64> {
+    let size = |job: &Summary<'_, Option<f64>>| {
+        job.belief
+            .map_or(0.0, |factor| f64::from(job.unfinished) * factor)
+    };
+    let sizes: Vec<f64> = jobs.iter().map(size).collect();
+    let slots = f64::from(jobs.iter().map(|job| job.slots).max().unwrap_or(0));
+    let total: f64 = sizes.iter().sum();
+    if total <= slots {
+        let scale = if total > 0.0 { slots / total } else { 0.0 };
+        return sizes.iter().map(|size| size * scale).collect();
     }
+    let mut shares = vec![0.0; sizes.len()];
+    let mut ascending = by_submission.to_vec();
+    let size = |at: usize| sizes.get(at).copied().unwrap_or(0.0);
+    ascending.sort_by(|&a, &b| size(a).total_cmp(&size(b)));
+    let mut left = slots;
+    for at in ascending {
+        let share = size(at).min(left);
+        left -= share;
+        if let Some(slot) = shares.get_mut(at) {
+            *slot = share;
+        }
+    }
+    shares
 }
 
 /// How much later than a new attempt the task is expected to end.

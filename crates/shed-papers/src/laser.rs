@@ -186,6 +186,7 @@ fn foresee(task: &mut LaserTask, estimate: &TaskEstimate<'_>) {
 impl PolicyRule for Laser {
     type Belief = ();
     type State = Decided;
+    type Place = ();
 
     fn name(&self) -> &'static str {
         "laser"

@@ -34,6 +34,7 @@ impl Default for Late {
 impl PolicyRule for Late {
     type Belief = ();
     type State = ();
+    type Place = ();
 
     fn name(&self) -> &'static str {
         "late"

@@ -63,6 +63,7 @@ impl Default for Mantri {
 impl PolicyRule for Mantri {
     type Belief = ();
     type State = Looked;
+    type Place = ();
 
     fn name(&self) -> &'static str {
         "mantri"

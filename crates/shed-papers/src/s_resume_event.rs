@@ -35,6 +35,7 @@ impl Default for SResumeEvent {
 impl PolicyRule for SResumeEvent {
     type Belief = ();
     type State = ();
+    type Place = ();
 
     fn name(&self) -> &'static str {
         "s-resume-event"

@@ -49,6 +49,7 @@ const SOLVE_STEPS: u64 = 100;
 impl PolicyRule for Sca {
     type Belief = ();
     type State = Decided;
+    type Place = ();
 
     fn name(&self) -> &'static str {
         "sca"

@@ -52,6 +52,7 @@ impl Default for Shed {
 impl PolicyRule for Shed {
     type Belief = ();
     type State = Decided;
+    type Place = ();
 
     fn name(&self) -> &'static str {
         "shed"

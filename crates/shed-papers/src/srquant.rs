@@ -26,6 +26,7 @@ word!(SlowMean, [SlowMean::Printed => "printed", SlowMean::Exact => "exact"]);
 impl PolicyRule for SrQuant {
     type Belief = ();
     type State = Decided;
+    type Place = ();
 
     fn name(&self) -> &'static str {
         "srquant"

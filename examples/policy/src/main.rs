@@ -29,6 +29,7 @@ impl PolicyRule for Twice {
     type Belief = Limit;
     // It remembers nothing.
     type State = ();
+    type Place = ();
 
     fn name(&self) -> &'static str {
         "twice"

@@ -2,9 +2,9 @@
 //!
 //! In each planning pass `decide` calls, in this order:
 //!
-//! 1. [`PolicyRule::judge`] for each job: a pure function of the job's facts and of what the policy
-//!    remembers of it. It returns what the policy believes, whether it acts on the job in this pass,
-//!    and when it wants to look at the job again.
+//! 1. [`PolicyRule::assess`] and [`PolicyRule::judge`] for each job: pure functions of the job's
+//!    facts and of what the policy remembers of it. They return what the policy believes, whether it acts on the job in
+//!    this pass, and when it wants to look at the job again.
 //! 2. [`PolicyRule::arrange`] once, with a summary of each job: for rules that compare jobs.
 //! 3. [`PolicyRule::before`]: stops, before first attempts are served.
 //! 4. [`PolicyRule::after`]: clones, from what first attempts leave.
@@ -18,9 +18,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::estimate::progress::optimization_interval;
+use crate::ids::Tenant;
 use crate::memory::{Memory, PolicyState};
 use crate::policy::desk::Desk;
-use crate::round::{JobView, Round};
+use crate::round::{Assessment, JobView, Round};
 use crate::settings::{Parsed, Setting};
 use crate::snapshot::Snapshot;
 use crate::time::{Instant, Span};
@@ -101,11 +102,15 @@ impl<B: Default> Judgement<B> {
     }
 }
 
-/// What a rule that compares jobs knows of one of them.
+/// What a rule that compares jobs knows of one of them: a few numbers, whatever its size.
 #[derive(Debug, Clone, Copy)]
 pub struct Summary<'s, B> {
     /// Its place in the pass.
     pub position: usize,
+    /// Whose it is.
+    pub tenant: &'s Tenant,
+    /// Seconds from its submission to its deadline.
+    pub limit: Option<f64>,
     /// Whether the policy acts on it.
     pub acts: bool,
     /// Whether the policy acts on it for the first time.
@@ -120,15 +125,6 @@ pub struct Summary<'s, B> {
     pub belief: &'s B,
 }
 
-/// What [`PolicyRule::arrange`] decides about one job.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Arrangement {
-    /// The slots that it may hold with its clones; absent: no share is kept.
-    pub share: Option<f64>,
-    /// Another rank than it was judged to have.
-    pub rank: Option<(bool, i64)>,
-}
-
 /// A policy about clones.
 pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// What it believes of one job.
@@ -136,6 +132,10 @@ pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
 
     /// What it remembers of one job.
     type State: Remembered;
+
+    /// What it decides about one job by comparing it with the others: its share, its tier, what it
+    /// learns from them.
+    type Place: Clone + Default + fmt::Debug;
 
     /// The name in the text, as in the papers.
     fn name(&self) -> &'static str;
@@ -202,6 +202,12 @@ pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
         SLOW_HALF_LIFE
     }
 
+    /// How the attempts of a job are to be judged. As [`PolicyRule::judge`], which comes after it,
+    /// this depends on nothing but the job.
+    fn assess(&self, _job: &JobView<'_>) -> Assessment {
+        Assessment::default()
+    }
+
     /// Judges one job. The result depends on nothing but its arguments, so that a job whose facts
     /// are unchanged need not be judged again before `next`.
     fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, Self::State>)
@@ -212,7 +218,7 @@ pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
         &self,
         _jobs: &[Summary<'_, Self::Belief>],
         _by_submission: &[usize],
-    ) -> Vec<Arrangement> {
+    ) -> Vec<Self::Place> {
         Vec::new()
     }
 
@@ -323,7 +329,7 @@ impl<R: PolicyRule> AnyRule for R {
             rule: self,
             states: snapshot.jobs.iter().map(|job| state(&job.key)).collect(),
             beliefs: Vec::new(),
-            arranged: Vec::new(),
+            places: Vec::new(),
         })
     }
 
@@ -340,7 +346,7 @@ struct Opened<'s, R: PolicyRule> {
     rule: &'s R,
     states: Vec<R::State>,
     beliefs: Vec<R::Belief>,
-    arranged: Vec<Arrangement>,
+    places: Vec<R::Place>,
 }
 
 impl<R: PolicyRule> Opened<'_, R> {
@@ -349,6 +355,7 @@ impl<R: PolicyRule> Opened<'_, R> {
         let mut wakes = Vec::new();
         let (now, memory) = (round.snapshot.now, round.memory);
         for (job, state) in round.jobs.iter_mut().zip(&self.states) {
+            job.assess(self.rule.assess(job));
             let known = memory.job(&job.job.key);
             let judgement = self.rule.judge(
                 job,
@@ -375,6 +382,8 @@ impl<R: PolicyRule> Opened<'_, R> {
         let jobs = round.jobs.iter().enumerate().zip(&self.beliefs);
         let jobs = jobs.map(|((position, job), belief)| Summary {
             position,
+            tenant: &job.job.tenant,
+            limit: job.limit(),
             acts: job.optimized,
             is_new: job.is_new,
             rank: job.rank,
@@ -383,14 +392,11 @@ impl<R: PolicyRule> Opened<'_, R> {
             belief,
         });
         let jobs: Vec<_> = jobs.collect();
-        self.arranged = self.rule.arrange(&jobs, &round.by_submission());
-        for (job, arranged) in round.jobs.iter_mut().zip(&self.arranged) {
-            job.rank = arranged.rank.or(job.rank);
-        }
+        self.places = self.rule.arrange(&jobs, &round.by_submission());
     }
 
     fn desk<'d, 'a>(&'d mut self, round: &'d mut Round<'a>) -> Desk<'d, 'a, R> {
-        Desk::new(round, &mut self.states, &self.beliefs, &self.arranged)
+        Desk::new(round, &mut self.states, &self.beliefs, &self.places)
     }
 }
 

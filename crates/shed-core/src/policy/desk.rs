@@ -2,7 +2,7 @@
 
 use crate::capacity::Capacity;
 use crate::ids::{AttemptNumber, TaskIndex};
-use crate::policy::contract::{Arrangement, PolicyRule};
+use crate::policy::contract::PolicyRule;
 use crate::round::clones::{self, Ask, CloneJob};
 use crate::round::{JobView, Round, TaskEstimate};
 use crate::snapshot::{KillKind, Snapshot, SpeculationMode};
@@ -13,7 +13,7 @@ pub struct Desk<'d, 'a, R: PolicyRule> {
     round: &'d mut Round<'a>,
     states: &'d mut [R::State],
     beliefs: &'d [R::Belief],
-    arranged: &'d [Arrangement],
+    places: &'d [R::Place],
 }
 
 impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
@@ -21,13 +21,13 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         round: &'d mut Round<'a>,
         states: &'d mut [R::State],
         beliefs: &'d [R::Belief],
-        arranged: &'d [Arrangement],
+        places: &'d [R::Place],
     ) -> Self {
         Self {
             round,
             states,
             beliefs,
-            arranged,
+            places,
         }
     }
 
@@ -74,10 +74,22 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         self.beliefs.get(position)
     }
 
-    /// What the policy has arranged about the job.
+    /// The same of all jobs, by position.
     #[must_use]
-    pub fn arrangement(&self, position: usize) -> Option<&Arrangement> {
-        self.arranged.get(position)
+    pub fn beliefs(&self) -> &[R::Belief] {
+        self.beliefs
+    }
+
+    /// What the policy has decided about all jobs, by position.
+    #[must_use]
+    pub fn places(&self) -> &[R::Place] {
+        self.places
+    }
+
+    /// What the policy has decided about the job by comparing it with the others.
+    #[must_use]
+    pub fn place(&self, position: usize) -> Option<&R::Place> {
+        self.places.get(position)
     }
 
     /// What the policy remembers of the jobs, by position.

@@ -10,6 +10,7 @@ pub struct HadoopNs;
 impl PolicyRule for HadoopNs {
     type Belief = ();
     type State = ();
+    type Place = ();
 
     fn name(&self) -> &'static str {
         "hadoop-ns"

@@ -258,6 +258,7 @@ impl ShedPlus {
 impl PolicyRule for ShedPlus {
     type Belief = ();
     type State = ();
+    type Place = ();
 
     fn name(&self) -> &'static str {
         "shed-plus"

@@ -8,10 +8,10 @@
 //! after first attempts are served, [`bundles`] hands out clones where they gain most per slot.
 //! `docs/shed-prime.md` has the reasons.
 
-use crate::policy::contract::{Judgement, PolicyRule, Recall};
+use crate::policy::contract::{Judgement, PolicyRule, Recall, Summary};
 use crate::policy::desk::Desk;
 use crate::policy::keep::GRACE_MIN;
-use crate::round::JobView;
+use crate::round::{Assessment, JobView};
 use crate::settings::{Setting, word};
 use crate::time::Span;
 
@@ -95,8 +95,10 @@ word!(
 );
 
 impl PolicyRule for ShedPrime {
-    type Belief = ();
+    type Belief = judge::Belief;
     type State = ();
+    /// The time of a usual task as a share of the time that the job was given.
+    type Place = f64;
 
     fn name(&self) -> &'static str {
         "shed-prime"
@@ -130,12 +132,28 @@ impl PolicyRule for ShedPrime {
         true
     }
 
-    fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, ()>) -> Judgement<()> {
-        Judgement::every(self.interval, job, recall)
+    fn assess(&self, job: &JobView<'_>) -> Assessment {
+        Assessment {
+            launch_time: judge::measured_overhead(job),
+            spread: Some(self.spread),
+        }
+    }
+
+    fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, ()>) -> Judgement<judge::Belief> {
+        Judgement {
+            belief: judge::Belief::of(job),
+            ..Judgement::every(self.interval, job, recall)
+        }
+    }
+
+    fn arrange(&self, jobs: &[Summary<'_, judge::Belief>], _: &[usize]) -> Vec<f64> {
+        others::usual_shares(jobs)
     }
 
     fn before(&self, desk: &mut Desk<'_, '_, Self>) {
-        judge::judge(desk.round(), self);
+        let ln_hopes: Vec<f64> = desk.beliefs().iter().map(|it| it.ln_hope).collect();
+        let usual = desk.places().to_vec();
+        judge::judge(desk.round(), self, &ln_hopes, &usual);
         keep::prune(desk, self);
         let pass = desk.round();
         keep::learn(pass);

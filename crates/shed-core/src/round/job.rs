@@ -260,6 +260,13 @@ impl<'a> JobView<'a> {
         self.job.phase == JobPhase::Active && !self.job.rules.suspend
     }
 
+    /// Seconds from its submission to its deadline.
+    #[must_use]
+    pub fn limit(&self) -> Option<f64> {
+        let limit = self.job.deadline?.since(self.job.submitted).seconds();
+        (limit > 0.0).then_some(limit)
+    }
+
     /// Whether a policy about clones may act on it, also if nothing of it runs yet.
     #[must_use]
     pub fn may_speculate(&self) -> bool {

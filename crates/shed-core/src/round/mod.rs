@@ -12,6 +12,7 @@ use crate::plan::{CapacityReport, Kill, Launch, Move, Plan, PlanReport, PlannedM
 use crate::snapshot::{AttemptKind, JobSnapshot, KillKind, NodeIndex, Snapshot};
 use crate::time::{Instant, Span};
 
+mod assess;
 pub mod clones;
 pub(crate) mod estimates;
 pub(crate) mod job;
@@ -22,6 +23,7 @@ mod pocd;
 pub(crate) mod slow;
 mod work;
 
+pub use assess::Assessment;
 pub use estimates::{AttemptEstimate, JobEstimate, TaskEstimate};
 pub use job::JobView;
 pub(crate) use job::{Allowance, Claim, Worth};

@@ -81,7 +81,7 @@ fn a_sweep_takes_models_as_a_list_and_policies_without_networks_take_no_notice()
     let folder = Folder::new("laser-sweep");
     let model = folder.0.join("a.json");
     train(&model, &[]);
-    let models = format!("law,{}", path(&model));
+    let models = format!("none,{}", path(&model));
     let rest = [
         "--policy",
         "srquant,laser",

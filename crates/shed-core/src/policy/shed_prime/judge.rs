@@ -4,11 +4,9 @@
 use std::f64::consts::LN_2;
 
 use crate::estimate::law::AttemptLaw;
-use crate::estimate::pareto::{LN_CERTAIN, LN_IMPOSSIBLE};
 use crate::estimate::pocd::{ln_miss_of_launch, ln_task_pocd};
-use crate::estimate::special::ln_normal_tail;
 use crate::policy::ShedPrime;
-use crate::policy::shed_prime::others::{assume, limit, usual_shares};
+use crate::policy::shed_prime::others::assume;
 use crate::policy::shed_prime::reserve::{follow, reserve};
 use crate::policy::shed_prime::timely::mark;
 use crate::policy::shed_prime::worth::{is_short, worth};
@@ -88,8 +86,9 @@ impl<'p, 'a> Fresh<'p, 'a> {
     }
 }
 
-/// The mean over the attempts that are there; images and volumes differ from job to job.
-fn measured_overhead(state: &JobView<'_>) -> Option<f64> {
+/// Seconds from a launch to the start of its work: the mean over the attempts that are there, since
+/// images and volumes differ from job to job.
+pub(super) fn measured_overhead(state: &JobView<'_>) -> Option<f64> {
     let tasks = state.estimate.tasks.iter();
     let attempts = tasks.flat_map(|task| task.task.live());
     let (mut sum, mut count) = (0.0, 0.0);
@@ -102,17 +101,31 @@ fn measured_overhead(state: &JobView<'_>) -> Option<f64> {
     (count > 0.0).then(|| sum / count)
 }
 
-/// Judges every attempt by what it has shown, and ranks every job.
-pub(super) fn judge(pass: &mut Round<'_>, prime: &ShedPrime) {
-    for state in &mut pass.jobs {
-        state.overhead = measured_overhead(state);
-        judge_attempts(state, prime.spread);
+/// What shed-prime believes of a job.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Belief {
+    /// The median time of a task, as far as anything was seen of the job.
+    pub(super) known_time: Option<f64>,
+    /// ln P(all its tasks are in time, with a few new attempts each).
+    pub(super) ln_hope: f64,
+}
+
+impl Belief {
+    pub(super) fn of(job: &JobView<'_>) -> Self {
+        Self {
+            known_time: known_time(job),
+            ln_hope: Fresh::of(job).ln_hope(),
+        }
     }
-    let usual = usual_shares(pass);
+}
+
+/// Ranks every job, given its hope and the usual share of its time, and weighs them where capacity
+/// is short.
+pub(super) fn judge(pass: &mut Round<'_>, prime: &ShedPrime, ln_hopes: &[f64], usual: &[f64]) {
     for (state, usual) in pass.jobs.iter_mut().zip(usual) {
-        state.usual_share = usual;
+        state.usual_share = *usual;
     }
-    let ln_hopes = rank(pass);
+    rank(pass, ln_hopes);
     if prime.pool {
         assume(pass);
     }
@@ -121,7 +134,7 @@ pub(super) fn judge(pass: &mut Round<'_>, prime: &ShedPrime) {
     }
     if prime.weigh && is_short(pass) {
         let states = pass.jobs.iter().zip(ln_hopes);
-        let worths = states.map(|(state, ln_hope)| worth(&Fresh::of(state), ln_hope));
+        let worths = states.map(|(state, ln_hope)| worth(&Fresh::of(state), *ln_hope));
         let worths: Vec<_> = worths.collect();
         for (state, worth) in pass.jobs.iter_mut().zip(worths) {
             state.worth = Some(worth);
@@ -135,55 +148,17 @@ pub(super) fn judge(pass: &mut Round<'_>, prime: &ShedPrime) {
     }
 }
 
-/// Ranks every job; what hope each has.
-fn rank(pass: &mut Round<'_>) -> Vec<f64> {
+/// Ranks every job by its hope and its slack.
+fn rank(pass: &mut Round<'_>, ln_hopes: &[f64]) {
     let ln_hope_min = libm::log(MIN_POCD);
-    let judge = |(state, position): (&JobView<'_>, usize)| {
-        let fresh = Fresh::of(state);
-        let ln_hope = fresh.ln_hope();
-        let slack = slack(pass, position, &fresh);
-        (ln_hope, (ln_hope < ln_hope_min, slack))
-    };
-    let judged: Vec<_> = pass.jobs.iter().zip(0..).map(judge).collect();
-    let jobs = pass.jobs.iter_mut().zip(judged);
-    let ranked = jobs.map(|(state, (ln_hope, rank))| {
-        state.rank = Some(rank);
-        ln_hope
+    let jobs = pass.jobs.iter().zip(ln_hopes).zip(0..);
+    let ranks = jobs.map(|((state, ln_hope), position)| {
+        let slack = slack(pass, position, &Fresh::of(state));
+        (*ln_hope < ln_hope_min, slack)
     });
-    ranked.collect()
-}
-
-/// An attempt that reports ends about when it is predicted to: what eq. 14 makes of it has the
-/// spread of all attempts, though most of that is in its rate, which is seen.
-fn judge_attempts(state: &mut JobView<'_>, spread: f64) {
-    let Some(slack) = state.estimate.slack else {
-        return;
-    };
-    let tasks = state.estimate.tasks.iter_mut();
-    for attempt in tasks.flat_map(|task| &mut task.attempts) {
-        if attempt.reports()
-            && let Some(remaining) = attempt.remaining
-        {
-            attempt.ln_miss = ln_miss(remaining, slack, spread);
-        }
-    }
-}
-
-fn ln_miss(remaining: f64, slack: f64, spread: f64) -> f64 {
-    if remaining <= 0.0 {
-        LN_IMPOSSIBLE
-    } else if slack <= 0.0 {
-        LN_CERTAIN
-    } else {
-        let deviation = (remaining * spread).max(f64::MIN_POSITIVE);
-        let z = (slack - remaining) / deviation;
-        if z.is_finite() {
-            ln_normal_tail(z)
-        } else if z > 0.0 {
-            LN_IMPOSSIBLE
-        } else {
-            LN_CERTAIN
-        }
+    let ranks: Vec<_> = ranks.collect();
+    for (state, rank) in pass.jobs.iter_mut().zip(ranks) {
+        state.rank = Some(rank);
     }
 }
 
@@ -195,7 +170,7 @@ pub(super) fn known_time(state: &JobView<'_>) -> Option<f64> {
 
 /// The usual time of the job's tasks in seconds.
 pub(super) fn task_time(state: &JobView<'_>) -> f64 {
-    let by_limit = || limit(state).map_or(0.0, |limit| limit * state.usual_share);
+    let by_limit = || state.limit().map_or(0.0, |limit| limit * state.usual_share);
     known_time(state).unwrap_or_else(by_limit)
 }
 

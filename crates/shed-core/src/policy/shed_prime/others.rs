@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use crate::estimate::law::{AttemptLaw, Law};
 use crate::estimate::log_normal::LogNormalLaw;
 use crate::ids::Tenant;
-use crate::policy::shed_prime::judge::known_time;
+use crate::policy::contract::Summary;
+use crate::policy::shed_prime::judge::{Belief, known_time};
 use crate::round::{JobView, Round};
 
 /// What the time of a task is taken for while nothing at all is known, as a share of the time from
@@ -25,11 +26,11 @@ const LN_TAIL_OF_ONE: f64 = -1.841_021_645_009_264;
 
 /// What the time of a usual task is taken for, over the time that its job was given, for each job of
 /// the pass: by the jobs of its tenant that are there. All jobs of another tenant count as one.
-pub(super) fn usual_shares(pass: &Round<'_>) -> Vec<f64> {
+pub(super) fn usual_shares(jobs: &[Summary<'_, Belief>]) -> Vec<f64> {
     let mut tenants: BTreeMap<&Tenant, Mean> = BTreeMap::new();
-    for state in &pass.jobs {
-        let own = tenants.entry(&state.job.tenant).or_default();
-        if let Some(share) = share(state) {
+    for job in jobs {
+        let own = tenants.entry(job.tenant).or_default();
+        if let Some(share) = share(job) {
             own.add(libm::log(share));
         }
     }
@@ -47,15 +48,14 @@ pub(super) fn usual_shares(pass: &Round<'_>) -> Vec<f64> {
         (tenant, libm::exp(sum / (own.count + others.count + 1.0)))
     });
     let usual: BTreeMap<&Tenant, f64> = usual.collect();
-    let jobs = pass.jobs.iter();
-    let of = |state: &JobView<'_>| usual.get(&state.job.tenant).copied();
-    jobs.map(|state| of(state).unwrap_or(SHARE_OF_LIMIT))
-        .collect()
+    let of = |job: &Summary<'_, Belief>| usual.get(job.tenant).copied();
+    let shares = jobs.iter().map(|job| of(job).unwrap_or(SHARE_OF_LIMIT));
+    shares.collect()
 }
 
 /// The job's usual time of a task over the time that it was given.
-fn share(state: &JobView<'_>) -> Option<f64> {
-    let share = known_time(state)? / limit(state)?;
+fn share(job: &Summary<'_, Belief>) -> Option<f64> {
+    let share = job.belief.known_time? / job.limit?;
     (share > 0.0 && share.is_finite()).then_some(share)
 }
 
@@ -90,11 +90,6 @@ fn of_foreign(ln_share: f64) -> f64 {
     ln_share.clamp(usual - FOREIGN_SPAN, usual + FOREIGN_SPAN)
 }
 
-pub(super) fn limit(state: &JobView<'_>) -> Option<f64> {
-    let limit = state.job.deadline?.since(state.job.submitted).seconds();
-    (limit > 0.0).then_some(limit)
-}
-
 /// Takes times for log-normal in jobs that have shown nothing: the median is the usual share of the
 /// time that the job was given, and they spread as medians do among the others and times within each of
 /// those. Attempts are hedged by it from their launch on. It ranks no job: tasks of one job are alike,
@@ -119,7 +114,7 @@ pub(super) fn assume(pass: &mut Round<'_>) {
     let spreads: BTreeMap<Tenant, f64> = spreads.collect();
     let unknown = |state: &&mut JobView<'_>| state.estimate.law.is_none();
     for state in pass.jobs.iter_mut().filter(unknown) {
-        let law = limit(state).and_then(|limit| {
+        let law = state.limit().and_then(|limit| {
             let mu = libm::log(state.usual_share * limit);
             LogNormalLaw::new(mu, *spreads.get(&state.job.tenant)?)
         });
@@ -143,7 +138,7 @@ impl Shown {
         let law = state.estimate.own_law()?;
         let ln_median = libm::log(known_time(state)?);
         let shown = Self {
-            ln_share: ln_median - libm::log(limit(state)?),
+            ln_share: ln_median - libm::log(state.limit()?),
             sigma: libm::log(law.quantile(LN_TAIL_OF_ONE)) - ln_median,
         };
         (shown.ln_share.is_finite() && shown.sigma.is_finite()).then_some(shown)
