@@ -7,7 +7,7 @@
 
 use crate::formulas::ese::{best_whole_copies, straggler_factor};
 use crate::formulas::sca::CloneJob;
-use crate::given::GivenLaw;
+use crate::given_law::GivenLaw;
 use crate::redundancy::launch_copies;
 use crate::sca::{new_jobs, slots_for};
 use crate::state::Decided;

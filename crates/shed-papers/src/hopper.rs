@@ -3,7 +3,7 @@
 //! ascending virtual size. Within its share a job clones the tasks that would end later than a
 //! new attempt, the latest first. It knows no deadline, and its clones start from zero.
 
-use crate::given::GivenLaw;
+use crate::given_law::GivenLaw;
 use shed_core::plan::{Finding, RefusalReason};
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall, Summary};
 use shed_core::round::clones::{Ask, CloneJob, MODES};

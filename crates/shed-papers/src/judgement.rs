@@ -2,13 +2,13 @@
 //! stragglers are judged, once, and get so many extra attempts; at τ_kill the slower attempts die.
 
 use crate::formulas::srquant::{Price, SrQuantJob};
-use crate::given::GivenLaw;
+use crate::given_law::GivenLaw;
 use crate::redundancy::is_decided;
 use crate::redundancy::level_up;
 use crate::state::Decided;
 use shed_core::estimate::pareto::ParetoLaw;
 use shed_core::ids::TaskIndex;
-use shed_core::policy::keep;
+use shed_core::policy::prune;
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::clones::{Ask, MODES};
 use shed_core::round::{JobView, TaskEstimate};
@@ -137,7 +137,7 @@ impl Instants {
         };
         let due: Vec<bool> = desk.jobs().iter().zip(desk.states()).map(is_due).collect();
         let is_due = |position: usize| due.get(position).is_some_and(|due| *due);
-        keep::prune(desk, |rivals| is_due(rivals.position));
+        prune::prune(desk, |rivals| is_due(rivals.position));
         for position in 0..due.len() {
             let acts = desk.job(position).is_some_and(|job| job.optimized);
             if acts
@@ -236,7 +236,7 @@ fn clone_reports(task: &TaskEstimate<'_>) -> bool {
 /// clones start over there is nothing to resume, and the original runs on.
 pub(crate) fn stop_originals<R: PolicyRule<State = Decided>>(desk: &mut Desk<'_, '_, R>) {
     let judged: Vec<Vec<TaskIndex>> = desk.states().iter().map(|s| s.judged.clone()).collect();
-    keep::prune_for_clones(desk, |position, state, task| {
+    prune::prune_for_clones(desk, |position, state, task| {
         let judged = judged.get(position);
         judged.is_some_and(|judged| judged.binary_search(&task.task.index).is_ok())
             && state.job.rules.resume.keeps_checkpoints()

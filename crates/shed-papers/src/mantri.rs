@@ -11,12 +11,12 @@
 //! those at hand; the rule is that of the specification, which gives no γ.
 
 use crate::formulas::mantri::{self, pays_blind, pays_blind_at_most, pays_known};
-use crate::given::GivenLaw;
+use crate::given_law::GivenLaw;
 use crate::state::Looked;
 use shed_core::estimate::law::AttemptLaw;
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Finding, RefusalReason};
-use shed_core::policy::keep;
+use shed_core::policy::prune;
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::clones::{Ask, MODES};
 use shed_core::round::{AttemptEstimate, JobView, TaskEstimate};
@@ -106,7 +106,7 @@ impl PolicyRule for Mantri {
         };
         let due: Vec<bool> = desk.jobs().iter().zip(desk.states()).map(is_due).collect();
         let is_due = |position: usize| due.get(position).is_some_and(|due| *due);
-        keep::prune(desk, |rivals| is_due(rivals.position));
+        prune::prune(desk, |rivals| is_due(rivals.position));
         for position in 0..due.len() {
             let acts = desk.job(position).is_some_and(|job| job.optimized);
             if acts

@@ -4,7 +4,7 @@
 
 use crate::state::Decided;
 use shed_core::plan::{Finding, RefusalReason};
-use shed_core::policy::keep::{GRACE_MIN, is_young, start_up};
+use shed_core::policy::prune::{GRACE_MIN, is_young, start_up};
 use shed_core::policy::{Desk, PolicyRule};
 use shed_core::round::clones::{Ask, CloneJob, MODES};
 use shed_core::round::{AttemptEstimate, JobView, TaskEstimate};

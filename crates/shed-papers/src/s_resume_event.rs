@@ -4,7 +4,7 @@
 //! predicted end is kept. The original runs on. No optimizer weighs tasks against each other.
 
 use shed_core::plan::Finding;
-use shed_core::policy::keep::{self, GRACE_MIN, is_seen, start_up};
+use shed_core::policy::prune::{self, GRACE_MIN, is_seen, start_up};
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::JobView;
 use shed_core::round::clones::{Ask, CloneJob, MODES};
@@ -58,7 +58,7 @@ impl PolicyRule for SResumeEvent {
     }
 
     fn before(&self, desk: &mut Desk<'_, '_, Self>) {
-        keep::prune(desk, |rivals| {
+        prune::prune(desk, |rivals| {
             let grace = start_up(rivals.state, GRACE_MIN);
             let attempts = rivals.task.attempts.iter();
             attempts.into_iter().all(|attempt| is_seen(attempt, grace))

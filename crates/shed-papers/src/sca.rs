@@ -6,12 +6,12 @@
 //! becomes known while its attempts start up is decided about then.
 
 use crate::formulas::sca::{CloneJob, P2, round_copies, solve_relaxed};
-use crate::given::GivenLaw;
+use crate::given_law::GivenLaw;
 use crate::redundancy::is_decided;
 use crate::redundancy::launch_copies;
 use crate::state::Decided;
 use shed_core::estimate::pareto::ParetoLaw;
-use shed_core::policy::keep::{GRACE_MIN, is_young, start_up};
+use shed_core::policy::prune::{GRACE_MIN, is_young, start_up};
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::JobView;
 use shed_core::round::clones::Ask;

@@ -5,12 +5,12 @@
 //! On live jobs a run takes place when a job's law is known for the first time: at its arrival
 //! only if the law is given. Kills free their room later, so that clones follow as there is some.
 
-use crate::given::GivenLaw;
+use crate::given_law::GivenLaw;
 use crate::redundancy::launch_copies_anytime;
 use crate::state::Decided;
 use shed_core::estimate::law::{AttemptLaw, Evidence};
 use shed_core::optimize::job_level::{JobLevelInput, JobLevelJob, JobLevelMode, alloc_job};
-use shed_core::policy::keep;
+use shed_core::policy::prune;
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::clones::{Ask, Heeds, MODES};
 use shed_core::round::{JobView, TaskEstimate};
@@ -83,7 +83,7 @@ impl PolicyRule for Shed {
 
     fn before(&self, desk: &mut Desk<'_, '_, Self>) {
         if !self.keep && self.runs(desk) {
-            keep::prune(desk, |_| true);
+            prune::prune(desk, |_| true);
         }
     }
 

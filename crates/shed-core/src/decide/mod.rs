@@ -12,8 +12,8 @@ use crate::time::Span;
 mod admission;
 mod evict;
 pub mod feasibility;
-pub mod look;
 mod order;
+pub mod shed_plus_lookahead;
 
 /// Jobs that were cut short are looked at again after so long.
 const CUT_SHORT_LOOK: Span = Span::from_seconds(1);

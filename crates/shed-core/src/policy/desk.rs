@@ -2,8 +2,9 @@
 
 use crate::capacity::Capacity;
 use crate::ids::{AttemptNumber, TaskIndex};
+use crate::plan::{Finding, LaunchReason, RefusalReason};
 use crate::policy::contract::PolicyRule;
-use crate::round::clones::{self, Ask, CloneJob};
+use crate::round::clones::{self, Ask, CloneJob, Odds};
 use crate::round::{JobView, Round, TaskEstimate};
 use crate::snapshot::{KillKind, Snapshot, SpeculationMode};
 use crate::time::{Instant, Span};
@@ -173,21 +174,50 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     }
 
     /// Asks for one clone of the task at that place of the job, and returns whether it is granted.
-    pub fn request(
-        &mut self,
-        job: &mut CloneJob,
-        at: usize,
-        finding: crate::plan::Finding,
-    ) -> bool {
+    pub fn request(&mut self, job: &mut CloneJob, at: usize, finding: Finding) -> bool {
         clones::grant(self.round, job, at, |odds| clones::by_rule(finding, odds))
     }
 
+    /// The same with a reason of the policy's own, given the job's PoCD before and after.
+    pub fn request_as(
+        &mut self,
+        job: &mut CloneJob,
+        at: usize,
+        why: impl FnOnce(Odds) -> LaunchReason,
+    ) -> bool {
+        clones::grant(self.round, job, at, why)
+    }
+
+    /// Whether the job's PoCD is as high as its user wants it.
+    #[must_use]
+    pub fn has_enough(&self, position: usize) -> bool {
+        clones::has_enough(self.round, position)
+    }
+
+    /// How much of the pass's work budget is left.
+    #[must_use]
+    pub fn steps_left(&self) -> u64 {
+        self.round.steps_left()
+    }
+
+    /// Reports that the work budget ended before the policy was through with the job.
+    pub fn cut_short(&mut self, position: usize) {
+        self.round.cut_short(&[position]);
+    }
+
+    /// Notes that the policy changed nothing for the job: see [`Recall::was_idle`](super::Recall).
+    pub fn note_idle(&mut self, position: usize) {
+        if let Some(job) = self.round.jobs.get_mut(position) {
+            job.was_idle = true;
+        }
+    }
+
     /// Reports the tasks of the job that got nothing and were not refused yet.
-    pub fn refuse_rest(&mut self, job: &mut CloneJob, why: crate::plan::RefusalReason) {
+    pub fn refuse_rest(&mut self, job: &mut CloneJob, why: RefusalReason) {
         job.refuse_rest(self.round, why);
     }
 
-    /// The pass itself, for the policies of this crate.
+    /// The pass itself. shed-prime alone still ranks, weighs and preempts there.
     pub(super) fn round(&mut self) -> &mut Round<'a> {
         self.round
     }

@@ -3,7 +3,7 @@
 //! Written as text such as `shed-plus{xi=0.1,theta=0.05,max_clones=5,order=edf,law=best}`; order
 //! and distribution of attempt durations ([`LawChoice`]) combine with every policy about clones.
 //! [`PolicyRule`] is the contract of such a policy; [`ShedPrime`], [`ShedPlus`] and [`HadoopNs`] are
-//! the product's, and a [`Registry`] takes more. What policies share: [`keep`] stops superfluous
+//! the product's, and a [`Registry`] takes more. What policies share: [`prune`] stops superfluous
 //! attempts, [`round::clones`](crate::round::clones) weighs and grants clones by the rules of the
 //! job's user.
 //!
@@ -20,8 +20,8 @@ use crate::settings;
 mod contract;
 mod desk;
 mod hadoop_ns;
-pub mod keep;
 mod order;
+pub mod prune;
 mod registry;
 pub(crate) mod shed_plus;
 mod shed_prime;

@@ -10,11 +10,9 @@ use crate::optimize::room::Room;
 use crate::plan::{LaunchReason, RefusalReason};
 use crate::policy::contract::{Judgement, PolicyRule, Recall, SLOW_HALF_LIFE};
 use crate::policy::desk::Desk;
-use crate::policy::keep::{self, GRACE_MIN, start_up};
-use crate::round::clones::{
-    Ask, CloneJob, CloneTask, Heeds, MODES, Odds, clone_job, grant, has_enough,
-};
-use crate::round::{AttemptEstimate, JobView, Round};
+use crate::policy::prune::{self, GRACE_MIN, start_up};
+use crate::round::clones::{Ask, CloneJob, CloneTask, Heeds, MODES, Odds};
+use crate::round::{AttemptEstimate, JobView};
 use crate::settings::{Setting, word};
 use crate::time::Span;
 
@@ -311,8 +309,8 @@ impl PolicyRule for ShedPlus {
     }
 
     fn after(&self, desk: &mut Desk<'_, '_, Self>) {
-        launch_clones(desk.round(), self);
-        look_again(desk.round(), self);
+        launch_clones(desk, self);
+        look_again(desk, self);
     }
 }
 
@@ -321,7 +319,7 @@ impl PolicyRule for ShedPlus {
 /// earliest predicted end of those that report, and the tuned variant keeps siblings in a close
 /// race, and silent ones that are still starting up stay and count towards r.
 fn prune(desk: &mut Desk<'_, '_, ShedPlus>, plus: &ShedPlus) {
-    keep::prune(desk, |rivals| {
+    prune::prune(desk, |rivals| {
         let grace = start_up(rivals.state, plus.grace);
         let in_time = match (rivals.kept.remaining, rivals.state.estimate.slack) {
             (Some(remaining), Some(slack)) => remaining <= slack,
@@ -341,7 +339,7 @@ fn is_loser(attempt: &AttemptEstimate, kept: &AttemptEstimate, in_time: bool, gr
 }
 
 /// Clones for the stragglers of the jobs that are due, from what is left after admission.
-fn launch_clones(pass: &mut Round<'_>, plus: &ShedPlus) {
+fn launch_clones(desk: &mut Desk<'_, '_, ShedPlus>, plus: &ShedPlus) {
     let ask = Ask {
         heeds: match (plus.variant, plus.utility) {
             (Variant::Printed, Utility::ByMode) => Heeds::Deadline,
@@ -355,19 +353,16 @@ fn launch_clones(pass: &mut Round<'_>, plus: &ShedPlus) {
     // ln 1 = 0 is not exceeded.
     let ln_risk = libm::log(rules.straggler_miss);
     for mode in MODES {
-        let mut jobs = Vec::new();
-        for position in pass.by_submission() {
-            jobs.extend(clone_job(pass, position, mode, ask, |state, task| {
-                let late = state.stragglers.binary_search(&task.task.index).is_ok();
-                if task.kept().is_some() {
-                    late || state.ln_miss_kept(task) > ln_risk
-                } else {
-                    late && rules.judges_silent
-                }
-            }));
-        }
+        let jobs = desk.clone_jobs(mode, ask, |_, state, task| {
+            let late = state.stragglers.binary_search(&task.task.index).is_ok();
+            if task.kept().is_some() {
+                late || state.ln_miss_kept(task) > ln_risk
+            } else {
+                late && rules.judges_silent
+            }
+        });
         if !jobs.is_empty() {
-            share_out(pass, jobs, plus);
+            share_out(desk, jobs, plus);
         }
     }
 }
@@ -408,12 +403,12 @@ fn clones_until_enough(task: &CloneTask, miss_target: f64) -> u32 {
 /// Lets the greedy count in slots of the smallest demand, the most that could fit, and then
 /// carries its clones out one by one in its order, each checked against real room: a job of
 /// larger pods or without a node passes its turn.
-fn share_out(pass: &mut Round<'_>, mut jobs: Vec<CloneJob>, plus: &ShedPlus) {
+fn share_out(desk: &mut Desk<'_, '_, ShedPlus>, mut jobs: Vec<CloneJob>, plus: &ShedPlus) {
     let free = jobs
         .iter()
-        .map(|job| pass.capacity.times_free(job.position));
+        .map(|job| desk.capacity().times_free(job.position));
     let kappa = u64::from(free.max().unwrap_or(0).min(CLONES_PER_PASS_MAX));
-    let affordable = kappa.min(pass.steps_left());
+    let affordable = kappa.min(desk.steps_left());
     let mut input = GreedyInput {
         kappa: i64::try_from(affordable).unwrap_or(i64::MAX),
         jobs: jobs.iter().map(|job| greedy_job(job, plus)).collect(),
@@ -424,16 +419,16 @@ fn share_out(pass: &mut Round<'_>, mut jobs: Vec<CloneJob>, plus: &ShedPlus) {
     }
     for step in &outcome.steps {
         if let Some(job) = jobs.get_mut(step.job) {
-            grant(pass, job, step.task, straggler);
+            desk.request_as(job, step.task, straggler);
         }
     }
     for job in &mut jobs {
-        if has_enough(pass, job.position) {
-            job.refuse_rest(pass, RefusalReason::Target);
+        if desk.has_enough(job.position) {
+            desk.refuse_rest(job, RefusalReason::Target);
         }
     }
     let ran_out = affordable < kappa;
-    report_refused(pass, &mut jobs, &outcome, ran_out);
+    report_refused(desk, &mut jobs, &outcome, ran_out);
 }
 
 fn optimum(input: &GreedyInput, plus: &ShedPlus) -> GreedyOutcome {
@@ -469,7 +464,7 @@ fn straggler(odds: Odds) -> LaunchReason {
 
 /// `ran_out`: work was shorter than capacity.
 fn report_refused(
-    pass: &mut Round<'_>,
+    desk: &mut Desk<'_, '_, ShedPlus>,
     jobs: &mut [CloneJob],
     outcome: &GreedyOutcome,
     ran_out: bool,
@@ -482,9 +477,9 @@ fn report_refused(
         };
         if let Some(job) = jobs.get_mut(refused.job) {
             if why == RefusalReason::Work {
-                pass.cut_short(&[job.position]);
+                desk.cut_short(job.position);
             }
-            job.refuse_rest(pass, why);
+            desk.refuse_rest(job, why);
         }
     }
 }

@@ -1,28 +1,28 @@
 //! `shed-prime`: plans on events, by what each attempt has shown itself to be.
 //!
-//! In every pass, in this order: [`judge`] predicts each attempt's end and what a new one could
-//! do, [`timely`] says which jobs can all be in time, and [`reserve`] how much room is kept for jobs
-//! to come; [`keep`] ends attempts that are superfluous and gives up lone ones that will miss for a
+//! In every pass, in this order: [`beliefs`] predicts each attempt's end and what a new one could
+//! do, [`feasible_set`] says which jobs can all be in time, and [`headroom`] how much room is kept for jobs
+//! to come; [`prune`] ends attempts that are superfluous and gives up lone ones that will miss for a
 //! new draw; [`preempt`] lets attempts with time to spare make way for tasks that have none, where
-//! their users allow it; [`worth`] launches the clones that bring more than any task that waits; and,
+//! their users allow it; [`value_density`] launches the clones that bring more than any task that waits; and,
 //! after first attempts are served, [`bundles`] hands out clones where they gain most per slot.
 //! `docs/shed-prime.md` has the reasons.
 
 use crate::policy::contract::{Judgement, PolicyRule, Recall, Summary};
 use crate::policy::desk::Desk;
-use crate::policy::keep::GRACE_MIN;
+use crate::policy::prune::GRACE_MIN;
 use crate::round::{Assessment, JobView};
 use crate::settings::{Setting, word};
 use crate::time::Span;
 
+mod beliefs;
 mod bundles;
-mod judge;
-mod keep;
-mod others;
+mod cross_job_prior;
+mod feasible_set;
+mod headroom;
 mod preempt;
-mod reserve;
-mod timely;
-mod worth;
+mod prune;
+mod value_density;
 
 /// The parameters of `shed-prime`.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,7 +95,7 @@ word!(
 );
 
 impl PolicyRule for ShedPrime {
-    type Belief = judge::Belief;
+    type Belief = beliefs::Belief;
     type State = ();
     /// The time of a usual task as a share of the time that the job was given.
     type Place = f64;
@@ -134,33 +134,33 @@ impl PolicyRule for ShedPrime {
 
     fn assess(&self, job: &JobView<'_>) -> Assessment {
         Assessment {
-            launch_time: judge::measured_overhead(job),
+            launch_time: beliefs::measured_overhead(job),
             spread: Some(self.spread),
         }
     }
 
-    fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, ()>) -> Judgement<judge::Belief> {
+    fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, ()>) -> Judgement<beliefs::Belief> {
         Judgement {
-            belief: judge::Belief::of(job),
+            belief: beliefs::Belief::of(job),
             ..Judgement::every(self.interval, job, recall)
         }
     }
 
-    fn arrange(&self, jobs: &[Summary<'_, judge::Belief>], _: &[usize]) -> Vec<f64> {
-        others::usual_shares(jobs)
+    fn arrange(&self, jobs: &[Summary<'_, beliefs::Belief>], _: &[usize]) -> Vec<f64> {
+        cross_job_prior::usual_shares(jobs)
     }
 
     fn before(&self, desk: &mut Desk<'_, '_, Self>) {
         let ln_hopes: Vec<f64> = desk.beliefs().iter().map(|it| it.ln_hope).collect();
         let usual = desk.places().to_vec();
-        judge::judge(desk.round(), self, &ln_hopes, &usual);
-        keep::prune(desk, self);
+        beliefs::judge(desk.round(), self, &ln_hopes, &usual);
+        prune::prune(desk, self);
         let pass = desk.round();
-        keep::learn(pass);
-        keep::restart(pass);
+        prune::learn(pass);
+        prune::restart(pass);
         preempt::preempt(pass);
         if self.weigh {
-            worth::rescue(pass, self);
+            value_density::rescue(pass, self);
         }
     }
 

@@ -14,7 +14,7 @@
 
 use std::collections::BTreeSet;
 
-use shed_core::decide::look::{Look, look};
+use shed_core::decide::shed_plus_lookahead::{Look, look};
 use shed_core::memory::{JobMemory, Memory};
 use shed_core::plan::{Launch, Move, Plan};
 use shed_core::policy::{Policy, ShedPlus};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use shed_core::decide::look::{Runner, Usual};
+use shed_core::decide::shed_plus_lookahead::{Runner, Usual};
 use shed_core::ids::TaskIndex;
 use shed_core::policy::{ShedPlus, Turn};
 use shed_core::snapshot::JobPhase;

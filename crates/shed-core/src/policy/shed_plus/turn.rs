@@ -4,7 +4,8 @@
 use crate::estimate::progress::optimization_interval;
 use crate::policy::ShedPlus;
 use crate::policy::contract::{Judgement, Recall};
-use crate::round::{JobView, Round};
+use crate::policy::desk::Desk;
+use crate::round::JobView;
 use crate::time::{Instant, Span};
 
 /// What of a job says when the optimizer is to run for it, beside the clock and t_avg.
@@ -128,13 +129,16 @@ pub(super) fn judge(
 }
 
 /// Runs that changed nothing.
-pub(super) fn look_again(pass: &mut Round<'_>, plus: &ShedPlus) {
+pub(super) fn look_again(desk: &mut Desk<'_, '_, ShedPlus>, plus: &ShedPlus) {
     if plus.is_printed() {
         return;
     }
-    let now = pass.snapshot.now;
+    let now = desk.now();
     let mut soonest: Option<Span> = None;
-    for state in &mut pass.jobs {
+    for position in 0..desk.jobs().len() {
+        let Some(state) = desk.job(position) else {
+            continue;
+        };
         let recall = Recall {
             now,
             last: None,
@@ -145,11 +149,13 @@ pub(super) fn look_again(pass: &mut Round<'_>, plus: &ShedPlus) {
         let Some(turn) = turn else {
             continue;
         };
-        state.was_idle = true;
         let wait = plus.idle_wait(&turn, state.t_avg);
+        desk.note_idle(position);
         soonest = Some(soonest.map_or(wait, |soonest| soonest.min(wait)));
     }
-    pass.wake_at(soonest.map(|wait| now.plus(wait)));
+    if let Some(wait) = soonest {
+        desk.wake_at(now.plus(wait));
+    }
 }
 
 /// Whether a task with one attempt has since said for the first time how fast it is, and is late:

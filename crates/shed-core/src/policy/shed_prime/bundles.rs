@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 
 use crate::estimate::pocd::{gain_of_one_more, ln_task_pocd, probability};
 use crate::plan::{Finding, RefusalReason};
-use crate::policy::keep::{is_seen, start_up};
-use crate::policy::shed_prime::judge::Fresh;
+use crate::policy::prune::{is_seen, start_up};
+use crate::policy::shed_prime::beliefs::Fresh;
 use crate::policy::{Hedge, ShedPrime};
 use crate::round::clones::{Ask, CloneJob, CloneTask, MODES, by_rule, clone_job, grant};
 use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};

@@ -4,8 +4,8 @@
 use crate::capacity::{Room, fits};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::policy::PREEMPTION_LAUNCHES;
-use crate::policy::shed_prime::judge::{remaining, task_time};
-use crate::policy::shed_prime::worth::surging;
+use crate::policy::shed_prime::beliefs::{remaining, task_time};
+use crate::policy::shed_prime::value_density::surging;
 use crate::round::{Number, Round};
 use crate::snapshot::{AttemptKind, KillKind, NodeIndex, Preemption};
 

@@ -7,8 +7,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::policy::shed_prime::judge::{Fresh, task_time};
-use crate::policy::shed_prime::worth::surging;
+use crate::policy::shed_prime::beliefs::{Fresh, task_time};
+use crate::policy::shed_prime::value_density::surging;
 use crate::round::{AttemptEstimate, JobView, Number, Round, TaskEstimate};
 
 /// The part of the time until its last task would have to start within which a job gets its places:

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use crate::estimate::special::normal_tail_quantile;
 use crate::ids::JobKey;
 use crate::memory::{Arrival, Arrivals};
-use crate::policy::shed_prime::judge::{Fresh, known_time};
+use crate::policy::shed_prime::beliefs::{Fresh, known_time};
 use crate::round::{Allowance, Claim, JobView, Round};
 use crate::snapshot::JobSnapshot;
 use crate::time::Instant;

@@ -6,10 +6,10 @@ use std::f64::consts::LN_2;
 use crate::estimate::law::AttemptLaw;
 use crate::estimate::pocd::{ln_miss_of_launch, ln_task_pocd};
 use crate::policy::ShedPrime;
-use crate::policy::shed_prime::others::assume;
-use crate::policy::shed_prime::reserve::{follow, reserve};
-use crate::policy::shed_prime::timely::mark;
-use crate::policy::shed_prime::worth::{is_short, worth};
+use crate::policy::shed_prime::cross_job_prior::assume;
+use crate::policy::shed_prime::feasible_set::mark;
+use crate::policy::shed_prime::headroom::{follow, reserve};
+use crate::policy::shed_prime::value_density::{is_short, worth};
 use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};
 
 /// New attempts of each task that a job's hope may rest on. Where all of `max_clones` counted,

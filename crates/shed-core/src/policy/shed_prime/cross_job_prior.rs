@@ -8,7 +8,7 @@ use crate::estimate::law::{AttemptLaw, Law};
 use crate::estimate::log_normal::LogNormalLaw;
 use crate::ids::Tenant;
 use crate::policy::contract::Summary;
-use crate::policy::shed_prime::judge::{Belief, known_time};
+use crate::policy::shed_prime::beliefs::{Belief, known_time};
 use crate::round::{JobView, Round};
 
 /// What the time of a task is taken for while nothing at all is known, as a share of the time from

@@ -4,9 +4,9 @@
 use crate::ids::TaskIndex;
 use crate::policy::ShedPrime;
 use crate::policy::desk::Desk;
-use crate::policy::keep::{self as rivals, is_young, start_up};
-use crate::policy::shed_prime::judge::{Fresh, known_time};
-use crate::policy::shed_prime::worth::someone_waits;
+use crate::policy::prune::{self as rivals, is_young, start_up};
+use crate::policy::shed_prime::beliefs::{Fresh, known_time};
+use crate::policy::shed_prime::value_density::someone_waits;
 use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};
 use crate::snapshot::{Idempotency, KillKind, SpeculationMode};
 
