@@ -416,3 +416,6 @@ impl<R: PolicyRule> Session for Opened<'_, R> {
         self.states.iter().map(Remembered::write).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;
