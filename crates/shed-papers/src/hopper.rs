@@ -5,7 +5,7 @@
 
 use crate::given_law::GivenLaw;
 use shed_core::plan::{Finding, RefusalReason};
-use shed_core::policy::{Desk, Judgement, PolicyRule, Recall, Summary};
+use shed_core::policy::{Arranged, Desk, Judgement, PolicyRule, Recall, Summary};
 use shed_core::round::clones::{Ask, CloneJob, MODES};
 use shed_core::round::{JobView, TaskEstimate};
 use shed_core::settings::Setting;
@@ -67,8 +67,13 @@ impl PolicyRule for Hopper {
         }
     }
 
-    fn arrange(&self, jobs: &[Summary<'_, Option<f64>>], by_submission: &[usize]) -> Vec<f64> {
-        shares(jobs, by_submission)
+    fn arrange(
+        &self,
+        jobs: &[Summary<'_, Option<f64>>],
+        by_submission: &[usize],
+    ) -> Vec<Arranged<f64>> {
+        let shares = shares(jobs, by_submission).into_iter();
+        shares.map(Arranged::at).collect()
     }
 
     fn after(&self, desk: &mut Desk<'_, '_, Self>) {

@@ -5,7 +5,8 @@
 //! 1. [`PolicyRule::assess`] and [`PolicyRule::judge`] for each job: pure functions of the job's
 //!    facts and of what the policy remembers of it. They return what the policy believes, whether it acts on the job in
 //!    this pass, and when it wants to look at the job again.
-//! 2. [`PolicyRule::arrange`] once, with a summary of each job: for rules that compare jobs.
+//! 2. [`PolicyRule::arrange`] once, with a summary of each job: for rules that compare jobs. It may
+//!    change their order.
 //! 3. [`PolicyRule::before`]: stops, before first attempts are served.
 //! 4. [`PolicyRule::after`]: clones, from what first attempts leave.
 //!
@@ -125,6 +126,22 @@ pub struct Summary<'s, B> {
     pub belief: &'s B,
 }
 
+/// What comparing the jobs decides about one of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Arranged<P> {
+    /// Its rank, instead of that of its judgement.
+    pub rank: Option<(bool, i64)>,
+    /// What the policy wants to know of it when it asks for stops and clones.
+    pub place: P,
+}
+
+impl<P> Arranged<P> {
+    /// Without another rank.
+    pub fn at(place: P) -> Self {
+        Self { rank: None, place }
+    }
+}
+
 /// A policy about clones.
 pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// What it believes of one job.
@@ -133,8 +150,8 @@ pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// What it remembers of one job.
     type State: Remembered;
 
-    /// What it decides about one job by comparing it with the others: its share, its tier, what it
-    /// learns from them.
+    /// What it wants to know of one job when it asks for stops and clones, and can only know by
+    /// comparing it with the others: its share, its tier, what they show of it.
     type Place: Clone + Default + fmt::Debug;
 
     /// The name in the text, as in the papers.
@@ -218,7 +235,7 @@ pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
         &self,
         _jobs: &[Summary<'_, Self::Belief>],
         _by_submission: &[usize],
-    ) -> Vec<Self::Place> {
+    ) -> Vec<Arranged<Self::Place>> {
         Vec::new()
     }
 
@@ -392,7 +409,11 @@ impl<R: PolicyRule> Opened<'_, R> {
             belief,
         });
         let jobs: Vec<_> = jobs.collect();
-        self.places = self.rule.arrange(&jobs, &round.by_submission());
+        let arranged = self.rule.arrange(&jobs, &round.by_submission());
+        for (job, arranged) in round.jobs.iter_mut().zip(&arranged) {
+            job.rank = arranged.rank.or(job.rank);
+        }
+        self.places = arranged.into_iter().map(|it| it.place).collect();
     }
 
     fn desk<'d, 'a>(&'d mut self, round: &'d mut Round<'a>) -> Desk<'d, 'a, R> {

@@ -8,7 +8,7 @@
 //! after first attempts are served, [`bundles`] hands out clones where they gain most per slot.
 //! `docs/shed-prime.md` has the reasons.
 
-use crate::policy::contract::{Judgement, PolicyRule, Recall, Summary};
+use crate::policy::contract::{Arranged, Judgement, PolicyRule, Recall, Summary};
 use crate::policy::desk::Desk;
 use crate::policy::prune::GRACE_MIN;
 use crate::round::{Assessment, JobView};
@@ -146,8 +146,9 @@ impl PolicyRule for ShedPrime {
         }
     }
 
-    fn arrange(&self, jobs: &[Summary<'_, beliefs::Belief>], _: &[usize]) -> Vec<f64> {
-        cross_job_prior::usual_shares(jobs)
+    fn arrange(&self, jobs: &[Summary<'_, beliefs::Belief>], _: &[usize]) -> Vec<Arranged<f64>> {
+        let shares = cross_job_prior::usual_shares(jobs).into_iter();
+        shares.map(Arranged::at).collect()
     }
 
     fn before(&self, desk: &mut Desk<'_, '_, Self>) {

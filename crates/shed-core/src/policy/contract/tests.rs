@@ -12,6 +12,8 @@ use crate::round::clones::{Ask, MODES};
 struct Greedy {
     urgent: &'static str,
     most: u32,
+    /// Whether the order is turned round when the jobs are compared.
+    reverses: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -53,8 +55,13 @@ impl PolicyRule for Greedy {
         }
     }
 
-    fn arrange(&self, jobs: &[Summary<'_, u32>], _: &[usize]) -> Vec<u32> {
-        jobs.iter().map(|job| job.belief + 1).collect()
+    fn arrange(&self, jobs: &[Summary<'_, u32>], _: &[usize]) -> Vec<Arranged<u32>> {
+        let reversed = |rank: (bool, i64)| (rank.0, -rank.1);
+        let arranged = jobs.iter().map(|job| Arranged {
+            rank: job.rank.filter(|_| self.reverses).map(reversed),
+            place: job.belief + 1,
+        });
+        arranged.collect()
     }
 
     fn before(&self, desk: &mut Desk<'_, '_, Self>) {
@@ -79,7 +86,11 @@ impl PolicyRule for Greedy {
 
 fn policy(urgent: &'static str, most: u32) -> Policy {
     Policy {
-        speculation: Speculation::new(Greedy { urgent, most }),
+        speculation: Speculation::new(Greedy {
+            urgent,
+            most,
+            reverses: false,
+        }),
         surge_max: 0,
         ..Policy::default()
     }
@@ -93,6 +104,22 @@ fn a_rank_of_the_policy_orders_first_attempts() {
         let (plan, _) = plan_of(&snapshot.build(), &Memory::default(), &policy(urgent, 0));
         assert_eq!(brief(&plan), [format!("{urgent}: original 0")]);
     }
+}
+
+#[test]
+fn comparing_the_jobs_may_change_their_order() {
+    let waiting = |key| job(key).tasks(1).deadline_in(200.0);
+    let snapshot = world(30.0, 1, 1000).job(waiting("a")).job(waiting("b"));
+    let reversing = Policy {
+        speculation: Speculation::new(Greedy {
+            urgent: "a",
+            most: 0,
+            reverses: true,
+        }),
+        ..policy("a", 0)
+    };
+    let (plan, _) = plan_of(&snapshot.build(), &Memory::default(), &reversing);
+    assert_eq!(brief(&plan), ["b: original 0"]);
 }
 
 #[test]
