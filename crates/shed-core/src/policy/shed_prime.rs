@@ -147,14 +147,18 @@ impl PolicyRule for ShedPrime {
     }
 
     fn arrange(&self, jobs: &[Summary<'_, beliefs::Belief>], _: &[usize]) -> Vec<Arranged<f64>> {
-        let shares = cross_job_prior::usual_shares(jobs).into_iter();
-        shares.map(Arranged::at).collect()
+        let shares = cross_job_prior::usual_shares(jobs);
+        let arranged = jobs.iter().zip(shares).map(|(job, share)| Arranged {
+            rank: Some(job.belief.rank(job.limit, share, job.slots)),
+            place: share,
+        });
+        arranged.collect()
     }
 
     fn before(&self, desk: &mut Desk<'_, '_, Self>) {
         let ln_hopes: Vec<f64> = desk.beliefs().iter().map(|it| it.ln_hope).collect();
         let usual = desk.places().to_vec();
-        beliefs::judge(desk.round(), self, &ln_hopes, &usual);
+        beliefs::weigh(desk.round(), self, &ln_hopes, &usual);
         prune::prune(desk, self);
         let pass = desk.round();
         prune::learn(pass);

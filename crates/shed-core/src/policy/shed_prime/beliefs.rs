@@ -10,7 +10,7 @@ use crate::policy::shed_prime::cross_job_prior::assume;
 use crate::policy::shed_prime::feasible_set::mark;
 use crate::policy::shed_prime::headroom::{follow, reserve};
 use crate::policy::shed_prime::value_density::{is_short, worth};
-use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};
+use crate::round::{JobView, Round, TaskEstimate};
 
 /// New attempts of each task that a job's hope may rest on. Where all of `max_clones` counted,
 /// jobs that only luck could save would be served first under overload, and take others along.
@@ -102,30 +102,135 @@ pub(super) fn measured_overhead(state: &JobView<'_>) -> Option<f64> {
 }
 
 /// What shed-prime believes of a job.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Belief {
     /// The median time of a task, as far as anything was seen of the job.
     pub(super) known_time: Option<f64>,
     /// ln P(all its tasks are in time, with a few new attempts each).
     pub(super) ln_hope: f64,
+    /// Seconds until its deadline.
+    slack: Option<f64>,
+    /// Seconds from a launch to the start of its work.
+    overhead: f64,
+    /// Tasks that could start now.
+    waiting: f64,
+    parallelism: u32,
+    running: Running,
+}
+
+/// What is left of the tasks that run.
+#[derive(Debug, Clone)]
+enum Running {
+    /// In seconds, by the job's own times: all together, and the longest.
+    Known([f64; 2]),
+    /// Of a job that has shown no times yet.
+    Unknown(Vec<TaskLeft>),
+}
+
+impl Default for Running {
+    fn default() -> Self {
+        Self::Known([0.0; 2])
+    }
+}
+
+/// What is left of a task, but for the usual time of a task.
+#[derive(Debug, Clone, Copy)]
+struct TaskLeft {
+    /// Seconds until the first of the attempts that report ends; infinite without any.
+    reported: f64,
+    /// The age of the oldest silent attempt: no more is known of it than of a new one.
+    oldest: Option<f64>,
+    /// The progress at which a clone launched now begins.
+    begin: f64,
+}
+
+impl TaskLeft {
+    fn of(task: &TaskEstimate<'_>) -> Self {
+        let (mut reported, mut oldest) = (f64::INFINITY, None::<f64>);
+        for attempt in &task.attempts {
+            match attempt.remaining {
+                Some(remaining) if attempt.reports() => reported = reported.min(remaining),
+                _ => oldest = Some(oldest.map_or(attempt.age, |age| age.max(attempt.age))),
+            }
+        }
+        Self {
+            reported,
+            oldest,
+            begin: task.clone_begin(),
+        }
+    }
+
+    /// Seconds that the task still needs, if what is best is done for it.
+    fn remaining(&self, time: f64, overhead: f64) -> f64 {
+        let silent = self
+            .oldest
+            .map_or(f64::INFINITY, |age| (time - age).max(0.0));
+        let best = self.reported.min(silent);
+        best.min(overhead + time * (1.0 - self.begin))
+    }
+}
+
+fn sums(tasks: impl Iterator<Item = TaskLeft>, time: f64, overhead: f64) -> [f64; 2] {
+    let (mut work, mut longest) = (0.0, 0.0_f64);
+    for task in tasks {
+        let remaining = task.remaining(time, overhead);
+        work += remaining;
+        longest = longest.max(remaining);
+    }
+    [work, longest]
 }
 
 impl Belief {
     pub(super) fn of(job: &JobView<'_>) -> Self {
+        let (known_time, overhead) = (known_time(job), job.launch_time());
+        let tasks = job.estimate.tasks.iter().map(TaskLeft::of);
         Self {
-            known_time: known_time(job),
+            known_time,
             ln_hope: Fresh::of(job).ln_hope(),
+            slack: job.estimate.slack,
+            overhead,
+            waiting: f64::from(job.waiting_now()),
+            parallelism: job.job.rules.parallelism,
+            running: match known_time {
+                Some(time) => Running::Known(sums(tasks, time, overhead)),
+                None => Running::Unknown(tasks.collect()),
+            },
         }
+    }
+
+    /// Whether the job is hopeless, and its slack in milliseconds, with that many slots and while a
+    /// usual task takes that share of the `limit` of a job that has shown no times.
+    pub(super) fn rank(&self, limit: Option<f64>, usual_share: f64, slots: u32) -> (bool, i64) {
+        let by_limit = || limit.map_or(0.0, |limit| limit * usual_share);
+        let time = self.known_time.unwrap_or_else(by_limit);
+        let is_hopeless = self.ln_hope < libm::log(MIN_POCD);
+        let slack = self.slack.map_or(i64::MAX, |slack| {
+            let work = self.work(time, slots);
+            ((slack - work) * 1000.0) as i64
+        });
+        (is_hopeless, slack)
+    }
+
+    /// Seconds until the job ends on that many slots.
+    fn work(&self, time: f64, slots: u32) -> f64 {
+        let [mut work, mut longest] = match &self.running {
+            Running::Known(sums) => *sums,
+            Running::Unknown(tasks) => sums(tasks.iter().copied(), time, self.overhead),
+        };
+        if self.waiting > 0.0 {
+            work += self.waiting * (time + self.overhead);
+            longest = longest.max(time + self.overhead);
+        }
+        let width = f64::from(self.parallelism.min(slots).max(1));
+        longest.max(work / width)
     }
 }
 
-/// Ranks every job, given its hope and the usual share of its time, and weighs them where capacity
-/// is short.
-pub(super) fn judge(pass: &mut Round<'_>, prime: &ShedPrime, ln_hopes: &[f64], usual: &[f64]) {
+/// Weighs the jobs where capacity is short, given the hope and the usual share of the time of each.
+pub(super) fn weigh(pass: &mut Round<'_>, prime: &ShedPrime, ln_hopes: &[f64], usual: &[f64]) {
     for (state, usual) in pass.jobs.iter_mut().zip(usual) {
         state.usual_share = *usual;
     }
-    rank(pass, ln_hopes);
     if prime.pool {
         assume(pass);
     }
@@ -148,20 +253,6 @@ pub(super) fn judge(pass: &mut Round<'_>, prime: &ShedPrime, ln_hopes: &[f64], u
     }
 }
 
-/// Ranks every job by its hope and its slack.
-fn rank(pass: &mut Round<'_>, ln_hopes: &[f64]) {
-    let ln_hope_min = libm::log(MIN_POCD);
-    let jobs = pass.jobs.iter().zip(ln_hopes).zip(0..);
-    let ranks = jobs.map(|((state, ln_hope), position)| {
-        let slack = slack(pass, position, &Fresh::of(state));
-        (*ln_hope < ln_hope_min, slack)
-    });
-    let ranks: Vec<_> = ranks.collect();
-    for (state, rank) in pass.jobs.iter_mut().zip(ranks) {
-        state.rank = Some(rank);
-    }
-}
-
 /// The median time of a task, as far as anything was seen of the job.
 pub(super) fn known_time(state: &JobView<'_>) -> Option<f64> {
     let median = state.estimate.own_law().map(|law| law.quantile(-LN_2));
@@ -176,35 +267,5 @@ pub(super) fn task_time(state: &JobView<'_>) -> f64 {
 
 /// Seconds that the task still needs, if what is best is done for it.
 pub(super) fn remaining(task: &TaskEstimate<'_>, time: f64, overhead: f64) -> f64 {
-    let end = |attempt: &AttemptEstimate| match attempt.remaining {
-        Some(remaining) if attempt.reports() => remaining,
-        // Of a silent one no more is known than of a new one.
-        _ => (time - attempt.age).max(0.0),
-    };
-    let best = task.attempts.iter().map(end).fold(f64::INFINITY, f64::min);
-    best.min(overhead + time * (1.0 - task.clone_begin()))
-}
-
-/// The job's slack in milliseconds.
-fn slack(pass: &Round<'_>, position: usize, fresh: &Fresh<'_, '_>) -> i64 {
-    let (state, overhead) = (fresh.state, fresh.overhead);
-    let Some(slack) = state.estimate.slack else {
-        return i64::MAX;
-    };
-    let time = task_time(state);
-    let (mut work, mut longest) = (0.0, 0.0_f64);
-    for task in &state.estimate.tasks {
-        let remaining = remaining(task, time, overhead);
-        work += remaining;
-        longest = longest.max(remaining);
-    }
-    let waiting = f64::from(state.waiting_now());
-    if waiting > 0.0 {
-        work += waiting * (time + overhead);
-        longest = longest.max(time + overhead);
-    }
-    let room = pass.capacity.times_usable(position);
-    let width = f64::from(state.job.rules.parallelism.min(room).max(1));
-    let slack = slack - longest.max(work / width);
-    (slack * 1000.0) as i64
+    TaskLeft::of(task).remaining(time, overhead)
 }
