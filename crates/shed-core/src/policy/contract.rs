@@ -271,7 +271,7 @@ pub(crate) trait AnyRule: fmt::Debug + Send + Sync {
 pub(crate) trait Session {
     fn before(&mut self, round: &mut Round<'_>);
     fn after(&mut self, round: &mut Round<'_>);
-    /// What is to be remembered, by position.
+    /// What the policy remembers of each job, by position.
     fn states(&self) -> Vec<PolicyState>;
 }
 

@@ -133,15 +133,15 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         self.round.afford_all(positions, steps)
     }
 
-    /// Whether the attempt is to be stopped in this pass.
+    /// Whether this plan stops the attempt.
     #[must_use]
     pub fn is_stopped(&self, position: usize, id: (TaskIndex, AttemptNumber)) -> bool {
         let job = self.round.jobs.get(position);
         job.is_some_and(|job| job.doomed.contains(&id))
     }
 
-    /// Stops an attempt in favor of `kept`, which takes the task over. What is to be stopped
-    /// already, or relies on an attempt that is, stays as it is.
+    /// Stops an attempt in favor of `kept`, which takes the task over. If the plan
+    /// stops one of the two already, nothing changes.
     pub fn prune(&mut self, position: usize, id: (TaskIndex, AttemptNumber), kept: AttemptNumber) {
         if !self.is_stopped(position, id) && !self.is_stopped(position, (id.0, kept)) {
             self.round.kill(position, id, KillKind::Prune, Some(kept));

@@ -42,8 +42,8 @@ pub use shed_prime::{Hedge, ShedPrime};
 /// seconds at most.
 const WORK_MAX: u64 = 10_000_000;
 
-/// An attempt that is preempted has run for so many launch overheads at least: two jobs can't drive
-/// each other out without ever doing work.
+/// A preempted attempt has run for at least this many launch overheads, so that two jobs cannot
+/// preempt each other without ever doing work.
 pub(crate) const PREEMPTION_LAUNCHES: f64 = 3.0;
 
 /// Everything that the operator's user may choose about decisions.

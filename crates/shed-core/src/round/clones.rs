@@ -446,22 +446,11 @@ pub(crate) fn grant(
         Ok(node) => node,
         Err(why) => {
             task.is_refused = true;
-            let task = task.index;
-            if let Some(state) = pass.jobs.get_mut(position) {
-                state.refusals.push(Refusal { task, why });
-            }
+            refuse(pass, position, task.index, why);
             return false;
         }
     };
-    let mut launch = task.launch.clone();
-    // Where no other node has room, the clone must be let onto the one that has.
-    let chosen = pass.snapshot.nodes.get(node.0).map(|node| &node.name);
-    launch.avoid = pass.avoid(position, task.known.iter().chain(&task.avoid).copied());
-    // The scheduler may put siblings elsewhere: a clone that were kept off their nodes might be kept
-    // off the only one that is free.
-    launch.rather_not = pass.rather_not(position, &task.nodes, &launch.avoid);
-    launch.avoid.retain(|name| Some(name) != chosen);
-    launch.rather_not.retain(|name| Some(name) != chosen);
+    let mut launch = launch_on(pass, position, task, node);
     task.nodes.push(node);
     task.clones += 1;
     let gain = gain_of_one_more(task.ln_miss, task.ln_miss_per_clone);
@@ -485,12 +474,30 @@ pub(crate) fn grant(
         return true;
     }
     if is_first {
-        let (task, why) = (index, RefusalReason::Observe);
-        state.refusals.push(Refusal { task, why });
+        refuse(pass, position, index, RefusalReason::Observe);
     }
     // Nothing is served after those that observe, so that the room may be taken on paper.
     pass.capacity.launch(position, Some(node));
     true
+}
+
+fn refuse(pass: &mut Round<'_>, position: usize, task: TaskIndex, why: RefusalReason) {
+    if let Some(state) = pass.jobs.get_mut(position) {
+        state.refusals.push(Refusal { task, why });
+    }
+}
+
+/// The clone's launch. Where no other node has room, it must be let onto the one that has.
+fn launch_on(pass: &Round<'_>, position: usize, task: &CloneTask, node: NodeIndex) -> Launch {
+    let mut launch = task.launch.clone();
+    let chosen = pass.snapshot.nodes.get(node.0).map(|node| &node.name);
+    launch.avoid = pass.avoid(position, task.known.iter().chain(&task.avoid).copied());
+    // The scheduler may put siblings elsewhere: a clone that were kept off their nodes might be kept
+    // off the only one that is free.
+    launch.rather_not = pass.rather_not(position, &task.nodes, &launch.avoid);
+    launch.avoid.retain(|name| Some(name) != chosen);
+    launch.rather_not.retain(|name| Some(name) != chosen);
+    launch
 }
 
 impl CloneJob {

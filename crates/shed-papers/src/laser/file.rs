@@ -10,7 +10,7 @@ pub const NAME: &str = "laser.json";
 /// The text of a file.
 ///
 /// # Errors
-/// If a number is none that JSON can hold.
+/// If JSON cannot hold a number.
 pub fn networks_to_text(networks: &Networks) -> serde_json::Result<String> {
     serde_json::to_string(networks).map(|text| text + "\n")
 }
@@ -107,7 +107,7 @@ mod tests {
         let text = networks_to_text(&networks(1)).unwrap();
         let other = text.replacen("\"version\":1", "\"version\":2", 1);
         refused(&other, Some("version"), &["version 2", "version 1"]);
-        // Also one of which nothing else is understood.
+        // Also if nothing else of it is understood.
         refused("{\"version\":7}", Some("version"), &["version 7"]);
         refused("{}", Some("version"), &["missing"]);
     }
