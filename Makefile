@@ -84,7 +84,8 @@ test-upstream-jobs: ## Kubernetes' own end-to-end specs of batch/v1 Job, run by 
 .PHONY: unit
 unit: ## Unit tests, property tests, golden vectors: no cluster
 	cargo test --locked --workspace --exclude shed-e2e
-	cargo test --locked --package shed-core --test vectors -- --nocapture
+	cargo test --locked --package shed-papers --test vectors -- --nocapture
+	.ci/example-policy
 
 .PHONY: model
 model: ## Model checking of the controller's step, exhaustively: half an hour (docs/model.md)
@@ -114,7 +115,8 @@ lint: ## Format, clippy, purity of the core, each crate alone, drift of generate
 
 .PHONY: bench
 bench: ## Time of passes and optimizers, allocations, and how far each optimizer is from the optimum
-	cargo bench --locked --package shed-core --features fixtures --bench passes --bench optimizers --bench dollymp
+	cargo bench --locked --package shed-core --features fixtures --bench passes --bench optimizers
+	cargo bench --locked --package shed-papers --bench dollymp
 	cargo test --locked --package shed-core --test optimality_gap -- --nocapture --test-threads 1
 
 .PHONY: league

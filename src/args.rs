@@ -34,10 +34,9 @@ pub struct OperatorArgs {
     /// Which policy launches clones, with its parameters, as in `shed-plus{xi=0.1,order=edf}`.
     #[arg(long, env = "SHED_POLICY", default_value = "shed-prime")]
     pub policy: String,
-    /// The networks that the policy laser decides by: a file that `shed-lab laser train` wrote.
-    /// Absent: laser decides by the jobs' laws.
-    #[arg(long, env = "SHED_LASER_MODEL", value_name = "FILE")]
-    pub laser_model: Option<std::path::PathBuf>,
+    /// A folder with files that the policy decides by.
+    #[arg(long, env = "SHED_POLICY_FILES", value_name = "FOLDER")]
+    pub policy_files: Option<std::path::PathBuf>,
     /// Order of first attempts when capacity is short: lst, edf, fifo, capacity, drf, tetris,
     /// carbyne, srpt, svf or dollymp. An `order=` within the policy wins.
     #[arg(long, env = "SHED_ORDER", default_value = "lst")]

@@ -66,8 +66,8 @@ pub struct Book {
     pub segments: Segments,
     /// The highest fencing token that was given out.
     pub fence_token: i64,
-    /// Attempts per task that the policy has decided on.
-    pub copies: Option<u32>,
+    /// What the policy remembers of the job, as text that only that policy understands.
+    pub policy_state: Option<String>,
     /// Execution times of the latest winners.
     pub ended_runs: Vec<Span>,
     /// Why the job is not reconciled for a while; a pass carries it over.
@@ -114,7 +114,7 @@ impl Book {
                 .collect(),
             segments: ledger.segments.iter().cloned().collect(),
             fence_token: ledger.fence_token,
-            copies: ledger.copies,
+            policy_state: ledger.policy_state.clone(),
             ended_runs: ledger.ended_runs_ms.iter().map(|&ms| Span(ms)).collect(),
             quarantine: ledger.quarantine.clone(),
             counts,
@@ -141,7 +141,7 @@ impl Book {
             tasks: self.tasks.values().cloned().collect(),
             segments: self.segments.values().cloned().collect(),
             fence_token: self.fence_token,
-            copies: self.copies,
+            policy_state: self.policy_state.clone(),
             ended_runs_ms: self.ended_runs.iter().map(|span| span.0).collect(),
             quarantine: self.quarantine.clone(),
         }

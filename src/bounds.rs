@@ -8,7 +8,7 @@
 //! them. What others put into the status, and is kept there, counts too. The lengths are those of
 //! src/api/ledger/compact.rs.
 
-use shed_core::plan::{Action, Launch};
+use shed_core::plan::{Launch, Move};
 use shed_core::snapshot::{AttemptKind, Idempotency, Resume, ResumePoint};
 
 use crate::api::{DeadlineJob, DeadlineJobStatus, ResumeEntry, TaskEntry};
@@ -104,7 +104,7 @@ impl Bounds {
 
     /// The actions without the launches that don't fit, or all of them.
     #[must_use]
-    pub fn fitting(&self, book: &Book, actions: &[Action]) -> Option<Vec<Action>> {
+    pub fn fitting(&self, book: &Book, actions: &[Move]) -> Option<Vec<Move>> {
         let launches = || actions.iter().filter_map(launch);
         let cost = |launch: &Launch| self.launch(book, launch);
         let committed = self.committed(book);
@@ -112,7 +112,7 @@ impl Bounds {
             return None;
         }
         let mut left = OBJECT_MAX.saturating_sub(committed);
-        let fits = |action: &&Action| {
+        let fits = |action: &&Move| {
             let Some(launch) = launch(action) else {
                 return true;
             };
@@ -260,9 +260,9 @@ fn lists(completions: u32) -> usize {
     bytes
 }
 
-fn launch(action: &Action) -> Option<&Launch> {
+fn launch(action: &Move) -> Option<&Launch> {
     match action {
-        Action::Launch(launch) => Some(launch),
+        Move::Launch(launch) => Some(launch),
         _ => None,
     }
 }

@@ -69,9 +69,9 @@ pub struct Ledger {
     /// The highest fencing token that was given out.
     #[serde(default, skip_serializing_if = "is_none_given")]
     pub fence_token: i64,
-    /// Attempts per task that the policy has decided on, if it decides once.
+    /// What the policy remembers of the job, as text that only that policy understands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub copies: Option<u32>,
+    pub policy_state: Option<String>,
     /// Execution times in ms of the latest winners, newest last, at most 32.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended_runs_ms: Vec<i64>,
@@ -98,7 +98,7 @@ impl Default for Ledger {
             tasks: Vec::new(),
             segments: Vec::new(),
             fence_token: 0,
-            copies: None,
+            policy_state: None,
             ended_runs_ms: Vec::new(),
             quarantine: None,
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use kube::api::{Api, DeleteParams, ObjectMeta, Preconditions};
 use kube::runtime::controller::Action as Wake;
-use shed_core::plan::{Action, JobReport};
+use shed_core::plan::{JobReport, Move};
 use shed_core::snapshot::JobSnapshot;
 use shed_core::time::Instant;
 
@@ -110,11 +110,7 @@ pub async fn work(watched: Arc<DeadlineJob>, context: Arc<Context>) -> Result<Wa
     result
 }
 
-async fn pass(
-    watched: Arc<DeadlineJob>,
-    context: &Context,
-    slice: &[Action],
-) -> Result<Wake, Error> {
+async fn pass(watched: Arc<DeadlineJob>, context: &Context, slice: &[Move]) -> Result<Wake, Error> {
     let owner = context.memos.newest(&watched);
     let book = Book::from_status(owner.status.as_ref());
     if let Err(LedgerError::Newer(form)) = book {
@@ -136,8 +132,9 @@ async fn pass(
         }
     };
     unanswered::announce(context, &owner, &job, &book);
-    // What the planner decided once must be there after a failover.
-    book.copies = context.board.copies(&job.uid).or(book.copies);
+    // What the policy remembers must be there after a failover.
+    let policy_state = context.board.policy_state(&job.uid);
+    book.policy_state = policy_state.or(book.policy_state);
     // observe (client required at the deadline and for claims only)
     let pass = observe(context, owner, job, book).await?;
     // step (no client required)

@@ -16,7 +16,7 @@ use kube::Client;
 use kube::api::ObjectMeta;
 use kube::client::Body;
 use serde_json::{Value, json};
-use shed_core::plan::{Action, Launch, LaunchReason};
+use shed_core::plan::{Launch, LaunchReason, Move};
 use shed_core::snapshot::AttemptKind;
 
 use self::invariants::Invariants;
@@ -432,8 +432,8 @@ fn not_found() -> Refusal {
 }
 
 /// A planned launch.
-pub fn launch(task: u32, kind: AttemptKind) -> Action {
-    Action::Launch(Launch {
+pub fn launch(task: u32, kind: AttemptKind) -> Move {
+    Move::Launch(Launch {
         task: shed_core::ids::TaskIndex(task),
         kind,
         resume: None,
@@ -446,7 +446,7 @@ pub fn launch(task: u32, kind: AttemptKind) -> Action {
 }
 
 /// Planned first attempts of the first `tasks` tasks.
-pub fn originals(tasks: u32) -> Vec<Action> {
+pub fn originals(tasks: u32) -> Vec<Move> {
     let tasks = 0..tasks;
     tasks
         .map(|task| launch(task, AttemptKind::Original))

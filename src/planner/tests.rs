@@ -4,7 +4,7 @@ use shed_core::decide::decide;
 use shed_core::fixtures::{JobBuilder, attempt, job, world};
 use shed_core::guard::decide_guarded_by;
 use shed_core::ids::{JobKey, TaskIndex};
-use shed_core::plan::{Launch, LaunchReason, PlannedAction};
+use shed_core::plan::{Launch, LaunchReason, PlannedMove};
 use shed_core::policy::Speculation;
 use shed_core::time::{Instant, Span};
 use shed_record::{Fault, Item, Reader, Recorder};
@@ -27,7 +27,7 @@ const A_WHILE: Duration = Duration::from_millis(400);
 fn policy() -> Policy {
     Policy {
         surge_max: 0,
-        ..Policy::default()
+        ..shed_core::fixtures::shed_plus()
     }
 }
 
@@ -226,10 +226,10 @@ async fn jobs_that_are_going_or_cannot_be_carried_out_are_not_planned() {
     }
 }
 
-fn launch(job: &str, task: u32, kind: AttemptKind) -> PlannedAction {
-    PlannedAction {
+fn launch(job: &str, task: u32, kind: AttemptKind) -> PlannedMove {
+    PlannedMove {
         job: JobKey::from(job),
-        action: Action::Launch(Launch {
+        action: Move::Launch(Launch {
             task: TaskIndex(task),
             kind,
             resume: None,
@@ -244,7 +244,7 @@ fn launch(job: &str, task: u32, kind: AttemptKind) -> PlannedAction {
 
 /// What is left of these actions for jobs `a` and `b`, whose tasks 0 are running, and how often
 /// a launch of the wrong kind was counted.
-fn kept(actions: Vec<PlannedAction>) -> (Vec<PlannedAction>, u64) {
+fn kept(actions: Vec<PlannedMove>) -> (Vec<PlannedMove>, u64) {
     let job = |key| job(key).task(0, [attempt(0).on(0)]);
     let snapshot = world(30.0, 2, 8000).job(job("a")).job(job("b")).build();
     let plan = Plan {
@@ -300,7 +300,7 @@ fn launched(plan: &Plan) -> Vec<String> {
         .actions
         .iter()
         .filter_map(|planned| match &planned.action {
-            Action::Launch(launch) => {
+            Move::Launch(launch) => {
                 let kind = launch.kind.label();
                 Some(format!("{}: {kind} {}", planned.job, launch.task))
             }
@@ -315,7 +315,7 @@ fn launched(plan: &Plan) -> Vec<String> {
 fn a_policy_that_panics_is_counted_and_each_task_gets_one_attempt() {
     let snapshot = world(30.0, 2, 8000).job(straggling("a")).build();
     let decided = decide_guarded_by(&snapshot, Memory::default(), &policy(), |s, m, policy| {
-        assert_eq!(policy.speculation, Speculation::HadoopNs, "on purpose");
+        assert_eq!(policy.speculation, Speculation::none(), "on purpose");
         decide(s, m, policy)
     });
     let metrics = Metrics::new();

@@ -12,7 +12,7 @@ use shed::observe::job::{self, AttemptId, JobPods};
 use shed::observe::pod::PodFacts;
 use shed::validate::{ValidatedJob, validate};
 use shed_core::ids::{AttemptNumber, TaskIndex};
-use shed_core::plan::{Action, Kill, Launch, LaunchReason};
+use shed_core::plan::{self, Kill, Launch, LaunchReason};
 use shed_core::snapshot::{AttemptKind, KillKind};
 use shed_core::time::Instant;
 use stateright::Property;
@@ -430,9 +430,9 @@ impl stateright::Model for Model {
     }
 }
 
-pub fn actions(plan: Planned) -> Vec<Action> {
+pub fn actions(plan: Planned) -> Vec<plan::Move> {
     let launch = |task, kind| {
-        Action::Launch(Launch {
+        plan::Move::Launch(Launch {
             task: TaskIndex(task),
             kind,
             resume: None,
@@ -444,7 +444,7 @@ pub fn actions(plan: Planned) -> Vec<Action> {
         })
     };
     let kill = |kind, (task, number)| {
-        Action::Kill(Kill {
+        plan::Move::Kill(Kill {
             task: TaskIndex(task),
             attempt: AttemptNumber(number),
             kind,

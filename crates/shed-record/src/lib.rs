@@ -20,14 +20,13 @@
 mod delta;
 mod error;
 mod files;
-mod networks;
+mod older;
 mod reader;
 mod recorder;
 pub mod schema;
 mod writer;
 
 pub use error::InputError;
-pub use networks::{networks_to_text, read_networks};
 pub use reader::{Item, Reader};
 pub use recorder::{Fault, Recorder};
 pub use writer::{Pass, WriteError, Writer};

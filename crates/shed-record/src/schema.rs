@@ -1,25 +1,24 @@
 //! The lines of a recording.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use shed_core::decide::decide;
 use shed_core::guard::policies;
 use shed_core::ids::{AttemptNumber, JobKey, TaskIndex, Tenant};
 use shed_core::memory::Memory;
-use shed_core::plan::{Action, Outcome, Plan};
-use shed_core::policy::laser::Networks;
-use shed_core::policy::{Order, ParsePolicyError, Policy};
+use shed_core::plan::{Outcome, Plan, Settled};
+use shed_core::policy::{Order, ParsePolicyError, Policy, Registry};
 use shed_core::snapshot::{AttemptKind, AttemptState, JobSnapshot, Node, Snapshot, TaskSnapshot};
 use shed_core::time::{Instant, Span};
 use shed_core::validate::sound;
 
 /// The version of what is written here. Raised with every change that an older reader would
 /// misread.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 
-/// The oldest that is read. What came since: 4 may hold networks.
+/// The oldest that is read. What came since: 4 may hold networks; 5 spells policies with fewer
+/// parameters, and holds files of any policy.
 pub const SCHEMA_MIN: u32 = 3;
 
 /// One line.
@@ -66,9 +65,12 @@ pub struct PolicyText {
     pub surge_max: u32,
     /// Steps of a policy about clones in one pass.
     pub work_max: u64,
-    /// What it predicts with, if that is trained networks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub networks: Option<Arc<Networks>>,
+    /// Files that it decides by: name and text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
+    /// Up to schema 4: the trained networks of LASER. Read only.
+    #[serde(default, skip_serializing)]
+    pub networks: Option<serde_json::Value>,
 }
 
 impl PolicyText {
@@ -89,19 +91,18 @@ impl PolicyText {
             capacity_share,
             surge_max,
             work_max,
-            networks: policy.networks().map(Arc::clone),
+            files: policy.speculation.files(),
+            networks: None,
         }
     }
 
-    /// The policy of the text.
+    /// The policy of the text, one of those that are known.
     ///
     /// # Errors
-    /// If the text is none.
-    pub fn policy(&self) -> Result<Policy, ParsePolicyError> {
-        let mut policy = Policy::parse(&self.policy, Order::default())?;
-        if let Some(networks) = &self.networks {
-            policy = policy.with_networks(Arc::clone(networks))?;
-        }
+    /// If it is unknown, or its parameters or files are not valid.
+    pub fn policy(&self, known: &Registry) -> Result<Policy, ParsePolicyError> {
+        let policy = known.parse(&self.policy, Order::default())?;
+        let policy = policy.with_files(&self.files)?;
         Ok(Policy {
             capacity_share: self.capacity_share,
             surge_max: self.surge_max,
@@ -232,19 +233,17 @@ pub struct Ended {
 impl Ended {
     /// The end that an action counts; none if it counts none.
     #[must_use]
-    pub fn by(job: &JobSnapshot, action: &Action) -> Option<Self> {
+    pub fn by(job: &JobSnapshot, action: &Settled) -> Option<Self> {
         match action {
-            Action::Win { task, attempt, .. } => Self::of(job, *task, *attempt, None),
-            Action::Count {
+            Settled::Win { task, attempt, .. } => Self::of(job, *task, *attempt, None),
+            Settled::Count {
                 task,
                 attempt,
                 outcome,
             } => Self::of(job, *task, *attempt, Some(*outcome)),
-            Action::Launch(_)
-            | Action::Kill(_)
-            | Action::FailTask { .. }
-            | Action::End(_)
-            | Action::Finish(_) => None,
+            Settled::Kill(_) | Settled::FailTask { .. } | Settled::End(_) | Settled::Finish(_) => {
+                None
+            }
         }
     }
 

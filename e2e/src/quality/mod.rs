@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
-use shed_core::policy::{Order, Policy};
+use shed_core::policy::Order;
 use shed_sim::trace::setups::Setup;
 use shed_sim::trace::{self, Trace};
 
@@ -96,7 +96,8 @@ impl Plan {
 
     fn check(&self) -> Result<()> {
         for policy in &self.policies {
-            Policy::parse(policy, Order::default())
+            shed_papers::registry()
+                .parse(policy, Order::default())
                 .with_context(|| format!("--policies: {policy}"))?;
         }
         Ok(())

@@ -64,7 +64,9 @@ impl Conditions {
 /// # Errors
 /// If there is no such policy, or the run fails.
 pub fn run(workload: &Trace, conditions: &Conditions, policy: &str, seed: u64) -> Result<Came> {
-    let policy = Policy::parse(policy, Order::default()).context("policy")?;
+    let policy = shed_papers::registry()
+        .parse(policy, Order::default())
+        .context("policy")?;
     let settings = settings(conditions, policy, seed);
     let outcome = Engine::new(&settings, workload).with_attempts().run()?;
     Ok(came(&outcome, conditions))

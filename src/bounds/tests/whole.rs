@@ -55,7 +55,7 @@ impl Driven {
         Bounds::of(&self.owner, &self.job, node_bytes(), 0)
     }
 
-    fn step(&mut self, slice: &[Action]) {
+    fn step(&mut self, slice: &[Move]) {
         let view = View {
             now: self.now,
             ticks: self.now,
@@ -138,12 +138,12 @@ impl Driven {
         let launches = tasks.map(|task| {
             let entry = self.book.tasks.get(&task);
             let durable = entry.and_then(|entry| entry.resume.as_deref());
-            Action::Launch(Launch {
+            Move::Launch(Launch {
                 resume: durable.map(job::resume_point),
                 ..launching(task, kind, None)
             })
         });
-        let launches: Vec<Action> = launches.collect();
+        let launches: Vec<Move> = launches.collect();
         self.step(&launches);
         for id in self.live() {
             self.show(id, Stage::Running);
@@ -447,7 +447,7 @@ fn a_status_that_somebody_made_too_large_keeps_launches_back_and_nothing_from_be
         let owner = edit(&driven.owner, place, value);
         let bounds = Bounds::of(&owner, &driven.job, node_bytes(), 0);
         assert_eq!(bounds.further(&driven.book), 0, "{place}");
-        let launches = [Action::Launch(original(600))];
+        let launches = [Move::Launch(original(600))];
         assert_eq!(bounds.fitting(&driven.book, &launches), Some(vec![]));
     }
     // What shed writes itself is replaced by the next write.

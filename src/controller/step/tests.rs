@@ -37,7 +37,7 @@ impl World {
         }
     }
 
-    fn step(&mut self, slice: &[Action]) -> Step {
+    fn step(&mut self, slice: &[Move]) -> Step {
         let view = View {
             now: self.now,
             ticks: self.now,
@@ -116,8 +116,8 @@ impl World {
     }
 }
 
-fn launch(task: u32, kind: AttemptKind) -> Action {
-    Action::Launch(Launch {
+fn launch(task: u32, kind: AttemptKind) -> Move {
+    Move::Launch(Launch {
         task: TaskIndex(task),
         kind,
         resume: None,
@@ -129,8 +129,8 @@ fn launch(task: u32, kind: AttemptKind) -> Action {
     })
 }
 
-fn kill(task: u32, number: u32, kind: KillKind) -> Action {
-    Action::Kill(Kill {
+fn kill(task: u32, number: u32, kind: KillKind) -> Move {
+    Move::Kill(Kill {
         task: TaskIndex(task),
         attempt: AttemptNumber(number),
         kind,
@@ -342,7 +342,7 @@ fn a_stale_prune_never_kills_the_last_attempt() {
             disrupted: false,
         },
     );
-    let prune = Action::Kill(Kill {
+    let prune = Move::Kill(Kill {
         task: TaskIndex(0),
         attempt: AttemptNumber(0),
         kind: KillKind::Prune,

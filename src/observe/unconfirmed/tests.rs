@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Node;
-use shed_core::plan::Action;
+use shed_core::plan::Move;
 use shed_core::resources::Resources;
 use shed_core::snapshot::AttemptKind;
 
@@ -16,7 +16,7 @@ use crate::validate::validate;
 /// A book with one attempt, and its pod that should have been gone at 10 s.
 fn deleted(phase: &str) -> (Book, JobPods) {
     let mut book = Book::default();
-    let Action::Launch(launch) = launch(0, AttemptKind::Original) else {
+    let Move::Launch(launch) = launch(0, AttemptKind::Original) else {
         unreachable!();
     };
     book.launch(&launch, Instant(0));

@@ -17,7 +17,7 @@ fn launches(view: &observe::ClusterView, policy: &Policy) -> HashMap<String, usi
     assert_eq!(plan_check(&view.snapshot, policy, &plan), []);
     let mut launches = HashMap::new();
     for planned in plan.actions {
-        if matches!(planned.action, Action::Launch(_)) {
+        if matches!(planned.action, Move::Launch(_)) {
             let name = view.references[&planned.job.0].name.clone();
             *launches.entry(name).or_insert(0) += 1;
         }

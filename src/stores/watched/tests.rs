@@ -98,7 +98,7 @@ fn a_live_job_costs_its_template_and_a_little_per_attempt() {
     const ATTEMPTS: u32 = 1000;
     let mut book = crate::book::Book::default();
     for action in crate::controller::mock::originals(ATTEMPTS) {
-        let shed_core::plan::Action::Launch(launch) = action else {
+        let shed_core::plan::Move::Launch(launch) = action else {
             continue;
         };
         book.launch(&launch, Instant(1000));

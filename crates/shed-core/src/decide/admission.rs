@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Chain;
 use std::vec::IntoIter;
 
-use crate::decide::Pass;
-use crate::decide::estimates::resume_point;
 use crate::decide::evict::{Evictions, Reserve};
-use crate::decide::order::{Number, Tier, ranks, shares, times};
+use crate::decide::order::{Tier, ranks, shares, times};
 use crate::ids::{TaskIndex, Tenant};
 use crate::plan::{Launch, LaunchReason};
 use crate::policy::{Order, Policy};
+use crate::round::Number;
+use crate::round::Round;
+use crate::round::estimates::resume_point;
 use crate::snapshot::{AttemptKind, JobSnapshot, NodeIndex};
 
 mod by_node;
@@ -21,7 +22,7 @@ use surge::Surge;
 
 /// Launches what fits, in the policy's order, and makes room for what does not. A job that
 /// does not fit holds up nobody behind it.
-pub(super) fn admit(pass: &mut Pass<'_>, policy: &Policy) {
+pub(super) fn admit(pass: &mut Round<'_>, policy: &Policy) {
     let mut evictions = Evictions::new(pass);
     let mut surge = Surge::new(pass, policy.surge_max);
     // Those that wait as pods already come first: their room is reserved before anything new.
@@ -40,7 +41,7 @@ pub(super) fn admit(pass: &mut Pass<'_>, policy: &Policy) {
 }
 
 /// Serves the jobs one after another, each as far as it gets.
-fn serve_ranked(pass: &mut Pass<'_>, order: Order, evictions: &mut Evictions, surge: &mut Surge) {
+fn serve_ranked(pass: &mut Round<'_>, order: Order, evictions: &mut Evictions, surge: &mut Surge) {
     let mut ranks = ranks(pass, order);
     ranks.sort();
     for (_, position) in ranks {
@@ -53,7 +54,12 @@ fn serve_ranked(pass: &mut Pass<'_>, order: Order, evictions: &mut Evictions, su
 }
 
 /// Serves attempt by attempt: always a job whose share is least, which its attempts raise.
-fn serve_by_share(pass: &mut Pass<'_>, order: Order, evictions: &mut Evictions, surge: &mut Surge) {
+fn serve_by_share(
+    pass: &mut Round<'_>,
+    order: Order,
+    evictions: &mut Evictions,
+    surge: &mut Surge,
+) {
     let shares = shares(pass, order);
     let mut planned: BTreeMap<Tenant, f64> = BTreeMap::new();
     let mut turns: Vec<Option<Turn<'_>>> = Vec::new();
@@ -109,7 +115,7 @@ struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    fn new(pass: &Pass<'a>, position: usize) -> Option<Self> {
+    fn new(pass: &Round<'a>, position: usize) -> Option<Self> {
         let state = pass.jobs.get(position)?;
         let job = state.job;
         let ready = state.ready.clone();
@@ -141,7 +147,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Launches one attempt, or reserves for one; false if it can get no more.
-    fn step(&mut self, pass: &mut Pass<'_>, evictions: &mut Evictions, surge: &mut Surge) -> bool {
+    fn step(&mut self, pass: &mut Round<'_>, evictions: &mut Evictions, surge: &mut Surge) -> bool {
         let position = self.position;
         if self.launched + self.reserved >= self.slots {
             return false;
@@ -171,7 +177,7 @@ impl<'a> Turn<'a> {
     }
 
     /// `node` has room for it; `is_chosen`: it shall go there.
-    fn launch(&mut self, pass: &mut Pass<'_>, node: Option<NodeIndex>, is_chosen: bool) -> bool {
+    fn launch(&mut self, pass: &mut Round<'_>, node: Option<NodeIndex>, is_chosen: bool) -> bool {
         let Some(index) = self.candidates.next() else {
             return false;
         };
@@ -180,7 +186,7 @@ impl<'a> Turn<'a> {
         true
     }
 
-    fn finish(self, pass: &mut Pass<'_>) {
+    fn finish(self, pass: &mut Round<'_>) {
         if let Some(state) = pass.jobs.get_mut(self.position) {
             state.admitted = self.launched;
             state.waiting = self.total - self.launched;
@@ -189,7 +195,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-fn room_for_one(pass: &mut Pass<'_>, position: usize) -> Option<NodeIndex> {
+fn room_for_one(pass: &mut Round<'_>, position: usize) -> Option<NodeIndex> {
     if has_room_in_total(pass, position) {
         pass.find_node(position, &[])
     } else {
@@ -197,7 +203,7 @@ fn room_for_one(pass: &mut Pass<'_>, position: usize) -> Option<NodeIndex> {
     }
 }
 
-fn has_room_in_total(pass: &Pass<'_>, position: usize) -> bool {
+fn has_room_in_total(pass: &Round<'_>, position: usize) -> bool {
     let rooms = [&pass.capacity.room, &pass.capacity.room_after_kills];
     let demand = pass.capacity.demands.get(position);
     demand.is_some_and(|demand| rooms.iter().all(|room| room.fits_total(demand)))
@@ -205,7 +211,7 @@ fn has_room_in_total(pass: &Pass<'_>, position: usize) -> bool {
 
 /// Launches a task's first attempt or retry, beyond capacity if there is no node for it.
 fn launch_first(
-    pass: &mut Pass<'_>,
+    pass: &mut Round<'_>,
     position: usize,
     index: TaskIndex,
     node: Option<NodeIndex>,

@@ -168,7 +168,7 @@ async fn nobody_prunes_an_attempt_that_may_be_publishing() {
     all_ask(&api, &process);
     process.look(&api).await.unwrap();
     api.said();
-    let prune = Action::Kill(shed_core::plan::Kill {
+    let prune = Move::Kill(shed_core::plan::Kill {
         task: TaskIndex(0),
         attempt: AttemptNumber(0),
         kind: KillKind::Prune,
@@ -302,7 +302,7 @@ fn a_fenced_attempt_knows_whom_to_ask_and_whom_to_believe() {
     let owner = fixtures::job(FENCED);
     let job = crate::validate::validate(&owner).unwrap();
     let mut book = crate::book::Book::default();
-    let Action::Launch(launch) = launch(0, AttemptKind::Original) else {
+    let Move::Launch(launch) = launch(0, AttemptKind::Original) else {
         return;
     };
     book.launch(&launch, Instant(0));

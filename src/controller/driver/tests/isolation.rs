@@ -285,7 +285,7 @@ async fn a_quarantine_survives_a_crash_at_every_call() {
 }
 
 /// Passes until nothing is said any more. The pass in which this call falls panics at it.
-async fn to_rest(api: &Apiserver, process: &Process, slice: &[Action], at: usize) {
+async fn to_rest(api: &Apiserver, process: &Process, slice: &[Move], at: usize) {
     let (calls, now) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     let (counted, panic_now) = (Arc::clone(&calls), Arc::clone(&now));
     api.script(move |_| {
@@ -327,7 +327,7 @@ async fn to_rest(api: &Apiserver, process: &Process, slice: &[Action], at: usize
 /// A panic at any call changes nothing about the outcome.
 async fn survives_panics<F: Future<Output = (Apiserver, Process)>>(
     begin: impl Fn() -> F,
-    slice: &[Action],
+    slice: &[Move],
     calls_min: usize,
 ) {
     let outcome = |api: &Apiserver| {
