@@ -204,7 +204,7 @@ async fn create(context: &Context, job: &Job, wanted: &DeadlineJob) -> Result<Ac
             None => {
                 let message = "the Job has begun, and the DeadlineJob that holds its book is not there: it was deleted, or \
                                another controller began the Job. Delete the Job and create it again";
-                refuse(context, &live, reason::BOOK_LOST, message).await
+                refuse(context, &live, reason::LEDGER_LOST, message).await
             }
         };
     }
@@ -236,7 +236,7 @@ async fn not_created(
         let message = format!(
             "the DeadlineJob {name}, which holds the Job's ledger, can't be created: {why}"
         );
-        refuse(context, job, reason::COMPANION_NOT_CREATED, &message).await?;
+        refuse(context, job, reason::COMPANION_CREATION_FAILED, &message).await?;
     }
     let doublings = count.saturating_sub(1).min(16);
     let wait = ERROR_WAIT.saturating_mul(1 << doublings);

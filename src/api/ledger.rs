@@ -117,7 +117,7 @@ fn is_none_given(token: &i64) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QuarantineEntry {
-    /// ReconcilePanicked, ReconcileOverran or ReconcileStuck.
+    /// ReconcilePanicked, ReconcileTimedOut or ReconcileStuck.
     pub reason: String,
     /// The number of reconciles in a row that failed so.
     pub count: u32,

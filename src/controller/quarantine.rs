@@ -51,7 +51,7 @@ impl Failure {
     pub fn reason(self) -> &'static str {
         match self {
             Self::Panicked => reason::RECONCILE_PANICKED,
-            Self::Overran => reason::RECONCILE_OVERRAN,
+            Self::Overran => reason::RECONCILE_TIMED_OUT,
             Self::Stuck => reason::RECONCILE_STUCK,
         }
     }

@@ -1,4 +1,4 @@
-//! `EndUnconfirmed`: which attempt should be gone and is not known to be, what waits for it, and what
+//! `TerminationUnconfirmed`: which attempt should be gone and is not known to be, what waits for it, and what
 //! would help. What helps depends on the node: to taint a healthy one out of service would end
 //! everything on it.
 
@@ -22,7 +22,7 @@ const REPORTED_WITHIN: Span = Span::from_seconds(10);
 /// What the condition says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unconfirmed {
-    /// A reason of `EndUnconfirmed`.
+    /// A reason of `TerminationUnconfirmed`.
     pub reason: &'static str,
     /// Which attempt, what waits for it, and what would help.
     pub message: String,
@@ -45,8 +45,8 @@ pub fn unconfirmed(
     let others = awaited.count();
     Some(Unconfirmed {
         reason: match first.node {
-            NodeState::Ready => reason::KUBELET_SILENT,
-            NodeState::NotReady | NodeState::Missing => reason::NODE_SILENT,
+            NodeState::Ready => reason::TERMINATION_NOT_REPORTED,
+            NodeState::NotReady | NodeState::Missing => reason::NODE_UNREACHABLE,
         },
         message: Words { first, others }.to_string(),
     })

@@ -82,7 +82,10 @@ async fn whether_the_deadline_can_be_kept_is_told_with_the_first_write() {
     let mut conditions = status.conditions.iter();
     let told = conditions.find(|one| one.type_ == crate::api::DEADLINE_FEASIBLE);
     let told = told.expect("condition");
-    assert_eq!((&*told.status, &*told.reason), ("Unknown", "TimesUnknown"));
+    assert_eq!(
+        (&*told.status, &*told.reason),
+        ("Unknown", "DurationsUnknown")
+    );
     assert_eq!(told.observed_generation, Some(1));
     // It was weighed just now.
     let view = observe::view(&process.context);

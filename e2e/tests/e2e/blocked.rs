@@ -245,7 +245,7 @@ async fn a_volume_that_clones_could_not_mount_is_told_with_the_fix() {
         let job = Job::submit(world, "shares", spec).await?;
         let type_ = api::VOLUME_NOT_SHARED;
         let told = job
-            .wait_true(type_, reason::ONE_NODE_AT_A_TIME, SOON)
+            .wait_true(type_, reason::SINGLE_NODE_ACCESS_MODE, SOON)
             .await?;
         let message = &condition(&told, type_).context("the condition")?.message;
         for words in [

@@ -129,7 +129,7 @@ async fn a_job_that_no_node_could_hold_says_what_is_missing_and_shows_one_pod() 
         // What may not run says nothing of nodes.
         let (first, _) = &jobs[0];
         first.change(&json!({"suspend": true})).await?;
-        check(first, api::ATTEMPTS_BLOCKED, reason::ATTEMPTS_START).await?;
+        check(first, api::ATTEMPTS_BLOCKED, reason::ATTEMPTS_STARTING).await?;
         for (job, _) in &jobs {
             job.delete(&DeleteParams::background()).await?;
             job.wait_nothing_left(SOON).await?;

@@ -154,7 +154,7 @@ async fn attempts_that_do_not_answer_are_told() {
             "template": shell("sleep 300"),
         });
         let job = Job::submit(world, "silent", spec).await?;
-        job.wait_true(api::PROGRESS_UNREACHABLE, api::reason::NO_ANSWER, SOON)
+        job.wait_true(api::PROGRESS_UNREACHABLE, api::reason::NO_RESPONSE, SOON)
             .await?;
         Ok(())
     })

@@ -80,7 +80,7 @@ async fn a_companion_that_can_not_be_created_is_told_on_the_job_from_the_second_
             seconds.map(|wait| Action::requeue(Duration::from_secs(wait)))
         );
         let (reason, words) = said(&job).unwrap();
-        assert_eq!(reason, "CompanionNotCreated");
+        assert_eq!(reason, "CompanionCreationFailed");
         assert!(words.ends_with(message), "{words}");
     }
 }

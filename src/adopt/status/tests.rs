@@ -152,7 +152,7 @@ fn what_has_ended_does_not_change_any_more() {
 #[test]
 fn a_target_that_was_turned_back_is_not_told() {
     let mut world = World::new("completions: 1");
-    world.says(api::FAILURE_TARGET, reason::FINISHED_IN_TIME);
+    world.says(api::FAILURE_TARGET, reason::DEADLINE_MET);
     world.recorded.conditions[0].status = "False".to_owned();
     assert!(world.types().is_empty());
     world.recorded.conditions[0].status = "True".to_owned();

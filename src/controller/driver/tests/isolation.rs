@@ -124,7 +124,7 @@ async fn a_reconcile_that_takes_too_long_is_cut_off_and_quarantines_its_job() {
     assert_eq!(began.elapsed().as_secs(), PASS_MAX.as_secs());
     assert!(is_dropped.load(Ordering::Relaxed), "nothing of it goes on");
     process.send_events().await;
-    let quarantined = ["GET job", "PUT job status", "POST event ReconcileOverran"];
+    let quarantined = ["GET job", "PUT job status", "POST event ReconcileTimedOut"];
     assert_eq!(api.said(), quarantined);
     assert!(process.is_drained().await);
 }

@@ -343,7 +343,7 @@ async fn a_claim_that_two_nodes_can_not_mount_is_named_once_with_the_fix() {
     ];
     assert_eq!(api.said(), said);
     let condition = api.condition(api::VOLUME_NOT_SHARED);
-    assert_eq!(condition, true_for("OneNodeAtATime"));
+    assert_eq!(condition, true_for("SingleNodeAccessMode"));
     process.look(&api).await.unwrap();
     assert!(api.said().is_empty(), "it is looked at again later");
 }
