@@ -24,7 +24,7 @@ use crate::adopt::handed_on::HandedOn;
 use crate::api::{ATTEMPT_FINALIZER, JOB_TRACKING_FINALIZER, reason};
 use crate::context::Context;
 use crate::fair::FairPlaces;
-use crate::metrics::{Kind, Metrics};
+use crate::metrics::{Metrics, Operation};
 use crate::observe::identity::Owner;
 
 /// Writes of one job under way at once.
@@ -330,8 +330,8 @@ async fn insist(
 }
 
 /// Counts a write to the apiserver.
-pub fn count(metrics: &Metrics, kind: &'static str) {
-    metrics.writes.get_or_create(&Kind { kind }).inc();
+pub fn count(metrics: &Metrics, operation: &'static str) {
+    metrics.writes.get_or_create(&Operation { operation }).inc();
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::adopt;
 use crate::api::DeadlineJob;
 use crate::book::Book;
 use crate::context::Context;
-use crate::metrics::{Ended, Kind, WON};
+use crate::metrics::{Ended, Kind, WON, Why};
 use crate::observe::job::AttemptId;
 use crate::validate::ValidatedJob;
 
@@ -138,8 +138,8 @@ fn measure(context: &Context, notice: &Notice) {
             metrics.launched.get_or_create(&Kind { kind }).inc();
         }
         Notice::Killed { kind, .. } => {
-            let kind = kind.label();
-            metrics.kills.get_or_create(&Kind { kind }).inc();
+            let reason = kind.label();
+            metrics.kills.get_or_create(&Why { reason }).inc();
         }
         Notice::Won { kind, .. } => {
             let ended = Ended {

@@ -90,7 +90,7 @@ async fn tell(context: &Context, gap: &Gap, (reason, note): &Words) {
     tracing::warn!(?namespace, job = ?name, "{note}");
     if gap.problem.is_some() {
         let errors = &context.metrics.reconciles.errors;
-        let reason = "unreadable";
+        let reason = "undecodable";
         errors.get_or_create(&Why { reason }).inc();
     }
     let about = reference(gap);

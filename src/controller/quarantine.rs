@@ -61,7 +61,7 @@ impl Failure {
     pub fn label(self) -> &'static str {
         match self {
             Self::Panicked => "panicked",
-            Self::Overran => "overran",
+            Self::Overran => "timed_out",
             Self::Stuck => "stuck",
         }
     }

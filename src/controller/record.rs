@@ -317,8 +317,8 @@ fn measure_end(context: &Context, written: &DeadlineJob, old: &DeadlineJobStatus
     }
     if turned_true(api::COMPLETE) || turned_true(api::FAILED) {
         context.metrics.forget_job(&JobLabels {
-            namespace: written.metadata.namespace.clone().unwrap_or_default(),
-            job: written.metadata.name.clone().unwrap_or_default(),
+            job_namespace: written.metadata.namespace.clone().unwrap_or_default(),
+            job_name: written.metadata.name.clone().unwrap_or_default(),
         });
     }
 }

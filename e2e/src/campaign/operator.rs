@@ -105,7 +105,7 @@ pub async fn ready(http: SocketAddr) -> Result<()> {
 /// How many series an operator has of a namespace's jobs; none if it doesn't answer.
 pub async fn series_of(http: SocketAddr, namespace: &str) -> Option<usize> {
     let page = ask(http, "/metrics").await.ok()?;
-    let label = format!(r#"namespace="{namespace}""#);
+    let label = format!(r#"job_namespace="{namespace}""#);
     Some(page.lines().filter(|line| line.contains(&label)).count())
 }
 

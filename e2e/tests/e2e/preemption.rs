@@ -51,7 +51,7 @@ async fn go(world: &World) -> Result<()> {
     urgent.wait_complete().await?;
     let preempted = world
         .operator
-        .metric("shed_kills_total", &["kind=\"preempt\""]);
+        .metric("shed_attempts_stopped_total", &["reason=\"preempt\""]);
     assert_eq!(preempted.await?, 1.0, "attempts that made way");
     let ended = patient.wait_complete().await?;
     assert_books_balance(&ended);

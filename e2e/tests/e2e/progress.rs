@@ -59,7 +59,7 @@ exit 1
 async fn refused(world: &World) -> Result<f64> {
     world
         .operator
-        .metric("shed_progress_refused_total", &[])
+        .metric("shed_progress_reports_refused_total", &[])
         .await
 }
 
@@ -173,7 +173,7 @@ async fn pocd_is_told_while_a_job_runs_and_its_series_go_with_it() {
         let told = job.wait("a PoCD while it runs", SOON, tells_pocd).await?;
         let pocd: f64 = status(&told).pocd.unwrap_or_default().parse()?;
         ensure!((0.0..=1.0).contains(&pocd), "PoCD {pocd}");
-        let series = format!("shed_job_pocd{{namespace=\"{}\"", world.namespace);
+        let series = format!("shed_job_pocd{{job_namespace=\"{}\"", world.namespace);
         wait_series(world, &series, true).await?;
         job.wait_complete().await?;
         wait_series(world, &series, false).await

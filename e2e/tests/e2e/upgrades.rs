@@ -191,7 +191,7 @@ async fn await_schema_heard(world: &World, job: &str) -> Result<()> {
 
 async fn await_unreadable(world: &World, count: f64) -> Result<()> {
     wait::until(&format!("{count} jobs to be unreadable"), SOON, || async {
-        let counted = world.operator.metric("shed_jobs_unreadable", &[]).await?;
+        let counted = world.operator.metric("shed_jobs_undecodable", &[]).await?;
         let is_so = (counted - count).abs() < 0.5;
         Ok(Seen::from_option(is_so.then_some(()), || {
             counted.to_string()
