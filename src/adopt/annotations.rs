@@ -38,8 +38,8 @@ const KNOWN: [&str; 10] = [
 pub struct Wishes {
     /// When the Job must be complete.
     pub deadline: Option<Deadline>,
-    /// What happens at the deadline.
-    pub on_miss: OnMiss,
+    /// What happens at the deadline; absent: the Job does not set it.
+    pub on_miss: Option<OnMiss>,
     /// Whether two live copies of a task do harm; absent: it was not said.
     pub idempotency: Option<Idempotency>,
     /// How attempts report progress.
@@ -92,7 +92,7 @@ pub fn read(annotations: Option<&BTreeMap<String, String>>) -> Result<Wishes, Ba
     let clock_start = word(&own, CLOCK_START, "Creation or Start")?;
     let wishes = Wishes {
         deadline: deadline(&own, clock_start)?,
-        on_miss: word(&own, ON_MISS, "Fail or Continue")?.unwrap_or_default(),
+        on_miss: word(&own, ON_MISS, "Fail or Continue")?,
         idempotency: word(&own, IDEMPOTENCY, "Safe, Fenced or None")?,
         progress: progress(&own)?,
         resume: word(&own, RESUME, "None, Checkpoint or Range")?.unwrap_or_default(),
@@ -111,7 +111,17 @@ pub fn read(annotations: Option<&BTreeMap<String, String>>) -> Result<Wishes, Ba
 /// Whether a Job says what two copies of a task do.
 #[must_use]
 pub fn names_idempotency(annotations: Option<&BTreeMap<String, String>>) -> bool {
-    let key = format!("{GROUP}/{IDEMPOTENCY}");
+    names(annotations, IDEMPOTENCY)
+}
+
+/// Whether a Job says what happens at its deadline.
+#[must_use]
+pub fn names_on_miss(annotations: Option<&BTreeMap<String, String>>) -> bool {
+    names(annotations, ON_MISS)
+}
+
+fn names(annotations: Option<&BTreeMap<String, String>>, name: &str) -> bool {
+    let key = format!("{GROUP}/{name}");
     annotations.is_some_and(|annotations| annotations.contains_key(&key))
 }
 

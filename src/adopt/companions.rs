@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
-use super::{WatchedBatchJob, status, translate};
+use super::{WatchedBatchJob, annotations, status, translate};
 use crate::api::{DeadlineJob, kept, reason};
 use crate::context::Context;
 use crate::controller::{apply, isolation, quarantine};
@@ -144,8 +144,11 @@ async fn change(
     found: &DeadlineJob,
     mut wanted: DeadlineJob,
 ) -> Result<Action, kube::Error> {
-    // Only said at creation.
+    // Fixed at creation.
     wanted.spec.completions = found.spec.completions;
+    if !annotations::names_on_miss(job.metadata.annotations.as_ref()) {
+        wanted.spec.on_miss = found.spec.on_miss;
+    }
     if wanted.spec == found.spec {
         return Ok(Action::await_change());
     }
