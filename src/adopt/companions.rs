@@ -166,7 +166,7 @@ async fn change(
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(Action::requeue(ERROR_WAIT)),
         Err(kube::Error::Api(status)) if status.code == 422 => {
             let message = format!(
-                "the Job runs on as before; its new annotations can't be followed: {}",
+                "the Job continues unchanged; shed cannot apply its new annotations: {}",
                 status.message
             );
             refuse(context, job, reason::INVALID_ANNOTATION, &message).await
@@ -205,8 +205,8 @@ async fn create(context: &Context, job: &Job, wanted: &DeadlineJob) -> Result<Ac
         return match api.get_metadata_opt(&reference_name(wanted)).await? {
             Some(_) => Ok(Action::await_change()),
             None => {
-                let message = "the Job has begun, and the DeadlineJob that holds its book is not there: it was deleted, or \
-                               another controller began the Job. Delete the Job and create it again";
+                let message = "the Job has started, but the DeadlineJob with its ledger is missing: it was \
+                deleted, or another controller started the Job. Delete the Job and create it again";
                 refuse(context, &live, reason::LEDGER_LOST, message).await
             }
         };
@@ -237,7 +237,7 @@ async fn not_created(
         };
         let name = reference_name(wanted);
         let message = format!(
-            "the DeadlineJob {name}, which holds the Job's ledger, can't be created: {why}"
+            "the DeadlineJob {name}, which holds the Job's ledger, cannot be created: {why}"
         );
         refuse(context, job, reason::COMPANION_CREATION_FAILED, &message).await?;
     }

@@ -196,8 +196,8 @@ pub async fn create_with(
         }
         Err(field) => {
             let message = format!(
-                "{field} is not known to this version of the operator, and its pods have no place \
-                 for it: upgrade the operator, or leave the field out"
+                "{field} is unknown to this version of the operator, so it cannot set the field on pods: \
+                 upgrade the operator, or remove the field"
             );
             let reason = reason::POD_INVALID;
             let refused = Created::Refused(Blocked { reason, message });
@@ -241,7 +241,7 @@ async fn existing<K: PodLike>(api: &Api<K>, pod: &K) -> Created {
                 Created::Refused(Blocked {
                     reason: reason::POD_CREATION_FAILED,
                     message: format!(
-                        "a pod named {name} exists and is not of this job: delete or rename it"
+                        "a pod named {name} exists but does not belong to this job: delete or rename it"
                     ),
                 })
             }

@@ -116,9 +116,7 @@ impl Told {
             let pocd = (self.figures.pocd.unwrap_or(0.0) * 1000.0).floor() / 1000.0;
             let width = self.figures.width;
             let earliest = self.earliest();
-            format!(
-                "with room for {width} tasks at a time PoCD is {pocd:.3}, {target} is wanted; {earliest}"
-            )
+            format!("with {width} slots PoCD is {pocd:.3}, and the target is {target}; {earliest}")
         };
         match self.verdict {
             Verdict::Feasible => (reason::TARGET_REACHABLE, here()),
@@ -183,7 +181,7 @@ mod tests {
         assert_eq!(reason, "DeadlineInfeasible");
         assert_eq!(
             message,
-            "with room for 40 tasks at a time PoCD is 0.949, 0.95 is wanted; the earliest deadline \
+            "with 40 slots PoCD is 0.949, and the target is 0.95; the earliest deadline \
              that reaches 0.95 is 1970-01-01T00:16:40Z"
         );
         assert_eq!(told(&figures(0.95)).words().0, "TargetReachable");

@@ -385,8 +385,7 @@ fn fate(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
             (reason::BACKOFF_LIMIT, failures.to_string())
         }
         Conclusion::PodFailurePolicy => {
-            let unknown =
-                "an attempt failed in a way for which spec.podFailurePolicy fails the job";
+            let unknown = "an attempt failed, and a rule of spec.podFailurePolicy fails the job";
             let note = input.book.ending_note.clone();
             let note = note.unwrap_or_else(|| unknown.to_owned());
             (reason::POD_FAILURE_POLICY, note)

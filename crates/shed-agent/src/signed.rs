@@ -25,17 +25,17 @@ pub trait Order: Serialize + DeserializeOwned {
 /// Why an order or a key is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
-    #[error("the order is not one of shed's operator")]
+    #[error("the order does not come from shed's operator")]
     Malformed,
     #[error("the signature is not the operator's")]
     Forged,
     #[error("the order is for another attempt")]
     WrongAttempt,
-    #[error("the order answers another question")]
+    #[error("the order answers another poll")]
     WrongNonce,
-    #[error("the key is no Ed25519 key")]
+    #[error("the key is not an Ed25519 key")]
     BadKey,
-    #[error("the machine gives no random numbers")]
+    #[error("the machine provides no random numbers")]
     NoRandomness,
 }
 

@@ -41,7 +41,7 @@ pub struct StopState {
 pub enum StopError {
     #[error(transparent)]
     Refused(#[from] SignatureError),
-    #[error("the stop file can't be written: {0}")]
+    #[error("cannot write the stop file: {0}")]
     Write(#[from] io::Error),
 }
 

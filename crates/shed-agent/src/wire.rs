@@ -23,11 +23,11 @@ pub const ATTEMPT_HEADER: &str = "shed-attempt";
 /// Why an answer says nothing about the attempt that was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    #[error("the answer is longer than {REPLY_BYTES_MAX} bytes")]
+    #[error("the response is longer than {REPLY_BYTES_MAX} bytes")]
     TooLarge,
-    #[error("the answer is not one of shed's agent")]
+    #[error("the response does not come from shed's agent")]
     BadJson,
-    #[error("the answer comes from another attempt")]
+    #[error("the response comes from another attempt")]
     WrongAttempt,
 }
 

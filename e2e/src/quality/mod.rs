@@ -113,7 +113,7 @@ impl Plan {
         let slots = self.slots_per_node * u32::try_from(nodes.len())?;
         let workload = self.rule.take(trace, slots)?;
         // The last in the order, so that neither side prefers it among equally free ones.
-        let slow = nodes.last().context("the cluster has no node")?.clone();
+        let slow = nodes.last().context("the cluster has no nodes")?.clone();
         screen.say("quality", &describe(&workload, slots));
         screen.say(
             "quality",
@@ -216,7 +216,8 @@ impl Results {
             all.push(self.beside_simulator(replayed, workload, &conditions)?);
         }
         Ok(format!(
-            "Measured, medians: {:.2} s from a launch to the start of work, {:.2} s from the end of a winner's work \
+            "Measured, medians: {:.2} s from a launch to the start of work, {:.2} s from the end of a \
+             winner's work \
              until its room is seen free, {:.2} s from a kill until then.\n\n{}\n{}\n{}",
             delays.launch,
             delays.release,

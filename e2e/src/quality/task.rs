@@ -128,7 +128,7 @@ pub async fn cpu_of_slot(cluster: &Cluster, slots_per_node: u32) -> Result<Strin
         let cpu = allocatable.and_then(|mut all| all.remove("cpu"));
         cores.push(cpu.context("a node without cpu")?.0.parse()?);
     }
-    let first = cores.first().copied().context("the cluster has no node")?;
+    let first = cores.first().copied().context("the cluster has no nodes")?;
     ensure!(
         cores.iter().all(|other| *other == first),
         "the nodes' cpu differs: {cores:?}"

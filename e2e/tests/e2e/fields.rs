@@ -353,7 +353,7 @@ async fn go(world: &World, walk: &Walk, name: &str) -> Result<()> {
     for next in others {
         match (job.change(&top_of(walk, next)).await, walk.answer) {
             (Ok(()), Answer::Taken) => value = next,
-            (Err(error), Answer::Refused) => told(&error, walk.top(), "can't be changed")?,
+            (Err(error), Answer::Refused) => told(&error, walk.top(), "cannot be changed")?,
             (Ok(()), Answer::Refused) => anyhow::bail!("{value} to {next} was taken"),
             (Err(error), Answer::Taken) => {
                 return Err(error).with_context(|| format!("{value} to {next}"));

@@ -176,7 +176,7 @@ async fn a_scheduler_that_is_not_there_is_named() {
         let nobody = template(&json!({"schedulerName": "nobody-schedules"}));
         let job = submit(world, "nobody", 3, nobody).await?;
         let message = blocked(&job, reason::UNSCHEDULABLE).await?;
-        for words in ["nobody-schedules", "has placed no pod meanwhile"] {
+        for words in ["nobody-schedules", "has placed no pod since"] {
             ensure!(message.contains(words), "{message}");
         }
         assert_not_held_up(world, "meanwhile").await?;

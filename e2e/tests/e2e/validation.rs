@@ -130,7 +130,7 @@ fn refused_labels() -> Vec<(Value, Vec<&'static str>)> {
         ] {
             let mut template = shell("true");
             template["metadata"] = json!({part: {"team": "blue", key: "0"}});
-            let words = vec![field, key, "leave them out"];
+            let words = vec![field, key, "remove them"];
             refused.push((json!({"template": template}), words));
         }
     }
@@ -183,7 +183,7 @@ async fn what_a_job_is_can_not_be_changed() {
                 Ok(()) => "accepted".to_owned(),
                 Err(error) => message_of(&error),
             };
-            let told = message.contains(&format!("spec.{field} can't be changed"))
+            let told = message.contains(&format!("spec.{field} cannot be changed"))
                 && message.contains("create another DeadlineJob");
             if !told {
                 wrong.push(format!("{field}: {message}"));

@@ -43,7 +43,7 @@ async fn a_field_that_is_not_heeded_is_named_and_counts_for_no_error() {
     let (said, note, page) = said_of(&[("/spec/novel", json!({"depth": 2}))]).await;
     assert_eq!(said, ["POST event UnknownField"]);
     assert!(
-        note.starts_with("spec.novel: not known") && note.contains("leave it out"),
+        note.starts_with("spec.novel: unknown") && note.contains("remove it"),
         "{note}"
     );
     assert!(page.contains("shed_jobs_undecodable 0\n"), "{page}");

@@ -93,12 +93,12 @@ fn nobody_is_told_to_taint_a_healthy_node() {
 fn a_silent_node_may_be_tainted_and_one_without_an_object_made_anew() {
     let silent = said(NONE, &deleted("Running"), &node("Unknown"), LATE).unwrap();
     assert_eq!(silent.reason, reason::NODE_UNREACHABLE);
-    let taint = "put the taint node.kubernetes.io/out-of-service on it";
+    let taint = "add the taint node.kubernetes.io/out-of-service to it";
     assert!(silent.message.contains(taint), "{}", silent.message);
     let missing = said(NONE, &deleted("Running"), &[], LATE).unwrap();
     assert_eq!(missing.reason, reason::NODE_UNREACHABLE);
     assert!(
-        missing.message.contains("create one"),
+        missing.message.contains("create a Node"),
         "{}",
         missing.message
     );

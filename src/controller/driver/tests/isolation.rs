@@ -84,7 +84,7 @@ async fn a_panic_quarantines_the_job_and_gives_its_slice_back() {
     let quarantined = ["GET job", "PUT job status", "POST event ReconcilePanicked"];
     let note = api.call("POST event").body["note"].to_string();
     assert!(
-        note.contains("panicked: on purpose: it fails; failures in a row: 1"),
+        note.contains("panicked: on purpose: it fails; consecutive failures: 1"),
         "{note}"
     );
     assert!(note.contains("delete the job"), "{note}");

@@ -365,7 +365,10 @@ async fn a_claim_for_one_node_is_told_also_where_clones_start_over() {
     let (api, _) = with_claim(vec!["ReadWriteOnce"], "").await;
     let note = api.call("POST event VolumeNotShared").body["note"].clone();
     let note = note.as_str().unwrap();
-    assert!(note.contains("clones wait in vain: use a claim"), "{note}");
+    assert!(
+        note.contains("clones cannot start: use a ReadWriteMany claim"),
+        "{note}"
+    );
 }
 
 #[tokio::test]
