@@ -194,7 +194,7 @@ impl<'w> Job<'w> {
         Ok(ended)
     }
 
-    /// Waits until so many attempts run.
+    /// Waits until this many attempts run.
     ///
     /// # Errors
     /// After [`SOON`].

@@ -27,7 +27,7 @@ const TURN: Duration = Duration::from_secs(90);
 const REPLICAS: usize = 2;
 /// The Lease, called as the release.
 const LEASE: &str = RELEASE;
-/// The chart's values, one of which is the policy that it installs.
+/// The chart's values, including the policy that it installs.
 const VALUES: &str = include_str!("../../charts/shed/values.yaml");
 
 /// The operator of this run.
@@ -61,7 +61,7 @@ impl Operator {
         Ok(pods.list(&Self::ours()).await?.items)
     }
 
-    /// Who holds the Lease; nobody does between two leaders.
+    /// The holder of the Lease; absent between two leaders.
     ///
     /// # Errors
     /// If the apiserver doesn't answer.

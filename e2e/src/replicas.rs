@@ -175,7 +175,7 @@ fn judged(events: &[Value]) -> Writes {
         );
         let before = held.partition_point(|(written, _)| *written <= received);
         let holder = before.checked_sub(1).map(|last| held[last].1);
-        // Before the first renewal that is looked at, nobody is known.
+        // Before the first observed renewal, no holder is known.
         if holder.is_some_and(|holder| holder != writer) {
             let (verb, uri) = (&event["verb"], &event["requestURI"]);
             writes.late.push(format!(

@@ -172,7 +172,7 @@ fn judged<'l>(
             continue;
         };
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
-        // Other components name it too, as who is to be authorized.
+        // Other components name it too, as the user to authorize.
         let is_its = text("/user/username") == Some(&user);
         if !is_its || text("/requestReceivedTimestamp").is_none_or(|at| at < since) {
             continue;

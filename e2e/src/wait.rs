@@ -10,7 +10,7 @@ use kube::api::ListParams;
 use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
-/// How often a condition is looked at. Short beside what is waited for, long beside one request.
+/// How often a condition is looked at. Short compared with the awaited change, long compared with one request.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// What one look at the world found.

@@ -85,7 +85,7 @@ struct State {
 }
 
 impl Open {
-    /// Makes room for one more connection of the peer and registers it.
+    /// Frees a place for one more connection of the peer and registers it.
     fn admit(&self, peer: IpAddr, limits: &Limits) -> Arc<State> {
         let state = Arc::new(State {
             peer,

@@ -21,7 +21,7 @@ pub enum Observed {
 
 /// The reports of one attempt. Times are the caller's, in milliseconds.
 ///
-/// A value counts from when it was written, not from when somebody asked: a task that says where it
+/// A value counts from when it was written, not from when it was polled: a task that reports where it
 /// is once a minute is not slower when it is asked at the end of that minute.
 #[derive(Clone, PartialEq)]
 pub struct Series {

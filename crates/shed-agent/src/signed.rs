@@ -138,7 +138,7 @@ impl VerifyingKey {
     }
 }
 
-/// A nonce that nobody can guess.
+/// An unpredictable nonce.
 pub fn draw_nonce() -> Result<String, SignatureError> {
     let mut bytes = [0_u8; 18];
     SystemRandom::new()

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub struct InputError {
     /// The file.
     pub file: PathBuf,
-    /// The line, counted from 1; absent if the fault is none of one line.
+    /// The line, counted from 1; absent if the fault does not belong to one line.
     pub line: Option<u64>,
     /// The column or field, if it is one field's fault.
     pub field: Option<String>,

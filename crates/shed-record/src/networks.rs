@@ -11,7 +11,7 @@ use crate::error::InputError;
 /// The text of a file.
 ///
 /// # Errors
-/// If a number is none that JSON can hold.
+/// If JSON cannot represent a number.
 pub fn networks_to_text(networks: &Networks) -> serde_json::Result<String> {
     serde_json::to_string(networks).map(|text| text + "\n")
 }
@@ -42,7 +42,7 @@ fn parse(path: &Path, text: &str) -> Result<Networks, InputError> {
     Ok(networks)
 }
 
-const RETRAIN: &str = "copy the file again, or train anew by `shed-lab laser train`";
+const RETRAIN: &str = "copy the file again, or train again with `shed-lab laser train`";
 
 fn of_field(path: &Path, field: &str, message: String) -> InputError {
     InputError {
@@ -117,7 +117,7 @@ mod tests {
         let text = networks_to_text(&networks(1)).unwrap();
         let other = text.replacen("\"version\":1", "\"version\":2", 1);
         refused(&other, Some("version"), &["version 2", "version 1"]);
-        // Also one of which nothing else is understood.
+        // Also for a file with an unknown schema.
         refused("{\"version\":7}", Some("version"), &["version 7"]);
         refused("{}", Some("version"), &["missing"]);
     }

@@ -56,7 +56,7 @@ impl Reader {
     /// Opens a recording: its folder, or one of its files.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the folder holds no recording.
     pub fn open(path: &Path) -> Result<Self, InputError> {
         let of_path = |message: String| InputError::of_file(path, message);
         let metadata = path.metadata();

@@ -1,4 +1,4 @@
-//! Recording beside a planner: a thread writes, and whoever hands something over never waits for it
+//! Recording for a planner: a thread writes, and the planner never waits for it
 //! and never fails. What the thread can't keep up with is lost, counted, and marked as a gap.
 
 use std::path::Path;
@@ -76,7 +76,7 @@ impl Recorder {
             .name("recorder".into())
             .spawn(move || {
                 thread.run(&receiver);
-                // Nobody may be waiting for it.
+                // The receiver may be gone.
                 let _ = tell_finished.send(());
             })?;
         Ok(Self {

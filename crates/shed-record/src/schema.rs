@@ -58,7 +58,7 @@ pub struct Header {
 /// A policy as text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PolicyText {
-    /// Who gets clones, with order and law: `shed-plus{…,order=lst}`.
+    /// The policy, with order and distribution: `shed-plus{…,order=lst}`.
     pub policy: String,
     /// λ.
     pub capacity_share: f64,
@@ -96,7 +96,7 @@ impl PolicyText {
     /// The policy of the text.
     ///
     /// # Errors
-    /// If the text is none.
+    /// If the text is not a policy.
     pub fn policy(&self) -> Result<Policy, ParsePolicyError> {
         let mut policy = Policy::parse(&self.policy, Order::default())?;
         if let Some(networks) = &self.networks {
@@ -111,7 +111,7 @@ impl PolicyText {
     }
 }
 
-/// One run of `decide`, told by what changed since the pass before in the file.
+/// One run of `decide`, as the difference from the previous pass in the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PassLine {
     /// Counted over the run from 0.
@@ -170,7 +170,7 @@ pub enum Decided {
 }
 
 impl Decided {
-    /// After so many of the guard's [`policies`] panicked.
+    /// The number of the guard's [`policies`] that panicked.
     #[must_use]
     pub fn after(panics: u32) -> Self {
         match panics {
@@ -221,7 +221,7 @@ pub struct Ended {
     pub launched: Instant,
     /// When it began to process.
     pub started: Option<Instant>,
-    /// When its container ended, if anybody saw that.
+    /// When its container finished, if that was observed.
     pub finished: Option<Instant>,
     /// Where it began.
     pub start_progress: f64,

@@ -92,7 +92,7 @@ fn pass(snapshot: Snapshot, memory: &Memory, policy: &Policy) -> (Pass, Memory) 
     (pass, next)
 }
 
-/// Writes so many passes and returns them.
+/// Writes this many passes and returns them.
 fn record(folder: &Path, bytes_max: u64, count: u32) -> Vec<(Snapshot, Plan)> {
     let policy = Policy::default();
     let mut writer = Writer::new(folder, bytes_max, &policy, at(0.0));

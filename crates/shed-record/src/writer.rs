@@ -192,7 +192,7 @@ impl Writer {
         Ok(())
     }
 
-    /// A new file with its header, after room was made for it.
+    /// A new file with its header, after old files were removed for it.
     fn open(&self, memory: Memory) -> Result<OpenFile, WriteError> {
         let of_folder = |error| fault(&self.folder, error);
         fs::create_dir_all(&self.folder).map_err(of_folder)?;

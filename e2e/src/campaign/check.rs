@@ -23,10 +23,10 @@ use super::history::{Change, Entry};
 use super::states::is_refused;
 use crate::wait::phase;
 
-/// What a check needs to know beside the history.
+/// What a check needs to know in addition to the history.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    /// Most attempts that capacity has room for at once.
+    /// Most attempts that fit into the capacity at once.
     pub room: usize,
     /// What has this version at most was there before the history began.
     pub begins_at: u64,
@@ -56,7 +56,7 @@ struct Replay<'k> {
     given: BTreeSet<AttemptId>,
     /// Companions of Jobs that ask nothing of shed: a pod of theirs that is deleted has failed.
     plain: BTreeSet<String>,
-    /// Uids of pods that had succeeded before anybody deleted them.
+    /// Uids of pods that had succeeded before they were deleted.
     unspoilt: BTreeSet<String>,
     broken: Vec<String>,
 }
@@ -371,7 +371,7 @@ impl Replay<'_> {
     }
 
     /// A job that went away by its time to live must have been done with; one that a user
-    /// deleted is nobody's concern.
+    /// deleted does not matter.
     fn job_gone(&mut self, job: &DeadlineJob) {
         self.jobs.remove(&job.uid().unwrap_or_default());
     }

@@ -168,7 +168,7 @@ pub enum Counts {
     },
     /// One run, in the middle of the workload.
     Once,
-    /// A few writes, spread over the workload, each run with nothing beside it in the cluster.
+    /// A few writes, spread over the workload, each run alone in the cluster.
     Alone,
 }
 

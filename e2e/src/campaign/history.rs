@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use shed::api::DeadlineJob;
 use tokio::task::JoinHandle;
 
-/// One write, by what it left.
+/// One write, with the state that it left.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// A pod is so now.

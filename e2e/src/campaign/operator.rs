@@ -35,7 +35,7 @@ pub struct Started {
 }
 
 impl Launcher {
-    /// For operators that have room for [`ROOM`] attempts in this cluster.
+    /// For operators whose capacity fits [`ROOM`] attempts.
     ///
     /// # Errors
     /// If the operator is not built, or the apiserver doesn't answer.

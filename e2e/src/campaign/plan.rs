@@ -19,7 +19,7 @@ use crate::cluster::{Cluster, Nodes};
 /// How often a run is repeated whose fault did not strike, since that run had fewer writes.
 const TRIES: u32 = 8;
 
-/// How many points, evenly spread over the writes, a fault has that nothing runs beside.
+/// How many points, evenly spread over the writes, an exclusive fault has.
 const POINTS_ALONE: u64 = 5;
 
 /// Runs reference workloads with a fault at every write or notification, and checks every state.
@@ -35,7 +35,7 @@ pub struct Options {
     /// Only this write or notification, counted from 1.
     #[arg(long)]
     pub at: Option<u64>,
-    /// Only so many runs, drawn by the seed.
+    /// Only this many runs, drawn by the seed.
     #[arg(long)]
     pub sample: Option<usize>,
     /// What the sample and the lengths of holds are drawn by.

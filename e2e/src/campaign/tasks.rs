@@ -17,7 +17,7 @@ pub type TaskId = (String, u32);
 /// Steps of progress: what a task reports is a multiple of this, as with real work.
 const STEPS: f64 = 200.0;
 
-/// Longer than anybody waits for an answer.
+/// Longer than any client waits for an answer.
 const NO_ANSWER: Duration = Duration::from_secs(5);
 
 struct Running {
@@ -55,7 +55,7 @@ impl Tasks {
         Self::serve_padded(0).await
     }
 
-    /// The same, with checkpoints of at least so many bytes.
+    /// The same, with checkpoints of at least this many bytes.
     ///
     /// # Errors
     /// If no port is free.

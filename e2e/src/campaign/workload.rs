@@ -20,7 +20,7 @@ pub use sized::{arguments, finished};
 /// Which jobs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Workload {
-    /// More tasks than room, none of which fails.
+    /// More tasks than slots, and no task fails.
     Plain,
     /// A straggler whose clones resume where it has got to.
     Clones,
@@ -421,7 +421,7 @@ fn unplaceable_jobs(template: &Value) -> Vec<Value> {
         job(nowhere, 2, |pod| {
             pod["nodeSelector"] = json!({"example.com/no-such": "node"});
         }),
-        // As many as there is room for.
+        // As many as fit.
         job(unheard, 6, |pod| {
             pod["schedulerName"] = json!("no-such-scheduler");
         }),

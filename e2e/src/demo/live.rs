@@ -22,7 +22,7 @@ const LONGEST: Duration = Duration::from_secs(900);
 /// Counts are printed at most this often.
 const COUNT_EVERY: Duration = Duration::from_secs(2);
 
-/// PoCD is printed when it has moved by so much.
+/// PoCD is printed when it has moved by this much.
 const POCD_STEP: f64 = 0.05;
 /// Marks what was said about a kill.
 const KILL: &str = "kill ";

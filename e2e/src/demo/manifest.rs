@@ -51,7 +51,7 @@ impl Work {
         json!({"spec": self.pod_spec(&arguments, &env)})
     }
 
-    /// A pod of which only the life is played.
+    /// A pod with a simulated life.
     fn simulated(&self) -> Value {
         let resources = json!({"requests": requests()});
         json!({"spec": {
@@ -127,7 +127,7 @@ impl Work {
         typed(job)
     }
 
-    /// A pod that runs one command of the word count beside the volume, for clusters whose volumes
+    /// A pod that runs one command of the word count next to the volume, for clusters whose volumes
     /// can't be reached from here.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl Work {
     }
 }
 
-/// So much that a machine of two CPUs has room for twelve tasks and six clones.
+/// A machine with two CPUs then fits twelve tasks and six clones.
 fn requests() -> Value {
     json!({"cpu": "100m", "memory": "64Mi"})
 }

@@ -7,7 +7,7 @@ use super::attempt::{Attempt, median};
 use super::live::Followed;
 use super::screen::table;
 
-/// The deadline is this many times what a task takes on a node that is not slow: what somebody would
+/// The deadline is this many times what a task takes on a node that is not slow: what a user would
 /// grant who knows the work and leaves one and a half times as much again for trouble. The same factor
 /// in every run, on every machine. It was 2.0 and was raised after runs on two busy cores missed: the
 /// start of twelve pods and of clones is a large part of so short a task there.

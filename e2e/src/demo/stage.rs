@@ -230,7 +230,7 @@ fn created(job: &impl Resource) -> Result<Timestamp> {
 }
 
 /// Waits until what ran before holds nothing any more, so that each run starts on the same cluster:
-/// a task's end is known before its pod has given its room back.
+/// a task's end is known before its pod has released its slot.
 async fn until_idle(client: &Client) -> Result<()> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
     let is_over = |pod: &Pod| ["Succeeded", "Failed"].contains(&wait::phase(pod));

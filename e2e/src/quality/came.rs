@@ -19,7 +19,7 @@ pub struct Ran {
     pub ended: Option<f64>,
     /// When it was seen to be killed; not told by the simulator, which is given how long a kill takes.
     pub killed: Option<f64>,
-    /// When its room was free again.
+    /// When its slot was free again.
     pub freed: f64,
     /// The share of its task that was done when it began.
     pub begin: f64,
@@ -76,7 +76,7 @@ impl Came {
             .sum()
     }
 
-    /// Seconds from arrival to completion, on the mean over completed jobs; 0 without any.
+    /// Mean seconds from arrival to completion over completed jobs; 0 without any.
     #[must_use]
     pub fn flowtime(&self) -> f64 {
         mean(self.jobs.iter().filter_map(JobCame::flowtime)).unwrap_or(0.0)

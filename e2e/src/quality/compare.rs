@@ -1,4 +1,4 @@
-//! Reality beside the simulator, and where they differ.
+//! The cluster compared with the simulator, and where they differ.
 
 use serde::{Deserialize, Serialize};
 use shed_sim::stats::{self, half_width_95};
@@ -15,7 +15,7 @@ pub struct Replayed {
     pub real: Came,
 }
 
-/// One policy beside the simulator.
+/// One policy compared with the simulator.
 pub struct Compared {
     pub policy: String,
     pub real: Came,
@@ -32,9 +32,9 @@ pub struct Compared {
 pub struct Delays {
     /// From an attempt's launch to the start of its work.
     pub launch: f64,
-    /// From the end of a winner's work to its room being seen free.
+    /// From the end of a winner's work until its slot is observed free.
     pub release: f64,
-    /// From a kill until the room is free; 0 if nothing was killed.
+    /// From a kill until the slot is free; 0 without kills.
     pub kill: f64,
 }
 

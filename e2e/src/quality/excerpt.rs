@@ -21,9 +21,9 @@ pub const MODEL: Model = Model::Resample;
 pub struct Rule {
     /// How many tasks there are in all.
     pub tasks: usize,
-    /// Jobs of so many tasks count.
+    /// Jobs with this many tasks count.
     pub per_job: RangeInclusive<usize>,
-    /// Jobs whose median task takes so many seconds in the trace count.
+    /// Jobs whose median task takes this many seconds in the trace count.
     pub median_s: RangeInclusive<i64>,
     /// Draws the place in the trace, and what clones take.
     pub seed: u64,
@@ -125,7 +125,7 @@ impl Rule {
         for job in jobs {
             job.deadline = None;
             for stage in &mut job.stages {
-                // An attempt's room is a slot, here and there.
+                // An attempt holds one slot, here and there.
                 stage.demand = Demand::default();
                 for time in &mut stage.durations {
                     let ticks = (time.0 as f64 * factor / TICK_MS as f64).round() as i64;
@@ -136,7 +136,7 @@ impl Rule {
     }
 }
 
-/// The same with all times so many times as long.
+/// The same with all times this many times as long.
 #[must_use]
 pub fn stretched(workload: &Trace, times: i64) -> Trace {
     let mut long = workload.clone();

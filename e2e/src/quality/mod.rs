@@ -28,10 +28,10 @@ use crate::operator::Operator;
 
 /// The replay's own namespace.
 const NAMESPACE: &str = "shed-quality";
-/// Runs of the simulator per policy beside the paired one: a multiple of the nodes' number has the slow
+/// Runs of the simulator per policy in addition to the paired one: a multiple of the nodes' number has the slow
 /// one equally often at each place.
 const OTHERS: u64 = 30;
-/// What a launch weighs beside a task's work shrinks to a tenth, as it is with tasks of minutes.
+/// The cost of a launch relative to a task's work shrinks to a tenth, as with tasks of minutes.
 const TENFOLD: i64 = 10;
 
 /// What is replayed, and where.
@@ -44,7 +44,7 @@ pub struct Plan {
     pub slots_per_node: u32,
     /// How many times as long work takes on the slow node.
     pub slowness: u32,
-    /// Whether first attempts may make way (`preemption: WhenCheckpointed`).
+    /// Whether shed may preempt first attempts (`preemption: WhenCheckpointed`).
     pub preempts: bool,
 }
 
@@ -62,7 +62,7 @@ impl Plan {
     /// comparison. Cleans up, also if it is interrupted.
     ///
     /// # Errors
-    /// If the trace or a policy is none, containers can't run here, or a replay doesn't end.
+    /// If the trace or a policy is invalid, containers cannot run here, or a replay does not end.
     pub async fn replay(self, file: &Path) -> Result<()> {
         self.check()?;
         let screen = Screen::start();

@@ -58,7 +58,7 @@ pub struct Tasks {
     pub cpu: String,
     /// Draws what clones take.
     pub seed: u64,
-    /// Whether first attempts may make way.
+    /// Whether shed may preempt first attempts.
     pub preempts: bool,
 }
 
@@ -116,7 +116,7 @@ pub fn position(name: &str) -> Option<usize> {
     name.strip_prefix("job-")?.parse().ok()
 }
 
-/// What an attempt requests so that a node holds so many.
+/// The request of an attempt, so that a node holds this many.
 ///
 /// # Errors
 /// If nodes differ, or are too small.

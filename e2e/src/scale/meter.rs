@@ -56,7 +56,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Writes of all kinds. Leases are none, nor are events.
+    /// Writes of all kinds, without Leases and events.
     #[must_use]
     pub fn writes(&self) -> u64 {
         let verbs = ["create", "update", "patch", "delete"];

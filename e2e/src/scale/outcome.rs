@@ -46,7 +46,7 @@ impl Outcome {
         self.figures.push((name, value.into()));
     }
 
-    /// Notes a figure of which the largest counts.
+    /// Records a figure whose maximum counts.
     pub fn at_most(&mut self, name: &'static str, value: u64) {
         let earlier = self.figures.iter_mut().find(|(own, _)| *own == name);
         match earlier {

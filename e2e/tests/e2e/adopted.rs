@@ -40,7 +40,7 @@ async fn wait_for(world: &World, name: &str, type_: &str) -> Result<batch::Job> 
     wait::for_object(&jobs, name, type_, SOON, |job| has(job, type_)).await
 }
 
-/// The DeadlineJob that holds the Job's book.
+/// The DeadlineJob that holds the Job's ledger.
 async fn companion(world: &World, job: &batch::Job) -> Result<DeadlineJob> {
     let all: Api<DeadlineJob> = world.api();
     let mut all = all.list(&ListParams::default()).await?.items.into_iter();

@@ -96,7 +96,7 @@ async fn an_init_container_that_crashes_is_told() {
         let mut crash = template["spec"]["containers"][0].clone();
         crash["name"] = json!("prepare");
         crash["command"] = json!(["sh", "-c", "exit 9"]);
-        // A sidecar is restarted for ever: its crash ends no pod.
+        // A sidecar is restarted without limit: its crash ends no pod.
         crash["restartPolicy"] = json!("Always");
         crash["startupProbe"] = json!({"exec": {"command": ["true"]}, "initialDelaySeconds": 60});
         template["spec"]["initContainers"] = json!([crash]);

@@ -18,7 +18,7 @@ use shed_e2e::jobs::{
 };
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 
-/// Two clones of every task as soon as there is room.
+/// Two clones of every task as soon as slots are free.
 const POLICY: &str = "dollymp{max_clones=2}";
 const COPIES: usize = 3;
 /// Seconds between two kills, and between a thaw and the next freeze: least, and how many more.
@@ -154,7 +154,7 @@ async fn kill_operators(world: &World, tally: &Tally) -> Result<()> {
     }
 }
 
-/// A node that several tasks run on which nobody has published, and these tasks; not the one that
+/// A node with several running tasks without a published result, and these tasks; not the one that
 /// all replicas of the operator are on.
 async fn choose(
     world: &World,

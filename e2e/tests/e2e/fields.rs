@@ -314,7 +314,7 @@ async fn every_field_is_walked() {
     .await;
 }
 
-/// The schema can't see everything that is wrong; what only the operator sees is mended alike.
+/// The schema cannot see every error; errors that only the operator sees are corrected alike.
 #[tokio::test]
 async fn a_mistake_that_only_the_operator_sees_leaves_nothing_once_it_is_reverted() {
     scenario(Needs::Pods, Company::Shared, async |world| {
@@ -475,7 +475,7 @@ async fn state(world: &World, job: &Job<'_>) -> Result<Value> {
         && (found.spec.suspend || live > 0);
     let mut status = serde_json::to_value(&status)?;
     let lasting = status["conditions"].as_array().into_iter().flatten();
-    // Whether anybody answers, and what is known of times, is not about the field.
+    // Whether attempts respond, and what is known of durations, does not concern the field.
     let lasting = lasting.filter(|condition| {
         let passing = [api::PROGRESS_UNREACHABLE, api::DEADLINE_FEASIBLE];
         condition["status"] == "True" && !passing.iter().any(|type_| condition["type"] == *type_)

@@ -229,7 +229,7 @@ async fn a_job_whose_pods_have_lost_their_labels_is_deleted_with_them() {
             pods.patch(&pod.name_any(), &PatchParams::default(), &none)
                 .await?;
         }
-        // And one that nobody ever counts.
+        // And one that is never counted.
         let metadata = json!({"name": "held", "finalizers": [api::ATTEMPT_FINALIZER]});
         create_pod(world, &world.namespace, metadata, &template).await?;
         job.delete(&DeleteParams::foreground()).await?;

@@ -19,7 +19,7 @@ use shed_e2e::wait::{self, Seen};
 
 use crate::preemption::large;
 
-/// Two clones of every task as soon as there is room.
+/// Two clones of every task as soon as slots are free.
 const CLONES: &str = "dollymp{max_clones=2}";
 
 /// A node whose kubelet is silent is called lost after some 50 s.

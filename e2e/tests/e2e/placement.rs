@@ -1,5 +1,5 @@
 //! Pods that no node could hold, that no scheduler places, and that can't be created: what users are
-//! told, and that nobody else waits for them.
+//! told, and that no other job waits for them.
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ fn template(change: &Value) -> Value {
     template
 }
 
-/// A job of so many tasks without clones.
+/// A job of this many tasks without clones.
 async fn submit<'w>(
     world: &'w World,
     name: &str,
@@ -58,7 +58,7 @@ async fn submit<'w>(
     Job::submit(world, name, spec).await
 }
 
-/// A job beside those that are blocked is complete soon.
+/// A job next to blocked jobs is complete soon.
 async fn assert_not_held_up(world: &World, name: &str) -> Result<()> {
     let begun = Instant::now();
     let ended = submit(world, name, 2, template(&json!({}))).await?;
@@ -241,7 +241,7 @@ async fn where_nodes_are_full_one_pod_waits_and_says_why() {
             0,
             "a second one of the namespace waits"
         );
-        // Those that ended meanwhile have made room for others.
+        // Attempts that finished meanwhile have freed slots for others.
         assert_eq!(first.unfinished_pods().len(), nodes + 1);
         first.wait_complete().await?;
         second.wait_complete().await.map(drop)

@@ -36,7 +36,7 @@ pub async fn check(job: &Job<'_>, type_: &str, reason: &str) -> Result<DeadlineJ
     Ok(found)
 }
 
-/// A job of two tasks that run for so long.
+/// A job of two tasks with this duration.
 async fn submit<'w>(world: &'w World, name: &str, ms: u32, change: Value) -> Result<Job<'w>> {
     let mut spec = json!({
         "completions": 2,

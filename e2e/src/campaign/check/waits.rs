@@ -256,7 +256,7 @@ impl World {
         quota.is_some_and(|(limited, _)| Some(limited) == namespace.as_ref())
     }
 
-    /// Jobs of which an attempt could be launched at once, and how many each has launched.
+    /// Jobs that could launch an attempt at once, and how many each has launched.
     fn launchable(&self, capacity: &Capacity, now: Instant) -> Due {
         if self.free(capacity, now) == 0 {
             return BTreeMap::new();

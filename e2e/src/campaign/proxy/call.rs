@@ -92,7 +92,7 @@ impl Call {
         uid.and_then(Value::as_str).filter(|_| is_deletion)
     }
 
-    /// What it does to a pod that is none of the jobs', if it does.
+    /// What it does to a pod of no job, if it does.
     pub fn meddles(&self) -> Option<String> {
         let (_, name) = self.path.rsplit_once("/pods/")?;
         let is_foreign = self.is_write() && name.starts_with(foreign::PREFIX);

@@ -207,7 +207,7 @@ impl Run<'_> {
     }
 }
 
-/// I9: jobs of which too many creates were refused, in words.
+/// I9: jobs with too many refused creates, in words.
 fn too_often(refused: &BTreeMap<String, u64>) -> Vec<String> {
     let told = REFUSALS_MAX.iter().filter_map(|&(job, most)| {
         let count = refused.get(job).copied().unwrap_or(0);
