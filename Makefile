@@ -129,7 +129,7 @@ bench: ## Time of passes and optimizers, allocations, distance of each optimizer
 	cargo bench --locked --package shed-core --features fixtures --bench passes --bench optimizers --bench dollymp
 	cargo test --locked --package shed-core --test optimality_gap -- --nocapture --test-threads 1
 league: ## Every policy over presets, loads and deadlines (hours; needs SHED_TRACES; continues after a stop)
-	cargo run --locked --release --quiet --package shed-lab -- league --results target/league.jsonl --out docs/league.md
+	cargo run --locked --release --quiet --package shed-lab -- league --results target/league.jsonl --out docs/research/league.md --data docs/research/data/league-presets.csv
 
 ##@ Release
 
