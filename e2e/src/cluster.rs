@@ -35,7 +35,7 @@ pub(crate) const PROXY_VARIABLES: [&str; 6] = [
     "all_proxy",
 ];
 
-/// What runs the pods.
+/// The kind of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nodes {
     /// Kubelets: containers are real.

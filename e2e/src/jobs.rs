@@ -399,7 +399,7 @@ pub fn ended(pod: &Pod) -> Option<&ContainerStateTerminated> {
     task.state.as_ref()?.terminated.as_ref()
 }
 
-/// What a pod's task wrote to its termination message.
+/// The termination message of a pod's task.
 #[must_use]
 pub fn said(pod: &Pod) -> &str {
     ended(pod)

@@ -23,7 +23,7 @@ const HTTP_PORT: u16 = 8080;
 const RECORDING: &str = "/recording";
 /// Time for the operator to come or go. After a crash the kubelet waits some ten seconds.
 const TURN: Duration = Duration::from_secs(90);
-/// What the chart installs.
+/// The installed operator.
 const REPLICAS: usize = 2;
 /// The Lease, called as the release.
 const LEASE: &str = RELEASE;
@@ -114,7 +114,7 @@ impl Operator {
         .await
     }
 
-    /// What it answers to a GET of a path.
+    /// The response to a GET of a path.
     ///
     /// # Errors
     /// If it doesn't answer, or with an error.

@@ -59,7 +59,7 @@ enum State {
     Granted(CommitGrant),
 }
 
-/// What the agent knows of its task's wish to publish.
+/// The state of the task's request to publish.
 pub(crate) struct Fence {
     attempt: String,
     key: VerifyingKey,

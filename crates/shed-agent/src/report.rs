@@ -124,7 +124,7 @@ impl Report {
         self.progress
     }
 
-    /// What the task needs to resume at this progress; opaque to shed.
+    /// The data with which a task resumes at this progress; opaque to shed.
     pub fn checkpoint(&self) -> Option<&str> {
         self.checkpoint.as_deref()
     }

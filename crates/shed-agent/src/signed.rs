@@ -1,6 +1,6 @@
 //! Orders that change what an agent does: signed by the operator, and bound to one attempt and to
-//! a nonce that the attempt's agent drew. Who can reach the agent but lacks the operator's key
-//! can't forge one, and an order overheard is of no use to another attempt or another life of
+//! a random nonce of the attempt's agent. A client that can reach the agent but lacks the operator's key
+//! cannot forge an order, and a recorded order is useless for another attempt and after a restart of
 //! the same agent.
 
 use base64::Engine;
@@ -16,7 +16,7 @@ pub const OPERATOR_KEY_VAR: &str = "SHED_OPERATOR_KEY";
 /// The agent reads no more of an order than this.
 pub const ORDER_BYTES_MAX: usize = 4096;
 
-/// What the operator may order. The kind is signed too, so that an order of one kind can't be
+/// An order of the operator. The kind is signed too, so that an order of one kind can't be
 /// passed off as one of another.
 pub trait Order: Serialize + DeserializeOwned {
     const KIND: &'static str;
@@ -39,7 +39,7 @@ pub enum SignatureError {
     NoRandomness,
 }
 
-/// What is signed.
+/// The signed content.
 #[derive(Serialize, Deserialize)]
 struct Bound<T> {
     kind: String,
@@ -48,7 +48,7 @@ struct Bound<T> {
     order: T,
 }
 
-/// What travels: the signed text as it is, since JSON can be written in many ways.
+/// The transmitted form: the signed text unchanged, because JSON can be written in many ways.
 #[derive(Serialize, Deserialize)]
 struct Envelope {
     text: String,

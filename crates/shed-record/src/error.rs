@@ -1,4 +1,4 @@
-//! What is wrong with an input, where, and what was expected.
+//! An error in an input: its place and the expected content.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub struct InputError {
     pub line: Option<u64>,
     /// The column or field, if it is one field's fault.
     pub field: Option<String>,
-    /// What is there and what is expected.
+    /// The found and the expected content.
     pub message: String,
 }
 

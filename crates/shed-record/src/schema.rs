@@ -19,7 +19,7 @@ use shed_core::validate::sound;
 /// misread.
 pub const SCHEMA: u32 = 4;
 
-/// The oldest that is read. What came since: 4 may hold networks.
+/// The oldest that is read. Schema 4 may contain networks.
 pub const SCHEMA_MIN: u32 = 3;
 
 /// One line.
@@ -36,7 +36,7 @@ pub enum Line {
     Gap(Gap),
 }
 
-/// What a file begins with.
+/// The first line of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// [`SCHEMA`] of its writer.
@@ -51,7 +51,7 @@ pub struct Header {
     pub first_pass: u64,
     /// Passes that were lost just before.
     pub lost: u64,
-    /// What the planner remembered before the first pass.
+    /// The planner's memory before the first pass.
     pub memory: Memory,
 }
 
@@ -66,7 +66,7 @@ pub struct PolicyText {
     pub surge_max: u32,
     /// Steps of a policy about clones in one pass.
     pub work_max: u64,
-    /// What it predicts with, if that is trained networks.
+    /// The trained networks that the policy predicts with, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub networks: Option<Arc<Networks>>,
 }
@@ -139,10 +139,10 @@ pub struct PassLine {
     pub plan: Plan,
 }
 
-/// What changed in a job.
+/// The changes of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobLine {
-    /// Which.
+    /// Its key.
     pub key: JobKey,
     /// The job without its tasks, if it is new or anything but its tasks changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -200,7 +200,7 @@ impl Decided {
 pub struct Gap {
     /// How many passes.
     pub passes: u64,
-    /// What the planner remembered before the next pass.
+    /// The planner's memory before the next pass.
     pub memory: Memory,
 }
 
@@ -211,7 +211,7 @@ pub struct Ended {
     pub job: JobKey,
     /// Its task.
     pub task: TaskIndex,
-    /// Which of the task's.
+    /// The attempt's number within its task.
     pub attempt: AttemptNumber,
     /// As what it was launched.
     pub kind: AttemptKind,
@@ -225,7 +225,7 @@ pub struct Ended {
     pub finished: Option<Instant>,
     /// Where it began.
     pub start_progress: f64,
-    /// What it last reported, and when.
+    /// Its last report and the time of the report.
     pub reported: Option<(f64, Instant)>,
 }
 
@@ -248,7 +248,7 @@ impl Ended {
         }
     }
 
-    /// What the facts that its end was settled on say of an attempt.
+    /// The facts of an attempt on which its end was settled.
     #[must_use]
     pub fn of(
         job: &JobSnapshot,

@@ -50,7 +50,7 @@ struct Args {
     /// More urgent jobs may preempt first attempts with a checkpoint, if the policy preempts.
     #[arg(long)]
     preempt: bool,
-    /// What came of the replays is kept there.
+    /// The folder for the results of the replays.
     #[arg(long, value_name = "FILE", default_value = "target/quality.json")]
     results: PathBuf,
     /// Only compare what is kept there with the simulator, which is given another --slowness, and --preempt, if

@@ -109,7 +109,7 @@ impl Ground {
         }
     }
 
-    /// What the fault does here, if it is not all the proxy's doing.
+    /// The part of the fault that the proxy does not do.
     ///
     /// # Errors
     /// If the apiserver doesn't answer.

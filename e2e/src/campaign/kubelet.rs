@@ -1,5 +1,5 @@
-//! What a kubelet does about one pod of a run's own nodes: the pod runs for as long as its
-//! annotations say, is killed when it is deleted, and is let go once it has ended.
+//! A kubelet's acts on one pod of a run's own nodes: the pod runs for the time in its annotations, is killed
+//! when it is deleted, and is released once it has finished.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;

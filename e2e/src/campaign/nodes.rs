@@ -350,7 +350,7 @@ impl Shared {
     }
 
     async fn look_after_pods(&self) -> Result<()> {
-        // What the apiserver has at hand is recent enough.
+        // The apiserver's cache is recent enough.
         let listed = self.pods().list(&ListParams::default().match_any()).await?;
         let answering = self.answering();
         let placed = listed.iter().filter_map(|pod| {

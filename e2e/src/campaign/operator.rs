@@ -73,7 +73,7 @@ impl Launcher {
         let mut command = Command::new(&self.program);
         command
             .args(["operator", "--agent-image", "unused", "--surge-max", "0"])
-            // What a killed one held would be waited for.
+            // The next one would wait for the Lease of a killed one.
             .arg("--leader-elect=false")
             .args(["--capacity-share", share])
             .args(["--http-address", &http.to_string()])

@@ -1,4 +1,4 @@
-//! Which runs there are, and going through them.
+//! The list of runs, and their execution.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub struct Options {
     /// Only this many runs, drawn by the seed.
     #[arg(long)]
     pub sample: Option<usize>,
-    /// What the sample and the lengths of holds are drawn by.
+    /// The seed of the sample and of the lengths of holds.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// How many runs are under way at once.

@@ -46,23 +46,23 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How long after it was kept etcd's data is put back.
 const RESTORED_AFTER: Duration = Duration::from_secs(4);
 
-/// What all runs share.
+/// The state that all runs share.
 pub struct Stage {
     /// Where they run.
     pub cluster: Cluster,
     /// Starts operators.
     pub launcher: Launcher,
-    /// What attempts report.
+    /// The reports of attempts.
     pub tasks: Arc<Tasks>,
     /// Where what is left of a failed run goes.
     pub folder: PathBuf,
 }
 
-/// What came of a run.
+/// The result of a run.
 pub struct Outcome {
-    /// What was broken, in words.
+    /// The violations, in words.
     pub broken: Vec<String>,
-    /// What was seen of the operator.
+    /// Observations of the operator.
     pub seen: Seen,
     /// States in the history.
     pub states: usize,
@@ -78,7 +78,7 @@ struct Run<'s> {
     proxy: Proxy,
     history: History,
     ground: Arc<Ground>,
-    /// What is still to be submitted.
+    /// Objects that are not submitted yet.
     to_submit: Vec<Submission>,
     since: Instant,
     folder: PathBuf,
@@ -88,7 +88,7 @@ struct Run<'s> {
     http: Option<SocketAddr>,
     meddled: BTreeSet<&'static str>,
     bloat: Bloat,
-    /// What was broken before the etcd restore; the history restarts there.
+    /// Violations before the etcd restore; the history restarts there.
     before_restore: Option<Vec<String>>,
     snapshot: Option<(Snapshot, Instant)>,
     /// Jobs that were gone when the snapshot was taken: no later history tells of them.
@@ -259,7 +259,7 @@ impl Run<'_> {
                 let states = self.history.so_far();
                 self.meddle(&states).await?;
                 self.ground.tend(self.all_decided(&states)).await?;
-                // What has ended will not have ended once etcd is put back.
+                // Finished work will be unfinished after the etcd restore.
                 if self.all_ended(&states) && self.snapshot.is_none() {
                     return Ok(());
                 }
@@ -312,7 +312,7 @@ impl Run<'_> {
                 let with_batch = self.workload.is_adopted();
                 let namespaces = self.ground.namespaces();
                 self.history = History::record(client, namespaces, with_batch).await?;
-                // What a user did after the snapshot never happened.
+                // Acts of users after the snapshot never happened.
                 self.meddled.clear();
                 self.proxy.strike();
             }

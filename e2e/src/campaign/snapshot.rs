@@ -17,7 +17,7 @@ const CONTROL_PLANE: [&str; 5] = [
     "kwok",
 ];
 
-/// What was kept of the local cluster.
+/// The saved state of the local cluster.
 pub struct Snapshot {
     cluster: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! What a history says of the world that it leads to.
+//! The world that a history leads to.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What the programs in fake pods would say of their progress. Each attempt has an address of
+//! Progress reports of the programs in fake pods. Each attempt has an address of
 //! its own on this machine's loopback, where it is asked as a real one is asked at its pod's.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,7 +98,7 @@ impl Tasks {
         address
     }
 
-    /// Whoever asks at these addresses gets no answer any more.
+    /// Requests at these addresses get no response any more.
     pub fn cut_off(&self, addresses: BTreeSet<IpAddr>) {
         lock(&self.table).cut_off.extend(addresses);
     }
@@ -162,6 +162,6 @@ async fn answer(mut stream: TcpStream, table: Arc<Mutex<Table>>) {
             "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_owned()
         }
     };
-    // Whoever asked may be dead by now.
+    // The client may be dead by now.
     let _ = stream.write_all(answer.as_bytes()).await;
 }

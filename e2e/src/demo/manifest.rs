@@ -1,4 +1,4 @@
-//! What the demo submits: one pod template, as a batch/v1 Job and as a DeadlineJob.
+//! The demo's manifests: one pod template, as a batch/v1 Job and as a DeadlineJob.
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::batch::v1::Job;
@@ -16,7 +16,7 @@ const DATA: &str = "/data";
 /// Holds a simulated pod back until its duration is drawn; see [`super::kwok`].
 pub const GATE: &str = "shed.dev/demo-draw";
 
-/// What one run is made of; the same for all three.
+/// The parameters of one run; the same for all three.
 pub struct Work {
     pub image: String,
     /// The text's file name; none if the pods are simulated.

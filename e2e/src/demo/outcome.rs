@@ -1,4 +1,4 @@
-//! What came of a run, and of the three together.
+//! The result of a run, and of the three together.
 
 use jiff::Timestamp;
 use shed::api;
@@ -87,7 +87,7 @@ fn last_win(attempts: &[Attempt]) -> Option<Timestamp> {
         .max()
 }
 
-/// What a task takes from its pod's creation to its end on nodes that aren't slow: the median.
+/// Median time from a pod's creation to its task's end on nodes that are not slow.
 #[must_use]
 pub fn healthy_seconds(attempts: &[Attempt], slow_node: Option<&str>) -> Option<f64> {
     let healthy = attempts

@@ -81,7 +81,7 @@ impl Storage {
         Ok(storage)
     }
 
-    /// What the tasks of a job published, added up.
+    /// The sum of the results that the tasks of a job published.
     ///
     /// # Errors
     /// If a task's result is missing.

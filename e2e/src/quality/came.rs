@@ -1,4 +1,4 @@
-//! What came of a run, in reality or in the simulator: the same figures of both.
+//! The result of a run, on the cluster or in the simulator: the same figures of both.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ pub struct Ran {
     pub won: bool,
 }
 
-/// What came of a job.
+/// The result of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobCame {
     /// Seconds from the start of the replay.
@@ -47,7 +47,7 @@ impl JobCame {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Came {
     pub jobs: Vec<JobCame>,

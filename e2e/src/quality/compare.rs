@@ -26,8 +26,8 @@ pub struct Compared {
     pub others: Vec<(&'static str, Vec<Came>)>,
 }
 
-/// What the cluster took for what the simulator must be told: medians over all attempts of all
-/// replays, in seconds.
+/// The cluster's delays that the simulator needs as input: medians over all attempts of all replays, in
+/// seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Delays {
     /// From an attempt's launch to the start of its work.
@@ -171,8 +171,7 @@ fn verdict(came: &JobCame) -> String {
     }
 }
 
-/// What made the task that was done last, on the side that was late, later than on the other side: the
-/// largest of the four parts' differences.
+/// The main cause of the delay of the last task on the late side: the largest difference among the four parts.
 fn cause(compared: &Compared, job: usize, conditions: &Conditions) -> Option<String> {
     let real = &compared.real.jobs[job];
     if real.met != (real.flowtime()? <= real.within) {

@@ -1,4 +1,4 @@
-//! Which jobs of a trace are replayed, and how long they are made to take.
+//! The jobs of a trace that are replayed, and their scaled durations.
 
 use std::ops::RangeInclusive;
 
@@ -13,7 +13,7 @@ use shed_sim::workload::{Shaping, shape};
 
 /// Tasks measure their time in hundredths of a second.
 const TICK_MS: i64 = 10;
-/// What a clone takes is drawn from its job's other tasks, as in the simulator's presets on real traces.
+/// The duration of a clone is drawn from its job's other tasks, as in the simulator's presets on real traces.
 pub const MODEL: Model = Model::Resample;
 
 /// The rule by which an excerpt is taken.
@@ -150,8 +150,8 @@ pub fn stretched(workload: &Trace, times: i64) -> Trace {
     long
 }
 
-/// What the attempts of a task take at full speed, in hundredths of a second, by their numbers: the
-/// simulator's own draws.
+/// Durations of a task's attempts at full speed, in hundredths of a second, by their numbers: the
+/// simulator's own samples.
 #[must_use]
 pub fn ticks(workload: &Trace, job: usize, task: u32, attempts: u32, seed: u64) -> Vec<i64> {
     let drawn = &workload.jobs[job];

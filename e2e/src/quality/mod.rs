@@ -34,7 +34,7 @@ const OTHERS: u64 = 30;
 /// The cost of a launch relative to a task's work shrinks to a tenth, as with tasks of minutes.
 const TENFOLD: i64 = 10;
 
-/// What is replayed, and where.
+/// The replayed excerpt and its cluster.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// A trace's file, or a made-up workload as `setup:A`.
@@ -48,7 +48,7 @@ pub struct Plan {
     pub preempts: bool,
 }
 
-/// What came of the replays, kept so that it can be compared again without a cluster.
+/// The results of the replays, saved so that they can be compared again without a cluster.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Results {
     plan: Plan,
@@ -66,7 +66,7 @@ impl Plan {
     pub async fn replay(self, file: &Path) -> Result<()> {
         self.check()?;
         let screen = Screen::start();
-        // What is wrong with the trace is said before a cluster is brought up.
+        // Errors of the trace are reported before a cluster is started.
         let trace = self.read_trace()?;
         screen.say("quality", "bringing the cluster up");
         let cluster = Cluster::bring_up().await?;

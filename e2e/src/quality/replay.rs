@@ -57,7 +57,7 @@ impl Origin {
     }
 }
 
-/// What is replayed.
+/// The replayed excerpt.
 pub struct Replay<'a> {
     pub cluster: &'a Cluster,
     pub screen: &'a Screen,

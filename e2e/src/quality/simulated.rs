@@ -19,7 +19,7 @@ use super::excerpt::MODEL;
 pub struct Conditions {
     /// Names of the nodes; the simulator prefers the first among equally free ones.
     pub nodes: Vec<String>,
-    /// Which of them is slow.
+    /// The slow node.
     pub slow: String,
     /// How many times as long work takes there.
     pub slowness: f64,

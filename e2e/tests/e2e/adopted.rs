@@ -71,7 +71,7 @@ async fn a_job_with_a_deadline_gets_a_clone_of_its_straggler() {
         submit(world, "adopted", annotations, spec).await?;
         let job = wait_for(world, "adopted", api::COMPLETE).await?;
         let done = job.status.as_ref().context("no status")?;
-        // What is zero there is not written.
+        // Zero values are not written there.
         assert_eq!(
             (done.succeeded, done.failed, done.active),
             (Some(4), None, None)

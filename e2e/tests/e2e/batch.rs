@@ -1,4 +1,4 @@
-//! What a `DeadlineJob` has from batch/v1 Job.
+//! The features of batch/v1 Job in a `DeadlineJob`.
 
 use anyhow::ensure;
 use serde_json::{Value, json};

@@ -210,7 +210,7 @@ async fn pod_security_refuses_one_template_and_lets_the_other_run() {
     .await;
 }
 
-/// What the `restricted` level asks of a template.
+/// The requirements of the `restricted` level on a template.
 fn restricted(mut template: Value) -> Value {
     template["spec"]["securityContext"] = json!({
         "runAsNonRoot": true,

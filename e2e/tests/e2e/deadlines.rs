@@ -1,4 +1,4 @@
-//! What happens at the deadline.
+//! The deadline passes.
 
 use std::time::Duration;
 

@@ -113,7 +113,7 @@ impl Store {
         text.lines().map(read).collect()
     }
 
-    /// Which attempt has published each task.
+    /// The attempt that published each task.
     fn published(&self) -> Result<BTreeMap<String, String>> {
         let lines = self.lines()?.into_iter();
         let ends = lines.filter(|line| line.is_end);
@@ -127,7 +127,7 @@ impl Drop for Store {
     }
 }
 
-/// What was done to the job.
+/// The acts on the job.
 #[derive(Default)]
 struct Tally {
     kills: Cell<u64>,

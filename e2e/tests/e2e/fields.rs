@@ -22,7 +22,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Jobs walked at a time.
 const WALKS_AT_ONCE: usize = 12;
 
-/// What a valid change of a field of a running job must come to.
+/// The expected effect of a valid change of a running job's field.
 #[derive(Clone, Copy, PartialEq)]
 enum Answer {
     /// It is taken.
@@ -36,7 +36,7 @@ struct Walk {
     leaf: &'static str,
     /// The field that is set, where the leaf alone has no two values.
     at: &'static str,
-    /// What else the specification must have.
+    /// Other fields that the specification needs.
     base: Value,
     valid: [Value; 3],
     invalid: Value,
@@ -376,7 +376,7 @@ async fn go(world: &World, walk: &Walk, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a patch must send to set the leaf.
+/// The value that a patch sends to set the leaf.
 fn top_of(walk: &Walk, value: &Value) -> Value {
     let top = walk.top();
     json!({top: walk.spec(value)[top]})

@@ -68,7 +68,7 @@ async fn assert_not_held_up(world: &World, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// What `AttemptsBlocked` says, once it says so for that reason in the words of the table.
+/// The message of `AttemptsBlocked`, once it has that reason and the words of the table.
 async fn blocked(job: &Job<'_>, reason: &str) -> Result<String> {
     let told = check(job, api::ATTEMPTS_BLOCKED, reason).await?;
     let found = condition(&told, api::ATTEMPTS_BLOCKED).context("no condition")?;
@@ -126,7 +126,7 @@ async fn a_job_that_no_node_could_hold_says_what_is_missing_and_shows_one_pod() 
         for (job, _) in &jobs {
             assert_pods_stay(job, 1).await?;
         }
-        // What may not run says nothing of nodes.
+        // A job that may not run reveals nothing about nodes.
         let (first, _) = &jobs[0];
         first.change(&json!({"suspend": true})).await?;
         check(first, api::ATTEMPTS_BLOCKED, reason::ATTEMPTS_STARTING).await?;

@@ -9,7 +9,7 @@ use shed_e2e::wait::{self, Seen};
 
 use crate::tasks::worker;
 
-/// What the resumed attempt found goes into its termination message.
+/// The resumed attempt writes its resume point into its termination message.
 const TELL_RESUME: &str = r#"
 if [ "$SHED_ATTEMPT" != 0 ]; then
     cat "$SHED_RESUME_FILE" > /dev/termination-log

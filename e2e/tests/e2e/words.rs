@@ -1,5 +1,5 @@
-//! What a job's conditions say in the states that come about on any cluster: each in the words of the
-//! table (`shed::controller::words`).
+//! The conditions of a job in the states that occur on any cluster, each in the words of the table
+//! (`shed::controller::words`).
 
 use std::time::Duration;
 
