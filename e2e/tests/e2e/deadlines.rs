@@ -1,4 +1,4 @@
-//! The deadline passes.
+//! Behavior at the deadline.
 
 use std::time::Duration;
 
