@@ -39,7 +39,7 @@ impl Passes {
         Self { samples, reader }
     }
 
-    /// The bytes that were read so far.
+    /// The samples so far.
     #[must_use]
     pub fn samples(&self) -> Vec<Sample> {
         let samples = self.samples.lock();
