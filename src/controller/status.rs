@@ -1,5 +1,7 @@
 //! The status that users read: derived from the book and the planner's report. Pure.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use shed_core::decide::feasibility::TARGET_DEFAULT;
 use shed_core::index_set::IndexSet;
@@ -458,6 +460,8 @@ struct Conditions {
     list: Vec<Condition>,
     generation: i64,
     now: Instant,
+    /// The job had finished before: what it said then stays as it was worded.
+    is_final: bool,
 }
 
 impl Conditions {
@@ -465,7 +469,8 @@ impl Conditions {
     fn of(old: &DeadlineJobStatus, generation: i64, now: Instant) -> Self {
         let mut list = old.conditions.clone();
         let ledger = old.ledger.as_ref();
-        if !ledger.is_some_and(|ledger| ledger.finished) {
+        let is_final = ledger.is_some_and(|ledger| ledger.finished);
+        if !is_final {
             for condition in &mut list {
                 renamed::present_type(&condition.type_.clone()).clone_into(&mut condition.type_);
                 let reason = condition.reason.clone();
@@ -473,10 +478,14 @@ impl Conditions {
                     .clone_into(&mut condition.reason);
             }
         }
+        // After a roll-back a type may be there under both names.
+        let mut types = BTreeSet::new();
+        list.retain(|condition| types.insert(condition.type_.clone()));
         Self {
             list,
             generation,
             now,
+            is_final,
         }
     }
 
@@ -492,9 +501,14 @@ impl Conditions {
             return self.put(type_, "True", reason, detail);
         };
         let is_it = |old: &&Condition| {
-            old.type_ == type_ && old.status == row.status && old.reason == reason
+            old.type_ == type_
+                && old.status == row.status
+                && renamed::present_reason(type_, &old.reason) == reason
         };
         let before = self.list.iter().find(is_it);
+        if self.is_final && before.is_some() {
+            return;
+        }
         let before = before.map(|old| old.message.as_str());
         let message = row.words(detail, since, before);
         self.put(type_, row.status, reason, &message);
