@@ -134,7 +134,7 @@ has 'patched' "a new spec with pods" change '{"spec":{"parallelism":1}}' --as ed
 has 'patched' "a label without pods" change '{"metadata":{"labels":{"a":"b"}}}' --as jobs-only
 has 'patched' "a finalizer without pods" change '{"metadata":{"finalizers":["example.com/x"]}}' --as jobs-only
 has 'patched' "taking it off again" change '{"metadata":{"finalizers":null}}' --as jobs-only
-# A raw request: `kubectl patch` would read the subresource first, which nobody
+# A raw request: `kubectl patch` would read the subresource first, which no role
 # needs. A dry run: a running operator would answer with a status of its own.
 write_status() {
     kubectl --namespace "$ns" get deadlinejob kept --output json |

@@ -116,8 +116,7 @@ func ensureTool(name string) (string, error) {
 	})
 }
 
-// ensureBuilt builds into a file beside the final one and renames it, under a
-// lock, so that concurrent callers build once and nobody sees half a binary.
+// ensureBuilt builds into a file next to the final one and renames it, under a lock, so that concurrent callers build once and none sees half a binary.
 func ensureBuilt(binary, what, guess string, command func(part string) *exec.Cmd) error {
 	if _, err := os.Stat(binary); err == nil {
 		return nil
@@ -125,7 +124,7 @@ func ensureBuilt(binary, what, guess string, command func(part string) *exec.Cmd
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("the Go toolchain is missing: install Go 1.26 or later and put it on PATH")
 	}
-	lock, err := lockFile(filepath.Dir(binary)+".lock", "somebody else is building "+what+"; waiting for it")
+	lock, err := lockFile(filepath.Dir(binary)+".lock", "another process is building "+what+"; waiting for it")
 	if err != nil {
 		return err
 	}
