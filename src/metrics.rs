@@ -372,6 +372,11 @@ mod tests {
             "{page}"
         );
         assert!(page.contains("shed_deadlines_met_total 1"));
+        // Prometheus sets these itself.
+        for label in ["job", "namespace", "instance", "pod", "container"] {
+            let collides = [format!("{{{label}=\""), format!(",{label}=\"")];
+            assert!(!collides.iter().any(|text| page.contains(text)), "{label}");
+        }
         metrics.forget_job(&labels);
         assert!(!metrics.page().unwrap().contains("job_name=\"count\""));
     }
