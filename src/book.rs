@@ -28,14 +28,16 @@ const ENDED_RUNS_MAX: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LedgerError {
     /// A newer operator wrote it.
-    #[error("form {0} of the ledger is newer than form {LEDGER_FORM}, the last that is known here")]
+    #[error(
+        "ledger form {0} is newer than form {LEDGER_FORM}, the newest that this version supports"
+    )]
     Newer(u32),
     /// Its index ranges were edited into something that is none.
     #[error(transparent)]
     Edited(#[from] ParseIndexSetError),
 }
 
-/// A job's book.
+/// A job's ledger.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Book {
     /// Raised by one with every write.
@@ -52,7 +54,7 @@ pub struct Book {
     pub last_win: Option<Instant>,
     /// The job's fate.
     pub ending: Option<Conclusion>,
-    /// What is to be said about it beside the reason.
+    /// Details of the outcome, in addition to the reason.
     pub ending_note: Option<String>,
     /// Since when the job has run without suspension, where it has a time limit.
     pub active_since: Option<Instant>,
@@ -64,7 +66,7 @@ pub struct Book {
     pub tasks: BTreeMap<u32, TaskEntry>,
     /// Parts of tasks that were split, by index.
     pub segments: Segments,
-    /// The highest fencing token that was given out.
+    /// The highest fencing token that shed has granted.
     pub fence_token: i64,
     /// What the policy remembers of the job, as text that only that policy understands.
     pub policy_state: Option<String>,

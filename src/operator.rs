@@ -80,7 +80,7 @@ pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
     config.default_retry = false;
     let identity = identity();
     let agent = format!("shed/{} {identity}", env!("CARGO_PKG_VERSION"));
-    let agent = HeaderValue::from_str(&agent).context("HOSTNAME is no plain text")?;
+    let agent = HeaderValue::from_str(&agent).context("HOSTNAME is not UTF-8 text")?;
     config.headers.push((header::USER_AGENT, agent));
     let place = args.lease.place(&config.default_namespace)?;
     let doors = server::Doors::open(args.http_address, args.probe_address).await?;
@@ -337,7 +337,7 @@ async fn reconcile(
 fn policy(args: &OperatorArgs) -> anyhow::Result<Policy> {
     anyhow::ensure!(
         args.capacity_share > 0.0 && args.capacity_share <= 1.0,
-        "--capacity-share {} is not above 0 and at most 1: choose a share of the cluster such as 0.8",
+        "--capacity-share {} is not above 0 and at most 1: use a share of the cluster such as 0.8",
         args.capacity_share
     );
     let order = args.order.parse().context("--order")?;

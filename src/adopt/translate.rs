@@ -13,7 +13,9 @@ use shed_core::time::Span;
 
 use super::Adopted;
 use super::annotations::{self, BadAnnotation, Wishes};
-use crate::api::{self, DeadlineJob, DeadlineJobSpec, Idempotency, PodReplacementPolicy, Resume};
+use crate::api::{
+    self, DeadlineJob, DeadlineJobSpec, Idempotency, OnMiss, PodReplacementPolicy, Resume,
+};
 use crate::controller::build::fnv1a;
 use crate::size;
 use crate::validate::{DeadlineRule, InvalidSpec, RetryRule, ValidatedJob, validate};
@@ -94,7 +96,8 @@ fn companion_spec(job: &Job, wishes: Wishes) -> DeadlineJobSpec {
         preemption: wishes.preemption,
         speculation: wishes.speculation,
         target_pocd: wishes.target_pocd,
-        on_miss: wishes.on_miss,
+        // A user who only adds a deadline wants a late result rather than none.
+        on_miss: wishes.on_miss.unwrap_or(OnMiss::Continue),
         backoff_limit_per_index: 0,
         backoff_limit: None,
         max_failed_indexes: None,

@@ -15,19 +15,19 @@ mod compact;
 /// know the new form would read the ledger wrongly; what may be passed over needs no new one.
 pub const LEDGER_FORM: u32 = 2;
 
-/// A job's book.
+/// A job's ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ledger {
-    /// The form that it is written in; absent: 1. An operator leaves a job alone whose ledger has
-    /// a form that it doesn't know.
+    /// Version of the ledger's format; absent: 1. An operator does not run a job whose ledger has a newer
+    /// format than it supports.
     #[serde(default = "first_form")]
     #[schemars(range(min = 1))]
     pub form: u32,
-    /// Raised by one with every write: tells which of two copies is newer.
+    /// Incremented with every write, so that the newer of two copies is known.
     #[serde(default)]
     pub revision: i64,
-    /// The first unsuspended pass: what clockStart: Start counts from.
+    /// The first planning pass in which the job was not suspended: clockStart: Start counts from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_pass: Option<MicroTime>,
     /// When the first attempt was recorded.
@@ -42,31 +42,31 @@ pub struct Ledger {
     /// When the latest winner finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_win: Option<MicroTime>,
-    /// The job's fate, once known.
+    /// The job's outcome, once known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub ending: Option<Conclusion>,
-    /// What is to be said about it beside the reason.
+    /// Details of the outcome, in addition to the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending_note: Option<String>,
-    /// Since when the job has run without suspension: what activeDeadlineSeconds counts from.
+    /// Since when the job has run without suspension: activeDeadlineSeconds counts from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_since: Option<MicroTime>,
-    /// Whether that end is final.
+    /// Whether the outcome is final.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub finished: bool,
-    /// Since when it is final: what ttlSecondsAfterFinished counts from.
+    /// Since when the outcome is final: ttlSecondsAfterFinished counts from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<MicroTime>,
     /// Tasks with uncounted attempts or a history, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "compact")]
     #[schemars(with = "compact::OpenTasks")]
     pub tasks: Vec<TaskEntry>,
-    /// With resume: Range the parts of tasks that were split, ascending by index. They stay to the
-    /// end: whoever puts results together reads here which parts tile a task.
+    /// With resume: Range, the segments of divided tasks, ascending by index. They stay in the ledger, so
+    /// that a reader of the results knows which segments form a task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub segments: Vec<SegmentEntry>,
-    /// The highest fencing token that was given out.
+    /// The highest fencing token that shed has granted.
     #[serde(default, skip_serializing_if = "is_none_given")]
     pub fence_token: i64,
     /// What the policy remembers of the job, as text that only that policy understands.
@@ -75,7 +75,7 @@ pub struct Ledger {
     /// Execution times in ms of the latest winners, newest last, at most 32.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended_runs_ms: Vec<i64>,
-    /// Why the job is not reconciled for a while. Absent as soon as a reconcile went well.
+    /// Why the job's reconciles are paused. Absent after a successful reconcile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantine: Option<QuarantineEntry>,
 }
@@ -113,37 +113,37 @@ fn is_none_given(token: &i64) -> bool {
     *token == 0
 }
 
-/// The last reconcile of the job panicked, overran its time or did not end.
+/// The last reconcile of the job panicked, timed out or got stuck.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QuarantineEntry {
-    /// ReconcilePanicked, ReconcileOverran or ReconcileStuck.
+    /// ReconcilePanicked, ReconcileTimedOut or ReconcileStuck.
     pub reason: String,
-    /// The number of reconciles in a row that failed so.
+    /// The number of consecutive reconciles that failed this way.
     pub count: u32,
-    /// No reconcile begins before this instant.
+    /// No reconcile starts before this instant.
     pub until: MicroTime,
 }
 
-/// A part of a task's input: the units from `start` up to and without `end`.
+/// A segment of a task's input: the units from `start` up to, but not including, `end`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SegmentEntry {
-    /// Its number in this ledger: the task's own for the part at its beginning, else one from
+    /// Its index in this ledger: the task's own index for its first segment, otherwise an index from
     /// spec.completions on.
     pub index: u32,
     /// The task.
     pub task: u32,
     /// Its first unit.
     pub start: u64,
-    /// The unit behind its last.
+    /// The unit after its last one.
     pub end: u64,
-    /// How many units the whole task has.
+    /// The number of units of the whole task.
     pub total: u64,
-    /// The attempt that did it, once one has.
+    /// The attempt that finished the segment, if one has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub winner: Option<u32>,
-    /// The part before it took it over: it is nobody's to do.
+    /// Merged into the preceding segment; no attempt owns it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dropped: bool,
 }

@@ -9,6 +9,7 @@ mod ledger;
 mod names;
 mod once;
 pub mod read;
+pub mod renamed;
 pub mod trimmed;
 
 pub use batch::*;

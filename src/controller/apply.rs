@@ -24,7 +24,7 @@ use crate::adopt::handed_on::HandedOn;
 use crate::api::{ATTEMPT_FINALIZER, JOB_TRACKING_FINALIZER, reason};
 use crate::context::Context;
 use crate::fair::FairPlaces;
-use crate::metrics::{Kind, Metrics};
+use crate::metrics::{Metrics, Operation};
 use crate::observe::identity::Owner;
 
 /// Writes of one job under way at once.
@@ -196,8 +196,8 @@ pub async fn create_with(
         }
         Err(field) => {
             let message = format!(
-                "{field} is not known to this version of the operator, and its pods have no place \
-                 for it: upgrade the operator, or leave the field out"
+                "{field} is unknown to this version of the operator, so it cannot set the field on pods: \
+                 upgrade the operator, or remove the field"
             );
             let reason = reason::POD_INVALID;
             let refused = Created::Refused(Blocked { reason, message });
@@ -241,7 +241,7 @@ async fn existing<K: PodLike>(api: &Api<K>, pod: &K) -> Created {
                 Created::Refused(Blocked {
                     reason: reason::POD_CREATION_FAILED,
                     message: format!(
-                        "a pod named {name} exists and is not of this job: delete or rename it"
+                        "a pod named {name} exists but does not belong to this job: delete or rename it"
                     ),
                 })
             }
@@ -330,8 +330,8 @@ async fn insist(
 }
 
 /// Counts a write to the apiserver.
-pub fn count(metrics: &Metrics, kind: &'static str) {
-    metrics.writes.get_or_create(&Kind { kind }).inc();
+pub fn count(metrics: &Metrics, operation: &'static str) {
+    metrics.writes.get_or_create(&Operation { operation }).inc();
 }
 
 #[cfg(test)]

@@ -66,8 +66,8 @@ fn forget(context: &Context) {
     for departed in stores.take_departed() {
         if !stores.stays_by_name(&departed) {
             context.metrics.forget_job(&JobLabels {
-                namespace: departed.namespace,
-                job: departed.name,
+                job_namespace: departed.namespace,
+                job_name: departed.name,
             });
         }
     }

@@ -1,5 +1,7 @@
 //! The status that users read: derived from the book and the planner's report. Pure.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use shed_core::decide::feasibility::TARGET_DEFAULT;
 use shed_core::index_set::IndexSet;
@@ -11,7 +13,7 @@ use shed_core::time::{Instant, Span};
 use super::feasibility::Told;
 use super::waiting::Waiting;
 use super::words;
-use crate::api::{self, DeadlineJobStatus, reason};
+use crate::api::{self, DeadlineJobStatus, reason, renamed};
 use crate::book::Book;
 use crate::clock;
 use crate::observe::unconfirmed::Unconfirmed;
@@ -139,11 +141,7 @@ pub fn invalid(
     message: &str,
     now: Instant,
 ) -> DeadlineJobStatus {
-    let mut list = Conditions {
-        list: old.conditions.clone(),
-        generation: generation.unwrap_or(0),
-        now,
-    };
+    let mut list = Conditions::of(old, generation.unwrap_or(0), now);
     list.say(api::FAILURE_TARGET, reason::INVALID_SPEC, message);
     list.say(api::FAILED, reason::INVALID_SPEC, message);
     DeadlineJobStatus {
@@ -256,11 +254,7 @@ impl DeadlineJobStatus {
 }
 
 fn conditions(input: Input<'_>, deadline: Option<Instant>) -> Vec<Condition> {
-    let mut list = Conditions {
-        list: input.old.conditions.clone(),
-        generation: input.job.generation,
-        now: input.now,
-    };
+    let mut list = Conditions::of(input.old, input.job.generation, input.now);
     let is_open = input.book.ending.is_none();
     end_conditions(&mut list, input);
     if input.job.rules.suspend && is_open {
@@ -283,7 +277,7 @@ fn conditions(input: Input<'_>, deadline: Option<Instant>) -> Vec<Condition> {
             list.say(api::ATTEMPTS_BLOCKED, blocked.reason, &blocked.message);
         }
         _ if input.running || is_held || is_placeable_again(input) => {
-            list.clear(api::ATTEMPTS_BLOCKED, reason::ATTEMPTS_START, "");
+            list.clear(api::ATTEMPTS_BLOCKED, reason::ATTEMPTS_STARTING, "");
         }
         _ => {}
     }
@@ -292,24 +286,40 @@ fn conditions(input: Input<'_>, deadline: Option<Instant>) -> Vec<Condition> {
             reason,
             detail,
             since,
-        } if is_open => list.say_since(api::TASKS_WAITING, reason, detail, *since),
+        } if is_open => list.say_since(api::TASKS_PENDING, reason, detail, *since),
         Waiting::Yet if is_open => {}
-        _ => list.clear(api::TASKS_WAITING, reason::TASKS_RUN, ""),
+        _ => list.clear(api::TASKS_PENDING, reason::NO_TASKS_PENDING, ""),
     }
     match input.awaited.filter(|_| !input.book.finished) {
-        Some(awaited) => list.say(api::END_UNCONFIRMED, awaited.reason, &awaited.message),
-        None => list.clear(api::END_UNCONFIRMED, reason::ALL_CONFIRMED, ""),
+        Some(awaited) => list.say(
+            api::TERMINATION_UNCONFIRMED,
+            awaited.reason,
+            &awaited.message,
+        ),
+        None => list.clear(
+            api::TERMINATION_UNCONFIRMED,
+            reason::TERMINATION_CONFIRMED,
+            "",
+        ),
     }
     match input.unshared {
-        Some(message) => list.say(api::VOLUME_NOT_SHARED, reason::ONE_NODE_AT_A_TIME, message),
+        Some(message) => list.say(
+            api::VOLUME_NOT_SHARED,
+            reason::SINGLE_NODE_ACCESS_MODE,
+            message,
+        ),
         None => list.clear(api::VOLUME_NOT_SHARED, reason::VOLUMES_SHARED, ""),
     }
     match input.undurable {
         None => {}
-        Some(0) => list.clear(api::CHECKPOINTS_LIMITED, reason::ALL_DURABLE, ""),
+        Some(0) => list.clear(
+            api::CHECKPOINTS_NOT_DURABLE,
+            reason::CHECKPOINTS_DURABLE,
+            "",
+        ),
         Some(tasks) => list.say(
-            api::CHECKPOINTS_LIMITED,
-            reason::OBJECT_SIZE,
+            api::CHECKPOINTS_NOT_DURABLE,
+            reason::OBJECT_SIZE_LIMIT,
             &tasks.to_string(),
         ),
     }
@@ -317,11 +327,11 @@ fn conditions(input: Input<'_>, deadline: Option<Instant>) -> Vec<Condition> {
     if asked > 0 && silent == asked {
         list.say(
             api::PROGRESS_UNREACHABLE,
-            reason::NO_ANSWER,
+            reason::NO_RESPONSE,
             &asked.to_string(),
         );
     } else if asked > 0 || !is_open {
-        list.clear(api::PROGRESS_UNREACHABLE, reason::ANSWERS, "");
+        list.clear(api::PROGRESS_UNREACHABLE, reason::PROGRESS_REACHABLE, "");
     }
     list.list
 }
@@ -341,7 +351,7 @@ fn end_conditions(list: &mut Conditions, input: Input<'_>) {
     let Some(conclusion) = input.book.ending else {
         // Set by a specification that could not be carried out and has been mended since.
         for type_ in [api::FAILURE_TARGET, api::FAILED] {
-            list.clear(type_, reason::SPEC_MENDED, "");
+            list.clear(type_, reason::SPEC_CORRECTED, "");
         }
         return;
     };
@@ -352,7 +362,7 @@ fn end_conditions(list: &mut Conditions, input: Input<'_>) {
         (api::FAILURE_TARGET, api::FAILED)
     };
     if conclusion.is_success() {
-        list.clear(api::FAILURE_TARGET, reason::FINISHED_IN_TIME, "");
+        list.clear(api::FAILURE_TARGET, reason::DEADLINE_MET, "");
     }
     list.say(interim, reason, &detail);
     if input.book.finished {
@@ -377,8 +387,7 @@ fn fate(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
             (reason::BACKOFF_LIMIT, failures.to_string())
         }
         Conclusion::PodFailurePolicy => {
-            let unknown =
-                "an attempt failed in a way for which spec.podFailurePolicy fails the job";
+            let unknown = "an attempt failed, and a rule of spec.podFailurePolicy fails the job";
             let note = input.book.ending_note.clone();
             let note = note.unwrap_or_else(|| unknown.to_owned());
             (reason::POD_FAILURE_POLICY, note)
@@ -405,12 +414,12 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>, deadline: Option
     if missed {
         let failed_before = input.book.ended.unwrap_or(input.now) < deadline;
         let reason = match failed_before {
-            true => reason::FAILED_BEFORE,
+            true => reason::FAILED_BEFORE_DEADLINE,
             false => reason::DEADLINE_PASSED,
         };
         list.say(api::DEADLINE_MISSED, reason, &clock::rfc3339(deadline));
     } else if input.book.ending.is_some() {
-        list.clear(api::DEADLINE_MISSED, reason::FINISHED_IN_TIME, "");
+        list.clear(api::DEADLINE_MISSED, reason::DEADLINE_MET, "");
     } else if input.now < deadline {
         list.clear(api::DEADLINE_MISSED, reason::DEADLINE_MOVED, "");
     }
@@ -433,11 +442,11 @@ fn risk_conditions(list: &mut Conditions, input: Input<'_>) {
     match report.pocd_after {
         Some(pocd) if pocd < at_risk_below => {
             let reason = if report.stragglers.is_empty() && report.kept_back > 0 {
-                reason::CAPACITY_KEPT
+                reason::HEADROOM_RESERVED
             } else if report.stragglers.is_empty() && report.waiting > 0 {
-                reason::CAPACITY_SHORT
+                reason::INSUFFICIENT_CAPACITY
             } else {
-                reason::STRAGGLER
+                reason::TASKS_STRAGGLING
             };
             // No figures of the report in the message: they would make a write of each.
             list.say(type_, reason, &at_risk_below.to_string());
@@ -451,9 +460,35 @@ struct Conditions {
     list: Vec<Condition>,
     generation: i64,
     now: Instant,
+    /// The job had finished before: what it said then stays as it was worded.
+    is_final: bool,
 }
 
 impl Conditions {
+    /// The conditions of a status, under their present names unless the job has finished.
+    fn of(old: &DeadlineJobStatus, generation: i64, now: Instant) -> Self {
+        let mut list = old.conditions.clone();
+        let ledger = old.ledger.as_ref();
+        let is_final = ledger.is_some_and(|ledger| ledger.finished);
+        if !is_final {
+            for condition in &mut list {
+                renamed::present_type(&condition.type_.clone()).clone_into(&mut condition.type_);
+                let reason = condition.reason.clone();
+                renamed::present_reason(&condition.type_, &reason)
+                    .clone_into(&mut condition.reason);
+            }
+        }
+        // After a roll-back a type may be there under both names.
+        let mut types = BTreeSet::new();
+        list.retain(|condition| types.insert(condition.type_.clone()));
+        Self {
+            list,
+            generation,
+            now,
+            is_final,
+        }
+    }
+
     /// Says a state in the words of its row.
     fn say(&mut self, type_: &str, reason: &str, detail: &str) {
         self.say_since(type_, reason, detail, self.now);
@@ -466,9 +501,14 @@ impl Conditions {
             return self.put(type_, "True", reason, detail);
         };
         let is_it = |old: &&Condition| {
-            old.type_ == type_ && old.status == row.status && old.reason == reason
+            old.type_ == type_
+                && old.status == row.status
+                && renamed::present_reason(type_, &old.reason) == reason
         };
         let before = self.list.iter().find(is_it);
+        if self.is_final && before.is_some() {
+            return;
+        }
         let before = before.map(|old| old.message.as_str());
         let message = row.words(detail, since, before);
         self.put(type_, row.status, reason, &message);

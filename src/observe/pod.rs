@@ -396,7 +396,7 @@ fn crashed(status: &ContainerStatus) -> Option<Stage> {
     Some(Stage::Stuck {
         reason: CRASHES.to_owned(),
         message: format!(
-            "container {}: ended with exit code {} before the task, {} times restarted",
+            "container {}: exited with code {} before the task, restarted {} times",
             status.name, end.exit_code, status.restart_count
         ),
     })

@@ -251,8 +251,8 @@ fn keep_series(
 
 fn labels(job: &ObjectRef<DeadlineJob>) -> JobLabels {
     JobLabels {
-        namespace: job.namespace.clone().unwrap_or_default(),
-        job: job.name.clone(),
+        job_namespace: job.namespace.clone().unwrap_or_default(),
+        job_name: job.name.clone(),
     }
 }
 

@@ -82,7 +82,10 @@ async fn whether_the_deadline_can_be_kept_is_told_with_the_first_write() {
     let mut conditions = status.conditions.iter();
     let told = conditions.find(|one| one.type_ == crate::api::DEADLINE_FEASIBLE);
     let told = told.expect("condition");
-    assert_eq!((&*told.status, &*told.reason), ("Unknown", "TimesUnknown"));
+    assert_eq!(
+        (&*told.status, &*told.reason),
+        ("Unknown", "DurationsUnknown")
+    );
     assert_eq!(told.observed_generation, Some(1));
     // It was weighed just now.
     let view = observe::view(&process.context);
@@ -113,7 +116,7 @@ async fn series_that_a_pass_wrote_for_a_job_that_was_gone_by_then_go_with_the_ne
     metrics.jobs.pocd.get_or_create(series).set(0.5);
     let of_pass = |view: &observe::ClusterView| {
         keep_series(metrics, view, shown.clone());
-        metrics.page().unwrap().contains(r#"job="count""#)
+        metrics.page().unwrap().contains(r#"job_name="count""#)
     };
     assert!(of_pass(&view));
     let without_job = observe::ClusterView {
@@ -382,7 +385,7 @@ async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
     let shown = |process: &Process| {
         let page = process.context.metrics.page().unwrap();
         let mut lines = page.lines();
-        let line = lines.find(|line| line.starts_with("shed_job_pocd_forecast{"));
+        let line = lines.find(|line| line.starts_with("shed_job_pocd_calibrated{"));
         line.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap())
     };
     assert!(shown(&process).is_some_and(|forecast| forecast > 0.95));

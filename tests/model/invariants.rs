@@ -1,5 +1,4 @@
-//! What must hold at every write, by what is really in the apiserver then: not by what the
-//! operator has seen.
+//! Invariants at every write, checked on the apiserver's real content, not on the operator's view.
 
 use std::collections::BTreeSet;
 
@@ -73,7 +72,7 @@ pub fn ledger(world: &mut World, new: &Book) {
     settled(world, new);
 }
 
-/// What a ledger says of a task's end stays.
+/// The outcome of a task in a ledger never changes.
 fn lasting(world: &mut World, old: &Book, new: &Book, task: u32) {
     let index = TaskIndex(task);
     let stays = (!old.done.contains(index) || new.done.contains(index))
@@ -104,7 +103,7 @@ fn counted(world: &mut World, old: &Book, new: &Book, id: AttemptId) {
     // With one attempt counted in a write, its bucket is known.
     if left == 1 && wins {
         let is_success = match pod.map(|pod| pod.stage) {
-            // What exits with 0 in answer to a deletion, whose ever it was, has not done its work.
+            // An exit with 0 after any deletion does not prove that the work is done.
             Some(Stage::Succeeded(finish)) => matches!(finish, Finish::InTime(_) | Finish::Late),
             _ => false,
         };
@@ -120,7 +119,7 @@ fn counted(world: &mut World, old: &Book, new: &Book, id: AttemptId) {
     }
 }
 
-/// Kills on the strength of a winner or of the job's end stand beside them in the ledger.
+/// Kills for a winner or for the job's end are in the ledger together with it.
 fn settled(world: &mut World, new: &Book) {
     let entries = new.tasks.values().flat_map(|task| {
         let kills = task.attempts.iter().filter_map(|attempt| attempt.kill);

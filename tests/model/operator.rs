@@ -28,7 +28,7 @@ pub enum Write {
     Create(AttemptId),
 }
 
-/// What a pass reads.
+/// The input of a pass.
 struct View {
     base: JobCopy,
     pods: Pods,

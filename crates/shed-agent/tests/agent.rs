@@ -467,7 +467,7 @@ fn the_process_ends_well_and_at_once_on_a_signal() {
 fn the_init_only_process_writes_the_resume_file_and_ends() {
     let folder = Folder::new();
     let mut command = child_command(&folder);
-    // What an init container does not need, it need not have.
+    // An init container has only what it needs.
     command
         .env("INIT_ONLY", "1")
         .env_remove("SHED_PROGRESS_FILE");

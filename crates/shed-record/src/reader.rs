@@ -19,7 +19,7 @@ use crate::schema::{Decided, Ended, Gap, Header, Line, PassLine, SCHEMA, SCHEMA_
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// What a recording says next.
+/// The next entry of a recording.
 #[derive(Debug)]
 pub enum Item {
     /// A file begins; what the planner remembers is that of its header.
@@ -39,7 +39,7 @@ pub enum Item {
     Ended(Box<Ended>),
     /// Passes are missing.
     Gap(Box<Gap>),
-    /// The file ends within a line, as when its writer was killed. What is complete was read.
+    /// The file ends within a line, for example after its writer was killed. Complete lines were read.
     Cut,
 }
 
@@ -58,7 +58,7 @@ impl Reader {
     /// Opens a recording: its folder, or one of its files.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the folder holds no recording.
     pub fn open(path: &Path) -> Result<Self, InputError> {
         let of_path = |message: String| InputError::of_file(path, message);
         let metadata = path.metadata();
@@ -104,7 +104,7 @@ impl Reader {
         (&self.path, self.line)
     }
 
-    /// What comes next; nothing at the end of the last file.
+    /// The next entry; nothing at the end of the last file.
     ///
     /// # Errors
     /// If it can't be read or is no recording.

@@ -35,7 +35,7 @@ pub enum Line {
     Gap(Gap),
 }
 
-/// What a file begins with.
+/// The first line of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// [`SCHEMA`] of its writer.
@@ -50,14 +50,14 @@ pub struct Header {
     pub first_pass: u64,
     /// Passes that were lost just before.
     pub lost: u64,
-    /// What the planner remembered before the first pass.
+    /// The planner's memory before the first pass.
     pub memory: Memory,
 }
 
 /// A policy as text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PolicyText {
-    /// Who gets clones, with order and law: `shed-plus{…,order=lst}`.
+    /// The policy, with order and distribution: `shed-plus{…,order=lst}`.
     pub policy: String,
     /// λ.
     pub capacity_share: f64,
@@ -112,7 +112,7 @@ impl PolicyText {
     }
 }
 
-/// One run of `decide`, told by what changed since the pass before in the file.
+/// One run of `decide`, as the difference from the previous pass in the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PassLine {
     /// Counted over the run from 0.
@@ -140,10 +140,10 @@ pub struct PassLine {
     pub plan: Plan,
 }
 
-/// What changed in a job.
+/// The changes of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobLine {
-    /// Which.
+    /// Its key.
     pub key: JobKey,
     /// The job without its tasks, if it is new or anything but its tasks changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -171,7 +171,7 @@ pub enum Decided {
 }
 
 impl Decided {
-    /// After so many of the guard's [`policies`] panicked.
+    /// The number of the guard's [`policies`] that panicked.
     #[must_use]
     pub fn after(panics: u32) -> Self {
         match panics {
@@ -201,7 +201,7 @@ impl Decided {
 pub struct Gap {
     /// How many passes.
     pub passes: u64,
-    /// What the planner remembered before the next pass.
+    /// The planner's memory before the next pass.
     pub memory: Memory,
 }
 
@@ -212,7 +212,7 @@ pub struct Ended {
     pub job: JobKey,
     /// Its task.
     pub task: TaskIndex,
-    /// Which of the task's.
+    /// The attempt's number within its task.
     pub attempt: AttemptNumber,
     /// As what it was launched.
     pub kind: AttemptKind,
@@ -222,11 +222,11 @@ pub struct Ended {
     pub launched: Instant,
     /// When it began to process.
     pub started: Option<Instant>,
-    /// When its container ended, if anybody saw that.
+    /// When its container finished, if that was observed.
     pub finished: Option<Instant>,
     /// Where it began.
     pub start_progress: f64,
-    /// What it last reported, and when.
+    /// Its last report and the time of the report.
     pub reported: Option<(f64, Instant)>,
 }
 
@@ -247,7 +247,7 @@ impl Ended {
         }
     }
 
-    /// What the facts that its end was settled on say of an attempt.
+    /// The facts of an attempt on which its end was settled.
     #[must_use]
     pub fn of(
         job: &JobSnapshot,

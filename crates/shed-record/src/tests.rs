@@ -41,7 +41,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What can't be removed is left to the system's own cleaning.
+        // Files that cannot be removed are left to the system.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -94,7 +94,7 @@ fn pass(snapshot: Snapshot, memory: &Memory, policy: &Policy) -> (Pass, Memory) 
     (pass, next)
 }
 
-/// Writes so many passes and returns them.
+/// Writes this many passes and returns them.
 fn record(folder: &Path, bytes_max: u64, count: u32) -> Vec<(Snapshot, Plan)> {
     let policy = Policy::default();
     let mut writer = Writer::new(folder, bytes_max, &policy, at(0.0));
@@ -109,7 +109,7 @@ fn record(folder: &Path, bytes_max: u64, count: u32) -> Vec<(Snapshot, Plan)> {
     written
 }
 
-/// What is read of passes, and whether a file was cut.
+/// The passes that were read, and whether a file was cut.
 fn read(path: &Path) -> (Vec<(u64, Snapshot, Plan)>, bool) {
     let mut reader = Reader::open(path).expect("a recording");
     let (mut passes, mut is_cut) = (Vec::new(), false);
@@ -492,7 +492,7 @@ fn what_a_recorder_loses_is_a_gap_in_the_right_place() {
             other => panic!("{other:?}"),
         }
     }
-    // What was lost at the very end has no pass after it that could say so.
+    // A loss at the very end has no later pass that could report it.
     assert!(seen + gaps <= u64::from(count) && seen > 0);
     assert!(gaps <= lost.load(Ordering::Relaxed));
     assert_eq!(seen + lost.load(Ordering::Relaxed), u64::from(count));

@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The operator tries again each minute.
 const TOLD_WITHIN: Duration = Duration::from_secs(75);
 
-/// What the user has done so far.
+/// The user's acts so far.
 enum Stage {
     Before,
     Large {

@@ -1,4 +1,4 @@
-//! Which runs there are, and going through them.
+//! The list of runs, and their execution.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::cluster::{Cluster, Nodes};
 /// How often a run is repeated whose fault did not strike, since that run ended before the fault's point.
 const TRIES: u32 = 8;
 
-/// How many points, evenly spread over the writes, a fault has that nothing runs beside.
+/// How many points, evenly spread over the writes, an exclusive fault has.
 const POINTS_ALONE: u64 = 5;
 
 /// Runs reference workloads with a fault at every write or notification, and checks every state.
@@ -36,10 +36,10 @@ pub struct Options {
     /// Only this write or notification, counted from 1.
     #[arg(long)]
     pub at: Option<u64>,
-    /// Only so many runs, drawn by the seed.
+    /// Only this many runs, drawn by the seed.
     #[arg(long)]
     pub sample: Option<usize>,
-    /// What the sample and the lengths of holds are drawn by.
+    /// The seed of the sample and of the lengths of holds.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// How many runs are under way at once.

@@ -154,7 +154,7 @@ impl OpenTasks {
     fn entries(&self) -> Result<Vec<TaskEntry>, String> {
         let read = |(number, line): (usize, &String)| {
             self.entry(line)
-                .ok_or_else(|| format!("line {number} of the tasks is none: {line:?}"))
+                .ok_or_else(|| format!("invalid line {number} of the tasks: {line:?}"))
         };
         self.lines.iter().enumerate().map(read).collect()
     }

@@ -388,7 +388,7 @@ fn checkpoints_that_do_not_fit_are_not_durable_and_keep_nothing_from_being_stopp
     driven.step(&[]);
     assert!(driven.undurable > 500, "{}", driven.undurable);
     let told = driven.owner.status.as_ref().unwrap().conditions.iter();
-    let told = told.filter(|one| one.type_ == crate::api::CHECKPOINTS_LIMITED);
+    let told = told.filter(|one| one.type_ == crate::api::CHECKPOINTS_NOT_DURABLE);
     assert_eq!(told.count(), 1);
     driven.suspend(true);
     driven.go();

@@ -11,6 +11,7 @@ mod isolation;
 mod nodes;
 mod range;
 mod refusals;
+mod renamed;
 mod secrets;
 mod size;
 mod unanswered;

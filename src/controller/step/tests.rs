@@ -430,7 +430,7 @@ fn a_rule_that_fails_the_job_names_the_pod_for_good() {
     assert_eq!(step.book.ending, Some(Conclusion::PodFailurePolicy));
     let note = step.book.ending_note.clone().unwrap();
     assert!(
-        note.contains("pod-0-0") && note.contains("exit code 42"),
+        note.contains("pod-0-0") && note.contains("exited with code 42"),
         "{note}"
     );
     assert_eq!(names(&step.deletes), ["pod-1-0"]);

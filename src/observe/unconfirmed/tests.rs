@@ -69,7 +69,7 @@ fn node(ready: &str) -> Vec<Node> {
 fn nobody_is_told_to_taint_a_healthy_node() {
     for phase in ["Running", "Pending", "Failed"] {
         let said = said(NONE, &deleted(phase), &node("True"), LATE).unwrap();
-        assert_eq!(said.reason, reason::KUBELET_SILENT);
+        assert_eq!(said.reason, reason::TERMINATION_NOT_REPORTED);
         assert!(said.message.contains("node-1 is Ready"), "{}", said.message);
         assert!(said.message.contains("pod-0"), "{}", said.message);
         assert!(!said.message.contains("taint"), "{}", said.message);
@@ -92,13 +92,13 @@ fn nobody_is_told_to_taint_a_healthy_node() {
 #[test]
 fn a_silent_node_may_be_tainted_and_one_without_an_object_made_anew() {
     let silent = said(NONE, &deleted("Running"), &node("Unknown"), LATE).unwrap();
-    assert_eq!(silent.reason, reason::NODE_SILENT);
-    let taint = "put the taint node.kubernetes.io/out-of-service on it";
+    assert_eq!(silent.reason, reason::NODE_UNREACHABLE);
+    let taint = "add the taint node.kubernetes.io/out-of-service to it";
     assert!(silent.message.contains(taint), "{}", silent.message);
     let missing = said(NONE, &deleted("Running"), &[], LATE).unwrap();
-    assert_eq!(missing.reason, reason::NODE_SILENT);
+    assert_eq!(missing.reason, reason::NODE_UNREACHABLE);
     assert!(
-        missing.message.contains("create one"),
+        missing.message.contains("create a Node"),
         "{}",
         missing.message
     );

@@ -200,7 +200,8 @@ async fn a_node_that_does_not_say_what_it_can_hold_holds_nothing_and_breaks_noth
         .unwrap();
     assert_eq!(told.reason, "NoMatchingNode");
     assert!(
-        told.message.contains("no node says what it can hold"),
+        told.message
+            .contains("no node reports its allocatable resources"),
         "{}",
         told.message
     );

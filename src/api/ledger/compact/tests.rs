@@ -192,7 +192,7 @@ fn a_line_that_is_none_is_named() {
             "points": ["0.5,", "much,x"]}),
         )
         .unwrap_err();
-        let expected = format!("line 1 of the tasks is none: {line:?}");
+        let expected = format!("invalid line 1 of the tasks: {line:?}");
         assert!(error.starts_with(&expected), "{line:?}: {error}");
     }
 }

@@ -158,8 +158,8 @@ async fn a_publisher_that_may_still_run_keeps_its_grant() {
     ask(&api, &process, (0, 1), 1);
     process.look(&api).await.unwrap();
     assert_eq!(told(&api, &process, (0, 1)), None);
-    let waits = api.condition(api::END_UNCONFIRMED).unwrap();
-    assert_eq!(waits, ("True".to_owned(), "NodeSilent".to_owned()));
+    let waits = api.condition(api::TERMINATION_UNCONFIRMED).unwrap();
+    assert_eq!(waits, ("True".to_owned(), "NodeUnreachable".to_owned()));
 }
 
 #[tokio::test]
@@ -258,7 +258,7 @@ async fn what_must_not_run_twice_is_retried_only_when_it_is_proven_gone() {
         let api = out_of_reach().await;
         let said = retry(&api, &node).await;
         assert_eq!(launches(&said), is_gone, "{node:?}: {said:?}");
-        let waits = api.condition(api::END_UNCONFIRMED);
+        let waits = api.condition(api::TERMINATION_UNCONFIRMED);
         assert_eq!(waits.is_some_and(|(status, _)| status == "True"), !is_gone);
     }
     let api = out_of_reach().await;

@@ -84,7 +84,7 @@ async fn a_panic_quarantines_the_job_and_gives_its_slice_back() {
     let quarantined = ["GET job", "PUT job status", "POST event ReconcilePanicked"];
     let note = api.call("POST event").body["note"].to_string();
     assert!(
-        note.contains("panicked: on purpose: it fails; failures in a row: 1"),
+        note.contains("panicked: on purpose: it fails; consecutive failures: 1"),
         "{note}"
     );
     assert!(note.contains("delete the job"), "{note}");
@@ -124,7 +124,7 @@ async fn a_reconcile_that_takes_too_long_is_cut_off_and_quarantines_its_job() {
     assert_eq!(began.elapsed().as_secs(), PASS_MAX.as_secs());
     assert!(is_dropped.load(Ordering::Relaxed), "nothing of it goes on");
     process.send_events().await;
-    let quarantined = ["GET job", "PUT job status", "POST event ReconcileOverran"];
+    let quarantined = ["GET job", "PUT job status", "POST event ReconcileTimedOut"];
     assert_eq!(api.said(), quarantined);
     assert!(process.is_drained().await);
 }
