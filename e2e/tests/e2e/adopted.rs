@@ -131,7 +131,7 @@ async fn an_annotation_that_cannot_be_read_is_refused_by_name_until_it_is_mended
         let said = conditions.into_iter().flatten().find_map(|own| own.message);
         let said = said.unwrap_or_default();
         ensure!(
-            said.contains("shed.dev/deadline") && said.contains("write"),
+            said.contains("shed.dev/deadline") && said.contains("use a value such as"),
             "{said}"
         );
         let events: Api<Event> = world.api();
