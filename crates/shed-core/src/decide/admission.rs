@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Chain;
 use std::vec::IntoIter;
 
+use crate::decide::ageing::AgedShare;
 use crate::decide::evict::{Evictions, Reserve};
 use crate::decide::order::{Tier, ranks, shares, times};
 use crate::ids::{TaskIndex, Tenant};
@@ -42,15 +43,46 @@ pub(super) fn admit(pass: &mut Round<'_>, policy: &Policy) {
 
 /// Serves the jobs one after another, each as far as it gets.
 fn serve_ranked(pass: &mut Round<'_>, order: Order, evictions: &mut Evictions, surge: &mut Surge) {
+    // The other orders don't put late jobs last.
+    let mut turns = match order {
+        Order::LeastSlack => serve_aged(pass, evictions, surge),
+        _ => BTreeMap::new(),
+    };
     let mut ranks = ranks(pass, order);
     ranks.sort();
     for (_, position) in ranks {
-        if let Some(mut turn) = Turn::new(pass, position) {
+        let turn = turns.remove(&position);
+        if let Some(mut turn) = turn.or_else(|| Turn::new(pass, position)) {
             pass.expect_launches(position, turn.slots);
             while turn.step(pass, evictions, surge) {}
             turn.finish(pass);
         }
     }
+}
+
+/// Serves jobs that have aged within their share of the capacity; headroom for future arrivals does not bind
+/// them. Returns their turns, which continue when the job's rank comes up.
+fn serve_aged<'a>(
+    pass: &mut Round<'a>,
+    evictions: &mut Evictions,
+    surge: &mut Surge,
+) -> BTreeMap<usize, Turn<'a>> {
+    let (mut aged, positions) = AgedShare::new(pass);
+    let mut turns = BTreeMap::new();
+    for position in positions {
+        let share = pass.capacity.dominant_share(position);
+        let Some(mut turn) = Turn::new(pass, position) else {
+            continue;
+        };
+        let slots = turn.slots;
+        turn.slots += turn.kept_back;
+        while aged.fits(share) && turn.step(pass, evictions, surge) {
+            aged.take(share);
+        }
+        turn.slots = slots;
+        turns.insert(position, turn);
+    }
+    turns
 }
 
 /// Serves attempt by attempt: always a job whose share is least, which its attempts raise.

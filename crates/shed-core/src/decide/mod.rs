@@ -10,6 +10,7 @@ use crate::snapshot::Snapshot;
 use crate::time::Span;
 
 mod admission;
+mod ageing;
 mod evict;
 pub mod feasibility;
 mod order;
