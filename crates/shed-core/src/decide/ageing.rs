@@ -9,9 +9,8 @@ use crate::time::{Instant, Span};
 /// attempt is always allowed.
 const SHARE: f64 = 0.02;
 
-/// Bounds of the lateness at which a job has aged.
-const LATENESS_MIN: Span = Span::from_seconds(60);
-const LATENESS_MAX: Span = Span::from_seconds(3600);
+/// A job ages for at least this many launch overheads, also if its deadline left no time.
+const LAUNCHES_MIN: f64 = 10.0;
 
 /// Tolerance of a sum of shares.
 const ROUNDING: f64 = 1e-9;
@@ -20,7 +19,8 @@ const ROUNDING: f64 = 1e-9;
 fn aged_at(state: &JobView<'_>) -> Option<Instant> {
     let deadline = state.job.deadline?;
     let given = deadline.since(state.job.submitted);
-    Some(deadline.plus(given.clamp(LATENESS_MIN, LATENESS_MAX)))
+    let least = Span::from_seconds_f64(LAUNCHES_MIN * state.t_avg);
+    Some(deadline.plus(given.max(least)))
 }
 
 /// The capacity of aged jobs, as a share of the usable capacity.
