@@ -8,21 +8,48 @@ SEED ?= 1
 CONTROLLER ?= shed
 
 .PHONY: help
-help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
+help: # Groups are lines that start with ##@.
+	@awk 'BEGIN {FS = ":.*## "} /^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: demo
-demo: ## From nothing to a met deadline: a cluster, the operator, a word count (REPEAT=10 repeats it)
+##@ Try it
+
+.PHONY: demo demo-quality
+demo: ## Meet a deadline on a local cluster: cluster, operator, a word count (REPEAT=10 repeats it)
 	REPEAT=$(REPEAT) cargo run --locked --quiet --package shed-e2e --bin demo
-
 QUALITY ?=
-
-.PHONY: demo-quality
-demo-quality: ## 200 tasks of a trace under three policies on the cluster, and in the simulator; half an hour (SHED_TRACES: folder of traces)
+demo-quality: ## Run 200 tasks of a trace under three policies, on the cluster and in the simulator (30 min; needs SHED_TRACES)
 	cargo run --locked --quiet --package shed-e2e --bin demo_quality -- $(QUALITY)
 
+.PHONY: up down
+up: ## Start the local cluster
+	e2e/cluster/cluster up
+down: ## Stop the local cluster and delete everything of it
+	e2e/cluster/cluster down
+
+##@ Before each commit
+
+.PHONY: check unit lint generate
+check: ## Format, clippy, unit tests and words of what changed (under a minute)
+	.ci/check $(BASE)
+unit: ## All unit tests, property tests and golden vectors, without a cluster (8 min)
+	cargo test --locked --workspace --exclude shed-e2e
+	cargo test --locked --package shed-papers --test vectors -- --nocapture
+	.ci/example-policy
+lint: ## Format, clippy, words, purity of the core, generated files
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	.ci/prose
+	.ci/purity
+	.ci/layers
+	.ci/campaign-mutants --check
+	e2e/generate.sh --check
+generate: ## Write the CRD, its copy in the chart, and manifests/
+	e2e/generate.sh
+
+##@ Before each merge
+
 .PHONY: test
-test: ## Everything that CI checks: lint, unit and property tests, vectors, chart, end to end
+test: ## Everything that CI checks, with end-to-end tests on a local cluster (an hour)
 	@e2e/step.sh --begin
 	e2e/step.sh "cluster and tools" --budget 10 $(MAKE) --no-print-directory tools
 	e2e/step.sh "Rust builds" --budget 12 $(MAKE) --no-print-directory builds
@@ -34,106 +61,83 @@ test: ## Everything that CI checks: lint, unit and property tests, vectors, char
 	e2e/step.sh "faults, a sample" --budget 4 $(MAKE) --no-print-directory campaign-sample
 	@e2e/step.sh --summary
 
-# Apart from the steps that use them, so that each step's time is its own.
+# Separate from the steps that use them, so that each step's time is its own.
 .PHONY: tools builds
-tools: # Kubernetes and what else the tests start; no containers and no images.
+tools: # Kubernetes and the other programs that the tests start; no containers and no images.
 	e2e/cluster/cluster tool kube
 	e2e/cluster/cluster tool helm
 	e2e/cluster/cluster tool kwok
+	e2e/cluster/cluster tool vale
 	e2e/upstream-jobs.sh build
-builds: # All that cargo compiles for the tests, and, where containers can run, the operator's image.
+builds: # Everything that cargo compiles for the tests, and, where containers can run, the operator's image.
 	cargo clippy --locked --quiet --workspace --all-targets
 	cargo test --locked --quiet --workspace --no-run
 	if [ "$$(id -u)" = 0 ] && [ "$${SHED_E2E_NODES-}" != kwok ]; then e2e/image.sh; fi
 
-# Where containers can run. On a cluster of the user's own another controller runs the Jobs of others.
+# Only where containers can run. On a cluster of the user's own, another controller runs other users' Jobs.
 .PHONY: upstream-jobs-if-containers
 upstream-jobs-if-containers:
 	if [ -z "$${SHED_KUBECONFIG-}" ] && [ "$$(id -u)" = 0 ] && [ "$${SHED_E2E_NODES-}" != kwok ]; then \
 	  $(MAKE) --no-print-directory test-upstream-jobs CONTROLLER=shed FOCUS=; \
-	else echo 'left out: it needs containers, and a cluster of its own'; fi
-
-TASKS ?= 200
-
-.PHONY: campaign campaign-crash campaign-fence campaign-sample
-campaign: ## Every fault at every point of the reference workloads: hours; FAULTS=… names some
-	e2e/campaign.sh $(if $(FAULTS),--fault $(FAULTS))
-campaign-crash: ## The operator killed after every write, once each
-	e2e/campaign.sh --fault crash
-campaign-fence: ## TASKS=200 fenced tasks of three live copies on real nodes, operators killed, nodes frozen
-	SHED_FENCE_TASKS=$(TASKS) e2e/run.sh three_live_copies_publish_once --nocapture
-campaign-sample: ## A sample of the campaign drawn by SEED, without what takes minutes
-	e2e/campaign.sh --fault crash,lost-answer,stale-pods,stale-jobs,stale-both,gone,conflicts,errors,foreign-pods,cordon,clock-skew,overloaded \
-	  --workload plain,clones,failures,adopted,mixed,unplaceable,quota,big-spec --sample 16 --seed $(SEED)
-
-SCALE ?=
-
-.PHONY: verify scale
-verify: scale ## What is too long for `make test`: the operator at scale, slow webhooks, overload, large objects; an hour
-	e2e/campaign.sh --fault none,crash --workload big-spec,many-finished,bloated --sample 12 --seed $(SEED)
-	e2e/campaign.sh --fault slow-webhook,overloaded --sample 40 --seed $(SEED)
-scale: ## 10000 live attempts, 1000 specifications of 1 MB, 10000 finished jobs, a slow tenant; SCALE="--scenario job --live 500" changes it
-	e2e/scale.sh $(SCALE)
+	else echo 'skipped: it needs containers and a cluster of its own'; fi
 
 .PHONY: test-upstream-jobs
-test-upstream-jobs: ## Kubernetes' own end-to-end specs of batch/v1 Job, run by shed (CONTROLLER=builtin: by the built-in controller)
+test-upstream-jobs: ## Kubernetes' own end-to-end specs of batch/v1 Job (CONTROLLER=builtin: against the built-in controller)
 	e2e/upstream-jobs.sh $(CONTROLLER) $(if $(FOCUS),"$(FOCUS)")
 
-.PHONY: unit
-unit: ## Unit tests, property tests, golden vectors: no cluster
-	cargo test --locked --workspace --exclude shed-e2e
-	cargo test --locked --package shed-core --test vectors -- --nocapture
-
-.PHONY: model
-model: ## Model checking of the controller's step, exhaustively: half an hour (docs/model.md)
+.PHONY: frozen model
+frozen: ## Compare digests of simulated runs with crates/shed-sim/tests/frozen (2 min; SHED_FROZEN=write updates them)
+	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed-sim --test frozen -- --include-ignored
+model: ## Model-check the controller's step exhaustively (30 min; docs/model.md)
 	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed --test model -- \
 	  --include-ignored --nocapture --test-threads 1
 
-.PHONY: frozen
-frozen: ## Digests of whole simulated runs against the table (crates/shed-sim/tests/frozen); SHED_FROZEN=write writes it
-	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed-sim --test frozen -- --include-ignored
+##@ Faults and scale (hours)
 
-.PHONY: campaign-mutants
-campaign-mutants: ## Faults seeded into the controller (.ci/mutants): which test notices each; an hour
-	.ci/campaign-mutants
+TASKS ?= 200
+SCALE ?=
 
-.PHONY: polls
-polls: ## 5000 attempts asked for progress by one operator: counts, CPU, memory
+.PHONY: campaign campaign-crash campaign-fence campaign-sample
+campaign: ## Every fault at every point of the reference workloads (FAULTS=… selects some)
+	e2e/campaign.sh $(if $(FAULTS),--fault $(FAULTS))
+campaign-crash: ## Kill the operator after every write, once each
+	e2e/campaign.sh --fault crash
+campaign-fence: ## TASKS=200 fenced tasks with three live copies on real nodes, with killed operators and frozen nodes
+	SHED_FENCE_TASKS=$(TASKS) e2e/run.sh three_live_copies_publish_once --nocapture
+campaign-sample: ## A random sample of the campaign (SEED=1), without the slow faults (4 min)
+	e2e/campaign.sh --fault crash,lost-answer,stale-pods,stale-jobs,stale-both,gone,conflicts,errors,foreign-pods,cordon,clock-skew,overloaded \
+	  --workload plain,clones,failures,adopted,mixed,unplaceable,quota,big-spec --sample 16 --seed $(SEED)
+
+.PHONY: verify scale polls
+verify: scale ## The operator at scale, slow webhooks, overload, large objects (an hour)
+	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --scenario finished --finished 1000
+	e2e/campaign.sh --fault none,crash --workload big-spec,many-finished,bloated --sample 12 --seed $(SEED)
+	e2e/campaign.sh --fault slow-webhook,overloaded --sample 40 --seed $(SEED)
+scale: ## 10000 live attempts, 1000 specifications of 1 MB, 10000 finished jobs (SCALE="--scenario job --live 500" changes it)
+	CARGO_PROFILE_RELEASE_LTO=off cargo build --locked --quiet --release --package shed
+	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" $(SCALE)
+polls: ## 5000 attempts polled by one operator: counts, CPU, memory
 	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed --lib -- \
 	  --ignored --nocapture five_thousand_attempts
 
-.PHONY: lint
-lint: ## Format, clippy, purity of the core, each crate alone, drift of generated files
-	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets -- -D warnings
-	.ci/purity
-	.ci/layers
-	.ci/campaign-mutants --check
-	e2e/generate.sh --check
-
-.PHONY: bench
-bench: ## Time of passes and optimizers, allocations, and how far each optimizer is from the optimum
-	cargo bench --locked --package shed-core --features fixtures --bench passes --bench optimizers --bench dollymp
-	cargo test --locked --package shed-core --test optimality_gap -- --nocapture --test-threads 1
-
-.PHONY: league
-league: ## Every policy over presets, loads and deadlines: hours; needs SHED_TRACES; goes on after a stop
-	cargo run --locked --release --quiet --package shed-lab -- league --results target/league.jsonl --out docs/league.md
-
-.PHONY: mutants
-mutants: ## Mutation testing of optimizers and estimation; needs cargo-mutants
+.PHONY: mutants campaign-mutants
+mutants: ## Mutation testing of optimizers and estimation (needs cargo-mutants)
 	CARGO_PROFILE_TEST_DEBUG=0 .ci/mutate
+campaign-mutants: ## Which test notices each fault seeded into the controller (.ci/mutants; an hour)
+	.ci/campaign-mutants
 
-.PHONY: generate
-generate: ## Write the CRD, the chart's copy of it and manifests/ anew
-	e2e/generate.sh
+##@ Measure
+
+.PHONY: bench league
+bench: ## Time of passes and optimizers, allocations, distance of each optimizer from the optimum
+	cargo bench --locked --package shed-core --features fixtures --bench passes --bench optimizers
+	cargo bench --locked --package shed-papers --bench dollymp
+	cargo test --locked --package shed-core --test optimality_gap -- --nocapture --test-threads 1
+league: ## Every policy over presets, loads and deadlines (hours; needs SHED_TRACES; continues after a stop)
+	cargo run --locked --release --quiet --package shed-lab -- league --results target/league.jsonl --out docs/research/league.md --data docs/research/data/league-presets.csv
+
+##@ Release
 
 .PHONY: image
-image: ## Build the image of the operator into an archive
+image: ## Build the operator's image into an archive
 	e2e/image.sh
-
-.PHONY: up down
-up: ## Bring the local cluster up
-	e2e/cluster/cluster up
-down: ## Take the local cluster down; nothing of it stays
-	e2e/cluster/cluster down

@@ -62,7 +62,7 @@ if ! {
     buildah "${storage[@]}" build --isolation chroot --pull-never \
         --signature-policy "$store/policy.json" \
         --timestamp "${SOURCE_DATE_EPOCH:-0}" --tag "$name" "$@" "$context" &&
-        # Written beside its final place and renamed: whoever reads the archive
+        # Written next to its final place and renamed: a reader of the archive
         # meanwhile sees the old one or the new one, never half of it.
         buildah "${storage[@]}" push --signature-policy "$store/policy.json" \
             "$name" "docker-archive:$store/image.tar:$name"

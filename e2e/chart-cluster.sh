@@ -134,7 +134,7 @@ has 'patched' "a new spec with pods" change '{"spec":{"parallelism":1}}' --as ed
 has 'patched' "a label without pods" change '{"metadata":{"labels":{"a":"b"}}}' --as jobs-only
 has 'patched' "a finalizer without pods" change '{"metadata":{"finalizers":["example.com/x"]}}' --as jobs-only
 has 'patched' "taking it off again" change '{"metadata":{"finalizers":null}}' --as jobs-only
-# A raw request: `kubectl patch` would read the subresource first, which nobody
+# A raw request: `kubectl patch` would read the subresource first, which no role
 # needs. A dry run: a running operator would answer with a status of its own.
 write_status() {
     kubectl --namespace "$ns" get deadlinejob kept --output json |
@@ -174,10 +174,10 @@ refused 'spec.ttlSecondsAfterFinished' "${good[@]}" 'ttlSecondsAfterFinished: -1
 refused 'unknown field "spec.deadlin"' "${good[@]}" 'deadlin: {}'
 has 'patched' "another number of tasks" change '{"spec":{"completions":3}}' --dry-run=server
 kubectl create --filename - >/dev/null < <(job ranged 'suspend: true' "${good[@]}" 'progress: {file: {}}' 'resume: Range')
-has "spec.completions can't be changed with spec.resume: Range" "another number of divided tasks" \
+has "spec.completions cannot be changed with spec.resume: Range" "another number of divided tasks" \
     kubectl --namespace "$ns" patch deadlinejob ranged --type merge --patch '{"spec":{"completions":3}}' --dry-run=server
-has "spec.idempotency can't be changed" "another idempotency" change '{"spec":{"idempotency":"None"}}' --dry-run=server
-has "spec.template can't be changed" "another template" change '{"spec":{"template":{"spec":{"hostname":"x"}}}}' --dry-run=server
+has "spec.idempotency cannot be changed" "another idempotency" change '{"spec":{"idempotency":"None"}}' --dry-run=server
+has "spec.template cannot be changed" "another template" change '{"spec":{"template":{"spec":{"hostname":"x"}}}}' --dry-run=server
 
 for file in manifests/examples/*.yaml; do
     has 'created (server dry run)' "$file" kubectl create --namespace "$ns" --dry-run=server --filename "$file"

@@ -87,7 +87,7 @@ RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=${CARGO_HOME:-$HOME
 binary=$CARGO_TARGET_DIR/$target/release/shed
 
 # In an empty root a dynamic binary ends with "no such file or directory",
-# which tells nobody what is wrong.
+# which does not show the cause.
 if LC_ALL=C readelf -l "$binary" 2>/dev/null | grep -q 'Requesting program interpreter'; then
     say "$binary is not static: it needs a dynamic loader, and the image has none"
     exit 1

@@ -94,7 +94,7 @@ bring_up() {
     eval "$("$cluster" env)"
 }
 
-# On fake nodes no container runs, the operator's neither. An answer that names no node is none:
+# On fake nodes no container runs, the operator's neither. A response without a node does not count:
 # a cluster that is just coming up must not pass for one without real nodes.
 has_fake_nodes_only() {
     local mark='{range .items[*]}node {.metadata.annotations.kwok\.x-k8s\.io/node}{"\n"}{end}'

@@ -3,7 +3,7 @@
 #
 #   e2e/step.sh TITLE [--budget MINUTES] COMMAND…
 #   e2e/step.sh --begin       forgets the steps of an earlier run
-#   e2e/step.sh --summary     a table of the steps since then, beside their budgets
+#   e2e/step.sh --summary     a table of the steps since then, with their budgets
 #
 # A budget is what a step may take on two cores with cold caches. One that took longer is pointed
 # out and fails nothing: a busy machine is no fault of the code.

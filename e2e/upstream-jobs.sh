@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the specs of batch/v1 Job of Kubernetes' own end-to-end suite (`[sig-apps] Job`) on a
-# cluster of its own with real nodes, beside any other, and takes that down again.
+# cluster of its own with real nodes, next to any other, and stops it again.
 #
 #   e2e/upstream-jobs.sh                   shed runs every Job; the built-in controller is off
 #   e2e/upstream-jobs.sh builtin           the built-in controller runs them: is the cluster sound?

@@ -6,22 +6,21 @@ use crate::lease::args::LeaseArgs;
 /// Settings of the operator; the Helm chart sets them through the environment.
 #[derive(Debug, Clone, clap::Args)]
 pub struct OperatorArgs {
-    /// Which policy launches clones, with its parameters, as in `shed-plus{xi=0.1,order=edf}`.
+    /// Policy that launches clones, with its parameters, for example `shed-plus{xi=0.1,order=edf}`.
     #[arg(long, env = "SHED_POLICY", default_value = "shed-prime")]
     pub policy: String,
-    /// The networks that the policy laser decides by: a file that `shed-lab laser train` wrote.
-    /// Absent: laser decides by the jobs' laws.
-    #[arg(long, env = "SHED_LASER_MODEL", value_name = "FILE")]
-    pub laser_model: Option<std::path::PathBuf>,
+    /// A folder with files that the policy decides by.
+    #[arg(long, env = "SHED_POLICY_FILES", value_name = "FOLDER")]
+    pub policy_files: Option<std::path::PathBuf>,
     /// Order of first attempts when capacity is short: lst, edf, fifo, capacity, drf, tetris,
-    /// carbyne, srpt, svf or dollymp. An `order=` within the policy wins.
+    /// carbyne, srpt, svf or dollymp. An `order=` in the policy takes precedence.
     #[arg(long, env = "SHED_ORDER", default_value = "lst")]
     pub order: String,
     /// Share of the cluster that attempts may use (the papers' λ), above 0 and at most 1.
     #[arg(long, env = "SHED_CAPACITY_SHARE", default_value_t = 1.0)]
     pub capacity_share: f64,
-    /// First attempts of each namespace that may wait as Pending pods beyond capacity, so that
-    /// autoscalers see demand.
+    /// First attempts of each namespace that may wait as Pending pods beyond capacity, so that autoscalers
+    /// see the demand.
     #[arg(long, env = "SHED_SURGE_MAX", default_value_t = 1)]
     pub surge_max: u32,
     /// Image of the sidecar: the image of this binary.
@@ -33,35 +32,35 @@ pub struct OperatorArgs {
     /// Name of the pull secret for the sidecar's image, in the jobs' namespaces.
     #[arg(long, env = "SHED_AGENT_PULL_SECRET")]
     pub agent_pull_secret: Option<String>,
-    /// Name of the Secret, in the operator's own namespace, with the key that orders to agents are
-    /// signed with; it is made if there is none.
+    /// Name of the Secret, in the operator's own namespace, with the key that signs orders to agents; the
+    /// operator creates it if it is missing.
     #[arg(long, env = "SHED_SIGNING_SECRET", default_value = "shed-signing-key")]
     pub signing_secret: String,
-    /// PriorityClass of clones; absent: they keep the template's.
+    /// PriorityClass of clones. Absent: clones keep the template's class.
     #[arg(long, env = "SHED_CLONE_PRIORITY_CLASS")]
     pub clone_priority_class: Option<String>,
-    /// Which batch/v1 Jobs are run too: managed (those with `managedBy: shed.dev/deadline-controller`),
+    /// Which batch/v1 Jobs shed runs: managed (those with `managedBy: shed.dev/deadline-controller`),
     /// all (also those of the built-in Job controller, which must be switched off) or none.
     #[arg(long, env = "SHED_ADOPT_JOBS", value_enum, default_value_t = AdoptJobs::Managed)]
     pub adopt_jobs: AdoptJobs,
-    /// Questions for progress per second, of all jobs together; with more attempts each is asked less often.
+    /// Maximum progress polls per second over all jobs; with more attempts shed polls each one less often.
     #[arg(long, env = "SHED_PROGRESS_POLLS_PER_SECOND", default_value_t = 1000, value_name = "COUNT",
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub progress_polls_per_second: u32,
-    /// Ask attempts for progress at loopback addresses too. For tests, whose fake pods answer on this
-    /// machine: in a cluster a node could make the operator ask itself.
+    /// Poll attempts at loopback addresses too. Only for tests, whose fake pods listen on this machine: in a
+    /// cluster a node could make the operator poll itself.
     #[arg(long, env = "SHED_POLL_LOOPBACK", hide = true)]
     pub poll_loopback: bool,
-    /// Where /metrics, /healthz and /readyz are served.
+    /// Address of /metrics, /healthz and /readyz.
     #[arg(long, env = "SHED_HTTP_ADDRESS", default_value = "0.0.0.0:8080")]
     pub http_address: std::net::SocketAddr,
-    /// Where /healthz and /readyz are served for the kubelet's probes; absent: on --http-address alone.
+    /// Address of /healthz and /readyz for the kubelet's probes. Absent: only --http-address serves them.
     #[arg(long, env = "SHED_PROBE_ADDRESS", value_name = "ADDRESS")]
     pub probe_address: Option<std::net::SocketAddr>,
-    /// Write what the planner sees and decides to files in this folder, for `shed-sim replay`.
+    /// Record the planner's input and decisions in this folder, for `shed-sim replay`.
     #[arg(long, env = "SHED_RECORD", value_name = "DIR")]
     pub record: Option<std::path::PathBuf>,
-    /// Most room for these files in MiB: the oldest go first.
+    /// Maximum size of these files in MiB; shed deletes the oldest first.
     #[arg(long, env = "SHED_RECORD_MAX_MIB", default_value_t = 256, value_name = "MIB",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub record_max_mib: u32,

@@ -333,7 +333,7 @@ fn add_agent(
         return;
     }
     let resume = attempt
-        .and_then(|attempt| attempt.resume.as_ref())
+        .and_then(|attempt| attempt.resume.as_deref())
         .and_then(resume_value);
     spec.init_containers
         .get_or_insert_with(Vec::new)

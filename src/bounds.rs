@@ -8,7 +8,7 @@
 //! them. What others put into the status, and is kept there, counts too. The lengths are those of
 //! src/api/ledger/compact.rs.
 
-use shed_core::plan::{Action, Launch};
+use shed_core::plan::{Launch, Move};
 use shed_core::snapshot::{AttemptKind, Idempotency, Resume, ResumePoint};
 
 use crate::api::{DeadlineJob, DeadlineJobStatus, Ledger, SEGMENTS_MAX, TaskEntry};
@@ -103,7 +103,7 @@ impl Bounds {
 
     /// The actions without the launches that don't fit, or all of them.
     #[must_use]
-    pub fn fitting(&self, book: &Ledger, actions: &[Action]) -> Option<Vec<Action>> {
+    pub fn fitting(&self, book: &Ledger, actions: &[Move]) -> Option<Vec<Move>> {
         let launches = || actions.iter().filter_map(launch);
         let cost = |launch: &Launch| self.launch(book, launch);
         let committed = self.committed(book);
@@ -111,7 +111,7 @@ impl Bounds {
             return None;
         }
         let mut left = OBJECT_MAX.saturating_sub(committed);
-        let fits = |action: &&Action| {
+        let fits = |action: &&Move| {
             let Some(launch) = launch(action) else {
                 return true;
             };
@@ -132,7 +132,7 @@ impl Bounds {
             let lives = task.attempts.iter().any(|attempt| attempt.kill.is_none());
             let point = task.resume.take()?;
             // What an attempt of it began with is in the ledger anyway.
-            task.resume = begun_at(task).cloned();
+            task.resume = begun_at(task).cloned().map(Box::new);
             Some((task.index, lives, point))
         });
         let mut reported: Vec<_> = reported.collect();
@@ -218,7 +218,7 @@ fn unknown(fields: &[String]) -> usize {
 
 /// The furthest point that an attempt of the task began at.
 fn begun_at(task: &TaskEntry) -> Option<&ResumePoint> {
-    let points = task.attempts.iter().filter_map(|one| one.resume.as_ref());
+    let points = task.attempts.iter().filter_map(|one| one.resume.as_deref());
     points.max_by(|a, b| a.progress.total_cmp(&b.progress))
 }
 
@@ -226,8 +226,8 @@ fn begun_at(task: &TaskEntry) -> Option<&ResumePoint> {
 fn points(task: &TaskEntry) -> usize {
     let attempts = task.attempts.iter();
     let named: Vec<&ResumePoint> = attempts
-        .filter_map(|attempt| attempt.resume.as_ref())
-        .chain(&task.resume)
+        .filter_map(|attempt| attempt.resume.as_deref())
+        .chain(task.resume.as_deref())
         .collect();
     let bytes = named.iter().enumerate();
     let bytes = bytes.map(|(at, point)| match named[..at].contains(point) {
@@ -259,9 +259,9 @@ fn lists(completions: u32) -> usize {
     bytes
 }
 
-fn launch(action: &Action) -> Option<&Launch> {
+fn launch(action: &Move) -> Option<&Launch> {
     match action {
-        Action::Launch(launch) => Some(launch),
+        Move::Launch(launch) => Some(launch),
         _ => None,
     }
 }

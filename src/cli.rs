@@ -21,7 +21,7 @@ pub struct Args {
 enum Command {
     /// Run the operator (inside the cluster, or with the current kubeconfig).
     Operator(Box<OperatorArgs>),
-    /// Run beside a task: hand it its resume point, serve its progress.
+    /// Run next to a task: write its resume point and serve its progress.
     Agent(AgentArgs),
     /// Print the CustomResourceDefinition.
     Crds,
@@ -30,7 +30,7 @@ enum Command {
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 struct AgentArgs {
-    /// Only write the resume file, then end.
+    /// Write the resume file and exit.
     #[arg(long)]
     init_only: bool,
     #[command(subcommand)]
@@ -39,9 +39,8 @@ struct AgentArgs {
 
 #[derive(Debug, Subcommand)]
 enum AgentCommand {
-    /// Run within a task of a job with `idempotency: Fenced`: wait until the operator lets this
-    /// attempt publish, then become the command that does. It finds its fencing token in
-    /// SHED_FENCE_TOKEN.
+    /// Run within a task of a job with `idempotency: Fenced`: wait for the commit grant of this attempt,
+    /// then execute the command that publishes. SHED_FENCE_TOKEN has its fencing token.
     Commit {
         /// The command that publishes.
         #[arg(last = true, required = true, value_name = "CMD")]
@@ -53,7 +52,7 @@ impl Args {
     /// Carries out the sub-command.
     ///
     /// # Errors
-    /// Whatever keeps it from starting, or ends it.
+    /// Any error that prevents the start or stops the command.
     pub fn run(self) -> anyhow::Result<()> {
         match self.command {
             Command::Operator(args) => {

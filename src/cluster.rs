@@ -366,7 +366,7 @@ impl Stores {
             Event::Delete(pod) => {
                 let facts = PodFacts::from_pod(&pod, now);
                 index.reached = index.reached.max(facts.version);
-                let key = (Arc::clone(&facts.namespace), facts.name.clone());
+                let key = (Arc::clone(&facts.namespace), Arc::clone(&facts.name));
                 index.remove(&key).into_iter().collect()
             }
         };

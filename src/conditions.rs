@@ -1,9 +1,11 @@
 //! The conditions of a job, and the words in which they are told. Pure.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use shed_core::time::Instant;
 
-use crate::api::{self, DeadlineJobStatus, reason};
+use crate::api::{self, DeadlineJobStatus, reason, renamed};
 use crate::clock;
 
 pub mod words;
@@ -16,11 +18,7 @@ pub fn invalid(
     message: &str,
     now: Instant,
 ) -> DeadlineJobStatus {
-    let mut list = Conditions {
-        list: old.conditions.clone(),
-        generation: generation.unwrap_or(0),
-        now,
-    };
+    let mut list = Conditions::of(old, generation.unwrap_or(0), now);
     list.say(api::FAILURE_TARGET, reason::INVALID_SPEC, message);
     list.say(api::FAILED, reason::INVALID_SPEC, message);
     DeadlineJobStatus {
@@ -34,11 +32,37 @@ pub fn invalid(
 /// The conditions of a status while they are told.
 pub(crate) struct Conditions {
     pub(crate) list: Vec<Condition>,
-    pub(crate) generation: i64,
-    pub(crate) now: Instant,
+    generation: i64,
+    now: Instant,
+    /// The job had finished before: what it said then stays as it was worded.
+    is_final: bool,
 }
 
 impl Conditions {
+    /// The conditions of a status, under their present names unless the job has finished.
+    pub(crate) fn of(old: &DeadlineJobStatus, generation: i64, now: Instant) -> Self {
+        let mut list = old.conditions.clone();
+        let ledger = old.ledger.as_ref();
+        let is_final = ledger.is_some_and(|ledger| ledger.finished);
+        if !is_final {
+            for condition in &mut list {
+                renamed::present_type(&condition.type_.clone()).clone_into(&mut condition.type_);
+                let reason = condition.reason.clone();
+                renamed::present_reason(&condition.type_, &reason)
+                    .clone_into(&mut condition.reason);
+            }
+        }
+        // After a roll-back a type may be there under both names.
+        let mut types = BTreeSet::new();
+        list.retain(|condition| types.insert(condition.type_.clone()));
+        Self {
+            list,
+            generation,
+            now,
+            is_final,
+        }
+    }
+
     /// Says a state in the words of its row.
     pub(crate) fn say(&mut self, type_: &str, reason: &str, detail: &str) {
         self.say_since(type_, reason, detail, self.now);
@@ -51,9 +75,14 @@ impl Conditions {
             return self.put(type_, "True", reason, detail);
         };
         let is_it = |old: &&Condition| {
-            old.type_ == type_ && old.status == row.status && old.reason == reason
+            old.type_ == type_
+                && old.status == row.status
+                && renamed::present_reason(type_, &old.reason) == reason
         };
         let before = self.list.iter().find(is_it);
+        if self.is_final && before.is_some() {
+            return;
+        }
         let before = before.map(|old| old.message.as_str());
         let message = row.words(detail, since, before);
         self.put(type_, row.status, reason, &message);

@@ -1,5 +1,5 @@
-//! Prometheus metrics. Labels come from `label()` functions or from the job's own name; series of
-//! a job go with the job.
+//! Prometheus metrics. Label values come from `label()` functions or are the job's own name. The series of
+//! a job are removed with the job.
 
 use std::sync::atomic::AtomicU64;
 
@@ -29,10 +29,10 @@ pub use reconciles::ReconcileMetrics;
 /// Labels of a series of one job.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub struct JobLabels {
-    /// Namespace of the job.
-    pub namespace: String,
-    /// Name of the job.
-    pub job: String,
+    /// Namespace of the job. A scrape sets `namespace` itself.
+    pub job_namespace: String,
+    /// Name of the job. A scrape sets `job` itself.
+    pub job_name: String,
 }
 
 /// One label `kind`.
@@ -42,7 +42,14 @@ pub struct Kind {
     pub kind: &'static str,
 }
 
-/// Kind and outcome of an ended attempt.
+/// One label `operation`.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct Operation {
+    /// Its value.
+    pub operation: &'static str,
+}
+
+/// Kind and outcome of a finished attempt.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub struct Ended {
     /// original, clone or retry.
@@ -131,10 +138,10 @@ pub struct Metrics {
     pub deadlines_missed: Counter,
     /// Attempts launched.
     pub launched: Family<Kind, Counter>,
-    /// Attempts ended.
+    /// Attempts finished.
     pub ended: Family<Ended, Counter>,
-    /// Kills, by rule.
-    pub kills: Family<Kind, Counter>,
+    /// Attempts stopped, by rule.
+    pub kills: Family<Why, Counter>,
     /// Tasks won by a clone.
     pub clone_wins: Counter,
     /// Clones that the optimizer wanted and did not get.
@@ -149,29 +156,29 @@ pub struct Metrics {
     pub plan_refused: Family<Why, Counter>,
     /// Decisions that panicked.
     pub decide_panics: Counter,
-    /// Jobs whose facts were refused; they get no clones while they are.
+    /// Job snapshots that were rejected; such jobs get no clones.
     pub jobs_refused: Counter,
-    /// Jobs that a pass which ran out of work left as they were.
+    /// Jobs that a planning pass skipped because its work budget was used up.
     pub jobs_cut_short: Counter,
     /// Progress reports that were refused.
     pub progress_refused: Family<Why, Counter>,
-    /// Questions for progress.
+    /// Progress polls.
     pub progress_polls: Counter,
-    /// How long the longest waiting question for progress is due.
+    /// Longest delay of a due progress poll.
     pub progress_lag: GaugeF64,
-    /// Questions for progress that got no usable answer.
+    /// Progress polls without a valid response.
     pub progress_unanswered: Counter,
-    /// Attempts that were given leave to publish.
+    /// Attempts that received a commit grant.
     pub grants: Counter,
-    /// Polls and grants that an agent with a fence did not answer.
+    /// Polls and grants to which a fenced attempt's agent did not respond.
     pub fence_unanswered: Counter,
     /// Pods that the apiserver refused.
     pub pods_refused: Family<Why, Counter>,
-    /// Pods that carry the label of a job and are no attempts.
+    /// Pods that carry a job's label but are not its attempts.
     pub pods_disowned: Family<Why, Counter>,
     /// Writes to the apiserver.
-    pub writes: Family<Kind, Counter>,
-    /// Passes and ends of attempts that were to be recorded and are not.
+    pub writes: Family<Operation, Counter>,
+    /// Planning passes and finished attempts that are missing in the recording.
     pub recording_lost: Counter,
     /// Writes of ledgers.
     pub ledger: LedgerMetrics,
@@ -179,7 +186,7 @@ pub struct Metrics {
     pub events_dropped: Family<Why, Counter>,
     /// Reconciles that failed, and jobs that are not reconciled.
     pub reconciles: ReconcileMetrics,
-    /// By how much the apiserver's clock may differ from what the operator takes it for.
+    /// Largest possible difference between the operator's time and the apiserver's.
     pub clock_uncertainty: GaugeF64,
     /// How far the apiserver's clock is ahead of this machine's.
     pub clock_offset: GaugeF64,
@@ -209,73 +216,89 @@ impl Metrics {
         let decide_seconds = Histogram::new(exponential_buckets(1e-5, 3.0, 13));
         let mut metrics = Self {
             jobs: JobSeries::register(&mut registry),
-            deadlines_met: register!("deadlines_met", "Jobs complete before their deadline"),
-            deadlines_missed: register!("deadlines_missed", "Jobs not complete at their deadline"),
+            deadlines_met: register!("deadlines_met", "Jobs that met their deadline"),
+            deadlines_missed: register!("deadlines_missed", "Jobs that missed their deadline"),
             launched: register!("attempts_launched", "Attempts launched"),
-            ended: register!("attempts_ended", "Attempts ended"),
-            kills: register!("kills", "Attempts that shed decided to end, by rule"),
+            ended: register!("attempts_finished", "Attempts finished, by outcome"),
+            kills: register!("attempts_stopped", "Attempts that shed stopped, by rule"),
             clone_wins: register!("clone_wins", "Tasks won by a clone"),
-            clones_refused: register!("clones_refused", "Clones that were wanted and not launched"),
-            capacity_used: register!("capacity_used", "What attempts hold, by resource"),
-            capacity_usable: register!("capacity_usable", "What attempts may use, by resource"),
+            clones_refused: register!(
+                "clones_refused",
+                "Clones that the policy requested and shed did not launch, by reason"
+            ),
+            capacity_used: register!("capacity_used", "Resources that attempts hold"),
+            capacity_usable: register!("capacity_usable", "Resources that attempts may use"),
             decide_seconds: decide_seconds.clone(),
             plan_refused: register!(
                 "plan_check_refusals",
-                "Slices that plan_check refused, by rule"
+                "Jobs whose part of a plan failed the safety check, by rule"
             ),
             decide_panics: register!(
-                "decide_panics",
-                "Decisions that panicked; no clones in that pass"
+                "planning_panics",
+                "Planning passes that panicked; they launched no clones"
             ),
             jobs_refused: register!(
-                "jobs_refused",
-                "Jobs whose facts were refused; no clones for them"
+                "job_snapshots_rejected",
+                "Inconsistent job snapshots; shed launches no clones for such a job"
             ),
-            jobs_cut_short: register!("jobs_cut_short", "Jobs for which a pass had no work left"),
-            progress_refused: register!("progress_refused", "Progress reports that were refused"),
-            progress_polls: register!("progress_polls", "Questions for progress"),
+            jobs_cut_short: register!(
+                "jobs_over_planning_budget",
+                "Jobs that a planning pass skipped because its work budget was used up"
+            ),
+            progress_refused: register!(
+                "progress_reports_refused",
+                "Invalid progress reports, by reason"
+            ),
+            progress_polls: register!("progress_polls", "Progress polls"),
             progress_lag: register!(
-                "progress_lag_seconds",
-                "How long the question for progress that waits longest is due, for the budget's sake"
+                "progress_poll_delay_seconds",
+                "Longest delay of a due progress poll that waits for the poll budget"
             ),
             progress_unanswered: register!(
-                "progress_unanswered",
-                "Questions for progress without a usable answer"
+                "progress_poll_failures",
+                "Progress polls without a valid response"
             ),
-            grants: register!("commit_grants", "Attempts that were given leave to publish"),
+            grants: register!("commit_grants", "Attempts that received a commit grant"),
             fence_unanswered: register!(
-                "fence_unanswered",
-                "Polls and grants that an agent with a fence did not answer"
+                "fence_requests_unanswered",
+                "Polls and commit grants to which a fenced attempt's agent did not respond"
             ),
-            pods_refused: register!("pods_refused", "Attempt pods that the apiserver refused"),
+            pods_refused: register!(
+                "pods_refused",
+                "Attempt pods that the apiserver refused to create, by reason"
+            ),
             pods_disowned: register!(
                 "pods_disowned",
-                "Pods that carry the label of a job and are no attempts of it, by what is wrong"
+                "Pods that carry a job's label but are not its attempts, by reason"
             ),
-            writes: register!("apiserver_writes", "Writes to the apiserver, by kind"),
+            writes: register!("apiserver_writes", "Writes to the apiserver, by operation"),
             recording_lost: register!(
-                "recording_lost",
-                "Passes and ends of attempts that were to be recorded and are not"
+                "recording_entries_lost",
+                "Planning passes and finished attempts that are missing in the recording"
             ),
             ledger: LedgerMetrics::register(&mut registry),
             events_dropped: register!(
                 "events_dropped",
-                "Events that were not written, because too many waited or the apiserver did not take them"
+                "Events that shed did not write because its queue was full or the apiserver refused them"
             ),
             reconciles: ReconcileMetrics::register(&mut registry),
             clock_uncertainty: register!(
                 "clock_uncertainty_seconds",
-                "By how much the time that deadlines are judged by may differ from the apiserver's: \
-                 above 2 s no job is ended for its deadline, infinite before the first answer"
+                "Largest possible difference between the operator's time and the apiserver's time. \
+                 Above 2 s shed stops no job at its deadline. Infinite before the first response"
             ),
             clock_offset: register!(
                 "clock_offset_seconds",
-                "How far the apiserver's clock is ahead of this machine's wall clock"
+                "Apiserver's clock minus the operator's wall clock"
             ),
             lease: LeaseMetrics::register(&mut registry),
             registry: Registry::default(),
         };
-        registry.register("decide_seconds", "Time of one decision", decide_seconds);
+        registry.register(
+            "planning_decision_duration_seconds",
+            "Duration of the decision in one planning pass",
+            decide_seconds,
+        );
         metrics.registry = registry;
         metrics.show_zeros();
         metrics
@@ -289,8 +312,8 @@ impl Metrics {
                 let _ = self.ended.get_or_create(&Ended { kind, outcome });
             }
         }
-        for kind in KILLS.map(KillKind::label) {
-            let _ = self.kills.get_or_create(&Kind { kind });
+        for reason in KILLS.map(KillKind::label) {
+            let _ = self.kills.get_or_create(&Why { reason });
         }
         for reason in REFUSALS.map(RefusalReason::label) {
             let _ = self.clones_refused.get_or_create(&Why { reason });
@@ -338,18 +361,23 @@ mod tests {
     fn series_of_a_job_go_with_the_job() {
         let metrics = Metrics::new();
         let labels = JobLabels {
-            namespace: "team".to_owned(),
-            job: "count".to_owned(),
+            job_namespace: "team".to_owned(),
+            job_name: "count".to_owned(),
         };
         metrics.jobs.pocd.get_or_create(&labels).set(0.97);
         metrics.deadlines_met.inc();
         let page = metrics.page().unwrap();
         assert!(
-            page.contains(r#"shed_job_pocd{namespace="team",job="count"} 0.97"#),
+            page.contains(r#"shed_job_pocd{job_namespace="team",job_name="count"} 0.97"#),
             "{page}"
         );
         assert!(page.contains("shed_deadlines_met_total 1"));
+        // Prometheus sets these itself.
+        for label in ["job", "namespace", "instance", "pod", "container"] {
+            let collides = [format!("{{{label}=\""), format!(",{label}=\"")];
+            assert!(!collides.iter().any(|text| page.contains(text)), "{label}");
+        }
         metrics.forget_job(&labels);
-        assert!(!metrics.page().unwrap().contains("job=\"count\""));
+        assert!(!metrics.page().unwrap().contains("job_name=\"count\""));
     }
 }

@@ -1,6 +1,8 @@
 //! Puts the operator together: settings → server, election → shared state → watches, planner,
 //! reconcilers. What acts lives for one term of leadership; nothing of it is left in the next.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +15,7 @@ use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Client, Config};
 use shed_agent::signed::SigningKey;
-use shed_core::policy::Policy;
+use shed_core::policy::{Policy, Registry};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -153,7 +155,7 @@ async fn configuration(identity: &str) -> anyhow::Result<Config> {
     // Up to eight minutes of them: `reconcile::overload` makes a few short ones.
     config.default_retry = false;
     let agent = format!("shed/{} {identity}", env!("CARGO_PKG_VERSION"));
-    let agent = HeaderValue::from_str(&agent).context("HOSTNAME is no plain text")?;
+    let agent = HeaderValue::from_str(&agent).context("HOSTNAME is not UTF-8 text")?;
     config.headers.push((header::USER_AGENT, agent));
     Ok(config)
 }
@@ -377,23 +379,45 @@ async fn reconcile(
 fn policy(args: &OperatorArgs) -> anyhow::Result<Policy> {
     anyhow::ensure!(
         args.capacity_share > 0.0 && args.capacity_share <= 1.0,
-        "--capacity-share {} is not above 0 and at most 1: choose a share of the cluster such as 0.8",
+        "--capacity-share {} is not above 0 and at most 1: use a share of the cluster such as 0.8",
         args.capacity_share
     );
     let order = args.order.parse().context("--order")?;
     let policy = Policy {
         capacity_share: args.capacity_share,
         surge_max: args.surge_max,
-        ..Policy::parse(&args.policy, order).context("--policy")?
+        ..policies().parse(&args.policy, order).context("--policy")?
     };
-    match &args.laser_model {
+    match &args.policy_files {
         None => Ok(policy),
-        Some(path) => {
-            let networks = shed_record::read_networks(path).context("--laser-model")?;
-            let with = policy.with_networks(Arc::new(networks));
-            with.with_context(|| format!("--laser-model {}", path.display()))
+        Some(folder) => {
+            let context = || format!("--policy-files {}", folder.display());
+            let files = texts(folder).with_context(context)?;
+            policy.with_files(&files).with_context(context)
         }
     }
+}
+
+/// The policies that can be named.
+fn policies() -> Registry {
+    #[cfg(feature = "papers")]
+    return shed_papers::registry();
+    #[cfg(not(feature = "papers"))]
+    Registry::default()
+}
+
+/// The files of a folder, by name; those that a mounted ConfigMap hides begin with a dot.
+fn texts(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut texts = BTreeMap::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.starts_with('.') {
+            let text = std::fs::read_to_string(entry.path());
+            texts.insert(name.clone(), text.with_context(|| name)?);
+        }
+    }
+    Ok(texts)
 }
 
 /// The PriorityClass of clones, if it is there: a pod that names a missing one is refused.
@@ -445,7 +469,6 @@ async fn told_to_stop() {
 mod tests {
     use super::*;
     use clap::Parser;
-    use shed_core::fixtures::networks;
 
     #[derive(Parser)]
     struct Command {
@@ -460,39 +483,42 @@ mod tests {
         policy(&command.args).map_err(|error| format!("{error:#}"))
     }
 
+    #[cfg(feature = "papers")]
     #[test]
-    fn laser_decides_by_the_networks_of_a_file_or_does_not_start() {
-        let name = format!("shed-operator-networks-{}.json", std::process::id());
+    fn a_policy_decides_by_the_files_of_a_folder_or_does_not_start() {
+        use shed_papers::laser::{file::networks_to_text, fixtures::networks};
+
+        let name = format!("shed-operator-networks-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
-        let file = path.to_str().unwrap();
-        let text = shed_record::networks_to_text(&networks(4)).unwrap();
+        std::fs::create_dir_all(&path).unwrap();
+        let folder = path.to_str().unwrap();
+        let text = networks_to_text(&networks(4)).unwrap();
         let with = |text: &str, policy: &str| {
-            std::fs::write(&path, text).unwrap();
-            policy_of(&["--policy", policy, "--laser-model", file])
+            std::fs::write(path.join("laser.json"), text).unwrap();
+            policy_of(&["--policy", policy, "--policy-files", folder])
         };
         let found = with(&text, "laser{tau_est=0.4}").unwrap();
-        assert_eq!(found.networks().map(|n| (**n).clone()), Some(networks(4)));
+        let files = found.speculation.files();
+        assert_eq!(files, [("laser.json".to_owned(), text.clone())].into());
         let refused = |text: &str, policy: &str, words: &[&str]| {
             let message = with(text, policy).unwrap_err();
-            assert!(message.starts_with("--laser-model"), "{message}");
-            for word in words.iter().chain(&[file]) {
+            assert!(message.starts_with("--policy-files"), "{message}");
+            for word in words.iter().chain(&[folder]) {
                 assert!(message.contains(word), "{word}: {message}");
             }
         };
-        refused(&text, "shed-plus", &["`shed-plus` knows no networks"]);
+        refused(
+            &text,
+            "shed-plus",
+            &["`shed-plus` reads no file `laser.json`"],
+        );
         let other = text.replacen("\"version\":1", "\"version\":2", 1);
         refused(&other, "laser", &["field `version`", "reads version 1"]);
-        let missing = text.replacen("\"tau_kill\"", "\"tau\"", 1);
-        refused(
-            &missing,
-            "laser",
-            &["field `job.inputs`", "`tau_kill` missing"],
-        );
-        refused(&text[..90], "laser", &["cut off"]);
-        std::fs::remove_file(&path).unwrap();
-        let message = policy_of(&["--policy", "laser", "--laser-model", file]).unwrap_err();
+        refused(&text[..90], "laser", &["laser.json", "cut off"]);
+        std::fs::remove_dir_all(&path).unwrap();
+        let message = policy_of(&["--policy", "laser", "--policy-files", folder]).unwrap_err();
         assert!(message.contains("No such file"), "{message}");
         let none = policy_of(&["--policy", "laser"]).unwrap();
-        assert!(none.networks().is_none());
+        assert!(none.speculation.files().is_empty());
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use shed_core::plan::{Action, JobReport};
+use shed_core::plan::{JobReport, Move};
 use shed_core::time::{Instant, Span};
 use tokio::sync::Notify;
 
@@ -25,11 +25,11 @@ pub struct Board {
 struct Inner {
     slices: HashMap<JobUid, Slice>,
     reports: HashMap<JobUid, JobReport>,
-    copies: HashMap<JobUid, u32>,
+    states: HashMap<JobUid, String>,
 }
 
 struct Slice {
-    actions: Vec<Action>,
+    actions: Vec<Move>,
     /// When it was published, by the process's own clock.
     published: Instant,
     /// Whether its job's reconciler has it: its launches may be recorded at any time.
@@ -40,7 +40,7 @@ impl Board {
     /// Puts up the slices and the reports of a pass. The slice of a job that still has one is dropped.
     pub fn publish(
         &self,
-        slices: HashMap<JobUid, Vec<Action>>,
+        slices: HashMap<JobUid, Vec<Move>>,
         reports: Vec<JobReport>,
         ticks: Instant,
     ) {
@@ -58,20 +58,20 @@ impl Board {
             .collect();
     }
 
-    /// Leaves what is to be durable of the planner's memory: attempts per task, by job.
-    pub fn remember(&self, copies: HashMap<JobUid, u32>) {
-        self.lock().copies = copies;
+    /// Leaves the durable part of the planner's memory: what the policy remembers, by job.
+    pub fn remember(&self, states: HashMap<JobUid, String>) {
+        self.lock().states = states;
     }
 
-    /// How many attempts per task the policy has decided on for the job.
+    /// What the policy remembers of the job and must survive a failover.
     #[must_use]
-    pub fn copies(&self, job: &str) -> Option<u32> {
-        self.lock().copies.get(job).copied()
+    pub fn policy_state(&self, job: &str) -> Option<String> {
+        self.lock().states.get(job).cloned()
     }
 
     /// A job's slice, now under way; empty if there is none.
     #[must_use]
-    pub fn take(&self, job: &str) -> Vec<Action> {
+    pub fn take(&self, job: &str) -> Vec<Move> {
         let mut inner = self.lock();
         let slice = inner.slices.get_mut(job).filter(|slice| !slice.is_taken);
         let Some(slice) = slice else {
@@ -129,7 +129,7 @@ impl Board {
     /// The slices that are not finished. Those that no reconciler has taken for `patience` are taken back
     /// before.
     #[must_use]
-    pub fn held(&self, patience: Span, ticks: Instant) -> BTreeMap<JobUid, Vec<Action>> {
+    pub fn held(&self, patience: Span, ticks: Instant) -> BTreeMap<JobUid, Vec<Move>> {
         let mut inner = self.lock();
         let is_fresh = |slice: &Slice| ticks.since(slice.published) < patience;
         inner

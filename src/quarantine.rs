@@ -40,7 +40,7 @@ impl Failure {
     pub fn reason(self) -> &'static str {
         match self {
             Self::Panicked => reason::RECONCILE_PANICKED,
-            Self::Overran => reason::RECONCILE_OVERRAN,
+            Self::Overran => reason::RECONCILE_TIMED_OUT,
             Self::Stuck => reason::RECONCILE_STUCK,
         }
     }
@@ -50,7 +50,7 @@ impl Failure {
     pub fn label(self) -> &'static str {
         match self {
             Self::Panicked => "panicked",
-            Self::Overran => "overran",
+            Self::Overran => "timed_out",
             Self::Stuck => "stuck",
         }
     }
@@ -86,7 +86,7 @@ impl Crash {
         let limit = limit.as_secs();
         Self {
             failure: Failure::Overran,
-            what: format!("shed's work on this job took longer than {limit} s and was cut off"),
+            what: format!("shed's work on this job exceeded {limit} s and was canceled"),
         }
     }
 
@@ -97,8 +97,7 @@ impl Crash {
         Self {
             failure: Failure::Stuck,
             what: format!(
-                "a step of shed's work on this job did not end within {seconds} s, so the operator's \
-                 process ended itself"
+                "a step of shed's work on this job did not return within {seconds} s, so the operator exited"
             ),
         }
     }
@@ -106,9 +105,9 @@ impl Crash {
     pub(crate) fn message(&self, count: u32, until: Instant) -> String {
         let until = clock::rfc3339(until);
         format!(
-            "{}; failures in a row: {count}. shed tries again at {until}. Until then it launches, stops and \
-             counts nothing of this job, also at its deadline. If it fails again, report the operator's \
-             log; to stop the job's pods now, delete the job",
+            "{}; consecutive failures: {count}. shed retries at {until}. Until then it starts, stops and \
+             counts no attempts of this job, also at its deadline. If it fails again, report the operator's \
+             log. To stop the job's pods now, delete the job",
             self.what,
         )
     }

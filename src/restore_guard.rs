@@ -16,7 +16,9 @@ use tower::{BoxError, Layer, Service};
 
 /// It may be that the apiserver's store was put back.
 #[derive(Debug, thiserror::Error)]
-#[error("no write: a watch broke, and no list has shown yet that resourceVersions went forward")]
+#[error(
+    "write refused: a watch broke, and no list has confirmed yet that resourceVersions advanced"
+)]
 pub struct InDoubt;
 
 /// Whether what is remembered still holds.

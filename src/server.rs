@@ -71,7 +71,7 @@ impl Doors {
 
 async fn listen(flag: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
     let listening = TcpListener::bind(address).await;
-    listening.with_context(|| format!("{flag} {address}: can't listen there"))
+    listening.with_context(|| format!("{flag} {address}: cannot listen on this address"))
 }
 
 /// Serves until the system takes an address away.

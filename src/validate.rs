@@ -379,9 +379,9 @@ mod tests {
         };
         assert!(with(size::SPEC_MAX).is_ok());
         let said = with(size::SPEC_MAX + 1).unwrap_err().to_string();
-        let whole = "the specification has 262145 bytes and may have 262144; ";
+        let whole = "the specification has 262145 bytes, which exceeds the limit of 262144; ";
         assert!(said.starts_with(whole), "{said}");
-        let field = " of them are in spec.template.spec.containers[0].args[0]: keep";
+        let field = "spec.template.spec.containers[0].args[0] has ";
         assert!(said.contains(field), "{said}");
     }
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Proves what README.md promises, on a cluster of its own beside any other.
+# Proves what README.md promises, on a cluster of its own next to any other.
 # Needs root and takes one to two minutes once everything is built.
 # shellcheck disable=SC2016 # what is in single quotes is for another shell
 set -u
@@ -50,8 +50,7 @@ machine() {
 
 our_cgroups() { find /sys/fs/cgroup -maxdepth 3 -type d -name "shed-$id-*" 2>/dev/null; }
 
-# Processes by what they are called with and by the cgroup they are in. A zombie
-# is none: it has ended and waits for process 1, not for us, to take note.
+# Processes by their arguments and cgroup. A zombie does not count: it has finished and waits for process 1, not for us.
 our_processes() {
     local process command
     for process in /proc/[0-9]*; do
@@ -271,7 +270,7 @@ check "the pods still run" kubectl wait --for=condition=Ready pod/web1 pod/web2 
 remember_sockets
 ip link del "shed-$id"
 check "status reports that the network is gone" not "$cluster" status
-check "up makes it anew" "$cluster" up
+check "up makes it again" "$cluster" up
 check "a pod runs after that" bash -c '
     kubectl run later --image=localhost/busybox:test --image-pull-policy=IfNotPresent --restart=Never -- true &&
     kubectl wait --for=jsonpath={.status.phase}=Succeeded pod/later --timeout=60s'
@@ -295,7 +294,7 @@ mkdir -p "$scratch/nobody/cache/shed"
 cp -r "$cache"/kube-*/ "$cache"/kwok-*/ "$cache"/manager-*/ "$scratch/nobody/cache/shed/"
 chmod 711 "$scratch"
 chown -R 65534:65534 "$scratch/nobody"
-check "fake nodes run beside it, without root" as_nobody "$cluster" up --count 3
+check "fake nodes run next to it, without root" as_nobody "$cluster" up --count 3
 check "a fake job runs for as long as its annotation says" fake_job good 1500 0 Complete
 check "all its containers say when they ended, the sidecar too" \
     bash -c '[ "$1" = 3 ]' - "$(finished_containers good)"

@@ -35,7 +35,7 @@ pub(crate) const PROXY_VARIABLES: [&str; 6] = [
     "all_proxy",
 ];
 
-/// What runs the pods.
+/// The kind of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nodes {
     /// Kubelets: containers are real.
@@ -238,7 +238,7 @@ impl Cluster {
             "--create-namespace".to_owned(),
         ]);
         if self.target == Target::Local {
-            // Left by hand or by an interrupted run; in somebody's own cluster it is theirs.
+            // Left by hand or by an interrupted run; in a user's own cluster it belongs to the user.
             arguments.push("--take-ownership".to_owned());
         }
         arguments.extend(["--namespace".to_owned(), OPERATOR_NAMESPACE.to_owned()]);
@@ -322,13 +322,13 @@ impl Cluster {
     /// Deletes a namespace that this harness made, and waits until it is gone.
     ///
     /// # Errors
-    /// If it is somebody else's, or doesn't go.
+    /// If it belongs to another user, or cannot be deleted.
     pub async fn delete_namespace(&self, name: &str) -> Result<()> {
         let namespaces: Api<Namespace> = Api::all(self.client());
         let Some(found) = namespaces.get_opt(name).await? else {
             return Ok(());
         };
-        // On the user's cluster a namespace of that name may be anybody's.
+        // On the user's cluster a namespace of that name may belong to any user.
         if found
             .labels()
             .get("app.kubernetes.io/managed-by")

@@ -31,7 +31,7 @@ pub fn cache_folder() -> Result<PathBuf> {
 }
 
 /// Runs a program from the repository's root and returns what it printed, without the last line
-/// break. What it says on standard error goes to ours, so that long builds are seen to be alive.
+/// break. Its standard error goes to ours, so that long builds are visibly alive.
 ///
 /// # Errors
 /// If it can't be started or fails.

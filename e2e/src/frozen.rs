@@ -39,7 +39,7 @@ impl Frozen {
         let of_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
         let pods = Api::<Pod>::all(cluster.client()).list(&of_node).await?;
         let uids: Vec<String> = pods.iter().filter_map(ResourceExt::uid).collect();
-        // What was just being started is found when nothing new was.
+        // A process that was just starting is found in a pass without new ones.
         while frozen.stop(processes_of(&uids)?) {}
         Ok(frozen)
     }

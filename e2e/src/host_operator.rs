@@ -93,7 +93,7 @@ pub(crate) fn program() -> Result<PathBuf> {
     program.with_context(|| format!("no program `shed` beside {}", here.display()))
 }
 
-/// An address that nobody listens on. Somebody else may take it before the operator does; then that
+/// A free address. Another process may take it before the operator does; then that
 /// fails to start, and says so.
 pub(crate) fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)

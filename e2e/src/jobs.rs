@@ -194,7 +194,7 @@ impl<'w> Job<'w> {
         Ok(ended)
     }
 
-    /// Waits until so many attempts run.
+    /// Waits until this many attempts run.
     ///
     /// # Errors
     /// After [`SOON`].
@@ -386,7 +386,7 @@ pub fn ended(pod: &Pod) -> Option<&ContainerStateTerminated> {
     task.state.as_ref()?.terminated.as_ref()
 }
 
-/// What a pod's task wrote to its termination message.
+/// The termination message of a pod's task.
 #[must_use]
 pub fn said(pod: &Pod) -> &str {
     ended(pod)

@@ -23,11 +23,11 @@ const HTTP_PORT: u16 = 8080;
 const RECORDING: &str = "/recording";
 /// Time for the operator to come or go. After a crash the kubelet waits some ten seconds.
 const TURN: Duration = Duration::from_secs(90);
-/// What the chart installs.
+/// The installed operator.
 const REPLICAS: usize = 2;
 /// The Lease, called as the release.
 const LEASE: &str = RELEASE;
-/// The chart's values, one of which is the policy that it installs.
+/// The chart's values, including the policy that it installs.
 const VALUES: &str = include_str!("../../charts/shed/values.yaml");
 
 /// The operator of this run.
@@ -61,7 +61,7 @@ impl Operator {
         Ok(pods.list(&Self::ours()).await?.items)
     }
 
-    /// Who holds the Lease; nobody does between two leaders.
+    /// The holder of the Lease; absent between two leaders.
     ///
     /// # Errors
     /// If the apiserver doesn't answer.
@@ -114,7 +114,7 @@ impl Operator {
         .await
     }
 
-    /// What it answers to a GET of a path.
+    /// The response to a GET of a path.
     ///
     /// # Errors
     /// If it doesn't answer, or with an error.

@@ -1,4 +1,4 @@
-//! What a failed test prints: its jobs' status, pods, events, and what the operator said of them.
+//! The output of a failed test: the status, pods and events of its jobs, and the operator's log about them.
 
 use std::fmt::Write;
 

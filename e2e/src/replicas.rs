@@ -19,11 +19,11 @@ const SOON: Duration = Duration::from_secs(30);
 
 /// One replica.
 pub struct Replica {
-    /// What its name in the Lease begins with.
+    /// The prefix of its name in the Lease.
     pub name: String,
     address: String,
     pid: u32,
-    /// What this value started, it ends.
+    /// This value stops the processes that it started.
     child: Option<std::process::Child>,
 }
 
@@ -118,7 +118,7 @@ impl Drop for Replica {
     }
 }
 
-/// What the audit log shows of a time.
+/// The audit log's entries of a period.
 #[derive(Debug, Default)]
 pub struct Writes {
     /// How often the Lease changed hands.
@@ -175,7 +175,7 @@ fn judged(events: &[Value]) -> Writes {
         );
         let before = held.partition_point(|(written, _)| *written <= received);
         let holder = before.checked_sub(1).map(|last| held[last].1);
-        // Before the first renewal that is looked at, nobody is known.
+        // Before the first observed renewal, no holder is known.
         if holder.is_some_and(|holder| holder != writer) {
             let (verb, uri) = (&event["verb"], &event["requestURI"]);
             writes.late.push(format!(

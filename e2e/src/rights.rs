@@ -1,5 +1,5 @@
-//! What the operator may do, and what it did: each rule of its roles is held against the apiserver's
-//! audit log, and nothing that it asked for may have been denied.
+//! The operator's rights and their use: each rule of its roles is compared with the apiserver's audit log,
+//! and no request may have been denied.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -60,16 +60,16 @@ fn right(verb: &str, group: &str, resource: &str) -> Right {
     format!("{verb} {group}/{resource}")
 }
 
-/// What was granted and what was done.
+/// The granted and the used rights.
 #[derive(Debug, Default)]
 pub struct Comparison {
-    /// What was granted, and how often it was used.
+    /// Granted rights, and how often each was used.
     pub used: BTreeMap<Right, usize>,
-    /// What was granted, not used, and is not on the list of what may be unused.
+    /// Rights that are granted, unused, and not on the list of rights that may be unused.
     pub superfluous: BTreeSet<Right>,
-    /// What was asked for and denied, with the path.
+    /// Denied requests, with their paths.
     pub denied: BTreeSet<String>,
-    /// What is on the list of what may be unused, and is not granted.
+    /// Rights on the list of rights that may be unused, but not granted.
     pub stale: BTreeSet<&'static str>,
 }
 
@@ -172,7 +172,7 @@ fn judged<'l>(
             continue;
         };
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
-        // Other components name it too, as who is to be authorized.
+        // Other components name it too, as the user to authorize.
         let is_its = text("/user/username") == Some(&user);
         if !is_its || text("/requestReceivedTimestamp").is_none_or(|at| at < since) {
             continue;

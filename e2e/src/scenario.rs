@@ -1,5 +1,5 @@
-//! What every end-to-end test runs in: a namespace of its own, a lock that keeps tests which
-//! disturb the operator apart from the others, and, when it fails, a picture of what was there.
+//! The environment of every end-to-end test: a namespace of its own, a lock that separates tests which
+//! disturb the operator, and, after a failure, a dump of the objects.
 
 use std::any::{Any, type_name};
 use std::io::Write;
@@ -20,7 +20,7 @@ use crate::operator::Operator;
 use crate::picture;
 use crate::sightings::Sightings;
 
-/// What a test can't do without.
+/// The requirements of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Pods that come and go; kwok's will do.

@@ -1,10 +1,10 @@
-//! Which cluster is meant: our own, unless the user names another and says so twice.
+//! The target cluster: our own, unless the user names another one and confirms it.
 
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-/// Which cluster the harness works on.
+/// The cluster that the harness uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The local cluster, which the harness brings up itself.
@@ -19,7 +19,7 @@ pub struct Existing {
     pub kubeconfig: PathBuf,
     /// Shell command; `{}` stands for the image archive, `{name}` for the image's name.
     pub load_image: String,
-    /// What stands before `/shed:dev` in image names.
+    /// The part before `/shed:dev` in image names.
     pub image_prefix: String,
     /// A StorageClass that makes ReadWriteMany volumes; only the demo needs one.
     pub storage_class: Option<String>,
@@ -33,7 +33,7 @@ SHED_ALLOW_EXISTING_CLUSTER=yes, SHED_LOAD_IMAGE='<command that brings an image 
 
 impl Target {
     /// Reads the choice from the environment. KUBECONFIG is deliberately not looked at: the shell of
-    /// somebody who runs the tests often points at a cluster that matters.
+    /// a user who runs the tests often points at a cluster that matters.
     ///
     /// # Errors
     /// If the choice is incomplete.

@@ -10,12 +10,12 @@ use kube::api::ListParams;
 use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
-/// How often a condition is looked at. Short beside what is waited for, long beside one request.
+/// How often a condition is looked at. Short compared with the awaited change, long compared with one request.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// What one look at the world found.
+/// The result of one look at the world.
 pub enum Seen<T> {
-    /// What was waited for.
+    /// The awaited change.
     Ready(T),
     /// Not yet; what was seen instead, for the error message.
     NotYet(String),

@@ -38,8 +38,8 @@ const KNOWN: [&str; 10] = [
 pub struct Wishes {
     /// When the Job must be complete.
     pub deadline: Option<Deadline>,
-    /// What happens at the deadline.
-    pub on_miss: OnMiss,
+    /// What happens at the deadline; absent: the Job does not set it.
+    pub on_miss: Option<OnMiss>,
     /// Whether two live copies of a task do harm; absent: it was not said.
     pub idempotency: Option<Idempotency>,
     /// How attempts report progress.
@@ -82,17 +82,14 @@ pub fn read(annotations: Option<&BTreeMap<String, String>>) -> Result<Wishes, Ba
         let Some(name) = name else { continue };
         if !KNOWN.contains(&name) {
             let known = KNOWN.join(", ");
-            return Err(bad(
-                name,
-                format!("is not known: correct it to one of {known}"),
-            ));
+            return Err(bad(name, format!("is unknown: use one of {known}")));
         }
         own.insert(name, value);
     }
     let clock_start = word(&own, CLOCK_START, "Creation or Start")?;
     let wishes = Wishes {
         deadline: deadline(&own, clock_start)?,
-        on_miss: word(&own, ON_MISS, "Fail or Continue")?.unwrap_or_default(),
+        on_miss: word(&own, ON_MISS, "Fail or Continue")?,
         idempotency: word(&own, IDEMPOTENCY, "Safe, Fenced or None")?,
         progress: progress(&own)?,
         resume: word(&own, RESUME, "None, Checkpoint or Range")?.unwrap_or_default(),
@@ -111,7 +108,17 @@ pub fn read(annotations: Option<&BTreeMap<String, String>>) -> Result<Wishes, Ba
 /// Whether a Job says what two copies of a task do.
 #[must_use]
 pub fn names_idempotency(annotations: Option<&BTreeMap<String, String>>) -> bool {
-    let key = format!("{GROUP}/{IDEMPOTENCY}");
+    names(annotations, IDEMPOTENCY)
+}
+
+/// Whether a Job says what happens at its deadline.
+#[must_use]
+pub fn names_on_miss(annotations: Option<&BTreeMap<String, String>>) -> bool {
+    names(annotations, ON_MISS)
+}
+
+fn names(annotations: Option<&BTreeMap<String, String>>, name: &str) -> bool {
+    let key = format!("{GROUP}/{name}");
     annotations.is_some_and(|annotations| annotations.contains_key(&key))
 }
 
@@ -124,7 +131,7 @@ fn word<T: DeserializeOwned>(
         return Ok(None);
     };
     let value = serde_json::Value::String(text.to_owned());
-    let wrong = |_| bad(name, format!("`{text}` is not {words}: write one of them"));
+    let wrong = |_| bad(name, format!("invalid value `{text}`: use {words}"));
     serde_json::from_value(value).map(Some).map_err(wrong)
 }
 
@@ -134,10 +141,7 @@ fn deadline(
 ) -> Result<Option<Deadline>, BadAnnotation> {
     let Some(&text) = own.get(DEADLINE) else {
         return match clock_start {
-            Some(_) => Err(bad(
-                CLOCK_START,
-                "says when shed.dev/deadline begins to count: add that",
-            )),
+            Some(_) => Err(bad(CLOCK_START, "needs shed.dev/deadline: add it")),
             None => Ok(None),
         };
     };
@@ -145,16 +149,13 @@ fn deadline(
     if at.is_some() && clock_start.is_some() {
         return Err(bad(
             CLOCK_START,
-            "has no meaning with an instant in shed.dev/deadline: leave it out",
+            "does not apply to an absolute shed.dev/deadline: remove it",
         ));
     }
     let span: Option<jiff::SignedDuration> = text.parse().ok();
     if at.is_none() && !span.is_some_and(|span| span.is_positive()) {
-        let fix = "write for example 90s, 10m, 1h30m or 2030-01-31T08:00:00Z";
-        return Err(bad(
-            DEADLINE,
-            format!("`{text}` is neither a duration nor an instant: {fix}"),
-        ));
+        let fix = "use a value such as 90s, 10m, 1h30m or 2030-01-31T08:00:00Z";
+        return Err(bad(DEADLINE, format!("invalid deadline `{text}`: {fix}")));
     }
     Ok(Some(Deadline {
         within: at.is_none().then(|| text.to_owned()),
@@ -172,7 +173,7 @@ fn target(own: &BTreeMap<&str, &str>) -> Result<Option<f64>, BadAnnotation> {
     let wrong = || {
         bad(
             TARGET,
-            format!("`{text}` is no probability: write one such as 0.95"),
+            format!("invalid probability `{text}`: use a value such as 0.95"),
         )
     };
     target.map(Some).ok_or_else(wrong)
@@ -184,8 +185,8 @@ fn progress(own: &BTreeMap<&str, &str>) -> Result<Option<ProgressSource>, BadAnn
         return Ok(None);
     };
     let yaml = if text == "file" { "{file: {}}" } else { text };
-    let fix = "write `file`, or such as `{httpGet: {port: 8080, path: /progress}}`";
-    let wrong = || bad(PROGRESS, format!("`{text}` can't be read: {fix}"));
+    let fix = "use `file`, or a value such as `{httpGet: {port: 8080, path: /progress}}`";
+    let wrong = || bad(PROGRESS, format!("invalid value `{text}`: {fix}"));
     let source: ProgressSource = serde_yaml_ng::from_str(yaml).map_err(|_| wrong())?;
     let sources = [
         source.file.is_some(),
@@ -205,13 +206,14 @@ fn agree(wishes: &Wishes) -> Result<(), BadAnnotation> {
     if wishes.idempotency == Some(Idempotency::Fenced) && !has_agent {
         return Err(bad(
             IDEMPOTENCY,
-            "Fenced needs the agent beside each task: add shed.dev/progress: file",
+            "Fenced needs an agent in each pod: add shed.dev/progress: file",
         ));
     }
     if wishes.preemption != Preemption::Never && wishes.resume != Resume::Checkpoint {
         return Err(bad(
             PREEMPTION,
-            "WhenCheckpointed needs shed.dev/resume: Checkpoint, where an attempt goes on that made way",
+            "WhenCheckpointed needs shed.dev/resume: Checkpoint, because a preempted task resumes from its \
+             checkpoint",
         ));
     }
     match wishes.resume {
@@ -219,12 +221,13 @@ fn agree(wishes: &Wishes) -> Result<(), BadAnnotation> {
         Resume::Checkpoint if progress.is_some() => Ok(()),
         Resume::Checkpoint => Err(bad(
             RESUME,
-            "Checkpoint needs shed.dev/progress, e.g. file: checkpoints are reported with the progress",
+            "Checkpoint needs shed.dev/progress, e.g. file, because tasks report checkpoints with their \
+             progress",
         )),
         Resume::Range if !has_agent => Err(bad(RESUME, "Range needs shed.dev/progress: file")),
         Resume::Range if wishes.idempotency != Some(Idempotency::Safe) => Err(bad(
             RESUME,
-            "Range needs shed.dev/idempotency: Safe: parts of a task run beside each other",
+            "Range needs shed.dev/idempotency: Safe, because segments of a task run at the same time",
         )),
         Resume::Range => Ok(()),
     }
@@ -241,8 +244,7 @@ fn speculation(own: &BTreeMap<&str, &str>, wishes: &Wishes) -> Result<Speculatio
             Some(Idempotency::Safe | Idempotency::Fenced)
         );
     if asked.is_some_and(|mode| mode != SpeculationMode::Disabled) && !may {
-        let fix =
-            "clones need shed.dev/deadline, and shed.dev/idempotency with Safe or Fenced: add them";
+        let fix = "clones need shed.dev/deadline, and shed.dev/idempotency: Safe or Fenced";
         return Err(bad(SPECULATION, fix));
     }
     let unasked = match may {
@@ -258,7 +260,7 @@ fn speculation(own: &BTreeMap<&str, &str>, wishes: &Wishes) -> Result<Speculatio
         let wrong = || {
             bad(
                 MAX_CLONES,
-                format!("`{text}` is no number from 0 to 20: write one"),
+                format!("invalid value `{text}`: use a number from 0 to 20"),
             )
         };
         speculation.max_clones_per_task = number.ok_or_else(wrong)?;
@@ -306,8 +308,8 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_refused_by_name_with_the_fix() {
         for (yaml, words) in [
-            ("{shed.dev/deadlin: 5m}", "shed.dev/deadlin: is not known"),
-            ("{shed.dev/deadline: soon}", "write for example 90s"),
+            ("{shed.dev/deadlin: 5m}", "shed.dev/deadlin: is unknown"),
+            ("{shed.dev/deadline: soon}", "such as 90s"),
             ("{shed.dev/deadline: -5m}", "shed.dev/deadline"),
             ("{shed.dev/clock-start: Start}", "shed.dev/clock-start"),
             ("{shed.dev/on-miss: Die}", "Fail or Continue"),
@@ -315,9 +317,9 @@ mod tests {
             ("{shed.dev/idempotency: Fenced}", "shed.dev/progress: file"),
             (
                 "{shed.dev/progress: '{file: {}, httpGet: {port: 1}}'}",
-                "write `file`",
+                "use `file`",
             ),
-            ("{shed.dev/progress: 8080}", "write `file`"),
+            ("{shed.dev/progress: 8080}", "use `file`"),
             ("{shed.dev/resume: Checkpoint}", "needs shed.dev/progress"),
             (
                 "{shed.dev/resume: Range, shed.dev/progress: file}",

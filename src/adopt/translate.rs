@@ -14,7 +14,8 @@ use shed_core::time::Span;
 use crate::adopt::annotations::{self, BadAnnotation, Wishes};
 use crate::adopt::names::fnv1a;
 use crate::api::{
-    self, DeadlineJob, DeadlineJobSpec, Idempotency, PodReplacementPolicy, Resume, RetryRule,
+    self, DeadlineJob, DeadlineJobSpec, Idempotency, OnMiss, PodReplacementPolicy, Resume,
+    RetryRule,
 };
 use crate::size;
 use crate::validate::{Adopted, DeadlineRule, InvalidSpec, ValidatedJob, validate};
@@ -95,7 +96,8 @@ fn companion_spec(job: &Job, wishes: Wishes) -> DeadlineJobSpec {
         preemption: wishes.preemption,
         speculation: wishes.speculation,
         target_pocd: wishes.target_pocd,
-        on_miss: wishes.on_miss,
+        // A user who only adds a deadline wants a late result rather than none.
+        on_miss: wishes.on_miss.unwrap_or(OnMiss::Continue),
         backoff_limit_per_index: 0,
         backoff_limit: None,
         max_failed_indexes: None,

@@ -10,8 +10,8 @@ pub const MANAGED_BY: &str = "shed.dev/deadline-controller";
 /// Value of `spec.managedBy` of what shed makes for a batch/v1 Job that it runs.
 pub const COMPANION: &str = "shed.dev/job-companion";
 
-/// What the failure of a pod means, by its exit code or conditions. The first rule that matches
-/// is the one that holds; without any, a failure counts unless it was done to the pod.
+/// What a pod failure means, by exit code or pod condition. The first matching rule applies. Without a
+/// matching rule a failure counts unless the pod was disrupted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PodFailurePolicy {
@@ -20,13 +20,13 @@ pub struct PodFailurePolicy {
     pub rules: Vec<PodFailureRule>,
 }
 
-/// One rule: what it looks at, and what follows.
+/// One rule: its match and its action.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.onExitCodes) != has(self.onPodConditions)")
     .message("a rule of spec.podFailurePolicy needs exactly one of onExitCodes and onPodConditions"))]
 pub struct PodFailureRule {
-    /// FailJob, FailIndex (the task is not tried again), Ignore (doesn't count) or Count.
+    /// FailJob, FailIndex (shed does not retry the task), Ignore (the failure does not count) or Count.
     pub action: PodFailureAction,
     /// Matches by the exit code of a container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ pub struct PodFailureRule {
     pub on_pod_conditions: Option<Vec<OnPodCondition>>,
 }
 
-/// What follows from a failure.
+/// The action on a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum PodFailureAction {
     FailJob,
@@ -46,11 +46,11 @@ pub enum PodFailureAction {
     Count,
 }
 
-/// Exit codes that a rule is about; a container that ended with 0 is none of its business.
+/// Exit codes that a rule matches. A container that exited with 0 never matches.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("self.operator != 'In' || !(0 in self.values)")
-    .message("onExitCodes.values must not hold 0 with operator In: 0 is no failure"))]
+    .message("onExitCodes.values must not contain 0 with operator In, because exit code 0 is not a failure"))]
 pub struct OnExitCodes {
     /// Which container; absent: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,11 +106,11 @@ impl ConditionStatus {
     }
 }
 
-/// When the job has succeeded though not every task has.
+/// When the job succeeds before every task has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SuccessPolicy {
-    /// The job succeeds as soon as one of them is met; at most 20.
+    /// The job succeeds as soon as one rule is met; at most 20.
     #[schemars(length(min = 1, max = 20))]
     pub rules: Vec<SuccessPolicyRule>,
 }
@@ -131,12 +131,12 @@ pub struct SuccessPolicyRule {
     pub succeeded_count: Option<i32>,
 }
 
-/// When a task whose attempt failed or is being deleted is launched again.
+/// When shed retries a task whose attempt failed or is being deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum PodReplacementPolicy {
     /// At once.
     #[default]
     TerminatingOrFailed,
-    /// When its last attempt is gone.
+    /// When its last attempt has finished.
     Failed,
 }

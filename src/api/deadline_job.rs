@@ -15,8 +15,8 @@ use super::pocd::{self, Pocd};
 use super::unknown_fields::Unknown;
 use super::words;
 
-/// Runs one pod attempt per task, estimates the probability that all tasks complete before the
-/// deadline (PoCD), clones stragglers where that pays, keeps the fastest attempt of each task.
+/// Runs one pod attempt per task, estimates the probability that all tasks complete before the deadline
+/// (PoCD), clones stragglers where clones pay, and keeps the fastest attempt of each task.
 #[expect(
     clippy::duplicated_attributes,
     reason = "printer columns of the same type are no duplicates"
@@ -36,9 +36,11 @@ use super::words;
     printcolumn(name = "Tasks", type_ = "integer", json_path = ".spec.completions", description = "Tasks of the job"),
     printcolumn(name = "Done", type_ = "integer", json_path = ".status.succeeded", description = "Tasks with a winner"),
     printcolumn(name = "Clones", type_ = "integer", json_path = ".status.clones", description = "Clones alive now"),
-    printcolumn(name = "PoCD", type_ = "string", json_path = ".status.pocd", description = "Probability of completion before the deadline"),
+    printcolumn(name = "PoCD", type_ = "string", json_path = ".status.pocd", description = "Probability of \
+    completion before the deadline"),
     // A `date` column prints an instant in the future as `<invalid>`, hence a string.
-    printcolumn(name = "Deadline", type_ = "string", json_path = ".status.deadline", description = "When the job must be complete"),
+    printcolumn(name = "Deadline", type_ = "string", json_path = ".status.deadline", description = "When \
+    the job must be complete"),
     printcolumn(name = "Status", type_ = "string", json_path = ".status.phase"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(name = "Expected", type_ = "string", json_path = ".status.estimatedCompletionTime", priority = 1, description = "When the last task is expected to end")
@@ -50,92 +52,93 @@ use super::words;
     validation = Rule::new("!has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy in ['Never', 'OnFailure']")
         .message("spec.template.spec.restartPolicy must be Never (the default) or OnFailure: a task that always restarts never ends"),
     validation = Rule::new("!has(self.progress) || !has(self.template.spec) || !has(self.template.spec.hostNetwork) || !self.template.spec.hostNetwork")
-        .message("spec.progress can't be asked for in pods with spec.template.spec.hostNetwork: true, where its port is the node's: leave one of them out"),
+        .message("spec.progress does not work with spec.template.spec.hostNetwork: true, because the port then belongs to the node: remove one of them"),
     validation = Rule::new("has(self.deadline) || (has(self.managedBy) && self.managedBy == 'shed.dev/job-companion')")
-        .message("spec.deadline: Required value: say when the job must be complete, e.g. {within: 10m} or {at: 2030-01-31T08:00:00Z}"),
+        .message("spec.deadline: Required value: set the time when the job must be complete, e.g. {within: 10m} or {at: 2030-01-31T08:00:00Z}"),
     validation = Rule::new("(has(self.managedBy) && self.managedBy == 'shed.dev/job-companion') || (has(self.template.spec) && size(self.template.spec.containers) > 0)")
         .message("spec.template.spec.containers must hold at least one container: the task"),
     validation = Rule::new("self.resume != 'Checkpoint' || has(self.progress)")
-        .message("spec.resume: Checkpoint needs spec.progress (e.g. progress: {file: {}}): checkpoints are reported with the progress"),
+        .message("spec.resume: Checkpoint needs spec.progress (e.g. progress: {file: {}}), because tasks report checkpoints with their progress"),
     validation = Rule::new("self.preemption != 'WhenCheckpointed' || self.resume == 'Checkpoint'")
-        .message("spec.preemption: WhenCheckpointed needs spec.resume: Checkpoint: an attempt that makes way goes on from its checkpoint; or leave it at Never"),
+        .message("spec.preemption: WhenCheckpointed needs spec.resume: Checkpoint, because a preempted task resumes from its checkpoint; or use Never"),
     validation = Rule::new("self.resume != 'Range' || (has(self.progress) && has(self.progress.file))")
-        .message("spec.resume: Range needs spec.progress: {file: {}}: where a task stops is agreed with its agent, in the units of the N/M that it reports"),
+        .message("spec.resume: Range needs spec.progress: {file: {}}: the agent negotiates the stop point in the units of the task's N/M reports"),
     validation = Rule::new("self.resume != 'Range' || self.idempotency == 'Safe'")
-        .message("spec.resume: Range needs spec.idempotency: Safe: parts of a task run beside each other, and the fence of Fenced does not know parts yet; or choose resume: Checkpoint"),
+        .message("spec.resume: Range needs spec.idempotency: Safe, because segments of a task run at the same time and Fenced does not support segments yet; or choose resume: Checkpoint"),
     validation = Rule::new("self.resume != 'Range' || self.completions == oldSelf.completions")
-        .message("spec.completions can't be changed with spec.resume: Range: create another DeadlineJob"),
+        .message("spec.completions cannot be changed with spec.resume: Range: create another DeadlineJob"),
     validation = Rule::new("!has(self.podFailurePolicy) || !has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy == 'Never'")
-        .message("spec.podFailurePolicy needs spec.template.spec.restartPolicy: Never (the default), so that each failure is one of a pod"),
+        .message("spec.podFailurePolicy needs spec.template.spec.restartPolicy: Never (the default), so that each failure is a pod failure"),
     validation = Rule::new("!has(self.maxFailedIndexes) || self.maxFailedIndexes <= self.completions")
         .message("spec.maxFailedIndexes must not be above spec.completions: lower it or leave it out"),
     validation = Rule::new("!has(self.targetPoCD) || self.targetPoCD > 0.0")
         .message("spec.targetPoCD must be above 0 and at most 1, e.g. 0.95, or left out"),
     validation = Rule::new("has(self.indexes) == has(oldSelf.indexes) && (!has(self.indexes) || self.indexes == oldSelf.indexes)")
-        .message("spec.indexes can't be changed: create another DeadlineJob"),
+        .message("spec.indexes cannot be changed: create another DeadlineJob"),
     validation = Rule::new("has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || self.managedBy == oldSelf.managedBy)")
-        .message("spec.managedBy can't be changed: create another DeadlineJob"),
+        .message("spec.managedBy cannot be changed: create another DeadlineJob"),
     validation = Rule::new("has(self.podFailurePolicy) == has(oldSelf.podFailurePolicy) && (!has(self.podFailurePolicy) || self.podFailurePolicy == oldSelf.podFailurePolicy)")
-        .message("spec.podFailurePolicy can't be changed: create another DeadlineJob"),
+        .message("spec.podFailurePolicy cannot be changed: create another DeadlineJob"),
     validation = Rule::new("has(self.successPolicy) == has(oldSelf.successPolicy) && (!has(self.successPolicy) || self.successPolicy == oldSelf.successPolicy)")
-        .message("spec.successPolicy can't be changed: create another DeadlineJob"),
+        .message("spec.successPolicy cannot be changed: create another DeadlineJob"),
     validation = Rule::new("(!has(self.successPolicy) && !has(self.indexes)) || self.completions >= oldSelf.completions")
-        .message("spec.completions can't be lowered with spec.successPolicy or spec.indexes, which name tasks: create another DeadlineJob"),
+        .message("spec.completions cannot be lowered with spec.successPolicy or spec.indexes, which name tasks: create another DeadlineJob"),
     validation = Rule::new("has(self.progress) == has(oldSelf.progress) && (!has(self.progress) || (has(self.progress.file) == has(oldSelf.progress.file) && has(self.progress.httpGet) == has(oldSelf.progress.httpGet) && (!has(self.progress.httpGet) || self.progress.httpGet == oldSelf.progress.httpGet) && has(self.progress.metric) == has(oldSelf.progress.metric) && (!has(self.progress.metric) || self.progress.metric == oldSelf.progress.metric)))")
-        .message("spec.progress can't be changed but for periodSeconds, as attempts that run have their sidecar or none: create another DeadlineJob"),
+        .message("spec.progress cannot be changed except for periodSeconds, because running attempts keep their sidecar: create another DeadlineJob"),
     validation = Rule::new("self.idempotency != 'Fenced' || (has(self.progress) && has(self.progress.file))")
-        .message("spec.idempotency: Fenced needs the agent beside each task: set spec.progress to {file: {}}, or choose Safe or None"),
-    // At creation only: a job that was created before these rules can still be changed, and shed replaces what they refuse.
+        .message("spec.idempotency: Fenced needs an agent in each pod: set spec.progress to {file: {}}, or choose Safe or None"),
+    // At creation only: a job that was created before these rules can still be changed, and shed replaces
+    // what they refuse.
     validation = Rule::new("oldSelf.hasValue() || !has(self.template.metadata) || !has(self.template.metadata.labels) || ['shed.dev/job-uid', 'shed.dev/job-name', 'shed.dev/task', 'shed.dev/attempt', 'shed.dev/attempt-kind', 'shed.dev/segment', 'batch.kubernetes.io/job-completion-index'].all(key, !(key in self.template.metadata.labels))")
         .optional_old_self(true)
-        .message("spec.template.metadata.labels must not hold shed.dev/job-uid, shed.dev/job-name, shed.dev/task, shed.dev/attempt, shed.dev/attempt-kind, shed.dev/segment or batch.kubernetes.io/job-completion-index, which shed sets itself: leave them out"),
+        .message("spec.template.metadata.labels must not hold shed.dev/job-uid, shed.dev/job-name, shed.dev/task, shed.dev/attempt, shed.dev/attempt-kind, shed.dev/segment or batch.kubernetes.io/job-completion-index, which shed sets itself: remove them"),
     validation = Rule::new("oldSelf.hasValue() || !has(self.template.metadata) || !has(self.template.metadata.annotations) || ['shed.dev/job-uid', 'shed.dev/job-name', 'shed.dev/task', 'shed.dev/attempt', 'shed.dev/attempt-kind', 'shed.dev/segment', 'batch.kubernetes.io/job-completion-index'].all(key, !(key in self.template.metadata.annotations))")
         .optional_old_self(true)
-        .message("spec.template.metadata.annotations must not hold shed.dev/job-uid, shed.dev/job-name, shed.dev/task, shed.dev/attempt, shed.dev/attempt-kind, shed.dev/segment or batch.kubernetes.io/job-completion-index, which shed sets itself: leave them out"),
+        .message("spec.template.metadata.annotations must not hold shed.dev/job-uid, shed.dev/job-name, shed.dev/task, shed.dev/attempt, shed.dev/attempt-kind, shed.dev/segment or batch.kubernetes.io/job-completion-index, which shed sets itself: remove them"),
     // At creation only, as the two above. Each list alone is bounded by its schema.
     validation = Rule::new("oldSelf.hasValue() || (has(self.indexes) ? size(self.indexes) : 0) + (has(self.successPolicy) ? self.successPolicy.rules.map(rule, has(rule.succeededIndexes) ? size(rule.succeededIndexes) : 0).sum() : 0) <= 262144")
         .optional_old_self(true)
-        .message("spec.indexes and spec.successPolicy.rules[*].succeededIndexes are longer together than the 262144 bytes that a specification may have: write ranges such as 0-99"),
-    validation = Rule::new("self.idempotency == oldSelf.idempotency").message("spec.idempotency can't be changed: create another DeadlineJob"),
-    validation = Rule::new("self.resume == oldSelf.resume").message("spec.resume can't be changed: create another DeadlineJob"),
-    validation = Rule::new("self.template == oldSelf.template").message("spec.template can't be changed: create another DeadlineJob")
+        .message("spec.indexes and spec.successPolicy.rules[*].succeededIndexes together exceed the limit of 262144 bytes: use ranges such as 0-99"),
+    validation = Rule::new("self.idempotency == oldSelf.idempotency").message("spec.idempotency cannot be changed: create another DeadlineJob"),
+    validation = Rule::new("self.resume == oldSelf.resume").message("spec.resume cannot be changed: create another DeadlineJob"),
+    validation = Rule::new("self.template == oldSelf.template").message("spec.template cannot be changed: create another DeadlineJob")
 )]
 pub struct DeadlineJobSpec {
-    /// When the job must be complete. Required, but in what shed makes itself for a batch/v1 Job.
+    /// When the job must be complete. Required, except in the companion that shed creates for a batch/v1 Job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Deadline>,
-    /// How many tasks the job has; each runs with its own JOB_COMPLETION_INDEX from 0. May be
-    /// changed while the job runs: new tasks are launched, those beyond the new number are ended.
+    /// How many tasks the job has; each runs with its own JOB_COMPLETION_INDEX from 0. You may change it
+    /// while the job runs: shed starts new tasks and stops tasks beyond the new number.
     #[schemars(range(min = 1, max = 100_000))]
     pub completions: i32,
-    /// How many tasks may have a live attempt at a time. Clones are not counted. Default: completions.
-    /// May be changed while the job runs: lowered, it ends the tasks launched last, for now.
+    /// How many tasks may have a live attempt at a time, not counting clones. Default: completions. You may
+    /// change it while the job runs: if it is lowered, shed stops the tasks that started last and starts
+    /// them again later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
     pub parallelism: Option<i32>,
-    /// Whether two live copies of a task do harm: Safe (they don't), Fenced (they may run, but only
-    /// the one that was given leave by `$SHED_BIN agent commit -- CMD` may publish) or None (there
-    /// must never be two, so the job gets no clones). Required, because a wrong guess publishes twice.
+    /// Whether two live copies of a task do harm: Safe (they do not), Fenced (both may run, but only the
+    /// attempt with the commit grant may publish, see `$SHED_BIN agent commit -- CMD`) or None (two must
+    /// never run, so the job gets no clones). Required, because a wrong guess publishes twice.
     #[schemars(schema_with = "words::idempotency")]
     pub idempotency: Idempotency,
-    /// How attempts report progress. Absent: they don't; shed then estimates from elapsed time alone.
+    /// How attempts report progress. Absent: they do not report, and shed estimates from elapsed time alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressSource>,
-    /// Where clones and retries begin: None (from zero), Checkpoint (at the best attempt's last
-    /// checkpoint, handed over in SHED_RESUME_FILE) or Range (the original stops at a unit ahead of
-    /// it, clones do the rest of the task's input from there on: SHED_RANGE_START, SHED_RANGE_END,
-    /// SHED_STOP_FILE).
+    /// Where clones and retries start: None (from zero), Checkpoint (from the best attempt's last
+    /// checkpoint, in SHED_RESUME_FILE) or Range (the original stops at a later unit of its input, and
+    /// clones process the rest: SHED_RANGE_START, SHED_RANGE_END, SHED_STOP_FILE).
     #[serde(default)]
     pub resume: Resume,
-    /// Whether a task's only attempt may make way for a job that would otherwise miss its deadline:
-    /// Never, or WhenCheckpointed (it is ended once a checkpoint of it is known, and goes on from there
-    /// when there is room). Only the policy shed-prime makes use of it.
+    /// Whether shed may preempt a task's only attempt for a job that would otherwise miss its deadline:
+    /// Never, or WhenCheckpointed (shed stops an attempt that has a checkpoint and resumes the task from
+    /// there when a slot is free). Only the policy shed-prime preempts.
     #[serde(default)]
     #[schemars(schema_with = "words::preemption")]
     pub preemption: Preemption,
-    /// The probability of completion before the deadline that is enough, above 0 and at most 1, e.g.
-    /// 0.95: `DeadlineFeasible` says whether it can be reached, and with it the job gets no further
-    /// clone. Absent: 0.9 for `DeadlineFeasible`, and as many clones as the policy finds worthwhile.
+    /// The PoCD at which shed stops starting clones, above 0 and at most 1, e.g. 0.95. `DeadlineFeasible`
+    /// reports whether the job can reach it. Absent: 0.9 for `DeadlineFeasible`, and the policy alone limits
+    /// clones.
     #[serde(
         rename = "targetPoCD",
         default,
@@ -146,13 +149,13 @@ pub struct DeadlineJobSpec {
     /// Clones of stragglers.
     #[serde(default)]
     pub speculation: Speculation,
-    /// What happens at the deadline: Fail (attempts stop, the job fails) or Continue (the miss is
-    /// recorded, attempts go on).
+    /// What happens at the deadline: Fail (shed stops the attempts and the job fails) or Continue (shed
+    /// records the miss and the attempts continue).
     #[serde(default)]
     #[schemars(schema_with = "words::on_miss")]
     pub on_miss: OnMiss,
-    /// Failures that a task may have before it has failed for good. Attempts that shed killed,
-    /// evictions, and failures of clones while a sibling lives don't count.
+    /// Failures that a task may have before it fails for good. Attempts that shed stopped, evictions, and
+    /// failures of clones while a sibling lives do not count.
     #[serde(default = "default_backoff_limit")]
     #[schemars(range(min = 0, max = 1000))]
     pub backoff_limit_per_index: i32,
@@ -161,23 +164,22 @@ pub struct DeadlineJobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub backoff_limit: Option<i32>,
-    /// Tasks that may fail for good before the job fails and the others are ended. Absent: all run
-    /// to their end.
+    /// Tasks that may fail for good before the job fails and shed stops the others. Absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100_000))]
     pub max_failed_indexes: Option<i32>,
-    /// What the failure of a pod means, by exit code or condition.
+    /// What a pod failure means, by exit code or pod condition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_failure_policy: Option<PodFailurePolicy>,
-    /// When the job has succeeded though not every task has.
+    /// When the job succeeds before every task has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success_policy: Option<SuccessPolicy>,
-    /// When a task is launched again: TerminatingOrFailed (when its attempts have ended, or their node
-    /// is gone) or Failed (when its last attempt has ended).
+    /// When shed retries a task: TerminatingOrFailed (when its attempts have finished, or their node is
+    /// gone) or Failed (when its last attempt has finished).
     #[serde(default)]
     pub pod_replacement_policy: PodReplacementPolicy,
-    /// Seconds that the job may run, suspension not counted, whatever its deadline: a limit that
-    /// stops it, not a goal. Its clock starts anew when the job is resumed.
+    /// Seconds that the job may run, not counting suspension and independent of its deadline: a limit that
+    /// stops the job, not a goal. Its clock restarts when the job is resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub active_deadline_seconds: Option<i64>,
@@ -185,17 +187,17 @@ pub struct DeadlineJobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 65536))]
     pub indexes: Option<String>,
-    /// Who runs the job: shed.dev/deadline-controller, which is also meant if it is absent. A job
-    /// of anybody else is left alone. shed.dev/job-companion marks what shed makes itself: the
-    /// book of a batch/v1 Job, in which all else is said.
+    /// The controller that runs the job. Default: shed.dev/deadline-controller. shed ignores jobs of other
+    /// controllers. shed.dev/job-companion marks the companions that shed creates: they hold the ledger of a
+    /// batch/v1 Job, which specifies everything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63), regex(pattern = r"^[a-z0-9.-]+/[A-Za-z0-9._~/-]+$"))]
     pub managed_by: Option<String>,
-    /// Seconds after its end until the job is deleted. Absent: never.
+    /// Seconds between the job's end and its deletion. Absent: shed never deletes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub ttl_seconds_after_finished: Option<i32>,
-    /// True: live attempts are stopped and none is launched. The deadline's clock goes on.
+    /// True: shed stops live attempts and starts none. The deadline's clock keeps running.
     #[serde(default)]
     pub suspend: bool,
     /// The pod to run for each attempt. restartPolicy is Never (default) or OnFailure.
@@ -208,14 +210,14 @@ fn default_backoff_limit() -> i32 {
 }
 
 impl DeadlineJobSpec {
-    /// Whether the job is shed's to run.
+    /// Whether shed runs the job.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         let manager = self.managed_by.as_deref();
         manager.is_none_or(|manager| manager == super::batch::MANAGED_BY) || self.is_companion()
     }
 
-    /// Whether it is the book of a batch/v1 Job.
+    /// Whether it is the companion of a batch/v1 Job.
     #[must_use]
     pub fn is_companion(&self) -> bool {
         self.managed_by.as_deref() == Some(super::batch::COMPANION)
@@ -239,12 +241,13 @@ pub struct Deadline {
     /// Absolute instant, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Time>,
-    /// What `within` is counted from: Creation, or Start (the first pass in which the job is not suspended).
+    /// What `within` counts from: Creation, or Start (the first planning pass in which the job is not
+    /// suspended).
     #[serde(default)]
     pub clock_start: ClockStart,
 }
 
-/// What `within` is counted from.
+/// What `within` counts from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ClockStart {
     #[default]
@@ -272,11 +275,11 @@ impl From<Resume> for shed_core::snapshot::Resume {
     }
 }
 
-/// How attempts report progress. shed asks them, as a probe does.
+/// How attempts report progress. shed polls them like a probe.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("[has(self.file), has(self.httpGet), has(self.metric)].filter(given, given).size() == 1")
-    .message("spec.progress needs exactly one of file: {}, httpGet: {port, path} and metric: {port, path, name}; leave spec.progress out if tasks report nothing"))]
+    .message("spec.progress needs exactly one of file: {}, httpGet: {port, path} and metric: {port, path, name}; omit spec.progress if tasks do not report"))]
 pub struct ProgressSource {
     /// The task writes `0.42`, `17/40` or `{\"progress\":0.42,\"checkpoint\":\"…\"}` to the file
     /// that SHED_PROGRESS_FILE names; a sidecar serves it.
@@ -285,11 +288,11 @@ pub struct ProgressSource {
     /// The task serves the same content itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_get: Option<HttpProgress>,
-    /// The task has a page of metrics for Prometheus, and one of them says how far it is.
+    /// The task serves a page of Prometheus metrics, and one metric has its progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<MetricProgress>,
-    /// Seconds between two questions to one attempt, at least. An attempt of which a newer value
-    /// could change little is asked up to eight times less often.
+    /// Minimum seconds between two polls of one attempt. shed polls an attempt up to eight times less often
+    /// if a newer value would change little.
     #[serde(default = "default_period_seconds")]
     #[schemars(range(min = 1, max = 3600))]
     pub period_seconds: i32,
@@ -299,7 +302,7 @@ fn default_period_seconds() -> i32 {
     5
 }
 
-/// Progress by file; nothing to choose yet.
+/// Progress by file; it has no options yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileProgress {}
 
@@ -330,14 +333,14 @@ pub struct MetricProgress {
     #[serde(default = "default_metrics_path")]
     #[schemars(length(min = 1, max = 256), regex(pattern = r"^/[^\s]*$"))]
     pub path: String,
-    /// Name of the metric, of which there must be one series: from 0 to 1, or what is done if there
-    /// is a total.
+    /// Name of the metric, which must have exactly one series: a fraction from 0 to 1, or the amount of
+    /// finished work if there is a total.
     #[schemars(
         length(min = 1, max = 256),
         regex(pattern = r"^[a-zA-Z_:][a-zA-Z0-9_:]*$")
     )]
     pub name: String,
-    /// Name of the metric that says how much the task has to do. Absent: the first is a share.
+    /// Name of the metric with the task's total work. Absent: the first metric is a fraction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(min = 1, max = 256),
@@ -354,11 +357,11 @@ fn default_metrics_path() -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Speculation {
-    /// Enabled, Observe (decide and report, launch nothing) or Disabled.
+    /// Enabled, Observe (decide and report, but launch no clones) or Disabled.
     #[serde(default)]
     #[schemars(schema_with = "words::speculation_mode")]
     pub mode: SpeculationMode,
-    /// Most live clones of one task beside its first attempt.
+    /// Maximum number of live clones of one task, not counting its first attempt.
     #[serde(default = "default_max_clones")]
     #[schemars(range(min = 0, max = 20))]
     pub max_clones_per_task: i32,
@@ -377,12 +380,12 @@ impl Default for Speculation {
     }
 }
 
-/// What shed knows about the job.
+/// The observed state of the job.
 // `remote`: how it is read and written as a whole, with what is unknown, is in `unknown_fields`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", remote = "Self")]
 pub struct DeadlineJobStatus {
-    /// Generation of the specification that this status is about.
+    /// Generation of the specification that this status describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// Pending, Running, Suspended, Completing, Failing, Complete or Failed.
@@ -405,20 +408,20 @@ pub struct DeadlineJobStatus {
     )]
     #[schemars(with = "Option<String>")]
     pub pocd: Option<Pocd>,
-    /// When the last task is expected to end.
+    /// Expected finish of the last task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_completion_time: Option<Time>,
     /// Attempts that may still win.
     #[serde(default)]
     pub active: i32,
-    /// Attempts among them whose pod is Ready, as of the last write: a change of this number alone
-    /// is written after ten seconds.
+    /// Attempts among them whose pod is Ready, as of the last write. shed writes a change of this number
+    /// alone after ten seconds.
     #[serde(default)]
     pub ready: i32,
     /// Clones among them.
     #[serde(default)]
     pub clones: i32,
-    /// Attempts that were killed and are not gone yet.
+    /// Attempts that shed stopped and that are still terminating.
     #[serde(default)]
     pub terminating: i32,
     /// Tasks with a winner.
@@ -433,14 +436,14 @@ pub struct DeadlineJobStatus {
     /// Indexes of tasks that have failed for good.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub failed_indexes: String,
-    /// What happened to attempts so far.
+    /// Totals of the job's attempts.
     #[serde(default)]
     pub attempts: AttemptCounts,
     /// Conditions, by type.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,
-    /// The operator's book: what must survive a crash. Not for users to edit.
+    /// The operator's ledger: the state that must survive a crash. Users must not edit it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<Ledger>,
     /// What a newer operator wrote and this one does not know; kept with every write.
@@ -448,7 +451,7 @@ pub struct DeadlineJobStatus {
     pub unknown: Unknown,
 }
 
-/// Totals over the job's life; every attempt ends in exactly one of the ends.
+/// Totals over the job's life. Every attempt counts for exactly one outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptCounts {
@@ -467,16 +470,16 @@ pub struct AttemptCounts {
     /// Clones among them.
     #[serde(default)]
     pub clone_wins: i64,
-    /// Attempts that shed ended, or that ended after a sibling had won.
+    /// Attempts that shed stopped, or that finished after a sibling had won.
     #[serde(default)]
     pub superseded: i64,
-    /// Attempts that failed and spent their task's back-off.
+    /// Attempts that failed and count against their task's back-off limit.
     #[serde(default)]
     pub failed: i64,
     /// Clones that failed while a sibling lived.
     #[serde(default)]
     pub clone_failed: i64,
-    /// Attempts lost to eviction, preemption, node loss or deletion by others.
+    /// Attempts lost to eviction, preemption, node loss or deletion by other clients.
     #[serde(default)]
     pub disrupted: i64,
     /// Attempts that finished after the deadline of a job with onMiss: Fail.

@@ -29,19 +29,19 @@ use super::deadline_job::AttemptCounts;
 /// know the new form would read the ledger wrongly; what may be passed over needs no new one.
 pub const LEDGER_FORM: u32 = 2;
 
-/// The ledger of a job.
+/// A job's ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ledger {
-    /// The form that it is written in; absent: 1. An operator leaves a job alone whose ledger has
-    /// a form that it doesn't know.
+    /// Version of the ledger's format; absent: 1. An operator does not run a job whose ledger has a newer
+    /// format than it supports.
     #[serde(default = "first_form")]
     #[schemars(range(min = 1))]
     pub form: u32,
-    /// Raised by one with every write: tells which of two copies is newer.
+    /// Incremented with every write, so that the newer of two copies is known.
     #[serde(default)]
     pub revision: i64,
-    /// The first unsuspended pass: what clockStart: Start counts from.
+    /// The first planning pass in which the job was not suspended: clockStart: Start counts from it.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -73,14 +73,14 @@ pub struct Ledger {
     )]
     #[schemars(with = "Option<MicroTime>")]
     pub last_win: Option<Instant>,
-    /// The job's fate, once known.
+    /// The job's outcome, once known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub ending: Option<Conclusion>,
-    /// What is to be said about it beside the reason.
+    /// Details of the outcome, in addition to the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending_note: Option<String>,
-    /// Since when the job has run without suspension: what activeDeadlineSeconds counts from.
+    /// Since when the job has run without suspension: activeDeadlineSeconds counts from it.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -88,10 +88,10 @@ pub struct Ledger {
     )]
     #[schemars(with = "Option<MicroTime>")]
     pub active_since: Option<Instant>,
-    /// Whether that end is final.
+    /// Whether the outcome is final.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub finished: bool,
-    /// Since when it is final: what ttlSecondsAfterFinished counts from.
+    /// Since when the outcome is final: ttlSecondsAfterFinished counts from it.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -103,22 +103,22 @@ pub struct Ledger {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", with = "compact")]
     #[schemars(with = "compact::OpenTasks")]
     pub tasks: BTreeMap<u32, TaskEntry>,
-    /// With resume: Range the parts of tasks that were split, ascending by index. They stay to the
-    /// end: whoever puts results together reads here which parts tile a task.
+    /// With resume: Range, the segments of divided tasks, ascending by index. They stay in the ledger, so
+    /// that a reader of the results knows which segments form a task.
     #[serde(default, skip_serializing_if = "Segments::is_empty")]
     #[schemars(with = "Vec<SegmentEntry>")]
     pub segments: Segments,
-    /// The highest fencing token that was given out.
+    /// The highest fencing token that shed has granted.
     #[serde(default, skip_serializing_if = "is_none_given")]
     pub fence_token: i64,
-    /// Attempts per task that the policy has decided on, if it decides once.
+    /// What the policy remembers of the job, as text that only that policy understands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub copies: Option<u32>,
+    pub policy_state: Option<String>,
     /// Execution times in ms of the latest winners, newest last, at most 32.
     #[serde(rename = "endedRunsMs", default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<i64>")]
     pub ended_runs: Vec<Span>,
-    /// Why the job is not reconciled for a while. Absent as soon as a reconcile went well.
+    /// Why the job's reconciles are paused. Absent after a successful reconcile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantine: Option<QuarantineEntry>,
     /// Totals, which stand in the status's public fields.
@@ -144,7 +144,7 @@ impl Default for Ledger {
             tasks: BTreeMap::new(),
             segments: Segments::default(),
             fence_token: 0,
-            copies: None,
+            policy_state: None,
             ended_runs: Vec::new(),
             quarantine: None,
             counts: AttemptCounts::default(),
@@ -160,39 +160,39 @@ fn is_none_given(token: &i64) -> bool {
     *token == 0
 }
 
-/// The last reconcile of the job panicked, overran its time or did not end.
+/// The last reconcile of the job panicked, timed out or got stuck.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QuarantineEntry {
-    /// ReconcilePanicked, ReconcileOverran or ReconcileStuck.
+    /// ReconcilePanicked, ReconcileTimedOut or ReconcileStuck.
     pub reason: String,
-    /// The number of reconciles in a row that failed so.
+    /// The number of consecutive reconciles that failed this way.
     pub count: u32,
-    /// No reconcile begins before this instant.
+    /// No reconcile starts before this instant.
     #[serde(with = "instant")]
     #[schemars(with = "MicroTime")]
     pub until: Instant,
 }
 
-/// A part of a task's input: the units from `start` up to and without `end`.
+/// A segment of a task's input: the units from `start` up to, but not including, `end`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SegmentEntry {
-    /// Its number in this ledger: the task's own for the part at its beginning, else one from
+    /// Its index in this ledger: the task's own index for its first segment, otherwise an index from
     /// spec.completions on.
     pub index: u32,
     /// The task.
     pub task: u32,
     /// Its first unit.
     pub start: u64,
-    /// The unit behind its last.
+    /// The unit after its last one.
     pub end: u64,
-    /// How many units the whole task has.
+    /// The number of units of the whole task.
     pub total: u64,
-    /// The attempt that did it, once one has.
+    /// The attempt that finished the segment, if one has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub winner: Option<u32>,
-    /// The part before it took it over: it is nobody's to do.
+    /// Merged into the preceding segment; no attempt owns it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dropped: bool,
 }
@@ -226,10 +226,10 @@ pub struct TaskEntry {
     pub retry_not_before: Option<Instant>,
     /// The best checkpoint that is durable.
     #[serde(default)]
-    pub resume: Option<ResumePoint>,
+    pub resume: Option<Box<ResumePoint>>,
     /// With idempotency: Fenced: who may publish.
     #[serde(default)]
-    pub grant: Option<GrantEntry>,
+    pub grant: Option<Box<GrantEntry>>,
     /// Attempts whose end is not counted yet, ascending.
     #[serde(default)]
     pub attempts: Vec<AttemptEntry>,
@@ -274,13 +274,13 @@ pub struct AttemptEntry {
     pub launched: Instant,
     /// Where it began.
     #[serde(default)]
-    pub resume: Option<ResumePoint>,
+    pub resume: Option<Box<ResumePoint>>,
     /// Nodes to stay away from.
     #[serde(default)]
     pub avoid: Vec<String>,
     /// Where it runs, if somebody waits for it to be gone: with idempotency: None, or with a grant.
     #[serde(default)]
-    pub node: Option<NodeEntry>,
+    pub node: Option<Box<NodeEntry>>,
     /// Why it must die; recorded before the delete.
     #[serde(default)]
     pub kill: Option<KillKind>,

@@ -9,6 +9,7 @@ mod index_lists;
 pub mod ledger;
 mod names;
 mod pocd;
+pub mod renamed;
 pub mod trimmed;
 pub mod unknown_fields;
 mod words;

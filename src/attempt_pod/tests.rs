@@ -17,10 +17,10 @@ fn attempt(kind: AttemptKind) -> AttemptEntry {
         number: 2,
         kind,
         launched: Instant(0),
-        resume: Some(ResumePoint {
+        resume: Some(Box::new(ResumePoint {
             progress: 0.4,
             checkpoint: "offset 12".into(),
-        }),
+        })),
         avoid: vec!["node-2".to_owned()],
         node: None,
         kill: None,

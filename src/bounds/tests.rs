@@ -77,7 +77,7 @@ impl World {
 
     /// Launches what fits of that, and says how much did.
     fn launch(&mut self, launches: impl IntoIterator<Item = Launch>) -> usize {
-        let actions: Vec<_> = launches.into_iter().map(Action::Launch).collect();
+        let actions: Vec<_> = launches.into_iter().map(Move::Launch).collect();
         let fitting = self.bounds.fitting(&self.book, &actions).unwrap_or(actions);
         for launch in fitting.iter().filter_map(launch) {
             self.book.launch(launch, self.now);
@@ -169,13 +169,13 @@ fn what_does_not_fit_waits_and_kills_do_not() {
     let launched = world.launch((0..100_000).map(original));
     assert!(launched < 100_000, "{launched}");
     assert_eq!(world.bounds.further(&world.book), 0);
-    let kill = Action::Kill(shed_core::plan::Kill {
+    let kill = Move::Kill(shed_core::plan::Kill {
         task: TaskIndex(3),
         attempt: AttemptNumber(0),
         kind: KillKind::Evict,
         survivor: None,
     });
-    let actions = [Action::Launch(original(99_999)), kill.clone()];
+    let actions = [Move::Launch(original(99_999)), kill.clone()];
     assert_eq!(
         world.bounds.fitting(&world.book, &actions),
         Some(vec![kill])

@@ -113,7 +113,7 @@ impl Clock {
             None => "not known yet".to_owned(),
         };
         Some(format!(
-            "the apiserver's time is {how_well}: no job is ended for its deadline or a time limit\n"
+            "the apiserver's time is {how_well}: shed stops no job at its deadline or time limit\n"
         ))
     }
 

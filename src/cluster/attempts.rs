@@ -117,7 +117,7 @@ impl Stores {
     /// The job that something happened to with this pod.
     pub(super) fn job_of(&self, pod: &PodFacts) -> Option<ObjectRef<DeadlineJob>> {
         let owner = match &pod.identity.owner {
-            Some(owner) => owner.clone(),
+            Some(owner) => Owner::clone(owner),
             None => self.may_take_in(pod)?,
         };
         let name = match owner.kind {

@@ -39,7 +39,7 @@ impl PodIndex {
         if pod.node.is_none() {
             return;
         }
-        let key = (Arc::clone(&pod.namespace), pod.name.clone());
+        let key = (Arc::clone(&pod.namespace), Arc::clone(&pod.name));
         let before = self.all.get(&key).filter(|before| before.uid == pod.uid);
         let at = match before {
             Some(before) if before.node.is_some() => return,

@@ -82,7 +82,7 @@ impl Failure {
             let listed = on.values.contains(code);
             named(name) && listed == (on.operator == ExitCodeOperator::In)
         })?;
-        Some(format!("container {name} ended with exit code {code}"))
+        Some(format!("container {name} exited with code {code}"))
     }
 
     fn condition(&self, on: &OnPodCondition) -> Option<String> {

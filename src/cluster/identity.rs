@@ -104,7 +104,7 @@ fn kind(owner: &OwnerReference) -> Option<OwnerKind> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Identity {
     /// The job that controls it.
-    pub owner: Option<Owner>,
+    pub owner: Option<Arc<Owner>>,
     /// Whether anything controls it.
     pub controlled: bool,
     /// Task and number by its name, if it is an attempt of its owner.
@@ -127,7 +127,7 @@ impl Identity {
         let owner = Owner::controller_of(metadata);
         Self {
             attempt: owner.as_ref().and_then(|owner| by_name(owner, metadata)),
-            owner,
+            owner: owner.map(Arc::new),
             controlled: controller(metadata).is_some(),
             labelled: label(metadata, LABEL_JOB_UID).map(Arc::from),
             deleting: metadata.deletion_timestamp.is_some(),
@@ -164,9 +164,9 @@ fn by_name(owner: &Owner, metadata: &ObjectMeta) -> Option<AttemptId> {
 #[must_use]
 pub fn attempt_of(job: &ValidatedJob, pod: &PodFacts) -> Option<AttemptId> {
     let identity = &pod.identity;
-    let is_named = |id: &AttemptId| names::of_attempt(job, id.0, id.1) == pod.name;
+    let is_named = |id: &AttemptId| names::of_attempt(job, id.0, id.1) == *pod.name;
     match &identity.owner {
-        Some(owner) if *owner == job.owner() => match &job.adopted {
+        Some(owner) if **owner == job.owner() => match &job.adopted {
             // Whether the Job's pods have indexes was guessed.
             Some(_) => identity.attempt.filter(is_named),
             None => identity.attempt,

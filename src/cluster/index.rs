@@ -12,7 +12,7 @@ use crate::cluster::interned_names::Names;
 use crate::cluster::pod::{JobPods, PodFacts};
 
 /// Namespace and name of a pod.
-pub(super) type PodKey = (Arc<str>, String);
+pub(super) type PodKey = (Arc<str>, Arc<str>);
 
 /// Pods by some key, each by namespace and name.
 type Groups<K> = HashMap<K, BTreeMap<PodKey, Arc<PodFacts>>>;
@@ -69,7 +69,7 @@ impl Tally {
 impl PodIndex {
     /// Takes a pod in; returns it, and what was known of it before.
     pub(super) fn put(&mut self, facts: PodFacts) -> (Arc<PodFacts>, Option<Arc<PodFacts>>) {
-        let key = (Arc::clone(&facts.namespace), facts.name.clone());
+        let key = (Arc::clone(&facts.namespace), Arc::clone(&facts.name));
         let before = self.remove(&key);
         let facts = match &before {
             Some(before) => facts.after(before),
@@ -78,11 +78,11 @@ impl PodIndex {
         let facts = Arc::new(facts);
         let identity = &facts.identity;
         if let (Some(owner), Some(id)) = (&identity.owner, identity.attempt) {
-            let pods = self.by_owner.entry(owner.clone());
+            let pods = self.by_owner.entry(Owner::clone(owner));
             pods.or_default().insert(id, Arc::clone(&facts));
             let own = Tally::of(&facts);
             if own != Tally::default() {
-                let tally = self.open.entry(owner.clone()).or_default();
+                let tally = self.open.entry(Owner::clone(owner)).or_default();
                 tally.running += own.running;
                 tally.tracked += own.tracked;
             }
@@ -153,7 +153,7 @@ impl PodIndex {
         self.others.clear();
         for pod in pods {
             self.reached = self.reached.max(pod.version);
-            let known = before.get(&(Arc::clone(&pod.namespace), pod.name.clone()));
+            let known = before.get(&(Arc::clone(&pod.namespace), Arc::clone(&pod.name)));
             self.put(match known {
                 Some(known) => pod.after(known),
                 None => pod,
@@ -190,7 +190,7 @@ fn in_the_way(pod: &PodFacts) -> Option<&Arc<str>> {
 
 /// The batch/v1 Job that controls a pod which is no attempt.
 pub(super) fn unlabelled_of(pod: &PodFacts) -> Option<&Owner> {
-    let owner = pod.identity.owner.as_ref().filter(|_| !pod.is_attempt());
+    let owner = pod.identity.owner.as_deref().filter(|_| !pod.is_attempt());
     owner.filter(|owner| owner.kind == OwnerKind::Job)
 }
 

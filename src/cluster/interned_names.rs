@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use shed_core::resources::Resources;
 
+use crate::cluster::identity::Owner;
 use crate::cluster::pod::PodFacts;
 
 /// They are looked through for those that no pod has any more when there are twice as many as after the last
@@ -17,6 +18,7 @@ const LEAST: usize = 1024;
 #[derive(Default)]
 pub(super) struct Names {
     names: Shared<str>,
+    owners: Shared<Owner>,
     requests: Shared<Resources>,
 }
 
@@ -43,11 +45,16 @@ impl Names {
         let names = &mut self.names;
         names.put(&mut pod.namespace);
         let identity = &mut pod.identity;
-        let owner = identity.owner.as_mut();
-        let owner = owner.map(|owner| [&mut owner.namespace, &mut owner.name, &mut owner.uid]);
-        let rest = pod.node.as_mut().into_iter().chain(&mut identity.labelled);
-        for name in owner.into_iter().flatten().chain(rest) {
+        for name in pod.node.iter_mut().chain(&mut identity.labelled) {
             names.put(name);
+        }
+        if let Some(owner) = &mut identity.owner {
+            if let Some(owner) = Arc::get_mut(owner) {
+                for name in [&mut owner.namespace, &mut owner.name, &mut owner.uid] {
+                    names.put(name);
+                }
+            }
+            self.owners.put(owner);
         }
     }
 }

@@ -59,7 +59,7 @@ pub struct PodFacts {
     /// Namespace.
     pub namespace: Arc<str>,
     /// Name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Uid.
     pub uid: String,
     /// Its resourceVersion, 0 if that is no number.
@@ -80,7 +80,7 @@ pub struct PodFacts {
     /// The rest, if it is an attempt, or nothing controls it and its labels are those of one.
     pub attempt: Option<Box<AttemptFacts>>,
     /// Whose it is, if a batch/v1 Job controls it, or nobody does and it is an attempt.
-    pub belongs: Option<Belonging>,
+    pub belongs: Option<Box<Belonging>>,
 }
 
 /// What batch/v1 Jobs take pods in by, and let go of them.
@@ -176,7 +176,7 @@ impl PodFacts {
         });
         Self {
             namespace: Arc::from(metadata.namespace.as_deref().unwrap_or_default()),
-            name: metadata.name.clone().unwrap_or_default(),
+            name: Arc::from(metadata.name.as_deref().unwrap_or_default()),
             uid: metadata.uid.clone().unwrap_or_default(),
             version: version(metadata).unwrap_or(0),
             node: pod
@@ -188,7 +188,7 @@ impl PodFacts {
             scheduling: Scheduling::of(pod, attempt.is_some()),
             terminal: ended || is_over,
             is_leaving: ended && !is_over,
-            belongs: belonging(pod, attempt.is_some()),
+            belongs: belonging(pod, attempt.is_some()).map(Box::new),
             attempt: attempt.map(Box::new),
             identity,
         }
@@ -409,7 +409,7 @@ fn crashed(status: &ContainerStatus) -> Option<Stage> {
     Some(Stage::Stuck {
         reason: CRASHES.to_owned(),
         message: format!(
-            "container {}: ended with exit code {} before the task, {} times restarted",
+            "container {}: exited with code {} before the task, restarted {} times",
             status.name, end.exit_code, status.restart_count
         ),
     })

@@ -183,7 +183,7 @@ fn suspended(job: &DeadlineJob, book: &Ledger) -> Option<Rest> {
     let mut tasks = book.tasks.values();
     let has_attempts = tasks.any(|task| !task.attempts.is_empty());
     // What the planner has decided once is lost where it does not see the job.
-    let is_remembered = book.copies.is_some() || !book.segments.is_empty();
+    let is_remembered = book.policy_state.is_some() || !book.segments.is_empty();
     let is_open = book.ending.is_some() || book.finished || book.active_since.is_some();
     if has_attempts || is_remembered || is_open || !is_true(status, api::SUSPENDED) {
         return None;

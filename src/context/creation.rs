@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use shed_core::plan::Action;
+use shed_core::plan::Move;
 use shed_core::snapshot::AttemptKind;
 use shed_core::time::{Instant, Span};
 
@@ -148,14 +148,14 @@ impl Creations {
 
     /// What of a slice is carried out now; the planner plans the rest again at once.
     #[must_use]
-    pub fn first<'s>(&self, slice: &'s [Action]) -> Cow<'s, [Action]> {
+    pub fn first<'s>(&self, slice: &'s [Move]) -> Cow<'s, [Move]> {
         if self.has_accepted || slice.len() <= FIRST_MAX as usize {
             return Cow::Borrowed(slice);
         }
         let mut launches = 0;
-        let is_in = |action: &&Action| {
-            launches += u32::from(matches!(action, Action::Launch(_)));
-            launches <= FIRST_MAX || !matches!(action, Action::Launch(_))
+        let is_in = |action: &&Move| {
+            launches += u32::from(matches!(action, Move::Launch(_)));
+            launches <= FIRST_MAX || !matches!(action, Move::Launch(_))
         };
         Cow::Owned(slice.iter().filter(is_in).cloned().collect())
     }

@@ -45,7 +45,7 @@ impl EventBudget {
         self.left = left;
         match std::mem::take(&mut self.omitted) {
             0 => Some(note),
-            omitted => Some(format!("{note} ({omitted} events before it were left out)")),
+            omitted => Some(format!("{note} ({omitted} earlier events were omitted)")),
         }
     }
 }
@@ -64,7 +64,7 @@ mod tests {
         let admitted = (0..100).filter_map(|_| budget.admit("x".into(), at(0)));
         assert_eq!(admitted.count(), 10);
         let next = budget.admit("y".into(), at(20)).unwrap();
-        assert_eq!(next, "y (90 events before it were left out)");
+        assert_eq!(next, "y (90 earlier events were omitted)");
         assert_eq!(budget.admit("z".into(), at(21)), None);
     }
 

@@ -115,15 +115,13 @@ impl Told {
             let pocd = (self.figures.pocd.unwrap_or(0.0) * 1000.0).floor() / 1000.0;
             let width = self.figures.width;
             let earliest = self.earliest();
-            format!(
-                "with room for {width} tasks at a time PoCD is {pocd:.3}, {target} is wanted; {earliest}"
-            )
+            format!("with {width} slots PoCD is {pocd:.3}, and the target is {target}; {earliest}")
         };
         match self.verdict {
-            Verdict::Feasible => (reason::TARGET_REACHED, here()),
-            Verdict::TooEarly => (reason::DEADLINE_TOO_EARLY, here()),
-            Verdict::NoRoom => (reason::NO_ROOM, String::new()),
-            Verdict::TimesUnknown => (reason::TIMES_UNKNOWN, api::LABEL_CLASS.to_owned()),
+            Verdict::Feasible => (reason::TARGET_REACHABLE, here()),
+            Verdict::TooEarly => (reason::DEADLINE_INFEASIBLE, here()),
+            Verdict::NoRoom => (reason::INSUFFICIENT_CAPACITY, String::new()),
+            Verdict::TimesUnknown => (reason::DURATIONS_UNKNOWN, api::LABEL_CLASS.to_owned()),
             Verdict::NoDeadline => (reason::CLOCK_NOT_STARTED, self.earliest()),
         }
     }
@@ -179,13 +177,13 @@ mod tests {
     #[test]
     fn both_figures_are_told_and_never_rounded_up() {
         let (reason, message) = told(&figures(0.9499)).words();
-        assert_eq!(reason, "DeadlineTooEarly");
+        assert_eq!(reason, "DeadlineInfeasible");
         assert_eq!(
             message,
-            "with room for 40 tasks at a time PoCD is 0.949, 0.95 is wanted; the earliest deadline \
+            "with 40 slots PoCD is 0.949, and the target is 0.95; the earliest deadline \
              that reaches 0.95 is 1970-01-01T00:16:40Z"
         );
-        assert_eq!(told(&figures(0.95)).words().0, "TargetReached");
+        assert_eq!(told(&figures(0.95)).words().0, "TargetReachable");
     }
 
     #[test]
@@ -195,9 +193,9 @@ mod tests {
             change(&mut figures);
             told(&figures).words().0
         };
-        assert_eq!(of(|f| f.is_known = false), "TimesUnknown");
+        assert_eq!(of(|f| f.is_known = false), "DurationsUnknown");
         assert_eq!(of(|f| f.pocd = None), "ClockNotStarted");
-        assert_eq!(of(|f| f.width = 0), "NoRoom");
+        assert_eq!(of(|f| f.width = 0), "InsufficientCapacity");
         let mut never = figures(0.5);
         never.earliest = None;
         assert!(told(&never).words().1.contains("no deadline within a year"));
@@ -209,12 +207,12 @@ mod tests {
         let after = |figures: &Feasibility| Told::after(Some(&first), figures, 1, Instant(60_000));
         // Below the target, but not by much: nothing new.
         assert_eq!(after(&figures(0.94)), first);
-        assert_eq!(after(&figures(0.92)).words().0, "DeadlineTooEarly");
+        assert_eq!(after(&figures(0.92)).words().0, "DeadlineInfeasible");
         // It takes the target itself to turn back.
         let turned = after(&figures(0.92));
         let back = |pocd| Told::after(Some(&turned), &figures(pocd), 1, Instant(90_000));
         assert_eq!(back(0.945), turned);
-        assert_eq!(back(0.95).words().0, "TargetReached");
+        assert_eq!(back(0.95).words().0, "TargetReachable");
         let mut later = figures(0.96);
         later.earliest = Some(Instant(1_000_000 + 99_000));
         assert_eq!(after(&later), first);
@@ -253,6 +251,6 @@ mod tests {
     fn another_specification_is_told_anew() {
         let first = told(&figures(0.96));
         let next = Told::after(Some(&first), &figures(0.94), 2, Instant(0));
-        assert_eq!((next.generation, next.words().0), (2, "DeadlineTooEarly"));
+        assert_eq!((next.generation, next.words().0), (2, "DeadlineInfeasible"));
     }
 }

@@ -380,7 +380,7 @@ fn no_node_words(missing: String) -> Blocked {
     Blocked {
         reason: reason::NO_MATCHING_NODE,
         message: format!(
-            "no node could hold an attempt, even if it were empty: {missing}; one pod waits, so that an \
+            "no node can run an attempt, even when empty: {missing}; shed leaves one pod pending so that an \
              autoscaler can add a node"
         ),
     }
@@ -392,12 +392,12 @@ fn words_of(pod: &PodFacts) -> Blocked {
     let message = match pod.scheduling.refusal.as_deref() {
         Some(refusal) => format!("pod {name}: {}", refusal.message),
         None if scheduler == DEFAULT_SCHEDULER => format!(
-            "pod {name}: {scheduler} has not answered for {} s, and has placed no pod meanwhile",
+            "pod {name}: scheduler {scheduler} has not responded for {} s, and has placed no pod since",
             PATIENCE.seconds()
         ),
         None => format!(
-            "pod {name}: no scheduler has answered for {} s, and the one that \
-             spec.template.spec.schedulerName names, {scheduler}, has placed no pod meanwhile: is it running?",
+            "pod {name}: no scheduler has responded for {} s, and {scheduler} \
+             (spec.template.spec.schedulerName) has placed no pod since: check that it runs",
             PATIENCE.seconds()
         ),
     };

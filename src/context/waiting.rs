@@ -22,7 +22,7 @@ pub enum Waiting {
     Yet,
     /// They wait.
     Told {
-        /// A reason of `TasksWaiting`.
+        /// A reason of `TasksPending`.
         reason: &'static str,
         /// What is known of it.
         detail: String,
@@ -111,8 +111,8 @@ fn found(
     let of_capacity = |report: &JobReport| {
         let waits = report.waiting > 0;
         waits.then_some(match report.kept_back {
-            0 => reason::CAPACITY_SHORT,
-            _ => reason::CAPACITY_KEPT,
+            0 => reason::INSUFFICIENT_CAPACITY,
+            _ => reason::HEADROOM_RESERVED,
         })
     };
     let idle = || book.tasks.values().filter(|task| !lives(task));
@@ -122,13 +122,13 @@ fn found(
     if running(book) >= facts.rules.parallelism as usize {
         Some((reason::PARALLELISM_REACHED, String::new()))
     } else if bounds.further(book) == 0 {
-        Some((reason::OBJECT_SIZE, running(book).to_string()))
+        Some((reason::OBJECT_SIZE_LIMIT, running(book).to_string()))
     } else if let Some(reason) = report.and_then(of_capacity) {
         Some((reason, String::new()))
     } else if let Some(at) = retry {
         Some((reason::BACK_OFF, clock::rfc3339(at)))
     } else if facts.rules.waits_until_gone() && is_ending() {
-        Some((reason::ATTEMPT_ENDING, String::new()))
+        Some((reason::ATTEMPT_TERMINATING, String::new()))
     } else {
         None
     }
@@ -225,9 +225,9 @@ mod tests {
         assert_eq!(unknown.look(), Waiting::Yet);
         assert!(unknown.remembered.look_at.is_some());
         let short = World::new(1).reports(2, 0).reason();
-        assert_eq!(short, Some(reason::CAPACITY_SHORT));
+        assert_eq!(short, Some(reason::INSUFFICIENT_CAPACITY));
         let kept = World::new(1).reports(2, 1).reason();
-        assert_eq!(kept, Some(reason::CAPACITY_KEPT));
+        assert_eq!(kept, Some(reason::HEADROOM_RESERVED));
         let mut narrow = World::new(2).reports(1, 0);
         narrow.facts.rules.parallelism = 2;
         assert_eq!(narrow.reason(), Some(reason::PARALLELISM_REACHED));
@@ -243,7 +243,7 @@ mod tests {
         let mut ending = World::new(3).reports(0, 0);
         ending.facts.rules.idempotency = Idempotency::None;
         ending.book.kill(task, number, KillKind::Replace, now);
-        assert_eq!(ending.reason(), Some(reason::ATTEMPT_ENDING));
+        assert_eq!(ending.reason(), Some(reason::ATTEMPT_TERMINATING));
     }
 
     #[test]

@@ -28,14 +28,14 @@ pub async fn load(client: &Client, name: &str) -> Result<SigningKey> {
         match find_or_make(&secrets, name).await {
             Ok(Some(secret)) => {
                 return read(&secret).with_context(|| {
-                    format!("secret {namespace}/{name}: delete it, and a new key is made")
+                    format!("secret {namespace}/{name}: delete it, and shed creates a new key")
                 });
             }
             // Somebody else was faster, or it was deleted just now.
             Ok(None) => {}
             Err(kube::Error::Api(status)) if status.code < 500 && status.code != 429 => {
                 let what = format!(
-                    "secret {namespace}/{name}: {}: the operator needs get and create there",
+                    "secret {namespace}/{name}: {}: the operator needs the verbs get and create there",
                     status.message
                 );
                 anyhow::bail!(what);
@@ -67,7 +67,7 @@ async fn find_or_make(secrets: &Api<Secret>, name: &str) -> kube::Result<Option<
     };
     match secrets.create(&PostParams::default(), &secret).await {
         Ok(made) => {
-            tracing::info!(secret = name, "made a key to sign orders to agents with");
+            tracing::info!(secret = name, "created the key that signs orders to agents");
             Ok(Some(made))
         }
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),

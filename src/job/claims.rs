@@ -51,7 +51,7 @@ pub fn sort(job: &Adopted, mut pods: JobPods, unlabelled: &[Arc<PodFacts>]) -> (
 
 fn reference(pod: &PodFacts) -> PodRef {
     PodRef {
-        name: pod.name.clone(),
+        name: pod.name.to_string(),
         uid: pod.uid.clone(),
     }
 }

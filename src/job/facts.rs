@@ -186,8 +186,8 @@ fn task(entry: &TaskEntry, view: &JobView) -> TaskSnapshot {
         failures: entry.failures,
         clone_failures: entry.clone_failures,
         retry_not_before: entry.retry_not_before,
-        resume_point: entry.resume.clone(),
-        grant: entry.grant.as_ref().map(grant),
+        resume_point: entry.resume.as_deref().cloned(),
+        grant: entry.grant.as_deref().map(grant),
         avoid: view.places.positions(view.troubled.of_task(entry.index)),
         clone_disrupted: entry.clone_disrupted,
     }

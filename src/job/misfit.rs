@@ -28,7 +28,7 @@ pub fn misfit<'a>(
     }
     let nodes: Vec<&NodeFacts> = nodes.collect();
     if nodes.is_empty() {
-        return Some("the cluster has no node".to_owned());
+        return Some("the cluster has no nodes".to_owned());
     }
     let missing = wants.missing_everywhere(&nodes);
     Some(match missing.is_empty() {
@@ -85,7 +85,7 @@ impl Wants<'_> {
             .iter()
             .all(|node| node.allocatable == Resources::default())
         {
-            missing.push("no node says what it can hold".to_owned());
+            missing.push("no node reports its allocatable resources".to_owned());
             return missing;
         }
         let demand = self.demand.iter().filter(|(_, asked)| *asked > 0);
@@ -133,7 +133,7 @@ impl Wants<'_> {
         }
         if !node.satisfies_affinity(&Constraints::of(self.spec)) {
             let asked = affinity_words(self.spec);
-            return Some(format!("without the required node affinity {asked}"));
+            return Some(format!("outside the required node affinity {asked}"));
         }
         if let Some(taint) = self.taint(node) {
             return Some(format!("with the taint {}", taint_words(taint)));

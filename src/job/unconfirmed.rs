@@ -1,4 +1,4 @@
-//! `EndUnconfirmed`: which attempt should be gone and is not known to be, what waits for it, and what
+//! `TerminationUnconfirmed`: which attempt should be gone and is not known to be, what waits for it, and what
 //! would help. What helps depends on the node: to taint a healthy one out of service would end
 //! everything on it.
 
@@ -20,7 +20,7 @@ const REPORTED_WITHIN: Span = Span::from_seconds(10);
 /// What the condition says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unconfirmed {
-    /// A reason of `EndUnconfirmed`.
+    /// A reason of `TerminationUnconfirmed`.
     pub reason: &'static str,
     /// Which attempt, what waits for it, and what would help.
     pub message: String,
@@ -38,8 +38,8 @@ pub fn unconfirmed(view: &JobView, stores: &Stores) -> Option<Unconfirmed> {
     let others = awaited.count();
     Some(Unconfirmed {
         reason: match first.node {
-            NodeState::Ready => reason::KUBELET_SILENT,
-            NodeState::NotReady | NodeState::Missing => reason::NODE_SILENT,
+            NodeState::Ready => reason::TERMINATION_NOT_REPORTED,
+            NodeState::NotReady | NodeState::Missing => reason::NODE_UNREACHABLE,
         },
         message: Words { first, others }.to_string(),
     })
@@ -151,25 +151,25 @@ impl fmt::Display for Words<'_> {
         match (self.first.node, pod) {
             (NodeState::Ready, Some(pod)) => write!(
                 f,
-                ": pod {} should have ended, node {node} is Ready, and its kubelet has not reported \
-                 the end; if it does not, look on that node for a process or a volume of the pod \
-                 that does not stop",
+                ": pod {} should have terminated; node {node} is Ready, but its kubelet has not reported \
+                 the termination. If this persists, look on that node for a process or a volume of the pod \
+                that does not stop",
                 pod.name
             ),
             (NodeState::Ready, None) => write!(
                 f,
-                ": its pod was removed before a kubelet reported its end; node {node} is Ready, and \
-                 the attempt counts as gone once that machine has restarted"
+                ": its pod was removed before a kubelet reported the termination; node {node} is Ready, and \
+                 the attempt counts as terminated once that machine has restarted"
             ),
             (NodeState::NotReady, _) => write!(
                 f,
-                ", which may still run on {node}; that node is not Ready: if the machine is off for \
-                 certain, put the taint node.kubernetes.io/out-of-service on it"
+                ", which may still run on {node}; that node is not Ready: if the machine is certainly off, \
+                 add the taint node.kubernetes.io/out-of-service to it"
             ),
             (NodeState::Missing, _) => write!(
                 f,
-                ", which may still run on {node}; that node has no Node object: if the machine is \
-                 off for certain, create one of that name with the taint \
+                ", which may still run on {node}; that node has no Node object: if the machine is certainly \
+                 off, create a Node with that name and the taint \
                  node.kubernetes.io/out-of-service"
             ),
         }

@@ -13,8 +13,8 @@ const RETRY_MIN: Duration = Duration::from_millis(100);
 /// Settings of the election.
 #[derive(Debug, Clone, clap::Args)]
 pub struct LeaseArgs {
-    /// Act only while holding the Lease, so that several replicas may run. Without it, make sure
-    /// that there is one operator only.
+    /// Act only while holding the Lease, so that several replicas may run. If you disable it, make sure that
+    /// only one operator runs.
     #[arg(long, env = "SHED_LEADER_ELECT", default_value_t = true, value_name = "BOOL",
         action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true,
         default_missing_value = "true")]
@@ -27,16 +27,16 @@ pub struct LeaseArgs {
         value_name = "NAME"
     )]
     pub lease_name: String,
-    /// Namespace of the Lease; absent: the pod's, or that of the current kubeconfig context.
+    /// Namespace of the Lease. Absent: the pod's namespace, or that of the current kubeconfig context.
     #[arg(long, env = "SHED_LEASE_NAMESPACE", value_name = "NAMESPACE")]
     pub lease_namespace: Option<String>,
-    /// After so long without a renewal others take the Lease.
+    /// Time without a renewal after which another replica may take the Lease.
     #[arg(long, env = "SHED_LEASE_DURATION", default_value = "12s", value_parser = duration)]
     pub lease_duration: Duration,
-    /// After so long without a renewal the leader stops acting; less than the duration.
+    /// Time without a renewal after which the leader stops acting; less than the lease duration.
     #[arg(long, env = "SHED_LEASE_RENEW_DEADLINE", default_value = "8s", value_parser = duration)]
     pub lease_renew_deadline: Duration,
-    /// Between two renewals, and between two looks of those who wait.
+    /// Time between two renewals, and between two attempts of a waiting replica.
     #[arg(long, env = "SHED_LEASE_RETRY_PERIOD", default_value = "2s", value_parser = duration)]
     pub lease_retry_period: Duration,
 }
@@ -59,12 +59,12 @@ impl LeaseArgs {
         ensure!(
             deadline + Duration::from_secs(1) <= duration,
             "--lease-renew-deadline {deadline:?}: must be at least 1s less than --lease-duration \
-             {duration:?}, so that the leader has stopped before another begins"
+             {duration:?}, so that the leader stops before another replica takes over"
         );
         ensure!(
             retry >= RETRY_MIN && retry * 2 <= deadline,
             "--lease-retry-period {retry:?}: choose at least {RETRY_MIN:?} and at most half of \
-             --lease-renew-deadline {deadline:?}, so that one failed renewal is not the end"
+             --lease-renew-deadline {deadline:?}, so that one failed renewal does not end the term"
         );
         Ok(Timing {
             duration,
@@ -83,11 +83,11 @@ impl LeaseArgs {
         ensure!(
             name.len() <= 253 && name.split('.').all(is_label),
             "--lease-name {name:?}: {}",
-            "choose lower-case letters, digits and hyphens, beginning and ending with a letter or digit"
+            "use lower-case letters, digits and hyphens, starting and ending with a letter or digit"
         );
         ensure!(
             is_label(namespace),
-            "--lease-namespace {namespace:?}: no namespace has this name; choose at most 63 \
+            "--lease-namespace {namespace:?}: invalid namespace; use at most 63 \
              lower-case letters, digits and hyphens"
         );
         Ok(super::Place {
@@ -112,7 +112,7 @@ fn duration(text: &str) -> Result<Duration, String> {
         .ok()
         .and_then(|span| Duration::try_from(span).ok())
         .filter(|span| !span.is_zero())
-        .ok_or_else(|| "write a duration with its unit, as in 12s or 500ms".to_owned())
+        .ok_or_else(|| "use a duration with its unit, such as 12s or 500ms".to_owned())
 }
 
 #[cfg(test)]
@@ -159,9 +159,9 @@ mod tests {
 
     #[test]
     fn what_is_wrong_names_the_flag_and_the_fix() {
-        check_refused("--lease-duration 12", &["--lease-duration", "as in 12s"]);
+        check_refused("--lease-duration 12", &["--lease-duration", "such as 12s"]);
         check_refused("--lease-duration=-12s", &["--lease-duration"]);
-        check_refused("--lease-duration 0s", &["--lease-duration", "as in 12s"]);
+        check_refused("--lease-duration 0s", &["--lease-duration", "such as 12s"]);
         check_refused(
             "--lease-duration 12500ms",
             &["--lease-duration", "whole seconds"],

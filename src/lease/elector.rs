@@ -18,7 +18,7 @@ pub struct Timing {
     pub duration: Duration,
     /// The holder writes nothing once its last renewal is so long ago.
     pub renew_deadline: Duration,
-    /// Between two renewals, and between two looks of those who wait.
+    /// Time between two renewals, and between two attempts of a waiting replica.
     pub retry_period: Duration,
 }
 

@@ -27,16 +27,16 @@ impl LeaseMetrics {
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         let leader = metrics.leader.clone();
-        registry.register("leader", "1 on the replica that acts", leader);
+        registry.register("leader", "1 on the leader, 0 on other replicas", leader);
         for (name, help, counter) in [
             (
                 "lease_terms",
-                "Times that this replica began to lead",
+                "Times that this replica became leader",
                 &metrics.terms,
             ),
             (
                 "lease_lost",
-                "Times that it had to stop leading",
+                "Times that this replica lost the lease",
                 &metrics.lost,
             ),
             (
@@ -45,8 +45,8 @@ impl LeaseMetrics {
                 &metrics.errors,
             ),
             (
-                "lease_writes_refused",
-                "Writes kept back because the replica did not lead any more",
+                "write_gate_refusals",
+                "Writes that the write gate refused because the replica was no longer leader",
                 &metrics.writes_refused,
             ),
         ] {

@@ -60,7 +60,7 @@ struct Held {
 /// Why the Lease was not written.
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    #[error("somebody else wrote it first")]
+    #[error("another client wrote it first")]
     Conflict,
     #[error("{0}")]
     Call(#[from] kube::Error),
@@ -75,7 +75,7 @@ enum Lost {
     #[error("not renewed for {0:?}")]
     Late(Duration),
     /// Somebody else has it, or deleted it.
-    #[error("it is not ours any more")]
+    #[error("another replica holds it")]
     Taken,
 }
 
@@ -214,7 +214,7 @@ impl Election {
         match timeout(RELEASE_PATIENCE, writing).await {
             Ok(Ok(_)) => tracing::info!(lease = %self.place, "given back"),
             Ok(Err(error)) => tracing::warn!(lease = %self.place, %error, "not given back"),
-            Err(_) => tracing::warn!(lease = %self.place, "not given back: no answer"),
+            Err(_) => tracing::warn!(lease = %self.place, "not released: no response"),
         }
     }
 
@@ -282,8 +282,8 @@ fn tell_holder(place: &Place, holder: &str, version: Option<&str>) {
         None => tracing::warn!(
             lease = %place,
             holder,
-            "waiting: the Lease is held by something that is no operator of shed; if it stays so, \
-             choose another --lease-name"
+            "waiting: the holder of the Lease is not a shed operator; if this persists, choose another \
+             --lease-name"
         ),
     }
 }

@@ -44,10 +44,12 @@ impl Standing {
     pub fn ready(&self) -> Result<String, String> {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*state {
-            State::Unknown => Err("the Lease can't be read or written, see the log\n".to_owned()),
+            State::Unknown => {
+                Err("the Lease is not readable or writable, see the log\n".to_owned())
+            }
             State::Waiting(holder) => Ok(format!("ok: waiting, {holder} leads\n")),
             State::Leading(Some(stores)) if stores.is_ready() => Ok("ok: leading\n".to_owned()),
-            State::Leading(_) => Err("leading, the first lists are not in yet\n".to_owned()),
+            State::Leading(_) => Err("leading, waiting for the first lists\n".to_owned()),
         }
     }
 

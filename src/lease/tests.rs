@@ -250,7 +250,7 @@ async fn two() -> (Apiserver, Replica, Replica) {
     tokio::time::sleep(seconds(31)).await;
     assert_eq!(
         a.standing.ready().unwrap_err(),
-        "leading, the first lists are not in yet\n"
+        "leading, waiting for the first lists\n"
     );
     assert_eq!(b.standing.ready().unwrap(), "ok: waiting, a leads\n");
     (api, a, b)

@@ -20,7 +20,7 @@ const NO_LIMIT: Duration = Duration::from_secs(3600);
 
 /// This process does not lead, or can't be sure that it still does.
 #[derive(Debug, thiserror::Error)]
-#[error("no write: this replica does not lead any more")]
+#[error("write refused: this replica is no longer the leader")]
 pub struct Deposed;
 
 /// What one term of leadership may still write.

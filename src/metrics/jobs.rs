@@ -10,11 +10,11 @@ use super::{GaugeF64, JobLabels};
 pub struct JobSeries {
     /// Its PoCD.
     pub pocd: Family<JobLabels, GaugeF64>,
-    /// What became of earlier jobs of which as much was said.
+    /// Its calibrated PoCD.
     pub forecast: Family<JobLabels, GaugeF64>,
     /// Its deadline.
     pub deadline: Family<JobLabels, GaugeF64>,
-    /// The earliest deadline that it could keep, when that was last weighed.
+    /// The earliest deadline that reaches its target PoCD, from the last estimate.
     pub earliest: Family<JobLabels, GaugeF64>,
     /// Its expected completion.
     pub expected: Family<JobLabels, GaugeF64>,
@@ -38,27 +38,27 @@ impl JobSeries {
         [
             (
                 "job_pocd",
-                "Probability of completion before the deadline",
+                "Probability of completion before the deadline, from 0 to 1",
                 &self.pocd,
             ),
             (
-                "job_pocd_forecast",
-                "Share of earlier jobs complete in time of which about this PoCD was said then",
+                "job_pocd_calibrated",
+                "Calibrated PoCD: share of past jobs with a similar prediction that met their deadline",
                 &self.forecast,
             ),
             (
                 "job_deadline_timestamp_seconds",
-                "Deadline of the job",
+                "Deadline of the job as a Unix time",
                 &self.deadline,
             ),
             (
                 "job_earliest_feasible_deadline_timestamp_seconds",
-                "Earliest deadline that reaches the job's target PoCD, when it was last weighed",
+                "Earliest deadline that reaches the job's target PoCD, from the last estimate",
                 &self.earliest,
             ),
             (
                 "job_expected_completion_timestamp_seconds",
-                "When the last task is expected to end",
+                "Expected finish of the job's last task",
                 &self.expected,
             ),
         ]

@@ -29,22 +29,22 @@ impl LedgerMetrics {
         };
         registry.register(
             "ledger_write_bytes",
-            "Bytes of job status that shed wrote",
+            "Bytes of job status that shed wrote to the apiserver",
             metrics.bytes.clone(),
         );
         registry.register(
-            "job_object_bytes",
+            "job_object_size_bytes",
             "Size of job objects when shed writes their status",
             metrics.object_bytes.clone(),
         );
         registry.register(
-            "job_objects_over_budget",
+            "job_objects_over_limit",
             "Status writes of job objects larger than 1 MiB",
             metrics.over_budget.clone(),
         );
         registry.register(
             "ledger_writes_deferred",
-            "Status writes that waited for the byte rate of their job or of all jobs",
+            "Status writes that waited for the byte-rate limit of their job or of all jobs",
             metrics.deferred.clone(),
         );
         metrics

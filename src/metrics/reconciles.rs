@@ -42,23 +42,23 @@ impl ReconcileMetrics {
         );
         registry.register(
             "reconcile_crashes",
-            "Reconciles that panicked, overran their time or did not end; each quarantines its job",
+            "Reconciles that panicked, timed out or got stuck; each quarantines its job",
             metrics.crashes.clone(),
         );
         for (name, help, gauge) in [
             (
                 "jobs_quarantined",
-                "Jobs that are not reconciled for a while, because their last reconcile failed so",
+                "Jobs whose reconciles are paused after a panic, a timeout or a stuck step",
                 &metrics.quarantined,
             ),
             (
-                "jobs_unreadable",
-                "Jobs that this version can't read and leaves alone",
+                "jobs_undecodable",
+                "Jobs that this version of shed cannot decode and does not run",
                 &metrics.unreadable,
             ),
             (
                 "jobs_not_adopted",
-                "Batch/v1 Jobs that shed has begun and that --adopt-jobs does not name any more",
+                "Started batch/v1 Jobs that --adopt-jobs no longer selects",
                 &metrics.not_adopted,
             ),
         ] {

@@ -17,7 +17,7 @@ use kube::runtime::reflector::ObjectRef;
 use shed_core::guard::{Guarded, RefusedJobs, decide_guarded};
 use shed_core::ids::JobKey;
 use shed_core::memory::Memory;
-use shed_core::plan::{Action, JobReport, Plan, PlanReport};
+use shed_core::plan::{JobReport, Move, Plan, PlanReport};
 use shed_core::plan_check::plan_check;
 use shed_core::policy::Policy;
 use shed_core::resources::Resources;
@@ -64,7 +64,7 @@ pub async fn run(
         });
         tell(&context.metrics, &decided, &mut refused);
         memory = decided.memory;
-        view.apart.keep_copies(&mut memory);
+        view.apart.keep_states(&mut memory);
         remember(&context, &memory);
         let decision = before.map(|memory| Decision {
             memory,
@@ -112,9 +112,13 @@ fn restored(context: &Context) -> Memory {
     })
 }
 
+/// A longer state of a policy, in bytes, is not kept in the job's ledger.
+const POLICY_STATE_MAX: usize = 256;
+
 fn remember(context: &Context, memory: &Memory) {
-    let copies = memory.copies();
-    let by_job = copies.map(|(key, copies)| (Arc::clone(&key.0), copies));
+    let states = memory.durable_states();
+    let bounded = states.filter(|(_, state)| state.len() <= POLICY_STATE_MAX);
+    let by_job = bounded.map(|(key, state)| (Arc::clone(&key.0), state.to_owned()));
     context.board.remember(by_job.collect());
 }
 
@@ -171,7 +175,7 @@ fn keep_sound_slices(
     let broken = refused(&plan);
     plan.actions.retain(|planned| {
         let first = matches!(&planned.action,
-            Action::Launch(launch) if launch.kind != AttemptKind::Clone);
+            Move::Launch(launch) if launch.kind != AttemptKind::Clone);
         first || !broken.contains(&planned.job)
     });
     let still_broken = refused(&plan);
@@ -187,7 +191,7 @@ fn publish(
     touched: &mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
 ) {
     export(context, view, &plan.report);
-    let mut slices: HashMap<JobUid, Vec<Action>> = HashMap::new();
+    let mut slices: HashMap<JobUid, Vec<Move>> = HashMap::new();
     for planned in plan.actions {
         slices
             .entry(planned.job.0)
@@ -256,8 +260,8 @@ fn keep_series(
 
 fn labels(job: &ObjectRef<DeadlineJob>) -> JobLabels {
     JobLabels {
-        namespace: job.namespace.clone().unwrap_or_default(),
-        job: job.name.clone(),
+        job_namespace: job.namespace.clone().unwrap_or_default(),
+        job_name: job.name.clone(),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kube::runtime::reflector::ObjectRef;
 use shed_core::ids::Tenant;
-use shed_core::plan::Action;
+use shed_core::plan::Move;
 use shed_core::resources::Resources;
 use shed_core::snapshot::{AttemptKind, JobSnapshot, Snapshot};
 use shed_core::time::{Instant, Span};
@@ -151,7 +151,7 @@ fn launch_overheads(context: &Context, jobs: &[JobSnapshot]) -> BTreeMap<Tenant,
 fn job_facts(
     context: &Context,
     watched: &Arc<DeadlineJob>,
-    held: &[Action],
+    held: &[Move],
     nodes: &NumberedNodes,
     others: &mut BTreeMap<Arc<str>, Resources>,
     ticks: Instant,
@@ -203,9 +203,9 @@ fn charge_leftover(view: &JobView, others: &mut BTreeMap<Arc<str>, Resources>) {
 
 /// Records the launches of a slice that is held in a book that is not written. One that is recorded already
 /// counts twice until its slice is finished, or not at all if its task has a live attempt.
-fn hold(book: &mut Ledger, slice: &[Action], now: Instant) {
+fn hold(book: &mut Ledger, slice: &[Move], now: Instant) {
     for action in slice {
-        let Action::Launch(launch) = action else {
+        let Move::Launch(launch) = action else {
             continue;
         };
         let entry = book.tasks.get(&launch.task.0);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::PodSpec;
 use kube::runtime::reflector::ObjectRef;
 use shed_core::ids::JobKey;
-use shed_core::memory::{Memory, SpeculationMemory};
+use shed_core::memory::{Memory, PolicyState};
 use shed_core::resources::Resources;
 use shed_core::snapshot::{JobSnapshot, NodeIndex, TaskSnapshot};
 use shed_core::time::Instant;
@@ -34,21 +34,18 @@ pub(super) struct Apart<'a> {
 pub struct SetApart {
     /// Those that are to be reconciled, so that their quarantine is noted.
     pub accused: Vec<ObjectRef<DeadlineJob>>,
-    /// The attempts per task that were decided on for them.
-    copies: Vec<(JobKey, u32)>,
+    /// What the policy remembers of them.
+    states: Vec<(JobKey, String)>,
 }
 
 impl SetApart {
-    /// Keeps in mind what was decided once for a job, as nothing is decided for it meanwhile.
-    pub fn keep_copies(&self, memory: &mut Memory) {
-        for (key, copies) in &self.copies {
-            let remembered = memory.speculation(key);
-            if remembered.copies.is_none() {
-                let decided = SpeculationMemory {
-                    copies: Some(*copies),
-                    ..remembered
-                };
-                memory.set_speculation(key.clone(), decided);
+    /// Keeps what the policy remembers of a job while nothing is decided for it.
+    pub fn keep_states(&self, memory: &mut Memory) {
+        for (key, durable) in &self.states {
+            let known = memory.state(key).cloned().unwrap_or_default();
+            if known.durable.is_empty() {
+                let durable = durable.clone();
+                memory.set_state(key.clone(), PolicyState { durable, ..known });
             }
         }
     }
@@ -108,16 +105,16 @@ impl<'a> Apart<'a> {
     pub(super) fn end(self) -> SetApart {
         let accused = self.jobs.iter();
         let accused = accused.filter(|job| crate::quarantine::entry(job).is_none());
-        let copies = self.jobs.iter().filter_map(|job| {
+        let states = self.jobs.iter().filter_map(|job| {
             let uid = job.metadata.uid.as_deref()?;
             let ledger = job.status.as_ref()?.ledger.as_ref()?;
-            Some((JobKey::from(uid), ledger.copies?))
+            Some((JobKey::from(uid), ledger.policy_state.clone()?))
         });
         SetApart {
             accused: accused
                 .map(|job| ObjectRef::from_obj(job.as_ref()))
                 .collect(),
-            copies: copies.collect(),
+            states: states.collect(),
         }
     }
 }

@@ -23,7 +23,7 @@ pub fn memory(
     mut read: impl FnMut(&Arc<DeadlineJob>) -> Option<(Arc<ValidatedJob>, Ledger)>,
 ) -> Memory {
     let mut past: Vec<PastJob> = ended.iter().filter_map(|job| taught(job)).collect();
-    let mut copies = Vec::new();
+    let mut states = Vec::new();
     for watched in live {
         let Some((job, book)) = read(watched) else {
             continue;
@@ -38,11 +38,11 @@ pub fn memory(
                 class: JobClass(Arc::clone(class)),
                 runs: book.ended_runs,
             });
-        } else if let Some(decided) = book.copies.filter(|_| !book.finished) {
-            copies.push((key, decided));
+        } else if let Some(state) = book.policy_state.filter(|_| !book.finished) {
+            states.push((key, state));
         }
     }
-    Memory::restored(past, copies)
+    Memory::restored(past, states)
 }
 
 /// What a job teaches whose skeleton alone is kept.
@@ -82,16 +82,16 @@ mod tests {
     }
 
     #[test]
-    fn finished_jobs_teach_and_copies_of_those_that_go_on_are_kept() {
+    fn finished_jobs_teach_and_states_of_those_that_go_on_are_kept() {
         let finished = Ledger {
             finished: true,
             ended: Some(shed_core::time::Instant(9)),
             ended_runs: vec![shed_core::time::Span::from_seconds(30)],
-            copies: Some(2),
+            policy_state: Some("2".to_owned()),
             ..Ledger::default()
         };
         let goes_on = Ledger {
-            copies: Some(3),
+            policy_state: Some("3".to_owned()),
             ..Ledger::default()
         };
         let old = Arc::unwrap_or_clone(job("old", finished.clone()));
@@ -103,7 +103,7 @@ mod tests {
         });
         let least = memory.history().least(class.as_ref()).unwrap();
         assert!((least - 30.0).abs() < 1e-9, "{least}");
-        let copies: Vec<_> = memory.copies().collect();
-        assert_eq!(copies, [(&JobKey(Arc::from("new")), 3)]);
+        let states: Vec<_> = memory.durable_states().collect();
+        assert_eq!(states, [(&JobKey(Arc::from("new")), "3")]);
     }
 }

@@ -4,7 +4,7 @@ use shed_core::decide::decide;
 use shed_core::fixtures::{JobBuilder, attempt, job, world};
 use shed_core::guard::decide_guarded_by;
 use shed_core::ids::JobKey;
-use shed_core::plan::PlannedAction;
+use shed_core::plan::PlannedMove;
 use shed_core::policy::Speculation;
 use shed_core::time::{Instant, Span};
 use shed_record::{Fault, Item, Reader, Recorder};
@@ -26,7 +26,7 @@ const A_WHILE: Duration = Duration::from_millis(400);
 fn policy() -> Policy {
     Policy {
         surge_max: 0,
-        ..Policy::default()
+        ..shed_core::fixtures::shed_plus()
     }
 }
 
@@ -81,7 +81,10 @@ async fn whether_the_deadline_can_be_kept_is_told_with_the_first_write() {
     let mut conditions = status.conditions.iter();
     let told = conditions.find(|one| one.type_ == crate::api::DEADLINE_FEASIBLE);
     let told = told.expect("condition");
-    assert_eq!((&*told.status, &*told.reason), ("Unknown", "TimesUnknown"));
+    assert_eq!(
+        (&*told.status, &*told.reason),
+        ("Unknown", "DurationsUnknown")
+    );
     assert_eq!(told.observed_generation, Some(1));
     // It was weighed just now.
     let view = observe::view(&process.context);
@@ -112,7 +115,7 @@ async fn series_that_a_pass_wrote_for_a_job_that_was_gone_by_then_go_with_the_ne
     metrics.jobs.pocd.get_or_create(series).set(0.5);
     let of_pass = |view: &observe::ClusterView| {
         keep_series(metrics, view, shown.clone());
-        metrics.page().unwrap().contains(r#"job="count""#)
+        metrics.page().unwrap().contains(r#"job_name="count""#)
     };
     assert!(of_pass(&view));
     let without_job = observe::ClusterView {
@@ -225,16 +228,16 @@ async fn jobs_that_are_going_or_cannot_be_carried_out_are_not_planned() {
     }
 }
 
-fn launch(job: &str, task: u32, kind: AttemptKind) -> PlannedAction {
-    PlannedAction {
+fn launch(job: &str, task: u32, kind: AttemptKind) -> PlannedMove {
+    PlannedMove {
         job: JobKey::from(job),
-        action: Action::Launch(shed_core::fixtures::launch(task, kind)),
+        action: Move::Launch(shed_core::fixtures::launch(task, kind)),
     }
 }
 
 /// What is left of these actions for jobs `a` and `b`, whose tasks 0 are running, and how often
 /// a launch of the wrong kind was counted.
-fn kept(actions: Vec<PlannedAction>) -> (Vec<PlannedAction>, u64) {
+fn kept(actions: Vec<PlannedMove>) -> (Vec<PlannedMove>, u64) {
     let job = |key| job(key).task(0, [attempt(0).on(0)]);
     let snapshot = world(30.0, 2, 8000).job(job("a")).job(job("b")).build();
     let plan = Plan {
@@ -290,7 +293,7 @@ fn launched(plan: &Plan) -> Vec<String> {
         .actions
         .iter()
         .filter_map(|planned| match &planned.action {
-            Action::Launch(launch) => {
+            Move::Launch(launch) => {
                 let kind = launch.kind.label();
                 Some(format!("{}: {kind} {}", planned.job, launch.task))
             }
@@ -305,7 +308,7 @@ fn launched(plan: &Plan) -> Vec<String> {
 fn a_policy_that_panics_is_counted_and_each_task_gets_one_attempt() {
     let snapshot = world(30.0, 2, 8000).job(straggling("a")).build();
     let decided = decide_guarded_by(&snapshot, Memory::default(), &policy(), |s, m, policy| {
-        assert_eq!(policy.speculation, Speculation::HadoopNs, "on purpose");
+        assert_eq!(policy.speculation, Speculation::none(), "on purpose");
         decide(s, m, policy)
     });
     let metrics = Metrics::new();
@@ -372,7 +375,7 @@ async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
     let shown = |process: &Process| {
         let page = process.context.metrics.page().unwrap();
         let mut lines = page.lines();
-        let line = lines.find(|line| line.starts_with("shed_job_pocd_forecast{"));
+        let line = lines.find(|line| line.starts_with("shed_job_pocd_calibrated{"));
         line.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap())
     };
     assert!(shown(&process).is_some_and(|forecast| forecast > 0.95));

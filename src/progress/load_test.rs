@@ -183,7 +183,7 @@ async fn check(attempts: u32, per_second: u32, long: Duration) {
         f64::from(total) <= allowed,
         "{total} questions, {allowed} allowed"
     );
-    assert_eq!(seen.len(), attempts as usize, "somebody was never asked");
+    assert_eq!(seen.len(), attempts as usize, "an attempt was never polled");
     // Where each is within its round differs at the start, at the end, and by jitter.
     assert!(most - fewest <= 2, "{fewest} to {most} questions each");
     assert!(seen.iter().all(|seen| seen.most_at_once == 1));

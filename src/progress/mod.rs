@@ -273,7 +273,7 @@ mod tests {
             metrics
                 .page()
                 .unwrap()
-                .contains("shed_progress_refused_total")
+                .contains("shed_progress_reports_refused_total")
         );
     }
 

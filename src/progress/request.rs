@@ -84,7 +84,7 @@ impl Question {
         };
         Self {
             attempt,
-            pod_name: pod.name.clone(),
+            pod_name: pod.name.to_string(),
             url: format!("http://{}{path}", SocketAddr::new(address, port)),
             agent: SocketAddr::new(address, AGENT_PORT).to_string(),
             source: source.clone(),

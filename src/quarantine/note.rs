@@ -63,7 +63,7 @@ pub async fn lift(
         if ledger.quarantine.take().is_none() {
             return false;
         }
-        let message = "a reconcile of the job went well again".to_owned();
+        let message = "the last reconcile of the job succeeded".to_owned();
         let fresh = condition(found, "False", reason::RECONCILED, message, now);
         set(&mut status.conditions, fresh);
         true

@@ -23,7 +23,7 @@ use crate::cluster::pod::PodRef;
 use crate::context::Context;
 use crate::context::backoff::Blocked;
 use crate::context::write_places::WritePlaces;
-use crate::metrics::{Kind, Metrics};
+use crate::metrics::{Metrics, Operation};
 use crate::reconcile::overload::retried;
 use crate::validate::handed_on::HandedOn;
 
@@ -177,8 +177,8 @@ pub async fn create_with(
         }
         Err(field) => {
             let message = format!(
-                "{field} is not known to this version of the operator, and its pods have no place \
-                 for it: upgrade the operator, or leave the field out"
+                "{field} is unknown to this version of the operator, so it cannot set the field on pods: \
+                 upgrade the operator, or remove the field"
             );
             let reason = reason::POD_INVALID;
             let refused = Created::Refused(Blocked { reason, message });
@@ -222,7 +222,7 @@ async fn existing<K: PodLike>(api: &Api<K>, pod: &K) -> Created {
                 Created::Refused(Blocked {
                     reason: reason::POD_CREATION_FAILED,
                     message: format!(
-                        "a pod named {name} exists and is not of this job: delete or rename it"
+                        "a pod named {name} exists but does not belong to this job: delete or rename it"
                     ),
                 })
             }
@@ -311,8 +311,8 @@ async fn insist(
 }
 
 /// Counts a write to the apiserver.
-pub fn count(metrics: &Metrics, kind: &'static str) {
-    metrics.writes.get_or_create(&Kind { kind }).inc();
+pub fn count(metrics: &Metrics, operation: &'static str) {
+    metrics.writes.get_or_create(&Operation { operation }).inc();
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
-use crate::adopt::{WatchedBatchJob, translate};
+use crate::adopt::{WatchedBatchJob, annotations, translate};
 use crate::api::{DeadlineJob, reason, unknown_fields};
 use crate::cluster::WatchedJob;
 use crate::context::Context;
@@ -111,8 +111,11 @@ async fn change(
     found: &DeadlineJob,
     mut wanted: DeadlineJob,
 ) -> Result<Action, kube::Error> {
-    // Only said at creation.
+    // Fixed at creation.
     wanted.spec.completions = found.spec.completions;
+    if !annotations::names_on_miss(job.metadata.annotations.as_ref()) {
+        wanted.spec.on_miss = found.spec.on_miss;
+    }
     if wanted.spec == found.spec {
         return Ok(Action::await_change());
     }
@@ -130,7 +133,7 @@ async fn change(
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(Action::requeue(ERROR_WAIT)),
         Err(kube::Error::Api(status)) if status.code == 422 => {
             let message = format!(
-                "the Job runs on as before; its new annotations can't be followed: {}",
+                "the Job continues unchanged; shed cannot apply its new annotations: {}",
                 status.message
             );
             refuse(context, job, reason::INVALID_ANNOTATION, &message).await
@@ -169,9 +172,9 @@ async fn create(context: &Context, job: &Job, wanted: &DeadlineJob) -> Result<Ac
         return match api.get_metadata_opt(&reference_name(wanted)).await? {
             Some(_) => Ok(Action::await_change()),
             None => {
-                let message = "the Job has begun, and the DeadlineJob that holds its book is not there: it was deleted, or \
-                               another controller began the Job. Delete the Job and create it again";
-                refuse(context, &live, reason::BOOK_LOST, message).await
+                let message = "the Job has started, but the DeadlineJob with its ledger is missing: it was \
+                deleted, or another controller started the Job. Delete the Job and create it again";
+                refuse(context, &live, reason::LEDGER_LOST, message).await
             }
         };
     }
@@ -201,9 +204,9 @@ async fn not_created(
         };
         let name = reference_name(wanted);
         let message = format!(
-            "the DeadlineJob {name}, which holds the Job's ledger, can't be created: {why}"
+            "the DeadlineJob {name}, which holds the Job's ledger, cannot be created: {why}"
         );
-        refuse(context, job, reason::COMPANION_NOT_CREATED, &message).await?;
+        refuse(context, job, reason::COMPANION_CREATION_FAILED, &message).await?;
     }
     let doublings = count.saturating_sub(1).min(16);
     let wait = ERROR_WAIT.saturating_mul(1 << doublings);

@@ -131,7 +131,7 @@ fn reason(pod: &PodFacts, job: Option<&ObjectMeta>) -> &'static str {
         return NAMESPACE;
     }
     match &pod.identity.owner {
-        Some(controller) if *controller == owner => NAME,
+        Some(controller) if **controller == owner => NAME,
         _ => OWNER,
     }
 }
@@ -142,8 +142,8 @@ fn note(pod: &PodFacts, reason: &str) -> String {
         _ => "the job does not control it",
     };
     format!(
-        "pod {} carries the label {} of this job and is no attempt of it: {why}. It counts as load of its \
-         node only; delete it or remove the label",
+        "pod {} carries the label {} of this job and is not an attempt of it: {why}. shed counts it only as \
+         load on its node; delete the pod or remove the label",
         pod.name,
         api::LABEL_JOB_UID
     )

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use kube::api::{Api, DeleteParams, ObjectMeta, Preconditions};
 use kube::runtime::controller::Action as Wake;
-use shed_core::plan::{Action, JobReport};
+use shed_core::plan::{JobReport, Move};
 use shed_core::snapshot::JobSnapshot;
 use shed_core::time::Instant;
 
@@ -104,11 +104,7 @@ pub async fn work(watched: Arc<DeadlineJob>, context: Arc<Context>) -> Result<Wa
     result
 }
 
-async fn pass(
-    watched: Arc<DeadlineJob>,
-    context: &Context,
-    slice: &[Action],
-) -> Result<Wake, Error> {
+async fn pass(watched: Arc<DeadlineJob>, context: &Context, slice: &[Move]) -> Result<Wake, Error> {
     let owner = context.memos.newest(&watched);
     // validate (no client required)
     let (job, book) = match read(context, &owner).await? {
@@ -163,13 +159,14 @@ async fn read(
             return refused.map(ControlFlow::Break);
         }
     };
-    // What the planner decided once must be there after a failover.
-    book.copies = context.board.copies(&job.uid).or(book.copies);
+    // What the policy remembers must be there after a failover.
+    let policy_state = context.board.policy_state(&job.uid);
+    book.policy_state = policy_state.or(book.policy_state);
     Ok(ControlFlow::Continue((job, book)))
 }
 
 /// The step that facts and slice come to, as far as the apiserver and the object's size allow it.
-fn decide(context: &Context, pass: &Pass, slice: &[Action]) -> Step {
+fn decide(context: &Context, pass: &Pass, slice: &[Move]) -> Step {
     let creations = context
         .memos
         .with(&pass.view.job.uid, |memo| memo.creations.clone());

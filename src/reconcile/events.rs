@@ -11,7 +11,7 @@ use crate::api::{DeadlineJob, Ledger};
 use crate::cluster::pod::AttemptId;
 use crate::context::Context;
 use crate::job::notice::Notice;
-use crate::metrics::{Ended, Kind, WON};
+use crate::metrics::{Ended, Kind, WON, Why};
 use crate::validate::ValidatedJob;
 
 /// Announces what a recorded step did. A lost event is no reason to repeat a step.
@@ -133,8 +133,8 @@ fn measure(context: &Context, notice: &Notice) {
             metrics.launched.get_or_create(&Kind { kind }).inc();
         }
         Notice::Killed { kind, .. } => {
-            let kind = kind.label();
-            metrics.kills.get_or_create(&Kind { kind }).inc();
+            let reason = kind.label();
+            metrics.kills.get_or_create(&Why { reason }).inc();
         }
         Notice::Won { kind, .. } => {
             let ended = Ended {
@@ -169,7 +169,7 @@ fn begin(launch: &Launch) -> f64 {
 }
 
 /// Reason of the event that says that `DeadlineFeasible` has turned false.
-pub const DEADLINE_NOT_FEASIBLE: &str = "DeadlineNotFeasible";
+pub const DEADLINE_INFEASIBLE: &str = "DeadlineInfeasible";
 
 /// Type, reason and note of an event.
 type Words = (EventType, &'static str, String);
@@ -198,7 +198,8 @@ fn words(
             EventType::Warning,
             "UnrecordedAttempt",
             format!(
-                "pod {pod} carries this job's labels and a number that was never given out; it is deleted"
+                "pod {pod} carries this job's labels and an attempt number that is not in the ledger; shed \
+                 deletes it"
             ),
         )),
     }
@@ -227,37 +228,37 @@ fn kill_words(task: u32, kind: KillKind, pod: &str) -> Option<Words> {
         KillKind::Prune => Some((
             EventType::Normal,
             "AttemptPruned",
-            format!("{pod}: a faster attempt of task {task} is kept"),
+            format!("{pod}: stopped, because a faster attempt of task {task} continues"),
         )),
         KillKind::Restart => Some((
             EventType::Normal,
             "TaskRestarted",
-            format!("{pod}: a new attempt of task {task} needs less time than this one still does"),
+            format!(
+                "{pod}: stopped, because a new attempt of task {task} is expected to finish earlier"
+            ),
         )),
         KillKind::Preempt => Some((
             EventType::Normal,
             "AttemptPreempted",
             format!(
-                "{pod}: a more urgent job needs the room; task {task} goes on from its checkpoint"
+                "{pod}: preempted by a more urgent job; task {task} resumes from its checkpoint later"
             ),
         )),
         KillKind::Evict => Some((
             EventType::Normal,
             "CloneEvicted",
-            format!("{pod}: a first attempt needs the room"),
+            format!("{pod}: stopped, because a first attempt needs its slot"),
         )),
         KillKind::Abandon => Some((
             EventType::Warning,
             "AttemptAbandoned",
-            format!(
-                "{pod}: its node is out of reach; another attempt of task {task} takes its place"
-            ),
+            format!("{pod}: its node is unreachable; shed starts another attempt of task {task}"),
         )),
         KillKind::Replace => Some((
             EventType::Warning,
             "AttemptReplaced",
             format!(
-                "{pod} could not start; task {task} is launched again later unless another attempt of it runs"
+                "{pod} could not start; shed retries task {task} later unless another attempt of it runs"
             ),
         )),
     }
@@ -289,7 +290,7 @@ fn end_words(conclusion: Conclusion) -> Words {
         Conclusion::PodFailurePolicy => (
             EventType::Warning,
             "PodFailurePolicy",
-            "an attempt failed in a way for which spec.podFailurePolicy fails the job",
+            "an attempt failed, and a rule of spec.podFailurePolicy fails the job",
         ),
         Conclusion::DeadlineExceeded => (
             EventType::Warning,

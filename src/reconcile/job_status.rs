@@ -7,7 +7,7 @@ use shed_core::index_set::IndexSet;
 use shed_core::snapshot::Conclusion;
 use shed_core::time::Instant;
 
-use crate::api::{self, DeadlineJobStatus, Ledger, reason};
+use crate::api::{self, DeadlineJobStatus, Ledger, reason, renamed};
 use crate::clock;
 use crate::cluster::pod::{JobPods, PodFacts, Stage};
 use crate::job::leftover::leftover;
@@ -181,6 +181,7 @@ fn written(indexes: &IndexSet) -> String {
 
 /// The companion's conditions over those that others wrote.
 fn conditions(input: Input<'_>, mut list: Vec<JobCondition>) -> Vec<JobCondition> {
+    list.iter_mut().for_each(rename);
     for condition in &input.recorded.conditions {
         let is_target = condition.type_ == api::FAILURE_TARGET;
         if is_target && condition.status != "True" {
@@ -198,6 +199,14 @@ fn conditions(input: Input<'_>, mut list: Vec<JobCondition>) -> Vec<JobCondition
         refused.last_transition_time = Some(clock::time(input.now));
     }
     list
+}
+
+/// Gives a condition its present names.
+fn rename(condition: &mut JobCondition) {
+    renamed::present_type(&condition.type_.clone()).clone_into(&mut condition.type_);
+    if let Some(reason) = &mut condition.reason {
+        renamed::present_reason(&condition.type_, &reason.clone()).clone_into(reason);
+    }
 }
 
 /// In batch/v1 a success policy that is met is the reason also where every task has succeeded.
@@ -239,7 +248,7 @@ pub fn with(job: &Job, condition: &Condition) -> Option<JobStatus> {
     Some(status)
 }
 
-/// The status that says why shed does not run a Job; absent if it says so already.
+/// The status that says why shed does not run a Job; absent if the status says so already.
 #[must_use]
 pub fn refused(job: &Job, reason: &str, message: &str, now: Instant) -> Option<JobStatus> {
     let mut status = job.status.clone().unwrap_or_default();
@@ -247,6 +256,7 @@ pub fn refused(job: &Job, reason: &str, message: &str, now: Instant) -> Option<J
     let told = list.iter().any(|own| {
         own.type_ == api::ADOPTION_REFUSED
             && own.status == "True"
+            && own.reason.as_deref() == Some(reason)
             && own.message.as_deref() == Some(message)
     });
     if told {

@@ -57,7 +57,7 @@ pub(super) async fn pods(
         };
         page = page.continue_token(&next);
     }
-    let is_listed = |pod: &&Arc<PodFacts>| names.contains(&pod.name);
+    let is_listed = |pod: &&Arc<PodFacts>| names.contains(&*pod.name);
     let lacking: Vec<_> = known.values().filter(|pod| !is_listed(pod)).collect();
     let reads: Vec<_> = lacking.iter().map(|pod| api.get_opt(&pod.name)).collect();
     let mut reads = futures::stream::iter(reads).buffer_unordered(READS_AT_ONCE);

@@ -16,7 +16,7 @@ use kube::Client;
 use kube::api::ObjectMeta;
 use kube::client::Body;
 use serde_json::{Value, json};
-use shed_core::plan::Action;
+use shed_core::plan::Move;
 use shed_core::snapshot::AttemptKind;
 
 use self::invariants::Invariants;
@@ -432,12 +432,12 @@ fn not_found() -> Refusal {
 }
 
 /// A planned launch.
-pub fn launch(task: u32, kind: AttemptKind) -> Action {
-    Action::Launch(shed_core::fixtures::launch(task, kind))
+pub fn launch(task: u32, kind: AttemptKind) -> Move {
+    Move::Launch(shed_core::fixtures::launch(task, kind))
 }
 
 /// Planned first attempts of the first `tasks` tasks.
-pub fn originals(tasks: u32) -> Vec<Action> {
+pub fn originals(tasks: u32) -> Vec<Move> {
     let tasks = 0..tasks;
     tasks
         .map(|task| launch(task, AttemptKind::Original))

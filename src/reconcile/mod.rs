@@ -89,7 +89,7 @@ pub enum Error {
     #[error("write of the ledger: {0}")]
     Record(#[source] kube::Error),
     /// The apiserver or etcd refuses the job's object for its size.
-    #[error("the job's object of {0} bytes is too large to be written")]
+    #[error("the job's object of {0} bytes is too large for the apiserver")]
     TooLarge(usize),
     /// The ledger is written later, so that writes are spaced; nothing of the step was recorded.
     #[error("the write of the ledger waits")]

@@ -65,8 +65,8 @@ fn forget(context: &Context) {
     for departed in stores.take_departed() {
         if !stores.stays_by_name(&departed) {
             context.metrics.forget_job(&JobLabels {
-                namespace: departed.namespace,
-                job: departed.name,
+                job_namespace: departed.namespace,
+                job_name: departed.name,
             });
         }
     }
@@ -107,7 +107,7 @@ fn is_free(stores: &Stores, pod: &PodFacts) -> bool {
     let job = match &identity.owner {
         // No controller counts it. Under a job that stays it may be what a newer operator calls an attempt.
         _ if identity.tracked => {
-            return identity.deleting || !identity.owner.as_ref().is_some_and(stays);
+            return identity.deleting || !identity.owner.as_deref().is_some_and(stays);
         }
         Some(job) => job,
         None if identity.controlled => return false,
@@ -131,7 +131,7 @@ async fn release(context: &Context, orphans: Vec<Arc<PodFacts>>) {
         let of_namespace = by_namespace.entry(Arc::clone(&pod.namespace)).or_default();
         if of_namespace.len() < AT_ONCE {
             of_namespace.push(PodRef {
-                name: pod.name.clone(),
+                name: pod.name.to_string(),
                 uid: pod.uid.clone(),
             });
         }

@@ -266,7 +266,7 @@ fn announce_conditions(
         let pocd = new
             .pocd
             .map_or("unknown".to_owned(), |pocd| pocd.to_string());
-        let note = format!("probability of completion before the deadline is {pocd}");
+        let note = format!("the probability of completion before the deadline is {pocd}");
         events::publish(
             context,
             written,
@@ -279,7 +279,7 @@ fn announce_conditions(
     if let Some(why) = message_if(new, api::DEADLINE_FEASIBLE, "False")
         && !is_infeasible(old)
     {
-        let reason = events::DEADLINE_NOT_FEASIBLE;
+        let reason = events::DEADLINE_INFEASIBLE;
         events::publish(context, written, EventType::Warning, reason, why.to_owned());
     }
     let missed = message_if_true(new, api::DEADLINE_MISSED);
@@ -322,8 +322,8 @@ fn measure_end(context: &Context, written: &DeadlineJob, old: &DeadlineJobStatus
     }
     if turned_true(api::COMPLETE) || turned_true(api::FAILED) {
         context.metrics.forget_job(&JobLabels {
-            namespace: written.metadata.namespace.clone().unwrap_or_default(),
-            job: written.metadata.name.clone().unwrap_or_default(),
+            job_namespace: written.metadata.namespace.clone().unwrap_or_default(),
+            job_name: written.metadata.name.clone().unwrap_or_default(),
         });
     }
 }
@@ -375,8 +375,8 @@ pub(super) fn stand_aside(context: &Context, owner: &DeadlineJob, form: u32) -> 
         let errors = &context.metrics.reconciles.errors;
         errors.get_or_create(&Why { reason }).inc();
         let note = format!(
-            "status.ledger.form is {form}, and version {} of the operator knows forms up to \
-             {LEDGER_FORM}: it leaves the job alone; run the operator that wrote it, or a newer one",
+            "status.ledger.form is {form}, but version {} of the operator supports forms up to \
+             {LEDGER_FORM} and does not run the job; run the operator that wrote it, or a newer one",
             env!("CARGO_PKG_VERSION")
         );
         let (namespace, name) = (&owner.metadata.namespace, &owner.metadata.name);

@@ -1,4 +1,5 @@
-//! Says that the apiserver refuses to stop a job's pods, or to take shed's finalizer off them: a policy or a webhook
+//! Says that the apiserver refuses to stop a job's pods, or to take shed's finalizer off them: a policy or a
+//! webhook
 //! may deny deletes or patches alone. Everything else of the job goes on.
 
 use std::sync::Arc;
@@ -30,8 +31,8 @@ pub(super) fn tell(context: &Context, owner: &DeadlineJob, written: [(&str, &Wri
         return;
     };
     let note = format!(
-        "the apiserver does not {verb} pods of this job, so that attempts which shed stops run on or their pods \
-         stay; shed tries again every few seconds: {message}"
+        "the apiserver does not let shed {verb} pods of this job, so stopped attempts may continue or their \
+         pods may remain; shed retries every few seconds: {message}"
     );
     events::publish(context, owner, EventType::Warning, POD_WRITE_REFUSED, note);
 }

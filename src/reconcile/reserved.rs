@@ -18,8 +18,7 @@ pub(super) async fn tell(context: &Context, owner: &DeadlineJob, job: &Validated
         return;
     }
     let note = format!(
-        "spec.template.metadata: {}: reserved for what shed says of an attempt, so its pods have shed's \
-         values; leave them out",
+        "spec.template.metadata: {}: shed reserves these keys and sets its own values on the pods; remove them",
         fields.join(", ")
     );
     let reason = api::RESERVED_LABEL;

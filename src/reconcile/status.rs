@@ -222,11 +222,7 @@ impl DeadlineJobStatus {
 }
 
 fn conditions(input: Input<'_>) -> Vec<Condition> {
-    let mut list = Conditions {
-        list: input.old.conditions.clone(),
-        generation: input.job.generation,
-        now: input.now,
-    };
+    let mut list = Conditions::of(input.old, input.job.generation, input.now);
     let is_open = input.book.ending.is_none();
     end_conditions(&mut list, input);
     if input.job.rules.suspend && is_open {
@@ -256,7 +252,7 @@ fn attempt_conditions(list: &mut Conditions, input: Input<'_>) {
             list.say(api::ATTEMPTS_BLOCKED, blocked.reason, &blocked.message);
         }
         _ if input.running || is_held || is_placeable_again(input) => {
-            list.clear(api::ATTEMPTS_BLOCKED, reason::ATTEMPTS_START, "");
+            list.clear(api::ATTEMPTS_BLOCKED, reason::ATTEMPTS_STARTING, "");
         }
         _ => {}
     }
@@ -265,16 +261,28 @@ fn attempt_conditions(list: &mut Conditions, input: Input<'_>) {
             reason,
             detail,
             since,
-        } if is_open => list.say_since(api::TASKS_WAITING, reason, detail, *since),
+        } if is_open => list.say_since(api::TASKS_PENDING, reason, detail, *since),
         Waiting::Yet if is_open => {}
-        _ => list.clear(api::TASKS_WAITING, reason::TASKS_RUN, ""),
+        _ => list.clear(api::TASKS_PENDING, reason::NO_TASKS_PENDING, ""),
     }
     match input.awaited.filter(|_| !input.book.finished) {
-        Some(awaited) => list.say(api::END_UNCONFIRMED, awaited.reason, &awaited.message),
-        None => list.clear(api::END_UNCONFIRMED, reason::ALL_CONFIRMED, ""),
+        Some(awaited) => list.say(
+            api::TERMINATION_UNCONFIRMED,
+            awaited.reason,
+            &awaited.message,
+        ),
+        None => list.clear(
+            api::TERMINATION_UNCONFIRMED,
+            reason::TERMINATION_CONFIRMED,
+            "",
+        ),
     }
     match input.unshared {
-        Some(message) => list.say(api::VOLUME_NOT_SHARED, reason::ONE_NODE_AT_A_TIME, message),
+        Some(message) => list.say(
+            api::VOLUME_NOT_SHARED,
+            reason::SINGLE_NODE_ACCESS_MODE,
+            message,
+        ),
         None => list.clear(api::VOLUME_NOT_SHARED, reason::VOLUMES_SHARED, ""),
     }
 }
@@ -283,10 +291,14 @@ fn checkpoint_and_progress_conditions(list: &mut Conditions, input: Input<'_>) {
     let is_open = input.book.ending.is_none();
     match input.undurable {
         None => {}
-        Some(0) => list.clear(api::CHECKPOINTS_LIMITED, reason::ALL_DURABLE, ""),
+        Some(0) => list.clear(
+            api::CHECKPOINTS_NOT_DURABLE,
+            reason::CHECKPOINTS_DURABLE,
+            "",
+        ),
         Some(tasks) => list.say(
-            api::CHECKPOINTS_LIMITED,
-            reason::OBJECT_SIZE,
+            api::CHECKPOINTS_NOT_DURABLE,
+            reason::OBJECT_SIZE_LIMIT,
             &tasks.to_string(),
         ),
     }
@@ -294,11 +306,11 @@ fn checkpoint_and_progress_conditions(list: &mut Conditions, input: Input<'_>) {
     if asked > 0 && silent == asked {
         list.say(
             api::PROGRESS_UNREACHABLE,
-            reason::NO_ANSWER,
+            reason::NO_RESPONSE,
             &asked.to_string(),
         );
     } else if asked > 0 || !is_open {
-        list.clear(api::PROGRESS_UNREACHABLE, reason::ANSWERS, "");
+        list.clear(api::PROGRESS_UNREACHABLE, reason::PROGRESS_REACHABLE, "");
     }
 }
 
@@ -317,7 +329,7 @@ fn end_conditions(list: &mut Conditions, input: Input<'_>) {
     let Some(conclusion) = input.book.ending else {
         // Set by a specification that could not be carried out and has been mended since.
         for type_ in [api::FAILURE_TARGET, api::FAILED] {
-            list.clear(type_, reason::SPEC_MENDED, "");
+            list.clear(type_, reason::SPEC_CORRECTED, "");
         }
         return;
     };
@@ -328,7 +340,7 @@ fn end_conditions(list: &mut Conditions, input: Input<'_>) {
         (api::FAILURE_TARGET, api::FAILED)
     };
     if conclusion.is_success() {
-        list.clear(api::FAILURE_TARGET, reason::FINISHED_IN_TIME, "");
+        list.clear(api::FAILURE_TARGET, reason::DEADLINE_MET, "");
     }
     list.say(interim, reason, &detail);
     if input.book.finished {
@@ -353,8 +365,7 @@ fn fate(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
             (reason::BACKOFF_LIMIT, failures.to_string())
         }
         Conclusion::PodFailurePolicy => {
-            let unknown =
-                "an attempt failed in a way for which spec.podFailurePolicy fails the job";
+            let unknown = "an attempt failed, and a rule of spec.podFailurePolicy fails the job";
             let note = input.book.ending_note.clone();
             let note = note.unwrap_or_else(|| unknown.to_owned());
             (reason::POD_FAILURE_POLICY, note)
@@ -381,12 +392,12 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>) {
     if missed {
         let failed_before = input.book.ended.unwrap_or(input.now) < deadline;
         let reason = match failed_before {
-            true => reason::FAILED_BEFORE,
+            true => reason::FAILED_BEFORE_DEADLINE,
             false => reason::DEADLINE_PASSED,
         };
         list.say(api::DEADLINE_MISSED, reason, &clock::rfc3339(deadline));
     } else if input.book.ending.is_some() {
-        list.clear(api::DEADLINE_MISSED, reason::FINISHED_IN_TIME, "");
+        list.clear(api::DEADLINE_MISSED, reason::DEADLINE_MET, "");
     } else if input.now < deadline {
         list.clear(api::DEADLINE_MISSED, reason::DEADLINE_MOVED, "");
     }
@@ -409,11 +420,11 @@ fn risk_conditions(list: &mut Conditions, input: Input<'_>) {
     match report.pocd_after {
         Some(pocd) if pocd < at_risk_below => {
             let reason = if report.stragglers.is_empty() && report.kept_back > 0 {
-                reason::CAPACITY_KEPT
+                reason::HEADROOM_RESERVED
             } else if report.stragglers.is_empty() && report.waiting > 0 {
-                reason::CAPACITY_SHORT
+                reason::INSUFFICIENT_CAPACITY
             } else {
-                reason::STRAGGLER
+                reason::TASKS_STRAGGLING
             };
             // No figures of the report in the message: they would make a write of each.
             list.say(type_, reason, &at_risk_below.to_string());

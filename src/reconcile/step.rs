@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use shed_core::ids::{AttemptNumber, TaskIndex};
-use shed_core::plan::{Action, Kill};
+use shed_core::plan::{Kill, Move, Settled};
 use shed_core::settle::settle;
 use shed_core::snapshot::{
     AttemptKind, AttemptState, Conclusion, FailureRule, Idempotency, JobSnapshot, KillKind, OnMiss,
@@ -31,7 +31,7 @@ pub struct Input<'a> {
     /// The facts about it.
     pub facts: &'a JobSnapshot,
     /// Its slice of the plan.
-    pub slice: &'a [Action],
+    pub slice: &'a [Move],
     /// Attempts that ask for leave to publish, and since when.
     pub asking: &'a BTreeMap<AttemptId, Instant>,
     /// Where attempts run, as far as the book does not say so.
@@ -79,7 +79,7 @@ pub fn step(input: Input<'_>) -> Step {
     }
     for action in input.slice {
         if still_holds(&step.book, input, action) {
-            apply(&mut step, input, action);
+            carry_out(&mut step, input, action);
         }
     }
     grant(&mut step, input);
@@ -93,13 +93,13 @@ pub fn step(input: Input<'_>) -> Step {
 }
 
 /// Whether an action that was planned on an older view still makes sense on this one.
-fn still_holds(book: &Ledger, input: Input<'_>, action: &Action) -> bool {
+fn still_holds(book: &Ledger, input: Input<'_>, action: &Move) -> bool {
     if book.ending.is_some() || input.view.job.rules.suspend {
         return false;
     }
     let lives = |task: TaskIndex| live_attempts(book, input.facts, task);
     match action {
-        Action::Launch(launch) => {
+        Move::Launch(launch) => {
             let task = launch.task;
             let none_uncounted = book
                 .tasks
@@ -119,7 +119,7 @@ fn still_holds(book: &Ledger, input: Input<'_>, action: &Action) -> bool {
                     AttemptKind::Original | AttemptKind::Retry => lives(task).next().is_none(),
                 }
         }
-        Action::Kill(kill) => {
+        Move::Kill(kill) => {
             let is_only = lives(kill.task).count() == 1;
             let entry = book.tasks.get(&kill.task.0);
             let grant = entry.and_then(|entry| entry.grant.as_ref());
@@ -129,12 +129,6 @@ fn still_holds(book: &Ledger, input: Input<'_>, action: &Action) -> bool {
                 && lives(kill.task).any(|number| number == kill.attempt.0)
                 && is_only == kill.kind.gives_up_the_only()
         }
-        // Facts are settled above; a plan carries none of them.
-        Action::Win { .. }
-        | Action::Count { .. }
-        | Action::FailTask { .. }
-        | Action::End(_)
-        | Action::Finish(_) => false,
     }
 }
 
@@ -208,41 +202,45 @@ fn live_attempts<'a>(
         .map(|attempt| attempt.number)
 }
 
-fn apply(step: &mut Step, input: Input<'_>, action: &Action) {
-    let now = input.view.now;
-    match action {
-        Action::Launch(launch) => {
+fn carry_out(step: &mut Step, input: Input<'_>, planned: &Move) {
+    match planned {
+        Move::Launch(launch) => {
             let Some(placed) = range::place(&mut step.book, input, launch) else {
                 return;
             };
-            let number = step.book.launch(&placed, now);
+            let number = step.book.launch(&placed, input.view.now);
             step.notices.push(Notice::Launched {
                 id: (placed.task.0, number.0),
                 launch: launch.clone(),
             });
         }
-        Action::Kill(Kill {
-            task,
-            attempt,
-            kind,
-            survivor: _,
-        }) => {
-            if step.book.kill(*task, *attempt, *kind, now) {
-                if *kind == KillKind::Replace && is_in_vain(input.facts, *task, *attempt) {
-                    step.book.count_vain_clone(*task);
-                }
-                step.notices.push(Notice::Killed {
-                    id: (task.0, attempt.0),
-                    kind: *kind,
-                });
-            }
+        Move::Kill(stop) => kill(step, input, stop),
+    }
+}
+
+fn kill(step: &mut Step, input: Input<'_>, kill: &Kill) {
+    let (task, attempt, kind) = (kill.task, kill.attempt, kill.kind);
+    if step.book.kill(task, attempt, kind, input.view.now) {
+        if kind == KillKind::Replace && is_in_vain(input.facts, task, attempt) {
+            step.book.count_vain_clone(task);
         }
-        Action::Win {
+        step.notices.push(Notice::Killed {
+            id: (task.0, attempt.0),
+            kind,
+        });
+    }
+}
+
+fn apply(step: &mut Step, input: Input<'_>, settled: &Settled) {
+    let now = input.view.now;
+    match settled {
+        Settled::Kill(stop) => kill(step, input, stop),
+        Settled::Win {
             task,
             attempt,
             finished,
         } => win(step, input, *task, *attempt, *finished),
-        Action::Count {
+        Settled::Count {
             task,
             attempt,
             outcome,
@@ -256,19 +254,19 @@ fn apply(step: &mut Step, input: Input<'_>, action: &Action) {
                 });
             }
         }
-        Action::FailTask { task } => {
+        Settled::FailTask { task } => {
             if step.book.failed.insert(*task) {
                 step.notices.push(Notice::TaskFailed { task: task.0 });
             }
         }
-        Action::End(conclusion) => {
+        Settled::End(conclusion) => {
             step.book.ending = Some(*conclusion);
             if *conclusion == Conclusion::PodFailurePolicy {
                 step.book.ending_note = failing_pod(input);
             }
             step.notices.push(Notice::Ending(*conclusion));
         }
-        Action::Finish(conclusion) => {
+        Settled::Finish(conclusion) => {
             if !step.book.finished && !awaits_pods(step, input) {
                 step.book.ending = Some(*conclusion);
                 step.book.finished = true;
@@ -395,7 +393,7 @@ fn clear(step: &mut Step, id: AttemptId, pod: &PodFacts) {
     // Said when something is done about it, not while it ends.
     if writes(step) > before && !step.book.knows(id.0, id.1) {
         step.notices.push(Notice::Unrecorded {
-            pod: pod.name.clone(),
+            pod: pod.name.to_string(),
         });
     }
 }
@@ -409,7 +407,7 @@ fn delete(step: &mut Step, pod: &PodFacts) {
 
 fn reference(pod: &PodFacts) -> PodRef {
     PodRef {
-        name: pod.name.clone(),
+        name: pod.name.to_string(),
         uid: pod.uid.clone(),
     }
 }

@@ -17,9 +17,10 @@ use crate::reconcile::events;
 /// How often it is looked; a look costs no call.
 const PERIOD: Duration = Duration::from_secs(1);
 
-const NOTE: &str = "shed has begun this Job and does not run it with its present --adopt-jobs (the chart's adoptJobs): \
-    nothing is launched, counted or ended, and pods keep the finalizer batch.kubernetes.io/job-tracking until the Job is \
-    deleted; set adoptJobs back to have it go on where it was, or delete the Job";
+const NOTE: &str = "shed started this Job, but its current --adopt-jobs (chart value adoptJobs) does not \
+select it: shed starts, counts and stops no attempts, and pods keep the finalizer \
+batch.kubernetes.io/job-tracking until the Job is deleted; restore adoptJobs to continue the Job, or delete \
+the Job";
 
 /// Companions that were told of, and what was seen when it was last looked.
 #[derive(Default)]

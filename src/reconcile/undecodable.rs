@@ -63,8 +63,8 @@ fn words(gap: &Gap) -> Words {
         Some(problem) => (
             "Unreadable",
             format!(
-                "{problem}: version {version} of the operator can't read the job and leaves it and its \
-                 pods alone; run the version that this was written for, or change the field"
+                "{problem}: version {version} of the operator cannot decode the job and does not run it; \
+                 run the version that the job was written for, or change the field"
             ),
         ),
         None => {
@@ -77,8 +77,8 @@ fn words(gap: &Gap) -> Words {
             (
                 "UnknownField",
                 format!(
-                    "{named}{more}: not known to version {version} of the operator, which runs the job as if \
-                     it were not said; run the version that this was written for, or leave it out"
+                    "{named}{more}: unknown to version {version} of the operator, which ignores it; run the \
+                     version that the job was written for, or remove it"
                 ),
             )
         }
@@ -90,7 +90,7 @@ async fn tell(context: &Context, gap: &Gap, (reason, note): &Words) {
     tracing::warn!(?namespace, job = ?name, "{note}");
     if gap.problem.is_some() {
         let errors = &context.metrics.reconciles.errors;
-        let reason = "unreadable";
+        let reason = "undecodable";
         errors.get_or_create(&Why { reason }).inc();
     }
     let about = reference(gap);

@@ -90,12 +90,12 @@ fn words(claim: &Mounted<'_>, mode: &str, resume: Resume) -> String {
     let Mounted { position, name, .. } = claim;
     let resume = match resume {
         Resume::None => String::new(),
-        resume => format!(" and spec.resume: {resume:?} helps nobody"),
+        resume => format!(" and spec.resume: {resume:?} has no effect"),
     };
     format!(
         "spec.template.spec.volumes[{position}].persistentVolumeClaim.claimName: claim {name} is {mode}, \
-         which attempts on two nodes can't both mount, so that clones wait in vain{resume}: use a claim that \
-         is ReadWriteMany, or launch no clones with spec.speculation.mode: Disabled"
+         which only one node can mount at a time, so clones cannot start{resume}: use a ReadWriteMany \
+         claim, or disable clones with spec.speculation.mode: Disabled"
     )
 }
 

@@ -76,11 +76,13 @@ fn index_set(field: &str, text: &str, completions: u32) -> Result<IndexSet, Inva
         .parse()
         .map_err(|part: shed_core::index_set::ParseIndexSetError| error(part.to_string()))?;
     if set.is_empty() {
-        return Err(error("no index is named".to_owned()));
+        return Err(error("it contains no index".to_owned()));
     }
     if set.below(completions) != set {
         let last = completions.saturating_sub(1);
-        return Err(error(format!("`{text}` goes beyond {last}, the last task")));
+        return Err(error(format!(
+            "`{text}` exceeds {last}, the index of the last task"
+        )));
     }
     Ok(set)
 }
@@ -154,9 +156,9 @@ mod tests {
     fn indexes_are_tasks_of_the_job() {
         let skipped = validate(&job("indexes: '0,2'")).unwrap().skipped;
         assert_eq!(skipped.unwrap().to_string(), "1,3");
-        refused("indexes: '4'", "spec.indexes: `4` goes beyond 3");
+        refused("indexes: '4'", "spec.indexes: `4` exceeds 3");
         refused("indexes: 'a-b'", "spec.indexes");
-        refused("indexes: ''", "spec.indexes: no index");
+        refused("indexes: ''", "spec.indexes: it contains no index");
     }
 
     /// As many single indexes as the field has room for.

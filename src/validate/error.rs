@@ -7,8 +7,8 @@ use crate::size;
 pub enum InvalidSpec {
     /// More than fits beside the ledger.
     #[error(
-        "the specification has {whole} bytes and may have {}; {bytes} of them are in spec{field}: keep large inputs \
-         in a ConfigMap or a volume",
+        "the specification has {whole} bytes, which exceeds the limit of {}; spec{field} has {bytes} of \
+         them: keep large inputs in a ConfigMap or a volume",
         size::SPEC_MAX
     )]
     Size {
@@ -20,7 +20,9 @@ pub enum InvalidSpec {
         whole: usize,
     },
     /// A duration that can't be read.
-    #[error("spec.deadline.within: `{text}` is no duration: write for example 90s, 10m or 1h30m")]
+    #[error(
+        "spec.deadline.within: invalid duration `{text}`: use a value such as 90s, 10m or 1h30m"
+    )]
     Within {
         /// What was written.
         text: String,
@@ -42,7 +44,7 @@ pub enum InvalidSpec {
     },
     /// A probability that is none, or that every job has.
     #[error(
-        "spec.targetPoCD: {value} is not above 0 and at most 1: write for example 0.95, or leave it out"
+        "spec.targetPoCD: {value} is not above 0 and at most 1: use a value such as 0.95, or omit it"
     )]
     Target {
         /// What was written.
@@ -53,31 +55,30 @@ pub enum InvalidSpec {
     Progress,
     /// Ports there are the node's, and anybody's.
     #[error(
-        "spec.progress can't be asked for in pods with spec.template.spec.hostNetwork: true, where its \
-         port is the node's: leave one of them out"
+        "spec.progress does not work with spec.template.spec.hostNetwork: true, because the port then \
+         belongs to the node: remove one of them"
     )]
     ProgressOnHost,
     /// A split that could not be agreed on with the task.
     #[error(
-        "spec.resume: Range needs spec.progress: {{file: {{}}}}: where a task stops is agreed with its \
-         agent, in the units of the N/M that it reports"
+        "spec.resume: Range needs spec.progress: {{file: {{}}}}: the agent negotiates the stop point in the \
+         units of the task's N/M reports"
     )]
     RangeProgress,
     /// A split of a task of which never two parts may run, or whose commits are fenced as a whole.
     #[error(
-        "spec.resume: Range needs spec.idempotency: Safe, as parts of a task run beside each other: \
+        "spec.resume: Range needs spec.idempotency: Safe, because segments of a task run at the same time: \
          choose Safe, or resume: Checkpoint"
     )]
     RangeIdempotency,
     /// An attempt that would have to begin from zero after it made way.
     #[error(
-        "spec.preemption: WhenCheckpointed needs spec.resume: Checkpoint: an attempt that makes way goes \
-         on from its checkpoint; or leave it at Never"
+        "spec.preemption: WhenCheckpointed needs spec.resume: Checkpoint, because a preempted task resumes from its checkpoint; or use Never"
     )]
     PreemptionResume,
     /// A fence that nobody guards.
     #[error(
-        "spec.idempotency: Fenced needs the agent beside each task: set spec.progress to {{file: {{}}}}, \
+        "spec.idempotency: Fenced needs an agent in each pod: set spec.progress to {{file: {{}}}}, \
          or choose Safe or None"
     )]
     FenceWithoutAgent,
@@ -93,7 +94,7 @@ pub enum InvalidSpec {
     #[error("spec.template.spec.containers is empty: add the container that runs a task")]
     NoContainer,
     /// A name that the agent needs.
-    #[error("spec.template.spec: the name `{name}` is taken by shed: rename your {what}")]
+    #[error("spec.template.spec: shed reserves the name `{name}`: rename your {what}")]
     ReservedName {
         /// The name.
         name: &'static str,
@@ -101,7 +102,7 @@ pub enum InvalidSpec {
         what: &'static str,
     },
     /// Indexes that can't be read or are none of the job's.
-    #[error("spec.{field}: {problem}: write indexes of tasks such as 0,3-5")]
+    #[error("spec.{field}: {problem}: use task indexes such as 0,3-5")]
     Indexes {
         /// The field.
         field: String,
@@ -128,8 +129,8 @@ pub enum InvalidSpec {
     },
     /// A rule that never holds.
     #[error(
-        "spec.podFailurePolicy.rules[{later}] contradicts rules[{earlier}], which matches all that \
-         it matches and comes first: take one of them out or swap them"
+        "spec.podFailurePolicy.rules[{later}] contradicts rules[{earlier}], which comes first and matches \
+         the same failures: remove one of them or swap them"
     )]
     Contradiction {
         /// The rule that comes first.
@@ -139,12 +140,12 @@ pub enum InvalidSpec {
     },
     /// A failure policy over containers that are run again in place.
     #[error(
-        "spec.podFailurePolicy needs spec.template.spec.restartPolicy: Never, so that each failure \
-         is one of a pod"
+        "spec.podFailurePolicy needs spec.template.spec.restartPolicy: Never, so that each failure is a pod \
+         failure"
     )]
     FailurePolicyRestarts,
     /// Something of a batch/v1 Job that this version can't read.
-    #[error("spec.{field}: {problem}: this version of shed can't run such a Job")]
+    #[error("spec.{field}: {problem}: this version of shed does not support such a Job")]
     NotKnown {
         /// The field.
         field: &'static str,
@@ -152,7 +153,7 @@ pub enum InvalidSpec {
         problem: String,
     },
     /// An object without the fields that the apiserver always sets.
-    #[error("metadata.{field} is missing: the object does not come from an apiserver")]
+    #[error("metadata.{field} is missing: the object was not read from an apiserver")]
     Metadata {
         /// The field.
         field: &'static str,

@@ -172,7 +172,7 @@ impl HandedOnTable {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use shed_core::plan::Action;
+    use shed_core::plan::Move;
     use shed_core::snapshot::AttemptKind;
     use shed_core::time::Instant;
 
@@ -227,7 +227,7 @@ mod tests {
         companion.spec.progress = serde_json::from_value(json!({"file": {}})).unwrap();
         let validated = crate::adopt::translate::validated(&companion, &job).unwrap();
         let mut book = Ledger::default();
-        let Action::Launch(launch) = launch(0, AttemptKind::Original) else {
+        let Move::Launch(launch) = launch(0, AttemptKind::Original) else {
             panic!("no launch");
         };
         book.launch(&launch, Instant(0));

@@ -1,5 +1,4 @@
-//! What must hold at every write, by what is really in the apiserver then: not by what the
-//! operator has seen.
+//! Invariants at every write, checked on the apiserver's real content, not on the operator's view.
 
 use std::collections::BTreeSet;
 
@@ -63,7 +62,7 @@ fn counted(world: &mut World, old: &Ledger, new: &Ledger, id: AttemptId) {
     // With one attempt counted in a write, its bucket is known.
     if left == 1 && wins {
         let is_success = match pod.map(|pod| pod.stage) {
-            // What exits with 0 in answer to a deletion, whose ever it was, has not done its work.
+            // An exit with 0 after any deletion does not prove that the work is done.
             Some(Stage::Succeeded(finish)) => matches!(finish, Finish::InTime(_) | Finish::Late),
             _ => false,
         };

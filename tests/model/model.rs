@@ -12,7 +12,7 @@ use shed::cluster::pod::{AttemptId, JobPods, PodFacts};
 use shed::job::facts;
 use shed::validate::{ValidatedJob, validate};
 use shed_core::ids::{AttemptNumber, TaskIndex};
-use shed_core::plan::{Action, Kill};
+use shed_core::plan::{self, Kill};
 use shed_core::snapshot::{AttemptKind, KillKind};
 use shed_core::time::Instant;
 use stateright::Property;
@@ -20,7 +20,7 @@ use stateright::Property;
 use super::operator::{self, Write, uid};
 use super::world::{Budget, Finish, Flight, Invariant, Pod, Pods, Recorded, Stage, World};
 
-/// What is explored.
+/// The explored configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Size {
     pub tasks: u32,
@@ -53,7 +53,7 @@ pub struct Model {
     /// Whether the pods that `attempt_pod::pod` makes carry the finalizer.
     pub tracked_at_birth: bool,
     facts: RwLock<HashMap<(AttemptId, Pod), Arc<PodFacts>>>,
-    /// What each view leads to, by its fingerprint.
+    /// The result of each view, by its fingerprint.
     pub(super) flights: RwLock<HashMap<u64, Option<Flight>>>,
     /// Ledgers by their fingerprints.
     pub(super) ledgers: Mutex<HashMap<u64, Arc<Recorded>>>,
@@ -61,7 +61,7 @@ pub struct Model {
     pub(super) restful: Mutex<HashSet<u64>>,
 }
 
-/// What may happen next.
+/// The possible next moves.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Move {
     /// The operator begins a pass, perhaps with a slice of a plan.
@@ -86,7 +86,7 @@ pub enum Move {
     Succeed(AttemptId),
     /// It fails, or dies because it was deleted.
     Fail(AttemptId),
-    /// Somebody else deletes the pod.
+    /// Another client deletes the pod.
     Disrupt(AttemptId),
     Suspend,
     /// The deadline passes.
@@ -382,7 +382,7 @@ impl Model {
         self.forget(world);
     }
 
-    /// What the next pass would forget is forgotten at once, so that states don't differ by it.
+    /// State that the next pass would drop is dropped at once, so that states do not differ by it.
     fn forget(&self, world: &mut World) {
         if world.held_job.is_none() && world.held_pods.is_none() {
             let pods = self.job_pods(&world.pods);
@@ -430,10 +430,10 @@ impl stateright::Model for Model {
     }
 }
 
-pub fn actions(plan: Planned) -> Vec<Action> {
-    let launch = |task, kind| Action::Launch(shed_core::fixtures::launch(task, kind));
+pub fn actions(plan: Planned) -> Vec<plan::Move> {
+    let launch = |task, kind| plan::Move::Launch(shed_core::fixtures::launch(task, kind));
     let kill = |kind, (task, number)| {
-        Action::Kill(Kill {
+        plan::Move::Kill(Kill {
             task: TaskIndex(task),
             attempt: AttemptNumber(number),
             kind,

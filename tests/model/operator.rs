@@ -10,7 +10,7 @@ use shed::cluster::pod::{AttemptId, JobPods, PodRef};
 use shed::job::facts::{self, Reported};
 use shed::job::view::JobView;
 use shed::reconcile::step::{Input, Step, step};
-use shed_core::plan::Action;
+use shed_core::plan;
 use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{OnMiss, Progress};
 use shed_core::time::Instant;
@@ -28,7 +28,7 @@ pub enum Write {
     Create(AttemptId),
 }
 
-/// What a pass reads.
+/// The input of a pass.
 struct View {
     base: JobCopy,
     pods: Pods,
@@ -74,14 +74,14 @@ impl Model {
     }
 
     /// Begins a pass with this slice of a plan: everything up to its first write.
-    pub fn look(&self, world: &mut World, slice: &[Action]) {
+    pub fn look(&self, world: &mut World, slice: &[plan::Move]) {
         let view = self.view(world);
         world.flight = self.decided(&view, world, slice);
     }
 
     /// [`Model::decide`], once for each view: states are many more than views, and the JSON of
     /// ledgers is most of the work.
-    fn decided(&self, view: &View, world: &World, slice: &[Action]) -> Option<Flight> {
+    fn decided(&self, view: &View, world: &World, slice: &[plan::Move]) -> Option<Flight> {
         let mut hasher = DefaultHasher::new();
         (&view.base, &view.pods, &world.traces, world.overdue).hash(&mut hasher);
         format!("{slice:?}").hash(&mut hasher);
@@ -95,7 +95,7 @@ impl Model {
         flight
     }
 
-    fn decide(&self, view: &View, world: &World, slice: &[Action]) -> Option<Flight> {
+    fn decide(&self, view: &View, world: &World, slice: &[plan::Move]) -> Option<Flight> {
         let now = self.now(world);
         let job = self.job(view.base.suspended);
         let book = view.base.recorded.book.clone();

@@ -2,7 +2,7 @@
 //! finished, every attempt is counted, and a further pass says nothing.
 
 use shed_core::ids::TaskIndex;
-use shed_core::plan::Action;
+use shed_core::plan;
 use shed_core::snapshot::AttemptKind;
 
 use super::model::{Model, Planned, actions, catch_up, fingerprint};
@@ -88,7 +88,7 @@ impl Model {
     }
 
     /// A launch for every task that has no attempt, and no limit to them.
-    fn needed(world: &World) -> Vec<Action> {
+    fn needed(world: &World) -> Vec<plan::Move> {
         let book = &world.job.book;
         let launch = |task: u32| {
             let index = TaskIndex(task);

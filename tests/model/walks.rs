@@ -9,10 +9,10 @@ use super::world::{Budget, World};
 
 const WALKS: u64 = 1000;
 const MOVES: usize = 150;
-/// Whether it comes to rest is tried after so many moves, and at the end.
+/// After this many moves, and at the end, the walk checks that the job comes to rest.
 const REST_EVERY: usize = 16;
-/// Of the moves to choose from, faults stand beside the others only so often: else all of them
-/// are used up before the first pod runs.
+/// Faults are among the possible moves only this often: otherwise all of them are used up before the first
+/// pod runs.
 const FAULTS_ONE_IN: u64 = 8;
 
 const SIZE: Size = Size {
@@ -30,7 +30,7 @@ const SIZE: Size = Size {
     },
 };
 
-/// What happens to the process or to a watch happens to both jobs.
+/// Faults of the process or of a watch affect both jobs.
 fn is_shared(next: Move) -> bool {
     matches!(
         next,

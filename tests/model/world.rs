@@ -1,5 +1,5 @@
-//! What the model keeps of a cluster with one job: the apiserver's objects, the operator's memory
-//! and the pass that it is in. Small, and equal when nothing that may follow differs.
+//! The model's state of a cluster with one job: the apiserver's objects, the operator's memory and its
+//! current pass. It is small, and equal for equal futures.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -49,7 +49,7 @@ impl Hash for Recorded {
     }
 }
 
-/// The job as somebody holds it.
+/// The job as a client holds it.
 #[derive(Debug, Clone, PartialEq, Hash)]
 pub struct JobCopy {
     pub recorded: Arc<Recorded>,
@@ -118,7 +118,7 @@ pub struct Flight {
     pub creates: Vec<AttemptId>,
 }
 
-/// What must still happen at most so often.
+/// Moves that may still happen, each at most this often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Budget {
     pub crashes: u8,
@@ -128,7 +128,7 @@ pub struct Budget {
     pub stale_reads: u8,
     /// Times that an answer of the apiserver is lost.
     pub lost: u8,
-    /// Pods that somebody else deletes.
+    /// Pods that another client deletes.
     pub disruptions: u8,
     /// Changes of `suspend`.
     pub suspends: u8,
@@ -224,7 +224,7 @@ impl World {
         }
     }
 
-    /// What is to be deleted, has ended and is held by nobody is gone.
+    /// A finished pod without finalizers that is being deleted is gone.
     pub fn collect_garbage(&mut self) {
         let gone = &mut self.gone;
         self.pods.retain(|&id, pod| {

@@ -52,7 +52,7 @@ const READ_TIME_MAX: Duration = Duration::from_secs(2);
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// The entry of `shed agent`: everything comes from the environment, and it ends on SIGTERM.
-/// With `init_only` it writes the resume file and returns, for an init container beside a task
+/// With `init_only` it writes the resume file and returns, for an init container of a task
 /// that is asked for its progress in another way or not at all.
 pub fn run_from_env(init_only: bool) -> anyhow::Result<()> {
     if init_only {

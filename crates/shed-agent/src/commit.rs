@@ -58,7 +58,7 @@ async fn answer(State(fence): State<Arc<Fence>>) -> Response {
 /// Waits for the grant, then becomes `command`. It returns only if that can't be started.
 pub fn commit(command: &[OsString]) -> anyhow::Result<Infallible> {
     let Some((program, arguments)) = command.split_first() else {
-        bail!("no command: write `$SHED_BIN agent commit -- CMD`");
+        bail!("no command: use `$SHED_BIN agent commit -- CMD`");
     };
     let grant = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -84,7 +84,7 @@ pub async fn wait_for_grant(port: u16) -> CommitGrant {
             Ok(grant) => return grant,
             Err(error) => {
                 if !is_told {
-                    tracing::warn!("no answer from the agent, asking again: {error:#}");
+                    tracing::warn!("no response from the agent, retrying: {error:#}");
                 }
                 is_told = true;
                 tokio::time::sleep(RETRY_AFTER).await;
@@ -109,7 +109,7 @@ async fn ask(port: u16) -> anyhow::Result<CommitGrant> {
         .await;
     connection.abort();
     if status != StatusCode::OK {
-        bail!("the agent answers {status}");
+        bail!("the agent responded with {status}");
     }
     let body = body
         .map_err(|error| anyhow::anyhow!(error))

@@ -62,7 +62,7 @@ impl Resume {
     }
 }
 
-/// What the commit fence needs; only tasks of jobs with `idempotency: Fenced` have one.
+/// Settings of the commit fence; only tasks of jobs with `idempotency: Fenced` have them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FenceConfig {
     /// By which the operator is known.
@@ -89,7 +89,7 @@ impl FenceConfig {
     }
 }
 
-/// What a task of a job with `resume: Range` needs to be stopped before the end of its input.
+/// Settings that stop a task of a job with `resume: Range` before the end of its input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StopConfig {
     /// By which the operator is known.

@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, Sleep};
 
-/// What the connections of one listener may cost.
+/// Limits of the connections of one listener.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Open connections in all.
@@ -74,7 +74,7 @@ impl Listener for BoundedListener {
 #[derive(Default)]
 struct Open(Mutex<Vec<Arc<State>>>);
 
-/// What the listener and one of its connections share.
+/// The state that the listener and one of its connections share.
 struct State {
     peer: IpAddr,
     since: Instant,
@@ -85,7 +85,7 @@ struct State {
 }
 
 impl Open {
-    /// Makes room for one more connection of the peer and registers it.
+    /// Frees a place for one more connection of the peer and registers it.
     fn admit(&self, peer: IpAddr, limits: &Limits) -> Arc<State> {
         let state = Arc::new(State {
             peer,

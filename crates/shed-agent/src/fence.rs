@@ -18,7 +18,7 @@ pub const FENCE_PATH: &str = "/fence";
 /// How long a poll is held while the task does not ask: below the life of a connection.
 pub const POLL_HELD: Duration = Duration::from_secs(4);
 
-/// Leave to publish: the operator gives it to one attempt of a task at a time, the next one only
+/// A commit grant: the operator gives it to one attempt of a task at a time, and to the next one only
 /// when that attempt can't publish any more, and then with a higher token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitGrant {
@@ -59,7 +59,7 @@ enum State {
     Granted(CommitGrant),
 }
 
-/// What the agent knows of its task's wish to publish.
+/// The state of the task's request to publish.
 pub(crate) struct Fence {
     attempt: String,
     key: VerifyingKey,
@@ -79,7 +79,7 @@ impl Fence {
         })
     }
 
-    /// Waits for leave to publish. Who asks again is told the same.
+    /// Waits for the commit grant. A repeated request gets the same answer.
     pub(crate) async fn ask(&self) -> Option<CommitGrant> {
         self.state.send_if_modified(|state| {
             let is_new = *state == State::Idle;

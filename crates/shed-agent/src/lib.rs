@@ -1,4 +1,4 @@
-//! The sidecar beside a task: serves the task's progress and hands it its resume point. The
+//! The sidecar of a task: serves the task's progress and writes its resume point. The
 //! operator uses the parsing half ([`wire`], [`report`], [`Series`]); neither half knows
 //! Kubernetes.
 //!
@@ -47,7 +47,7 @@
 //! ## Resuming
 //!
 //! The resume file is complete before the task starts. It is one line of JSON, `checkpoint`
-//! being absent if there is none:
+//! absent without one:
 //!
 //! ```text
 //! {"progress":0.4,"checkpoint":"s3://bucket/run-7/step-1200"}
@@ -124,7 +124,7 @@
 //! # The contract with the operator
 //!
 //! The agent reads `SHED_PROGRESS_FILE`, `SHED_RESUME_FILE`, `SHED_RESUME` (the resume point,
-//! written by [`resume::to_env_value`]; absent if there is none), `SHED_ATTEMPT_UID` (from the
+//! written by [`resume::to_env_value`]; absent without one), `SHED_ATTEMPT_UID` (from the
 //! downward API) and `SHED_AGENT_PORT` (default 9247). The two files lie directly in a volume
 //! that the agent shares with the task. `GET /healthz` is 200 once the resume file is written,
 //! hence the sidecar's startup probe. `GET /progress` is read by [`wire::read_reply`]; 503 means

@@ -6,7 +6,7 @@ use crate::report::{Report, ReportError, share};
 /// A longer page is refused. Pages of common client libraries with their own metrics take some 10 KiB.
 pub const PAGE_BYTES_MAX: usize = 64 * 1024;
 
-/// Which metric of a page says how far the task is.
+/// The metric of a page that has the task's progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric<'a> {
     /// Name of the sample: a share from 0 to 1, or what is done if there is a total.
@@ -60,7 +60,7 @@ fn sample(page: &str, name: &str) -> Result<Option<f64>, ReportError> {
     Ok(found)
 }
 
-/// What follows `{…}`: label values are quoted and may hold braces and escaped quotes.
+/// The text after `{…}`: label values are quoted and may contain braces and escaped quotes.
 fn after_labels(text: &str) -> Option<&str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     for (at, character) in text.char_indices() {

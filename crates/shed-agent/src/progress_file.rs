@@ -33,7 +33,7 @@ fn read_regular(path: &Path) -> io::Result<Option<(Vec<u8>, Duration)>> {
         return Ok(None);
     }
     // Before the content is read: a write in between makes it newer, never older, than is said.
-    // A date in the future, which a task may set, is none.
+    // A date in the future, which a task may set, does not count.
     let age = SystemTime::now().duration_since(metadata.modified()?);
     let mut bytes = Vec::new();
     file.take(CONTENT_BYTES_MAX as u64 + 1)

@@ -102,7 +102,7 @@ impl Report {
         self.age_ms
     }
 
-    /// The same report, written so many milliseconds ago.
+    /// The same report, written this many milliseconds ago.
     pub(crate) fn written_before(mut self, age_ms: u64) -> Self {
         self.age_ms = age_ms;
         self
@@ -124,7 +124,7 @@ impl Report {
         self.progress
     }
 
-    /// What the task needs to resume at this progress; opaque to shed.
+    /// The data with which a task resumes at this progress; opaque to shed.
     pub fn checkpoint(&self) -> Option<&str> {
         self.checkpoint.as_deref()
     }
@@ -223,7 +223,7 @@ fn parse_progress(text: &str) -> Result<f64, ReportError> {
     }
 }
 
-/// What of the whole is done, of which both are told.
+/// The finished part of a total, if the task reports both.
 pub(crate) fn share(done: f64, total: f64) -> Result<f64, ReportError> {
     if !done.is_finite() || !total.is_finite() {
         return Err(ReportError::NotFinite);

@@ -27,7 +27,7 @@ pub fn checkpoint_file(resume_file: &Path) -> PathBuf {
     with_suffix(resume_file, ".checkpoint")
 }
 
-/// Writes the resume file and, if there is a checkpoint, the file beside it. The resume file
+/// Writes the resume file and, with a checkpoint, the checkpoint file next to it. The resume file
 /// comes last: where it exists, both are complete. One that exists is left alone, since it is
 /// this attempt's own from before a restart of the container.
 pub fn write(resume: &Resume) -> anyhow::Result<()> {

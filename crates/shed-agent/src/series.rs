@@ -1,4 +1,4 @@
-//! What one attempt has reported over time, with the rules that a lying or restarted task
+//! The reports of one attempt over time, with the rules that a lying or restarted task
 //! cannot break: progress never goes back, a refusal changes nothing but a counter.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use crate::report::{Report, ReportError};
 /// The label under which a report below the last good one is counted.
 pub const BACKWARDS: &str = "backwards";
 
-/// What one observation changed.
+/// The change by one observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Observed {
     /// The report is now the last good one.
@@ -21,7 +21,7 @@ pub enum Observed {
 
 /// The reports of one attempt. Times are the caller's, in milliseconds.
 ///
-/// A value counts from when it was written, not from when somebody asked: a task that says where it
+/// A value counts from when it was written, not from when it was polled: a task that reports where it
 /// is once a minute is not slower when it is asked at the end of that minute.
 #[derive(Clone, PartialEq)]
 pub struct Series {

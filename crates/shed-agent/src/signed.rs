@@ -1,6 +1,6 @@
 //! Orders that change what an agent does: signed by the operator, and bound to one attempt and to
-//! a nonce that the attempt's agent drew. Who can reach the agent but lacks the operator's key
-//! can't forge one, and an order overheard is of no use to another attempt or another life of
+//! a random nonce of the attempt's agent. A client that can reach the agent but lacks the operator's key
+//! cannot forge an order, and a recorded order is useless for another attempt and after a restart of
 //! the same agent.
 
 use base64::Engine;
@@ -16,7 +16,7 @@ pub const OPERATOR_KEY_VAR: &str = "SHED_OPERATOR_KEY";
 /// The agent reads no more of an order than this.
 pub const ORDER_BYTES_MAX: usize = 4096;
 
-/// What the operator may order. The kind is signed too, so that an order of one kind can't be
+/// An order of the operator. The kind is signed too, so that an order of one kind can't be
 /// passed off as one of another.
 pub trait Order: Serialize + DeserializeOwned {
     const KIND: &'static str;
@@ -25,21 +25,21 @@ pub trait Order: Serialize + DeserializeOwned {
 /// Why an order or a key is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
-    #[error("the order is not one of shed's operator")]
+    #[error("the order does not come from shed's operator")]
     Malformed,
     #[error("the signature is not the operator's")]
     Forged,
     #[error("the order is for another attempt")]
     WrongAttempt,
-    #[error("the order answers another question")]
+    #[error("the order answers another poll")]
     WrongNonce,
-    #[error("the key is no Ed25519 key")]
+    #[error("the key is not an Ed25519 key")]
     BadKey,
-    #[error("the machine gives no random numbers")]
+    #[error("the machine provides no random numbers")]
     NoRandomness,
 }
 
-/// What is signed.
+/// The signed content.
 #[derive(Serialize, Deserialize)]
 struct Bound<T> {
     kind: String,
@@ -48,7 +48,7 @@ struct Bound<T> {
     order: T,
 }
 
-/// What travels: the signed text as it is, since JSON can be written in many ways.
+/// The transmitted form: the signed text unchanged, because JSON can be written in many ways.
 #[derive(Serialize, Deserialize)]
 struct Envelope {
     text: String,
@@ -138,7 +138,7 @@ impl VerifyingKey {
     }
 }
 
-/// A nonce that nobody can guess.
+/// An unpredictable nonce.
 pub fn draw_nonce() -> Result<String, SignatureError> {
     let mut bytes = [0_u8; 18];
     SystemRandom::new()

@@ -26,12 +26,12 @@ impl Order for StopAt {
     const KIND: &'static str = "stop-at";
 }
 
-/// What an agent says about it with each answer.
+/// The agent's report of the stop point in each response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopState {
     /// The next order must carry it.
     pub nonce: String,
-    /// What the task was told last.
+    /// The last stop point that the task received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<u64>,
 }
@@ -41,7 +41,7 @@ pub struct StopState {
 pub enum StopError {
     #[error(transparent)]
     Refused(#[from] SignatureError),
-    #[error("the stop file can't be written: {0}")]
+    #[error("cannot write the stop file: {0}")]
     Write(#[from] io::Error),
 }
 
@@ -60,7 +60,7 @@ impl Stop {
             file,
             last_word,
         } = config;
-        // What was written before the agent was started again still stands.
+        // A stop point from before a restart of the agent stays valid.
         let unit = std::fs::read_to_string(&file).ok();
         let state = StopState {
             nonce: draw_nonce()?,

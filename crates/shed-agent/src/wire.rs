@@ -1,4 +1,4 @@
-//! What travels between a pod and the operator: the agent's answer, and the answer of a task
+//! Messages between a pod and the operator: the agent's response, and the response of a task
 //! that serves its own progress. Both are bound to one attempt, because pod IPs are reused.
 
 use std::time::Duration;
@@ -23,11 +23,11 @@ pub const ATTEMPT_HEADER: &str = "shed-attempt";
 /// Why an answer says nothing about the attempt that was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    #[error("the answer is longer than {REPLY_BYTES_MAX} bytes")]
+    #[error("the response is longer than {REPLY_BYTES_MAX} bytes")]
     TooLarge,
-    #[error("the answer is not one of shed's agent")]
+    #[error("the response does not come from shed's agent")]
     BadJson,
-    #[error("the answer comes from another attempt")]
+    #[error("the response comes from another attempt")]
     WrongAttempt,
 }
 
@@ -42,7 +42,7 @@ impl WireError {
     }
 }
 
-/// What the agent found at the path of the progress file.
+/// The content that the agent found at the path of the progress file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileContent {
     /// The task has not written the file yet.
@@ -97,7 +97,7 @@ pub fn write_reply(
 }
 
 /// Text that is not UTF-8 is not repaired: a checkpoint with replacement characters in it would
-/// be accepted and then fail the clone that gets it. What is too long anyway may be cut inside
+/// be accepted and then fail the clone that gets it. Text that is too long may be cut inside
 /// a character, and replacing never makes it shorter.
 fn to_text(bytes: Vec<u8>) -> (Option<String>, Option<ReportError>) {
     if bytes.len() > CONTENT_BYTES_MAX {
@@ -140,7 +140,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What an answer that [`read_reply`] believes says about where its task stops.
+/// The stop point in a response that [`read_reply`] accepts.
 pub fn read_stop(body: &[u8]) -> Option<StopState> {
     serde_json::from_slice::<Reply>(body).ok()?.stop
 }

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -431,22 +431,32 @@ fn child_command(folder: &Folder) -> Command {
     command
 }
 
+/// An agent that listens. Another process may take the free port first; then it ends, and another port is tried.
+fn listening_child(folder: &Folder) -> Child {
+    let patience = Instant::now() + Duration::from_secs(30);
+    while Instant::now() < patience {
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = free.local_addr().unwrap();
+        drop(free);
+        let mut command = child_command(folder);
+        command.env("SHED_AGENT_PORT", address.port().to_string());
+        command.env("SHED_AGENT_HEALTH_PORT", "0");
+        let mut child = command.spawn().unwrap();
+        while child.try_wait().unwrap().is_none() && Instant::now() < patience {
+            if TcpStream::connect(address).is_ok() {
+                return child;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    panic!("no agent listens");
+}
+
 #[test]
 fn the_process_ends_well_and_at_once_on_a_signal() {
     for signal in ["-TERM", "-INT"] {
         let folder = Folder::new();
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let address = free.local_addr().unwrap();
-        drop(free);
-        let mut command = child_command(&folder);
-        command.env("SHED_AGENT_PORT", address.port().to_string());
-        command.env("SHED_AGENT_HEALTH_PORT", "0");
-        let mut child = command.spawn().unwrap();
-        let patience = Instant::now() + Duration::from_secs(10);
-        while TcpStream::connect(address).is_err() {
-            assert!(Instant::now() < patience, "the agent does not listen");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let mut child = listening_child(&folder);
         assert!(folder.file("resume").exists());
         let began = Instant::now();
         let pid = child.id().to_string();
@@ -467,7 +477,7 @@ fn the_process_ends_well_and_at_once_on_a_signal() {
 fn the_init_only_process_writes_the_resume_file_and_ends() {
     let folder = Folder::new();
     let mut command = child_command(&folder);
-    // What an init container does not need, it need not have.
+    // An init container has only what it needs.
     command
         .env("INIT_ONLY", "1")
         .env_remove("SHED_PROGRESS_FILE");

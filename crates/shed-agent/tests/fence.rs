@@ -128,7 +128,7 @@ async fn a_task_waits_for_the_operators_grant() {
     assert_eq!(fenced.leave(message).await, 200);
     let granted = tokio::time::timeout(PATIENCE, task).await.unwrap();
     assert_eq!(granted.unwrap(), grant(17));
-    // Who asks again, for example after the container was started again, is told the same.
+    // A repeated request, for example after a restart of the container, gets the same answer.
     let again = tokio::time::timeout(PATIENCE, fenced.ask()).await.unwrap();
     assert_eq!(again.unwrap(), grant(17));
 }
@@ -144,7 +144,7 @@ async fn a_grant_that_is_not_the_operators_or_not_for_this_attempt_is_refused() 
     for message in [forged, of_another, old, b"{}".to_vec(), vec![]] {
         assert_eq!(fenced.leave(message).await, 403);
     }
-    // Whoever waited would have been let go by now: it is still pending at the next poll.
+    // A granted request would have returned by now: it is still pending at the next poll.
     assert_eq!(fenced.nonce().await, nonce);
     assert!(!task.is_finished());
     task.abort();

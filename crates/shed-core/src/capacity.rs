@@ -245,7 +245,7 @@ impl NodeQueue {
 
 /// Capacity in one pass.
 #[derive(Debug, Clone)]
-pub(crate) struct Capacity {
+pub struct Capacity {
     /// What is usable, for the report.
     pub(crate) usable: Resources,
     /// What is used before the plan, for the report.
@@ -270,7 +270,7 @@ pub(crate) struct Capacity {
 }
 
 /// Position of the job in the snapshot, task and number.
-pub(crate) type AttemptId = (usize, TaskIndex, AttemptNumber);
+pub type AttemptId = (usize, TaskIndex, AttemptNumber);
 
 impl Capacity {
     /// Looks at the snapshot. Attempts that have no node yet are placed by first fit; a first
@@ -389,7 +389,8 @@ impl Capacity {
     }
 
     /// Where an attempt without a node was put for this pass.
-    pub(crate) fn tentative_node(&self, id: AttemptId) -> Option<NodeIndex> {
+    #[must_use]
+    pub fn tentative_node(&self, id: AttemptId) -> Option<NodeIndex> {
         let position = self.placed.binary_search_by_key(&id, |placed| placed.0);
         position
             .ok()
@@ -398,27 +399,31 @@ impl Capacity {
     }
 
     /// How often the demand fits into what is left of all that is usable.
-    pub(crate) fn times_left(&self, position: usize) -> u32 {
+    #[must_use]
+    pub fn times_left(&self, position: usize) -> u32 {
         let demand = self.demands.get(position);
         demand.map_or(0, |demand| times_in(&self.room.total, demand))
     }
 
     /// How often the demand fits into all that is usable.
-    pub(crate) fn times_usable(&self, position: usize) -> u32 {
+    #[must_use]
+    pub fn times_usable(&self, position: usize) -> u32 {
         let demand = self.demands.get(position);
         demand.map_or(0, |demand| times_in(&self.usable_amounts, demand))
     }
 
     /// The largest share of what is usable that one attempt of the job takes (its dominant share);
     /// infinite if it asks for what nobody has.
-    pub(crate) fn dominant_share(&self, position: usize) -> f64 {
+    #[must_use]
+    pub fn dominant_share(&self, position: usize) -> f64 {
         let shares = self.shares(position, &self.usable_amounts);
         shares.map(|(share, _)| share).fold(0.0, f64::max)
     }
 
     /// How well the job's demand fits what is free: the inner product of both, as shares of what
     /// is usable (Tetris, DollyMP).
-    pub(crate) fn alignment(&self, position: usize) -> f64 {
+    #[must_use]
+    pub fn alignment(&self, position: usize) -> f64 {
         let shares = self.shares(position, self.room.total());
         let products = shares.map(|(demand, free)| demand * free);
         products.filter(|product| product.is_finite()).sum()
@@ -440,7 +445,8 @@ impl Capacity {
     }
 
     /// How often the demand fits now without taking what is reserved for waiting attempts.
-    pub(crate) fn times_free(&self, position: usize) -> u32 {
+    #[must_use]
+    pub fn times_free(&self, position: usize) -> u32 {
         let rooms = [&self.room, &self.room_after_kills];
         let times = |demand: &Amounts| rooms.map(|room| times_in(&room.total, demand));
         let [now, after] = self.demands.get(position).map_or([0, 0], times);

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::ids::{JobKey, TaskIndex};
 use crate::plan::{
-    Action, CapacityReport, CloneReport, JobReport, KillReport, Launch, LaunchReason, Plan,
+    CapacityReport, CloneReport, JobReport, KillReport, Launch, LaunchReason, Move, Plan,
     RefusalReason,
 };
 use crate::snapshot::AttemptKind;
@@ -28,7 +28,7 @@ pub fn explain<'a>(now: Instant, plan: &'a Plan, job: &JobKey) -> Option<Explana
     let report = plan.report.jobs.iter().find(|report| report.key == *job)?;
     let actions = plan.actions.iter().filter(|planned| planned.job == *job);
     let launches = actions.filter_map(|planned| match &planned.action {
-        Action::Launch(launch) => Some(launch),
+        Move::Launch(launch) => Some(launch),
         _ => None,
     });
     Some(Explanation {

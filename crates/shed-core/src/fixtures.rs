@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex, Tenant};
 use crate::index_set::IndexSet;
 use crate::plan::{Launch, LaunchReason};
+use crate::policy::{Policy, ShedPlus, Speculation};
 use crate::resources::Resources;
 use crate::snapshot::{
     AttemptKind, AttemptSnapshot, AttemptState, Conclusion, EndRules, FailureRule, Idempotency,
@@ -15,8 +16,17 @@ use crate::snapshot::{
 };
 use crate::time::{Instant, Span};
 
-mod networks;
-pub use networks::{line, networks, networks_of};
+mod plans;
+pub use plans::{brief, findings, four_nodes, plan_of, report, slow, uneven};
+
+/// Shed+ with its defaults.
+#[must_use]
+pub fn shed_plus() -> Policy {
+    Policy {
+        speculation: Speculation::new(ShedPlus::default()),
+        ..Policy::default()
+    }
+}
 
 /// A planned launch of the task's next attempt, wherever there is room.
 #[must_use]

@@ -76,7 +76,7 @@ pub fn decide_guarded_by<'a>(
 #[must_use]
 pub fn policies(policy: &Policy) -> [Policy; 3] {
     let plain = Policy {
-        speculation: Speculation::HadoopNs,
+        speculation: Speculation::none(),
         ..policy.clone()
     };
     let plainest = Policy {

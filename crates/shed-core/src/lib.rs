@@ -54,35 +54,22 @@
 //!
 //! [`optimize::greedy`] is \[S+\] Algorithm 1 as printed and its exact relatives; [`optimize::job_level`] that of
 //! \[S\]; [`optimize::alpha_fair`] the family of utilities between total and max-min; [`optimize::incremental`]
-//! redoes only what a change moves. [`formulas`] holds the other papers' formulas and rounds, each on its
-//! own.
+//! redoes only what a change moves.
 //!
 //! # Policies
 //!
 //! Written as text, `shed-plus{xi=0.1,order=drf}`; parameters and defaults are those of each type.
+//! [`policy::PolicyRule`] is the contract of a policy, [`policy::Registry`] finds one by its name.
 //!
-//! | policy | who gets clones, and when | begins | source | where |
+//! | policy | which tasks get clones, and when | begins | source | where |
 //! |---|---|---|---|---|
-//! | `hadoop-ns` | nobody | – | baseline | [`policy`] |
-//! | `hadoop-s` | per round the task that would end latest beyond a new attempt | zero | Hadoop 2 and 3 | [`policy::HadoopS`] |
-//! | `late` | tasks of the lowest progress rates that need longest, on fast nodes | zero | LATE | [`policy::Late`] |
-//! | `mantri` | tasks for which one more attempt probably saves machine time | zero | Mantri | [`policy::Mantri`] |
-//! | `dolly` | all tasks of small jobs, at submission, until a straggler is improbable | zero | Dolly | [`policy::Dolly`] |
-//! | `hopper` | within shares by virtual size 2/β · remaining tasks | zero | Hopper | [`policy::Hopper`] |
-//! | `chronos-clone` | every task, at submission, by PoCD against machine time | zero | Chronos | [`policy::ChronosClone`] |
-//! | `chronos-s-restart` | stragglers at τ_est | zero | Chronos | [`policy::ChronosSRestart`] |
-//! | `chronos-s-resume`, `srquant` | stragglers at τ_est; their originals stop | resume | Chronos, \[L\] Algorithm 1 | [`policy::ChronosSResume`], [`policy::SrQuant`] |
-//! | `laser` | as `srquant`, by predicted times | resume | \[L\] Algorithm 2 | [`policy::Laser`] |
-//! | `shed` | all tasks of the job with the lowest PoCD, at arrivals | resume | \[S\] Algorithm 1 | [`policy::Shed`] |
+//! | `hadoop-ns` | none | – | baseline | [`policy::HadoopNs`] |
 //! | `shed-plus` | stragglers of the job with the lowest PoCD, at ξ and every θ | resume | \[S+\] Algorithm 1 | [`policy::ShedPlus`] |
-//! | `s-resume-event` | late tasks, at each report, until a miss is improbable | resume | the simple rule to beat | [`policy::SResumeEvent`] |
-//! | `shed-prime` | tasks whose miss clones lower most per slot, on events; lone attempts are drawn again | resume | `docs/shed-prime.md` | [`policy::ShedPrime`] |
-//! | `sca` | tasks of new jobs, by a convex programme of flow time and machine time | zero | \[SCA\] P2 | [`policy::Sca`] |
-//! | `ese` | tasks with more than σ mean times left; tasks of small new jobs | zero | \[SCA\] section 5 | [`policy::Ese`] |
-//! | `dollymp` | second, then third copies, by levels, when no first attempt fits | zero | \[D\] Algorithm 2 | [`policy::DollyMp`] |
+//! | `shed-prime` | tasks whose miss clones lower most per slot, on events; lone attempts are restarted | resume | `docs/shed-prime.md` | [`policy::ShedPrime`] |
 //!
-//! Any of them goes with any order of first attempts ([`policy::Order`]): `lst`, `edf`, `fifo`,
-//! `capacity`, `drf`, `tetris`, `carbyne`, `srpt`, `svf`, `dollymp`.
+//! The crate `shed-papers` has the other policies of the papers. Any policy goes with any order of
+//! first attempts ([`policy::Order`]): `lst`, `edf`, `fifo`, `capacity`, `drf`, `tetris`, `carbyne`,
+//! `srpt`, `svf`, `dollymp`.
 
 pub mod capacity;
 pub mod decide;
@@ -91,7 +78,6 @@ pub mod explain;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 mod float;
-pub mod formulas;
 pub mod guard;
 pub mod ids;
 pub mod index_set;
@@ -101,6 +87,8 @@ pub mod plan;
 pub mod plan_check;
 pub mod policy;
 pub mod resources;
+pub mod round;
+pub mod settings;
 pub mod settle;
 pub mod snapshot;
 pub mod time;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::history::{History, JobTimes, Lesson};
 use crate::estimate::sample::Sample;
 use crate::float;
-use crate::ids::{JobClass, JobKey, NodeName, TaskIndex, Tenant};
+use crate::ids::{JobClass, JobKey, NodeName, Tenant};
 use crate::snapshot::Snapshot;
 use crate::time::{Instant, Span};
 
@@ -23,9 +23,9 @@ pub use redraws::Redraws;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Memory {
     jobs: BTreeMap<JobKey, JobMemory>,
-    /// What policies other than Shed+ remember of jobs. Each field says what its loss costs.
-    #[serde(default)]
-    speculation: BTreeMap<JobKey, SpeculationMemory>,
+    /// What the policy remembers of jobs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    states: BTreeMap<JobKey, PolicyState>,
     /// Nodes that were seen slow. Need not survive a failover: the next reports from a slow
     /// node tell again. (Recordings from before it was known whose attempts told have
     /// `slow_nodes`, which is forgotten.)
@@ -75,31 +75,23 @@ pub struct JobMemory {
     pub was_idle: bool,
 }
 
-/// What a policy that acts once per job, or in rounds, remembers of one job.
+/// What a policy remembers of one job, as text that only that policy understands.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SpeculationMemory {
-    /// Attempts per task, the first included, that the policy has decided on for the job, once it
-    /// has: at submission (Dolly, Chronos Clone, SCA, ESE) or at τ_est (the other Chronos
-    /// strategies, LASER). Survives a failover, in the job's ledger: decided anew by what is known
-    /// then, it might differ for the tasks that are still to come.
-    #[serde(default)]
-    pub copies: Option<u32>,
-    /// Tasks that were judged late at τ_est, ascending: they get their attempts as there is room.
-    /// Need not survive a failover: what is lost costs those clones that had no room yet.
-    #[serde(default)]
-    pub judged: Vec<TaskIndex>,
-    /// When the slower attempts were last killed: at τ_kill, which a job has once, or every few
-    /// minutes (Mantri). What is lost costs one more look, that kills what was launched since.
-    #[serde(default)]
-    pub pruned: Option<Instant>,
-    /// When the policy last launched a clone for the job (Hadoop-S waits 15 s after it). Need not
-    /// survive a failover: what is lost costs one round too early.
-    #[serde(default)]
-    pub last_launch: Option<Instant>,
-    /// How often a task's only attempt was given up for a new one (Mantri). Need not survive a
-    /// failover: what is lost costs a few restarts beyond the bound.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub restarts: BTreeMap<TaskIndex, u32>,
+pub struct PolicyState {
+    /// What survives a failover, in the job's ledger; empty if nothing must.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub durable: String,
+    /// What may be lost: the policy then acts once too early, or too late.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub transient: String,
+}
+
+impl PolicyState {
+    /// Whether nothing is remembered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.durable.is_empty() && self.transient.is_empty()
+    }
 }
 
 /// A finished job that is still there.
@@ -118,12 +110,12 @@ pub struct PastJob {
 }
 
 impl Memory {
-    /// What a planner that starts anew knows again: what finished jobs teach, the one that ended
-    /// first first, and how many attempts per task were decided on for jobs that go on.
+    /// The memory of a planner that has just started: what finished jobs teach, in the order of
+    /// their ends, and the durable state of jobs that go on.
     #[must_use]
     pub fn restored(
         mut past: Vec<PastJob>,
-        copies: impl IntoIterator<Item = (JobKey, u32)>,
+        durable: impl IntoIterator<Item = (JobKey, String)>,
     ) -> Self {
         past.sort_by(|a, b| (a.ended, &a.key).cmp(&(b.ended, &b.key)));
         let mut history = History::default();
@@ -139,35 +131,40 @@ impl Memory {
             // It teaches once it is gone.
             history = seen.after(job.ended, []);
         }
-        let speculation = copies.into_iter().map(|(key, copies)| {
-            let decided = SpeculationMemory {
-                copies: Some(copies),
-                ..SpeculationMemory::default()
+        let states = durable.into_iter().map(|(key, durable)| {
+            let state = PolicyState {
+                durable,
+                ..PolicyState::default()
             };
-            (key, decided)
+            (key, state)
         });
         Self {
-            speculation: speculation.collect(),
+            states: states.collect(),
             history,
             ..Self::default()
         }
     }
 
-    /// The jobs for which a number of attempts per task was decided on.
-    pub fn copies(&self) -> impl Iterator<Item = (&JobKey, u32)> {
-        let all = self.speculation.iter();
-        all.filter_map(|(key, memory)| Some((key, memory.copies?)))
+    /// The jobs of which the policy remembers something that must survive a failover.
+    pub fn durable_states(&self) -> impl Iterator<Item = (&JobKey, &str)> {
+        let all = self.states.iter();
+        let all = all.map(|(key, state)| (key, state.durable.as_str()));
+        all.filter(|(_, durable)| !durable.is_empty())
     }
 
-    /// What a policy remembers of a job.
+    /// What the policy remembers of a job.
     #[must_use]
-    pub fn speculation(&self, key: &JobKey) -> SpeculationMemory {
-        self.speculation.get(key).cloned().unwrap_or_default()
+    pub fn state(&self, key: &JobKey) -> Option<&PolicyState> {
+        self.states.get(key)
     }
 
     /// Remembers it.
-    pub fn set_speculation(&mut self, key: JobKey, memory: SpeculationMemory) {
-        self.speculation.insert(key, memory);
+    pub fn set_state(&mut self, key: JobKey, state: PolicyState) {
+        if state.is_empty() {
+            self.states.remove(&key);
+        } else {
+            self.states.insert(key, state);
+        }
     }
 
     /// What is remembered of a job.
@@ -273,10 +270,11 @@ mod tests {
     }
 
     #[test]
-    fn decided_copies_are_remembered_again() {
-        let memory = Memory::restored(vec![], [(JobKey::from("a"), 3)]);
-        assert_eq!(memory.speculation(&JobKey::from("a")).copies, Some(3));
-        let copies: Vec<_> = memory.copies().collect();
-        assert_eq!(copies, [(&JobKey::from("a"), 3)]);
+    fn durable_states_are_remembered_again() {
+        let memory = Memory::restored(vec![], [(JobKey::from("a"), "3".to_owned())]);
+        let state = memory.state(&JobKey::from("a")).unwrap();
+        assert_eq!((&*state.durable, &*state.transient), ("3", ""));
+        let durable: Vec<_> = memory.durable_states().collect();
+        assert_eq!(durable, [(&JobKey::from("a"), "3")]);
     }
 }

@@ -1,4 +1,5 @@
-//! What a decision says: actions with a typed reason each, and a report that explains them.
+//! What a decision says: settled facts, planned moves with a typed reason each, and a report that
+//! explains them.
 
 use std::fmt;
 
@@ -10,13 +11,11 @@ use crate::resources::Resources;
 use crate::snapshot::{AttemptKind, Conclusion, KillKind, ResumePoint};
 use crate::time::Instant;
 
-/// One thing to do for a job. Executors match every variant: a new one must not compile
-/// until each of them carries it out.
+/// A fact that `settle` found in one job's snapshot alone. Executors match every variant: a new one
+/// must not compile until each of them carries it out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Action {
-    /// Start an attempt.
-    Launch(Launch),
-    /// End an attempt. The record is durable before the delete.
+pub enum Settled {
+    /// An attempt is superfluous or must not run. The record is durable before the delete.
     Kill(Kill),
     /// An attempt finished first: record it as the task's winner.
     Win {
@@ -45,6 +44,15 @@ pub enum Action {
     End(Conclusion),
     /// Nothing of the job is left: its end is final.
     Finish(Conclusion),
+}
+
+/// What `decide` plans for a job. Executors match every variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Move {
+    /// Start an attempt.
+    Launch(Launch),
+    /// Stop an attempt. The record is durable before the delete.
+    Kill(Kill),
 }
 
 /// The bucket of an ended attempt that did not win.
@@ -202,20 +210,20 @@ pub struct Kill {
     pub survivor: Option<AttemptNumber>,
 }
 
-/// An action and the job that it belongs to.
+/// A move and its job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PlannedAction {
+pub struct PlannedMove {
     /// The job.
     pub job: JobKey,
     /// What to do.
-    pub action: Action,
+    pub action: Move,
 }
 
 /// What one planner pass decided.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Kills before launches; first attempts before clones.
-    pub actions: Vec<PlannedAction>,
+    pub actions: Vec<PlannedMove>,
     /// The explanation.
     pub report: PlanReport,
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::ids::{AttemptNumber, TaskIndex};
-use crate::plan::{Action, Kill, Outcome};
+use crate::plan::{Kill, Outcome, Settled};
 use crate::snapshot::{
     AttemptKind, AttemptSnapshot, AttemptState, Conclusion, FailureRule, Idempotency, JobPhase,
     JobSnapshot, KillKind, OnMiss, TaskSnapshot,
@@ -29,7 +29,7 @@ pub const COMMIT_GRACE: Span = Span::from_seconds(60);
 /// What the job's facts force now: wins, counts and failed tasks first, then the end of the
 /// job, then kills. The executor makes every record durable in one write before any delete.
 #[must_use]
-pub fn settle(now: Instant, job: &JobSnapshot) -> Vec<Action> {
+pub fn settle(now: Instant, job: &JobSnapshot) -> Vec<Settled> {
     let mut actions = Vec::new();
     settle_tasks(now, job, job.tasks.iter(), &mut actions);
     kill_beyond_parallelism(now, job, &mut actions);
@@ -38,13 +38,13 @@ pub fn settle(now: Instant, job: &JobSnapshot) -> Vec<Action> {
 
 /// The same for an active job of which only these tasks have facts that were not settled yet,
 /// ascending: the verdict on a task depends on that task and on the job's counts alone, so that
-/// the other tasks need not be read. Whoever carries out an [`Action::End`] must settle the job
+/// the other tasks need not be read. Whoever carries out an [`Settled::End`] must settle the job
 /// as a whole after it.
 pub fn settle_tasks<'a>(
     now: Instant,
     job: &JobSnapshot,
     tasks: impl Iterator<Item = &'a TaskSnapshot> + Clone,
-    actions: &mut Vec<Action>,
+    actions: &mut Vec<Settled>,
 ) {
     let mut found = Found::default();
     for task in tasks.clone() {
@@ -143,7 +143,7 @@ fn settle_task(
     job: &JobSnapshot,
     task: &TaskSnapshot,
     found: &mut Found,
-    actions: &mut Vec<Action>,
+    actions: &mut Vec<Settled>,
 ) {
     let (winner, won) = winner(job, task);
     if let Some((attempt, finished)) = won {
@@ -151,7 +151,7 @@ fn settle_task(
         if !job.rules.ending.success.is_empty() {
             found.winners.push(task.index);
         }
-        actions.push(Action::Win {
+        actions.push(Settled::Win {
             task: task.index,
             attempt,
             finished,
@@ -170,7 +170,7 @@ fn settle_task(
             found.failures += 1;
             found.fails_job |= attempt.failure_rule == Some(FailureRule::FailJob);
         }
-        actions.push(Action::Count {
+        actions.push(Settled::Count {
             task: task.index,
             attempt: attempt.number,
             outcome,
@@ -187,7 +187,7 @@ fn settle_task(
         && !job.has_ended(task.index)
     {
         found.failed += 1;
-        actions.push(Action::FailTask { task: task.index });
+        actions.push(Settled::FailTask { task: task.index });
     }
 }
 
@@ -324,13 +324,13 @@ fn is_outlived(task: &TaskSnapshot, attempt: &AttemptSnapshot, failed_at: Instan
 }
 
 /// Pushes the job's `End` or `Finish`; true if its remaining attempts must die.
-fn end_of_job(now: Instant, job: &JobSnapshot, found: &Found, actions: &mut Vec<Action>) -> bool {
+fn end_of_job(now: Instant, job: &JobSnapshot, found: &Found, actions: &mut Vec<Settled>) -> bool {
     let total = job.rules.completions as usize;
     let done = job.done.len() as usize + found.won;
     match job.phase {
         JobPhase::Active => {
             let conclusion = conclusion(now, job, found);
-            actions.extend(conclusion.map(Action::End));
+            actions.extend(conclusion.map(Settled::End));
             conclusion.is_some()
         }
         JobPhase::Ending(recorded) => {
@@ -341,7 +341,7 @@ fn end_of_job(now: Instant, job: &JobSnapshot, found: &Found, actions: &mut Vec<
                 recorded
             };
             if found.remaining == 0 {
-                actions.push(Action::Finish(conclusion));
+                actions.push(Settled::Finish(conclusion));
             }
             true
         }
@@ -421,7 +421,7 @@ fn kill_in_task(
     job: &JobSnapshot,
     task: &TaskSnapshot,
     ending: bool,
-    actions: &mut Vec<Action>,
+    actions: &mut Vec<Settled>,
 ) {
     if task.live().next().is_none() {
         return;
@@ -445,7 +445,7 @@ fn kill_in_task(
         } else {
             continue;
         };
-        actions.push(Action::Kill(Kill {
+        actions.push(Settled::Kill(Kill {
             task: task.index,
             attempt: attempt.number,
             kind,
@@ -456,10 +456,10 @@ fn kill_in_task(
 
 /// After `parallelism` was lowered: the tasks that were launched last make way, and are launched
 /// again when others have ended. Those that publish are left to.
-fn kill_beyond_parallelism(now: Instant, job: &JobSnapshot, actions: &mut Vec<Action>) {
+fn kill_beyond_parallelism(now: Instant, job: &JobSnapshot, actions: &mut Vec<Settled>) {
     let ends = actions
         .iter()
-        .any(|action| matches!(action, Action::End(_)));
+        .any(|action| matches!(action, Settled::End(_)));
     if ends || job.phase != JobPhase::Active || job.rules.suspend {
         return;
     }
@@ -486,7 +486,7 @@ fn kill_beyond_parallelism(now: Instant, job: &JobSnapshot, actions: &mut Vec<Ac
             if doomed.contains(&(task.index, attempt.number)) {
                 continue;
             }
-            actions.push(Action::Kill(Kill {
+            actions.push(Settled::Kill(Kill {
                 task: task.index,
                 attempt: attempt.number,
                 kind: KillKind::Surplus,
@@ -497,9 +497,9 @@ fn kill_beyond_parallelism(now: Instant, job: &JobSnapshot, actions: &mut Vec<Ac
 }
 
 /// The attempts that these actions kill.
-fn doomed<'a>(actions: impl Iterator<Item = &'a Action>) -> BTreeSet<(TaskIndex, AttemptNumber)> {
+fn doomed<'a>(actions: impl Iterator<Item = &'a Settled>) -> BTreeSet<(TaskIndex, AttemptNumber)> {
     let killed = actions.filter_map(|action| match action {
-        Action::Kill(kill) => Some((kill.task, kill.attempt)),
+        Settled::Kill(kill) => Some((kill.task, kill.attempt)),
         _ => None,
     });
     killed.collect()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use shed_core::ids::JobKey;
 use shed_core::memory::Memory;
-use shed_core::plan::{Action, Plan};
+use shed_core::plan::{Plan, Settled};
 use shed_core::snapshot::{JobSnapshot, Snapshot};
 use shed_core::time::Instant;
 
@@ -145,7 +145,7 @@ impl Watch for Predictions {
         }
     }
 
-    fn settled(&mut self, _job: &JobSnapshot, _action: &Action) {}
+    fn settled(&mut self, _job: &JobSnapshot, _action: &Settled) {}
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 
 use crate::laser::samples::{Collector, Extra, Samples};
 use shed_core::memory::Memory;
-use shed_core::plan::{Action, Plan};
-use shed_core::policy::laser::Source;
-use shed_core::policy::{Laser, Speculation};
+use shed_core::plan::{Plan, Settled};
+use shed_core::policy::Speculation;
 use shed_core::snapshot::{JobSnapshot, Snapshot};
+use shed_papers::Laser;
+use shed_papers::laser::Source;
 use shed_record::schema::Ended;
 
 use shed_sim::cli::{CliError, Prepared, RunOptions};
@@ -21,7 +22,7 @@ impl Watch for Watched {
         self.0.pass(snapshot);
     }
 
-    fn settled(&mut self, job: &JobSnapshot, action: &Action) {
+    fn settled(&mut self, job: &JobSnapshot, action: &Settled) {
         if let Some(ended) = Ended::by(job, action) {
             self.0.ended(ended);
         }
@@ -65,7 +66,7 @@ fn watch(
     imputing: u64,
 ) -> Result<Samples, CliError> {
     prepared.settings.passes = Passes::Full;
-    prepared.settings.policy.speculation = Speculation::Laser(laser.clone());
+    prepared.settings.policy.speculation = Speculation::new(laser.clone());
     let mut watched = Watched(Collector::new(laser, Extra::Drawn(drawn), imputing));
     let engine = Engine::new(&prepared.settings, &prepared.workload);
     engine.watched(&mut watched).run()?;

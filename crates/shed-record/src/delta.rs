@@ -7,7 +7,7 @@ use shed_core::snapshot::{JobSnapshot, Node, Snapshot, TaskSnapshot};
 
 use crate::schema::{JobLine, PassLine};
 
-/// What was last written, or read.
+/// The last state that was written or read.
 #[derive(Default)]
 pub(crate) struct Last {
     nodes: Vec<Node>,
@@ -31,7 +31,7 @@ impl Split {
         self.tasks.get(position.ok()?)
     }
 
-    /// What changed since `before`.
+    /// The difference from `before`.
     fn changes(&self, before: Option<&Self>) -> JobLine {
         let same_head = before.is_some_and(|before| before.head == self.head);
         let is_new = |task: &&TaskSnapshot| {
@@ -49,7 +49,7 @@ impl Split {
     }
 }
 
-/// What changed since the last snapshot.
+/// The difference from the last snapshot.
 pub(crate) struct Changes {
     pub(crate) node_count: usize,
     pub(crate) nodes: Vec<(usize, Node)>,

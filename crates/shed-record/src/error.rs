@@ -1,4 +1,4 @@
-//! What is wrong with an input, where, and what was expected.
+//! An error in an input: its place and the expected content.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 pub struct InputError {
     /// The file.
     pub file: PathBuf,
-    /// The line, counted from 1; absent if the fault is none of one line.
+    /// The line, counted from 1; absent if the fault does not belong to one line.
     pub line: Option<u64>,
     /// The column or field, if it is one field's fault.
     pub field: Option<String>,
-    /// What is there and what is expected.
+    /// The found and the expected content.
     pub message: String,
 }
 

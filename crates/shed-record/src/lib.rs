@@ -9,7 +9,7 @@
 //! | `{"header":…}` | The first line of each file: schema, version, policy, and what the planner remembered. |
 //! | `{"pass":…}` | One run of `decide`: what changed since the pass before, and the plan. |
 //! | `{"ended":…}` | An attempt that was counted, with its times. |
-//! | `{"gap":…}` | Lines that could not be written. What the planner remembers is stated anew. |
+//! | `{"gap":…}` | Lines that could not be written. The planner's memory follows in full. |
 //!
 //! [`Writer`] writes a recording; [`Recorder`] does so on a thread of its own and never makes its
 //! caller wait; [`Reader`] reads one.
@@ -20,14 +20,13 @@
 mod delta;
 mod error;
 mod files;
-mod networks;
+mod older;
 mod reader;
 mod recorder;
 pub mod schema;
 mod writer;
 
 pub use error::InputError;
-pub use networks::{networks_to_text, read_networks};
 pub use reader::{Item, Reader};
 pub use recorder::{Fault, Recorder};
 pub use writer::{Pass, WriteError, Writer};

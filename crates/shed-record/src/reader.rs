@@ -8,17 +8,18 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 use serde::Deserialize;
 use shed_core::plan::Plan;
-use shed_core::policy::Policy;
+use shed_core::policy::{Policy, Registry};
 use shed_core::snapshot::Snapshot;
 
 use crate::delta::{self, Misfit};
 use crate::error::InputError;
 use crate::files;
+use crate::older;
 use crate::schema::{Decided, Ended, Gap, Header, Line, PassLine, SCHEMA, SCHEMA_MIN};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// What a recording says next.
+/// The next entry of a recording.
 #[derive(Debug)]
 pub enum Item {
     /// A file begins; what the planner remembers is that of its header.
@@ -38,7 +39,7 @@ pub enum Item {
     Ended(Box<Ended>),
     /// Passes are missing.
     Gap(Box<Gap>),
-    /// The file ends within a line, as when its writer was killed. What is complete was read.
+    /// The file ends within a line, for example after its writer was killed. Complete lines were read.
     Cut,
 }
 
@@ -50,13 +51,14 @@ pub struct Reader {
     line: u64,
     snapshot: Snapshot,
     text: Vec<u8>,
+    known: Registry,
 }
 
 impl Reader {
     /// Opens a recording: its folder, or one of its files.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the folder holds no recording.
     pub fn open(path: &Path) -> Result<Self, InputError> {
         let of_path = |message: String| InputError::of_file(path, message);
         let metadata = path.metadata();
@@ -79,7 +81,15 @@ impl Reader {
             line: 0,
             snapshot: Snapshot::default(),
             text: Vec::new(),
+            known: Registry::default(),
         })
+    }
+
+    /// Reads recordings of these policies, not only of the product's.
+    #[must_use]
+    pub fn knowing(mut self, known: Registry) -> Self {
+        self.known = known;
+        self
     }
 
     /// What the last pass saw.
@@ -94,7 +104,7 @@ impl Reader {
         (&self.path, self.line)
     }
 
-    /// What comes next; nothing at the end of the last file.
+    /// The next entry; nothing at the end of the last file.
     ///
     /// # Errors
     /// If it can't be read or is no recording.
@@ -200,14 +210,14 @@ impl Reader {
         Err(self.error(Some("header.schema"), message))
     }
 
-    fn header(&mut self, header: Header) -> Result<Item, InputError> {
-        if let Some(Err(fault)) = header.policy.networks.as_ref().map(|n| n.check()) {
-            let field = format!("header.policy.networks.{}", fault.field);
-            return Err(self.error(Some(&field), fault.message));
-        }
-        let policy = header.policy.policy();
-        let policy =
-            policy.map_err(|fault| self.error(Some("header.policy.policy"), fault.to_string()))?;
+    fn header(&mut self, mut header: Header) -> Result<Item, InputError> {
+        let wrong = |fault: String| self.error(Some("header.policy.policy"), fault);
+        let text = older::policy_text(header.schema, &header.policy.policy).map_err(wrong)?;
+        header.policy.policy = text;
+        let files = older::files(&mut header.policy);
+        header.policy.files.extend(files);
+        let policy = header.policy.policy(&self.known);
+        let policy = policy.map_err(|fault| wrong(fault.to_string()))?;
         Ok(Item::File(Box::new(header), Box::new(policy)))
     }
 

@@ -1,5 +1,5 @@
-//! Recording beside a planner: a thread writes, and whoever hands something over never waits for it
-//! and never fails. What the thread can't keep up with is lost, counted, and marked as a gap.
+//! Recording for a planner: a thread writes, and the planner never waits for it
+//! and never fails. Entries beyond the thread's speed are lost, counted, and marked as a gap.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// At the end, what still waits gets this long.
 const LAST_WRITES: Duration = Duration::from_secs(2);
 
-/// What went wrong; the recording goes on.
+/// The error; the recording continues.
 #[derive(Debug)]
 pub enum Fault {
     /// A pass or the end of an attempt is not recorded.
@@ -76,7 +76,7 @@ impl Recorder {
             .name("recorder".into())
             .spawn(move || {
                 thread.run(&receiver);
-                // Nobody may be waiting for it.
+                // The receiver may be gone.
                 let _ = tell_finished.send(());
             })?;
         Ok(Self {
@@ -125,7 +125,7 @@ impl Recorder {
     }
 }
 
-// What is behind these locks is whole at any time.
+// The data behind these locks is consistent at any time.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,25 +1,24 @@
 //! The lines of a recording.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use shed_core::decide::decide;
 use shed_core::guard::policies;
 use shed_core::ids::{AttemptNumber, JobKey, TaskIndex, Tenant};
 use shed_core::memory::Memory;
-use shed_core::plan::{Action, Outcome, Plan};
-use shed_core::policy::laser::Networks;
-use shed_core::policy::{Order, ParsePolicyError, Policy};
+use shed_core::plan::{Outcome, Plan, Settled};
+use shed_core::policy::{Order, ParsePolicyError, Policy, Registry};
 use shed_core::snapshot::{AttemptKind, AttemptState, JobSnapshot, Node, Snapshot, TaskSnapshot};
 use shed_core::time::{Instant, Span};
 use shed_core::validate::sound;
 
 /// The version of what is written here. Raised with every change that an older reader would
 /// misread.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 
-/// The oldest that is read. What came since: 4 may hold networks.
+/// The oldest that is read. What came since: 4 may hold networks; 5 spells policies with fewer
+/// parameters, and holds files of any policy.
 pub const SCHEMA_MIN: u32 = 3;
 
 /// One line.
@@ -36,7 +35,7 @@ pub enum Line {
     Gap(Gap),
 }
 
-/// What a file begins with.
+/// The first line of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// [`SCHEMA`] of its writer.
@@ -51,14 +50,14 @@ pub struct Header {
     pub first_pass: u64,
     /// Passes that were lost just before.
     pub lost: u64,
-    /// What the planner remembered before the first pass.
+    /// The planner's memory before the first pass.
     pub memory: Memory,
 }
 
 /// A policy as text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PolicyText {
-    /// Who gets clones, with order and law: `shed-plus{…,order=lst}`.
+    /// The policy, with order and distribution: `shed-plus{…,order=lst}`.
     pub policy: String,
     /// λ.
     pub capacity_share: f64,
@@ -66,9 +65,12 @@ pub struct PolicyText {
     pub surge_max: u32,
     /// Steps of a policy about clones in one pass.
     pub work_max: u64,
-    /// What it predicts with, if that is trained networks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub networks: Option<Arc<Networks>>,
+    /// Files that it decides by: name and text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
+    /// Up to schema 4: the trained networks of LASER. Read only.
+    #[serde(default, skip_serializing)]
+    pub networks: Option<serde_json::Value>,
 }
 
 impl PolicyText {
@@ -89,19 +91,18 @@ impl PolicyText {
             capacity_share,
             surge_max,
             work_max,
-            networks: policy.networks().map(Arc::clone),
+            files: policy.speculation.files(),
+            networks: None,
         }
     }
 
-    /// The policy of the text.
+    /// The policy of the text, one of those that are known.
     ///
     /// # Errors
-    /// If the text is none.
-    pub fn policy(&self) -> Result<Policy, ParsePolicyError> {
-        let mut policy = Policy::parse(&self.policy, Order::default())?;
-        if let Some(networks) = &self.networks {
-            policy = policy.with_networks(Arc::clone(networks))?;
-        }
+    /// If it is unknown, or its parameters or files are not valid.
+    pub fn policy(&self, known: &Registry) -> Result<Policy, ParsePolicyError> {
+        let policy = known.parse(&self.policy, Order::default())?;
+        let policy = policy.with_files(&self.files)?;
         Ok(Policy {
             capacity_share: self.capacity_share,
             surge_max: self.surge_max,
@@ -111,7 +112,7 @@ impl PolicyText {
     }
 }
 
-/// One run of `decide`, told by what changed since the pass before in the file.
+/// One run of `decide`, as the difference from the previous pass in the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PassLine {
     /// Counted over the run from 0.
@@ -139,10 +140,10 @@ pub struct PassLine {
     pub plan: Plan,
 }
 
-/// What changed in a job.
+/// The changes of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobLine {
-    /// Which.
+    /// Its key.
     pub key: JobKey,
     /// The job without its tasks, if it is new or anything but its tasks changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,7 +171,7 @@ pub enum Decided {
 }
 
 impl Decided {
-    /// After so many of the guard's [`policies`] panicked.
+    /// The number of the guard's [`policies`] that panicked.
     #[must_use]
     pub fn after(panics: u32) -> Self {
         match panics {
@@ -200,7 +201,7 @@ impl Decided {
 pub struct Gap {
     /// How many passes.
     pub passes: u64,
-    /// What the planner remembered before the next pass.
+    /// The planner's memory before the next pass.
     pub memory: Memory,
 }
 
@@ -211,7 +212,7 @@ pub struct Ended {
     pub job: JobKey,
     /// Its task.
     pub task: TaskIndex,
-    /// Which of the task's.
+    /// The attempt's number within its task.
     pub attempt: AttemptNumber,
     /// As what it was launched.
     pub kind: AttemptKind,
@@ -221,34 +222,32 @@ pub struct Ended {
     pub launched: Instant,
     /// When it began to process.
     pub started: Option<Instant>,
-    /// When its container ended, if anybody saw that.
+    /// When its container finished, if that was observed.
     pub finished: Option<Instant>,
     /// Where it began.
     pub start_progress: f64,
-    /// What it last reported, and when.
+    /// Its last report and the time of the report.
     pub reported: Option<(f64, Instant)>,
 }
 
 impl Ended {
     /// The end that an action counts; none if it counts none.
     #[must_use]
-    pub fn by(job: &JobSnapshot, action: &Action) -> Option<Self> {
+    pub fn by(job: &JobSnapshot, action: &Settled) -> Option<Self> {
         match action {
-            Action::Win { task, attempt, .. } => Self::of(job, *task, *attempt, None),
-            Action::Count {
+            Settled::Win { task, attempt, .. } => Self::of(job, *task, *attempt, None),
+            Settled::Count {
                 task,
                 attempt,
                 outcome,
             } => Self::of(job, *task, *attempt, Some(*outcome)),
-            Action::Launch(_)
-            | Action::Kill(_)
-            | Action::FailTask { .. }
-            | Action::End(_)
-            | Action::Finish(_) => None,
+            Settled::Kill(_) | Settled::FailTask { .. } | Settled::End(_) | Settled::Finish(_) => {
+                None
+            }
         }
     }
 
-    /// What the facts that its end was settled on say of an attempt.
+    /// The facts of an attempt on which its end was settled.
     #[must_use]
     pub fn of(
         job: &JobSnapshot,

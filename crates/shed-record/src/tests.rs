@@ -9,13 +9,15 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use shed_core::decide::decide;
 use shed_core::estimate::fit::LawChoice;
-use shed_core::fixtures::{at, attempt, job, networks, world};
+use shed_core::fixtures::{at, attempt, job, world};
 use shed_core::ids::{JobKey, NodeName, TaskIndex, Tenant};
 use shed_core::memory::{JobMemory, Memory, NodeSlowness};
 use shed_core::plan::Plan;
-use shed_core::policy::{Order, Policy, Speculation};
+use shed_core::policy::{Order, Policy};
 use shed_core::snapshot::Snapshot;
 use shed_core::time::{Instant, Span};
+use shed_papers::laser::file::networks_to_text;
+use shed_papers::laser::fixtures::networks;
 
 use crate::schema::{Decided, Ended, Header, Line, PolicyText};
 use crate::{Fault, Item, Pass, Reader, Recorder, Writer, files};
@@ -39,7 +41,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What can't be removed is left to the system's own cleaning.
+        // Files that cannot be removed are left to the system.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -92,7 +94,7 @@ fn pass(snapshot: Snapshot, memory: &Memory, policy: &Policy) -> (Pass, Memory) 
     (pass, next)
 }
 
-/// Writes so many passes and returns them.
+/// Writes this many passes and returns them.
 fn record(folder: &Path, bytes_max: u64, count: u32) -> Vec<(Snapshot, Plan)> {
     let policy = Policy::default();
     let mut writer = Writer::new(folder, bytes_max, &policy, at(0.0));
@@ -107,7 +109,7 @@ fn record(folder: &Path, bytes_max: u64, count: u32) -> Vec<(Snapshot, Plan)> {
     written
 }
 
-/// What is read of passes, and whether a file was cut.
+/// The passes that were read, and whether a file was cut.
 fn read(path: &Path) -> (Vec<(u64, Snapshot, Plan)>, bool) {
     let mut reader = Reader::open(path).expect("a recording");
     let (mut passes, mut is_cut) = (Vec::new(), false);
@@ -154,7 +156,8 @@ fn refused(path: &Path, line: Option<u64>, field: Option<&str>, words: &str) {
 
 #[test]
 fn every_policy_is_read_back_from_its_text() {
-    for speculation in Speculation::all() {
+    let known = shed_papers::registry();
+    for speculation in known.all() {
         for (order, law) in [
             (Order::default(), LawChoice::default()),
             (Order::Fifo, LawChoice::ALL[1]),
@@ -167,17 +170,20 @@ fn every_policy_is_read_back_from_its_text() {
                 surge_max: 3,
                 work_max: 77,
             };
-            assert_eq!(PolicyText::of(&policy).policy(), Ok(policy));
+            assert_eq!(PolicyText::of(&policy).policy(&known), Ok(policy));
         }
     }
 }
 
 #[test]
-fn networks_are_in_the_recording_and_an_older_schema_has_none() {
-    let laser: Policy = "laser".parse().unwrap();
-    let with = laser.clone().with_networks(Arc::new(networks(5))).unwrap();
+fn files_are_in_the_recording_and_older_schemas_have_networks() {
+    let known = shed_papers::registry();
+    let laser = known.parse("laser", Order::default()).unwrap();
+    let trained = networks_to_text(&networks(5)).unwrap();
+    let files = [("laser.json".to_owned(), trained.clone())].into();
+    let with = laser.clone().with_files(&files).unwrap();
     let text = PolicyText::of(&with);
-    assert_eq!(text.policy(), Ok(with.clone()));
+    assert_eq!(text.policy(&known), Ok(with.clone()));
     assert_ne!(with, laser);
     let json = serde_json::to_string(&text).unwrap();
     assert_eq!(serde_json::from_str::<PolicyText>(&json).unwrap(), text);
@@ -199,17 +205,30 @@ fn networks_are_in_the_recording_and_an_older_schema_has_none() {
     let file = folder.0.join("shed-recording-00000000.jsonl");
     let first = |line: &str| {
         fs::write(&file, line).unwrap();
-        Reader::open(&folder.0).unwrap().next_item()
+        Reader::open(&folder.0)
+            .unwrap()
+            .knowing(known.clone())
+            .next_item()
     };
     let policy_of = |item| match item {
         Ok(Some(Item::File(_, policy))) => *policy,
         other => panic!("{other:?}"),
     };
-    assert_eq!(policy_of(first(&header(4, &text))), with);
+    assert_eq!(policy_of(first(&header(5, &text))), with);
+    let without = header(4, &PolicyText::of(&laser));
     assert_eq!(policy_of(first(&header(3, &PolicyText::of(&laser)))), laser);
-    let error = first(&header(4, &text).replacen("elapsed_most", "elapsed", 1)).unwrap_err();
-    let field = "header.policy.networks.job.inputs";
-    assert_eq!(error.field.as_deref(), Some(field), "{error}");
+    let older = |networks: &str| {
+        let place = "\"work_max\":10000000";
+        without.replacen(place, &format!("{place},\"networks\":{networks}"), 1)
+    };
+    assert_eq!(policy_of(first(&older(trained.trim_end()))), with);
+    let wrong = trained.trim_end().replacen("elapsed_most", "elapsed", 1);
+    let error = first(&older(&wrong)).unwrap_err();
+    assert_eq!(
+        error.field.as_deref(),
+        Some("header.policy.policy"),
+        "{error}"
+    );
     assert!(error.message.contains("`elapsed_most` missing"), "{error}");
 }
 
@@ -319,12 +338,12 @@ fn what_is_no_recording_is_refused_by_file_line_and_field() {
         fs::write(&file, lines.join("\n") + "\n").unwrap();
         refused(&plain.0, Some(line), Some(field), words);
     };
-    let newer = lines[0].replace("\"schema\":4", "\"schema\":5");
+    let newer = lines[0].replace("\"schema\":5", "\"schema\":6");
     check(
         &[&newer],
         1,
         "header.schema",
-        "this version reads schemas 3 to 4",
+        "this version reads schemas 3 to 5",
     );
     let unlike = r#"{"header":{"schema":7,"shed":"9.9.9","unlike":[]}}"#;
     check(
@@ -336,7 +355,7 @@ fn what_is_no_recording_is_refused_by_file_line_and_field() {
     check(&lines[1..], 1, "header", "begins with");
     check(&[lines[0], lines[0]], 2, "header", "only a first line");
     check(&[lines[0], "{\"pass\":{}}"], 2, "pass", "missing field");
-    let unknown = lines[0].replace("shed-plus{", "shed-plus{nonsense=1,");
+    let unknown = lines[0].replace("shed-prime{", "shed-prime{nonsense=1,");
     check(&[&unknown], 1, "header.policy.policy", "nonsense");
     let wrong = lines[1].replace("\"now\":", "\"now\":\"noon\",\"was\":");
     check(&[lines[0], &wrong], 2, "pass.now", "noon");
@@ -473,7 +492,7 @@ fn what_a_recorder_loses_is_a_gap_in_the_right_place() {
             other => panic!("{other:?}"),
         }
     }
-    // What was lost at the very end has no pass after it that could say so.
+    // A loss at the very end has no later pass that could report it.
     assert!(seen + gaps <= u64::from(count) && seen > 0);
     assert!(gaps <= lost.load(Ordering::Relaxed));
     assert_eq!(seen + lost.load(Ordering::Relaxed), u64::from(count));

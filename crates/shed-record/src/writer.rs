@@ -24,15 +24,15 @@ const NAMES_MAX: u64 = 1000;
 /// One run of `decide`.
 #[derive(Debug, Clone)]
 pub struct Pass {
-    /// What it saw.
+    /// The snapshot of the pass.
     pub snapshot: Snapshot,
-    /// What it remembered before.
+    /// The memory before the pass.
     pub memory: Memory,
-    /// What it decided.
+    /// The plan of the pass.
     pub plan: Plan,
-    /// How.
+    /// How the plan was found.
     pub decided: Decided,
-    /// What users call the jobs.
+    /// The names of the jobs.
     pub names: BTreeMap<JobKey, String>,
 }
 
@@ -192,7 +192,7 @@ impl Writer {
         Ok(())
     }
 
-    /// A new file with its header, after room was made for it.
+    /// A new file with its header, after old files were removed for it.
     fn open(&self, memory: Memory) -> Result<OpenFile, WriteError> {
         let of_folder = |error| fault(&self.folder, error);
         fs::create_dir_all(&self.folder).map_err(of_folder)?;

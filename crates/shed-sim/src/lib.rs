@@ -9,6 +9,7 @@
 //! - [`cli`]: the command line, and what of it other programs share.
 //! - [`outcome`]: what came of it.
 //! - [`replay`]: recordings decided again.
+//! - [`policies`]: which policies can be named.
 //! - [`parallel`]: the same work on several threads.
 //! - [`stats`]: means and confidence intervals.
 //!
@@ -21,6 +22,7 @@ pub mod event;
 pub mod model;
 pub mod outcome;
 pub mod parallel;
+pub mod policies;
 pub mod random;
 pub mod replay;
 pub mod settings;

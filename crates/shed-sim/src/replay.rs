@@ -11,11 +11,13 @@ use std::path::Path;
 use serde_json::Value;
 use shed_core::ids::{AttemptNumber, JobKey, TaskIndex};
 use shed_core::memory::Memory;
-use shed_core::plan::{Action, Plan};
+use shed_core::plan::{Move, Plan};
 use shed_core::policy::Policy;
 use shed_core::snapshot::{AttemptKind, Snapshot};
 use shed_record::schema::{Decided, Ended, Header};
 use shed_record::{InputError, Item, Reader};
+
+use crate::policies;
 
 /// What a replay found.
 #[derive(Debug, Default)]
@@ -80,7 +82,7 @@ pub struct JobTally {
 /// # Errors
 /// If it can't be read.
 pub fn replay(path: &Path, choose: impl Fn(&Policy) -> Policy) -> Result<Replayed, InputError> {
-    let mut reader = Reader::open(path)?;
+    let mut reader = Reader::open(path)?.knowing(policies::known());
     let mut run = Run::default();
     while let Some(item) = reader.next_item()? {
         match item {
@@ -298,7 +300,7 @@ impl Tally {
             };
             let counts = side(tally);
             let (wish, counter) = match &planned.action {
-                Action::Launch(launch) => {
+                Move::Launch(launch) => {
                     let key = (planned.job.clone(), launch.task);
                     let known = self.highest.get(&key).map_or(0, |number| number + 1);
                     let more = here.entry(key).or_default();
@@ -314,16 +316,10 @@ impl Tally {
                         counter,
                     )
                 }
-                Action::Kill(kill) => {
+                Move::Kill(kill) => {
                     let wish = Wish::Kill(planned.job.clone(), kill.task, kill.attempt);
                     (wish, &mut counts.kills)
                 }
-                // What `settle` decides; no planner does.
-                Action::Win { .. }
-                | Action::Count { .. }
-                | Action::FailTask { .. }
-                | Action::End(_)
-                | Action::Finish(_) => continue,
             };
             if seen.insert(wish) {
                 *counter += 1;

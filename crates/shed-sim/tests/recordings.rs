@@ -9,7 +9,6 @@ use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use serde_json::Value;
-use shed_core::policy::Speculation;
 
 /// A folder of its own, gone at the end.
 struct Folder(PathBuf);
@@ -88,7 +87,7 @@ fn record(folder: &Folder, policy: &str, more: &[&str]) -> Value {
 
 #[test]
 fn every_policy_decides_again_bit_by_bit() {
-    for speculation in Speculation::all() {
+    for speculation in shed_papers::registry().all() {
         let policy = speculation.name();
         let folder = Folder::new(policy);
         record(&folder, policy, &["--slots", "30", "--seed", "3"]);
@@ -269,8 +268,8 @@ fn bad_recordings_are_refused_by_file_line_and_field() {
     record(&folder, "hadoop-ns", &["--slots", "30"]);
     let text = folder.text();
     let file = "shed-recording-00000000.jsonl.gz";
-    folder.rewrite(&text.replacen("\"schema\":4", "\"schema\":5", 1));
-    let newer = [file, ":1: field `header.schema`", "newer", "schemas 3 to 4"];
+    folder.rewrite(&text.replacen("\"schema\":5", "\"schema\":6", 1));
+    let newer = [file, ":1: field `header.schema`", "newer", "schemas 3 to 5"];
     fails(&folder.0, &newer);
     fails(&folder.file(), &newer);
     let (_, headless) = text.split_once('\n').unwrap();

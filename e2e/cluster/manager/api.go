@@ -34,8 +34,8 @@ func (c *config) client() (*http.Client, error) {
 	}, nil
 }
 
-// probeClient is for health endpoints, which show nothing secret and of which
-// some sign their own certificate.
+// probeClient is for health endpoints, which show nothing secret. Some
+// of them sign their own certificate.
 func probeClient() *http.Client {
 	return &http.Client{
 		Timeout:   3 * time.Second,

@@ -15,12 +15,14 @@ const (
 	kubeVersion = "v1.34.4"
 	helmVersion = "v3.22.0"
 	kwokVersion = "v0.8.0"
+	valeVersion = "v3.21.0"
 )
 
 // toolModules are the programs that their own modules can install.
 var toolModules = map[string]struct{ module, version, guess string }{
 	"helm": {"helm.sh/helm/v3/cmd/helm", helmVersion, "about 3 min"},
 	"kwok": {"sigs.k8s.io/kwok/cmd/kwok", kwokVersion, "about 2 min"},
+	"vale": {"github.com/vale-cli/vale/v3/cmd/vale", valeVersion, "about 3 min"},
 }
 
 // sourceFolder is e2e/cluster of the checkout; the wrapper script names it.
@@ -100,7 +102,7 @@ func ensureKube() (string, error) {
 func ensureTool(name string) (string, error) {
 	tool, ok := toolModules[name]
 	if !ok {
-		return "", usagef("unknown tool %q: helm and kwok are the ones there are", name)
+		return "", usagef("unknown tool %q: known tools are helm, kwok and vale", name)
 	}
 	binary := filepath.Join(toolFolder(name), name)
 	return binary, ensureBuilt(binary, name+" "+tool.version, tool.guess, func(part string) *exec.Cmd {
@@ -114,8 +116,7 @@ func ensureTool(name string) (string, error) {
 	})
 }
 
-// ensureBuilt builds into a file beside the final one and renames it, under a
-// lock, so that concurrent callers build once and nobody sees half a binary.
+// ensureBuilt builds into a file next to the final one and renames it, under a lock, so that concurrent callers build once and none sees half a binary.
 func ensureBuilt(binary, what, guess string, command func(part string) *exec.Cmd) error {
 	if _, err := os.Stat(binary); err == nil {
 		return nil
@@ -123,7 +124,7 @@ func ensureBuilt(binary, what, guess string, command func(part string) *exec.Cmd
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("the Go toolchain is missing: install Go 1.26 or later and put it on PATH")
 	}
-	lock, err := lockFile(filepath.Dir(binary)+".lock", "somebody else is building "+what+"; waiting for it")
+	lock, err := lockFile(filepath.Dir(binary)+".lock", "another process is building "+what+"; waiting for it")
 	if err != nil {
 		return err
 	}
@@ -189,7 +190,7 @@ func lastLines(text string, n int) string {
 
 func runTool(args []string) error {
 	if len(args) != 1 {
-		return usagef("usage: cluster tool helm|kwok|kube")
+		return usagef("usage: cluster tool helm|kwok|vale|kube")
 	}
 	ensure := func() (string, error) { return ensureTool(args[0]) }
 	if args[0] == "kube" {

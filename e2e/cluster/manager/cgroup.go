@@ -15,7 +15,7 @@ import (
 const cgroupRoot = "/sys/fs/cgroup"
 
 // isV2 tells whether the machine has the unified hierarchy only. The hybrid
-// layout, v1 controllers with an empty v2 tree beside them, counts as v1.
+// layout, v1 controllers with an empty v2 tree next to them, counts as v1.
 func isV2() bool {
 	_, err := os.Stat(filepath.Join(cgroupRoot, "cgroup.controllers"))
 	return err == nil
@@ -124,7 +124,7 @@ func makeCgroup(hierarchy, name string) error {
 	return nil
 }
 
-// trackingCgroup holds every process that runs beside the pods: components and
+// trackingCgroup holds every process outside the pods: components and
 // what they start (containerd's shims outlive containerd). It limits nothing.
 func (c *config) trackingCgroup() string {
 	if c.Mode != modeReal {

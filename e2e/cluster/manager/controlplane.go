@@ -61,7 +61,7 @@ func (c *config) apiserver(kube string) component {
 	if c.Mode == modeReal {
 		args = append(args, "--advertise-address="+c.hostIP())
 	} else {
-		// Nothing runs in fake pods, so nobody uses the kubernetes service;
+		// Nothing runs in fake pods, so no client uses the kubernetes service;
 		// a loopback address would not be accepted as its endpoint.
 		args = append(args, "--endpoint-reconciler-type=none")
 	}

@@ -77,7 +77,7 @@ func apt(args ...string) error {
 }
 
 // forbidServices keeps apt from starting the distribution's own containerd:
-// nobody asked for that one, and it would stay after `down`.
+// no user asked for that one, and it would stay after `down`.
 func forbidServices() (undo func(), err error) {
 	const policy = "/usr/sbin/policy-rc.d"
 	if _, err := os.Lstat(policy); err == nil {
@@ -158,7 +158,7 @@ func removeSharedLeftovers() {
 	}
 }
 
-// removeDeadSockets deletes sockets that nobody listens on: a shim that was
+// removeDeadSockets deletes sockets without a listener: a shim that was
 // killed while its cluster ran leaves one that nothing refers to any more.
 func removeDeadSockets(folder string) {
 	entries, _ := os.ReadDir(folder)

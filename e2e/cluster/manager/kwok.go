@@ -54,7 +54,7 @@ func (c *config) makeFakeNodes() error {
 	}
 	group.Wait()
 	close(failures)
-	return <-failures // nil when there is none
+	return <-failures // nil without failures
 }
 
 // fakeNode has no taint: with fake nodes only, pods should need no toleration.

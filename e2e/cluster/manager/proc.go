@@ -204,7 +204,7 @@ func outputOf(cmd *exec.Cmd) (string, error) {
 	return out.String(), err
 }
 
-// dieWithUs makes a helper end when this program is killed: nobody else knows
+// dieWithUs makes a helper exit when this program is killed: no other process knows
 // of it. The kernel ties that wish to the thread that starts the child, so the
 // thread is kept until the returned function is called.
 func dieWithUs(cmd *exec.Cmd) (release func()) {

@@ -45,7 +45,7 @@ func parseUp(args []string) (upOptions, error) {
 		return options, usagef("up: unexpected argument %q; the options are --nodes, --count, --max-pods and --no-job-controller", flags.Arg(0))
 	}
 	if options.nodes != "auto" && options.nodes != modeReal && options.nodes != modeKwok {
-		return options, usagef("up: --nodes=%s is none of real, kwok, auto", options.nodes)
+		return options, usagef("up: unknown --nodes=%s: use real, kwok or auto", options.nodes)
 	}
 	if options.given["count"] && (options.count < 1 || options.count > maxKwokNodes) {
 		return options, usagef("up: --count=%d must be between 1 and %d", options.count, maxKwokNodes)

@@ -15,7 +15,7 @@ const MADE_UP: &str = "setup:A";
 /// How many times as long work takes on the slow node unless it is said.
 const SLOWNESS: u32 = 3;
 
-/// Replays an excerpt of a trace on the local cluster, one node of which is slow, and compares it with the
+/// Replays an excerpt of a trace on the local cluster, which has one slow node, and compares it with the
 /// simulator.
 #[derive(Debug, Parser)]
 struct Args {
@@ -47,10 +47,10 @@ struct Args {
     /// How many times as long work takes on the slow node [default: 3; what was replayed].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
     slowness: Option<u32>,
-    /// First attempts with a checkpoint may make way for more urgent jobs, as far as the policy does that.
+    /// More urgent jobs may preempt first attempts with a checkpoint, if the policy preempts.
     #[arg(long)]
     preempt: bool,
-    /// What came of the replays is kept there.
+    /// The folder for the results of the replays.
     #[arg(long, value_name = "FILE", default_value = "target/quality.json")]
     results: PathBuf,
     /// Only compare what is kept there with the simulator, which is given another --slowness, and --preempt, if

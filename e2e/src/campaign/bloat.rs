@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The operator tries again each minute.
 const TOLD_WITHIN: Duration = Duration::from_secs(75);
 
-/// What the user has done so far.
+/// The user's acts so far.
 enum Stage {
     Before,
     Large {
@@ -110,16 +110,31 @@ impl Bloat {
             .events
             .list(&ListParams::default().fields(&selector))
             .await;
-        // An apiserver that does not answer is asked again.
-        if told.is_ok_and(|told| !told.items.is_empty()) {
+        // Asked again if the apiserver does not answer.
+        if told.is_ok_and(|told| !told.items.is_empty()) || self.is_bounded(job).await {
             self.edit(job, 0).await?;
             self.stage = Stage::After;
         } else if since.elapsed() > TOLD_WITHIN {
             bail!(
-                "I13: no event {TOLD} says that {job} is too large, {TOLD_WITHIN:?} after an edit"
+                "I13: neither an event {TOLD} nor a condition says that {job} is too large, {TOLD_WITHIN:?} after \
+                 an edit"
             );
         }
         Ok(())
+    }
+
+    /// Whether a condition says that the job may have no further attempts for its size. The operator has then
+    /// nothing to write, so no write is refused.
+    async fn is_bounded(&self, job: &str) -> bool {
+        let Ok(live) = self.jobs.get(job).await else {
+            return false;
+        };
+        let conditions = live.status.unwrap_or_default().conditions;
+        conditions.iter().any(|own| {
+            own.type_ == api::TASKS_PENDING
+                && own.status == "True"
+                && own.reason == api::reason::OBJECT_SIZE_LIMIT
+        })
     }
 
     /// A condition of another writer with a message of this length.

@@ -1,4 +1,4 @@
-//! What must hold in every state of a history. The letters are those of docs/faults.md.
+//! Invariants of every state of a history. The letters are those of docs/faults.md.
 
 mod batch;
 mod size;
@@ -23,12 +23,12 @@ use super::history::{Change, Entry};
 use super::states::is_refused;
 use crate::wait::phase;
 
-/// What a check needs to know beside the history.
+/// The context of a check in addition to the history.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    /// Most attempts that capacity has room for at once.
+    /// Most attempts that fit into the capacity at once.
     pub room: usize,
-    /// What has this version at most was there before the history began.
+    /// Objects up to this version existed before the history began.
     pub begins_at: u64,
     /// Uids of pods that the operator deleted; what others delete is their business.
     pub deleted: BTreeSet<String>,
@@ -50,13 +50,13 @@ struct Replay<'k> {
     pods: BTreeMap<String, Pod>,
     /// batch/v1 Jobs that shed runs.
     batch: BTreeMap<String, Job>,
-    /// Which pod an attempt had.
+    /// The pod of an attempt.
     pod_of: BTreeMap<AttemptId, String>,
     /// Attempt numbers that were given out.
     given: BTreeSet<AttemptId>,
     /// Companions of Jobs that ask nothing of shed: a pod of theirs that is deleted has failed.
     plain: BTreeSet<String>,
-    /// Uids of pods that had succeeded before anybody deleted them.
+    /// Uids of pods that had succeeded before they were deleted.
     unspoilt: BTreeSet<String>,
     broken: Vec<String>,
 }
@@ -118,7 +118,7 @@ fn node_of(pod: &Pod) -> Option<&str> {
     pod.spec.as_ref()?.node_name.as_deref()
 }
 
-/// Which attempt a pod is; none if it only looks like one.
+/// The attempt of a pod; absent if it only looks like one.
 fn id(pod: &Pod) -> Option<AttemptId> {
     if is_foreign(pod) {
         return None;
@@ -269,7 +269,7 @@ impl Replay<'_> {
         pod.metadata.deletion_timestamp.is_some() && self.plain.contains(job)
     }
 
-    /// What shed killed is never a failure, and a failure has a pod that failed.
+    /// A killed attempt is never a failure, and a failure has a pod that failed.
     fn failures(&mut self, uid: &str, old: &Ledger, new: &Ledger) {
         let spent = |book: &Ledger| book.counts.failed + book.counts.clone_failed;
         let (before, after) = (attempts(old), attempts(new));
@@ -305,8 +305,8 @@ impl Replay<'_> {
     }
 
     /// Whether the success of an attempt counts: what shed killed may have ended with 0 because of
-    /// that, whatever its node's clock says. Who is abandoned is told nothing, so that it counts if
-    /// it had ended before.
+    /// that, whatever its node's clock says. An abandoned attempt is not notified, so it counts if it had
+    /// ended before.
     fn counts(&self, pod: &Pod, entry: &AttemptEntry) -> bool {
         let uid = pod.uid().unwrap_or_default();
         let is_old = self.version_of(pod) <= self.known.begins_at;
@@ -342,7 +342,7 @@ impl Replay<'_> {
     }
 
     /// A job that went away by its time to live must have been done with; one that a user
-    /// deleted is nobody's concern.
+    /// deleted does not matter.
     fn job_gone(&mut self, job: &DeadlineJob) {
         self.jobs.remove(&job.uid().unwrap_or_default());
     }

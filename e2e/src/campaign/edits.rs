@@ -1,4 +1,4 @@
-//! Somebody who edits labels of jobs and pods all the time.
+//! A client that edits labels of jobs and pods all the time.
 
 use std::time::Duration;
 

@@ -1,11 +1,11 @@
-//! What goes wrong, by name, and when in a run.
+//! Faults by name, and their time in a run.
 
 use std::time::Duration;
 
 use clap::ValueEnum;
 use http::Method;
 
-/// What goes wrong in a run.
+/// The fault of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Fault {
     /// The operator is killed after the k-th write was committed, before it has the answer.
@@ -55,7 +55,7 @@ pub enum Fault {
     Overloaded,
 }
 
-/// What the webhook of [`Fault::SlowWebhook`] does to a call.
+/// The effect of the webhook of [`Fault::SlowWebhook`] on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Webhook {
     /// No answer for as long as the apiserver waits for one; then the call fails.
@@ -67,7 +67,7 @@ pub enum Webhook {
 }
 
 impl Fault {
-    /// What its points are counted in: there is one run for each.
+    /// The unit of its points: there is one run for each.
     #[must_use]
     pub fn counts(self) -> Counts {
         match self {
@@ -154,12 +154,12 @@ impl Fault {
     }
 }
 
-/// What the points of a fault are counted in.
+/// The unit of a fault's points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counts {
     /// Writes of the operator.
     Writes,
-    /// What its watches of these kinds say.
+    /// Notifications of its watches of these kinds.
     Notifications {
         /// Of pods.
         pods: bool,
@@ -168,14 +168,14 @@ pub enum Counts {
     },
     /// One run, in the middle of the workload.
     Once,
-    /// A few writes, spread over the workload, each run with nothing beside it in the cluster.
+    /// A few writes, spread over the workload, each run alone in the cluster.
     Alone,
 }
 
 /// Where in a run the fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// What goes wrong.
+    /// The fault.
     pub fault: Fault,
     /// At which write or notification, from 1.
     pub at: u64,
@@ -196,7 +196,7 @@ impl Point {
         self.at.is_multiple_of(2)
     }
 
-    /// Which calls about pods the webhook is asked about, and what it does to them.
+    /// The calls about pods that the webhook receives, and its effect on them.
     #[must_use]
     pub fn webhook(self) -> (Method, Webhook) {
         let slow = Webhook::Slow(Duration::from_millis(10_000 + draw(3, self.at) % 20_001));

@@ -23,7 +23,7 @@ const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
 /// A job that does not exist.
 const MADE_UP: &str = "00000000-0000-4000-8000-000000000000";
 
-/// Whether a pod is none of the workload's attempts.
+/// Whether a pod is not one of the workload's attempts.
 #[must_use]
 pub fn is_foreign(pod: &Pod) -> bool {
     pod.annotations().contains_key(FOREIGN)
@@ -177,7 +177,7 @@ impl Home {
     }
 }
 
-/// Creates a pod that has ended and belongs to nobody. Whoever edits it makes every watch of pods
+/// Creates a finished pod without an owner. Each edit of it makes every watch of pods
 /// speak, and nothing else.
 ///
 /// # Errors

@@ -109,7 +109,7 @@ impl Ground {
         }
     }
 
-    /// What the fault does here, if it is not all the proxy's doing.
+    /// The part of the fault that the proxy does not do.
     ///
     /// # Errors
     /// If the apiserver doesn't answer.
@@ -154,7 +154,7 @@ impl Ground {
         Ok(())
     }
 
-    /// Deletes what looks like attempts and is none. Edits end with it.
+    /// Deletes pods that only look like attempts. Edits end with it.
     ///
     /// # Errors
     /// If the apiserver doesn't answer.
@@ -246,7 +246,7 @@ async fn make_quota(client: &Client, namespace: &str) -> Result<()> {
     .map(drop)
 }
 
-/// Edits a pod that is nobody's, again and again: the planner looks anew at whatever waits, as it
+/// Edits a pod without an owner, again and again: the planner looks again at every waiting task, as it
 /// does in a busy cluster.
 async fn tick(client: Client, namespace: &str) -> Result<JoinHandle<()>> {
     foreign::make_ticker(&client, namespace).await?;

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use shed::api::DeadlineJob;
 use tokio::task::JoinHandle;
 
-/// One write, by what it left.
+/// One write, with the state that it left.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// A pod is so now.
@@ -37,7 +37,7 @@ pub enum Change {
 pub struct Entry {
     /// Its place in the order of all writes.
     pub version: u64,
-    /// What it left.
+    /// The object after the write.
     pub change: Change,
 }
 
@@ -47,7 +47,7 @@ struct Written {
     /// When each version came in.
     received: BTreeMap<u64, Instant>,
     broken: Option<String>,
-    /// Which version the lists had that the history begins with.
+    /// The version of the lists at the start of the history.
     begins_at: u64,
     /// How far each watch has come.
     reached: Vec<u64>,
@@ -97,7 +97,7 @@ impl History {
         Ok(Self { written, watches })
     }
 
-    /// What was written so far, in its order.
+    /// The writes so far, in order.
     #[must_use]
     pub fn so_far(&self) -> Vec<Entry> {
         let mut entries = self.lock().entries.clone();
@@ -105,8 +105,8 @@ impl History {
         entries
     }
 
-    /// What was written up to where all watches have come: after that, one may lack what another
-    /// has seen the effect of.
+    /// The writes that all watches have shown: later, one watch may lack a write whose effect another has
+    /// shown.
     #[must_use]
     pub fn complete(&self) -> Vec<Entry> {
         let reached = self.lock().reached.iter().min().copied();
@@ -115,7 +115,7 @@ impl History {
         entries
     }
 
-    /// What has this version at most was there before the history began.
+    /// Objects up to this version existed before the history began.
     #[must_use]
     pub fn begins_at(&self) -> u64 {
         self.lock().begins_at

@@ -1,5 +1,5 @@
-//! What a kubelet does about one pod of a run's own nodes: the pod runs for as long as its
-//! annotations say, is killed when it is deleted, and is let go once it has ended.
+//! A kubelet's acts on one pod of a run's own nodes: the pod runs for the time in its annotations, is killed
+//! when it is deleted, and is released once it has finished.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
@@ -37,7 +37,7 @@ impl Life {
     }
 }
 
-/// What is to be done.
+/// The next act.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Deed {
     /// Its status becomes so.
@@ -46,7 +46,7 @@ pub enum Deed {
     LetGo,
 }
 
-/// What is to be done about a pod at `now` by a kubelet whose clock is off by `skew`; nothing if
+/// The act of a kubelet, whose clock is off by `skew`, on a pod at `now`; nothing if
 /// all is as it should be.
 #[must_use]
 pub fn deed(pod: &Pod, life: Life, now: Timestamp, skew: SignedDuration) -> Option<Deed> {
@@ -62,7 +62,7 @@ pub fn deed(pod: &Pod, life: Life, now: Timestamp, skew: SignedDuration) -> Opti
         // It never ran.
         ("Pending", true) => Some(Deed::Report(ended(pod, 137, &told(now), &told(now)))),
         ("Pending", false) => Some(Deed::Report(running(pod, &told(life.started)))),
-        // Also what a node reports late: its container ended while nobody heard of it.
+        // Also what a node reports late: its container finished unobserved.
         _ if life.ends <= now => {
             let code = annotation(pod, EXIT_CODE).and_then(|text| text.parse().ok());
             let (code, started) = (code.unwrap_or(0), told(life.started));

@@ -21,7 +21,7 @@ use crate::wait::{self, Seen, phase};
 
 /// How far the clocks of two nodes are off under [`super::fault::Fault::ClockSkew`].
 pub const SKEW_SECONDS: i64 = 60;
-/// Pods that one node takes: as many in all as a run has room for elsewhere.
+/// Pods that one node accepts: in total as many as fit elsewhere.
 pub const PODS_PER_NODE: usize = 2;
 /// Marks a run's own nodes; the value names the run.
 pub const RUN: &str = "e2e.shed.dev/run";
@@ -350,7 +350,7 @@ impl Shared {
     }
 
     async fn look_after_pods(&self) -> Result<()> {
-        // What the apiserver has at hand is recent enough.
+        // The apiserver's cache is recent enough.
         let listed = self.pods().list(&ListParams::default().match_any()).await?;
         let answering = self.answering();
         let placed = listed.iter().filter_map(|pod| {

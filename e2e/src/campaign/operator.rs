@@ -35,7 +35,7 @@ pub struct Started {
 }
 
 impl Launcher {
-    /// For operators that have room for [`ROOM`] attempts in this cluster.
+    /// For operators whose capacity fits [`ROOM`] attempts.
     ///
     /// # Errors
     /// If the operator is not built, or the apiserver doesn't answer.
@@ -73,7 +73,7 @@ impl Launcher {
         let mut command = Command::new(&self.program);
         command
             .args(["operator", "--agent-image", "unused", "--surge-max", "0"])
-            // What a killed one held would be waited for.
+            // The next one would wait for the Lease of a killed one.
             .arg("--leader-elect=false")
             .args(["--capacity-share", share])
             .args(["--http-address", &http.to_string()])
@@ -105,7 +105,7 @@ pub async fn ready(http: SocketAddr) -> Result<()> {
 /// How many series an operator has of a namespace's jobs; none if it doesn't answer.
 pub async fn series_of(http: SocketAddr, namespace: &str) -> Option<usize> {
     let page = ask(http, "/metrics").await.ok()?;
-    let label = format!(r#"namespace="{namespace}""#);
+    let label = format!(r#"job_namespace="{namespace}""#);
     Some(page.lines().filter(|line| line.contains(&label)).count())
 }
 

@@ -11,7 +11,7 @@ use crate::host_operator::ask;
 /// How often it is asked.
 const EVERY: Duration = Duration::from_millis(100);
 /// One pass is one decision.
-const COUNTER: &str = "shed_decide_seconds_count ";
+const COUNTER: &str = "shed_planning_decision_duration_seconds_count ";
 
 /// A count, which was taken at some moment between two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Passes {
         Self { samples, reader }
     }
 
-    /// What was read so far.
+    /// The samples so far.
     #[must_use]
     pub fn samples(&self) -> Vec<Sample> {
         let samples = self.samples.lock();
@@ -85,8 +85,8 @@ mod tests {
 
     #[test]
     fn passes_are_counted_from_the_page_of_metrics() {
-        let page = "# TYPE shed_decide_seconds histogram\n\
-            shed_decide_seconds_sum 0.2\nshed_decide_seconds_count 41\n";
+        let page = "# TYPE shed_planning_decision_duration_seconds histogram\n\
+            shed_planning_decision_duration_seconds_sum 0.2\nshed_planning_decision_duration_seconds_count 41\n";
         assert_eq!(count(page), Some(41));
         assert_eq!(count("HTTP/1.1 503 Service Unavailable"), None);
     }

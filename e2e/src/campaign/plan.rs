@@ -1,4 +1,4 @@
-//! Which runs there are, and going through them.
+//! The list of runs, and their execution.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,16 +10,17 @@ use futures::{StreamExt, stream};
 
 use super::fault::{Counts, Fault, Point, draw, hold};
 use super::operator::Launcher;
+use super::proxy::Seen;
 use super::report::{Report, Row};
 use super::run::{Outcome, Stage, run};
 use super::tasks::Tasks;
 use super::workload::Workload;
 use crate::cluster::{Cluster, Nodes};
 
-/// How often a run is repeated whose fault did not strike, since that run had fewer writes.
+/// How often a run is repeated whose fault did not strike, since that run ended before the fault's point.
 const TRIES: u32 = 8;
 
-/// How many points, evenly spread over the writes, a fault has that nothing runs beside.
+/// How many points, evenly spread over the writes, an exclusive fault has.
 const POINTS_ALONE: u64 = 5;
 
 /// Runs reference workloads with a fault at every write or notification, and checks every state.
@@ -35,10 +36,10 @@ pub struct Options {
     /// Only this write or notification, counted from 1.
     #[arg(long)]
     pub at: Option<u64>,
-    /// Only so many runs, drawn by the seed.
+    /// Only this many runs, drawn by the seed.
     #[arg(long)]
     pub sample: Option<usize>,
-    /// What the sample and the lengths of holds are drawn by.
+    /// The seed of the sample and of the lengths of holds.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// How many runs are under way at once.
@@ -179,8 +180,24 @@ fn points(fault: Fault, learnt: &Outcome) -> Vec<u64> {
     }
 }
 
+/// The point of the next try after a run that ended before it: its last ones, each try an event earlier. No two
+/// runs have the same number of writes or notifications, so the last points of the learned run may not exist.
+fn within(point: Point, seen: &Seen, tries: u32) -> Point {
+    let had = match point.fault.counts() {
+        Counts::Notifications { pods, jobs } => {
+            u64::from(pods) * seen.pods + u64::from(jobs) * seen.jobs
+        }
+        Counts::Writes | Counts::Once | Counts::Alone => seen.writes,
+    };
+    let at = had.saturating_sub(u64::from(tries)).max(1).min(point.at);
+    Point { at, ..point }
+}
+
 async fn go(stage: &Stage, planned: Planned) -> Result<Row> {
-    let Planned { workload, point } = planned;
+    let Planned {
+        workload,
+        mut point,
+    } = planned;
     let mut tries = 0;
     loop {
         tries += 1;
@@ -201,12 +218,31 @@ async fn go(stage: &Stage, planned: Planned) -> Result<Row> {
                 outcome,
             });
         }
+        point = within(point, &outcome.seen, tries);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_point_beyond_the_end_of_a_run_moves_into_it() {
+        let point = |fault, at| Point {
+            fault,
+            at,
+            lasts: Duration::ZERO,
+        };
+        let mut seen = Seen::default();
+        (seen.writes, seen.pods, seen.jobs) = (30, 80, 25);
+        let next = |fault, at, tries| within(point(fault, at), &seen, tries).at;
+        assert_eq!(next(Fault::StaleBoth, 111, 1), 104);
+        assert_eq!(next(Fault::StalePods, 81, 2), 78);
+        assert_eq!(next(Fault::Crash, 31, 1), 29);
+        // The run was long enough: only the fault itself failed.
+        assert_eq!(next(Fault::Crash, 12, 1), 12);
+        assert_eq!(next(Fault::Crash, 500, 40), 1);
+    }
 
     #[test]
     fn a_wrong_fault_or_workload_is_answered_with_the_valid_ones() {

@@ -47,18 +47,18 @@ type Answer = Response<Whole>;
 #[error("the connection breaks here")]
 struct Broken;
 
-/// What one run goes through.
+/// The proxy's configuration of one run.
 #[derive(Clone)]
 pub struct Script {
-    /// What the operator sees.
+    /// The scope of the operator.
     pub scope: Scope,
     /// Where the run takes place.
     pub ground: Arc<Ground>,
     /// How attempts fare.
     pub workload: Workload,
-    /// What goes wrong.
+    /// The fault.
     pub point: Option<Point>,
-    /// What attempts report.
+    /// The reports of attempts.
     pub tasks: Arc<Tasks>,
 }
 
@@ -68,14 +68,14 @@ impl Script {
     }
 }
 
-/// What was seen of the operator so far.
+/// Observations of the operator so far.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// Writes that the apiserver carried out.
     pub writes: u64,
-    /// What the watch of pods said.
+    /// Notifications of the watch of pods.
     pub pods: u64,
-    /// What the watch of DeadlineJobs said.
+    /// Notifications of the watch of DeadlineJobs.
     pub jobs: u64,
     /// Every call, in words.
     pub log: Vec<String>,
@@ -180,13 +180,13 @@ impl Proxy {
         }
     }
 
-    /// What was seen so far.
+    /// Observations so far.
     #[must_use]
     pub fn seen(&self) -> Seen {
         lock(&self.shared.seen).clone()
     }
 
-    /// What the operator was shown and recorded so far.
+    /// Notifications to the operator and its records so far.
     #[must_use]
     pub fn sight(&self) -> Sight {
         lock(&self.shared.sight).clone()
@@ -412,7 +412,7 @@ impl Shared {
         Some(no(code, reason, message, None))
     }
 
-    /// What is answered instead of asking the apiserver.
+    /// The response in place of the apiserver's.
     fn refuse(&self, call: &Call) -> Option<Answer> {
         if let Some(denied) = self.deny(call) {
             return Some(denied);
@@ -442,7 +442,7 @@ impl Shared {
     }
 }
 
-/// What must be known of a call when it is answered.
+/// The facts of a call that its response depends on.
 struct About {
     words: String,
     is_write: bool,

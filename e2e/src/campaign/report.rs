@@ -1,4 +1,4 @@
-//! What came of the runs: a line each as they end, and a table.
+//! Results of the runs: a line for each as it ends, and a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -15,7 +15,7 @@ pub struct Row {
     pub point: Point,
     /// Its name, which is its folder's.
     pub name: String,
-    /// What came of it.
+    /// Its result.
     pub outcome: Outcome,
 }
 
@@ -93,7 +93,7 @@ impl Report {
     fn tell(&mut self, broken: &[String]) {
         self.broken += usize::from(!broken.is_empty());
         let mut told = BTreeSet::new();
-        // What is so in one state is mostly so in those that follow.
+        // A violation in one state mostly persists in the following states.
         let first = broken.iter().filter(|line| told.insert(what(line)));
         for line in first.take(10) {
             println!("        {line}");
@@ -130,7 +130,7 @@ impl Report {
     }
 }
 
-/// What is broken, without the state in which it is.
+/// The violation, without its state.
 fn what(line: &str) -> &str {
     let numbered = line.strip_prefix("at ");
     let words = numbered.and_then(|line| line.split_once(": "));

@@ -35,34 +35,34 @@ use super::workload::{Expected, Meddling, Submission, When, Workload};
 use crate::cluster::Cluster;
 use crate::wait::phase;
 
-/// Attempts that the operator has room for: few, so that clones and first attempts compete.
+/// Attempts that fit into the operator's capacity: few, so that clones and first attempts compete.
 pub const ROOM: usize = 6;
-/// How long a run may take beside what its fault lasts.
+/// How long a run may take in addition to the duration of its fault.
 const PATIENCE: Duration = Duration::from_secs(150);
-/// An operator that has nothing to do writes nothing for so long.
+/// An operator that writes nothing for this long has nothing to do.
 const QUIET: Duration = Duration::from_millis(2500);
 /// How often it is looked.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long after it was kept etcd's data is put back.
 const RESTORED_AFTER: Duration = Duration::from_secs(4);
 
-/// What all runs share.
+/// The state that all runs share.
 pub struct Stage {
     /// Where they run.
     pub cluster: Cluster,
     /// Starts operators.
     pub launcher: Launcher,
-    /// What attempts report.
+    /// The reports of attempts.
     pub tasks: Arc<Tasks>,
     /// Where what is left of a failed run goes.
     pub folder: PathBuf,
 }
 
-/// What came of a run.
+/// The result of a run.
 pub struct Outcome {
-    /// What was broken, in words.
+    /// The violations, in words.
     pub broken: Vec<String>,
-    /// What was seen of the operator.
+    /// Observations of the operator.
     pub seen: Seen,
     /// States in the history.
     pub states: usize,
@@ -78,7 +78,7 @@ struct Run<'s> {
     proxy: Proxy,
     history: History,
     ground: Arc<Ground>,
-    /// What is still to be submitted.
+    /// Objects that are not submitted yet.
     to_submit: Vec<Submission>,
     since: Instant,
     folder: PathBuf,
@@ -88,7 +88,7 @@ struct Run<'s> {
     http: Option<SocketAddr>,
     meddled: BTreeSet<&'static str>,
     bloat: Bloat,
-    /// What was broken before etcd was put back; the history begins anew there.
+    /// Violations before the etcd restore; the history restarts there.
     before_restore: Option<Vec<String>>,
     snapshot: Option<(Snapshot, Instant)>,
     /// Jobs that were gone when the snapshot was taken: no later history tells of them.
@@ -244,7 +244,7 @@ impl Run<'_> {
         PATIENCE + self.point.map_or(Duration::ZERO, |point| 2 * point.lasts)
     }
 
-    /// Until every job has come to its end, and all that is to be done after it is done.
+    /// Until every job has finished, and all work after its end is done.
     async fn until_ended(&mut self) -> Result<()> {
         let started = Instant::now();
         let mut looked_at = None;
@@ -259,7 +259,7 @@ impl Run<'_> {
                 let states = self.history.so_far();
                 self.meddle(&states).await?;
                 self.ground.tend(self.all_decided(&states)).await?;
-                // What has ended will not have ended once etcd is put back.
+                // Finished work will be unfinished after the etcd restore.
                 if self.all_ended(&states) && self.snapshot.is_none() {
                     return Ok(());
                 }
@@ -280,7 +280,7 @@ impl Run<'_> {
         if self.proxy.operator_runs() {
             return Ok(());
         }
-        // It says that it starts anew when it notices that etcd was put back.
+        // It logs a restart when it notices the etcd restore.
         let may_end = self
             .point
             .is_some_and(|point| matches!(point.fault, Fault::Crash | Fault::EtcdRestore));
@@ -312,7 +312,7 @@ impl Run<'_> {
                 let with_batch = self.workload.is_adopted();
                 let namespaces = self.ground.namespaces();
                 self.history = History::record(client, namespaces, with_batch).await?;
-                // What a user did after the snapshot never happened.
+                // Acts of users after the snapshot never happened.
                 self.meddled.clear();
                 self.proxy.strike();
             }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::command::{repository, run_quietly};
 use crate::wait::{self, Seen};
 
-/// What is started anew after a restore, as Kubernetes asks for; the operator is not among them.
+/// The components that restart after a restore, as Kubernetes requires; not the operator.
 const CONTROL_PLANE: [&str; 5] = [
     "etcd",
     "kube-apiserver",
@@ -17,13 +17,13 @@ const CONTROL_PLANE: [&str; 5] = [
     "kwok",
 ];
 
-/// What was kept of the local cluster.
+/// The saved state of the local cluster.
 pub struct Snapshot {
     cluster: PathBuf,
 }
 
 impl Snapshot {
-    /// Keeps what etcd holds now. It stands still meanwhile, and nobody notices: were it ended, the
+    /// Saves the present state of etcd. It is paused meanwhile, which is unobserved: were it stopped, the
     /// apiserver's watches would expire, and the history have a gap.
     ///
     /// # Errors
@@ -42,7 +42,7 @@ impl Snapshot {
         copied.map(|_| snapshot)
     }
 
-    /// Puts back what was kept and starts the control plane anew.
+    /// Restores the saved state and restarts the control plane.
     ///
     /// # Errors
     /// If it does not come back.

@@ -1,4 +1,4 @@
-//! What a history says of the world that it leads to.
+//! The world that a history leads to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use shed::api::DeadlineJob;
 
 use super::history::{Change, Entry};
 
-/// A job as its user sees it: a DeadlineJob that is nobody's companion, or a batch/v1 Job.
+/// A job as its user sees it: a DeadlineJob that is not a companion, or a batch/v1 Job.
 #[derive(Debug)]
 pub struct UsersJob {
     /// Its name.

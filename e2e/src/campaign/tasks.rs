@@ -1,4 +1,4 @@
-//! What the programs in fake pods would say of their progress. Each attempt has an address of
+//! Progress reports of the programs in fake pods. Each attempt has an address of
 //! its own on this machine's loopback, where it is asked as a real one is asked at its pod's.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ pub type TaskId = (String, u32);
 /// Steps of progress: what a task reports is a multiple of this, as with real work.
 const STEPS: f64 = 200.0;
 
-/// Longer than anybody waits for an answer.
+/// Longer than any client waits for an answer.
 const NO_ANSWER: Duration = Duration::from_secs(5);
 
 struct Running {
@@ -55,7 +55,7 @@ impl Tasks {
         Self::serve_padded(0).await
     }
 
-    /// The same, with checkpoints of at least so many bytes.
+    /// The same, with checkpoints of at least this many bytes.
     ///
     /// # Errors
     /// If no port is free.
@@ -98,7 +98,7 @@ impl Tasks {
         address
     }
 
-    /// Whoever asks at these addresses gets no answer any more.
+    /// Requests at these addresses get no response any more.
     pub fn cut_off(&self, addresses: BTreeSet<IpAddr>) {
         lock(&self.table).cut_off.extend(addresses);
     }
@@ -162,6 +162,6 @@ async fn answer(mut stream: TcpStream, table: Arc<Mutex<Table>>) {
             "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_owned()
         }
     };
-    // Whoever asked may be dead by now.
+    // The client may be dead by now.
     let _ = stream.write_all(answer.as_bytes()).await;
 }

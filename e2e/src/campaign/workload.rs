@@ -17,10 +17,10 @@ pub use ends::Expected;
 use sized::BLOATED;
 pub use sized::{arguments, finished};
 
-/// Which jobs run.
+/// The jobs of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Workload {
-    /// More tasks than room, none of which fails.
+    /// More tasks than slots, and no task fails.
     Plain,
     /// A straggler whose clones resume where it has got to.
     Clones,
@@ -92,11 +92,11 @@ pub enum When {
 /// A job to submit.
 #[derive(Clone, Debug)]
 pub struct Submission {
-    /// What.
+    /// Its manifest.
     pub manifest: Value,
-    /// Where.
+    /// Its namespace.
     pub home: Home,
-    /// When.
+    /// When it is submitted.
     pub when: When,
 }
 
@@ -109,7 +109,7 @@ pub struct Fare {
     pub exit: i32,
 }
 
-/// What a user does to an object, once it is there.
+/// A user's act on an object, once it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meddling {
     /// Deletes the first attempt of task 2 once it runs.
@@ -273,8 +273,8 @@ impl Workload {
         }
     }
 
-    /// Jobs whose pods can't be placed or created. What they have launched holds no capacity for
-    /// long, and how long they wait themselves is not looked at.
+    /// Jobs whose pods can't be placed or created. Their attempts hold no capacity for long, and their own
+    /// waits are not checked.
     #[must_use]
     pub fn troubled(self) -> &'static [&'static str] {
         match self {
@@ -311,7 +311,7 @@ impl Workload {
         }
     }
 
-    /// What a user does.
+    /// A user's act.
     #[must_use]
     pub fn meddling(self) -> &'static [Meddling] {
         match self {
@@ -421,7 +421,7 @@ fn unplaceable_jobs(template: &Value) -> Vec<Value> {
         job(nowhere, 2, |pod| {
             pod["nodeSelector"] = json!({"example.com/no-such": "node"});
         }),
-        // As many as there is room for.
+        // As many as fit.
         job(unheard, 6, |pod| {
             pod["schedulerName"] = json!("no-such-scheduler");
         }),

@@ -1,4 +1,4 @@
-//! What a pod tells about an attempt, the same for pods of the Job controller and of shed.
+//! An attempt as its pod shows it, the same for pods of the Job controller and of shed.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod};

@@ -16,14 +16,14 @@ use super::NAMESPACE;
 use super::attempt::Attempt;
 use super::manifest::GATE;
 
-/// The papers' law of attempt times: Pareto, no shorter than this …
+/// The papers' distribution of attempt durations: Pareto, no shorter than this …
 const SHORTEST_MS: f64 = 6000.0;
 /// … with a tail this heavy (below 2 the variance is infinite, as in real clusters) …
 const TAIL: f64 = 1.2;
 /// … and cut here, so that a demo ends.
 const LONGEST_MS: f64 = 60_000.0;
 
-/// Draws a duration for every pod of the demo, for ever.
+/// Draws a duration for every pod of the demo, without end.
 ///
 /// # Errors
 /// Never by itself: what fails is tried again when the pod is next seen.
@@ -61,7 +61,7 @@ pub async fn draw_durations(client: Client) -> Result<()> {
 }
 
 /// Takes the finalizers off the demo's pods. The operator runs only for as long as the demo does,
-/// and pods that wait for it would keep the namespace for ever.
+/// and pods that wait for it would keep the namespace without end.
 ///
 /// # Errors
 /// If the apiserver doesn't answer.
@@ -101,7 +101,7 @@ mod tests {
     fn durations_are_drawn_from_the_law() {
         let all: Vec<_> = (0..1000).map(|task| draw(task, 0)).collect();
         assert!(all.iter().all(|&ms| (6000..=60_000).contains(&ms)));
-        // The median of that law is 6 s x 2^(1/1.2) = 10.7 s.
+        // The median of that distribution is 6 s x 2^(1/1.2) = 10.7 s.
         let shorter = all.iter().filter(|&&ms| ms < 10_690).count();
         assert!(
             (450..550).contains(&shorter),

@@ -22,12 +22,12 @@ const LONGEST: Duration = Duration::from_secs(900);
 /// Counts are printed at most this often.
 const COUNT_EVERY: Duration = Duration::from_secs(2);
 
-/// PoCD is printed when it has moved by so much.
+/// PoCD is printed when it has moved by this much.
 const POCD_STEP: f64 = 0.05;
 /// Marks what was said about a kill.
 const KILL: &str = "kill ";
 
-/// What a watch brought.
+/// A notification of a watch.
 enum News {
     Pod(String, Box<Attempt>),
     Job(Box<Job>),
@@ -44,7 +44,7 @@ pub struct Followed {
     pub deadline_job: Option<DeadlineJob>,
 }
 
-/// What was seen of a job, and said, so far.
+/// The observed and printed state of a job so far.
 struct Story<'a> {
     screen: &'a Screen,
     who: &'a str,

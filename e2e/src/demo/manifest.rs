@@ -1,4 +1,4 @@
-//! What the demo submits: one pod template, as a batch/v1 Job and as a DeadlineJob.
+//! The demo's manifests: one pod template, as a batch/v1 Job and as a DeadlineJob.
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::batch::v1::Job;
@@ -16,7 +16,7 @@ const DATA: &str = "/data";
 /// Holds a simulated pod back until its duration is drawn; see [`super::kwok`].
 pub const GATE: &str = "shed.dev/demo-draw";
 
-/// What one run is made of; the same for all three.
+/// The parameters of one run; the same for all three.
 pub struct Work {
     pub image: String,
     /// The text's file name; none if the pods are simulated.
@@ -51,7 +51,7 @@ impl Work {
         json!({"spec": self.pod_spec(&arguments, &env)})
     }
 
-    /// A pod of which only the life is played.
+    /// A pod with a simulated life.
     fn simulated(&self) -> Value {
         let resources = json!({"requests": requests()});
         json!({"spec": {
@@ -127,7 +127,7 @@ impl Work {
         typed(job)
     }
 
-    /// A pod that runs one command of the word count beside the volume, for clusters whose volumes
+    /// A pod that runs one command of the word count next to the volume, for clusters whose volumes
     /// can't be reached from here.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl Work {
     }
 }
 
-/// So much that a machine of two CPUs has room for twelve tasks and six clones.
+/// A machine with two CPUs then fits twelve tasks and six clones.
 fn requests() -> Value {
     json!({"cpu": "100m", "memory": "64Mi"})
 }

@@ -45,7 +45,7 @@ pub async fn run(repeat: u32) -> Result<bool> {
     Ok(good)
 }
 
-/// What the demo leaves behind, and how to remove it.
+/// The remains of the demo, and how to remove them.
 fn what_stays(cluster: &Cluster) -> String {
     let Some(existing) = cluster.existing() else {
         return "The cluster stays up. To see it: e2e/cluster/cluster status. To remove it: e2e/cluster/cluster down"

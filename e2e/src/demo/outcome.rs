@@ -1,4 +1,4 @@
-//! What came of a run, and of the three together.
+//! The result of a run, and of the three together.
 
 use jiff::Timestamp;
 use shed::api;
@@ -7,7 +7,7 @@ use super::attempt::{Attempt, median};
 use super::live::Followed;
 use super::screen::table;
 
-/// The deadline is this many times what a task takes on a node that is not slow: what somebody would
+/// The deadline is this many times what a task takes on a node that is not slow: what a user would
 /// grant who knows the work and leaves one and a half times as much again for trouble. The same factor
 /// in every run, on every machine. It was 2.0 and was raised after runs on two busy cores missed: the
 /// start of twelve pods and of clones is a large part of so short a task there.
@@ -87,7 +87,7 @@ fn last_win(attempts: &[Attempt]) -> Option<Timestamp> {
         .max()
 }
 
-/// What a task takes from its pod's creation to its end on nodes that aren't slow: the median.
+/// Median time from a pod's creation to its task's end on nodes that are not slow.
 #[must_use]
 pub fn healthy_seconds(attempts: &[Attempt], slow_node: Option<&str>) -> Option<f64> {
     let healthy = attempts

@@ -1,4 +1,4 @@
-//! What the user sees: a line per event, with the seconds since the start.
+//! The printed output: a line per event, with the seconds since the start.
 
 use std::time::Instant;
 

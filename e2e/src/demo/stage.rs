@@ -1,4 +1,4 @@
-//! What the runs need, and the three runs themselves.
+//! The preparation of the runs, and the three runs themselves.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::wait;
 /// Tasks that the text is split into; all may run at once, so that there is one wave of them.
 const TASKS: i32 = 12;
 const WAVES: u32 = 1;
-/// What is left to the slow node: a fifth of its even share of the machine …
+/// The share of the slow node: a fifth of its even share of the machine …
 const SLOW_SHARE: f64 = 0.2;
 /// … but no less than one task may use (the kernel wants it so), and on a large machine little more.
 const SLOW_CPUS_MIN: f64 = 0.12;
@@ -85,7 +85,7 @@ impl<'a> Stage<'a> {
 
     /// Only a namespace: nothing is really done.
     pub async fn simulated(cluster: &'a Cluster, screen: &'a Screen) -> Result<Self> {
-        // What an earlier demo left that was killed.
+        // Remains of an earlier demo that was killed.
         kwok::release_pods(cluster.client()).await?;
         cluster.fresh_namespace(NAMESPACE).await?;
         let work = Work {
@@ -230,7 +230,7 @@ fn created(job: &impl Resource) -> Result<Timestamp> {
 }
 
 /// Waits until what ran before holds nothing any more, so that each run starts on the same cluster:
-/// a task's end is known before its pod has given its room back.
+/// a task's end is known before its pod has released its slot.
 async fn until_idle(client: &Client) -> Result<()> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
     let is_over = |pod: &Pod| ["Succeeded", "Failed"].contains(&wait::phase(pod));
@@ -288,7 +288,7 @@ async fn slow_a_node(cluster: &Cluster, screen: &Screen) -> Result<Option<String
     Ok(Some(node))
 }
 
-/// Takes the cap off every node of ours. What the user's own command did, only the user can undo.
+/// Takes the cap off every node of ours. Only the user can undo the effect of the user's own command.
 pub async fn lift_slowness(cluster: &Cluster) -> Result<()> {
     if cluster.existing().is_some() || cluster.nodes() == Nodes::Kwok {
         return Ok(());

@@ -81,7 +81,7 @@ impl Storage {
         Ok(storage)
     }
 
-    /// What the tasks of a job published, added up.
+    /// The sum of the results that the tasks of a job published.
     ///
     /// # Errors
     /// If a task's result is missing.
@@ -99,7 +99,7 @@ impl Storage {
         }
     }
 
-    /// Runs the word count beside the volume and returns what it printed.
+    /// Runs the word count next to the volume and returns what it printed.
     async fn helper(&self, work: &Work, command: &str, options: &[String]) -> Result<String> {
         let Self::Pods { client } = self else {
             bail!("no pod is needed to reach a folder")

@@ -19,7 +19,7 @@ pub struct Text {
     pub bytes: u64,
     /// The word count, built for this machine.
     pub program: PathBuf,
-    /// What one process counts, as `wordcount count` prints it.
+    /// The count of one process, as `wordcount count` prints it.
     pub expected: String,
 }
 

@@ -1,4 +1,4 @@
-//! What came of a run, in reality or in the simulator: the same figures of both.
+//! The result of a run, on the cluster or in the simulator: the same figures of both.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,14 +19,14 @@ pub struct Ran {
     pub ended: Option<f64>,
     /// When it was seen to be killed; not told by the simulator, which is given how long a kill takes.
     pub killed: Option<f64>,
-    /// When its room was free again.
+    /// When its slot was free again.
     pub freed: f64,
     /// The share of its task that was done when it began.
     pub begin: f64,
     pub won: bool,
 }
 
-/// What came of a job.
+/// The result of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobCame {
     /// Seconds from the start of the replay.
@@ -47,7 +47,7 @@ impl JobCame {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Came {
     pub jobs: Vec<JobCame>,
@@ -76,7 +76,7 @@ impl Came {
             .sum()
     }
 
-    /// Seconds from arrival to completion, on the mean over completed jobs; 0 without any.
+    /// Mean seconds from arrival to completion over completed jobs; 0 without any.
     #[must_use]
     pub fn flowtime(&self) -> f64 {
         mean(self.jobs.iter().filter_map(JobCame::flowtime)).unwrap_or(0.0)

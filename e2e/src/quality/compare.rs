@@ -1,4 +1,4 @@
-//! Reality beside the simulator, and where they differ.
+//! The cluster compared with the simulator, and where they differ.
 
 use serde::{Deserialize, Serialize};
 use shed_sim::stats::{self, half_width_95};
@@ -15,7 +15,7 @@ pub struct Replayed {
     pub real: Came,
 }
 
-/// One policy beside the simulator.
+/// One policy compared with the simulator.
 pub struct Compared {
     pub policy: String,
     pub real: Came,
@@ -26,15 +26,15 @@ pub struct Compared {
     pub others: Vec<(&'static str, Vec<Came>)>,
 }
 
-/// What the cluster took for what the simulator must be told: medians over all attempts of all
-/// replays, in seconds.
+/// The cluster's delays that the simulator needs as input: medians over all attempts of all replays, in
+/// seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Delays {
     /// From an attempt's launch to the start of its work.
     pub launch: f64,
-    /// From the end of a winner's work to its room being seen free.
+    /// From the end of a winner's work until its slot is observed free.
     pub release: f64,
-    /// From a kill until the room is free; 0 if nothing was killed.
+    /// From a kill until the slot is free; 0 without kills.
     pub kill: f64,
 }
 
@@ -171,8 +171,7 @@ fn verdict(came: &JobCame) -> String {
     }
 }
 
-/// What made the task that was done last, on the side that was late, later than on the other side: the
-/// largest of the four parts' differences.
+/// The main cause of the delay of the last task on the late side: the largest difference among the four parts.
 fn cause(compared: &Compared, job: usize, conditions: &Conditions) -> Option<String> {
     let real = &compared.real.jobs[job];
     if real.met != (real.flowtime()? <= real.within) {

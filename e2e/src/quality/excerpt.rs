@@ -1,4 +1,4 @@
-//! Which jobs of a trace are replayed, and how long they are made to take.
+//! The jobs of a trace that are replayed, and their scaled durations.
 
 use std::ops::RangeInclusive;
 
@@ -13,7 +13,7 @@ use shed_sim::workload::{Shaping, shape};
 
 /// Tasks measure their time in hundredths of a second.
 const TICK_MS: i64 = 10;
-/// What a clone takes is drawn from its job's other tasks, as in the simulator's presets on real traces.
+/// The duration of a clone is drawn from its job's other tasks, as in the simulator's presets on real traces.
 pub const MODEL: Model = Model::Resample;
 
 /// The rule by which an excerpt is taken.
@@ -21,9 +21,9 @@ pub const MODEL: Model = Model::Resample;
 pub struct Rule {
     /// How many tasks there are in all.
     pub tasks: usize,
-    /// Jobs of so many tasks count.
+    /// Jobs with this many tasks count.
     pub per_job: RangeInclusive<usize>,
-    /// Jobs whose median task takes so many seconds in the trace count.
+    /// Jobs whose median task takes this many seconds in the trace count.
     pub median_s: RangeInclusive<i64>,
     /// Draws the place in the trace, and what clones take.
     pub seed: u64,
@@ -125,7 +125,7 @@ impl Rule {
         for job in jobs {
             job.deadline = None;
             for stage in &mut job.stages {
-                // An attempt's room is a slot, here and there.
+                // An attempt holds one slot, here and there.
                 stage.demand = Demand::default();
                 for time in &mut stage.durations {
                     let ticks = (time.0 as f64 * factor / TICK_MS as f64).round() as i64;
@@ -136,7 +136,7 @@ impl Rule {
     }
 }
 
-/// The same with all times so many times as long.
+/// The same with all times this many times as long.
 #[must_use]
 pub fn stretched(workload: &Trace, times: i64) -> Trace {
     let mut long = workload.clone();
@@ -150,8 +150,8 @@ pub fn stretched(workload: &Trace, times: i64) -> Trace {
     long
 }
 
-/// What the attempts of a task take at full speed, in hundredths of a second, by their numbers: the
-/// simulator's own draws.
+/// Durations of a task's attempts at full speed, in hundredths of a second, by their numbers: the
+/// simulator's own samples.
 #[must_use]
 pub fn ticks(workload: &Trace, job: usize, task: u32, attempts: u32, seed: u64) -> Vec<i64> {
     let drawn = &workload.jobs[job];

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
-use shed_core::policy::{Order, Policy};
+use shed_core::policy::Order;
 use shed_sim::trace::setups::Setup;
 use shed_sim::trace::{self, Trace};
 
@@ -28,13 +28,13 @@ use crate::operator::Operator;
 
 /// The replay's own namespace.
 const NAMESPACE: &str = "shed-quality";
-/// Runs of the simulator per policy beside the paired one: a multiple of the nodes' number has the slow
+/// Runs of the simulator per policy in addition to the paired one: a multiple of the nodes' number has the slow
 /// one equally often at each place.
 const OTHERS: u64 = 30;
-/// What a launch weighs beside a task's work shrinks to a tenth, as it is with tasks of minutes.
+/// The cost of a launch relative to a task's work shrinks to a tenth, as with tasks of minutes.
 const TENFOLD: i64 = 10;
 
-/// What is replayed, and where.
+/// The replayed excerpt and its cluster.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// A trace's file, or a made-up workload as `setup:A`.
@@ -44,11 +44,11 @@ pub struct Plan {
     pub slots_per_node: u32,
     /// How many times as long work takes on the slow node.
     pub slowness: u32,
-    /// Whether first attempts may make way (`preemption: WhenCheckpointed`).
+    /// Whether shed may preempt first attempts (`preemption: WhenCheckpointed`).
     pub preempts: bool,
 }
 
-/// What came of the replays, kept so that it can be compared again without a cluster.
+/// The results of the replays, saved so that they can be compared again without a cluster.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Results {
     plan: Plan,
@@ -62,11 +62,11 @@ impl Plan {
     /// comparison. Cleans up, also if it is interrupted.
     ///
     /// # Errors
-    /// If the trace or a policy is none, containers can't run here, or a replay doesn't end.
+    /// If the trace or a policy is invalid, containers cannot run here, or a replay does not end.
     pub async fn replay(self, file: &Path) -> Result<()> {
         self.check()?;
         let screen = Screen::start();
-        // What is wrong with the trace is said before a cluster is brought up.
+        // Errors of the trace are reported before a cluster is started.
         let trace = self.read_trace()?;
         screen.say("quality", "bringing the cluster up");
         let cluster = Cluster::bring_up().await?;
@@ -96,7 +96,8 @@ impl Plan {
 
     fn check(&self) -> Result<()> {
         for policy in &self.policies {
-            Policy::parse(policy, Order::default())
+            shed_papers::registry()
+                .parse(policy, Order::default())
                 .with_context(|| format!("--policies: {policy}"))?;
         }
         Ok(())
@@ -113,7 +114,7 @@ impl Plan {
         let slots = self.slots_per_node * u32::try_from(nodes.len())?;
         let workload = self.rule.take(trace, slots)?;
         // The last in the order, so that neither side prefers it among equally free ones.
-        let slow = nodes.last().context("the cluster has no node")?.clone();
+        let slow = nodes.last().context("the cluster has no nodes")?.clone();
         screen.say("quality", &describe(&workload, slots));
         screen.say(
             "quality",
@@ -216,7 +217,8 @@ impl Results {
             all.push(self.beside_simulator(replayed, workload, &conditions)?);
         }
         Ok(format!(
-            "Measured, medians: {:.2} s from a launch to the start of work, {:.2} s from the end of a winner's work \
+            "Measured, medians: {:.2} s from a launch to the start of work, {:.2} s from the end of a \
+             winner's work \
              until its room is seen free, {:.2} s from a kill until then.\n\n{}\n{}\n{}",
             delays.launch,
             delays.release,

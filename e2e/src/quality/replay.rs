@@ -23,7 +23,7 @@ const LEAD: Duration = Duration::from_secs(2);
 /// How often jobs are looked at, and how often counts are printed.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 const SAY_EVERY: Duration = Duration::from_secs(20);
-/// A replay that takes so many times as long as its arrivals hangs.
+/// A replay that takes this many times as long as its arrivals hangs.
 const PATIENCE: f64 = 5.0;
 const PATIENCE_MIN: Duration = Duration::from_secs(300);
 
@@ -57,7 +57,7 @@ impl Origin {
     }
 }
 
-/// What is replayed.
+/// The replayed excerpt.
 pub struct Replay<'a> {
     pub cluster: &'a Cluster,
     pub screen: &'a Screen,
@@ -196,7 +196,7 @@ fn collect(
     Ok(Came { jobs, attempts })
 }
 
-/// What became of a pod's attempt; none if the pod is none.
+/// The outcome of a pod's attempt; absent if the pod is not an attempt.
 fn ran(sighting: &Sighting, origin: Origin) -> Result<Option<Ran>> {
     let pod = &sighting.pod;
     let Some(job) = task::position(label(pod, api::LABEL_JOB_NAME)) else {

@@ -19,19 +19,19 @@ use super::excerpt::MODEL;
 pub struct Conditions {
     /// Names of the nodes; the simulator prefers the first among equally free ones.
     pub nodes: Vec<String>,
-    /// Which of them is slow.
+    /// The slow node.
     pub slow: String,
     /// How many times as long work takes there.
     pub slowness: f64,
     /// Attempts that a node holds.
     pub slots_per_node: u32,
-    /// Whether first attempts may make way.
+    /// Whether shed may preempt first attempts.
     pub preempts: bool,
     /// From an attempt's launch to the start of its work, in seconds.
     pub launch_s: f64,
-    /// From a kill until its room is free, in seconds.
+    /// From a kill until its slot is free, in seconds.
     pub kill_s: f64,
-    /// From the end of an attempt's work until its room is free, in seconds.
+    /// From the end of an attempt's work until its slot is free, in seconds.
     pub release_s: f64,
     /// From the start of an attempt to its first report, and from one report to the next, in seconds.
     pub report_s: f64,
@@ -49,7 +49,7 @@ impl Conditions {
         }
     }
 
-    /// As if room were free as soon as the work in it ends.
+    /// As if a slot were free as soon as the work in it ends.
     #[must_use]
     pub fn with_room_at_once(&self) -> Self {
         Self {
@@ -64,7 +64,9 @@ impl Conditions {
 /// # Errors
 /// If there is no such policy, or the run fails.
 pub fn run(workload: &Trace, conditions: &Conditions, policy: &str, seed: u64) -> Result<Came> {
-    let policy = Policy::parse(policy, Order::default()).context("policy")?;
+    let policy = shed_papers::registry()
+        .parse(policy, Order::default())
+        .context("policy")?;
     let settings = settings(conditions, policy, seed);
     let outcome = Engine::new(&settings, workload).with_attempts().run()?;
     Ok(came(&outcome, conditions))

@@ -16,13 +16,13 @@ const ATTEMPTS: u32 = 16;
 pub const REPORT_S: u32 = 1;
 /// Thousandths of a core that a node keeps for pods that are no attempts: the operator's.
 const KEPT_MILLIS: f64 = 100.0;
-/// What the sidecar of an attempt requests.
+/// The requests of an attempt's sidecar.
 const AGENT_MILLIS: f64 = 5.0;
 
 /// A task works by the clock, not by the processor: on a machine that plays three nodes, the others'
 /// work must not make it longer. WORK_i are hundredths of a second at full speed, by the attempt's number;
-/// on the slow node they are SLOWNESS times as long. What it says of itself are hundredths of a second
-/// since the machine's start, which are the same in every container.
+/// on the slow node they are SLOWNESS times as long. Its output has hundredths of a second since the
+/// machine's start, which are the same in every container.
 const SCRIPT: &str = r#"
 now() { read -r t rest < /proc/uptime; t=${t%.*}${t#*.}; }
 now; start=$t
@@ -49,16 +49,16 @@ done
 now; say "$t"
 "#;
 
-/// What all jobs have in common.
+/// The common parameters of all jobs.
 pub struct Tasks {
     /// The node where work takes `slowness` times as long.
     pub slow: String,
     pub slowness: u32,
-    /// What an attempt requests, so that a node holds as many as it has slots.
+    /// The requests of an attempt, so that a node holds as many as it has slots.
     pub cpu: String,
     /// Draws what clones take.
     pub seed: u64,
-    /// Whether first attempts may make way.
+    /// Whether shed may preempt first attempts.
     pub preempts: bool,
 }
 
@@ -116,7 +116,7 @@ pub fn position(name: &str) -> Option<usize> {
     name.strip_prefix("job-")?.parse().ok()
 }
 
-/// What an attempt requests so that a node holds so many.
+/// The request of an attempt, so that a node holds this many.
 ///
 /// # Errors
 /// If nodes differ, or are too small.
@@ -128,7 +128,7 @@ pub async fn cpu_of_slot(cluster: &Cluster, slots_per_node: u32) -> Result<Strin
         let cpu = allocatable.and_then(|mut all| all.remove("cpu"));
         cores.push(cpu.context("a node without cpu")?.0.parse()?);
     }
-    let first = cores.first().copied().context("the cluster has no node")?;
+    let first = cores.first().copied().context("the cluster has no nodes")?;
     ensure!(
         cores.iter().all(|other| *other == first),
         "the nodes' cpu differs: {cores:?}"
@@ -143,7 +143,7 @@ pub async fn cpu_of_slot(cluster: &Cluster, slots_per_node: u32) -> Result<Strin
     Ok(format!("{millis}m"))
 }
 
-/// What a task says of itself, in seconds since the machine's start.
+/// The output of a task, in seconds since the machine's start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Said {
     pub start: f64,

@@ -20,7 +20,7 @@ use crate::jobs::{manifest, shell_or_fake};
 /// Bytes of the arguments of one specification.
 const MEGABYTE: usize = 1_000_000;
 const PAGE: u32 = 20;
-/// An operator that has said nothing for so long has said all.
+/// An operator that has logged nothing for this long has logged everything.
 const QUIET: Duration = Duration::from_secs(10);
 
 /// Jobs of one MB each under two operators, one after another.

@@ -40,7 +40,7 @@ pub struct Lost;
 /// template says it and no progress is reported.
 pub type Fares = fn(task: u32, attempt: u32) -> Option<Duration>;
 
-/// What was counted so far.
+/// The counts so far.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     /// Calls by verb.
@@ -56,14 +56,14 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Writes of all kinds. Leases are none, nor are events.
+    /// Writes of all kinds, without Leases and events.
     #[must_use]
     pub fn writes(&self) -> u64 {
         let verbs = ["create", "update", "patch", "delete"];
         verbs.iter().filter_map(|verb| self.calls.get(verb)).sum()
     }
 
-    /// What came since `earlier`.
+    /// The difference from `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let calls = self.calls.iter().map(|(&verb, &count)| {
@@ -145,7 +145,7 @@ impl Meter {
         })
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         lock(&self.shared.counts).clone()

@@ -21,7 +21,7 @@ use self::subject::Subject;
 use crate::cluster::{Cluster, Nodes};
 use crate::host_operator;
 
-/// What is measured.
+/// The measured scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scenario {
     /// One job of --live live attempts: started, suspended, resumed, stopped at the deadline.
@@ -138,8 +138,7 @@ pub async fn scale(options: &Options) -> Result<bool> {
     Ok(is_clean)
 }
 
-/// What must hold of every operator: its memory stays below the chart's limit, and nothing that it
-/// writes is too large.
+/// Invariants of every operator: its memory stays below the chart's limit, and its writes are never too large.
 fn judge(stage: &Stage<'_>, subject: &Subject, outcome: &mut Outcome) -> Result<()> {
     let peak = subject.taken()?.peak;
     outcome.at_most("peakRssKiB", peak);

@@ -1,4 +1,4 @@
-//! What a scenario measured, as a line of JSON and a table.
+//! The measurements of a scenario, as a line of JSON and a table.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -10,26 +10,26 @@ use super::subject::Taken;
 
 /// One phase of a scenario.
 pub struct Phase {
-    /// What was waited for.
+    /// The awaited change.
     pub name: &'static str,
     /// How long that took.
     pub took: Duration,
     /// The operator's calls meanwhile.
     pub counts: Counts,
-    /// What the operator has taken at the end of it, and its CPU time meanwhile.
+    /// The operator's memory at the end, and its CPU time meanwhile.
     pub taken: Taken,
     /// Bytes of the largest job's object at the end of it, if one job matters.
     pub object: Option<usize>,
 }
 
-/// What came of a scenario.
+/// The result of a scenario.
 #[derive(Default)]
 pub struct Outcome {
     /// Its phases.
     pub phases: Vec<Phase>,
     /// Further figures.
     pub figures: Vec<(&'static str, Value)>,
-    /// What must hold and does not, in words.
+    /// Violated invariants, in words.
     pub broken: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl Outcome {
         self.figures.push((name, value.into()));
     }
 
-    /// Notes a figure of which the largest counts.
+    /// Records a figure whose maximum counts.
     pub fn at_most(&mut self, name: &'static str, value: u64) {
         let earlier = self.figures.iter_mut().find(|(own, _)| *own == name);
         match earlier {

@@ -1,4 +1,4 @@
-//! What scenarios share: a control plane, namespaces, jobs, and measuring how the operator gets on.
+//! The common parts of scenarios: a control plane, namespaces, jobs, and measurements of the operator.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ const PAGE: u32 = 500;
 
 /// Where a scenario takes place.
 pub struct Stage<'o> {
-    /// What the user asked for.
+    /// The user's settings.
     pub options: &'o Options,
     /// Past the meter.
     pub client: Client,
     /// Counts the operator's calls.
     pub meter: Meter,
-    /// What attempts report.
+    /// The reports of attempts.
     pub tasks: Arc<Tasks>,
     /// Where the log goes.
     pub folder: PathBuf,

@@ -29,7 +29,7 @@ pub struct Subject {
     log: PathBuf,
 }
 
-/// What a process has taken so far.
+/// The resource use of a process so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Taken {
     /// Memory now, in KiB.
@@ -82,7 +82,7 @@ impl Subject {
         Ok(subject)
     }
 
-    /// What it has taken so far.
+    /// Its resource use so far.
     ///
     /// # Errors
     /// If it is gone.

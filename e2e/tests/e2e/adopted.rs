@@ -40,7 +40,7 @@ async fn wait_for(world: &World, name: &str, type_: &str) -> Result<batch::Job> 
     wait::for_object(&jobs, name, type_, SOON, |job| has(job, type_)).await
 }
 
-/// The DeadlineJob that holds the Job's book.
+/// The DeadlineJob that holds the Job's ledger.
 async fn companion(world: &World, job: &batch::Job) -> Result<DeadlineJob> {
     let all: Api<DeadlineJob> = world.api();
     let mut all = all.list(&ListParams::default()).await?.items.into_iter();
@@ -71,7 +71,7 @@ async fn a_job_with_a_deadline_gets_a_clone_of_its_straggler() {
         submit(world, "adopted", annotations, spec).await?;
         let job = wait_for(world, "adopted", api::COMPLETE).await?;
         let done = job.status.as_ref().context("no status")?;
-        // What is zero there is not written.
+        // Zero values are not written there.
         assert_eq!(
             (done.succeeded, done.failed, done.active),
             (Some(4), None, None)
@@ -131,7 +131,7 @@ async fn an_annotation_that_cannot_be_read_is_refused_by_name_until_it_is_mended
         let said = conditions.into_iter().flatten().find_map(|own| own.message);
         let said = said.unwrap_or_default();
         ensure!(
-            said.contains("shed.dev/deadline") && said.contains("write"),
+            said.contains("shed.dev/deadline") && said.contains("use a value such as"),
             "{said}"
         );
         let events: Api<Event> = world.api();

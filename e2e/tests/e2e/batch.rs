@@ -1,4 +1,4 @@
-//! What a `DeadlineJob` has from batch/v1 Job.
+//! The features of batch/v1 Job in a `DeadlineJob`.
 
 use anyhow::ensure;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ async fn a_failure_rule_fails_the_job_and_says_which_pod_did_it() {
         let conditions = &status(&ended).conditions;
         let failed = conditions.iter().find(|one| one.type_ == api::FAILED);
         let message = failed.map(|one| one.message.as_str()).unwrap_or_default();
-        ensure!(message.contains("exit code 42"), "{message}");
+        ensure!(message.contains("exited with code 42"), "{message}");
         assert_eq!(status(&ended).attempts.retries, 0);
         assert_books_balance(&ended);
         Ok(())

@@ -96,7 +96,7 @@ async fn an_init_container_that_crashes_is_told() {
         let mut crash = template["spec"]["containers"][0].clone();
         crash["name"] = json!("prepare");
         crash["command"] = json!(["sh", "-c", "exit 9"]);
-        // A sidecar is restarted for ever: its crash ends no pod.
+        // A sidecar is restarted without limit: its crash ends no pod.
         crash["restartPolicy"] = json!("Always");
         crash["startupProbe"] = json!({"exec": {"command": ["true"]}, "initialDelaySeconds": 60});
         template["spec"]["initContainers"] = json!([crash]);
@@ -210,7 +210,7 @@ async fn pod_security_refuses_one_template_and_lets_the_other_run() {
     .await;
 }
 
-/// What the `restricted` level asks of a template.
+/// The requirements of the `restricted` level on a template.
 fn restricted(mut template: Value) -> Value {
     template["spec"]["securityContext"] = json!({
         "runAsNonRoot": true,
@@ -245,7 +245,7 @@ async fn a_volume_that_clones_could_not_mount_is_told_with_the_fix() {
         let job = Job::submit(world, "shares", spec).await?;
         let type_ = api::VOLUME_NOT_SHARED;
         let told = job
-            .wait_true(type_, reason::ONE_NODE_AT_A_TIME, SOON)
+            .wait_true(type_, reason::SINGLE_NODE_ACCESS_MODE, SOON)
             .await?;
         let message = &condition(&told, type_).context("the condition")?.message;
         for words in [

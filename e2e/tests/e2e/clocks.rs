@@ -195,7 +195,8 @@ async fn an_adopted_job_that_finished_in_time_never_missed_its_deadline() {
         let mut template = shell_or_fake("sleep 600", 600_000, 0);
         template["spec"]["restartPolicy"] = json!("Never");
         let job: batch::Job = serde_json::from_value(json!({
-            "metadata": {"name": "report", "annotations": {"shed.dev/deadline": "15s"}},
+            "metadata": {"name": "report", "annotations": {
+                "shed.dev/deadline": "15s", "shed.dev/on-miss": "Fail"}},
             "spec": {"managedBy": api::MANAGED_BY, "template": template},
         }))?;
         let created = jobs.create(&PostParams::default(), &job).await?;

@@ -1,4 +1,4 @@
-//! What a job that goes well looks like.
+//! A job without failures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

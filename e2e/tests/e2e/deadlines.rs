@@ -1,4 +1,4 @@
-//! What happens at the deadline.
+//! Behavior at the deadline.
 
 use std::time::Duration;
 

@@ -32,7 +32,7 @@ async fn the_earliest_deadline_is_told_before_anything_runs_and_follows_the_spec
         let first = submit(world, "first", &json!({"completions": 4, "suspend": true})).await?;
         first
             .wait("nothing to be known", SOON, |job| {
-                says(job, "Unknown", reason::TIMES_UNKNOWN)
+                says(job, "Unknown", reason::DURATIONS_UNKNOWN)
             })
             .await?;
         first.change(&json!({"suspend": false})).await?;
@@ -43,7 +43,7 @@ async fn the_earliest_deadline_is_told_before_anything_runs_and_follows_the_spec
         let second = submit(world, "second", &spec).await?;
         let told = second
             .wait("its deadline to be too early", SOON, |job| {
-                says(job, "False", reason::DEADLINE_TOO_EARLY)
+                says(job, "False", reason::DEADLINE_INFEASIBLE)
             })
             .await?;
         let message = &condition(&told, api::DEADLINE_FEASIBLE)
@@ -62,7 +62,7 @@ async fn the_earliest_deadline_is_told_before_anything_runs_and_follows_the_spec
         second.change(&json!({"deadline": deadline})).await?;
         let told = second
             .wait("its deadline to be feasible", SOON, |job| {
-                says(job, "True", reason::TARGET_REACHED)
+                says(job, "True", reason::TARGET_REACHABLE)
             })
             .await?;
         let status = told.status.context("status")?;

@@ -18,7 +18,7 @@ use shed_e2e::jobs::{
 };
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 
-/// Two clones of every task as soon as there is room.
+/// Two clones of every task as soon as slots are free.
 const POLICY: &str = "dollymp{max_clones=2}";
 const COPIES: usize = 3;
 /// Seconds between two kills, and between a thaw and the next freeze: least, and how many more.
@@ -113,7 +113,7 @@ impl Store {
         text.lines().map(read).collect()
     }
 
-    /// Which attempt has published each task.
+    /// The attempt that published each task.
     fn published(&self) -> Result<BTreeMap<String, String>> {
         let lines = self.lines()?.into_iter();
         let ends = lines.filter(|line| line.is_end);
@@ -127,7 +127,7 @@ impl Drop for Store {
     }
 }
 
-/// What was done to the job.
+/// The acts on the job.
 #[derive(Default)]
 struct Tally {
     kills: Cell<u64>,
@@ -154,7 +154,7 @@ async fn kill_operators(world: &World, tally: &Tally) -> Result<()> {
     }
 }
 
-/// A node that several tasks run on which nobody has published, and these tasks; not the one that
+/// A node with several running tasks without a published result, and these tasks; not the one that
 /// all replicas of the operator are on.
 async fn choose(
     world: &World,

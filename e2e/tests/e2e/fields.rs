@@ -22,7 +22,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Jobs walked at a time.
 const WALKS_AT_ONCE: usize = 12;
 
-/// What a valid change of a field of a running job must come to.
+/// The expected effect of a valid change of a running job's field.
 #[derive(Clone, Copy, PartialEq)]
 enum Answer {
     /// It is taken.
@@ -36,7 +36,7 @@ struct Walk {
     leaf: &'static str,
     /// The field that is set, where the leaf alone has no two values.
     at: &'static str,
-    /// What else the specification must have.
+    /// Other fields that the specification needs.
     base: Value,
     valid: [Value; 3],
     invalid: Value,
@@ -314,7 +314,7 @@ async fn every_field_is_walked() {
     .await;
 }
 
-/// The schema can't see everything that is wrong; what only the operator sees is mended alike.
+/// The schema cannot see every error; errors that only the operator sees are corrected alike.
 #[tokio::test]
 async fn a_mistake_that_only_the_operator_sees_leaves_nothing_once_it_is_reverted() {
     scenario(Needs::Pods, Company::Shared, async |world| {
@@ -353,7 +353,7 @@ async fn go(world: &World, walk: &Walk, name: &str) -> Result<()> {
     for next in others {
         match (job.change(&top_of(walk, next)).await, walk.answer) {
             (Ok(()), Answer::Taken) => value = next,
-            (Err(error), Answer::Refused) => told(&error, walk.top(), "can't be changed")?,
+            (Err(error), Answer::Refused) => told(&error, walk.top(), "cannot be changed")?,
             (Ok(()), Answer::Refused) => anyhow::bail!("{value} to {next} was taken"),
             (Err(error), Answer::Taken) => {
                 return Err(error).with_context(|| format!("{value} to {next}"));
@@ -376,7 +376,7 @@ async fn go(world: &World, walk: &Walk, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a patch must send to set the leaf.
+/// The value that a patch sends to set the leaf.
 fn top_of(walk: &Walk, value: &Value) -> Value {
     let top = walk.top();
     json!({top: walk.spec(value)[top]})
@@ -475,7 +475,7 @@ async fn state(world: &World, job: &Job<'_>) -> Result<Value> {
         && (found.spec.suspend || live > 0);
     let mut status = serde_json::to_value(&status)?;
     let lasting = status["conditions"].as_array().into_iter().flatten();
-    // Whether anybody answers, and what is known of times, is not about the field.
+    // Whether attempts respond, and what is known of durations, does not concern the field.
     let lasting = lasting.filter(|condition| {
         let passing = [api::PROGRESS_UNREACHABLE, api::DEADLINE_FEASIBLE];
         condition["status"] == "True" && !passing.iter().any(|type_| condition["type"] == *type_)

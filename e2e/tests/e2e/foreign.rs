@@ -16,7 +16,7 @@ use shed_e2e::wait::{self, Seen};
 
 /// How long an operator is watched that is to do nothing; it would act within a second.
 const WATCHED: Duration = Duration::from_secs(4);
-/// What is promised about deletion.
+/// The guarantees about deletion.
 const GONE: Duration = Duration::from_secs(30);
 
 /// Runs a test with a second namespace, which goes with it.
@@ -140,7 +140,7 @@ async fn a_succeeded_pod_with_copied_labels_completes_no_task() {
 
 #[tokio::test]
 async fn a_pending_pod_with_a_made_up_label_holds_nothing() {
-    // What it would hold is everybody's.
+    // Its capacity stays shared.
     scenario(Needs::Pods, Company::Alone, async |world| {
         with_neighbor(world, async |neighbor| {
             let mut huge = shell_or_fake("exit 0", 100, 0);
@@ -229,7 +229,7 @@ async fn a_job_whose_pods_have_lost_their_labels_is_deleted_with_them() {
             pods.patch(&pod.name_any(), &PatchParams::default(), &none)
                 .await?;
         }
-        // And one that nobody ever counts.
+        // And one that is never counted.
         let metadata = json!({"name": "held", "finalizers": [api::ATTEMPT_FINALIZER]});
         create_pod(world, &world.namespace, metadata, &template).await?;
         job.delete(&DeleteParams::foreground()).await?;

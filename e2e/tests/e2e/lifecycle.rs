@@ -13,7 +13,7 @@ use shed_e2e::jobs::{
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
 
-/// What is promised about deletion.
+/// The guarantees about deletion.
 const GONE: Duration = Duration::from_secs(30);
 
 fn long_tasks(count: i32) -> Value {

@@ -19,7 +19,7 @@ use shed_e2e::wait::{self, Seen};
 
 use crate::preemption::large;
 
-/// Two clones of every task as soon as there is room.
+/// Two clones of every task as soon as slots are free.
 const CLONES: &str = "dollymp{max_clones=2}";
 
 /// A node whose kubelet is silent is called lost after some 50 s.
@@ -140,7 +140,10 @@ async fn a_failed_init_container_fails_a_task_of_which_two_copies_do_harm() {
             .await?;
         let attempts = status(&failed).attempts;
         assert_eq!((attempts.failed, attempts.retries), (2, 1));
-        ensure!(!is_true(&failed, api::END_UNCONFIRMED), "still awaited");
+        ensure!(
+            !is_true(&failed, api::TERMINATION_UNCONFIRMED),
+            "still awaited"
+        );
         assert_books_balance(&failed);
         Ok(())
     })
@@ -239,15 +242,18 @@ async fn lose_a_node(world: &World) -> Result<()> {
     ensure!(winner.clone().any(|node| node != lost), "all on {lost}");
     // As with batch/v1, the job's end waits for the pod on the dead node, and says so.
     let waits = job
-        .wait_true(api::END_UNCONFIRMED, reason::NODE_SILENT, SOON)
+        .wait_true(api::TERMINATION_UNCONFIRMED, reason::NODE_UNREACHABLE, SOON)
         .await?;
-    let said = &condition(&waits, api::END_UNCONFIRMED)
+    let said = &condition(&waits, api::TERMINATION_UNCONFIRMED)
         .context("no condition")?
         .message;
     ensure!(said.contains(&lost), "the node isn't named: {said}");
     drop(frozen);
     let ended = job.wait_complete().await?;
-    ensure!(!is_true(&ended, api::END_UNCONFIRMED), "still awaited");
+    ensure!(
+        !is_true(&ended, api::TERMINATION_UNCONFIRMED),
+        "still awaited"
+    );
     let attempts = status(&ended).attempts;
     assert_eq!((attempts.won, attempts.superseded), (1, 1));
     assert_books_balance(&ended);

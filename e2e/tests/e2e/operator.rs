@@ -20,15 +20,15 @@ const FAMILIES: [(&str, &str); 12] = [
     ("shed_deadlines_met", "counter"),
     ("shed_deadlines_missed", "counter"),
     ("shed_attempts_launched", "counter"),
-    ("shed_attempts_ended", "counter"),
-    ("shed_kills", "counter"),
+    ("shed_attempts_finished", "counter"),
+    ("shed_attempts_stopped", "counter"),
     ("shed_clone_wins", "counter"),
     ("shed_clones_refused", "counter"),
     ("shed_capacity_used", "gauge"),
     ("shed_capacity_usable", "gauge"),
-    ("shed_progress_refused", "counter"),
+    ("shed_progress_reports_refused", "counter"),
     ("shed_apiserver_writes", "counter"),
-    ("shed_decide_seconds", "histogram"),
+    ("shed_planning_decision_duration_seconds", "histogram"),
 ];
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn metrics_and_probes_answer() {
             let labels = ["kind=\"original\"", "outcome=\"won\""];
             world
                 .operator
-                .metric("shed_attempts_ended_total", &labels)
+                .metric("shed_attempts_finished_total", &labels)
                 .await
         };
         let (met_before, won_before) = (met().await?, won().await?);

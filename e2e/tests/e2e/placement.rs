@@ -1,5 +1,5 @@
 //! Pods that no node could hold, that no scheduler places, and that can't be created: what users are
-//! told, and that nobody else waits for them.
+//! told, and that no other job waits for them.
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ fn template(change: &Value) -> Value {
     template
 }
 
-/// A job of so many tasks without clones.
+/// A job of this many tasks without clones.
 async fn submit<'w>(
     world: &'w World,
     name: &str,
@@ -58,7 +58,7 @@ async fn submit<'w>(
     Job::submit(world, name, spec).await
 }
 
-/// A job beside those that are blocked is complete soon.
+/// A job next to blocked jobs is complete soon.
 async fn assert_not_held_up(world: &World, name: &str) -> Result<()> {
     let begun = Instant::now();
     let ended = submit(world, name, 2, template(&json!({}))).await?;
@@ -68,7 +68,7 @@ async fn assert_not_held_up(world: &World, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// What `AttemptsBlocked` says, once it says so for that reason in the words of the table.
+/// The message of `AttemptsBlocked`, once it has that reason and the words of the table.
 async fn blocked(job: &Job<'_>, reason: &str) -> Result<String> {
     let told = check(job, api::ATTEMPTS_BLOCKED, reason).await?;
     let found = condition(&told, api::ATTEMPTS_BLOCKED).context("no condition")?;
@@ -126,10 +126,10 @@ async fn a_job_that_no_node_could_hold_says_what_is_missing_and_shows_one_pod() 
         for (job, _) in &jobs {
             assert_pods_stay(job, 1).await?;
         }
-        // What may not run says nothing of nodes.
+        // A job that may not run reveals nothing about nodes.
         let (first, _) = &jobs[0];
         first.change(&json!({"suspend": true})).await?;
-        check(first, api::ATTEMPTS_BLOCKED, reason::ATTEMPTS_START).await?;
+        check(first, api::ATTEMPTS_BLOCKED, reason::ATTEMPTS_STARTING).await?;
         for (job, _) in &jobs {
             job.delete(&DeleteParams::background()).await?;
             job.wait_nothing_left(SOON).await?;
@@ -176,7 +176,7 @@ async fn a_scheduler_that_is_not_there_is_named() {
         let nobody = template(&json!({"schedulerName": "nobody-schedules"}));
         let job = submit(world, "nobody", 3, nobody).await?;
         let message = blocked(&job, reason::UNSCHEDULABLE).await?;
-        for words in ["nobody-schedules", "has placed no pod meanwhile"] {
+        for words in ["nobody-schedules", "has placed no pod since"] {
             ensure!(message.contains(words), "{message}");
         }
         assert_not_held_up(world, "meanwhile").await?;
@@ -241,7 +241,7 @@ async fn where_nodes_are_full_one_pod_waits_and_says_why() {
             0,
             "a second one of the namespace waits"
         );
-        // Those that ended meanwhile have made room for others.
+        // Attempts that finished meanwhile have freed slots for others.
         assert_eq!(first.unfinished_pods().len(), nodes + 1);
         first.wait_complete().await?;
         second.wait_complete().await.map(drop)

@@ -1,4 +1,4 @@
-//! Attempts that make way for a more urgent job, because their user allowed it.
+//! Attempts that shed preempts for a more urgent job, because their user allowed it.
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Node;
@@ -11,10 +11,10 @@ use shed_e2e::scenario::{Company, Needs, World, scenario};
 use crate::progress::tells_pocd;
 use crate::tasks::{first_unit, worker};
 
-/// A node holds one attempt that asks for so much of its cpu.
+/// A node holds one attempt that requests this much of its cpu.
 const SHARE_OF_NODE: f64 = 0.6;
 
-/// A template for attempts of which a node holds one.
+/// A template for attempts; a node holds only one.
 pub async fn large(world: &World, script: &str) -> Result<Value> {
     let nodes: Api<Node> = Api::all(world.cluster.client());
     let name = world.cluster.node_names().await?.pop().context("no node")?;
@@ -51,7 +51,7 @@ async fn go(world: &World) -> Result<()> {
     urgent.wait_complete().await?;
     let preempted = world
         .operator
-        .metric("shed_kills_total", &["kind=\"preempt\""]);
+        .metric("shed_attempts_stopped_total", &["reason=\"preempt\""]);
     assert_eq!(preempted.await?, 1.0, "attempts that made way");
     let ended = patient.wait_complete().await?;
     assert_books_balance(&ended);

@@ -9,7 +9,7 @@ use shed_e2e::wait::{self, Seen};
 
 use crate::tasks::worker;
 
-/// What the resumed attempt found goes into its termination message.
+/// The resumed attempt writes its resume point into its termination message.
 const TELL_RESUME: &str = r#"
 if [ "$SHED_ATTEMPT" != 0 ]; then
     cat "$SHED_RESUME_FILE" > /dev/termination-log
@@ -59,7 +59,7 @@ exit 1
 async fn refused(world: &World) -> Result<f64> {
     world
         .operator
-        .metric("shed_progress_refused_total", &[])
+        .metric("shed_progress_reports_refused_total", &[])
         .await
 }
 
@@ -154,7 +154,7 @@ async fn attempts_that_do_not_answer_are_told() {
             "template": shell("sleep 300"),
         });
         let job = Job::submit(world, "silent", spec).await?;
-        job.wait_true(api::PROGRESS_UNREACHABLE, api::reason::NO_ANSWER, SOON)
+        job.wait_true(api::PROGRESS_UNREACHABLE, api::reason::NO_RESPONSE, SOON)
             .await?;
         Ok(())
     })
@@ -173,7 +173,7 @@ async fn pocd_is_told_while_a_job_runs_and_its_series_go_with_it() {
         let told = job.wait("a PoCD while it runs", SOON, tells_pocd).await?;
         let pocd = status(&told).pocd.map_or(0.0, |pocd| pocd.value());
         ensure!((0.0..=1.0).contains(&pocd), "PoCD {pocd}");
-        let series = format!("shed_job_pocd{{namespace=\"{}\"", world.namespace);
+        let series = format!("shed_job_pocd{{job_namespace=\"{}\"", world.namespace);
         wait_series(world, &series, true).await?;
         job.wait_complete().await?;
         wait_series(world, &series, false).await

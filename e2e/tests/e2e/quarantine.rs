@@ -15,7 +15,7 @@ use shed_e2e::wait::{self, Seen};
 /// How long the job is left alone.
 const HELD: Span = Span::from_seconds(40);
 
-/// What an operator notes before it ends for a poll of this job that does not.
+/// The record that an operator leaves before it exits for a stuck step of this job.
 async fn quarantine(job: &Job<'_>) -> Result<()> {
     wait::until("the quarantine to be written", SOON, || async {
         let mut live = job.api.get(&job.name).await?;

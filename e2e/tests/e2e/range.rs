@@ -13,8 +13,8 @@ use shed_e2e::jobs::{Job, is_running, is_true, shell, status};
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 
 const TASK: &str = include_str!("../../../examples/range/task.sh");
-/// Real text: each task gets so many lines of it.
-const TEXT: &str = include_str!("../../../ARCHITECTURE.md");
+/// Real text: each task gets this many lines of it.
+const TEXT: &str = include_str!("../../../LICENSE");
 const LINES: usize = 60;
 const TASKS: usize = 3;
 /// With some 20 s of work per task, and attempts that die.
@@ -85,7 +85,7 @@ fn segments(job: &DeadlineJob) -> Vec<SegmentEntry> {
     ledger.segments.values().cloned().collect()
 }
 
-/// The parts of a task that are somebody's, in the order of its input.
+/// The segments of a task that an attempt owns, in the order of its input.
 fn parts_of(job: &DeadlineJob, task: u32) -> Vec<SegmentEntry> {
     let mut parts = segments(job);
     parts.retain(|part| part.task == task && !part.dropped);

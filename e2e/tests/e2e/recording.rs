@@ -1,5 +1,5 @@
-//! What the operator recorded of a run of these tests, decided again by the simulator. run.sh runs
-//! this last, so that the recording holds what the other tests did.
+//! The operator's recording of a run of these tests, decided again by the simulator. run.sh runs this last,
+//! so that the recording contains the other tests.
 
 use std::path::PathBuf;
 
@@ -27,12 +27,12 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What can't be removed is left to the system's own cleaning.
+        // Files that cannot be removed are left to the system.
         drop(std::fs::remove_dir_all(&self.0));
     }
 }
 
-/// What the simulator prints, an object per line.
+/// The output of the simulator, an object per line.
 async fn shed_sim(arguments: &[&str]) -> Result<Vec<Value>> {
     let cargo = ["run", "--quiet", "--locked", "-p", "shed-sim", "--"];
     let format = ["--format", "json"];

@@ -131,7 +131,7 @@ impl SharedFolder {
             .collect()
     }
 
-    /// What the winner did, and before it what earlier attempts did up to where it began.
+    /// The winner's work, and the work of earlier attempts up to the winner's start.
     fn winning_chain(&self, winner: &Pod, attempts: &[&Pod]) -> Result<Vec<u32>> {
         let mut chain = self.units(winner);
         let first = chain.first().copied().context("the winner did nothing")?;

@@ -146,7 +146,7 @@ async fn write_novelties(world: &World, name: &str) -> Result<()> {
     .await
 }
 
-/// What [`write_novelties`] wrote to the status, its ledger, and the ledger's open tasks.
+/// The fields that [`write_novelties`] wrote to the status, its ledger, and the ledger's open tasks.
 const NOVELTIES: [i64; 3] = [1, 2, 3];
 
 fn novelties(job: &Value) -> [Option<i64>; 3] {
@@ -191,7 +191,7 @@ async fn await_schema_heard(world: &World, job: &str) -> Result<()> {
 
 async fn await_unreadable(world: &World, count: f64) -> Result<()> {
     wait::until(&format!("{count} jobs to be unreadable"), SOON, || async {
-        let counted = world.operator.metric("shed_jobs_unreadable", &[]).await?;
+        let counted = world.operator.metric("shed_jobs_undecodable", &[]).await?;
         let is_so = (counted - count).abs() < 0.5;
         Ok(Seen::from_option(is_so.then_some(()), || {
             counted.to_string()
@@ -229,7 +229,7 @@ async fn a_job_that_an_older_operator_can_not_read_is_left_alone_and_no_other() 
                 uids(&pods) == before && pods.iter().all(is_held),
                 "its pods were touched"
             );
-            // Who mends it has it run to its end.
+            // A corrected job runs to its end.
             change_spec(world, "newer", &json!({"onMiss": "Fail"})).await?;
             let ended = newer.wait_complete().await?;
             ensure!(

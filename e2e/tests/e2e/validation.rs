@@ -1,4 +1,4 @@
-//! What is refused, and how well the refusal says what to do.
+//! Refused specifications, and the fixes in the messages.
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
@@ -25,8 +25,8 @@ fn restart_always() -> Value {
     json!({"template": template})
 }
 
-/// What is wrong, and words that the refusal must hold: the field, and the fix where the field
-/// alone doesn't tell it.
+/// The error, and words that the refusal must contain: the field, and the fix where the field alone does not
+/// imply it.
 fn refused_sizes_and_deadlines() -> Vec<(Value, Vec<&'static str>)> {
     let within_and_at = json!({"within": "5m", "at": "2100-01-01T00:00:00Z"});
     vec![
@@ -130,7 +130,7 @@ fn refused_labels() -> Vec<(Value, Vec<&'static str>)> {
         ] {
             let mut template = shell("true");
             template["metadata"] = json!({part: {"team": "blue", key: "0"}});
-            let words = vec![field, key, "leave them out"];
+            let words = vec![field, key, "remove them"];
             refused.push((json!({"template": template}), words));
         }
     }
@@ -183,7 +183,7 @@ async fn what_a_job_is_can_not_be_changed() {
                 Ok(()) => "accepted".to_owned(),
                 Err(error) => message_of(&error),
             };
-            let told = message.contains(&format!("spec.{field} can't be changed"))
+            let told = message.contains(&format!("spec.{field} cannot be changed"))
                 && message.contains("create another DeadlineJob");
             if !told {
                 wrong.push(format!("{field}: {message}"));

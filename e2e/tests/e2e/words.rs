@@ -1,5 +1,5 @@
-//! What a job's conditions say in the states that come about on any cluster: each in the words of the
-//! table (`shed::conditions::words`).
+//! The conditions of a job in the states that occur on any cluster, each in the words of the table
+//! (`shed::conditions::words`).
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub async fn check(job: &Job<'_>, type_: &str, reason: &str) -> Result<DeadlineJ
     Ok(found)
 }
 
-/// A job of two tasks that run for so long.
+/// A job of two tasks with this duration.
 async fn submit<'w>(world: &'w World, name: &str, ms: u32, change: Value) -> Result<Job<'w>> {
     let mut spec = json!({
         "completions": 2,
@@ -58,15 +58,15 @@ async fn a_job_that_waits_says_for_what() {
         suspended.change(&json!({"suspend": false})).await?;
         check(&suspended, api::SUSPENDED, reason::JOB_RESUMED).await?;
         let narrow = submit(world, "narrow", 60_000, json!({"parallelism": 1})).await?;
-        check(&narrow, api::TASKS_WAITING, reason::PARALLELISM_REACHED).await?;
-        check(&narrow, api::DEADLINE_FEASIBLE, reason::TIMES_UNKNOWN).await?;
+        check(&narrow, api::TASKS_PENDING, reason::PARALLELISM_REACHED).await?;
+        check(&narrow, api::DEADLINE_FEASIBLE, reason::DURATIONS_UNKNOWN).await?;
         narrow.change(&json!({"parallelism": 2})).await?;
-        check(&narrow, api::TASKS_WAITING, reason::TASKS_RUN).await?;
+        check(&narrow, api::TASKS_PENDING, reason::NO_TASKS_PENDING).await?;
         // After some failures the next attempt is far enough away to be told.
         let fails = shell_or_fake("exit 3", 300, 3);
         let change = json!({"backoffLimitPerIndex": 9, "completions": 1, "template": fails});
         let failing = submit(world, "failing", 300, change).await?;
-        check(&failing, api::TASKS_WAITING, reason::BACK_OFF).await?;
+        check(&failing, api::TASKS_PENDING, reason::BACK_OFF).await?;
         Ok(())
     })
     .await;
@@ -127,7 +127,7 @@ async fn a_deadline_that_passes_or_moves_is_told() {
         let limit = json!({"activeDeadlineSeconds": 3});
         let limit = submit(world, "limit", 120_000, limit).await?;
         check(&limit, api::FAILED, reason::DEADLINE_EXCEEDED).await?;
-        check(&limit, api::DEADLINE_MISSED, reason::FAILED_BEFORE).await?;
+        check(&limit, api::DEADLINE_MISSED, reason::FAILED_BEFORE_DEADLINE).await?;
         let fails = json!({"backoffLimitPerIndex": 0, "template": shell_or_fake("exit 3", 300, 3)});
         let fails = submit(world, "fails", 300, fails).await?;
         check(&fails, api::FAILED, reason::FAILED_INDEXES).await?;
@@ -153,9 +153,9 @@ async fn a_full_cluster_is_told() {
         });
         let job = Job::submit(world, "full", spec).await?;
         // Jobs of earlier tests may be taken for a sign that more will come.
-        let reasons = [reason::CAPACITY_SHORT, reason::CAPACITY_KEPT];
+        let reasons = [reason::INSUFFICIENT_CAPACITY, reason::HEADROOM_RESERVED];
         let waits = |job: &DeadlineJob| {
-            let found = condition(job, api::TASKS_WAITING).filter(|found| found.status == "True");
+            let found = condition(job, api::TASKS_PENDING).filter(|found| found.status == "True");
             reasons
                 .into_iter()
                 .find(|reason| found.is_some_and(|found| found.reason == *reason))
@@ -164,7 +164,7 @@ async fn a_full_cluster_is_told() {
             waits(job).is_some()
         });
         let told = waits(&told.await?).context("no reason")?;
-        check(&job, api::TASKS_WAITING, told).await?;
+        check(&job, api::TASKS_PENDING, told).await?;
         Ok(())
     })
     .await;

@@ -103,6 +103,25 @@ fn policies_are_read_as_they_are_written() {
 }
 
 #[test]
+fn a_late_job_continues_unless_its_annotation_says_fail() {
+    let on_miss = |annotations: &[(&str, &str)]| {
+        let mut job = job("completions: 2");
+        let annotations = annotations.iter();
+        let annotations = annotations.map(|&(key, value)| (key.to_owned(), value.to_owned()));
+        job.metadata.annotations = Some(annotations.collect());
+        companion(&job).unwrap().spec.on_miss
+    };
+    let deadline = ("shed.dev/deadline", "10m");
+    assert_eq!(on_miss(&[deadline]), api::OnMiss::Continue);
+    for (word, expected) in [
+        ("Fail", api::OnMiss::Fail),
+        ("Continue", api::OnMiss::Continue),
+    ] {
+        assert_eq!(on_miss(&[deadline, ("shed.dev/on-miss", word)]), expected);
+    }
+}
+
+#[test]
 fn annotations_reach_the_job_through_its_companion() {
     let mut job = job("completions: 2");
     let annotations = [

@@ -158,7 +158,7 @@ impl OpenTasks {
     fn entries(&self) -> Result<Vec<TaskEntry>, String> {
         let read = |(number, line): (usize, &String)| {
             self.entry(line)
-                .ok_or_else(|| format!("line {number} of the tasks is none: {line:?}"))
+                .ok_or_else(|| format!("invalid line {number} of the tasks: {line:?}"))
         };
         self.lines.iter().enumerate().map(read).collect()
     }
@@ -180,8 +180,8 @@ impl OpenTasks {
                 "d" => task.disruptions = number(value)?,
                 "x" => task.clone_disrupted = Some(self.instant(value)?),
                 "b" => task.retry_not_before = Some(self.instant(value)?),
-                "p" => task.resume = Some(self.point(value)?),
-                "g" => task.grant = Some(self.grant(value)?),
+                "p" => task.resume = Some(Box::new(self.point(value)?)),
+                "g" => task.grant = Some(Box::new(self.grant(value)?)),
                 _ => task.unknown.push(field.to_owned()),
             }
         }
@@ -213,8 +213,8 @@ impl OpenTasks {
         for field in fields {
             let (letter, value) = split(field, 1)?;
             match letter {
-                "p" => attempt.resume = Some(self.point(value)?),
-                "n" => attempt.node = Some(self.place(value)?),
+                "p" => attempt.resume = Some(Box::new(self.point(value)?)),
+                "n" => attempt.node = Some(Box::new(self.place(value)?)),
                 "k" => killed = Some(number(value)?),
                 "a" => {
                     let node = |at: &str| self.nodes.get(number::<usize>(at)?).cloned();
@@ -322,7 +322,7 @@ impl<'t> Writer<'t> {
         for (letter, value) in numbers {
             push(&mut line, letter, value);
         }
-        push(&mut line, 'p', self.point(task.resume.as_ref()));
+        push(&mut line, 'p', self.point(task.resume.as_deref()));
         let grant = task.grant.as_ref();
         let grant = grant.map(|g| format!("{}.{}.{}", g.attempt, g.token, self.ms(g.at)));
         push(&mut line, 'g', grant);
@@ -337,12 +337,12 @@ impl<'t> Writer<'t> {
         let (letter, launched) = (letter(attempt.kind), self.ms(attempt.launched));
         // Writing to a string can't fail.
         let _ = write!(line, ";{}{letter}{launched}", attempt.number);
-        push(line, 'p', self.point(attempt.resume.as_ref()));
+        push(line, 'p', self.point(attempt.resume.as_deref()));
         let avoid = attempt.avoid.iter();
         let avoid = avoid.map(|node| self.nodes.position(node).to_string());
         let avoid = Some(avoid.collect::<Vec<_>>()).filter(|nodes| !nodes.is_empty());
         push(line, 'a', avoid.map(|nodes| nodes.join(".")));
-        let place = attempt.node.as_ref();
+        let place = attempt.node.as_deref();
         push(line, 'n', place.map(|node| self.places.position(node)));
         let kill = self.kill(attempt).filter(|kill| self.stop != Some(*kill));
         push(line, 'k', kill);

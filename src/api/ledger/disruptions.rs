@@ -51,7 +51,7 @@ fn wait(disruptions: u32) -> Option<Span> {
 #[cfg(test)]
 mod tests {
     use shed_core::ids::AttemptNumber;
-    use shed_core::plan::{Action, Outcome};
+    use shed_core::plan::{Move, Outcome};
     use shed_core::snapshot::KillKind;
 
     use super::*;
@@ -59,7 +59,7 @@ mod tests {
     use crate::reconcile::mock::launch;
 
     fn launched(book: &mut Ledger, kind: AttemptKind, now: Instant) -> AttemptNumber {
-        let Action::Launch(launch) = launch(0, kind) else {
+        let Move::Launch(launch) = launch(0, kind) else {
             unreachable!();
         };
         book.launch(&launch, now)

@@ -13,9 +13,9 @@ use crate::api::DeadlineJobStatus;
 /// How many execution times of winners are kept for the estimate of t_min and β.
 const ENDED_RUNS_MAX: usize = 32;
 
-/// A newer operator wrote the ledger, in a form that is not known here.
+/// A newer operator wrote the ledger, in a form that this version does not support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("form {0} of the ledger is newer than form {LEDGER_FORM}, the last that is known here")]
+#[error("ledger form {0} is newer than form {LEDGER_FORM}, the newest that this version supports")]
 pub struct NewerForm(pub u32);
 
 impl Ledger {
@@ -76,9 +76,9 @@ impl Ledger {
         if launch.kind == AttemptKind::Clone {
             entry.clone_disrupted = None;
         }
-        let resume = launch.resume.clone();
-        let further = |point: &&ResumePoint| is_further(entry.resume.as_ref(), point.progress);
-        if let Some(point) = resume.as_ref().filter(further) {
+        let resume = launch.resume.clone().map(Box::new);
+        let further = |progress| is_further(entry.resume.as_deref(), progress);
+        if let Some(point) = resume.as_ref().filter(|point| further(point.progress)) {
             entry.resume = Some(point.clone());
         }
         entry.attempts.push(AttemptEntry {
@@ -142,18 +142,18 @@ impl Ledger {
             return None;
         }
         self.fence_token += 1;
-        entry.grant = Some(GrantEntry {
+        entry.grant = Some(Box::new(GrantEntry {
             attempt: number,
             token: self.fence_token,
             at: now,
-        });
+        }));
         Some(self.fence_token)
     }
 
     /// Records where an attempt runs.
     pub fn place(&mut self, task: u32, number: u32, node: &NodeEntry) {
         if let Some(attempt) = self.attempt_mut(task, number) {
-            attempt.node.get_or_insert_with(|| node.clone());
+            attempt.node.get_or_insert_with(|| Box::new(node.clone()));
         }
     }
 
@@ -256,8 +256,8 @@ impl Ledger {
     pub fn keep_checkpoint(&mut self, task: TaskIndex, point: &ResumePoint) {
         if let Some(entry) = self.tasks.get_mut(&task.0) {
             // All tasks are asked in each step, and few have gone on.
-            if is_further(entry.resume.as_ref(), point.progress) {
-                entry.resume = Some(point.clone());
+            if is_further(entry.resume.as_deref(), point.progress) {
+                entry.resume = Some(Box::new(point.clone()));
             }
         }
     }

@@ -89,7 +89,7 @@ fn what_can_not_be_read_is_named_with_its_field() {
     let mut status = of_newer_operator();
     status["ledger"]["tasks"]["lines"][0] = json!("4,1;0twin");
     let error = read::<DeadlineJobStatus>(&status).unwrap_err();
-    let expected = "ledger.tasks: line 0 of the tasks is none: \"4,1;0twin\"";
+    let expected = "ledger.tasks: invalid line 0 of the tasks: \"4,1;0twin\"";
     assert!(error.contains(expected), "{error}");
     let passed_over = spec(("/template/spec", json!({"containers": [], "novel": 1}))).unwrap();
     assert_eq!(passed_over, ["template.spec.novel"]);

@@ -106,7 +106,7 @@ impl World {
             AttemptKind::Retry,
         ];
         let durable = self.book.tasks.get(&task);
-        let durable = durable.and_then(|task| task.resume.clone());
+        let durable = durable.and_then(|task| task.resume.as_deref().cloned());
         let resume = match durable.filter(|_| bytes.is_multiple_of(2)) {
             // It goes on from the durable checkpoint.
             Some(point) => Some(point),

@@ -54,7 +54,7 @@ impl Driven {
         Bounds::of(&self.owner, &self.job, node_bytes(), 0)
     }
 
-    fn step(&mut self, slice: &[Action]) {
+    fn step(&mut self, slice: &[Move]) {
         let (job, book) = (Arc::new(self.job.clone()), self.book.clone());
         let view = JobView {
             pods: self.pods.clone(),
@@ -126,13 +126,13 @@ impl Driven {
         let before = counts(&self.book);
         let launches = tasks.map(|task| {
             let entry = self.book.tasks.get(&task);
-            let durable = entry.and_then(|entry| entry.resume.as_ref());
-            Action::Launch(Launch {
+            let durable = entry.and_then(|entry| entry.resume.as_deref());
+            Move::Launch(Launch {
                 resume: durable.cloned(),
                 ..launching(task, kind, None)
             })
         });
-        let launches: Vec<Action> = launches.collect();
+        let launches: Vec<Move> = launches.collect();
         self.step(&launches);
         for id in self.live() {
             self.show(id, Stage::Running);
@@ -170,7 +170,7 @@ impl Driven {
         };
         let pod = PodFacts {
             namespace: Arc::clone(&self.job.namespace),
-            name: format!("pod-{}-{}", id.0, id.1),
+            name: format!("pod-{}-{}", id.0, id.1).into(),
             uid: uid(id),
             version: 0,
             node: Some(Arc::from("node-1")),
@@ -377,7 +377,7 @@ fn checkpoints_that_do_not_fit_are_not_durable_and_keep_nothing_from_being_stopp
     driven.step(&[]);
     assert!(driven.undurable > 500, "{}", driven.undurable);
     let told = driven.owner.status.as_ref().unwrap().conditions.iter();
-    let told = told.filter(|one| one.type_ == crate::api::CHECKPOINTS_LIMITED);
+    let told = told.filter(|one| one.type_ == crate::api::CHECKPOINTS_NOT_DURABLE);
     assert_eq!(told.count(), 1);
     driven.suspend(true);
     driven.go();
@@ -436,7 +436,7 @@ fn a_status_that_somebody_made_too_large_keeps_launches_back_and_nothing_from_be
         let owner = edit(&driven.owner, place, value);
         let bounds = Bounds::of(&owner, &driven.job, node_bytes(), 0);
         assert_eq!(bounds.further(&driven.book), 0, "{place}");
-        let launches = [Action::Launch(original(600))];
+        let launches = [Move::Launch(original(600))];
         assert_eq!(bounds.fitting(&driven.book, &launches), Some(vec![]));
     }
     // What shed writes itself is replaced by the next write.

@@ -148,7 +148,7 @@ fn a_disruption_that_is_told_counts_as_a_deletion_that_was_asked_for() {
 mod judged {
 
     use shed_core::ids::TaskIndex;
-    use shed_core::plan::Action;
+    use shed_core::plan::Settled;
     use shed_core::snapshot::{AttemptKind, JobSnapshot, KillKind};
 
     use super::*;
@@ -183,7 +183,7 @@ mod judged {
     }
 
     /// What `settle` makes of an attempt whose end may be an answer to its deletion.
-    fn settled(job: &ValidatedJob, kill: Option<KillKind>, pod: &Pod) -> Vec<Action> {
+    fn settled(job: &ValidatedJob, kill: Option<KillKind>, pod: &Pod) -> Vec<Settled> {
         shed_core::settle::settle(seconds(60), &observed(job, &book(kill), pod))
     }
 
@@ -197,7 +197,7 @@ mod judged {
 
     fn wins(job: &ValidatedJob, kill: Option<KillKind>, pod: &Pod) -> bool {
         let actions = settled(job, kill, pod);
-        let won = |action: &Action| matches!(action, Action::Win { task, .. } if *task == TaskIndex(ID.0));
+        let won = |action: &Settled| matches!(action, Settled::Win { task, .. } if *task == TaskIndex(ID.0));
         actions.iter().any(won)
     }
 

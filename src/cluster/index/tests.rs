@@ -29,7 +29,7 @@ fn facts(pod: &Pod) -> PodFacts {
 
 fn key(pod: &Pod) -> PodKey {
     let metadata = &pod.metadata;
-    let name = metadata.name.clone().unwrap();
+    let name = metadata.name.as_deref().unwrap().into();
     (metadata.namespace.as_deref().unwrap().into(), name)
 }
 
@@ -199,7 +199,7 @@ fn a_finalizer_is_found_without_labels_and_without_an_owner() {
         index
             .held
             .keys()
-            .map(|key| key.1.clone())
+            .map(|key| key.1.to_string())
             .collect::<Vec<_>>()
     };
     assert_eq!(

@@ -94,7 +94,8 @@ fn an_image_that_cannot_be_pulled_is_stuck_with_the_kubelets_words() {
 #[test]
 fn a_pod_without_our_labels_only_counts_as_load() {
     let pod: Pod = serde_yaml_ng::from_str(
-        "{metadata: {name: x, namespace: y}, spec: {nodeName: n, containers: [{name: c, resources: {requests: {cpu: '1'}}}]}}",
+        "{metadata: {name: x, namespace: y}, spec: {nodeName: n, containers: [{name: c, resources: \
+         {requests: {cpu: '1'}}}]}}",
     )
     .unwrap();
     let facts = PodFacts::from_pod(&pod, Instant(0));
@@ -130,7 +131,7 @@ fn a_sidecar_that_waits_for_its_restart_is_shown_as_ended() {
         panic!("{stage:?}");
     };
     assert!(
-        message.contains("prepare") && message.contains("exit code 9"),
+        message.contains("prepare") && message.contains("exited with code 9"),
         "{message}"
     );
 }

@@ -98,7 +98,7 @@ fn a_live_job_costs_its_template_and_a_little_per_attempt() {
     const ATTEMPTS: u32 = 1000;
     let mut book = crate::api::Ledger::default();
     for action in crate::reconcile::mock::originals(ATTEMPTS) {
-        let shed_core::plan::Action::Launch(launch) = action else {
+        let shed_core::plan::Move::Launch(launch) = action else {
             continue;
         };
         book.launch(&launch, Instant(1000));
@@ -135,7 +135,7 @@ fn a_live_job_costs_its_template_and_a_little_per_attempt() {
         traces
     });
     let each = bytes / i64::from(ATTEMPTS);
-    assert!(each <= KIB + KIB / 4, "{each}");
+    assert!(each <= KIB, "{each}");
 }
 
 /// A pod of 8 KB that has nothing to do with shed.

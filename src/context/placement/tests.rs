@@ -146,7 +146,7 @@ fn without_an_answer_it_matters_whether_the_scheduler_places_others() {
     let (reason, words) = case.told().unwrap();
     assert_eq!(reason, "Unschedulable");
     assert!(
-        words.contains("schedulerName names, own, has placed no pod"),
+        words.contains("own (spec.template.spec.schedulerName) has placed"),
         "{words}"
     );
     // Behind its queue it is none the less.
@@ -160,7 +160,7 @@ fn without_an_answer_it_matters_whether_the_scheduler_places_others() {
     busy.look(310);
     let (_, words) = busy.told().unwrap();
     assert!(
-        words.contains("default-scheduler has not answered"),
+        words.contains("default-scheduler has not responded"),
         "{words}"
     );
 }
@@ -230,7 +230,8 @@ fn words_that_change_are_told_anew_once_a_minute() {
 
 #[test]
 fn a_job_that_no_node_could_hold_is_told_at_once_what_is_missing() {
-    let selector = "{completions: 2, template: {spec: {nodeSelector: {disk: ssd}, containers: [{name: c, image: i}]}}}";
+    let selector = "{completions: 2, template: {spec: {nodeSelector: {disk: ssd}, containers: [{name: c, \
+    image: i}]}}}";
     let mut case = Case::new(selector, &[]);
     case.look(0);
     assert!(case.placement.no_node);
@@ -258,7 +259,7 @@ fn a_job_that_no_node_could_hold_is_told_at_once_what_is_missing() {
     let mut empty = Case::new("", &[]);
     empty.nodes.clear();
     empty.look(0);
-    assert!(empty.told().unwrap().1.contains("the cluster has no node"));
+    assert!(empty.told().unwrap().1.contains("the cluster has no nodes"));
 }
 
 #[test]

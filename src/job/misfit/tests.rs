@@ -81,7 +81,7 @@ fn each_thing_that_no_node_has_is_named_with_its_size() {
         "no node satisfies the required node affinity zone In (b, c) and gpu Exists or (an empty term, \
          which matches no node)",
     );
-    check("cpu: '1'", "", &[], "the cluster has no node");
+    check("cpu: '1'", "", &[], "the cluster has no nodes");
 }
 
 #[test]
@@ -127,8 +127,13 @@ fn what_is_there_but_not_on_one_node_is_counted_by_node() {
 #[test]
 fn a_node_that_does_not_say_what_it_can_hold_holds_nothing() {
     let nodes = [node("", "", "")];
-    check("cpu: '1'", "", &nodes, "no node says what it can hold");
-    check("", "", &nodes, "no node says what it can hold");
+    check(
+        "cpu: '1'",
+        "",
+        &nodes,
+        "no node reports its allocatable resources",
+    );
+    check("", "", &nodes, "no node reports its allocatable resources");
     let nodes = [node("", "", ""), node("", "", SMALL)];
     assert_eq!(missing("cpu: '1'", "", &nodes), None);
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Node;
-use shed_core::plan::Action;
+use shed_core::plan::Move;
 use shed_core::snapshot::AttemptKind;
 
 use super::*;
@@ -14,7 +14,7 @@ use crate::validate::validate;
 /// A book with one attempt, and its pod that should have been gone at 10 s.
 fn deleted(phase: &str) -> (Ledger, JobPods) {
     let mut book = Ledger::default();
-    let Action::Launch(launch) = launch(0, AttemptKind::Original) else {
+    let Move::Launch(launch) = launch(0, AttemptKind::Original) else {
         unreachable!();
     };
     book.launch(&launch, Instant(0));
@@ -56,7 +56,7 @@ fn node(ready: &str) -> Vec<Node> {
 fn nobody_is_told_to_taint_a_healthy_node() {
     for phase in ["Running", "Pending", "Failed"] {
         let said = said(NONE, &deleted(phase), &node("True"), LATE).unwrap();
-        assert_eq!(said.reason, reason::KUBELET_SILENT);
+        assert_eq!(said.reason, reason::TERMINATION_NOT_REPORTED);
         assert!(said.message.contains("node-1 is Ready"), "{}", said.message);
         assert!(said.message.contains("pod-0"), "{}", said.message);
         assert!(!said.message.contains("taint"), "{}", said.message);
@@ -79,13 +79,13 @@ fn nobody_is_told_to_taint_a_healthy_node() {
 #[test]
 fn a_silent_node_may_be_tainted_and_one_without_an_object_made_anew() {
     let silent = said(NONE, &deleted("Running"), &node("Unknown"), LATE).unwrap();
-    assert_eq!(silent.reason, reason::NODE_SILENT);
-    let taint = "put the taint node.kubernetes.io/out-of-service on it";
+    assert_eq!(silent.reason, reason::NODE_UNREACHABLE);
+    let taint = "add the taint node.kubernetes.io/out-of-service to it";
     assert!(silent.message.contains(taint), "{}", silent.message);
     let missing = said(NONE, &deleted("Running"), &[], LATE).unwrap();
-    assert_eq!(missing.reason, reason::NODE_SILENT);
+    assert_eq!(missing.reason, reason::NODE_UNREACHABLE);
     assert!(
-        missing.message.contains("create one"),
+        missing.message.contains("create a Node"),
         "{}",
         missing.message
     );

@@ -1,6 +1,6 @@
 use shed_core::decide::decide;
 use shed_core::memory::Memory;
-use shed_core::plan::Action;
+use shed_core::plan::Move;
 use shed_core::policy::Policy;
 
 use super::*;
@@ -36,7 +36,7 @@ fn planned(process: &Process) -> Vec<String> {
     let launches = plan.actions.into_iter().filter_map(|planned| {
         let uid = &planned.job.0;
         let name = view.references.get(uid).map(|job| job.name.clone());
-        matches!(planned.action, Action::Launch(_)).then(|| name.unwrap_or_default())
+        matches!(planned.action, Move::Launch(_)).then(|| name.unwrap_or_default())
     });
     let mut launches: Vec<String> = launches.collect();
     launches.sort_unstable();
@@ -120,15 +120,15 @@ async fn what_was_decided_once_is_known_when_the_quarantine_ends() {
         .status
         .as_mut()
         .and_then(|status| status.ledger.as_mut());
-    ledger.unwrap().copies = Some(3);
+    ledger.unwrap().policy_state = Some("3".to_owned());
     let uid: Arc<str> = newest.metadata.uid.as_deref().unwrap().into();
     context
         .memos
         .with(&uid, |memo| memo.newest = Some(Arc::new(newest)));
     let mut memory = Memory::default();
-    observe::view(context).apart.keep_copies(&mut memory);
-    let copies: Vec<_> = memory.copies().collect();
-    assert_eq!(copies, [(&JobKey(uid), 3)]);
+    observe::view(context).apart.keep_states(&mut memory);
+    let states: Vec<_> = memory.durable_states().collect();
+    assert_eq!(states, [(&JobKey(uid), "3")]);
 }
 
 #[tokio::test]

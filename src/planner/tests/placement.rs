@@ -17,7 +17,7 @@ fn launches(view: &observe::ClusterView, policy: &Policy) -> HashMap<String, usi
     assert_eq!(plan_check(&view.snapshot, policy, &plan), []);
     let mut launches = HashMap::new();
     for planned in plan.actions {
-        if matches!(planned.action, Action::Launch(_)) {
+        if matches!(planned.action, Move::Launch(_)) {
             let name = view.references[&planned.job.0].name.clone();
             *launches.entry(name).or_insert(0) += 1;
         }
@@ -200,7 +200,8 @@ async fn a_node_that_does_not_say_what_it_can_hold_holds_nothing_and_breaks_noth
         .unwrap();
     assert_eq!(told.reason, "NoMatchingNode");
     assert!(
-        told.message.contains("no node says what it can hold"),
+        told.message
+            .contains("no node reports its allocatable resources"),
         "{}",
         told.message
     );

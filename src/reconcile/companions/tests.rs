@@ -3,6 +3,7 @@ use kube::Client;
 use kube::client::Body;
 
 use super::*;
+use crate::api::OnMiss;
 use crate::context::companion_failures::Failures;
 use crate::fixtures;
 use crate::reconcile::mock::{Apiserver, Process};
@@ -82,7 +83,34 @@ async fn a_companion_that_can_not_be_created_is_told_on_the_job_from_the_second_
             seconds.map(|wait| Action::requeue(Duration::from_secs(wait)))
         );
         let (reason, words) = said(&job).unwrap();
-        assert_eq!(reason, "CompanionNotCreated");
+        assert_eq!(reason, "CompanionCreationFailed");
         assert!(words.ends_with(message), "{words}");
     }
+}
+
+#[tokio::test]
+async fn a_running_job_keeps_what_happens_at_its_deadline() {
+    let api = Apiserver::new(fixtures::job(""));
+    let mut process = Process::start(&api);
+    let (client, job) = refusing(500, "no patches today");
+    Arc::get_mut(&mut process.context)
+        .expect("the only owner")
+        .client = client;
+    let mut job = job.lock().unwrap().clone();
+    let mut annotate = |name: &str, value: &str| {
+        let annotations = job.metadata.annotations.get_or_insert_default();
+        annotations.insert(format!("shed.dev/{name}"), value.to_owned());
+        job.clone()
+    };
+    let job = annotate("deadline", "10m");
+    let mut found = fixtures::companion(&job);
+    found.spec.on_miss = OnMiss::Fail;
+    let wanted = translate::companion(&job).unwrap();
+    assert_eq!(wanted.spec.on_miss, OnMiss::Continue);
+    let kept = change(&process.context, &job, &found, wanted).await;
+    assert_eq!(kept.unwrap(), Action::await_change(), "no call");
+    let job = annotate("on-miss", "Continue");
+    let wanted = translate::companion(&job).unwrap();
+    let changed = change(&process.context, &job, &found, wanted).await;
+    assert!(changed.is_err(), "the patch was sent");
 }

@@ -11,6 +11,7 @@ mod isolation;
 mod nodes;
 mod range;
 mod refusals;
+mod renamed;
 mod secrets;
 mod size;
 mod unanswered;
@@ -287,11 +288,11 @@ async fn a_lost_event_is_no_reason_to_repeat_a_step() {
 #[tokio::test]
 async fn a_preference_of_the_plan_goes_with_the_pod_that_it_launches() {
     let (api, process) = two_running("").await;
-    let Action::Launch(mut clone) = launch(0, AttemptKind::Clone) else {
+    let Move::Launch(mut clone) = launch(0, AttemptKind::Clone) else {
         panic!("no launch");
     };
     clone.rather_not = vec!["node-7".into()];
-    process.plan(&api.job(), vec![Action::Launch(clone)]);
+    process.plan(&api.job(), vec![Move::Launch(clone)]);
     process.look(&api).await.unwrap();
     let pod = api.call("POST pod 0-1").body;
     let preferred = pod.pointer(
@@ -318,8 +319,8 @@ fn events(api: &Apiserver) -> Vec<(String, serde_json::Value)> {
 }
 
 /// Clones of the first task, as a policy finds that it should have so many attempts.
-fn clones(count: usize) -> Vec<Action> {
-    let Action::Launch(clone) = launch(0, AttemptKind::Clone) else {
+fn clones(count: usize) -> Vec<Move> {
+    let Move::Launch(clone) = launch(0, AttemptKind::Clone) else {
         panic!("no launch");
     };
     let finding = shed_core::plan::Finding::Copies { copies: 9 };
@@ -328,7 +329,7 @@ fn clones(count: usize) -> Vec<Action> {
         pocd_before: None,
         pocd_after: None,
     };
-    vec![Action::Launch(shed_core::plan::Launch { reason, ..clone }); count]
+    vec![Move::Launch(shed_core::plan::Launch { reason, ..clone }); count]
 }
 
 #[tokio::test]

@@ -152,7 +152,7 @@ fn what_has_ended_does_not_change_any_more() {
 #[test]
 fn a_target_that_was_turned_back_is_not_told() {
     let mut world = World::new("completions: 1");
-    world.says(api::FAILURE_TARGET, reason::FINISHED_IN_TIME);
+    world.says(api::FAILURE_TARGET, reason::DEADLINE_MET);
     world.recorded.conditions[0].status = "False".to_owned();
     assert!(world.types().is_empty());
     world.recorded.conditions[0].status = "True".to_owned();
@@ -220,4 +220,51 @@ fn a_condition_is_put_on_a_job_that_runs_and_on_none_that_has_ended() {
     world.says(api::COMPLETE, "CompletionsReached");
     world.status();
     assert_eq!(with(&world.job, &condition), None);
+}
+
+#[test]
+fn old_names_change_on_a_job_that_runs_and_stay_on_one_that_has_ended() {
+    let old = |type_: &str, reason: &str| JobCondition {
+        type_: type_.to_owned(),
+        status: "True".to_owned(),
+        reason: Some(reason.to_owned()),
+        ..JobCondition::default()
+    };
+    let names = |status: &JobStatus| -> Vec<(String, String)> {
+        let conditions = status.conditions.iter().flatten();
+        let names = conditions.map(|own| (own.type_.clone(), own.reason.clone().unwrap()));
+        names.collect()
+    };
+    let mut world = World::new("completions: 1");
+    world.job.status = Some(JobStatus {
+        conditions: Some(vec![
+            old("TasksWaiting", "CapacityShort"),
+            old("Foreign", "NoRoom"),
+        ]),
+        ..JobStatus::default()
+    });
+    world.says(api::TASKS_PENDING, reason::INSUFFICIENT_CAPACITY);
+    let expected = [
+        (api::TASKS_PENDING, reason::INSUFFICIENT_CAPACITY),
+        ("Foreign", "NoRoom"),
+    ];
+    let expected = expected.map(|(type_, reason)| (type_.to_owned(), reason.to_owned()));
+    assert_eq!(names(&world.status()), expected);
+    let mut ended = World::new("completions: 1");
+    ended.job.status = Some(JobStatus {
+        conditions: Some(vec![
+            old("TasksWaiting", "CapacityShort"),
+            old(api::COMPLETE, reason::COMPLETIONS_REACHED),
+        ]),
+        ..JobStatus::default()
+    });
+    let before = ended.job.status.clone().unwrap();
+    assert_eq!(ended.status(), before);
+}
+
+#[test]
+fn a_refusal_under_an_old_name_is_told_again() {
+    let mut world = World::new("completions: 1");
+    world.job.status = refused(&world.job, "BookLost", "x", NOW);
+    assert!(refused(&world.job, reason::LEDGER_LOST, "x", NOW).is_some());
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kube::runtime::controller::Action as Wake;
 use kube::runtime::events::{Recorder, Reporter};
 use prometheus_client::metrics::counter::Counter;
-use shed_core::plan::Action;
+use shed_core::plan::Move;
 use shed_core::time::{Instant, Span};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -98,7 +98,7 @@ impl Process {
     }
 
     /// The planner leaves a slice for the job.
-    pub fn plan(&self, job: &DeadlineJob, slice: Vec<Action>) {
+    pub fn plan(&self, job: &DeadlineJob, slice: Vec<Move>) {
         let slices = HashMap::from([(uid(job), slice)]);
         let ticks = self.context.clock.ticks();
         self.context.board.publish(slices, vec![], ticks);

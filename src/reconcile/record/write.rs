@@ -178,8 +178,8 @@ fn too_large(context: &Context, owner: &DeadlineJob, status: &DeadlineJobStatus)
     if !context.memos.with(&uid, is_told) {
         let (field, most) = size::largest(&job);
         let note = format!(
-            "the object has {bytes} bytes, more than the apiserver takes, so that nothing is recorded of the job \
-             and nothing done; {most} of them are in {}: delete the job, or make that smaller",
+            "the object has {bytes} bytes, more than the apiserver accepts, so shed cannot record the job's \
+             state and does not run it; {} has {most} of them: delete the job, or shrink that field",
             field.trim_start_matches('.')
         );
         events::publish(context, &job, EventType::Warning, OBJECT_TOO_LARGE, note);

@@ -184,14 +184,20 @@ fn a_failure_before_the_deadline_is_a_miss_of_its_own_reason() {
     case.book.ended = Some(Instant(60_000));
     // Also once the deadline has passed.
     case.now = Instant(601_000);
-    assert_eq!(case.condition("DeadlineMissed"), is("True", "FailedBefore"));
+    assert_eq!(
+        case.condition("DeadlineMissed"),
+        is("True", "FailedBeforeDeadline")
+    );
 }
 
 #[test]
 fn risk_is_said_before_the_miss_and_taken_back() {
     let mut case = Case::new("");
     case.report = Some(report(0.4));
-    assert_eq!(case.condition("DeadlineAtRisk"), is("True", "Straggler"));
+    assert_eq!(
+        case.condition("DeadlineAtRisk"),
+        is("True", "TasksStraggling")
+    );
     case.report = Some(report(0.99));
     case.now = Instant(60_000);
     assert_eq!(case.condition("DeadlineAtRisk"), is("False", "OnTrack"));
@@ -211,7 +217,7 @@ fn what_blocks_attempts_is_said_and_taken_back() {
     case.blocked = None;
     assert_eq!(
         case.condition("AttemptsBlocked"),
-        is("False", "AttemptsStart")
+        is("False", "AttemptsStarting")
     );
 }
 
@@ -229,7 +235,7 @@ fn attempts_that_can_be_placed_again_are_blocked_no_more_though_none_runs() {
     case.blocked = None;
     assert_eq!(case.condition("AttemptsBlocked"), blocked);
     case.placeable = true;
-    let over = is("False", "AttemptsStart");
+    let over = is("False", "AttemptsStarting");
     assert_eq!(case.condition("AttemptsBlocked"), over);
 }
 
@@ -245,7 +251,7 @@ fn what_a_user_holds_back_is_blocked_by_nothing_else() {
     let blocked = is("True", "Unschedulable");
     assert_eq!(case.condition("AttemptsBlocked"), blocked);
     case.job.rules.suspend = true;
-    let over = is("False", "AttemptsStart");
+    let over = is("False", "AttemptsStarting");
     assert_eq!(case.condition("AttemptsBlocked"), over);
 }
 
@@ -261,10 +267,7 @@ fn a_finish_in_time_that_was_seen_late_turns_the_failure_target_back() {
     case.book.last_win = Some(Instant(599_000));
     case.book.ending = Some(Conclusion::Complete);
     case.book.finished = true;
-    assert_eq!(
-        case.condition("FailureTarget"),
-        is("False", "FinishedInTime")
-    );
+    assert_eq!(case.condition("FailureTarget"), is("False", "DeadlineMet"));
     assert_eq!(case.condition("Complete"), is("True", "CompletionsReached"));
 }
 
@@ -282,22 +285,25 @@ fn whether_the_deadline_can_be_kept_is_told_for_this_specification_and_stays() {
     let feasible = api::DEADLINE_FEASIBLE;
     assert_eq!(
         case.condition(feasible),
-        is("False", reason::DEADLINE_TOO_EARLY)
+        is("False", reason::DEADLINE_INFEASIBLE)
     );
     // Another process knows nothing of it, and leaves it as it is.
     case.told = None;
     assert_eq!(
         case.condition(feasible),
-        is("False", reason::DEADLINE_TOO_EARLY)
+        is("False", reason::DEADLINE_INFEASIBLE)
     );
     // What is about an older specification is not told any more.
     case.told = Some(Told::after(None, &figures(0.99), 0, case.now));
     assert_eq!(
         case.condition(feasible),
-        is("False", reason::DEADLINE_TOO_EARLY)
+        is("False", reason::DEADLINE_INFEASIBLE)
     );
     case.told = Some(Told::after(None, &figures(0.99), 1, case.now));
-    assert_eq!(case.condition(feasible), is("True", reason::TARGET_REACHED));
+    assert_eq!(
+        case.condition(feasible),
+        is("True", reason::TARGET_REACHABLE)
+    );
 }
 
 #[test]
@@ -306,7 +312,7 @@ fn a_job_that_has_reached_its_target_is_not_at_risk() {
     case.report = Some(report(0.75));
     assert_eq!(case.condition(api::DEADLINE_AT_RISK), None);
     case.report = Some(report(0.69));
-    let at_risk = is("True", reason::STRAGGLER);
+    let at_risk = is("True", reason::TASKS_STRAGGLING);
     assert_eq!(case.condition(api::DEADLINE_AT_RISK), at_risk);
 }
 
@@ -322,9 +328,9 @@ fn a_job_at_risk_says_what_its_tasks_wait_for() {
         });
         case.condition(api::DEADLINE_AT_RISK)
     };
-    assert_eq!(reason_of(2, 0), is("True", reason::CAPACITY_SHORT));
-    assert_eq!(reason_of(2, 1), is("True", reason::CAPACITY_KEPT));
-    assert_eq!(reason_of(0, 0), is("True", reason::STRAGGLER));
+    assert_eq!(reason_of(2, 0), is("True", reason::INSUFFICIENT_CAPACITY));
+    assert_eq!(reason_of(2, 1), is("True", reason::HEADROOM_RESERVED));
+    assert_eq!(reason_of(0, 0), is("True", reason::TASKS_STRAGGLING));
 }
 
 #[test]
@@ -373,7 +379,7 @@ fn a_miss_that_turns_out_to_be_none_is_taken_back() {
     finished.book.ending = Some(Conclusion::Complete);
     assert_eq!(
         finished.condition("DeadlineMissed"),
-        is("False", reason::FINISHED_IN_TIME)
+        is("False", reason::DEADLINE_MET)
     );
     let mut moved = missed();
     let later = fixtures::job("{completions: 1, onMiss: Continue, deadline: {within: 20m}}");
@@ -416,16 +422,16 @@ fn what_tasks_wait_for_is_told_and_taken_back() {
         detail: String::new(),
         since: Instant(3000),
     };
-    case.waiting = told(reason::CAPACITY_SHORT);
-    let short = is("True", reason::CAPACITY_SHORT);
-    assert_eq!(case.condition(api::TASKS_WAITING), short);
+    case.waiting = told(reason::INSUFFICIENT_CAPACITY);
+    let short = is("True", reason::INSUFFICIENT_CAPACITY);
+    assert_eq!(case.condition(api::TASKS_PENDING), short);
     assert!(case.old.conditions[0].message.contains("00:00:03Z"));
     case.waiting = Waiting::Yet;
-    assert_eq!(case.condition(api::TASKS_WAITING), short, "nothing new");
+    assert_eq!(case.condition(api::TASKS_PENDING), short, "nothing new");
     case.waiting = told(reason::PARALLELISM_REACHED);
     let wide = is("True", reason::PARALLELISM_REACHED);
-    assert_eq!(case.condition(api::TASKS_WAITING), wide);
+    assert_eq!(case.condition(api::TASKS_PENDING), wide);
     case.waiting = Waiting::No;
-    let over = is("False", reason::TASKS_RUN);
-    assert_eq!(case.condition(api::TASKS_WAITING), over);
+    let over = is("False", reason::NO_TASKS_PENDING);
+    assert_eq!(case.condition(api::TASKS_PENDING), over);
 }

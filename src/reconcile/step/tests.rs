@@ -34,7 +34,7 @@ impl World {
         }
     }
 
-    fn step(&mut self, slice: &[Action]) -> Step {
+    fn step(&mut self, slice: &[Move]) -> Step {
         let job = Arc::new(self.job.clone());
         let view = JobView {
             pods: self.pods.clone(),
@@ -76,7 +76,7 @@ impl World {
         };
         let pod = PodFacts {
             namespace: Arc::clone(&self.job.namespace),
-            name: format!("pod-{}-{}", id.0, id.1),
+            name: format!("pod-{}-{}", id.0, id.1).into(),
             uid: format!("uid-{}-{}", id.0, id.1),
             version: 0,
             node: Some(Arc::from("node-1")),
@@ -99,12 +99,12 @@ impl World {
     }
 }
 
-fn launch(task: u32, kind: AttemptKind) -> Action {
-    Action::Launch(shed_core::fixtures::launch(task, kind))
+fn launch(task: u32, kind: AttemptKind) -> Move {
+    Move::Launch(shed_core::fixtures::launch(task, kind))
 }
 
-fn kill(task: u32, number: u32, kind: KillKind) -> Action {
-    Action::Kill(Kill {
+fn kill(task: u32, number: u32, kind: KillKind) -> Move {
+    Move::Kill(Kill {
         task: TaskIndex(task),
         attempt: AttemptNumber(number),
         kind,
@@ -316,7 +316,7 @@ fn a_stale_prune_never_kills_the_last_attempt() {
             disrupted: false,
         },
     );
-    let prune = Action::Kill(Kill {
+    let prune = Move::Kill(Kill {
         task: TaskIndex(0),
         attempt: AttemptNumber(0),
         kind: KillKind::Prune,
@@ -404,7 +404,7 @@ fn a_rule_that_fails_the_job_names_the_pod_for_good() {
     assert_eq!(step.book.ending, Some(Conclusion::PodFailurePolicy));
     let note = step.book.ending_note.clone().unwrap();
     assert!(
-        note.contains("pod-0-0") && note.contains("exit code 42"),
+        note.contains("pod-0-0") && note.contains("exited with code 42"),
         "{note}"
     );
     assert_eq!(names(&step.deletes), ["pod-1-0"]);

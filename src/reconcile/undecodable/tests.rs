@@ -31,9 +31,9 @@ async fn a_job_that_can_not_be_read_is_named_once_with_field_and_fix() {
         note.starts_with(field) && note.contains("or change the field"),
         "{note}"
     );
-    assert!(page.contains("shed_jobs_unreadable 1\n"), "{page}");
+    assert!(page.contains("shed_jobs_undecodable 1\n"), "{page}");
     assert!(
-        page.contains("shed_reconcile_errors_total{reason=\"unreadable\"} 1\n"),
+        page.contains("shed_reconcile_errors_total{reason=\"undecodable\"} 1\n"),
         "{page}"
     );
 }
@@ -43,10 +43,10 @@ async fn a_field_that_is_not_heeded_is_named_and_counts_for_no_error() {
     let (said, note, page) = said_of(&[("/spec/novel", json!({"depth": 2}))]).await;
     assert_eq!(said, ["POST event UnknownField"]);
     assert!(
-        note.starts_with("spec.novel: not known") && note.contains("leave it out"),
+        note.starts_with("spec.novel: unknown") && note.contains("remove it"),
         "{note}"
     );
-    assert!(page.contains("shed_jobs_unreadable 0\n"), "{page}");
+    assert!(page.contains("shed_jobs_undecodable 0\n"), "{page}");
 }
 
 #[tokio::test]

@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Chain;
 use std::vec::IntoIter;
 
-use crate::decide::Pass;
-use crate::decide::estimates::resume_point;
+use crate::decide::ageing::AgedShare;
 use crate::decide::evict::{Evictions, Reserve};
-use crate::decide::order::{Number, Tier, ranks, shares, times};
+use crate::decide::order::{Tier, ranks, shares, times};
 use crate::ids::{TaskIndex, Tenant};
 use crate::plan::{Launch, LaunchReason};
 use crate::policy::{Order, Policy};
+use crate::round::Number;
+use crate::round::Round;
+use crate::round::estimates::resume_point;
 use crate::snapshot::{AttemptKind, JobSnapshot, NodeIndex};
 
 mod by_node;
@@ -21,7 +23,7 @@ use surge::Surge;
 
 /// Launches what fits, in the policy's order, and makes room for what does not. A job that
 /// does not fit holds up nobody behind it.
-pub(super) fn admit(pass: &mut Pass<'_>, policy: &Policy) {
+pub(super) fn admit(pass: &mut Round<'_>, policy: &Policy) {
     let mut evictions = Evictions::new(pass);
     let mut surge = Surge::new(pass, policy.surge_max);
     // Those that wait as pods already come first: their room is reserved before anything new.
@@ -40,11 +42,17 @@ pub(super) fn admit(pass: &mut Pass<'_>, policy: &Policy) {
 }
 
 /// Serves the jobs one after another, each as far as it gets.
-fn serve_ranked(pass: &mut Pass<'_>, order: Order, evictions: &mut Evictions, surge: &mut Surge) {
+fn serve_ranked(pass: &mut Round<'_>, order: Order, evictions: &mut Evictions, surge: &mut Surge) {
+    // The other orders don't put late jobs last.
+    let mut turns = match order {
+        Order::LeastSlack => serve_aged(pass, evictions, surge),
+        _ => BTreeMap::new(),
+    };
     let mut ranks = ranks(pass, order);
     ranks.sort();
     for (_, position) in ranks {
-        if let Some(mut turn) = Turn::new(pass, position) {
+        let turn = turns.remove(&position);
+        if let Some(mut turn) = turn.or_else(|| Turn::new(pass, position)) {
             pass.expect_launches(position, turn.slots);
             while turn.step(pass, evictions, surge) {}
             turn.finish(pass);
@@ -52,8 +60,38 @@ fn serve_ranked(pass: &mut Pass<'_>, order: Order, evictions: &mut Evictions, su
     }
 }
 
+/// Serves jobs that have aged within their share of the capacity; headroom for future arrivals does not bind
+/// them. Returns their turns, which continue when the job's rank comes up.
+fn serve_aged<'a>(
+    pass: &mut Round<'a>,
+    evictions: &mut Evictions,
+    surge: &mut Surge,
+) -> BTreeMap<usize, Turn<'a>> {
+    let (mut aged, positions) = AgedShare::new(pass);
+    let mut turns = BTreeMap::new();
+    for position in positions {
+        let share = pass.capacity.dominant_share(position);
+        let Some(mut turn) = Turn::new(pass, position) else {
+            continue;
+        };
+        let slots = turn.slots;
+        turn.slots += turn.kept_back;
+        while aged.fits(share) && turn.step(pass, evictions, surge) {
+            aged.take(share);
+        }
+        turn.slots = slots;
+        turns.insert(position, turn);
+    }
+    turns
+}
+
 /// Serves attempt by attempt: always a job whose share is least, which its attempts raise.
-fn serve_by_share(pass: &mut Pass<'_>, order: Order, evictions: &mut Evictions, surge: &mut Surge) {
+fn serve_by_share(
+    pass: &mut Round<'_>,
+    order: Order,
+    evictions: &mut Evictions,
+    surge: &mut Surge,
+) {
     let shares = shares(pass, order);
     let mut planned: BTreeMap<Tenant, f64> = BTreeMap::new();
     let mut turns: Vec<Option<Turn<'_>>> = Vec::new();
@@ -109,7 +147,7 @@ struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    fn new(pass: &Pass<'a>, position: usize) -> Option<Self> {
+    fn new(pass: &Round<'a>, position: usize) -> Option<Self> {
         let state = pass.jobs.get(position)?;
         let job = state.job;
         let ready = state.ready.clone();
@@ -141,7 +179,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Launches one attempt, or reserves for one; false if it can get no more.
-    fn step(&mut self, pass: &mut Pass<'_>, evictions: &mut Evictions, surge: &mut Surge) -> bool {
+    fn step(&mut self, pass: &mut Round<'_>, evictions: &mut Evictions, surge: &mut Surge) -> bool {
         let position = self.position;
         if self.launched + self.reserved >= self.slots {
             return false;
@@ -171,7 +209,7 @@ impl<'a> Turn<'a> {
     }
 
     /// `node` has room for it; `is_chosen`: it shall go there.
-    fn launch(&mut self, pass: &mut Pass<'_>, node: Option<NodeIndex>, is_chosen: bool) -> bool {
+    fn launch(&mut self, pass: &mut Round<'_>, node: Option<NodeIndex>, is_chosen: bool) -> bool {
         let Some(index) = self.candidates.next() else {
             return false;
         };
@@ -180,7 +218,7 @@ impl<'a> Turn<'a> {
         true
     }
 
-    fn finish(self, pass: &mut Pass<'_>) {
+    fn finish(self, pass: &mut Round<'_>) {
         if let Some(state) = pass.jobs.get_mut(self.position) {
             state.admitted = self.launched;
             state.waiting = self.total - self.launched;
@@ -189,7 +227,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-fn room_for_one(pass: &mut Pass<'_>, position: usize) -> Option<NodeIndex> {
+fn room_for_one(pass: &mut Round<'_>, position: usize) -> Option<NodeIndex> {
     if has_room_in_total(pass, position) {
         pass.find_node(position, &[])
     } else {
@@ -197,7 +235,7 @@ fn room_for_one(pass: &mut Pass<'_>, position: usize) -> Option<NodeIndex> {
     }
 }
 
-fn has_room_in_total(pass: &Pass<'_>, position: usize) -> bool {
+fn has_room_in_total(pass: &Round<'_>, position: usize) -> bool {
     let rooms = [&pass.capacity.room, &pass.capacity.room_after_kills];
     let demand = pass.capacity.demands.get(position);
     demand.is_some_and(|demand| rooms.iter().all(|room| room.fits_total(demand)))
@@ -205,7 +243,7 @@ fn has_room_in_total(pass: &Pass<'_>, position: usize) -> bool {
 
 /// Launches a task's first attempt or retry, beyond capacity if there is no node for it.
 fn launch_first(
-    pass: &mut Pass<'_>,
+    pass: &mut Round<'_>,
     position: usize,
     index: TaskIndex,
     node: Option<NodeIndex>,

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::capacity::{Amounts, AttemptId, NodeQueue, fits};
-use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
 use crate::ids::AttemptNumber;
+use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};
 use crate::snapshot::{AttemptKind, JobSnapshot, KillKind, NodeIndex};
 
 /// Evictions in one pass: each looks at every clone. What waits beyond that is served by the
@@ -30,7 +30,7 @@ impl Reserve {
     }
 
     /// Reserves for one more, evicting clones if need be; false if even that does not help.
-    pub(super) fn one(&mut self, pass: &mut Pass<'_>, evictions: &mut Evictions) -> bool {
+    pub(super) fn one(&mut self, pass: &mut Round<'_>, evictions: &mut Evictions) -> bool {
         if self.failed {
             return false;
         }
@@ -57,7 +57,7 @@ impl Reserve {
 
     fn find_node(
         &mut self,
-        pass: &Pass<'_>,
+        pass: &Round<'_>,
         evictions: &Evictions,
         job: &JobSnapshot,
         demand: &Amounts,
@@ -93,8 +93,8 @@ struct Victim {
 
 /// Whether the clone's end makes room: one on a node that is not usable, or that holds nothing, makes none.
 fn makes_room(
-    pass: &Pass<'_>,
-    state: &JobState<'_>,
+    pass: &Round<'_>,
+    state: &JobView<'_>,
     task: &TaskEstimate<'_>,
     clone: &AttemptEstimate,
 ) -> bool {
@@ -115,7 +115,7 @@ impl Evictions {
     /// Clones that are worth least go first, by a policy that weighs them; of equals those with the
     /// least progress, then the youngest; a clone that is the best attempt of its task goes after
     /// all others.
-    pub(super) fn new(pass: &Pass<'_>) -> Self {
+    pub(super) fn new(pass: &Round<'_>) -> Self {
         let mut victims = Vec::new();
         for (position, state) in pass.jobs.iter().enumerate() {
             let Some(demand) = pass.capacity.demands.get(position) else {
@@ -167,7 +167,7 @@ impl Evictions {
     /// has room already. Nobody is evicted if that can't be reached.
     fn make_room(
         &mut self,
-        pass: &mut Pass<'_>,
+        pass: &mut Round<'_>,
         (job, worth): (&JobSnapshot, f64),
         demand: &Amounts,
         node: Option<NodeIndex>,
@@ -204,7 +204,7 @@ impl Evictions {
     /// one was picked before a large one that makes room alone.
     fn spare(
         &self,
-        pass: &Pass<'_>,
+        pass: &Round<'_>,
         node: NodeIndex,
         demand: &Amounts,
         picked: &mut Vec<usize>,
@@ -238,7 +238,7 @@ impl Evictions {
     /// The node on which the first clones in order make room, and these clones.
     fn clear_node(
         &self,
-        pass: &Pass<'_>,
+        pass: &Round<'_>,
         (job, worth): (&JobSnapshot, f64),
         demand: &Amounts,
     ) -> Option<(NodeIndex, Vec<usize>)> {
@@ -268,7 +268,7 @@ impl Evictions {
 
     /// Whether the clone is worth no more than who waits, an attempt of its task lives on without
     /// it and those picked, and no kill relies on it.
-    fn may_go(&self, pass: &Pass<'_>, victim: &Victim, worth: f64, picked: &[usize]) -> bool {
+    fn may_go(&self, pass: &Round<'_>, victim: &Victim, worth: f64, picked: &[usize]) -> bool {
         let (position, index, number) = victim.id;
         let Some(state) = pass.jobs.get(position) else {
             return false;
@@ -285,7 +285,7 @@ impl Evictions {
             && survivor(state, victim, &going).is_some()
     }
 
-    fn evict(&mut self, pass: &mut Pass<'_>, mut picked: Vec<usize>) {
+    fn evict(&mut self, pass: &mut Round<'_>, mut picked: Vec<usize>) {
         picked.sort_unstable();
         self.left = self.left.saturating_sub(picked.len());
         let going: Vec<AttemptId> = picked
@@ -308,7 +308,7 @@ impl Evictions {
 
 /// The attempt that carries the task on without `going`: the best that reports, else the first.
 fn survivor(
-    state: &JobState<'_>,
+    state: &JobView<'_>,
     victim: &Victim,
     going: &[AttemptNumber],
 ) -> Option<AttemptNumber> {

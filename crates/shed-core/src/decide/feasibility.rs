@@ -2,11 +2,11 @@
 //! that ask for it. Clones are not counted in: they are what helps against a bad estimate, not what
 //! to plan with.
 
-use crate::decide::{JobState, Pass};
 use crate::estimate::feasibility::{EVALUATIONS_MAX, earliest_slack};
 use crate::estimate::law::{AttemptLaw, Law};
 use crate::estimate::pocd::{Waves, ln_task_pocd, probability};
 use crate::plan::Feasibility;
+use crate::round::{JobView, Round};
 use crate::snapshot::{JobPhase, Node};
 use crate::time::Span;
 
@@ -18,10 +18,10 @@ pub const TARGET_DEFAULT: f64 = 0.9;
 const WORK_MAX: u64 = 1_000_000;
 
 /// Answers the jobs that ask, in the order of submission.
-pub(super) fn weigh(pass: &mut Pass<'_>) {
+pub(super) fn weigh(pass: &mut Round<'_>) {
     let mut spent = 0u64;
     for position in pass.by_submission() {
-        let asks = |state: &&JobState<'_>| {
+        let asks = |state: &&JobView<'_>| {
             state.job.asks_feasibility && state.job.phase == JobPhase::Active
         };
         let Some(state) = pass.jobs.get(position).filter(asks) else {
@@ -40,11 +40,11 @@ pub(super) fn weigh(pass: &mut Pass<'_>) {
     }
 }
 
-impl JobState<'_> {
+impl JobView<'_> {
     /// How tasks without an attempt would start: as this plan lets them; those of a job that may not
     /// launch now as if it might; and where there is no room at all, as many at a time as nodes hold
     /// beside other pods, one mean time from now.
-    fn outlook(&self, pass: &Pass<'_>, position: usize) -> Waves {
+    fn outlook(&self, pass: &Round<'_>, position: usize) -> Waves {
         let now = pass.snapshot.now;
         let held = self.active.saturating_add(self.admitted);
         let unused = self.job.rules.parallelism.saturating_sub(held);
@@ -73,7 +73,7 @@ impl JobState<'_> {
         }
     }
 
-    fn places(&self, pass: &Pass<'_>, of: impl Fn(&Node) -> u32) -> u32 {
+    fn places(&self, pass: &Round<'_>, of: impl Fn(&Node) -> u32) -> u32 {
         let nodes = self.job.eligible_nodes.iter();
         let nodes = nodes.filter_map(|node| pass.snapshot.nodes.get(node.0));
         let nodes = nodes.filter(|node| node.usable);
@@ -93,7 +93,7 @@ impl JobState<'_> {
         (attempts.sum::<usize>() + waiting) as u64 + waves + 1
     }
 
-    fn feasibility(&self, pass: &Pass<'_>, waves: Waves) -> Feasibility {
+    fn feasibility(&self, pass: &Round<'_>, waves: Waves) -> Feasibility {
         let target = self.job.rules.target_pocd.unwrap_or(TARGET_DEFAULT);
         let law = self.estimate.own_law();
         let unknown = Feasibility {

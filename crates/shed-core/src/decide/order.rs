@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::decide::Pass;
-use crate::decide::job::JobState;
 use crate::ids::{JobKey, Tenant};
 use crate::policy::Order;
+use crate::round::Round;
+use crate::round::{JobView, Number};
 use crate::time::Instant;
 
 /// ρ, the weight of the standard deviation in DollyMP's effective time.
@@ -28,27 +28,9 @@ pub(super) enum Tier {
     Hopeless,
 }
 
-/// A number in its total order.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Number(pub(crate) f64);
-
-impl Eq for Number {}
-
-impl PartialOrd for Number {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Number {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
 /// Positions of the jobs that may launch, with their ranks, in the order of the snapshot. The
 /// ranks of orders by shares are those of the shares before the plan.
-pub(super) fn ranks<'a>(pass: &Pass<'a>, order: Order) -> Vec<(Rank<'a>, usize)> {
+pub(super) fn ranks<'a>(pass: &Round<'a>, order: Order) -> Vec<(Rank<'a>, usize)> {
     let now = pass.snapshot.now;
     let levels = match order {
         Order::DollyMp => pass.levels(DOLLYMP_RHO, SLOT),
@@ -94,7 +76,7 @@ pub(super) fn ranks<'a>(pass: &Pass<'a>, order: Order) -> Vec<(Rank<'a>, usize)>
 /// dominant share (DRF; Carbyne, whose jobs give back what their slack allows, which jobs of one
 /// phase have none of), or that of its tenant's jobs (Capacity: one queue per tenant, all with
 /// equal shares, filled in the order of submission).
-pub(super) fn shares(pass: &Pass<'_>, order: Order) -> Vec<f64> {
+pub(super) fn shares(pass: &Round<'_>, order: Order) -> Vec<f64> {
     let held: Vec<f64> = (0..pass.jobs.len()).map(|at| held(pass, at)).collect();
     if order != Order::Capacity {
         return held;
@@ -103,12 +85,12 @@ pub(super) fn shares(pass: &Pass<'_>, order: Order) -> Vec<f64> {
     for (state, share) in pass.jobs.iter().zip(held) {
         *tenants.entry(&state.job.tenant).or_insert(0.0) += share;
     }
-    let of = |state: &JobState<'_>| tenants.get(&state.job.tenant).copied().unwrap_or(0.0);
+    let of = |state: &JobView<'_>| tenants.get(&state.job.tenant).copied().unwrap_or(0.0);
     pass.jobs.iter().map(of).collect()
 }
 
 /// The dominant share of what the job's attempts hold.
-fn held(pass: &Pass<'_>, position: usize) -> f64 {
+fn held(pass: &Round<'_>, position: usize) -> f64 {
     let state = pass.jobs.get(position);
     let holding = state.map_or(0, |state| state.holdings.all);
     times(holding, pass.capacity.dominant_share(position))
@@ -125,7 +107,7 @@ pub(super) fn times(count: usize, share: f64) -> f64 {
 
 /// Tetris' score a + ε/p (`inverse`: it agrees with what [D] says of Tetris and with SRPT): the
 /// alignment a with what is free, and the remaining work p with ε = mean a / mean 1/p.
-fn tetris_scores(pass: &Pass<'_>) -> Vec<f64> {
+fn tetris_scores(pass: &Round<'_>) -> Vec<f64> {
     let of = |position: usize| {
         let alignment = pass.capacity.alignment(position);
         let work = pass.measures(position, 0.0, SLOT).volume;
@@ -154,7 +136,7 @@ fn tetris_scores(pass: &Pass<'_>) -> Vec<f64> {
 
 /// Least slack first; by a policy that weighs what attempts bring, only those that can all be in
 /// time, and of the others those that bring most.
-fn by_slack(pass: &Pass<'_>, position: usize, state: &JobState<'_>) -> (Tier, i64, Number) {
+fn by_slack(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> (Tier, i64, Number) {
     let rank = state.rank;
     let (is_hopeless, urgency) = rank.unwrap_or_else(|| urgency(pass, position, state));
     let tier = if is_hopeless {
@@ -172,7 +154,7 @@ fn by_slack(pass: &Pass<'_>, position: usize, state: &JobState<'_>) -> (Tier, i6
 /// Whether the job can't make it, and its slack in milliseconds: the time to its deadline less
 /// the work that is left on as many nodes as it could get. Without any known time the work is
 /// taken as none, so that such jobs are served by deadline.
-fn urgency(pass: &Pass<'_>, position: usize, state: &JobState<'_>) -> (bool, i64) {
+fn urgency(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> (bool, i64) {
     let Some(slack) = state.estimate.slack else {
         return (false, i64::MAX);
     };

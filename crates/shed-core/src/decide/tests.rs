@@ -1,19 +1,20 @@
 use crate::decide::decide;
-use crate::fixtures::{JobBuilder, World, at, attempt, job, resume_point, world};
+use crate::fixtures::{
+    JobBuilder, World, at, attempt, brief, job, plan_of, report, resume_point, shed_plus, world,
+};
 use crate::ids::JobKey;
 use crate::memory::{JobMemory, Memory};
-use crate::plan::{Action, JobReport, Plan};
+use crate::plan::{Move, Plan};
 use crate::plan_check::plan_check;
 use crate::policy::{Order, Policy, Speculation};
 use crate::snapshot::{AttemptKind, Conclusion, KillKind, NodeIndex, Snapshot};
 
+mod ageing;
 mod arrivals;
-mod cloners;
 mod corrupt;
 mod disrupted;
 mod feasibility;
 mod fuzz;
-mod laser;
 mod laws;
 mod order_of_facts;
 mod orders;
@@ -22,55 +23,12 @@ mod pocd;
 mod properties;
 mod shed_plus;
 mod shed_prime;
-mod speculators;
 mod tenants;
 mod unplaceable;
 mod unusable;
 
-/// The plan for a cluster, which breaks no rule and is the same when made again.
-fn plan_of(snapshot: &Snapshot, memory: &Memory, policy: &Policy) -> (Plan, Memory) {
-    let (plan, after) = decide(snapshot, memory.clone(), policy);
-    assert_eq!(plan_check(snapshot, policy, &plan), []);
-    assert_eq!(
-        decide(snapshot, memory.clone(), policy),
-        (plan.clone(), after.clone())
-    );
-    (plan, after)
-}
-
 fn plan(world: World, policy: &Policy) -> Plan {
     plan_of(&world.build(), &Memory::default(), policy).0
-}
-
-/// The plan's actions in short: `a: original 3`, `a: prune 0.1 for 0.0`.
-fn brief(plan: &Plan) -> Vec<String> {
-    let brief = |planned: &crate::plan::PlannedAction| {
-        let job = &planned.job;
-        match &planned.action {
-            Action::Launch(launch) => {
-                let from = launch.resume.as_ref().map(|point| point.progress);
-                let from = from.map_or(String::new(), |progress| format!(" from {progress}"));
-                let surge = if launch.surge { " beyond capacity" } else { "" };
-                format!(
-                    "{job}: {} {}{from}{surge}",
-                    launch.kind.label(),
-                    launch.task
-                )
-            }
-            Action::Kill(kill) => {
-                let (task, kind) = (kill.task, kill.kind.label());
-                let Some(survivor) = kill.survivor else {
-                    return format!("{job}: {kind} {task}.{}", kill.attempt);
-                };
-                format!(
-                    "{job}: {kind} {task}.{} for {task}.{survivor}",
-                    kill.attempt
-                )
-            }
-            other => format!("{job}: {other:?}"),
-        }
-    };
-    plan.actions.iter().map(brief).collect()
 }
 
 /// Without clones the plan for this cluster says exactly that.
@@ -86,7 +44,7 @@ fn check_by(policy: &Policy, world: World, expected: &[&str]) {
 
 fn no_clones() -> Policy {
     Policy {
-        speculation: Speculation::HadoopNs,
+        speculation: Speculation::none(),
         surge_max: 0,
         ..Policy::default()
     }
@@ -97,15 +55,6 @@ fn surging() -> Policy {
         surge_max: 1,
         ..no_clones()
     }
-}
-
-fn report<'a>(plan: &'a Plan, key: &str) -> &'a JobReport {
-    let found = plan
-        .report
-        .jobs
-        .iter()
-        .find(|job| job.key == JobKey::from(key));
-    found.unwrap()
 }
 
 #[test]
@@ -436,7 +385,7 @@ fn memory_of_jobs_that_are_gone_is_dropped() {
         },
     );
     let snapshot = world(9.0, 1, 9000).job(job("a")).build();
-    let (_, after) = plan_of(&snapshot, &memory, &Policy::default());
+    let (_, after) = plan_of(&snapshot, &memory, &shed_plus());
     assert_eq!(after.len(), 1);
     assert_eq!(
         after.job(&JobKey::from("a")),
@@ -469,10 +418,10 @@ fn a_hundred_large_jobs() -> Snapshot {
 #[test]
 fn a_large_cluster_is_planned_in_one_pass() {
     let snapshot = a_hundred_large_jobs();
-    let (plan, _) = decide(&snapshot, Memory::default(), &Policy::default());
-    assert_eq!(plan_check(&snapshot, &Policy::default(), &plan), []);
+    let (plan, _) = decide(&snapshot, Memory::default(), &shed_plus());
+    assert_eq!(plan_check(&snapshot, &shed_plus(), &plan), []);
     let launches = |kind| {
-        let of_kind = |action: &Action| matches!(action, Action::Launch(l) if l.kind == kind);
+        let of_kind = |action: &Move| matches!(action, Move::Launch(l) if l.kind == kind);
         plan.actions
             .iter()
             .filter(|planned| of_kind(&planned.action))

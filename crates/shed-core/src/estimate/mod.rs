@@ -10,6 +10,7 @@
 //! *Shed+* (TNSM 17(3), 2020, task-level speculation), *LASER* (ICCCN 2017), *DollyMP* (ICPP 2022)
 //! and *SCA/ESE* (Infocom 2015).
 
+pub mod compare;
 pub mod empirical;
 pub mod feasibility;
 pub mod fit;

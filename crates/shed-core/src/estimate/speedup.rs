@@ -5,8 +5,8 @@
 //! (13)–(15). Copies of a task are taken as launched together, on equal machines, with
 //! independent times. A shape of ∞ stands for times that do not vary.
 
+use crate::estimate::compare::at_most;
 use crate::estimate::pareto::ParetoLaw;
-use crate::formulas::compare::at_most;
 
 /// The Pareto law with this mean and standard deviation, in the unit of both (DollyMP §5, which
 /// only says that a Pareto law is fitted).

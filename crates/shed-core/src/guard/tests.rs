@@ -2,7 +2,7 @@ use std::cell::Cell;
 
 use super::*;
 use crate::fixtures::{JobBuilder, attempt, job, world};
-use crate::plan::Action;
+use crate::plan::Move;
 use crate::plan_check::plan_check;
 
 /// At 30 s three tasks are on their way, and task 2 will be late by far.
@@ -35,7 +35,7 @@ fn launches(guarded: &Guarded<'_>) -> Vec<String> {
         .actions
         .iter()
         .map(|planned| match &planned.action {
-            Action::Launch(launch) => {
+            Move::Launch(launch) => {
                 format!("{}: {} {}", planned.job, launch.kind.label(), launch.task)
             }
             other => panic!("{other:?}"),
@@ -70,7 +70,7 @@ fn a_sound_pass_is_that_of_decide() {
 fn when_the_policy_panics_each_task_gets_one_attempt() {
     let snapshot = cluster();
     let guarded = decide_guarded_by(&snapshot, Memory::default(), &policy(), |s, m, policy| {
-        assert_eq!(policy.speculation, Speculation::HadoopNs, "on purpose");
+        assert_eq!(policy.speculation, Speculation::none(), "on purpose");
         assert_eq!(policy.order, Order::EarliestDeadline);
         decide(s, m, policy)
     });

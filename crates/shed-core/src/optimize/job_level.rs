@@ -33,6 +33,11 @@ pub enum JobLevelMode {
     Guarded,
 }
 
+crate::word!(
+    JobLevelMode,
+    [JobLevelMode::Paper => "paper", JobLevelMode::Guarded => "guarded"]
+);
+
 /// Who got what.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobLevelOutcome {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::capacity::{Capacity, Holdings, UnusableNodes};
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex, Tenant};
-use crate::plan::{Action, Kill, Launch, Plan};
+use crate::plan::{Kill, Launch, Move, Plan};
 use crate::plan_check::{Rule, Violation, find_attempt};
 use crate::policy::{PREEMPTION_LAUNCHES, Policy};
 use crate::snapshot::{
@@ -44,7 +44,7 @@ pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Viol
     };
     // All kills first: what a launch or a kill relies on must survive every one of them.
     for planned in &plan.actions {
-        if let (Action::Kill(kill), Some(&at)) = (&planned.action, positions.get(&planned.job)) {
+        if let (Move::Kill(kill), Some(&at)) = (&planned.action, positions.get(&planned.job)) {
             slices[at].kill_target(kill, &mut check.violations);
         }
     }
@@ -95,11 +95,11 @@ struct Slice<'a> {
 }
 
 impl PlanCheck<'_> {
-    fn action(&mut self, at: usize, slice: &mut Slice<'_>, action: &Action) {
+    fn action(&mut self, at: usize, slice: &mut Slice<'_>, action: &Move) {
         let step = match action {
-            Action::Launch(launch) if launch.kind == AttemptKind::Clone => 2,
-            Action::Launch(_) => 1,
-            _ => 0,
+            Move::Launch(launch) if launch.kind == AttemptKind::Clone => 2,
+            Move::Launch(_) => 1,
+            Move::Kill(_) => 0,
         };
         if step < self.step {
             let message = format!("{action:?} comes too late");
@@ -107,8 +107,8 @@ impl PlanCheck<'_> {
         }
         self.step = self.step.max(step);
         match action {
-            Action::Kill(kill) => slice.kill_rule(kill, &mut self.violations),
-            Action::Launch(launch) => {
+            Move::Kill(kill) => slice.kill_rule(kill, &mut self.violations),
+            Move::Launch(launch) => {
                 self.room(at, slice, launch);
                 let max_clones = self.policy.speculation.max_clones();
                 if let Some(rule) = slice.launch(launch, max_clones) {
@@ -116,15 +116,6 @@ impl PlanCheck<'_> {
                         format!("launches task {} as {}", launch.task, launch.kind.label());
                     self.violations.push(slice.violation(rule, message));
                 }
-            }
-            Action::Win { .. }
-            | Action::Count { .. }
-            | Action::FailTask { .. }
-            | Action::End(_)
-            | Action::Finish(_) => {
-                let message = format!("{action:?} is for settle to say");
-                self.violations
-                    .push(slice.violation(Rule::WrongSource, message));
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::{AttemptNumber, TaskIndex};
-use crate::plan::{Action, Kill, Outcome};
+use crate::plan::{Kill, Outcome, Settled};
 use crate::plan_check::{Rule, Violation, find_attempt};
 use crate::settle::may_be_abandoned;
 use crate::snapshot::{
@@ -13,7 +13,7 @@ use crate::snapshot::{
 
 /// What is wrong with what `settle` said about a job.
 #[must_use]
-pub fn settle_check(job: &JobSnapshot, actions: &[Action]) -> Vec<Violation> {
+pub fn settle_check(job: &JobSnapshot, actions: &[Settled]) -> Vec<Violation> {
     let mut check = SettleCheck {
         job,
         winners: BTreeMap::new(),
@@ -58,30 +58,27 @@ fn runs_too_many(job: &JobSnapshot) -> bool {
 }
 
 impl<'a> SettleCheck<'a> {
-    fn action(&mut self, action: &Action) {
+    fn action(&mut self, action: &Settled) {
         let step = match action {
-            Action::Win { .. } | Action::Count { .. } | Action::FailTask { .. } => 0,
-            Action::End(_) | Action::Finish(_) => 1,
-            Action::Kill(_) | Action::Launch(_) => 2,
+            Settled::Win { .. } | Settled::Count { .. } | Settled::FailTask { .. } => 0,
+            Settled::End(_) | Settled::Finish(_) => 1,
+            Settled::Kill(_) => 2,
         };
         if step < self.step {
             self.report(Rule::Order, format!("{action:?} comes too late"));
         }
         self.step = self.step.max(step);
         match action {
-            Action::Launch(launch) => {
-                self.report(Rule::WrongSource, format!("launches {}", launch.task));
-            }
-            Action::Kill(kill) => self.kill(kill),
-            Action::Win { task, attempt, .. } => self.win(*task, *attempt),
-            Action::Count {
+            Settled::Kill(kill) => self.kill(kill),
+            Settled::Win { task, attempt, .. } => self.win(*task, *attempt),
+            Settled::Count {
                 task,
                 attempt,
                 outcome,
             } => self.count(*task, *attempt, *outcome),
-            Action::FailTask { task } => self.fail_task(*task),
-            Action::End(conclusion) => self.end(*conclusion),
-            Action::Finish(_) => self.finish(),
+            Settled::FailTask { task } => self.fail_task(*task),
+            Settled::End(conclusion) => self.end(*conclusion),
+            Settled::Finish(_) => self.finish(),
         }
     }
 

@@ -1,21 +1,26 @@
 //! Hadoop-NS: one attempt per task, never a clone. PoCD is that of [S+] Theorem 1 with r = 0.
 
-use crate::policy::Speculate;
-use crate::policy::params::Setting;
+use crate::policy::contract::{Judgement, PolicyRule, Recall};
+use crate::round::JobView;
 
 /// No speculation.
-pub(super) struct HadoopNs;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HadoopNs;
 
-impl Speculate for HadoopNs {
+impl PolicyRule for HadoopNs {
+    type Belief = ();
+    type State = ();
+    type Place = ();
+
     fn name(&self) -> &'static str {
         "hadoop-ns"
     }
 
-    fn settings(&mut self) -> Vec<Setting<'_>> {
-        Vec::new()
-    }
-
     fn max_clones(&self) -> u32 {
         0
+    }
+
+    fn judge(&self, _: &JobView<'_>, _: &Recall<'_, ()>) -> Judgement<()> {
+        Judgement::none()
     }
 }

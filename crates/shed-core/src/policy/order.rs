@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::policy::params::ParsePolicyError;
+use crate::settings::ParsePolicyError;
 
 /// The order of first attempts and retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -82,7 +82,7 @@ impl FromStr for Order {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|order| order.label() == text);
-        let fault = || ParsePolicyError(format!("`{text}` is no order: use {}", Self::HELP));
+        let fault = || ParsePolicyError::new(format!("`{text}` is no order: use {}", Self::HELP));
         found.ok_or_else(fault)
     }
 }

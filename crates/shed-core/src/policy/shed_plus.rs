@@ -2,24 +2,23 @@
 //! keeps, which tasks are stragglers, and which of them get clones. The counting is done by
 //! [`alloc_task`]; this module says what it counts and carries it out.
 
-use crate::decide::{AttemptEstimate, Pass};
 use crate::optimize::alpha_fair::{Stride, alloc_alpha_fair};
 use crate::optimize::greedy::{
     self, GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, alloc_task,
 };
 use crate::optimize::room::Room;
 use crate::plan::{LaunchReason, RefusalReason};
-use crate::policy::clones::{
-    Ask, CloneJob, CloneTask, Heeds, MODES, Odds, clone_job, grant, has_enough,
-};
-use crate::policy::keep::{self, GRACE_MIN, start_up};
-use crate::policy::params::{Setting, word};
-use crate::policy::{SLOW_HALF_LIFE, Speculate};
+use crate::policy::contract::{Judgement, PolicyRule, Recall, SLOW_HALF_LIFE};
+use crate::policy::desk::Desk;
+use crate::policy::prune::{self, GRACE_MIN, start_up};
+use crate::round::clones::{Ask, CloneJob, CloneTask, Heeds, MODES, Odds};
+use crate::round::{AttemptEstimate, JobView};
+use crate::settings::{Setting, word};
 use crate::time::Span;
 
 pub(crate) mod turn;
 
-use turn::{look_again, select_jobs};
+use turn::look_again;
 
 /// A reporting sibling is pruned if its predicted end is later by more than this share of the
 /// time that the kept attempt still needs: predictions are noisy, and a close race is worth
@@ -46,13 +45,8 @@ pub struct ShedPlus {
     pub theta_floor: bool,
     /// MAX: the most clones that a task may have at a time; jobs may allow less.
     pub max_clones: u32,
-    /// A task whose probability of a miss is at or below this gets no further clone; 0 for the
-    /// papers' rule, which goes on until capacity or MAX is reached.
-    pub miss_target: f64,
-    /// A job whose PoCD all the clones that it could get would not bring above this gets none,
-    /// like one that is hopeless; 0: as printed. Where many pods start at once the first reports
-    /// make every task look late, and a clone of each makes it so.
-    pub min_pocd: f64,
+    /// Shed+ as printed, or with what this repository adds.
+    pub variant: Variant,
     /// How clones are shared out.
     pub mode: Mode,
     /// Which sum over the jobs is maximised, instead of what `mode` says.
@@ -60,21 +54,6 @@ pub struct ShedPlus {
     /// α of `utility=alpha`, from 0 (the sum) on; 1 is proportional, and the larger it is, the more
     /// the lowest PoCD counts. Other utilities leave it alone.
     pub alpha: f64,
-    /// Whether a task of which no attempt has reported is judged by its age (spec 7.1), and may
-    /// so be a straggler. Off: as printed, it is none until it reports.
-    pub silent: bool,
-    /// Whether a run leaves clones alone that are still wanted (spec 7.7g). Off: as printed, the
-    /// fastest attempt of a flagged task is kept, all others are killed, and clones that the
-    /// task needs are launched anew.
-    pub keep: bool,
-    /// A task that reports is also a straggler if its probability of a miss is above this (A4),
-    /// though it is expected to end in time; 1: as printed, only the expectation counts.
-    pub straggler_miss: f64,
-    /// How much speaks for an attempt being as fast as its job's median (on a node believed slow,
-    /// as that node's usual slowness) before it has shown anything, in tasks; 0: as printed, each
-    /// is judged by its own reports alone. First reports are noisy, and clones that they call for
-    /// take room from those that are needed.
-    pub rate_prior: f64,
     /// t_avg as long as none was measured.
     pub launch_overhead: Span,
     /// Lower bound of θ.
@@ -92,15 +71,10 @@ impl Default for ShedPlus {
             theta: 0.05,
             theta_floor: true,
             max_clones: 5,
-            miss_target: 0.01,
-            min_pocd: 0.005,
+            variant: Variant::Tuned,
             mode: Mode::Guarded,
             utility: Utility::ByMode,
             alpha: 2.0,
-            silent: true,
-            keep: true,
-            straggler_miss: 0.15,
-            rate_prior: 0.2,
             launch_overhead: Span::from_seconds(3),
             min_interval: Span::from_seconds(1),
             grace: GRACE_MIN,
@@ -109,12 +83,75 @@ impl Default for ShedPlus {
     }
 }
 
-/// How the greedy optimizer picks who gets the next clone.
+/// Which rules a run follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Variant {
+    /// As printed in [S+]: the job with the lowest PoCD is served first, its task with the lowest
+    /// PoCD, whether a clone helps it or not, until capacity or MAX is reached. A run keeps the
+    /// fastest attempt of a flagged task, kills all others and launches the clones that the task
+    /// needs. Each attempt is judged by its own reports alone, and a silent one is no straggler.
+    Printed,
+    /// The same with what the notes found necessary on real clusters: judged by `Rules`.
+    Tuned,
+}
+
+word!(
+    Variant,
+    [
+        Variant::Printed => "printed",
+        Variant::Tuned => "tuned",
+    ]
+);
+
+/// The figures that tell the two variants apart.
+#[derive(Debug, Clone, Copy)]
+struct Rules {
+    /// A task whose probability of a miss is at or below this gets no further clone; 0 for the
+    /// paper's rule, which goes on until capacity or MAX is reached.
+    miss_target: f64,
+    /// Jobs that stay below this PoCD even with every permitted clone get none. Where many pods
+    /// start at once the first reports make every task look late, and a clone of each makes it so.
+    min_pocd: f64,
+    /// A task that reports is also a straggler if its probability of a miss is above this (A4),
+    /// though it is expected to end in time.
+    straggler_miss: f64,
+    /// The weight of the job's median (on a node believed slow, times that node's slowness)
+    /// against an attempt's own reports, in tasks. First reports are noisy, and the clones that
+    /// they call for take capacity from those that are needed.
+    rate_prior: f64,
+    /// Whether a run leaves clones alone that are still wanted (spec 7.7g).
+    keeps: bool,
+    /// Whether a task without a report is judged by its age (spec 7.1), and may be a straggler.
+    judges_silent: bool,
+}
+
+impl Variant {
+    fn rules(self) -> Rules {
+        match self {
+            Self::Printed => Rules {
+                miss_target: 0.0,
+                min_pocd: 0.0,
+                straggler_miss: 1.0,
+                rate_prior: 0.0,
+                keeps: false,
+                judges_silent: false,
+            },
+            Self::Tuned => Rules {
+                miss_target: 0.01,
+                min_pocd: 0.005,
+                straggler_miss: 0.15,
+                rate_prior: 0.2,
+                keeps: true,
+                judges_silent: true,
+            },
+        }
+    }
+}
+
+/// How the greedy optimizer of the tuned variant picks who gets the next clone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// As printed in [S+]: the job with the lowest PoCD, its task with the lowest.
-    Paper,
-    /// The same without jobs that no clone can help.
+    /// The job with the lowest PoCD that a clone can help, its task with the lowest PoCD.
     Guarded,
     /// The job with the lowest PoCD, its task with the largest gain.
     MaxMin,
@@ -124,11 +161,10 @@ pub enum Mode {
 
 impl Mode {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Paper, Self::Guarded, Self::MaxMin, Self::Marginal];
+    pub const ALL: [Self; 3] = [Self::Guarded, Self::MaxMin, Self::Marginal];
 
     fn greedy(self) -> GreedyMode {
         match self {
-            Self::Paper => GreedyMode::Paper,
             Self::Guarded => GreedyMode::Guarded,
             Self::MaxMin => GreedyMode::MaxMin,
             Self::Marginal => GreedyMode::Marginal,
@@ -139,7 +175,6 @@ impl Mode {
 word!(
     Mode,
     [
-        Mode::Paper => "paper",
         Mode::Guarded => "guarded",
         Mode::MaxMin => "maxmin",
         Mode::Marginal => "marginal",
@@ -184,6 +219,28 @@ impl Utility {
 }
 
 impl ShedPlus {
+    /// How much the job's median weighs against an attempt's own reports, in tasks.
+    #[must_use]
+    pub fn rate_prior(&self) -> f64 {
+        self.rules().rate_prior
+    }
+
+    pub(crate) fn is_printed(&self) -> bool {
+        self.variant == Variant::Printed
+    }
+
+    fn rules(&self) -> Rules {
+        self.variant.rules()
+    }
+
+    fn greedy_mode(&self) -> GreedyMode {
+        if self.is_printed() {
+            GreedyMode::Paper
+        } else {
+            self.mode.greedy()
+        }
+    }
+
     /// α of the utility; none where the mode decides.
     fn alpha_of_utility(&self) -> Option<f64> {
         match self.utility {
@@ -196,7 +253,11 @@ impl ShedPlus {
     }
 }
 
-impl Speculate for ShedPlus {
+impl PolicyRule for ShedPlus {
+    type Belief = ();
+    type State = ();
+    type Place = ();
+
     fn name(&self) -> &'static str {
         "shed-plus"
     }
@@ -207,15 +268,10 @@ impl Speculate for ShedPlus {
             Setting::number("theta", &mut self.theta, 0.0, 1.0),
             Setting::switch("theta_floor", &mut self.theta_floor),
             Setting::whole("max_clones", &mut self.max_clones, 0, 20),
-            Setting::number("miss_target", &mut self.miss_target, 0.0, 1.0),
-            Setting::number("min_pocd", &mut self.min_pocd, 0.0, 1.0),
+            Setting::word("variant", &mut self.variant),
             Setting::word("mode", &mut self.mode),
             Setting::word("utility", &mut self.utility),
             Setting::number("alpha", &mut self.alpha, 0.0, ALPHA_MAX),
-            Setting::switch("silent", &mut self.silent),
-            Setting::switch("keep", &mut self.keep),
-            Setting::number("straggler_miss", &mut self.straggler_miss, 0.0, 1.0),
-            Setting::number("rate_prior", &mut self.rate_prior, 0.0, 1.0),
             Setting::seconds("launch_overhead", &mut self.launch_overhead, 0.0, 3600.0),
             Setting::seconds("min_interval", &mut self.min_interval, 0.1, 3600.0),
             Setting::seconds("grace", &mut self.grace, 0.0, 3600.0),
@@ -232,7 +288,7 @@ impl Speculate for ShedPlus {
     }
 
     fn rate_prior(&self) -> f64 {
-        self.rate_prior
+        self.rules().rate_prior
     }
 
     fn slow_half_life(&self) -> Span {
@@ -244,29 +300,32 @@ impl Speculate for ShedPlus {
         self.interval(limit.map_or(0.0, Span::seconds), overhead)
     }
 
-    fn before_admission(&self, pass: &mut Pass<'_>) {
-        select_jobs(pass, self);
-        prune(pass, self);
+    fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, ()>) -> Judgement<()> {
+        turn::judge(self, job, recall)
     }
 
-    fn after_admission(&self, pass: &mut Pass<'_>) {
-        launch_clones(pass, self);
-        look_again(pass, self);
+    fn before(&self, desk: &mut Desk<'_, '_, Self>) {
+        prune(desk, self);
+    }
+
+    fn after(&self, desk: &mut Desk<'_, '_, Self>) {
+        launch_clones(desk, self);
+        look_again(desk, self);
     }
 }
 
 /// Spec 5.5: at an optimization the fastest attempt of a flagged task is kept and the others
 /// are killed. Ours differs where the notes found the paper's rule to do harm: "fastest" is the
-/// earliest predicted end of those that report, and unless `keep` is off siblings in a close race
-/// stay, and silent ones that are still starting up stay and count towards r.
-fn prune(pass: &mut Pass<'_>, plus: &ShedPlus) {
-    keep::prune(pass, |rivals| {
+/// earliest predicted end of those that report, and the tuned variant keeps siblings in a close
+/// race, and silent ones that are still starting up stay and count towards r.
+fn prune(desk: &mut Desk<'_, '_, ShedPlus>, plus: &ShedPlus) {
+    prune::prune(desk, |rivals| {
         let grace = start_up(rivals.state, plus.grace);
         let in_time = match (rivals.kept.remaining, rivals.state.estimate.slack) {
             (Some(remaining), Some(slack)) => remaining <= slack,
             _ => false,
         };
-        !plus.keep || is_loser(rivals.other, rivals.kept, in_time, grace)
+        !plus.rules().keeps || is_loser(rivals.other, rivals.kept, in_time, grace)
     });
 }
 
@@ -280,40 +339,39 @@ fn is_loser(attempt: &AttemptEstimate, kept: &AttemptEstimate, in_time: bool, gr
 }
 
 /// Clones for the stragglers of the jobs that are due, from what is left after admission.
-fn launch_clones(pass: &mut Pass<'_>, plus: &ShedPlus) {
+fn launch_clones(desk: &mut Desk<'_, '_, ShedPlus>, plus: &ShedPlus) {
     let ask = Ask {
-        heeds: match (plus.mode, plus.utility) {
-            (Mode::Paper, Utility::ByMode) => Heeds::Deadline,
+        heeds: match (plus.variant, plus.utility) {
+            (Variant::Printed, Utility::ByMode) => Heeds::Deadline,
             _ => Heeds::Chance,
         },
         // On a slow node a clone would be late too, and take cpu from those that already are.
-        fast_nodes_only: plus.mode != Mode::Paper,
+        fast_nodes_only: !plus.is_printed(),
         ..Ask::aware(plus.max_clones)
     };
+    let rules = plus.rules();
     // ln 1 = 0 is not exceeded.
-    let ln_risk = libm::log(plus.straggler_miss);
+    let ln_risk = libm::log(rules.straggler_miss);
     for mode in MODES {
-        let mut jobs = Vec::new();
-        for position in pass.by_submission() {
-            jobs.extend(clone_job(pass, position, mode, ask, |state, task| {
-                let late = state.stragglers.binary_search(&task.task.index).is_ok();
-                if task.kept().is_some() {
-                    late || state.ln_miss_kept(task) > ln_risk
-                } else {
-                    late && plus.silent
-                }
-            }));
-        }
+        let jobs = desk.clone_jobs(mode, ask, |_, state, task| {
+            let late = state.stragglers.binary_search(&task.task.index).is_ok();
+            if task.kept().is_some() {
+                late || state.ln_miss_kept(task) > ln_risk
+            } else {
+                late && rules.judges_silent
+            }
+        });
         if !jobs.is_empty() {
-            share_out(pass, jobs, plus);
+            share_out(desk, jobs, plus);
         }
     }
 }
 
 /// A job as the optimizer sees it.
 fn greedy_job(job: &CloneJob, plus: &ShedPlus) -> GreedyJob {
+    let miss_target = plus.rules().miss_target;
     let task = |task: &CloneTask| {
-        let enough = clones_until_enough(task, plus.miss_target);
+        let enough = clones_until_enough(task, miss_target);
         GreedyTask {
             ln_miss_present: task.ln_miss,
             ln_miss_per_clone: task.ln_miss_per_clone,
@@ -345,37 +403,37 @@ fn clones_until_enough(task: &CloneTask, miss_target: f64) -> u32 {
 /// Lets the greedy count in slots of the smallest demand, the most that could fit, and then
 /// carries its clones out one by one in its order, each checked against real room: a job of
 /// larger pods or without a node passes its turn.
-fn share_out(pass: &mut Pass<'_>, mut jobs: Vec<CloneJob>, plus: &ShedPlus) {
+fn share_out(desk: &mut Desk<'_, '_, ShedPlus>, mut jobs: Vec<CloneJob>, plus: &ShedPlus) {
     let free = jobs
         .iter()
-        .map(|job| pass.capacity.times_free(job.position));
+        .map(|job| desk.capacity().times_free(job.position));
     let kappa = u64::from(free.max().unwrap_or(0).min(CLONES_PER_PASS_MAX));
-    let affordable = kappa.min(pass.steps_left());
+    let affordable = kappa.min(desk.steps_left());
     let mut input = GreedyInput {
         kappa: i64::try_from(affordable).unwrap_or(i64::MAX),
         jobs: jobs.iter().map(|job| greedy_job(job, plus)).collect(),
     };
     let mut outcome = optimum(&input, plus);
-    if plus.mode != Mode::Paper && give_up_lost(&mut input, &outcome, plus.min_pocd) {
+    if !plus.is_printed() && give_up_lost(&mut input, &outcome, plus.rules().min_pocd) {
         outcome = optimum(&input, plus);
     }
     for step in &outcome.steps {
         if let Some(job) = jobs.get_mut(step.job) {
-            grant(pass, job, step.task, straggler);
+            desk.request_as(job, step.task, straggler);
         }
     }
     for job in &mut jobs {
-        if has_enough(pass, job.position) {
-            job.refuse_rest(pass, RefusalReason::Target);
+        if desk.has_enough(job.position) {
+            desk.refuse_rest(job, RefusalReason::Target);
         }
     }
     let ran_out = affordable < kappa;
-    report_refused(pass, &mut jobs, &outcome, ran_out);
+    report_refused(desk, &mut jobs, &outcome, ran_out);
 }
 
 fn optimum(input: &GreedyInput, plus: &ShedPlus) -> GreedyOutcome {
     match plus.alpha_of_utility() {
-        None => alloc_task(input, plus.mode.greedy()),
+        None => alloc_task(input, plus.greedy_mode()),
         Some(alpha) => {
             let room = Room::slots(input.kappa);
             alloc_alpha_fair(&input.jobs, room, alpha, Stride::default())
@@ -406,7 +464,7 @@ fn straggler(odds: Odds) -> LaunchReason {
 
 /// `ran_out`: work was shorter than capacity.
 fn report_refused(
-    pass: &mut Pass<'_>,
+    desk: &mut Desk<'_, '_, ShedPlus>,
     jobs: &mut [CloneJob],
     outcome: &GreedyOutcome,
     ran_out: bool,
@@ -419,9 +477,9 @@ fn report_refused(
         };
         if let Some(job) = jobs.get_mut(refused.job) {
             if why == RefusalReason::Work {
-                pass.cut_short(&[job.position]);
+                desk.cut_short(job.position);
             }
-            job.refuse_rest(pass, why);
+            desk.refuse_rest(job, why);
         }
     }
 }

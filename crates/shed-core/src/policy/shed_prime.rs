@@ -1,28 +1,28 @@
 //! `shed-prime`: plans on events, by what each attempt has shown itself to be.
 //!
-//! In every pass, in this order: [`judge`] predicts each attempt's end and what a new one could
-//! do, [`timely`] says which jobs can all be in time, and [`reserve`] how much room is kept for jobs
-//! to come; [`keep`] ends attempts that are superfluous and gives up lone ones that will miss for a
+//! In every pass, in this order: [`beliefs`] predicts each attempt's end and what a new one could
+//! do, [`feasible_set`] says which jobs can all be in time, and [`headroom`] how much room is kept for jobs
+//! to come; [`prune`] ends attempts that are superfluous and gives up lone ones that will miss for a
 //! new draw; [`preempt`] lets attempts with time to spare make way for tasks that have none, where
-//! their users allow it; [`worth`] launches the clones that bring more than any task that waits; and,
+//! their users allow it; [`value_density`] launches the clones that bring more than any task that waits; and,
 //! after first attempts are served, [`bundles`] hands out clones where they gain most per slot.
 //! `docs/shed-prime.md` has the reasons.
 
-use crate::decide::Pass;
-use crate::policy::Speculate;
-use crate::policy::keep::GRACE_MIN;
-use crate::policy::params::{Setting, word};
-use crate::policy::trigger::in_every_pass;
+use crate::policy::contract::{Arranged, Judgement, PolicyRule, Recall, Summary};
+use crate::policy::desk::Desk;
+use crate::policy::prune::GRACE_MIN;
+use crate::round::{Assessment, JobView};
+use crate::settings::{Setting, word};
 use crate::time::Span;
 
+mod beliefs;
 mod bundles;
-mod judge;
-mod keep;
-mod others;
+mod cross_job_prior;
+mod feasible_set;
+mod headroom;
 mod preempt;
-mod reserve;
-mod timely;
-mod worth;
+mod prune;
+mod value_density;
 
 /// The parameters of `shed-prime`.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,19 +35,8 @@ pub struct ShedPrime {
     pub miss_target: f64,
     /// A bundle of clones must raise its job's PoCD by so much per clone.
     pub min_gain: f64,
-    /// A job that can't reach this PoCD is hopeless: it is served last and gets no clone.
-    pub min_pocd: f64,
     /// The standard deviation of a predicted remaining time, as a share of it.
     pub spread: f64,
-    /// A lone attempt is given up for a new one in its place if that is in time with a probability
-    /// that is higher by so much; 1: never.
-    pub reroll_gain: f64,
-    /// A task that waits may drive out a running attempt that has more slack once it could start
-    /// so many task times later at most; 0: never.
-    pub preempt_within: f64,
-    /// That attempt's slack must hold so many task times of the one that waits: its place is taken
-    /// for one, and with little left it would soon drive out another in turn.
-    pub preempt_apart: f64,
     /// Which attempts that have said nothing yet are hedged by clones.
     pub hedge: Hedge,
     /// Whether attempts are weighed against each other by what they bring where room is short. If
@@ -73,11 +62,7 @@ impl Default for ShedPrime {
             max_clones: 5,
             miss_target: 0.01,
             min_gain: 0.01,
-            min_pocd: 0.02,
             spread: 0.1,
-            reroll_gain: 0.1,
-            preempt_within: 0.4,
-            preempt_apart: 3.0,
             hedge: Hedge::Always,
             weigh: true,
             pool: true,
@@ -109,7 +94,12 @@ word!(
     ]
 );
 
-impl Speculate for ShedPrime {
+impl PolicyRule for ShedPrime {
+    type Belief = beliefs::Belief;
+    type State = ();
+    /// The time of a usual task as a share of the time that the job was given.
+    type Place = f64;
+
     fn name(&self) -> &'static str {
         "shed-prime"
     }
@@ -119,11 +109,7 @@ impl Speculate for ShedPrime {
             Setting::whole("max_clones", &mut self.max_clones, 0, 20),
             Setting::number("miss_target", &mut self.miss_target, 1e-9, 1.0),
             Setting::number("min_gain", &mut self.min_gain, 0.0, 1.0),
-            Setting::number("min_pocd", &mut self.min_pocd, 0.0, 1.0),
             Setting::number("spread", &mut self.spread, 0.0, 10.0),
-            Setting::number("reroll_gain", &mut self.reroll_gain, 0.0, 1.0),
-            Setting::number("preempt_within", &mut self.preempt_within, 0.0, 100.0),
-            Setting::number("preempt_apart", &mut self.preempt_apart, 0.0, 100.0),
             Setting::word("hedge", &mut self.hedge),
             Setting::switch("weigh", &mut self.weigh),
             Setting::switch("pool", &mut self.pool),
@@ -139,30 +125,51 @@ impl Speculate for ShedPrime {
     }
 
     fn restarts(&self) -> bool {
-        self.reroll_gain < 1.0
+        true
     }
 
     fn preempts(&self) -> bool {
-        self.preempt_within > 0.0
+        true
     }
 
-    fn before_admission(&self, pass: &mut Pass<'_>) {
-        in_every_pass(pass, self.interval);
-        judge::judge(pass, self);
-        keep::prune(pass, self);
-        if self.restarts() {
-            keep::learn(pass);
-            keep::reroll(pass, self);
+    fn assess(&self, job: &JobView<'_>) -> Assessment {
+        Assessment {
+            launch_time: beliefs::measured_overhead(job),
+            spread: Some(self.spread),
         }
-        if self.preempts() {
-            preempt::preempt(pass, self);
+    }
+
+    fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, ()>) -> Judgement<beliefs::Belief> {
+        Judgement {
+            belief: beliefs::Belief::of(job),
+            ..Judgement::every(self.interval, job, recall)
         }
+    }
+
+    fn arrange(&self, jobs: &[Summary<'_, beliefs::Belief>], _: &[usize]) -> Vec<Arranged<f64>> {
+        let shares = cross_job_prior::usual_shares(jobs);
+        let arranged = jobs.iter().zip(shares).map(|(job, share)| Arranged {
+            rank: Some(job.belief.rank(job.limit, share, job.slots)),
+            place: share,
+        });
+        arranged.collect()
+    }
+
+    fn before(&self, desk: &mut Desk<'_, '_, Self>) {
+        let ln_hopes: Vec<f64> = desk.beliefs().iter().map(|it| it.ln_hope).collect();
+        let usual = desk.places().to_vec();
+        beliefs::weigh(desk.round(), self, &ln_hopes, &usual);
+        prune::prune(desk, self);
+        let pass = desk.round();
+        prune::learn(pass);
+        prune::restart(pass);
+        preempt::preempt(pass);
         if self.weigh {
-            worth::rescue(pass, self);
+            value_density::rescue(pass, self);
         }
     }
 
-    fn after_admission(&self, pass: &mut Pass<'_>) {
-        bundles::launch(pass, self);
+    fn after(&self, desk: &mut Desk<'_, '_, Self>) {
+        bundles::launch(desk.round(), self);
     }
 }

@@ -3,19 +3,18 @@ use super::*;
 #[test]
 fn a_policy_without_parameters_has_the_papers_defaults() {
     let policy: Speculation = "shed-plus".parse().unwrap();
-    assert_eq!(policy, Speculation::ShedPlus(ShedPlus::default()));
-    assert_eq!(policy, Policy::default().speculation);
+    assert_eq!(policy, Speculation::new(ShedPlus::default()));
     assert_eq!("shed-plus{}".parse(), Ok(policy));
-    assert_eq!("hadoop-ns".parse(), Ok(Speculation::HadoopNs));
+    assert_eq!("shed-prime".parse(), Ok(Policy::default().speculation));
+    assert_eq!("hadoop-ns".parse(), Ok(Speculation::none()));
 }
 
 #[test]
 fn what_is_written_is_read_back() {
     for text in [
         "hadoop-ns",
-        "shed-plus{xi=0.25,theta=0.01,theta_floor=off,max_clones=3,miss_target=0.05,min_pocd=0.02,mode=marginal,utility=alpha,alpha=0.5,silent=off,\
-         keep=on,straggler_miss=1,rate_prior=0,launch_overhead=1.5,\
-         min_interval=2,grace=5,slow_half_life=60}",
+        "shed-plus{xi=0.25,theta=0.01,theta_floor=off,max_clones=3,variant=printed,mode=marginal,\
+         utility=alpha,alpha=0.5,launch_overhead=1.5,min_interval=2,grace=5,slow_half_life=60}",
     ] {
         let policy: Speculation = text.parse().unwrap();
         assert_eq!(policy.to_string(), text);
@@ -24,7 +23,7 @@ fn what_is_written_is_read_back() {
 
 #[test]
 fn every_policy_is_read_back_by_its_name_and_with_each_order() {
-    for speculation in Speculation::all() {
+    for speculation in Registry::default().all() {
         assert_eq!(speculation.name().parse(), Ok(speculation.clone()));
         assert_eq!(speculation.to_string().parse(), Ok(speculation.clone()));
         for order in Order::ALL {
@@ -72,14 +71,14 @@ fn the_order_in_the_text_wins() {
 #[test]
 fn an_unknown_name_is_answered_with_all_names() {
     for (text, fault) in [
-        ("sooner", "`sooner` is no policy"),
+        ("sooner", "unknown policy `sooner`"),
         ("shed-plus{xi}", "`xi` is not name=value"),
         ("shed-plus{xi=0.1", "lacks its `}`"),
         ("shed-plus{xi=0.1,xi=0.2}", "`xi` is given twice"),
     ] {
         let message = text.parse::<Policy>().unwrap_err().to_string();
         assert!(message.contains(fault), "{message}");
-        for policy in Speculation::all() {
+        for policy in Registry::default().all() {
             assert!(message.contains(policy.name()), "{message}");
         }
     }
@@ -95,12 +94,15 @@ fn a_wrong_parameter_is_answered_with_those_of_the_policy() {
         ("shed-plus{alpha=-0.5}", "alpha=-0.5 is not from 0 to 100"),
         ("shed-plus{alpha=inf}", "alpha=inf is not from 0 to 100"),
         ("shed-plus{alpha=NaN}", "alpha=NaN is not from 0 to 100"),
-        ("shed-plus{keep=yes}", "keep=yes is neither on nor off"),
+        (
+            "shed-plus{theta_floor=yes}",
+            "theta_floor=yes is neither on nor off",
+        ),
         ("shed-plus{kappa=1}", "no parameter `kappa`"),
     ] {
         let message = text.parse::<Policy>().unwrap_err().to_string();
         assert!(message.contains(fault), "{message}");
-        assert!(message.contains("mode (paper, guarded"), "{message}");
+        assert!(message.contains("mode (guarded, maxmin"), "{message}");
         assert!(message.contains("xi (0 to 1)"), "{message}");
         assert!(message.contains("order=lst"), "{message}");
     }

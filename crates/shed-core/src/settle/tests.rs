@@ -11,31 +11,31 @@ use crate::plan_check::settle_check;
 
 /// `settle` at `now` seconds says exactly `expected`, and the rules hold.
 #[track_caller]
-fn check(now: f64, builder: JobBuilder, expected: &[Action]) {
+fn check(now: f64, builder: JobBuilder, expected: &[Settled]) {
     let job = builder.build();
     let actions = settle(at(now), &job);
     assert_eq!(settle_check(&job, &actions), []);
     assert_eq!(actions, expected);
 }
 
-fn win(task: u32, number: u32, finished: f64) -> Action {
-    Action::Win {
+fn win(task: u32, number: u32, finished: f64) -> Settled {
+    Settled::Win {
         task: TaskIndex(task),
         attempt: AttemptNumber(number),
         finished: at(finished),
     }
 }
 
-fn count(task: u32, number: u32, outcome: Outcome) -> Action {
-    Action::Count {
+fn count(task: u32, number: u32, outcome: Outcome) -> Settled {
+    Settled::Count {
         task: TaskIndex(task),
         attempt: AttemptNumber(number),
         outcome,
     }
 }
 
-fn kill(task: u32, number: u32, kind: KillKind, survivor: Option<u32>) -> Action {
-    Action::Kill(Kill {
+fn kill(task: u32, number: u32, kind: KillKind, survivor: Option<u32>) -> Settled {
+    Settled::Kill(Kill {
         task: TaskIndex(task),
         attempt: AttemptNumber(number),
         kind,
@@ -43,8 +43,8 @@ fn kill(task: u32, number: u32, kind: KillKind, survivor: Option<u32>) -> Action
     })
 }
 
-fn fail_task(task: u32) -> Action {
-    Action::FailTask {
+fn fail_task(task: u32) -> Settled {
+    Settled::FailTask {
         task: TaskIndex(task),
     }
 }
@@ -148,7 +148,7 @@ fn an_answer_to_the_kill_at_the_deadline_turns_no_fate() {
             .task(0, [answer.killed(KillKind::JobEnd, 61.0)]),
         &[
             count(0, 0, Outcome::Superseded),
-            Action::Finish(Conclusion::DeadlineExceeded),
+            Settled::Finish(Conclusion::DeadlineExceeded),
         ],
     );
 }
@@ -315,14 +315,14 @@ fn the_last_win_completes_the_job() {
             .task(1, [attempt(0).succeeded(29.0), attempt(1)]),
         &[
             win(1, 0, 29.0),
-            Action::End(Conclusion::Complete),
+            Settled::End(Conclusion::Complete),
             kill(1, 1, KillKind::Settle, Some(0)),
         ],
     );
     check(
         0.0,
         job("empty").tasks(0),
-        &[Action::End(Conclusion::Complete)],
+        &[Settled::End(Conclusion::Complete)],
     );
 }
 
@@ -339,7 +339,7 @@ fn a_job_whose_tasks_all_ended_with_one_failed_has_failed_indexes() {
         &[
             count(2, 0, Outcome::Failed),
             fail_task(2),
-            Action::End(Conclusion::FailedIndexes),
+            Settled::End(Conclusion::FailedIndexes),
         ],
     );
 }
@@ -356,7 +356,7 @@ fn a_hard_deadline_ends_the_job_once_facts_reach_beyond_it() {
         61.0,
         running().facts_as_of(61.0),
         &[
-            Action::End(Conclusion::DeadlineExceeded),
+            Settled::End(Conclusion::DeadlineExceeded),
             kill(0, 0, KillKind::JobEnd, None),
             kill(0, 1, KillKind::JobEnd, None),
         ],
@@ -365,7 +365,7 @@ fn a_hard_deadline_ends_the_job_once_facts_reach_beyond_it() {
         61.0,
         running().facts_as_of(61.0).suspended(),
         &[
-            Action::End(Conclusion::DeadlineExceeded),
+            Settled::End(Conclusion::DeadlineExceeded),
             kill(0, 0, KillKind::JobEnd, None),
             kill(0, 1, KillKind::JobEnd, None),
         ],
@@ -394,7 +394,7 @@ fn a_finish_in_time_that_is_seen_after_the_deadline_counts() {
             .task(0, [attempt(0).succeeded(60.0), attempt(1)]),
         &[
             win(0, 0, 60.0),
-            Action::End(Conclusion::Complete),
+            Settled::End(Conclusion::Complete),
             kill(0, 1, KillKind::Settle, Some(0)),
         ],
     );
@@ -424,10 +424,10 @@ fn a_deadline_before_the_submission_ends_the_job_at_once() {
     check(
         100.0,
         past().never_launched(),
-        &[Action::End(Conclusion::DeadlineInPast)],
+        &[Settled::End(Conclusion::DeadlineInPast)],
     );
     // Facts of the job that reach to its submission also reach beyond such a deadline.
-    check(100.0, past(), &[Action::End(Conclusion::DeadlineExceeded)]);
+    check(100.0, past(), &[Settled::End(Conclusion::DeadlineExceeded)]);
     let soft = past()
         .never_launched()
         .with(|job| job.rules.on_miss = OnMiss::Continue);
@@ -452,13 +452,13 @@ fn an_ending_job_kills_what_lives_and_finishes_when_nothing_is_left() {
         ending().task(0, [attempt(0).failed(65.0).killed(KillKind::JobEnd, 25.0)]),
         &[
             count(0, 0, Outcome::Superseded),
-            Action::Finish(Conclusion::DeadlineExceeded),
+            Settled::Finish(Conclusion::DeadlineExceeded),
         ],
     );
     check(
         70.0,
         job("b").ending(Conclusion::Complete).done(0..4),
-        &[Action::Finish(Conclusion::Complete)],
+        &[Settled::Finish(Conclusion::Complete)],
     );
 }
 
@@ -481,14 +481,14 @@ fn late_evidence_turns_a_missed_deadline_into_a_complete_job() {
     check(
         70.0,
         ending(60.0),
-        &[win(1, 0, 60.0), Action::Finish(Conclusion::Complete)],
+        &[win(1, 0, 60.0), Settled::Finish(Conclusion::Complete)],
     );
     check(
         70.0,
         ending(61.0),
         &[
             count(1, 0, Outcome::Superseded),
-            Action::Finish(Conclusion::DeadlineExceeded),
+            Settled::Finish(Conclusion::DeadlineExceeded),
         ],
     );
 }

@@ -9,8 +9,8 @@ use crate::laser::samples::{Collector, Extra, Sample, Samples};
 use crate::laser::training::Plan;
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
-use shed_core::policy::laser::Networks;
-use shed_core::policy::{Laser, Speculation};
+use shed_papers::Laser;
+use shed_papers::laser::Networks;
 use shed_record::{Item, Reader};
 
 use crate::LabError;
@@ -56,7 +56,7 @@ pub(super) struct TrainArgs {
     /// Trees of the random forest to compare with; 0: none.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     trees: usize,
-    /// The networks, for --laser-model here and in the operator.
+    /// The networks, for --policy-file here and in the operator.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Write the table of losses here too, in Markdown.
@@ -84,10 +84,11 @@ pub(super) fn run(command: &LaserCommand) -> Result<(), LabError> {
         file: args.options.trace.clone(),
         error,
     })?;
-    let text = shed_record::networks_to_text(&networks).map_err(|error| CliError::Write {
-        what: args.out.display().to_string(),
-        error: error.into(),
-    })?;
+    let text =
+        shed_papers::laser::file::networks_to_text(&networks).map_err(|error| CliError::Write {
+            what: args.out.display().to_string(),
+            error: error.into(),
+        })?;
     write_text(&args.out, &text)?;
     say_cost(&networks, &samples);
     let table = table(&samples, args.trees, &losses);
@@ -111,9 +112,9 @@ fn bar(length: u64, what: &'static str) -> ProgressBar {
 impl TrainArgs {
     /// The policy whose instants are learned for.
     fn laser(&self) -> Result<Laser, CliError> {
-        match self.options.policy()?.speculation {
-            Speculation::Laser(laser) => Ok(laser),
-            _ if self.options.policy == "shed-plus" => Ok(Laser::default()),
+        match self.options.policy()?.speculation.as_rule::<Laser>() {
+            Some(laser) => Ok(laser.clone()),
+            _ if self.options.policy == "shed-prime" => Ok(Laser::default()),
             _ => {
                 let message = format!(
                     "--policy {}: networks are trained for laser; give its parameters, as in \
@@ -130,7 +131,7 @@ impl TrainArgs {
 fn of_recording(args: &TrainArgs) -> Result<Samples, CliError> {
     let laser = args.laser()?;
     let mut collector = Collector::new(laser, Extra::Seen, args.options.seed);
-    let mut reader = Reader::open(&args.options.trace)?;
+    let mut reader = Reader::open(&args.options.trace)?.knowing(shed_papers::registry());
     while let Some(item) = reader.next_item()? {
         match item {
             Item::Pass { .. } => collector.pass(reader.snapshot()),

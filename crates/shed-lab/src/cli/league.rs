@@ -1,10 +1,10 @@
-//! `league`: policies over presets, loads and deadline factors, with the bound beside them, as one
-//! page. Runs that are in the results file already are not made again.
+//! `league`: policies over presets, loads and deadline factors, and the bound, as one page and a file of
+//! data. Runs that are in the results file already are not repeated.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+mod data;
 mod overview;
 mod plots;
 
@@ -21,13 +21,17 @@ use shed_sim::stats;
 pub(super) const EXAMPLES: &str = "\
 Example:
   The page of this repository; stopped, the same command goes on:
-    shed-lab league --results league.jsonl --out docs/league.md";
+    shed-lab league --results league.jsonl --out docs/research/league.md \
+      --data docs/research/data/league-presets.csv";
 
 /// K of the bound that gaps are given against.
 const DRAWS: u32 = 60;
 
 /// Between this one and the bound lies the gap.
 const BASE: &str = "shed-plus";
+
+/// The best of the simple rules.
+const RIVAL: &str = "s-resume-event";
 
 #[derive(Debug, Args)]
 pub(super) struct LeagueArgs {
@@ -37,6 +41,15 @@ pub(super) struct LeagueArgs {
     /// The page, in Markdown.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+    /// Every cell, as CSV.
+    #[arg(long, value_name = "FILE")]
+    data: PathBuf,
+    /// Presets with a figure of the page's deadline factor.
+    #[arg(long, value_delimiter = ',', default_value = "A,G,T")]
+    figures: Vec<String>,
+    /// Deadline factor of the page's tables and figures; the data has all.
+    #[arg(long, default_value = "1.5")]
+    factor: String,
     /// Presets.
     #[arg(
         long,
@@ -92,12 +105,11 @@ pub(super) fn run(args: &LeagueArgs) -> Result<(), CliError> {
     let rows = read_done(&args.results)?;
     let tables = tables(&cells, &rows, &traces)?;
     let mut page = head(args);
-    page.push_str(&plots::write(&args.out, &tables)?);
-    page.push_str(&overview::of(&tables));
-    for (cell, table) in &tables {
-        page.push_str(&text_of(cell, table));
-    }
-    write_text(&args.out, &page)
+    page.push_str(&plots::write(args, &tables)?);
+    page.push_str(&overview::of(&tables, &args.factor));
+    data::write(&args.data, &tables)?;
+    write_text(&args.out, page.trim_end())?;
+    Ok(())
 }
 
 fn cells_of(preset: &str, args: &LeagueArgs) -> Result<Vec<Cell>, CliError> {
@@ -149,17 +161,18 @@ fn head(args: &LeagueArgs) -> String {
     let file = |path: &Path| {
         path.file_name()
             .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default()
     };
     format!(
-        "# League table\n\nWritten by `shed-lab league --presets {} --flags '{}' --policies '{}' --results {}`.\n\n\
-         Shares of deadlines met in %, ± half of the 95 % interval over seeds. *Bound*: what no policy with at most \
-         {DRAWS} draws per task can pass ([bound.md](bound.md)). *Gap closed*: of what lies between {BASE} and the \
-         bound. *To {BASE}*: difference in points, paired by seed. Flow times are those of completed jobs in seconds; \
-         slot-seconds are over those of {BASE}.\n\n",
+        "# League table\n\nWritten by `shed-lab league --presets {} --flags '{}' --policies '{}' --results {}`. \
+         Every cell is in `{}`.\n\n\
+         Cells are shares of deadlines met, in points, ± half of the 95 % interval over paired seeds. The bound is what \
+         no policy with at most {DRAWS} attempts per task can exceed.\n\n",
         args.presets.join(","),
         args.flags,
         args.policies,
-        file(&args.results).unwrap_or_default()
+        file(&args.results),
+        file(&args.data),
     )
 }
 
@@ -193,55 +206,4 @@ impl Table {
     fn bound(&self) -> Vec<f64> {
         self.bounds.values().map(|bound| bound * 100.0).collect()
     }
-}
-
-fn text_of(cell: &str, table: &Table) -> String {
-    let value = |flag| value(cell, flag);
-    let (bound, runs) = (table.bound(), &table.runs);
-    let mut text = format!(
-        "## {}, load {}, k {}\n\nBound: {} %, {} seeds.\n\n\
-         | policy | met % | to {BASE} | gap closed % | mean flow s | p99 flow s | slot-seconds |\n\
-         |---|---|---|---|---|---|---|\n",
-        value("--preset"),
-        value("--load"),
-        value("--deadline-factor"),
-        with_half(&bound),
-        bound.len()
-    );
-    let base = runs.get(BASE);
-    let mut order: Vec<(&String, &BTreeMap<u64, Figures>)> = runs.iter().collect();
-    order.sort_by(|a, b| stats::mean(&shares(b.1)).total_cmp(&stats::mean(&shares(a.1))));
-    for (policy, figures) in order {
-        let line = line(figures, base, stats::mean(&bound));
-        let _ = writeln!(text, "| `{policy}` | {line} |");
-    }
-    text.push('\n');
-    text
-}
-
-fn line(
-    figures: &BTreeMap<u64, Figures>,
-    base: Option<&BTreeMap<u64, Figures>>,
-    bound: f64,
-) -> String {
-    let own = shares(figures);
-    let mean = |of: &dyn Fn(&Figures) -> Option<f64>, of_all: &BTreeMap<u64, Figures>| {
-        stats::mean(&of_all.values().filter_map(of).collect::<Vec<f64>>())
-    };
-    let flow = mean(&|figures| figures.mean_flowtime_s, figures);
-    let p99 = mean(&|figures| figures.p99_flowtime_s, figures);
-    let used = |all| mean(&|figures: &Figures| Some(figures.machine_seconds), all);
-    let (mut to_base, mut gap, mut slots) = (String::new(), String::new(), String::new());
-    if let Some((base, paired)) = base.and_then(|base| Some((base, paired(figures, base)?))) {
-        let open = bound - stats::mean(&shares(base));
-        to_base = with_half(&paired);
-        if open > 0.5 {
-            gap = format!("{:.0}", 100.0 * stats::mean(&paired) / open);
-        }
-        slots = format!("{:.2}", used(figures) / used(base));
-    }
-    format!(
-        "{} | {to_base} | {gap} | {flow:.0} | {p99:.0} | {slots}",
-        with_half(&own)
-    )
 }

@@ -1,9 +1,7 @@
 //! \[L\]'s Table I: test losses by number of hidden layers, and its Figure 5, the comparison with a
 //! random forest.
 
-use shed_core::policy::laser::{
-    Feature, JOB_FEATURES, Networks, Regressor, TASK_FEATURES, VERSION,
-};
+use shed_papers::laser::{Feature, JOB_FEATURES, Networks, Regressor, TASK_FEATURES, VERSION};
 
 use crate::laser::error::TrainError;
 use crate::laser::forest;

@@ -6,7 +6,7 @@
 //!    long it came to take.
 //! 2. [`network`] trains one network: parametric ReLU, least absolute deviations.
 //! 3. [`losses`] trains networks of several depths, puts three of them together to
-//!    [`Networks`](shed_core::policy::laser::Networks), and tells what they are worth: \[L\]'s Table I and
+//!    [`Networks`](shed_papers::laser::Networks), and tells what they are worth: \[L\]'s Table I and
 //!    its comparison with a random forest.
 //!
 //! Training is here, on candle. What is trained is plain numbers, and to predict with them takes the core

@@ -3,7 +3,7 @@
 
 use candle_core::{Device, Tensor, Var};
 use candle_nn::optim::{AdamW, Optimizer, ParamsAdamW};
-use shed_core::policy::laser::{Feature, Input, Layer, Regressor};
+use shed_papers::laser::{Feature, Input, Layer, Regressor};
 
 use crate::laser::draw::Draw;
 use crate::laser::error::TrainError;

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shed_core::ids::JobKey;
-use shed_core::policy::Laser;
-use shed_core::policy::laser::{LaserJob, job_features, task_features};
 use shed_core::snapshot::{AttemptKind, JobSnapshot, Snapshot};
 use shed_core::time::Instant;
+use shed_papers::Laser;
+use shed_papers::laser::{LaserJob, job_features, task_features};
 use shed_record::schema::Ended;
 
 /// One thing that was seen at τ_est.

@@ -4,9 +4,9 @@ use candle_core::{DType, Device, Tensor};
 use shed_core::fixtures::{at, attempt, job, world};
 use shed_core::ids::{AttemptNumber, JobKey, TaskIndex};
 use shed_core::plan::Outcome;
-use shed_core::policy::Laser;
-use shed_core::policy::laser::{JOB_FEATURES, Regressor};
 use shed_core::snapshot::AttemptKind;
+use shed_papers::Laser;
+use shed_papers::laser::{JOB_FEATURES, Regressor};
 use shed_record::schema::Ended;
 
 use crate::laser::error::TrainError;
@@ -65,8 +65,11 @@ fn a_seed_gives_the_same_networks_bit_by_bit_and_another_gives_others() {
     let hidden = [&one.task, &one.job, &one.machine].map(|network| network.layers.len() - 1);
     assert_eq!(hidden, HIDDEN);
     one.check().unwrap();
-    let text = shed_record::networks_to_text(&one).unwrap();
-    assert_eq!(text, shed_record::networks_to_text(&again).unwrap());
+    let text = shed_papers::laser::file::networks_to_text(&one).unwrap();
+    assert_eq!(
+        text,
+        shed_papers::laser::file::networks_to_text(&again).unwrap()
+    );
 }
 
 #[test]
@@ -282,7 +285,7 @@ fn samples_are_what_was_known_at_tau_est_and_what_came_of_it() {
 fn the_drawn_number_of_extra_attempts_counts_even_without_room() {
     let samples = seen(Extra::Drawn(8)).finish();
     let extra = samples.job[0].features[JOB_FEATURES.len() - 1];
-    let view = shed_core::policy::laser::LaserJob {
+    let view = shed_papers::laser::LaserJob {
         key: JobKey::from("a"),
         now: 0.0,
         deadline: 0.0,

@@ -1,6 +1,6 @@
 //! How networks are trained: which samples are for what, and how many it takes.
 
-use shed_core::policy::laser::Training;
+use shed_papers::laser::Training;
 
 use crate::laser::draw::Draw;
 use crate::laser::error::TrainError;

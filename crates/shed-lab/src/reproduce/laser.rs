@@ -2,12 +2,12 @@
 
 use shed_core::estimate::pareto::ParetoLaw;
 use shed_core::estimate::pocd::probability;
-use shed_core::formulas::srquant::{Price, SlowMean, SrQuantJob};
+use shed_papers::formulas::srquant::{Price, SlowMean, SrQuantJob};
 
 use crate::laser::TrainError;
 use crate::laser::losses::{LAYERS, Losses, PUBLISHED, compare};
 use crate::laser::training::Plan;
-use shed_core::policy::Laser;
+use shed_papers::Laser;
 
 use super::findings::{Check, Findings, Gate, Sample, Trials};
 use super::lab::{Lab, Runs, options};

@@ -2,7 +2,7 @@
 
 use shed_core::estimate::pareto::ln_miss;
 use shed_core::estimate::pocd::{ln_job_pocd_uniform, probability};
-use shed_core::formulas::dolly;
+use shed_papers::formulas::dolly;
 
 use super::findings::{Check, Findings, Sample, Trials};
 use super::lab::{Lab, Run, Runs};

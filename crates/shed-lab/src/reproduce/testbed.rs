@@ -10,10 +10,6 @@ use super::findings::{Check, Gate, Line, Sample, Trials};
 use super::lab::{Lab, Runs};
 use crate::LabError;
 
-/// Shed+ as printed: what this repository adds is off.
-const PRINTED: &str =
-    "rate_prior=0,straggler_miss=1,miss_target=0,min_pocd=0,silent=off,keep=off,mode=paper";
-
 /// A set-up.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Testbed {
@@ -62,17 +58,21 @@ impl Testbed {
     }
 
     fn flags(&self, policy: &str, deadline: u32, more: &str) -> String {
-        let (name, inner) = self
-            .workload
-            .split_once('{')
-            .unwrap_or((&self.workload, "}"));
-        let inner = inner.trim_end_matches('}');
-        let comma = if inner.is_empty() { "" } else { "," };
         format!(
-            "--trace setup:{name}{{{inner}{comma}deadline={deadline}}} --slots {} --launch-overhead {} \
-             {} --policy {policy} {more}",
-            self.slots, self.launch, self.more
+            "--trace setup:{} --slots {} --launch-overhead {} {} --policy {policy} {more}",
+            self.workload_with(deadline),
+            self.slots,
+            self.launch,
+            self.more
         )
+    }
+
+    fn workload_with(&self, deadline: u32) -> String {
+        let deadline = format!("deadline={deadline}");
+        match self.workload.strip_suffix('}') {
+            Some(text) => format!("{text},{deadline}}}"),
+            None => format!("{}{{{deadline}}}", self.workload),
+        }
     }
 
     pub(super) fn hadoop_s(&self, lab: &mut Lab) -> Result<Runs, LabError> {
@@ -104,7 +104,7 @@ impl Testbed {
 
     /// `more`: further parameters, each after a comma.
     pub(super) fn plus(&self, lab: &mut Lab, deadline: u32, more: &str) -> Result<Runs, LabError> {
-        let policy = format!("shed-plus{{{PRINTED},order=fifo{more}}}");
+        let policy = format!("shed-plus{{variant=printed,order=fifo{more}}}");
         lab.run(&self.flags(&policy, deadline, self.resuming()))
     }
 

@@ -65,7 +65,7 @@ fn fit_refuses_what_run_refuses() {
     run_fails(
         &["fit", "--trace", "setup:X"],
         "",
-        &["`X` is no set-up", "P-1 to P-6"],
+        &["unknown set-up `X`", "P-1 to P-6"],
     );
     let good = folder.file("good.csv", TINY.as_bytes());
     let args = ["fit", "--trace", path(&good)];

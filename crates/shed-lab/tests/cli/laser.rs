@@ -61,12 +61,12 @@ fn what_was_trained_decides_the_same_in_full_passes_and_again_from_a_recording()
         succeeds(&[&run, &SETUP[..], more].concat())
     };
     let by_law = digest(&run(&[]));
-    assert_eq!(digest(&run(&["--laser-model", "law"])), by_law);
-    let by_model = run(&["--laser-model", path(&model)]);
+    assert_eq!(digest(&run(&["--policy-file", "none"])), by_law);
+    let by_model = run(&["--policy-file", path(&model)]);
     assert!(by_model.contains("a.json"), "{by_model}");
     assert_ne!(digest(&by_model), by_law);
     let recording = folder.0.join("recording");
-    let full = run(&["--laser-model", path(&model), "--record", path(&recording)]);
+    let full = run(&["--policy-file", path(&model), "--record", path(&recording)]);
     assert_eq!(digest(&full), digest(&by_model));
     // Without the file: the recording holds the networks.
     std::fs::remove_file(&model).unwrap();
@@ -81,11 +81,11 @@ fn a_sweep_takes_models_as_a_list_and_policies_without_networks_take_no_notice()
     let folder = Folder::new("laser-sweep");
     let model = folder.0.join("a.json");
     train(&model, &[]);
-    let models = format!("law,{}", path(&model));
+    let models = format!("none,{}", path(&model));
     let rest = [
         "--policy",
         "srquant,laser",
-        "--laser-model",
+        "--policy-file",
         &models,
         "--seed",
         "0..2",
@@ -149,7 +149,7 @@ fn faulty_models_are_refused_by_file_field_and_what_to_do() {
         let file = folder.file("b.json", text.as_bytes());
         for command in ["run", "sweep", "compare"] {
             let trace = ["--trace", path(&trace), "--slots", "2", "--policy", "laser"];
-            let rest = ["--laser-model", path(&file)];
+            let rest = ["--policy-file", path(&file)];
             let out = folder.0.join("out.jsonl");
             let out = ["--out", path(&out)];
             let out = if command == "sweep" { &out[..] } else { &[] };
@@ -162,11 +162,11 @@ fn faulty_models_are_refused_by_file_field_and_what_to_do() {
     };
     let run = |policy, model, file: &str, what: &[&str]| {
         let run = ["run", "--trace", path(&trace), "--slots", "2"];
-        let rest = ["--policy", policy, "--laser-model", model];
+        let rest = ["--policy", policy, "--policy-file", model];
         run_fails(&[&run[..], &rest].concat(), file, what);
     };
-    let no_networks = ["`srquant` knows no networks", "--policy laser"];
-    run("srquant", path(&model), "--laser-model", &no_networks);
+    let no_networks = ["`srquant` reads no file", "a policy that does"];
+    run("srquant", path(&model), "--policy-file", &no_networks);
     run("laser", "no.json", "no.json", &["No such file"]);
     let again = "shed-lab laser train";
     let other = text.replacen("\"version\":1", "\"version\":9", 1);

@@ -16,7 +16,7 @@ use crate::stats;
 
 pub(super) const EXAMPLES: &str = "\
 Every flag of `run` takes a list with commas, and --seed ranges such as 0..20. Policies, orders
-and models of laser are compared with each other; every other combination of values is a cell of its own.
+and files of a policy are compared with each other; every other combination of values is a cell of its own.
 
 Example:
     shed-sim compare --trace setup:A --slots 138 --deadline-factor 1.5 --load 0.6,0.95 \\
@@ -79,7 +79,7 @@ impl Metric {
 }
 
 /// Flags in which the runs of a cell differ.
-const COMPARED: [&str; 4] = ["--policy", "--order", "--laser-model", "--seed"];
+const COMPARED: [&str; 4] = ["--policy", "--order", "--policy-file", "--seed"];
 
 /// One policy in one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -2,19 +2,20 @@
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 use shed_core::ids::NodeName;
-use shed_core::policy::{Order, ParsePolicyError, Policy, Speculation};
+use shed_core::policy::{Order, ParsePolicyError, Policy};
 use shed_core::resources::Resources;
 use shed_core::snapshot::{OnMiss, Preemption};
 use shed_core::time::Span;
+use shed_record::InputError;
 
 use super::values;
 use super::{CliError, cluster, fault};
 use crate::model::Model;
 use crate::model::slowdown::Slowdowns;
+use crate::policies;
 use crate::settings::{Cluster, Delay, NodeSpec, Passes, Reports, Resuming, Settings};
 use crate::trace::cut::{Cut, Half};
 use crate::trace::setups::Setup;
@@ -40,17 +41,17 @@ pub struct RunOptions {
     pub preset: Option<String>,
     #[command(flatten)]
     pub cut: CutOptions,
-    /// Who gets clones, with parameters: hadoop-ns, shed-plus{xi=0.1,mode=guarded}, …
-    #[arg(long, default_value = "shed-plus", value_parser = values::policy)]
+    /// Who gets clones, with parameters: shed-prime, shed-plus{xi=0.1,variant=printed}, hadoop-ns, …
+    #[arg(long, default_value = "shed-prime", value_parser = values::policy)]
     pub policy: String,
-    /// Who is served first when capacity is short: lst (least slack), edf or fifo; a policy's own
-    /// `order` parameter goes before.
+    /// Who is served first when capacity is short: lst (least slack), edf, fifo, capacity, drf,
+    /// tetris, carbyne, srpt, svf or dollymp. The policy's own `order` parameter takes precedence.
     #[arg(long, default_value = "lst")]
     pub order: Order,
-    /// What `laser` predicts with: a file that `shed-lab laser train` wrote, or law, the job's own law
-    /// [default: law]; in lists, other policies take no notice.
+    /// A file that the policy decides by, such as the networks that `shed-lab laser train` wrote, or
+    /// none [default: none]; policies that read no file ignore it.
     #[arg(long, value_name = "FILE")]
-    pub laser_model: Option<PathBuf>,
+    pub policy_file: Option<PathBuf>,
     /// So many places that each take any one attempt.
     #[arg(long, value_name = "N")]
     pub slots: Option<u32>,
@@ -228,27 +229,28 @@ impl RunOptions {
     /// If it is none.
     pub fn policy(&self) -> Result<Policy, CliError> {
         let fault = |error: ParsePolicyError| CliError::Usage(error.to_string());
-        let policy = Policy::parse(&self.policy, self.order).map_err(fault)?;
-        match self.networks_file() {
-            Some(path) if matches!(policy.speculation, Speculation::Laser(_)) => {
-                let networks = shed_record::read_networks(path)?;
-                policy.with_networks(Arc::new(networks)).map_err(fault)
-            }
-            _ => Ok(policy),
-        }
+        let policy = policies::known().parse(&self.policy, self.order);
+        let policy = policy.map_err(fault)?;
+        let Some(path) = self.file().filter(|_| policy.speculation.reads_files()) else {
+            return Ok(policy);
+        };
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|error| InputError::of_file(path, error.to_string()))?;
+        let name = path.display().to_string();
+        policy.with_files(&[(name, text)].into()).map_err(fault)
     }
 
-    /// The file of `--laser-model`.
-    pub(super) fn networks_file(&self) -> Option<&Path> {
-        let path = self.laser_model.as_deref();
-        path.filter(|path| *path != Path::new("law"))
+    /// The file of `--policy-file`.
+    pub(super) fn file(&self) -> Option<&Path> {
+        let path = self.policy_file.as_deref();
+        path.filter(|path| *path != Path::new("none"))
     }
 
     /// The policy with all its parameters, as results name it.
     pub(super) fn policy_text(&self, policy: &Policy) -> String {
-        match (self.networks_file(), policy.networks()) {
-            (Some(file), Some(_)) => format!("{} by {}", policy.speculation, file.display()),
-            _ => policy.speculation.to_string(),
+        match self.file().filter(|_| policy.speculation.reads_files()) {
+            Some(file) => format!("{} by {}", policy.speculation, file.display()),
+            None => policy.speculation.to_string(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use shed_core::memory::Memory;
-use shed_core::plan::{Action, Plan};
+use shed_core::plan::{Plan, Settled};
 use shed_core::policy::Policy;
 use shed_core::snapshot::{JobSnapshot, Snapshot};
 use shed_core::time::Instant;
@@ -62,7 +62,7 @@ impl Watch for Recording {
         self.note(written);
     }
 
-    fn settled(&mut self, job: &JobSnapshot, action: &Action) {
+    fn settled(&mut self, job: &JobSnapshot, action: &Settled) {
         if let Some(ended) = Ended::by(job, action) {
             let written = self.writer.ended(ended);
             self.note(written);

@@ -8,6 +8,7 @@ use shed_core::policy::{Order, Policy};
 
 use super::output::{self, Format};
 use super::{CliError, values};
+use crate::policies;
 use crate::replay::{Counts, JobTally, Replayed, replay};
 
 pub(super) const EXAMPLES: &str = "\
@@ -96,7 +97,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<(), CliError> {
 
 impl ReplayArgs {
     fn chosen(&self) -> Result<Option<Policy>, CliError> {
-        let parse = |text: &String| Policy::parse(text, self.order.unwrap_or_default());
+        let parse = |text: &String| policies::known().parse(text, self.order.unwrap_or_default());
         let parsed = self.policy.as_ref().map(parse).transpose();
         parsed.map_err(|error| CliError::Usage(error.to_string()))
     }

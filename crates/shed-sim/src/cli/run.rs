@@ -44,11 +44,12 @@ pub(super) struct RunArgs {
 
 pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
     let mut prepared = args.options.prepare()?;
-    // Lists of policies may hold some that know no networks; one policy alone is a mistake.
-    if args.options.networks_file().is_some() && prepared.settings.policy.networks().is_none() {
+    // Lists may hold policies that read no file; a file for one such policy alone is a mistake.
+    let speculation = &prepared.settings.policy.speculation;
+    if args.options.file().is_some() && !speculation.reads_files() {
         let message = format!(
-            "--laser-model: `{}` knows no networks; use --policy laser, or leave it out",
-            prepared.settings.policy.speculation.name()
+            "--policy-file: `{}` reads no file; use a policy that does, or leave it out",
+            speculation.name()
         );
         return Err(CliError::Usage(message));
     }

@@ -3,15 +3,16 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use shed_core::policy::Policy;
+use shed_core::policy::Order;
 use shed_core::snapshot::{OnMiss, Preemption};
 use shed_core::time::Span;
 
+use crate::policies;
 use crate::settings::{Delay, Resuming};
 
 /// A policy with its parameters, as text; which order it has depends on another flag.
 pub(super) fn policy(text: &str) -> Result<String, String> {
-    let parsed = text.parse::<Policy>();
+    let parsed = policies::known().parse(text, Order::default());
     parsed
         .map(|_| text.to_owned())
         .map_err(|error| error.to_string())

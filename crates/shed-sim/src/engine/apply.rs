@@ -2,7 +2,7 @@
 //! the kubelet do.
 
 use shed_core::ids::{AttemptNumber, TaskIndex};
-use shed_core::plan::{Action, Kill, Outcome};
+use shed_core::plan::{Kill, Move, Outcome, Settled};
 use shed_core::snapshot::{AttemptKind, AttemptState, JobPhase};
 use shed_core::time::{Instant, Span};
 
@@ -12,40 +12,56 @@ use crate::event::Event;
 use crate::settings::Resuming;
 
 impl Engine<'_> {
-    /// Carries out one action; every variant is named, so that a new one must be thought of.
-    pub(super) fn apply(&mut self, group: u32, action: &Action) {
-        self.digest(group, action);
+    /// Carries out what was planned.
+    pub(super) fn carry_out_move(&mut self, group: u32, planned: &Move) {
+        match planned {
+            Move::Launch(launch) => {
+                let code = 1 + launch.kind as u64;
+                self.digest(group, code, launch.task, AttemptNumber(0));
+                self.launch(group, launch);
+            }
+            Move::Kill(kill) => self.kill_as_said(group, kill),
+        }
+    }
+
+    fn kill_as_said(&mut self, group: u32, kill: &Kill) {
+        self.digest(group, 10 + kill.kind as u64, kill.task, kill.attempt);
+        self.kill(group, kill);
+    }
+
+    /// Carries out what was settled.
+    pub(super) fn apply(&mut self, group: u32, action: &Settled) {
         self.tell_settled(group, action);
+        let of_job = (TaskIndex(0), AttemptNumber(0));
+        let (code, (task, attempt)) = match action {
+            Settled::Kill(kill) => return self.kill_as_said(group, kill),
+            Settled::Win { task, attempt, .. } => (20, (*task, *attempt)),
+            Settled::Count {
+                task,
+                attempt,
+                outcome,
+            } => (30 + *outcome as u64, (*task, *attempt)),
+            Settled::FailTask { task } => (40, (*task, AttemptNumber(0))),
+            Settled::End(conclusion) => (50 + *conclusion as u64, of_job),
+            Settled::Finish(conclusion) => (60 + *conclusion as u64, of_job),
+        };
+        self.digest(group, code, task, attempt);
         match action {
-            Action::Launch(launch) => self.launch(group, launch),
-            Action::Kill(kill) => self.kill(group, kill),
-            Action::Win { task, attempt, .. } => self.win(group, *task, *attempt),
-            Action::Count {
+            Settled::Kill(_) => {}
+            Settled::Win { task, attempt, .. } => self.win(group, *task, *attempt),
+            Settled::Count {
                 task,
                 attempt,
                 outcome,
             } => self.count(group, *task, *attempt, *outcome),
-            Action::FailTask { task } => self.fail_task(group, *task),
-            Action::End(conclusion) => self.end_group(group, *conclusion),
-            Action::Finish(_) => self.finish_group(group),
+            Settled::FailTask { task } => self.fail_task(group, *task),
+            Settled::End(conclusion) => self.end_group(group, *conclusion),
+            Settled::Finish(_) => self.finish_group(group),
         }
     }
 
-    /// Folds the action into a number that two runs share only if they did the same.
-    fn digest(&mut self, group: u32, action: &Action) {
-        let (code, task, attempt) = match action {
-            Action::Launch(launch) => (1 + launch.kind as u64, launch.task, AttemptNumber(0)),
-            Action::Kill(kill) => (10 + kill.kind as u64, kill.task, kill.attempt),
-            Action::Win { task, attempt, .. } => (20, *task, *attempt),
-            Action::Count {
-                task,
-                attempt,
-                outcome,
-            } => (30 + *outcome as u64, *task, *attempt),
-            Action::FailTask { task } => (40, *task, AttemptNumber(0)),
-            Action::End(conclusion) => (50 + *conclusion as u64, TaskIndex(0), AttemptNumber(0)),
-            Action::Finish(conclusion) => (60 + *conclusion as u64, TaskIndex(0), AttemptNumber(0)),
-        };
+    /// Folds what is carried out into a number that two runs share only if they did the same.
+    fn digest(&mut self, group: u32, code: u64, task: TaskIndex, attempt: AttemptNumber) {
         let group = &self.groups[group as usize];
         let job = (u64::from(group.job) << 32) | u64::from(group.stage);
         let which = (u64::from(task.0) << 32) | u64::from(attempt.0);
@@ -119,10 +135,10 @@ impl Engine<'_> {
 
     /// Whether reports change anything.
     fn observes(&self) -> bool {
-        use shed_core::policy::{Order, Speculation};
+        use shed_core::policy::Order;
         let policy = &self.settings.policy;
         let by_key = matches!(policy.order, Order::Fifo | Order::EarliestDeadline);
-        policy.speculation != Speculation::HadoopNs || !by_key
+        !policy.speculation.is_none() || !by_key
     }
 
     fn kill(&mut self, id: u32, kill: &Kill) {

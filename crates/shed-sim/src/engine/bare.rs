@@ -4,7 +4,6 @@
 //! the job, or when something else than a success becomes of the attempt.
 
 use shed_core::ids::{AttemptNumber, TaskIndex};
-use shed_core::policy::Speculation;
 use shed_core::settle::settle_tasks;
 use shed_core::snapshot::{AttemptKind, AttemptSnapshot, AttemptState, TaskSnapshot};
 use shed_core::time::Instant;
@@ -66,9 +65,7 @@ impl Bare {
 
 /// Whether a run has such tasks. A run with checks compares with the whole facts.
 pub(super) fn applies(settings: &Settings, scope: Scope) -> bool {
-    scope == Scope::Scoped
-        && settings.policy.speculation == Speculation::HadoopNs
-        && !settings.check
+    scope == Scope::Scoped && settings.policy.speculation.is_none() && !settings.check
 }
 
 impl Engine<'_> {

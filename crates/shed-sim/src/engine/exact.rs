@@ -14,10 +14,10 @@
 
 use std::collections::BTreeSet;
 
-use shed_core::decide::look::{Look, look};
+use shed_core::decide::shed_plus_lookahead::{Look, look};
 use shed_core::memory::{JobMemory, Memory};
-use shed_core::plan::{Action, Launch, Plan};
-use shed_core::policy::{Policy, ShedPlus, Speculation};
+use shed_core::plan::{Launch, Move, Plan};
+use shed_core::policy::{Policy, ShedPlus};
 use shed_core::snapshot::{AttemptKind, Snapshot};
 use shed_core::time::{Instant, Span};
 
@@ -28,7 +28,7 @@ use super::{Engine, RunError};
 impl Engine<'_> {
     /// A pass.
     pub(super) fn exact_pass(&mut self) -> Result<(), RunError> {
-        let Speculation::ShedPlus(plus) = &self.settings.policy.speculation else {
+        let Some(plus) = self.settings.policy.speculation.as_rule::<ShedPlus>() else {
             return Ok(());
         };
         self.follow_overhead(plus);
@@ -46,15 +46,15 @@ impl Engine<'_> {
             let (plan, targets) = self.decide_on(&ids, &launches)?;
             for (id, planned) in targets.into_iter().zip(plan.actions) {
                 match planned.action {
-                    Action::Launch(launch) if launch.kind != AttemptKind::Clone => {}
-                    Action::Launch(launch) => clones.push((id, Action::Launch(launch))),
+                    Move::Launch(launch) if launch.kind != AttemptKind::Clone => {}
+                    Move::Launch(launch) => clones.push((id, Move::Launch(launch))),
                     action => actions.push((id, action)),
                 }
             }
         }
         self.planner.rivals |= !actions.is_empty();
         let launches = launches.into_iter();
-        actions.extend(launches.map(|(id, launch)| (id, Action::Launch(launch))));
+        actions.extend(launches.map(|(id, launch)| (id, Move::Launch(launch))));
         actions.extend(clones);
         let next = self.next_wanted(plus);
         if let Some(whole) = whole {
@@ -62,7 +62,7 @@ impl Engine<'_> {
         }
         self.changed |= !actions.is_empty();
         for (id, action) in &actions {
-            self.apply(*id, action);
+            self.carry_out_move(*id, action);
         }
         self.next_pass_at(next);
         Ok(())
@@ -282,7 +282,7 @@ impl Engine<'_> {
     fn compare(
         &self,
         (plan, targets): &(Plan, Vec<u32>),
-        actions: &[(u32, Action)],
+        actions: &[(u32, Move)],
         next: Option<Instant>,
     ) -> Result<(), RunError> {
         let whole = targets.iter().zip(plan.actions.iter().map(|p| &p.action));

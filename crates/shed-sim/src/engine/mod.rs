@@ -25,9 +25,9 @@ use shed_core::decide::decide;
 use shed_core::ids::{JobClass, JobKey, Tenant};
 use shed_core::index_set::IndexSet;
 use shed_core::memory::Memory;
-use shed_core::plan::{Action, Launch, Plan};
+use shed_core::plan::{Launch, Plan, Settled};
 use shed_core::plan_check::Violation;
-use shed_core::policy::{Order, Policy, Speculation};
+use shed_core::policy::{Order, Policy, ShedPlus};
 use shed_core::resources::Resources;
 use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{
@@ -125,7 +125,7 @@ pub struct Engine<'a> {
     /// Tasks with facts that `settle` has not seen.
     dirty: Vec<(u32, u32)>,
     /// Positions of the tasks that are settled, and what follows; kept for their room.
-    settling: (Vec<usize>, Vec<Action>),
+    settling: (Vec<usize>, Vec<Settled>),
     spare: Spare,
     /// Whether tasks may be bare, and their entries while they are settled.
     keeps_bare: bool,
@@ -211,12 +211,12 @@ impl Scope {
         if !by_key || !is_free_at_once || !matches!(room, Room::Slots { .. }) {
             return Self::Full;
         }
-        match (&settings.policy.speculation, settings.passes) {
-            (Speculation::HadoopNs, Passes::Exact | Passes::Fast) => Self::Scoped,
-            (Speculation::ShedPlus(_), Passes::Fast) => Self::Scoped,
-            (Speculation::ShedPlus(_), Passes::Exact) if exact::applies(settings, trace) => {
-                Self::Exact
-            }
+        let speculation = &settings.policy.speculation;
+        let is_shed_plus = speculation.as_rule::<ShedPlus>().is_some();
+        match settings.passes {
+            Passes::Exact | Passes::Fast if speculation.is_none() => Self::Scoped,
+            Passes::Fast if is_shed_plus => Self::Scoped,
+            Passes::Exact if is_shed_plus && exact::applies(settings, trace) => Self::Exact,
             _ => Self::Full,
         }
     }

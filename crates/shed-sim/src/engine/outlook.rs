@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use shed_core::decide::look::{Runner, Usual};
+use shed_core::decide::shed_plus_lookahead::{Runner, Usual};
 use shed_core::ids::TaskIndex;
-use shed_core::policy::{ShedPlus, Speculation, Turn};
+use shed_core::policy::{ShedPlus, Turn};
 use shed_core::snapshot::JobPhase;
 use shed_core::time::{Instant, Span};
 
@@ -112,7 +112,7 @@ impl Engine<'_> {
 
     /// Puts the group where it belongs in the agenda.
     pub(super) fn file(&mut self, id: u32) {
-        let Speculation::ShedPlus(plus) = &self.settings.policy.speculation else {
+        let Some(plus) = self.settings.policy.speculation.as_rule::<ShedPlus>() else {
             return;
         };
         self.unfile(id);
@@ -185,7 +185,7 @@ impl Engine<'_> {
 
     /// An attempt has reported for the first time.
     pub(super) fn note_report(&mut self, slot: u32) {
-        let Speculation::ShedPlus(plus) = &self.settings.policy.speculation else {
+        let Some(plus) = self.settings.policy.speculation.as_rule::<ShedPlus>() else {
             return;
         };
         let now = self.now;
@@ -224,7 +224,7 @@ impl Engine<'_> {
         let from = match (outlook.usual, runner, deadline) {
             (Some(usual), Some(runner), Some(deadline)) if !is_unclear => {
                 let slack = deadline.since(now).seconds();
-                let from = usual.late_from(runner, slack, plus.rate_prior);
+                let from = usual.late_from(runner, slack, plus.rate_prior());
                 from.map(|seconds| now.plus(Span((seconds * 1000.0) as i64)))
             }
             _ => Some(now),
@@ -253,7 +253,7 @@ impl Engine<'_> {
 
     /// An attempt is over.
     pub(super) fn note_end(&mut self, slot: u32, is_success: bool, was_killed: bool) {
-        let Speculation::ShedPlus(plus) = &self.settings.policy.speculation else {
+        let Some(plus) = self.settings.policy.speculation.as_rule::<ShedPlus>() else {
             return;
         };
         let now = self.now;

@@ -18,9 +18,9 @@
 
 use shed_core::guard::decide_guarded_by;
 use shed_core::memory::{JobMemory, Memory};
-use shed_core::plan::{Action, Launch, Plan, PlannedAction};
+use shed_core::plan::{Launch, Move, Plan, PlannedMove};
 use shed_core::plan_check::plan_check;
-use shed_core::policy::{Order, Policy, Speculation};
+use shed_core::policy::{Order, Policy, ShedPlus, Speculation};
 use shed_core::snapshot::{AttemptKind, AttemptState, JobSnapshot, ResumePoint, Snapshot};
 use shed_core::time::{Instant, Span};
 
@@ -50,8 +50,7 @@ impl Engine<'_> {
         let ids = std::mem::take(&mut self.live);
         let mut snapshot = std::mem::take(&mut self.planner.scratch);
         self.room.show(&mut snapshot.nodes);
-        let observes = !matches!(self.settings.policy.speculation, Speculation::HadoopNs)
-            || self.rank_changes();
+        let observes = !self.settings.policy.speculation.is_none() || self.rank_changes();
         self.take_facts(&ids, &mut snapshot, observes);
         let memory = std::mem::take(&mut self.planner.memory);
         let policy = &self.settings.policy;
@@ -67,7 +66,7 @@ impl Engine<'_> {
         self.live = ids;
         self.carry_out(&targets, &plan.actions);
         // New attempts are news to a policy that clones: the operator sees their pods.
-        self.changed |= !plan.actions.is_empty() && policy.speculation != Speculation::HadoopNs;
+        self.changed |= !plan.actions.is_empty() && !policy.speculation.is_none();
         self.next_pass_at(plan.report.next_pass);
         Ok(())
     }
@@ -164,9 +163,9 @@ impl Engine<'_> {
     }
 
     /// Carries a plan out on the groups that it is for, action by action.
-    fn carry_out(&mut self, targets: &[u32], actions: &[PlannedAction]) {
+    fn carry_out(&mut self, targets: &[u32], actions: &[PlannedMove]) {
         for (&id, planned) in targets.iter().zip(actions) {
-            self.apply(id, &planned.action);
+            self.carry_out_move(id, &planned.action);
         }
     }
 
@@ -199,9 +198,9 @@ impl Engine<'_> {
 }
 
 /// The group that each action is for; `ids` are the groups of the snapshot, in its order.
-pub(super) fn targets(ids: &[u32], snapshot: &Snapshot, actions: &[PlannedAction]) -> Vec<u32> {
+pub(super) fn targets(ids: &[u32], snapshot: &Snapshot, actions: &[PlannedMove]) -> Vec<u32> {
     let mut last = 0;
-    let mut position = |planned: &PlannedAction| {
+    let mut position = |planned: &PlannedMove| {
         let is_job = |job: &JobSnapshot| job.key == planned.job;
         // Actions come job by job, mostly.
         if !snapshot.jobs.get(last).is_some_and(is_job) {
@@ -233,7 +232,12 @@ impl Engine<'_> {
 
     /// The group has its first attempt: the optimizer says when it wants to look at it.
     pub(super) fn stir(&mut self, id: u32) {
-        let speculates = matches!(self.settings.policy.speculation, Speculation::ShedPlus(_));
+        let speculates = self
+            .settings
+            .policy
+            .speculation
+            .as_rule::<ShedPlus>()
+            .is_some();
         let group = &mut self.groups[id as usize];
         let has_deadline = group.facts.as_ref().is_some_and(|f| f.deadline.is_some());
         let is_news = group.wake.is_none() && !group.stirred;
@@ -276,7 +280,7 @@ impl Engine<'_> {
             let Some((id, launch)) = self.planner.ahead.pop_front() else {
                 return Ok(());
             };
-            self.apply(id, &Action::Launch(launch));
+            self.carry_out_move(id, &Move::Launch(launch));
         }
     }
 
@@ -298,7 +302,7 @@ impl Engine<'_> {
         snapshot.nodes = vec![slots_node(wanted + held, 0)];
         self.take_facts(&ids, &mut snapshot, false);
         let policy = Policy {
-            speculation: Speculation::HadoopNs,
+            speculation: Speculation::none(),
             capacity_share: 1.0,
             surge_max: 0,
             order: self.settings.policy.order,
@@ -311,7 +315,7 @@ impl Engine<'_> {
         self.planner.scratch = snapshot;
         let next_pass = plan.report.next_pass;
         for (id, planned) in targets.into_iter().zip(plan.actions) {
-            if let Action::Launch(launch) = planned.action {
+            if let Move::Launch(launch) = planned.action {
                 self.planner.ahead.push_back((id, launch));
             }
         }
@@ -327,7 +331,7 @@ impl Engine<'_> {
 
     /// The optimizer on jobs that are due, and evictions for waiting first attempts.
     fn due_pass(&mut self) -> Result<(), RunError> {
-        let Speculation::ShedPlus(_) = self.settings.policy.speculation else {
+        let Some(_) = self.settings.policy.speculation.as_rule::<ShedPlus>() else {
             return Ok(());
         };
         let mut ids = std::mem::take(&mut self.planner.stirred);
@@ -424,8 +428,8 @@ impl Engine<'_> {
                 self.planner.wakes.insert((next, id));
             }
         }
-        let is_first = |planned: &PlannedAction| match &planned.action {
-            Action::Launch(Launch { kind, .. }) => *kind != AttemptKind::Clone,
+        let is_first = |planned: &PlannedMove| match &planned.action {
+            Move::Launch(Launch { kind, .. }) => *kind != AttemptKind::Clone,
             _ => false,
         };
         if plan.actions.iter().any(is_first) {

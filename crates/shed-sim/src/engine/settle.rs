@@ -4,7 +4,7 @@
 //! and both must agree.
 
 use shed_core::ids::TaskIndex;
-use shed_core::plan::Action;
+use shed_core::plan::Settled;
 use shed_core::plan_check::settle_check;
 use shed_core::settle::{settle, settle_tasks};
 use shed_core::snapshot::{Conclusion, JobPhase};
@@ -86,7 +86,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn check_settled(&self, id: u32, whole: &[Action], few: &[Action]) -> Result<(), RunError> {
+    fn check_settled(&self, id: u32, whole: &[Settled], few: &[Settled]) -> Result<(), RunError> {
         if whole != few {
             return Err(RunError::Shortcut {
                 at: self.seconds(),
@@ -97,7 +97,7 @@ impl Engine<'_> {
         self.check_rules(id, few)
     }
 
-    fn check_rules(&self, id: u32, actions: &[Action]) -> Result<(), RunError> {
+    fn check_rules(&self, id: u32, actions: &[Settled]) -> Result<(), RunError> {
         let facts = self.groups[id as usize].facts.as_ref();
         let violations = facts.map(|facts| settle_check(facts, actions));
         match violations.and_then(|all| all.into_iter().next()) {
@@ -128,7 +128,7 @@ impl Engine<'_> {
         }
     }
 
-    pub(super) fn apply_all(&mut self, id: u32, actions: &[Action]) {
+    pub(super) fn apply_all(&mut self, id: u32, actions: &[Settled]) {
         for action in actions {
             self.apply(id, action);
         }

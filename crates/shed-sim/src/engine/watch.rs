@@ -1,7 +1,7 @@
 //! Looking on: what the planner sees and decides, and how attempts end.
 
 use shed_core::memory::Memory;
-use shed_core::plan::{Action, Plan};
+use shed_core::plan::{Plan, Settled};
 use shed_core::snapshot::{JobSnapshot, Snapshot};
 
 use super::Engine;
@@ -11,7 +11,7 @@ pub trait Watch {
     /// `decide` gave `plan` for `snapshot` and what was remembered before.
     fn pass(&mut self, snapshot: &Snapshot, memory: Memory, plan: &Plan);
     /// `settle` gave `action` for the job, which is not carried out yet.
-    fn settled(&mut self, job: &JobSnapshot, action: &Action);
+    fn settled(&mut self, job: &JobSnapshot, action: &Settled);
 }
 
 impl<'a> Engine<'a> {
@@ -22,7 +22,7 @@ impl<'a> Engine<'a> {
         self
     }
 
-    pub(super) fn tell_settled(&mut self, group: u32, action: &Action) {
+    pub(super) fn tell_settled(&mut self, group: u32, action: &Settled) {
         let Some(watch) = &mut self.watch else {
             return;
         };

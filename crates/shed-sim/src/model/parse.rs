@@ -1,36 +1,30 @@
 //! `name{parameter=value,…}` → model.
 
+use shed_core::settings::Parsed;
+
 use super::Model;
 
 pub(super) fn model(text: &str) -> Result<Model, String> {
-    let text = text.trim();
-    let (name, inner) = match text.split_once('{') {
-        None => (text, ""),
-        Some((name, rest)) => {
-            let inner = rest.strip_suffix('}');
-            (
-                name,
-                inner.ok_or_else(|| format!("`{text}` lacks its `}}`"))?,
-            )
-        }
-    };
-    let mut parameters = Parameters::read(name, inner)?;
+    let mut parameters = Parsed::new(text)?;
+    let name = parameters.name;
     let model = match name {
         "trace" => Model::Trace,
         "resample" => Model::Resample,
         "recorded" => Model::Recorded,
         "pareto" => Model::Pareto {
-            beta: parameters.take("beta", 0.01, 1000.0)?.unwrap_or(1.5),
-            t_min: parameters.take("t_min", 0.001, 1e9)?,
-            max: parameters.take("max", 0.001, 1e9)?,
+            beta: parameters.take_number("beta", 0.01, 1000.0)?.unwrap_or(1.5),
+            t_min: parameters.take_number("t_min", 0.001, 1e9)?,
+            max: parameters.take_number("max", 0.001, 1e9)?,
         },
         "redraw" => Model::Redraw {
-            beta: parameters.take("beta", 0.01, 1000.0)?.unwrap_or(1.5),
-            t_min: parameters.take("t_min", 0.001, 1e9)?.unwrap_or(120.0),
-            own: parameters.take("own", 0.0, 1.0)?.unwrap_or(0.0),
+            beta: parameters.take_number("beta", 0.01, 1000.0)?.unwrap_or(1.5),
+            t_min: parameters
+                .take_number("t_min", 0.001, 1e9)?
+                .unwrap_or(120.0),
+            own: parameters.take_number("own", 0.0, 1.0)?.unwrap_or(0.0),
         },
         "lognormal" => Model::LogNormal {
-            sigma: parameters.take("sigma", 0.0, 5.0)?.unwrap_or(0.5),
+            sigma: parameters.take_number("sigma", 0.0, 5.0)?.unwrap_or(0.5),
         },
         _ => return Err(format!("`{name}` is no model")),
     };
@@ -45,46 +39,6 @@ pub(super) fn model(text: &str) -> Result<Model, String> {
     }
     parameters.none_left()?;
     Ok(model)
-}
-
-struct Parameters<'a> {
-    model: &'a str,
-    left: Vec<(&'a str, &'a str)>,
-}
-
-impl<'a> Parameters<'a> {
-    fn read(model: &'a str, text: &'a str) -> Result<Self, String> {
-        let mut left: Vec<(&str, &str)> = Vec::new();
-        for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-            let (name, value) = part
-                .split_once('=')
-                .ok_or_else(|| format!("`{part}` is not name=value"))?;
-            if left.iter().any(|(other, _)| *other == name) {
-                return Err(format!("`{name}` is given twice"));
-            }
-            left.push((name, value));
-        }
-        Ok(Self { model, left })
-    }
-
-    fn take(&mut self, name: &str, low: f64, high: f64) -> Result<Option<f64>, String> {
-        let Some(at) = self.left.iter().position(|(other, _)| *other == name) else {
-            return Ok(None);
-        };
-        let (_, value) = self.left.remove(at);
-        let number = value.parse::<f64>().ok();
-        number
-            .filter(|number| (low..=high).contains(number))
-            .map(Some)
-            .ok_or_else(|| format!("{name}={value} is not from {low} to {high}"))
-    }
-
-    fn none_left(&self) -> Result<(), String> {
-        match self.left.first() {
-            None => Ok(()),
-            Some((name, _)) => Err(format!("`{}` has no parameter `{name}`", self.model)),
-        }
-    }
 }
 
 #[cfg(test)]

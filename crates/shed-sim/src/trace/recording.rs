@@ -16,6 +16,8 @@ use shed_core::time::{Instant, Span};
 use shed_record::schema::Ended;
 use shed_record::{InputError, Item, Reader};
 
+use crate::policies;
+
 use super::natural::natural;
 use super::{Demand, Job, Stage, Trace};
 
@@ -27,7 +29,7 @@ pub fn is_one(path: &Path) -> bool {
 }
 
 pub(super) fn read(path: &Path) -> Result<Trace, InputError> {
-    let mut reader = Reader::open(path)?;
+    let mut reader = Reader::open(path)?.knowing(policies::known());
     let mut seen = Seen::default();
     while let Some(item) = reader.next_item()? {
         match item {

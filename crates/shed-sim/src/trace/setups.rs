@@ -9,6 +9,7 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
+use shed_core::settings::Parsed;
 use shed_core::time::{Instant, Span};
 
 use super::{Job, Stage, Trace};
@@ -232,26 +233,14 @@ impl FromStr for Setup {
 
     /// Reads what stands behind `setup:`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (name, inner) = match text.split_once('{') {
-            None => (text, ""),
-            Some((name, rest)) => {
-                let inner = rest.strip_suffix('}');
-                (
-                    name,
-                    inner.ok_or_else(|| format!("`{text}` lacks its `}}`; {HELP}"))?,
-                )
-            }
-        };
-        let unknown = || format!("`{name}` is no set-up; {HELP}");
-        let mut setup = Self::named(name).ok_or_else(unknown)?;
-        for part in inner.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-            let pair = part.split_once('=');
-            let number = pair.and_then(|(_, value)| value.trim().parse::<f64>().ok());
+        let parsed = Parsed::new(text).map_err(|fault| format!("{fault}; {HELP}"))?;
+        let unknown = || format!("unknown set-up `{}`; {HELP}", parsed.name);
+        let mut setup = Self::named(parsed.name).ok_or_else(unknown)?;
+        for (name, value) in &parsed.pairs {
+            let number = value.parse::<f64>().ok();
             let number = number.filter(|number| *number > 0.0 && *number <= 1e6);
-            let set = pair
-                .zip(number)
-                .and_then(|((name, _), n)| setup.set(name.trim(), n));
-            set.ok_or_else(|| format!("`{part}` is not parameter=number above 0; {HELP}"))?;
+            let set = number.and_then(|number| setup.set(name, number));
+            set.ok_or_else(|| format!("`{name}={value}` is not parameter=number above 0; {HELP}"))?;
         }
         Ok(setup)
     }
@@ -320,7 +309,7 @@ mod tests {
     #[test]
     fn a_name_or_parameter_that_is_none_is_refused_with_those_that_are() {
         for (text, fault) in [
-            ("P-7", "`P-7` is no set-up"),
+            ("P-7", "unknown set-up `P-7`"),
             (
                 "P-2{deadline=0}",
                 "`deadline=0` is not parameter=number above 0",

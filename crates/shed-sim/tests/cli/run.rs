@@ -65,7 +65,7 @@ fn a_tiny_trace_gives_the_same_figures_in_every_format_plain_and_gzipped() {
         ]);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(text.lines().count(), 2, "{text}");
-        assert!(text.contains("shed-plus"), "{text}");
+        assert!(text.contains("shed-prime"), "{text}");
     }
 }
 

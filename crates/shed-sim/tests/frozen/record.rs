@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use shed_core::ids::NodeName;
 use shed_core::memory::Memory;
-use shed_core::plan::{Action, JobReport, Plan};
+use shed_core::plan::{JobReport, Move, Plan, Settled};
 use shed_core::snapshot::{JobSnapshot, Snapshot};
 use shed_core::time::Instant;
 use shed_sim::engine::Watch;
@@ -102,9 +102,9 @@ impl Record {
         );
     }
 
-    fn action(&mut self, job: &str, action: &Action) {
+    fn action(&mut self, job: &str, action: &Move) {
         match action {
-            Action::Launch(launch) => {
+            Move::Launch(launch) => {
                 let (task, kind) = (launch.task.0, launch.kind.label());
                 let [avoid, rather_not] = [&launch.avoid, &launch.rather_not].map(|n| names(n));
                 let node = names(launch.node.as_slice());
@@ -113,11 +113,10 @@ impl Record {
                     "launch {job} {task} {kind} {node:?} {avoid:?} {rather_not:?}"
                 );
             }
-            Action::Kill(kill) => {
+            Move::Kill(kill) => {
                 let (task, attempt, kind) = (kill.task.0, kill.attempt.0, kill.kind.label());
                 line!(self, "kill {job} {task} {attempt} {kind}");
             }
-            other => panic!("a pass never plans {other:?}"),
         }
     }
 }
@@ -135,5 +134,5 @@ impl Watch for Record {
     }
 
     /// The attempts' outcomes hold what `settle` forced.
-    fn settled(&mut self, _job: &JobSnapshot, _action: &Action) {}
+    fn settled(&mut self, _job: &JobSnapshot, _action: &Settled) {}
 }

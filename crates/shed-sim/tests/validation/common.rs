@@ -36,7 +36,9 @@ pub fn stage(durations: &[i64], parents: &[usize]) -> Stage {
 /// A policy by name and order.
 pub fn policy(speculation: &str, order: Order) -> Policy {
     Policy {
-        speculation: speculation.parse().expect("a known policy"),
+        speculation: shed_papers::registry()
+            .speculation(speculation)
+            .expect("a known policy"),
         order,
         ..Policy::default()
     }
@@ -45,7 +47,7 @@ pub fn policy(speculation: &str, order: Order) -> Policy {
 /// FIFO without clones.
 pub fn fifo() -> Policy {
     Policy {
-        speculation: Speculation::HadoopNs,
+        speculation: Speculation::none(),
         order: Order::Fifo,
         ..Policy::default()
     }

@@ -79,10 +79,10 @@ fn large(seed: u64, slots: u32) -> Vec<Job> {
 fn exact_passes_are_exact_for_large_jobs_and_any_parameters() {
     let policies = [
         "shed-plus",
-        "shed-plus{xi=0.3,theta=0.01,miss_target=0}",
-        "shed-plus{rate_prior=0,straggler_miss=1,miss_target=0,silent=off,keep=off,mode=paper}",
+        "shed-plus{xi=0.3,theta=0.01}",
+        "shed-plus{variant=printed}",
         "shed-plus{utility=sum,xi=0.02}",
-        "shed-plus{mode=marginal,rate_prior=1}",
+        "shed-plus{mode=marginal}",
     ];
     for (seed, text) in (0..).zip(policies) {
         let mut settings = speculating(Order::Fifo, Resuming::Offset);

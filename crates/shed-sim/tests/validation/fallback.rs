@@ -22,7 +22,7 @@ fn tasks(jobs: &[Job]) -> u64 {
 
 /// Panics for whoever speculates.
 fn panicking(snapshot: &Snapshot, memory: Memory, policy: &Policy) -> (Plan, Memory) {
-    assert_eq!(policy.speculation, Speculation::HadoopNs, "on purpose");
+    assert_eq!(policy.speculation, Speculation::none(), "on purpose");
     decide(snapshot, memory, policy)
 }
 

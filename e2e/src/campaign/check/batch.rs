@@ -1,5 +1,5 @@
-//! What must hold of the status of a batch/v1 Job that shed runs: batch/v1's rules for whoever
-//! writes it, and that it says nothing that its companion's ledger did not say before.
+//! Invariants of the status of a batch/v1 Job that shed runs: batch/v1's rules for its writer, and that the
+//! companion's ledger records everything first.
 
 use std::collections::BTreeSet;
 
@@ -68,7 +68,7 @@ impl Replay<'_> {
         self.follows_ledger(&uid, &name, &new);
     }
 
-    /// What holds of any status by itself.
+    /// Rules of any status by itself.
     fn is_consistent(&mut self, job: &Job, status: &JobStatus) {
         let (name, is) = (job.name_any(), true_ones(status));
         for (end, before) in ANNOUNCED {
@@ -88,14 +88,14 @@ impl Replay<'_> {
             !shed::reconcile::job_status::is_finished(job) || rests,
             || format!("I1: {name} has ended and counts live pods: {live:?}"),
         );
-        // What is zero there is not written.
+        // Zero values are not written there.
         let [active, ready] = [status.active, status.ready].map(|count| count.unwrap_or(0));
         self.demand(ready <= active, || {
             format!("I1: {name} has more ready pods than active ones: {live:?}")
         });
     }
 
-    /// What is never taken back.
+    /// Values that never decrease.
     fn only_adds(&mut self, name: &str, old: &JobStatus, new: &JobStatus) {
         let (was, is) = (true_ones(old), true_ones(new));
         let kept = |type_: &&str| !was.contains(type_) || is.contains(type_);

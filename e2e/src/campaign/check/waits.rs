@@ -33,10 +33,10 @@ const UNCERTAIN: u64 = 2;
 const PASSES_UNDER_QUOTA: u64 = 10;
 /// Ticks that an operator is shown in the time of as many passes: at least one pass in two.
 const TICKS: u64 = 2 * (PASSES + UNCERTAIN);
-/// What can't be placed or created is known as such after this long, for certain.
+/// Pods that cannot be placed or created are certainly known as such after this time.
 const TROUBLE_KNOWN: Duration = Duration::from_secs(15);
 
-/// What there is capacity for.
+/// The number of attempts that fit into the capacity.
 #[derive(Clone, Debug)]
 pub struct Capacity {
     /// Attempts at once, in all.
@@ -64,7 +64,7 @@ pub struct Evidence {
     pub passes: Vec<Sample>,
 }
 
-/// What is due, by whose it is, and a number that changes once it was done.
+/// Due work by its owner, with a number that changes once it was done.
 type Due = BTreeMap<String, i64>;
 
 /// The longest wait of one job: passes, and the version at which they were counted.
@@ -111,7 +111,7 @@ pub fn outlasted(entries: &[Entry], capacity: &Capacity, evidence: &Evidence) ->
     told.collect()
 }
 
-/// What was due for more than the passes that are allowed, and the world at the end.
+/// Work that was due for more passes than allowed, and the world at the end.
 fn too_long(
     entries: &[Entry],
     evidence: &Evidence,
@@ -255,7 +255,7 @@ impl World {
         quota.is_some_and(|(limited, _)| Some(limited) == namespace.as_ref())
     }
 
-    /// Jobs of which an attempt could be launched at once, and how many each has launched.
+    /// Jobs that could launch an attempt at once, and how many each has launched.
     fn launchable(&self, capacity: &Capacity, now: Instant) -> Due {
         if self.free(capacity, now) == 0 {
             return BTreeMap::new();
@@ -265,7 +265,7 @@ impl World {
             let under_quota = self.is_under_quota(uid, capacity);
             !is_slow(job, capacity)
                 && !capacity.troubled.contains(&job.name_any())
-                // What is launched must fit into the object, and a user has filled this one.
+                // Launches must fit into the object, and a user has filled this one.
                 && bytes(job) <= OBJECT_MAX
                 && (!under_quota || quota_left > 0)
                 && lacks_attempt(job, book, under_quota)

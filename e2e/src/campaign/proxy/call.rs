@@ -12,7 +12,7 @@ use crate::campaign::fault::Fault;
 use crate::campaign::tasks::TaskId;
 use crate::campaign::{foreign, kubelet};
 
-/// What a watch is of.
+/// The kind that a watch shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watched {
     /// Pods.
@@ -66,7 +66,7 @@ impl Call {
         &self.method
     }
 
-    /// What it is about.
+    /// The object of the call.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -92,7 +92,7 @@ impl Call {
         uid.and_then(Value::as_str).filter(|_| is_deletion)
     }
 
-    /// What it does to a pod that is none of the jobs', if it does.
+    /// Its effect on a pod of no job, if any.
     pub fn meddles(&self) -> Option<String> {
         let (_, name) = self.path.rsplit_once("/pods/")?;
         let is_foreign = self.is_write() && name.starts_with(foreign::PREFIX);
@@ -104,7 +104,7 @@ impl Call {
         self.method != Method::GET && !self.path.contains("/leases")
     }
 
-    /// What it watches, if that is what it does.
+    /// The kind that it watches, if it is a watch.
     pub fn watched(&self) -> Option<Watched> {
         let query = self.query.as_deref().unwrap_or_default();
         if !query.split('&').any(|part| part.starts_with("watch=")) {
@@ -139,8 +139,7 @@ impl Call {
             && self.path.ends_with("/status")
     }
 
-    /// What it lacks of what must guard it: a uid where it deletes or lets go, a
-    /// resourceVersion where it records.
+    /// The missing guard of a call: a uid for deletes and releases, a resourceVersion for records.
     pub fn lacks(&self) -> Option<String> {
         let has = |pointer: &str| self.body.pointer(pointer).is_some_and(Value::is_string);
         let is_pod = self.path.contains("/pods/");
@@ -204,7 +203,7 @@ impl Call {
     }
 }
 
-/// What the body of a creation says of the attempt.
+/// The attempt in the body of a creation.
 struct Attempt {
     job: String,
     job_uid: String,

@@ -1,4 +1,4 @@
-//! What of the cluster an operator sees: the namespaces of its run, and either the run's own nodes
+//! The scope of an operator in the cluster: the namespaces of its run, and either the run's own nodes
 //! or those that no run has for itself.
 
 use http_body_util::BodyExt;
@@ -10,14 +10,14 @@ use serde_json::Value;
 use super::Broken;
 use crate::campaign::foreign;
 
-/// What is asked of all namespaces at once.
+/// Requests for all namespaces at once.
 const WIDE: [(&str, &str); 3] = [
     ("/api/v1", "pods"),
     ("/apis/shed.dev/v1alpha1", "deadlinejobs"),
     ("/apis/batch/v1", "jobs"),
 ];
 
-/// What an operator sees.
+/// The scope of an operator.
 #[derive(Clone, Debug)]
 pub struct Scope {
     /// Its namespaces.
@@ -51,7 +51,7 @@ struct Metadata {
     resource_version: String,
 }
 
-/// What a line of a watch is of.
+/// The object in a line of a watch.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Told {
     /// The object's namespace; none where the line is of no object.
@@ -113,7 +113,7 @@ impl Scope {
     }
 }
 
-/// What a watch's line is of; nothing if it can't be read.
+/// The object in a line of a watch; absent if it cannot be decoded.
 pub fn told(line: &[u8]) -> Option<Told> {
     let line: Line<'_> = serde_json::from_slice(line).ok()?;
     let is_object = matches!(line.type_, "ADDED" | "MODIFIED" | "DELETED");

@@ -1,4 +1,4 @@
-//! What a watch says, held back, cut short or silenced when it is time.
+//! Notifications of a watch, delayed, cut or silenced at the right time.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,7 +16,7 @@ use super::scope::{self, Told};
 use super::{Broken, Shared, lock};
 use crate::campaign::fault::{Counts, Fault};
 
-/// What becomes of one notification.
+/// The fate of one notification.
 enum Fate {
     Shown,
     Gone,

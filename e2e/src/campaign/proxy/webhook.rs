@@ -1,5 +1,4 @@
-//! What a webhook of one namespace does to the operator's calls there, and what an apiserver does
-//! that has too much to do.
+//! The effect of a webhook of one namespace on the operator's calls there, and of an overloaded apiserver.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// One of this many answers is an error under [`Fault::Overloaded`].
 const ONE_OF: u64 = 100;
 
-/// What is answered instead of what the apiserver says.
+/// The response in place of the apiserver's.
 pub enum Instead {
     /// The call is not carried out.
     Of(Answer),
@@ -25,7 +24,7 @@ pub enum Instead {
 }
 
 impl Shared {
-    /// What the fault answers to the call, once it does.
+    /// The fault's response to the call.
     pub(super) async fn instead(&self, call: &Call) -> Option<Instead> {
         if let Some(refused) = self.refuse(call) {
             return Some(Instead::Of(refused));

@@ -22,8 +22,8 @@ use crate::campaign::proxy::Seen;
 use crate::campaign::states::{self, latest_pods, users_jobs, was_blocked};
 use crate::campaign::workload::{DENIED, NARROW, OLD, QUOTA, Workload};
 
-/// Creates that may be refused of one job. What is refused the same way again and again is tried
-/// less and less often; a job that meets a quota tries once for each pod that ends.
+/// Creates that may be refused of one job. A repeated refusal is retried less and less often; a job that
+/// meets a quota tries once for each pod that ends.
 const REFUSALS_MAX: [(&str, u64); 2] = [(DENIED, 16), (NARROW, 20)];
 
 impl Run<'_> {
@@ -207,7 +207,7 @@ impl Run<'_> {
     }
 }
 
-/// I9: jobs of which too many creates were refused, in words.
+/// I9: jobs with too many refused creates, in words.
 fn too_often(refused: &BTreeMap<String, u64>) -> Vec<String> {
     let told = REFUSALS_MAX.iter().filter_map(|&(job, most)| {
         let count = refused.get(job).copied().unwrap_or(0);

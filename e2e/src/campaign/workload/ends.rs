@@ -13,7 +13,7 @@ pub struct Expected {
     pub end: Option<(&'static str, &'static str)>,
     /// Whether it must have said that its attempts are blocked.
     pub is_blocked: bool,
-    /// What the message of the condition must name.
+    /// The words that the message of the condition must contain.
     pub names: &'static str,
 }
 

@@ -69,9 +69,9 @@ fn full() -> TaskEntry {
         boot: "b".to_owned(),
     };
     let resumed = AttemptEntry {
-        resume: Some(point(0.25, "a,b;c\n\"d\"")),
+        resume: Some(Box::new(point(0.25, "a,b;c\n\"d\""))),
         avoid: vec!["node-2".to_owned(), "node-1".to_owned()],
-        node: Some(node),
+        node: Some(Box::new(node)),
         ..killed(
             KillKind::JobEnd,
             70_000,
@@ -85,12 +85,12 @@ fn full() -> TaskEntry {
         disruptions: 5,
         clone_disrupted: Some(at(40_000)),
         retry_not_before: Some(at(60_000)),
-        resume: Some(point(0.25, "a,b;c\n\"d\"")),
-        grant: Some(GrantEntry {
+        resume: Some(Box::new(point(0.25, "a,b;c\n\"d\""))),
+        grant: Some(Box::new(GrantEntry {
             attempt: 3,
             token: 9,
             at: at(61_000),
-        }),
+        })),
         ..task(7, [attempt(3, AttemptKind::Retry, 45_000), resumed])
     }
 }
@@ -192,7 +192,7 @@ fn a_line_that_is_none_is_named() {
             "points": ["0.5,", "much,x"]}),
         )
         .unwrap_err();
-        let expected = format!("line 1 of the tasks is none: {line:?}");
+        let expected = format!("invalid line 1 of the tasks: {line:?}");
         assert!(error.starts_with(&expected), "{line:?}: {error}");
     }
 }

@@ -149,7 +149,7 @@ async fn a_pruned_clone_whose_node_is_behind_wins_nothing() {
         kind: KillKind::Prune,
         survivor: Some(AttemptNumber(0)),
     };
-    process.plan(&api.job(), vec![Action::Kill(prune)]);
+    process.plan(&api.job(), vec![Move::Kill(prune)]);
     process.look(&api).await.unwrap();
     api.said();
     api.exit((0, 1), 0, clock::now().plus(Span::from_seconds(-30)));

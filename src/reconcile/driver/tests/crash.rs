@@ -85,7 +85,7 @@ fn inject(api: &Apiserver, fault: Option<Fault>) -> Arc<Progress> {
 /// Passes until nothing is said any more; the process is replaced when it dies. The planner
 /// gives the same slice again and again, as if it had not seen what became of it, and the
 /// watches show every other pass what they showed to the one before.
-async fn to_rest(api: &Apiserver, mut process: Process, slice: &[Action], fault: Option<Fault>) {
+async fn to_rest(api: &Apiserver, mut process: Process, slice: &[Move], fault: Option<Fault>) {
     let progress = inject(api, fault);
     let calls = || progress.calls.load(Ordering::Relaxed);
     let mut quiet = 0;
@@ -127,7 +127,7 @@ async fn to_rest(api: &Apiserver, mut process: Process, slice: &[Action], fault:
 /// Runs a conversation without a fault, then with every fault at every call.
 pub(super) async fn survives<F: Future<Output = (Apiserver, Process)>>(
     begin: impl Fn() -> F,
-    slice: &[Action],
+    slice: &[Move],
     calls_min: usize,
 ) {
     let (api, process) = begin().await;
@@ -216,7 +216,7 @@ async fn a_suspension_survives_a_crash_at_every_call() {
 
 #[tokio::test]
 async fn a_prune_survives_a_crash_at_every_call() {
-    let prune = Action::Kill(Kill {
+    let prune = Move::Kill(Kill {
         task: TaskIndex(0),
         attempt: AttemptNumber(1),
         kind: KillKind::Prune,

@@ -158,8 +158,8 @@ async fn a_publisher_that_may_still_run_keeps_its_grant() {
     ask(&api, &process, (0, 1), 1);
     process.look(&api).await.unwrap();
     assert_eq!(told(&api, &process, (0, 1)), None);
-    let waits = api.condition(api::END_UNCONFIRMED).unwrap();
-    assert_eq!(waits, ("True".to_owned(), "NodeSilent".to_owned()));
+    let waits = api.condition(api::TERMINATION_UNCONFIRMED).unwrap();
+    assert_eq!(waits, ("True".to_owned(), "NodeUnreachable".to_owned()));
 }
 
 #[tokio::test]
@@ -168,7 +168,7 @@ async fn nobody_prunes_an_attempt_that_may_be_publishing() {
     all_ask(&api, &process);
     process.look(&api).await.unwrap();
     api.said();
-    let prune = Action::Kill(shed_core::plan::Kill {
+    let prune = Move::Kill(shed_core::plan::Kill {
         task: TaskIndex(0),
         attempt: AttemptNumber(0),
         kind: KillKind::Prune,
@@ -258,7 +258,7 @@ async fn what_must_not_run_twice_is_retried_only_when_it_is_proven_gone() {
         let api = out_of_reach().await;
         let said = retry(&api, &node).await;
         assert_eq!(launches(&said), is_gone, "{node:?}: {said:?}");
-        let waits = api.condition(api::END_UNCONFIRMED);
+        let waits = api.condition(api::TERMINATION_UNCONFIRMED);
         assert_eq!(waits.is_some_and(|(status, _)| status == "True"), !is_gone);
     }
     let api = out_of_reach().await;
@@ -302,7 +302,7 @@ fn a_fenced_attempt_knows_whom_to_ask_and_whom_to_believe() {
     let owner = fixtures::job(FENCED);
     let job = crate::validate::validate(&owner).unwrap();
     let mut book = crate::api::Ledger::default();
-    let Action::Launch(launch) = launch(0, AttemptKind::Original) else {
+    let Move::Launch(launch) = launch(0, AttemptKind::Original) else {
         return;
     };
     book.launch(&launch, Instant(0));

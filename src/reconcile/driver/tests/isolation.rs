@@ -84,7 +84,7 @@ async fn a_panic_quarantines_the_job_and_gives_its_slice_back() {
     let quarantined = ["GET job", "PUT job status", "POST event ReconcilePanicked"];
     let note = api.call("POST event").body["note"].to_string();
     assert!(
-        note.contains("panicked: on purpose: it fails; failures in a row: 1"),
+        note.contains("panicked: on purpose: it fails; consecutive failures: 1"),
         "{note}"
     );
     assert!(note.contains("delete the job"), "{note}");
@@ -124,7 +124,7 @@ async fn a_reconcile_that_takes_too_long_is_cut_off_and_quarantines_its_job() {
     assert_eq!(began.elapsed().as_secs(), PASS_MAX.as_secs());
     assert!(is_dropped.load(Ordering::Relaxed), "nothing of it goes on");
     process.send_events().await;
-    let quarantined = ["GET job", "PUT job status", "POST event ReconcileOverran"];
+    let quarantined = ["GET job", "PUT job status", "POST event ReconcileTimedOut"];
     assert_eq!(api.said(), quarantined);
     assert!(process.is_drained().await);
 }
@@ -285,7 +285,7 @@ async fn a_quarantine_survives_a_crash_at_every_call() {
 }
 
 /// Passes until nothing is said any more. The pass in which this call falls panics at it.
-async fn to_rest(api: &Apiserver, process: &Process, slice: &[Action], at: usize) {
+async fn to_rest(api: &Apiserver, process: &Process, slice: &[Move], at: usize) {
     let (calls, now) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     let (counted, panic_now) = (Arc::clone(&calls), Arc::clone(&now));
     api.script(move |_| {
@@ -327,7 +327,7 @@ async fn to_rest(api: &Apiserver, process: &Process, slice: &[Action], at: usize
 /// A panic at any call changes nothing about the outcome.
 async fn survives_panics<F: Future<Output = (Apiserver, Process)>>(
     begin: impl Fn() -> F,
-    slice: &[Action],
+    slice: &[Move],
     calls_min: usize,
 ) {
     let outcome = |api: &Apiserver| {

@@ -120,13 +120,13 @@ async fn where_two_copies_do_harm_proof_comes_first() {
     let lost = [ready("node-1", "Unknown")];
     let api = deleted("idempotency: None").await;
     assert!(!launches(&retried(&api, &lost).await));
-    let waits = api.condition(api::END_UNCONFIRMED).unwrap();
-    assert_eq!(waits, ("True".to_owned(), "NodeSilent".to_owned()));
+    let waits = api.condition(api::TERMINATION_UNCONFIRMED).unwrap();
+    assert_eq!(waits, ("True".to_owned(), "NodeUnreachable".to_owned()));
     // The user's rule is to wait until it has ended.
     let api = deleted("podReplacementPolicy: Failed").await;
     assert!(!launches(&retried(&api, &lost).await));
-    let waits = api.condition(api::END_UNCONFIRMED).unwrap();
-    assert_eq!(waits.1, "NodeSilent");
+    let waits = api.condition(api::TERMINATION_UNCONFIRMED).unwrap();
+    assert_eq!(waits.1, "NodeUnreachable");
     let api = deleted("idempotency: Fenced, progress: {file: {}}").await;
     assert!(
         launches(&retried(&api, &lost).await),
@@ -143,12 +143,15 @@ async fn a_loser_on_a_dead_node_holds_up_the_end_of_its_job_and_that_is_said() {
     let process = seeing(&api, &[ready("node-1", "Unknown")]);
     process.look(&api).await.unwrap();
     assert!(api.condition(api::COMPLETE).is_none());
-    let waits = api.condition(api::END_UNCONFIRMED).unwrap();
-    assert_eq!(waits, ("True".to_owned(), "NodeSilent".to_owned()));
+    let waits = api.condition(api::TERMINATION_UNCONFIRMED).unwrap();
+    assert_eq!(waits, ("True".to_owned(), "NodeUnreachable".to_owned()));
     api.exit((0, 0), 143, clock::now());
     process.look(&api).await.unwrap();
     assert_eq!(api.condition(api::COMPLETE).unwrap().0, "True");
-    assert_eq!(api.condition(api::END_UNCONFIRMED).unwrap().0, "False");
+    assert_eq!(
+        api.condition(api::TERMINATION_UNCONFIRMED).unwrap().0,
+        "False"
+    );
 }
 
 #[tokio::test]

@@ -8,11 +8,11 @@ use super::*;
 use crate::api::{AttemptCounts, SegmentEntry};
 
 /// A clone of task 0 that takes its input from this unit on.
-fn clone_from(index: u32, at: &str) -> Action {
-    let Action::Launch(plain) = launch(index, AttemptKind::Clone) else {
+fn clone_from(index: u32, at: &str) -> Move {
+    let Move::Launch(plain) = launch(index, AttemptKind::Clone) else {
         panic!("a launch");
     };
-    Action::Launch(Launch {
+    Move::Launch(Launch {
         resume: Some(ResumePoint {
             progress: 0.4,
             checkpoint: at.into(),

@@ -343,7 +343,7 @@ async fn a_claim_that_two_nodes_can_not_mount_is_named_once_with_the_fix() {
     ];
     assert_eq!(api.said(), said);
     let condition = api.condition(api::VOLUME_NOT_SHARED);
-    assert_eq!(condition, true_for("OneNodeAtATime"));
+    assert_eq!(condition, true_for("SingleNodeAccessMode"));
     process.look(&api).await.unwrap();
     assert!(api.said().is_empty(), "it is looked at again later");
 }
@@ -365,7 +365,10 @@ async fn a_claim_for_one_node_is_told_also_where_clones_start_over() {
     let (api, _) = with_claim(vec!["ReadWriteOnce"], "").await;
     let note = api.call("POST event VolumeNotShared").body["note"].clone();
     let note = note.as_str().unwrap();
-    assert!(note.contains("clones wait in vain: use a claim"), "{note}");
+    assert!(
+        note.contains("clones cannot start: use a ReadWriteMany claim"),
+        "{note}"
+    );
 }
 
 #[tokio::test]

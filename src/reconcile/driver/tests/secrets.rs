@@ -43,11 +43,11 @@ impl Log {
 }
 
 /// A clone of the task that resumes at the checkpoint.
-fn resumed() -> Action {
-    let Action::Launch(clone) = launch(0, AttemptKind::Clone) else {
+fn resumed() -> Move {
+    let Move::Launch(clone) = launch(0, AttemptKind::Clone) else {
         panic!("no launch");
     };
-    Action::Launch(Launch {
+    Move::Launch(Launch {
         resume: Some(ResumePoint {
             progress: 0.4,
             checkpoint: SECRET.into(),

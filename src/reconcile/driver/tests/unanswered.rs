@@ -52,7 +52,7 @@ async fn what_a_write_without_an_answer_did_is_announced_once_it_shows() {
         .collect();
     assert_eq!(events, ["POST event Completed"], "{said:?}");
     assert_eq!(count(&process, "shed_deadlines_met_total"), 1.0);
-    let won = "shed_attempts_ended_total{kind=\"original\",outcome=\"won\"}";
+    let won = "shed_attempts_finished_total{kind=\"original\",outcome=\"won\"}";
     assert_eq!(
         count(&process, won),
         1.0,

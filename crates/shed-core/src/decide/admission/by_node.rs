@@ -2,16 +2,17 @@
 //! is free there best. What finds no node in this way is served by rank, as in the other orders.
 
 use crate::capacity::{Amounts, fits, names};
-use crate::decide::Pass;
 use crate::decide::admission::{Surge, Turn, has_room_in_total};
 use crate::decide::evict::Evictions;
-use crate::decide::order::{DOLLYMP_RHO, Number, SLOT, ranks};
+use crate::decide::order::{DOLLYMP_RHO, SLOT, ranks};
 use crate::policy::Order;
+use crate::round::Number;
+use crate::round::Round;
 use crate::snapshot::NodeIndex;
 
 /// Costs O(nodes + jobs · launches).
 pub(super) fn serve_by_node(
-    pass: &mut Pass<'_>,
+    pass: &mut Round<'_>,
     order: Order,
     evictions: &mut Evictions,
     surge: &mut Surge,
@@ -34,7 +35,7 @@ pub(super) fn serve_by_node(
     }
 }
 
-fn launch_on_nodes(pass: &mut Pass<'_>, order: Order, turns: &mut [Option<Turn<'_>>]) {
+fn launch_on_nodes(pass: &mut Round<'_>, order: Order, turns: &mut [Option<Turn<'_>>]) {
     let matching = Matching::new(pass, order);
     let waits = |turns: &[Option<Turn<'_>>], position: usize| {
         let turn = turns.get(position).and_then(Option::as_ref);
@@ -62,7 +63,7 @@ fn launch_on_nodes(pass: &mut Pass<'_>, order: Order, turns: &mut [Option<Turn<'
 }
 
 /// Of each resource the least that one of these jobs asks for.
-fn least_demand(pass: &Pass<'_>, positions: &[usize]) -> Amounts {
+fn least_demand(pass: &Round<'_>, positions: &[usize]) -> Amounts {
     let demands = positions
         .iter()
         .filter_map(|&at| pass.capacity.demands.get(at));
@@ -88,7 +89,7 @@ enum Prefers {
 }
 
 impl Matching {
-    fn new(pass: &Pass<'_>, order: Order) -> Self {
+    fn new(pass: &Round<'_>, order: Order) -> Self {
         let names = names(pass.snapshot);
         let nodes = pass.snapshot.nodes.iter();
         let amounts = nodes.map(|node| names.iter().map(|name| node.allocatable.get(name)));
@@ -103,7 +104,7 @@ impl Matching {
 
     /// The job whose next attempt goes to the node; of equals the one submitted first, in which
     /// order they are given.
-    fn best(&self, pass: &Pass<'_>, waiting: &[usize], node: NodeIndex) -> Option<usize> {
+    fn best(&self, pass: &Round<'_>, waiting: &[usize], node: NodeIndex) -> Option<usize> {
         let fitting = waiting
             .iter()
             .copied()
@@ -124,7 +125,7 @@ impl Matching {
 
     /// The inner product of the job's demand and of what is free on the node, both as shares of
     /// what the node has.
-    fn alignment(&self, pass: &Pass<'_>, position: usize, node: NodeIndex) -> f64 {
+    fn alignment(&self, pass: &Round<'_>, position: usize, node: NodeIndex) -> f64 {
         let demand = pass.capacity.demands.get(position).into_iter().flatten();
         let free = pass.capacity.room.node(node).unwrap_or_default();
         let totals = self.totals.get(node.0).into_iter().flatten();
@@ -160,7 +161,7 @@ fn tetris_keys(
 }
 
 /// 1/p of each job, p being its remaining work; a job without known times counts as the shortest.
-fn inverse_work(pass: &Pass<'_>) -> Vec<f64> {
+fn inverse_work(pass: &Round<'_>) -> Vec<f64> {
     let of = |position: usize| {
         let work = pass.measures(position, 0.0, SLOT).volume;
         if work > 0.0 { 1.0 / work } else { 0.0 }

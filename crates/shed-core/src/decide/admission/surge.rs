@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::decide::Pass;
 use crate::ids::Tenant;
+use crate::round::Round;
 
 /// How many more pods of each tenant may wait beyond capacity.
 pub(super) struct Surge {
@@ -14,7 +14,7 @@ pub(super) struct Surge {
 
 impl Surge {
     /// At most that many of each tenant, those that wait already included.
-    pub(super) fn new(pass: &Pass<'_>, most: u32) -> Self {
+    pub(super) fn new(pass: &Round<'_>, most: u32) -> Self {
         Self {
             most: most as usize,
             waiting: pass.capacity.waiting_pods(pass.snapshot),

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::decide::tests::properties::{any_policy, any_snapshot};
 use crate::guard::decide_guarded;
 use crate::memory::Memory;
-use crate::plan::{Action, JobReport};
+use crate::plan::{JobReport, Move};
 use crate::plan_check::plan_check;
 use crate::snapshot::{
     AttemptKind, AttemptSnapshot, AttemptState, JobSnapshot, NodeIndex, Progress, ResumePoint,
@@ -129,7 +129,7 @@ proptest! {
         }
         prop_assert_eq!(plan_check(&guarded.snapshot, &policy, &guarded.plan), vec![]);
         for planned in &guarded.plan.actions {
-            if let Action::Launch(launch) = &planned.action {
+            if let Move::Launch(launch) = &planned.action {
                 let is_refused = guarded.faults.iter().any(|f| f.job.as_ref() == Some(&planned.job));
                 prop_assert!(launch.kind != AttemptKind::Clone || !is_refused);
             }

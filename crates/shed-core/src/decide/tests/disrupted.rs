@@ -1,18 +1,18 @@
 //! What follows disruptions: other nodes, and a rest for clones.
 
-use super::speculators::{cluster, uneven};
 use super::{brief, no_clones, plan_of};
 use crate::fixtures::{JobBuilder, World, at, attempt, job, world};
+use crate::fixtures::{four_nodes as cluster, uneven};
 use crate::ids::{NodeName, TaskIndex};
 use crate::memory::Memory;
-use crate::plan::{Action, Launch, Plan, RefusalReason};
+use crate::plan::{Launch, Move, Plan, RefusalReason};
 use crate::policy::Policy;
 use crate::snapshot::{AttemptKind, KillKind, NodeIndex};
 
 fn launches(plan: &Plan) -> Vec<&Launch> {
     let actions = plan.actions.iter();
     let launches = actions.filter_map(|planned| match &planned.action {
-        Action::Launch(launch) => Some(launch),
+        Move::Launch(launch) => Some(launch),
         _ => None,
     });
     launches.collect()

@@ -14,7 +14,7 @@ use crate::ids::{AttemptNumber, JobKey, NodeName, Tenant};
 use crate::memory::{JobMemory, Memory, NodeSlowness, SlowNodes};
 use crate::plan::Plan;
 use crate::plan_check::plan_check;
-use crate::policy::{Mode, Order, Policy, ShedPlus, Speculation};
+use crate::policy::{Mode, Order, Policy, Registry, ShedPlus, Speculation, Variant};
 use crate::snapshot::{AttemptKind, AttemptState, Conclusion, KillKind, Snapshot, SpeculationMode};
 use crate::time::{Instant, Span};
 
@@ -189,17 +189,26 @@ impl Bytes<'_> {
         cluster.build()
     }
 
+    fn variant(&mut self) -> Variant {
+        if self.is(2) {
+            Variant::Printed
+        } else {
+            Variant::Tuned
+        }
+    }
+
     fn policy(&mut self) -> Policy {
-        let all = Speculation::all();
+        let registry = Registry::default();
+        let all = registry.all();
         let mut speculation = all[usize::from(self.byte()) % all.len()].clone();
-        if let Speculation::ShedPlus(plus) = &mut speculation {
-            let modes = [Mode::Paper, Mode::Guarded, Mode::MaxMin, Mode::Marginal];
-            plus.mode = modes[usize::from(self.below(4))];
+        if let Some(plus) = speculation.as_rule::<ShedPlus>() {
+            let mut plus = plus.clone();
+            plus.mode = Mode::ALL[usize::from(self.below(3))];
+            plus.variant = self.variant();
             (plus.xi, plus.theta) = (self.share(), self.share());
             plus.max_clones = u32::from(self.below(21));
-            (plus.silent, plus.keep) = (self.is(2), self.is(2));
-            plus.miss_target = self.share();
             plus.min_interval = Span::from_seconds_f64(self.seconds().clamp(0.1, 3600.0));
+            speculation = Speculation::new(plus);
         }
         Policy {
             order: Order::ALL[usize::from(self.below(10))],
@@ -332,9 +341,8 @@ proptest! {
         let mut snapshot = bytes.snapshot();
         snapshot.launch_overhead = Some(Span::from_seconds(overhead));
         let plus = ShedPlus {
-            mode: [Mode::Paper, Mode::Guarded, Mode::MaxMin, Mode::Marginal]
-                [usize::from(bytes.below(4))],
-            keep: bytes.is(2),
+            mode: Mode::ALL[usize::from(bytes.below(3))],
+            variant: bytes.variant(),
             ..ShedPlus::default()
         };
         let slow = bytes.slow_nodes();
@@ -345,7 +353,7 @@ proptest! {
             plus.grace.0 *= factor;
             plus.slow_half_life.0 *= factor;
             let policy = Policy {
-                speculation: Speculation::ShedPlus(plus),
+                speculation: Speculation::new(plus),
                 ..Policy::default()
             };
             let mut memory = Memory::default();

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::decide::decide;
 use crate::decide::tests::properties::{NODES, any_memory, any_policy, any_snapshot};
 use crate::memory::Memory;
-use crate::plan::{Action, JobReport, Launch, Plan};
+use crate::plan::{JobReport, Launch, Move, Plan};
 use crate::policy::{Order, Policy};
 use crate::snapshot::{NodeIndex, Snapshot};
 
@@ -59,7 +59,7 @@ fn launch(launch: &Launch) -> String {
 /// to the last bit.
 fn actions(plan: &Plan) -> Vec<String> {
     let actions = plan.actions.iter().map(|planned| match &planned.action {
-        Action::Launch(action) => format!("{} {}", planned.job, launch(action)),
+        Move::Launch(action) => format!("{} {}", planned.job, launch(action)),
         other => format!("{} {other:?}", planned.job),
     });
     let mut actions: Vec<String> = actions.collect();

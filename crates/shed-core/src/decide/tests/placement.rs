@@ -4,7 +4,7 @@ use super::{no_clones, plan_of};
 use crate::fixtures::{JobBuilder, job, world};
 use crate::ids::NodeName;
 use crate::memory::Memory;
-use crate::plan::Action;
+use crate::plan::Move;
 use crate::policy::{Order, Policy};
 use crate::resources::Resources;
 use crate::snapshot::{NodeIndex, Snapshot};
@@ -43,7 +43,7 @@ fn launches(order: Order, snapshot: &Snapshot) -> Vec<String> {
     };
     let (plan, _) = plan_of(snapshot, &Memory::default(), &policy);
     let launches = plan.actions.iter().map(|planned| match &planned.action {
-        Action::Launch(launch) => {
+        Move::Launch(launch) => {
             let node = launch.node.as_ref().map_or("any", |node| &*node.0);
             format!("{} {} on {node}", planned.job, launch.task)
         }
@@ -118,7 +118,7 @@ fn a_named_node_is_not_one_to_avoid() {
         ..no_clones()
     };
     let (plan, _) = plan_of(&snapshot, &Memory::default(), &policy);
-    let Action::Launch(launch) = &plan.actions[0].action else {
+    let Move::Launch(launch) = &plan.actions[0].action else {
         panic!("{plan:?}");
     };
     assert_eq!(launch.node, Some(NodeName::from("node-0")));

@@ -1,11 +1,11 @@
 //! A job's PoCD, and what a kill frees and costs, worked out by hand from probabilities given.
 
 use crate::capacity::UnusableNodes;
-use crate::decide::job::JobState;
 use crate::estimate::pareto::ParetoLaw;
 use crate::fixtures::{JobBuilder, at, attempt, job, resume_point};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::KillReport;
+use crate::round::job::JobView;
 use crate::snapshot::{JobSnapshot, KillKind};
 
 /// Task 0 has one attempt, task 1 has three.
@@ -19,8 +19,8 @@ fn two_tasks() -> JobBuilder {
 
 /// 70 s before its deadline. The attempts miss with probability 0.4; 0.5, 0.2 and 0.1, and are
 /// expected to end in 20 s; 40 s, 30 s and 60 s.
-fn judged(job: &JobSnapshot) -> JobState<'_> {
-    let mut state = JobState::new(at(30.0), 0.0, job, &UnusableNodes::default());
+fn judged(job: &JobSnapshot) -> JobView<'_> {
+    let mut state = JobView::new(at(30.0), 0.0, job, &UnusableNodes::default());
     let (t_min, beta) = (100.0, 2.0);
     state.estimate.law = Some(ParetoLaw { t_min, beta }.into());
     let attempts = state.estimate.tasks.iter_mut();
@@ -34,7 +34,7 @@ fn judged(job: &JobSnapshot) -> JobState<'_> {
 }
 
 /// Killing attempt 1 of task 1.
-fn kill(state: &JobState<'_>) -> KillReport {
+fn kill(state: &JobView<'_>) -> KillReport {
     let attempt = (TaskIndex(1), AttemptNumber(1));
     state.weigh_kill(attempt, KillKind::Prune, None)
 }

@@ -9,9 +9,11 @@ use crate::estimate::fit::LawChoice;
 use crate::fixtures::{AttemptBuilder, JobBuilder, at, attempt, job, resume_point, world};
 use crate::ids::{AttemptNumber, JobKey};
 use crate::memory::{JobMemory, Memory};
-use crate::plan::{Action, Plan};
+use crate::plan::{Move, Plan};
 use crate::plan_check::plan_check;
-use crate::policy::{Mode, Order, Policy, ShedPlus, Speculation, Utility};
+use crate::policy::{
+    Hedge, Mode, Order, Policy, Registry, ShedPlus, ShedPrime, Speculation, Utility, Variant,
+};
 use crate::snapshot::{
     AttemptKind, AttemptState, Conclusion, JobSnapshot, KillKind, NodeIndex, Snapshot,
     SpeculationMode,
@@ -153,24 +155,45 @@ pub(super) fn any_snapshot() -> impl Strategy<Value = Snapshot> {
     })
 }
 
-/// Shed+ in each mode, and every policy as it is by default.
+/// Shed+ in each mode, shed-prime with each combination of switches, and every policy as it is by
+/// default.
 fn any_speculation() -> impl Strategy<Value = Speculation> {
+    let all = proptest::sample::select(Registry::default().all().to_vec());
+    prop_oneof![any_shed_plus(), any_shed_prime(), all]
+}
+
+fn any_shed_plus() -> impl Strategy<Value = Speculation> {
     let mode = proptest::sample::select(Mode::ALL.to_vec());
     let utility = proptest::sample::select(Utility::ALL.to_vec());
-    let utility = (utility, 0.0..100.0);
-    let plus = (mode, utility, 1..4u32, any::<bool>(), any::<bool>());
-    let plus = plus.prop_map(|(mode, (utility, alpha), max_clones, silent, keep)| {
-        Speculation::ShedPlus(ShedPlus {
+    let variant = proptest::sample::select(vec![Variant::Printed, Variant::Tuned]);
+    let plus = (mode, utility, 0.0..100.0, 1..4u32, variant);
+    plus.prop_map(|(mode, utility, alpha, max_clones, variant)| {
+        Speculation::new(ShedPlus {
             mode,
             utility,
             alpha,
             max_clones,
-            silent,
-            keep,
+            variant,
             ..ShedPlus::default()
         })
-    });
-    prop_oneof![plus, proptest::sample::select(Speculation::all())]
+    })
+}
+
+fn any_shed_prime() -> impl Strategy<Value = Speculation> {
+    let hedge = proptest::sample::select(vec![Hedge::Never, Hedge::Silent, Hedge::Always]);
+    let switches = any::<[bool; 4]>();
+    (hedge, switches, 1..4u32).prop_map(|(hedge, switches, max_clones)| {
+        let [weigh, pool, reserve, timely] = switches;
+        Speculation::new(ShedPrime {
+            max_clones,
+            hedge,
+            weigh,
+            pool,
+            reserve,
+            timely,
+            ..ShedPrime::default()
+        })
+    })
 }
 
 pub(super) fn any_policy() -> impl Strategy<Value = Policy> {
@@ -213,17 +236,16 @@ fn apply(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
         let job = world.jobs.iter_mut().find(|job| job.key == planned.job);
         let job = job.unwrap();
         match &planned.action {
-            Action::Kill(kill) => {
+            Move::Kill(kill) => {
                 let task = job.tasks.iter_mut().find(|task| task.index == kill.task);
                 let mut attempts = task.unwrap().attempts.iter_mut();
                 let victim = attempts.find(|a| a.number == kill.attempt).unwrap();
                 (victim.kill, victim.killed_at) = (Some(kill.kind), Some(world.now));
             }
-            Action::Launch(launch) => {
+            Move::Launch(launch) => {
                 let builder = attempt(90).launched(100.0).kind(launch.kind).launching();
                 add_attempt(job, launch.task.0, builder);
             }
-            other => unreachable!("{other:?}"),
         }
     }
     world
@@ -246,8 +268,8 @@ fn add_attempt(job: &mut JobSnapshot, index: u32, builder: AttemptBuilder) {
     }
 }
 
-fn is_clone(action: &Action) -> bool {
-    matches!(action, Action::Launch(launch) if launch.kind == AttemptKind::Clone)
+fn is_clone(action: &Move) -> bool {
+    matches!(action, Move::Launch(launch) if launch.kind == AttemptKind::Clone)
 }
 
 proptest! {
@@ -280,14 +302,14 @@ proptest! {
         // The pods have no nodes yet, and the first fit may find room for others.
         let first_attempts = |plan: &Plan| {
             let launches = plan.actions.iter().filter_map(|planned| match &planned.action {
-                Action::Launch(launch) if launch.kind != AttemptKind::Clone => {
+                Move::Launch(launch) if launch.kind != AttemptKind::Clone => {
                     Some((planned.job.clone(), launch.task))
                 }
                 _ => None,
             });
             launches.collect::<BTreeSet<_>>()
         };
-        let is_prune = |action: &Action| matches!(action, Action::Kill(k) if k.kind == KillKind::Prune);
+        let is_prune = |action: &Move| matches!(action, Move::Kill(k) if k.kind == KillKind::Prune);
         prop_assert!(first_attempts(&plan).is_disjoint(&first_attempts(&again)), "{:?}", again.actions);
         prop_assert!(!again.actions.iter().any(|planned| is_prune(&planned.action)));
     }
@@ -302,7 +324,7 @@ proptest! {
         for (before, after) in snapshot.jobs.iter().zip(&after.jobs) {
             for task in before.tasks.iter().filter(|task| task.live().next().is_some()) {
                 let given_up = plan.actions.iter().any(|planned| match &planned.action {
-                    Action::Kill(kill) => {
+                    Move::Kill(kill) => {
                         planned.job == before.key
                             && kill.task == task.index
                             && kill.kind.gives_up_the_only()
@@ -323,7 +345,7 @@ proptest! {
     ) {
         let (plan, _) = decide(&snapshot, Memory::default(), &policy);
         for planned in &plan.actions {
-            let Action::Launch(launch) = &planned.action else { continue };
+            let Move::Launch(launch) = &planned.action else { continue };
             let job = snapshot.jobs.iter().find(|job| job.key == planned.job).unwrap();
             let succeeded = job.task(launch.task).is_some_and(|task| {
                 let open = |state| matches!(state, AttemptState::Succeeded { .. });

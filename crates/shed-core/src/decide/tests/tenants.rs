@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{brief, plan_of, report};
-use crate::decide::Pass;
 use crate::fixtures::{JobBuilder, World, at, attempt, job, world};
 use crate::ids::{NodeName, Tenant};
 use crate::memory::{Memory, NodeSlowness, SlowNodes};
-use crate::plan::{Action, Launch, Plan};
+use crate::plan::{Launch, Move, Plan};
 use crate::policy::Policy;
 use crate::snapshot::NodeIndex;
 use crate::time::Span;
@@ -68,7 +67,7 @@ fn decided(text: &str, world: World, memory: &Memory) -> (Plan, Memory) {
 fn clones(plan: &Plan) -> Vec<Launch> {
     let of_victim = plan.actions.iter().filter(|a| &*a.job.0 == "victim");
     let launches = of_victim.filter_map(|planned| match &planned.action {
-        Action::Launch(launch) => Some(launch.clone()),
+        Move::Launch(launch) => Some(launch.clone()),
         _ => None,
     });
     launches.collect()
@@ -182,8 +181,9 @@ fn assumed(others: impl IntoIterator<Item = JobBuilder>) -> (f64, bool) {
         .build();
     let policy: Policy = "shed-prime".parse().unwrap();
     let memory = Memory::default();
-    let mut pass = Pass::new(&snapshot, &memory, &policy);
-    policy.speculation.rule().before_admission(&mut pass);
+    let mut pass = crate::decide::opened(&snapshot, &memory, &policy);
+    let mut session = policy.speculation.rule().open(&memory, &snapshot);
+    session.before(&mut pass);
     let state = pass.jobs.iter().find(|state| &*state.job.key.0 == "new");
     let state = state.unwrap();
     (state.usual_share, state.estimate.is_assumed)

@@ -1,11 +1,11 @@
 //! Attempts that can't be created or placed: they hold nothing, keep up their own job alone, and show
 //! an autoscaler what is asked for.
 
-use super::speculators::{cluster, uneven};
 use super::unusable::{patient, prime};
 use super::{brief, check_by, no_clones, plan, report, surging};
 use crate::capacity::Capacity;
 use crate::fixtures::{JobBuilder, World, at, attempt, job, world};
+use crate::fixtures::{four_nodes as cluster, uneven};
 use crate::plan::Plan;
 use crate::plan_check::{Rule, plan_check};
 use crate::policy::{Order, Policy};

@@ -2,13 +2,13 @@
 
 use std::str::FromStr;
 
-use super::speculators::uneven;
 use super::{brief, check, check_by, no_clones, plan, plan_of, surging};
 use crate::capacity::Capacity;
+use crate::fixtures::uneven;
 use crate::fixtures::{JobBuilder, World, attempt, job, world};
 use crate::ids::{NodeName, Tenant};
 use crate::memory::{Memory, NodeSlowness};
-use crate::plan::Action;
+use crate::plan::Move;
 use crate::policy::Policy;
 use crate::snapshot::{KillKind, Node, NodeIndex, Preemption, Resume};
 
@@ -185,7 +185,7 @@ fn no_launch_names_an_unusable_node_as_one_to_avoid_for_being_slow() {
         };
         let (plan, after) = plan_of(&cluster.build(), &memory, &no_clones());
         assert!(after.slow_node(&NodeName::from("node-1")).is_some());
-        let Action::Launch(launch) = &plan.actions[0].action else {
+        let Move::Launch(launch) = &plan.actions[0].action else {
             panic!("{plan:?}");
         };
         launch.avoid.clone()

@@ -1,11 +1,11 @@
 //! When the optimizer runs for a job. An executor that can't afford to look at every job in every
 //! pass asks the same functions.
 
-use crate::decide::{JobState, Pass};
 use crate::estimate::progress::optimization_interval;
-use crate::memory::JobMemory;
-use crate::policy::trigger::speculates;
-use crate::policy::{Mode, ShedPlus};
+use crate::policy::ShedPlus;
+use crate::policy::contract::{Judgement, Recall};
+use crate::policy::desk::Desk;
+use crate::round::JobView;
 use crate::time::{Instant, Span};
 
 /// What of a job says when the optimizer is to run for it, beside the clock and t_avg.
@@ -28,15 +28,14 @@ pub struct Turn {
 }
 
 impl Turn {
-    fn of(state: &JobState<'_>, memory: &JobMemory, now: Instant, plus: &ShedPlus) -> Option<Self> {
-        let job = state.job;
-        let last = memory.last_optimized.map(|last| last.min(now));
+    fn of(state: &JobView<'_>, recall: &Recall<'_, ()>, plus: &ShedPlus) -> Option<Self> {
+        let (job, last) = (state.job, recall.last);
         Some(Self {
             submitted: job.submitted,
             deadline: job.deadline?,
             reports_progress: job.reports_progress,
             last,
-            was_idle: memory.was_idle,
+            was_idle: recall.was_idle,
             has_reached_xi: state.estimate.progress >= plus.xi,
             has_new_straggler: last.is_some_and(|last| has_new_straggler(state, last)),
         })
@@ -90,7 +89,7 @@ impl ShedPlus {
                 patience.max(turn.submitted.plus(theta))
             }
             None => turn.submitted.plus(theta),
-            Some(last) if turn.has_new_straggler && self.mode != Mode::Paper => {
+            Some(last) if turn.has_new_straggler && !self.is_printed() => {
                 last.plus(self.min_interval)
             }
             Some(last) if turn.was_idle => last.plus(self.idle_wait(turn, overhead)),
@@ -99,59 +98,69 @@ impl ShedPlus {
     }
 }
 
-/// Chooses the jobs that the optimizer runs for in this pass.
-pub(super) fn select_jobs(pass: &mut Pass<'_>, plus: &ShedPlus) {
-    let now = pass.snapshot.now;
-    let memory = pass.memory;
-    let mut wakes = Vec::new();
-    for state in &mut pass.jobs {
-        if !speculates(state) || !state.can_gain() {
-            continue;
-        }
-        let Some(turn) = Turn::of(state, &memory.job(&state.job.key), now, plus) else {
-            continue;
-        };
-        let theta = plus.theta(&turn, state.t_avg);
-        let due = plus.due(&turn, now, state.t_avg);
-        state.optimized = due <= now;
-        // Progress is no event: while ξ is awaited, it is looked for every θ.
-        let awaits_progress = turn.last.is_none() && !state.optimized;
-        wakes.push(if state.optimized {
-            now.plus(theta)
-        } else if awaits_progress {
-            due.min(now.plus(theta))
-        } else {
-            due
-        });
-    }
-    for wake in wakes {
-        pass.wake_at(Some(wake));
+/// Whether the optimizer runs for the job in this pass, and when it is to be looked at again.
+pub(super) fn judge(
+    plus: &ShedPlus,
+    state: &JobView<'_>,
+    recall: &Recall<'_, ()>,
+) -> Judgement<()> {
+    let turn = Turn::of(state, recall, plus);
+    let Some(turn) = turn.filter(|_| state.speculates() && state.can_gain()) else {
+        return Judgement::none();
+    };
+    let now = recall.now;
+    let theta = plus.theta(&turn, state.t_avg);
+    let due = plus.due(&turn, now, state.t_avg);
+    let acts = due <= now;
+    // Progress is no event: while ξ is awaited, it is looked for every θ.
+    let awaits_progress = turn.last.is_none() && !acts;
+    let next = if acts {
+        now.plus(theta)
+    } else if awaits_progress {
+        due.min(now.plus(theta))
+    } else {
+        due
+    };
+    Judgement {
+        acts,
+        next: Some(next),
+        ..Judgement::default()
     }
 }
 
 /// Runs that changed nothing.
-pub(super) fn look_again(pass: &mut Pass<'_>, plus: &ShedPlus) {
-    if plus.mode == Mode::Paper {
+pub(super) fn look_again(desk: &mut Desk<'_, '_, ShedPlus>, plus: &ShedPlus) {
+    if plus.is_printed() {
         return;
     }
-    let now = pass.snapshot.now;
+    let now = desk.now();
     let mut soonest: Option<Span> = None;
-    for state in &mut pass.jobs {
-        let memory = JobMemory::default();
-        let turn = Turn::of(state, &memory, now, plus).filter(|_| state.optimized_idly());
+    for position in 0..desk.jobs().len() {
+        let Some(state) = desk.job(position) else {
+            continue;
+        };
+        let recall = Recall {
+            now,
+            last: None,
+            was_idle: false,
+            state: &(),
+        };
+        let turn = Turn::of(state, &recall, plus).filter(|_| state.optimized_idly());
         let Some(turn) = turn else {
             continue;
         };
-        state.was_idle = true;
         let wait = plus.idle_wait(&turn, state.t_avg);
+        desk.note_idle(position);
         soonest = Some(soonest.map_or(wait, |soonest| soonest.min(wait)));
     }
-    pass.wake_at(soonest.map(|wait| now.plus(wait)));
+    if let Some(wait) = soonest {
+        desk.wake_at(now.plus(wait));
+    }
 }
 
 /// Whether a task with one attempt has since said for the first time how fast it is, and is late:
 /// the last run knew it only as silent. Each task brings a run forward once. Not in [S+].
-pub(crate) fn has_new_straggler(state: &JobState<'_>, last: Instant) -> bool {
+pub(crate) fn has_new_straggler(state: &JobView<'_>, last: Instant) -> bool {
     state.estimate.tasks.iter().any(|task| {
         let remaining = task.kept().and_then(|kept| kept.remaining);
         let is_late = remaining.zip(state.estimate.slack);

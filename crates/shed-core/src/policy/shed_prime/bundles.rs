@@ -4,13 +4,13 @@
 
 use std::collections::BinaryHeap;
 
-use crate::decide::{AttemptEstimate, JobState, Pass, TaskEstimate};
 use crate::estimate::pocd::{gain_of_one_more, ln_task_pocd, probability};
 use crate::plan::{Finding, RefusalReason};
-use crate::policy::clones::{Ask, CloneJob, CloneTask, MODES, by_rule, clone_job, grant};
-use crate::policy::keep::{is_seen, start_up};
-use crate::policy::shed_prime::judge::Fresh;
+use crate::policy::prune::{is_seen, start_up};
+use crate::policy::shed_prime::beliefs::Fresh;
 use crate::policy::{Hedge, ShedPrime};
+use crate::round::clones::{Ask, CloneJob, CloneTask, MODES, by_rule, clone_job, grant};
+use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};
 use crate::snapshot::SpeculationMode;
 
 /// For such a share of the time from a launch to the first report an attempt is taken for just
@@ -21,7 +21,7 @@ const JUST_LAUNCHED: f64 = 0.5;
 const CLONES_PER_PASS_MAX: u32 = 10_000;
 
 /// Hands out clones from what is left after admission.
-pub(super) fn launch(pass: &mut Pass<'_>, prime: &ShedPrime) {
+pub(super) fn launch(pass: &mut Round<'_>, prime: &ShedPrime) {
     for mode in MODES {
         let mut jobs = candidates(pass, prime, mode);
         share_out(pass, &mut jobs, prime);
@@ -32,7 +32,7 @@ pub(super) fn launch(pass: &mut Pass<'_>, prime: &ShedPrime) {
 }
 
 pub(super) fn candidates(
-    pass: &mut Pass<'_>,
+    pass: &mut Round<'_>,
     prime: &ShedPrime,
     mode: SpeculationMode,
 ) -> Vec<CloneJob> {
@@ -41,7 +41,7 @@ pub(super) fn candidates(
         fast_nodes_only: true,
         ..Ask::aware(prime.max_clones)
     };
-    let wants = |state: &JobState<'_>, task: &TaskEstimate<'_>| {
+    let wants = |state: &JobView<'_>, task: &TaskEstimate<'_>| {
         let is_hopeless = state.rank.is_some_and(|(is_hopeless, _)| is_hopeless);
         let lives_on = |attempt: &AttemptEstimate| {
             let id = (task.task.index, attempt.number);
@@ -66,7 +66,7 @@ pub(super) fn candidates(
 
 /// A task that will report may still be rescued when it has: what is hedged now counts as far as that
 /// would come too late.
-fn count_on_rescue(pass: &Pass<'_>, job: &mut CloneJob) {
+fn count_on_rescue(pass: &Round<'_>, job: &mut CloneJob) {
     let Some(state) = pass.jobs.get(job.position) else {
         return;
     };
@@ -85,7 +85,7 @@ fn count_on_rescue(pass: &Pass<'_>, job: &mut CloneJob) {
 /// While a clone of the task is still silent nobody knows how it will do: its draw is in the task's
 /// miss already. What is only silent so far is hedged as the policy says: best at its launch, since a
 /// clone that is launched when the report is near comes late, and often for nothing.
-fn may_hedge(state: &JobState<'_>, task: &TaskEstimate<'_>, prime: &ShedPrime) -> bool {
+fn may_hedge(state: &JobView<'_>, task: &TaskEstimate<'_>, prime: &ShedPrime) -> bool {
     let grace = start_up(state, prime.grace);
     let speaks = |attempt: &AttemptEstimate| !state.job.reports_progress || is_seen(attempt, grace);
     let seen = |attempt: &AttemptEstimate| match prime.hedge {
@@ -120,7 +120,7 @@ impl Ord for Bundle {
     }
 }
 
-fn share_out(pass: &mut Pass<'_>, jobs: &mut [CloneJob], prime: &ShedPrime) {
+fn share_out(pass: &mut Round<'_>, jobs: &mut [CloneJob], prime: &ShedPrime) {
     let mut bundles = BinaryHeap::new();
     for (at, job) in jobs.iter().enumerate() {
         bundles.extend(best_bundle(pass, at, job, prime));
@@ -250,7 +250,7 @@ fn best_task(job: &CloneJob, prime: &ShedPrime) -> Option<usize> {
 /// Clones are added one by one where they gain most; the bundle is what they are when they gain
 /// most each. None if there is none, or the pass runs out of work.
 fn best_bundle(
-    pass: &mut Pass<'_>,
+    pass: &mut Round<'_>,
     at: usize,
     job: &CloneJob,
     prime: &ShedPrime,
@@ -292,7 +292,7 @@ fn best_bundle(
 }
 
 /// Grants the clones one by one; how many there was room for.
-fn grant_bundle(pass: &mut Pass<'_>, job: &mut CloneJob, clones: u32, prime: &ShedPrime) -> u32 {
+fn grant_bundle(pass: &mut Round<'_>, job: &mut CloneJob, clones: u32, prime: &ShedPrime) -> u32 {
     for granted in 0..clones {
         let Some(at) = best_task(job, prime) else {
             return granted;

@@ -2,11 +2,11 @@
 //! Only where the victim's user allows it and its checkpoint is durable.
 
 use crate::capacity::{Room, fits};
-use crate::decide::{Number, Pass};
 use crate::ids::{AttemptNumber, TaskIndex};
-use crate::policy::shed_prime::judge::{remaining, task_time};
-use crate::policy::shed_prime::worth::surging;
-use crate::policy::{PREEMPTION_LAUNCHES, ShedPrime};
+use crate::policy::PREEMPTION_LAUNCHES;
+use crate::policy::shed_prime::beliefs::{remaining, task_time};
+use crate::policy::shed_prime::value_density::surging;
+use crate::round::{Number, Round};
 use crate::snapshot::{AttemptKind, KillKind, NodeIndex, Preemption};
 
 /// Attempts that one pass preempts at most.
@@ -14,6 +14,13 @@ const PREEMPTIONS_MAX: usize = 256;
 
 /// What a preemption costs the victim, in launches.
 const LAUNCHES_LOST: f64 = 2.0;
+
+/// A waiting task may preempt a running attempt once its own slack is below this many task times.
+const WITHIN: f64 = 0.4;
+
+/// The victim's slack must exceed this many task times of the waiting task: the waiting task takes
+/// its slot for one of them, and a victim with little slack left would soon preempt another.
+const APART: f64 = 3.0;
 
 /// A running attempt that may make way.
 struct Victim {
@@ -39,8 +46,8 @@ struct Waiter {
 }
 
 /// Lets attempts make way for tasks that would otherwise start too late.
-pub(super) fn preempt(pass: &mut Pass<'_>, prime: &ShedPrime) {
-    let waiters = waiters(pass, prime);
+pub(super) fn preempt(pass: &mut Round<'_>) {
+    let waiters = waiters(pass);
     if waiters.is_empty() {
         return;
     }
@@ -77,7 +84,7 @@ pub(super) fn preempt(pass: &mut Pass<'_>, prime: &ShedPrime) {
 }
 
 /// Those to be served first first; hopeless jobs drive nobody out.
-fn waiters(pass: &Pass<'_>, prime: &ShedPrime) -> Vec<Waiter> {
+fn waiters(pass: &Round<'_>) -> Vec<Waiter> {
     let now = pass.snapshot.now;
     let mut waiters = Vec::new();
     for (position, state) in pass.jobs.iter().enumerate() {
@@ -101,8 +108,8 @@ fn waiters(pass: &Pass<'_>, prime: &ShedPrime) -> Vec<Waiter> {
                     tasks,
                     allowed: state.allowed().max(surging),
                     slack: slack as f64 / 1000.0,
-                    within: prime.preempt_within * time,
-                    apart: prime.preempt_apart * time,
+                    within: WITHIN * time,
+                    apart: APART * time,
                 },
             ));
         }
@@ -112,7 +119,7 @@ fn waiters(pass: &Pass<'_>, prime: &ShedPrime) -> Vec<Waiter> {
 }
 
 /// Those with the most slack last.
-fn victims(pass: &Pass<'_>) -> Vec<Victim> {
+fn victims(pass: &Round<'_>) -> Vec<Victim> {
     let mut victims = Vec::new();
     for (position, state) in pass.jobs.iter().enumerate() {
         let rules = &state.job.rules;
@@ -163,7 +170,7 @@ fn victims(pass: &Pass<'_>) -> Vec<Victim> {
 }
 
 /// Whether the room that there is or will be holds one attempt more, which then takes it.
-fn take_free(pass: &Pass<'_>, room: &mut Room, position: usize) -> bool {
+fn take_free(pass: &Round<'_>, room: &mut Room, position: usize) -> bool {
     let Some(demand) = pass.capacity.demands.get(position) else {
         return false;
     };
@@ -181,7 +188,7 @@ fn take_free(pass: &Pass<'_>, room: &mut Room, position: usize) -> bool {
 
 /// The attempt with the most slack, if that is well above the waiter's, of those whose place the
 /// waiter can take.
-fn pick(pass: &Pass<'_>, victims: &[Victim], waiter: &Waiter) -> Option<usize> {
+fn pick(pass: &Round<'_>, victims: &[Victim], waiter: &Waiter) -> Option<usize> {
     let demands = &pass.capacity.demands;
     let demand = demands.get(waiter.position)?;
     let job = pass.jobs.get(waiter.position)?.job;
@@ -197,7 +204,7 @@ fn pick(pass: &Pass<'_>, victims: &[Victim], waiter: &Waiter) -> Option<usize> {
     (victims.get(at)?.slack > least).then_some(at)
 }
 
-fn clones_alive(pass: &Pass<'_>) -> u32 {
+fn clones_alive(pass: &Round<'_>) -> u32 {
     let mut clones = 0;
     for state in &pass.jobs {
         for task in state.estimate.tasks.iter().filter(|t| t.attempts.len() > 1) {

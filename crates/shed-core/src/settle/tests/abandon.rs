@@ -75,6 +75,6 @@ fn a_job_ends_when_what_was_abandoned_is_gone_as_in_batch() {
     let waits = |first| ending.clone().task_with(0, [first], |_| ());
     check(30.0, waits(abandoned(0, 20.0)), &[]);
     let gone = waits(abandoned(0, 20.0).lost());
-    let finish = Action::Finish(Conclusion::Complete);
+    let finish = Settled::Finish(Conclusion::Complete);
     check(30.0, gone, &[count(0, 0, Outcome::Disrupted), finish]);
 }

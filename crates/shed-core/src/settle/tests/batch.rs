@@ -3,8 +3,8 @@
 use super::*;
 use crate::snapshot::{FailureRule, SuccessRule};
 
-fn end(conclusion: Conclusion) -> Action {
-    Action::End(conclusion)
+fn end(conclusion: Conclusion) -> Settled {
+    Settled::End(conclusion)
 }
 
 fn succeeds_with(builder: JobBuilder, indexes: Option<&str>, count: Option<u32>) -> JobBuilder {

@@ -81,14 +81,14 @@ fn a_grant_in_time_meets_the_deadline_though_the_attempt_ends_after_it() {
         job()
             .facts_as_of(70.0)
             .task_with(0, [attempt(0).succeeded(69.0)], granted(0, 59.0)),
-        &[win(0, 0, 59.0), Action::End(Conclusion::Complete)],
+        &[win(0, 0, 59.0), Settled::End(Conclusion::Complete)],
     );
     // It is not waited for without end.
     check(
         120.0,
         publishing(120.0),
         &[
-            Action::End(Conclusion::DeadlineExceeded),
+            Settled::End(Conclusion::DeadlineExceeded),
             kill(0, 0, KillKind::JobEnd, None),
         ],
     );
@@ -120,7 +120,7 @@ fn the_deadline_stops_a_job_that_has_more_to_do_than_publish() {
         62.0,
         job,
         &[
-            Action::End(Conclusion::DeadlineExceeded),
+            Settled::End(Conclusion::DeadlineExceeded),
             kill(0, 0, KillKind::JobEnd, None),
             kill(1, 0, KillKind::JobEnd, None),
         ],

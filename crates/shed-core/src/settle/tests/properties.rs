@@ -4,21 +4,21 @@ use proptest::prelude::*;
 
 use crate::fixtures::{AttemptBuilder, at, attempt, job};
 use crate::ids::{AttemptNumber, TaskIndex};
-use crate::plan::{Action, Outcome};
+use crate::plan::{Outcome, Settled};
 use crate::plan_check::settle_check;
 use crate::settle::{is_late, may_answer_a_kill, settle};
 use crate::snapshot::{AttemptState, Conclusion, JobPhase, JobSnapshot, KillKind, TaskSnapshot};
 
 /// What the executor makes of the actions, as far as the next pass depends on it.
-fn apply(job: &mut JobSnapshot, actions: &[Action]) {
+fn apply(job: &mut JobSnapshot, actions: &[Settled]) {
     for action in actions {
         match action {
-            Action::Win { task, attempt, .. } => {
+            Settled::Win { task, attempt, .. } => {
                 job.done.insert(*task);
                 entry(job, *task).winner = Some(*attempt);
                 entry(job, *task).attempts.retain(|a| a.number != *attempt);
             }
-            Action::Count {
+            Settled::Count {
                 task,
                 attempt,
                 outcome,
@@ -27,17 +27,16 @@ fn apply(job: &mut JobSnapshot, actions: &[Action]) {
                 task.failures += u32::from(*outcome == Outcome::Failed);
                 task.attempts.retain(|a| a.number != *attempt);
             }
-            Action::FailTask { task } => {
+            Settled::FailTask { task } => {
                 job.failed.insert(*task);
             }
-            Action::End(conclusion) => job.phase = JobPhase::Ending(*conclusion),
-            Action::Finish(_) => job.tasks.clear(),
-            Action::Kill(kill) => {
+            Settled::End(conclusion) => job.phase = JobPhase::Ending(*conclusion),
+            Settled::Finish(_) => job.tasks.clear(),
+            Settled::Kill(kill) => {
                 let attempts = &mut entry(job, kill.task).attempts;
                 let victim = attempts.iter_mut().find(|a| a.number == kill.attempt);
                 victim.unwrap().kill = Some(kill.kind);
             }
-            Action::Launch(_) => unreachable!("settle launches nothing"),
         }
     }
 }
@@ -131,7 +130,7 @@ proptest! {
         for pass in 0..4 {
             let actions = settle(now, &job);
             prop_assert_eq!(settle_check(&job, &actions), vec![]);
-            let finished = actions.iter().any(|a| matches!(a, Action::Finish(_)));
+            let finished = actions.iter().any(|a| matches!(a, Settled::Finish(_)));
             if actions.is_empty() || finished {
                 return Ok(());
             }
@@ -150,7 +149,7 @@ proptest! {
             });
             let wins = actions
                 .iter()
-                .filter(|a| matches!(a, Action::Win { task: index, .. } if *index == task.index))
+                .filter(|a| matches!(a, Settled::Win { task: index, .. } if *index == task.index))
                 .count();
             prop_assert_eq!(wins, usize::from(success));
         }

@@ -21,7 +21,7 @@ fn lowered_parallelism_kills_each_surplus_attempt_once() {
     assert_eq!(settle_check(&job, &actions), []);
     let of = |wanted: KillKind| {
         let kills = actions.iter().filter_map(move |action| match action {
-            Action::Kill(kill) if kill.kind == wanted => Some(kill.task.0),
+            Settled::Kill(kill) if kill.kind == wanted => Some(kill.task.0),
             _ => None,
         });
         kills.collect::<Vec<_>>()
@@ -36,7 +36,7 @@ fn lowered_parallelism_kills_each_surplus_attempt_once() {
 #[test]
 fn the_attempts_that_are_killed_already_are_gathered_in_one_walk() {
     let visits = Cell::new(0);
-    let actions: Vec<Action> = (0..10_000)
+    let actions: Vec<Settled> = (0..10_000)
         .map(|task| kill(task, 0, KillKind::Replace, None))
         .collect();
     let walked = actions.iter().inspect(|_| visits.set(visits.get() + 1));

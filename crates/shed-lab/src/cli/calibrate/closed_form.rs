@@ -4,9 +4,12 @@ use shed_core::estimate::fit::max_likelihood;
 use shed_core::estimate::law::{Law, LawKind};
 use shed_core::estimate::pareto::ParetoLaw;
 use shed_core::estimate::sample::Sample;
-use shed_core::formulas::chronos::{clone_ln_pocd, restart_ln_pocd};
-use shed_core::formulas::srquant::SrQuantJob;
-use shed_core::policy::{GivenLaw, Instants, Speculation, Terms};
+use shed_core::policy::Speculation;
+use shed_papers::formulas::chronos::{clone_ln_pocd, restart_ln_pocd};
+use shed_papers::formulas::srquant::SrQuantJob;
+use shed_papers::{
+    ChronosClone, ChronosSRestart, ChronosSResume, GivenLaw, Instants, SrQuant, Terms,
+};
 
 use shed_sim::trace::Job;
 
@@ -53,21 +56,23 @@ enum Form {
 }
 
 fn strategy(policy: &Speculation) -> Option<(Form, Instants, Terms)> {
-    match policy {
+    if policy.is_none() {
         // A clone's formula without clones.
-        Speculation::HadoopNs => {
-            let terms = Terms {
-                max_clones: 0,
-                ..Terms::default()
-            };
-            Some((Form::Clone, Instants::default(), terms))
-        }
-        Speculation::ChronosClone(of) => Some((Form::Clone, of.instants, of.terms)),
-        Speculation::ChronosSRestart(of) => Some((Form::Restart, of.instants, of.terms)),
-        Speculation::ChronosSResume(of) => Some((Form::Resume, of.0.instants, of.0.terms)),
-        Speculation::SrQuant(of) => Some((Form::Resume, of.instants, of.terms)),
-        _ => None,
+        let terms = Terms {
+            max_clones: 0,
+            ..Terms::default()
+        };
+        return Some((Form::Clone, Instants::default(), terms));
     }
+    if let Some(of) = policy.as_rule::<ChronosClone>() {
+        return Some((Form::Clone, of.instants, of.terms));
+    }
+    if let Some(of) = policy.as_rule::<ChronosSRestart>() {
+        return Some((Form::Restart, of.instants, of.terms));
+    }
+    let resuming = policy.as_rule::<ChronosSResume>().map(|of| &of.0);
+    let resuming = resuming.or_else(|| policy.as_rule::<SrQuant>());
+    resuming.map(|of| (Form::Resume, of.instants, of.terms))
 }
 
 /// What is not given is that of the largest likelihood.
@@ -109,17 +114,18 @@ mod tests {
     fn a_job_without_clones_has_the_product_of_its_tasks() {
         // ln(2)/2 is the mean of the logarithms: β = 2/ln 2, and (100/200)^β is e^−2 per task.
         let expected = (1.0 - libm::exp(-2.0)).powi(2);
-        let got = pocd(&Speculation::HadoopNs, &job(&[100, 200])).unwrap();
+        let got = pocd(&Speculation::none(), &job(&[100, 200])).unwrap();
         assert!((got - expected).abs() < 1e-12, "{got} {expected}");
         // Times that do not vary end when they end.
-        assert_eq!(pocd(&Speculation::HadoopNs, &job(&[100, 100])), Some(1.0));
-        assert_eq!(pocd(&Speculation::HadoopNs, &job(&[])), None);
+        assert_eq!(pocd(&Speculation::none(), &job(&[100, 100])), Some(1.0));
+        assert_eq!(pocd(&Speculation::none(), &job(&[])), None);
     }
 
     #[test]
     fn more_attempts_raise_it_and_policies_without_a_formula_have_none() {
         let of = |text: &str| {
-            let policy: shed_core::policy::Policy = text.parse().unwrap();
+            let order = shed_core::policy::Order::default();
+            let policy = shed_papers::registry().parse(text, order).unwrap();
             pocd(&policy.speculation, &job(&[100, 150, 300]))
         };
         let plain = of("hadoop-ns").unwrap();

@@ -1,81 +1,103 @@
-//! One policy against the ones to beat, a line per cell: where it is ahead, and where it is not.
+//! One policy against the ones to beat: how many cells it loses, and by how many points it is ahead.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::{BASE, Tables, paired, shares, value, with_half};
+use super::{BASE, RIVAL, Tables, paired, value, with_half};
 use shed_sim::stats;
 
 /// The policy of this project.
 const OWN: &str = "shed-prime";
 
 /// Those that it must never be behind.
-const RIVALS: [&str; 2] = [BASE, "s-resume-event"];
+const RIVALS: [&str; 2] = [BASE, RIVAL];
 
-/// So many points behind count.
+/// Points behind that count.
 const BEHIND: f64 = 1.0;
 
-/// How the cells of one rival came out.
+/// The results of all cells against one rival.
 #[derive(Default)]
 struct Tally {
     cells: usize,
     behind: usize,
-    /// Behind by more than [`BEHIND`] on the mean.
+    /// Behind by more than [`BEHIND`] in the mean.
     far_behind: usize,
-    /// Not shown to be less than that behind: the 95 % interval reaches beyond it.
+    /// The 95 % interval reaches further behind than [`BEHIND`].
     unsure: usize,
 }
 
-/// The section; empty unless all of them were run.
-pub(super) fn of(tables: &Tables) -> String {
-    let mut tallies: [Tally; RIVALS.len()] = Default::default();
-    let mut rows = String::new();
-    for (cell, table) in tables {
-        let Some(own) = table.runs.get(OWN) else {
-            continue;
-        };
-        let differences = RIVALS.map(|rival| paired(own, table.runs.get(rival)?));
-        if differences.iter().any(Option::is_none) {
-            continue;
+/// The section, with tables of one deadline factor; empty unless all policies were run.
+pub(super) fn of(tables: &Tables, factor: &str) -> String {
+    let mut text = String::new();
+    for rival in RIVALS {
+        let mut tally = Tally::default();
+        let mut rows: BTreeMap<String, BTreeMap<Load, String>> = BTreeMap::new();
+        for (cell, table) in tables {
+            let runs = table.runs.get(OWN).zip(table.runs.get(rival));
+            let Some(ahead) = runs.and_then(|(own, other)| paired(own, other)) else {
+                continue;
+            };
+            tally.add(&ahead);
+            if value(cell, "--deadline-factor") == factor {
+                let row = rows.entry(value(cell, "--preset")).or_default();
+                row.insert(Load::of(cell), with_half(&ahead));
+            }
         }
-        let own = stats::mean(&shares(own));
-        let bound = stats::mean(&table.bound());
-        let flags = ["--preset", "--load", "--deadline-factor"].map(|flag| value(cell, flag));
-        let _ = write!(rows, "| {} | {bound:.1} | {own:.1} |", flags.join(" | "));
-        for (difference, tally) in differences.iter().flatten().zip(&mut tallies) {
-            tally.add(difference);
-            let _ = write!(rows, " {} |", with_half(difference));
+        if tally.cells > 0 {
+            text.push_str(&section(rival, factor, &tally, &rows));
         }
-        rows.push('\n');
     }
-    if rows.is_empty() {
-        return String::new();
+    text
+}
+
+/// A load as written, in the order of its number.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Load(u64, String);
+
+impl Load {
+    fn of(cell: &str) -> Self {
+        let text = value(cell, "--load");
+        let number: f64 = text.parse().unwrap_or(0.0);
+        Self((number * 1000.0) as u64, text)
     }
-    let mut text = format!("## {OWN} against the ones to beat\n\n");
-    for (rival, tally) in RIVALS.iter().zip(&tallies) {
-        let Tally {
-            cells,
-            behind,
-            far_behind,
-            unsure,
-        } = tally;
-        let _ = writeln!(
-            text,
-            "- Of {cells} cells it is behind `{rival}` in {behind}, by more than {BEHIND:.0} point in \
-             {far_behind}; in {unsure} the 95 % interval reaches beyond that."
-        );
-    }
-    let _ = write!(
-        text,
-        "\n| preset | load | k | bound % | {OWN} % | to {} |\n|---|---|---|---|---|---|---|\n{rows}\n",
-        RIVALS.join(" | to ")
+}
+
+fn section(
+    rival: &str,
+    factor: &str,
+    tally: &Tally,
+    rows: &BTreeMap<String, BTreeMap<Load, String>>,
+) -> String {
+    let Tally {
+        cells,
+        behind,
+        far_behind,
+        unsure,
+    } = tally;
+    let loads: BTreeSet<&Load> = rows.values().flat_map(BTreeMap::keys).collect();
+    let names: Vec<&str> = loads.iter().map(|load| load.1.as_str()).collect();
+    let mut text = format!(
+        "## {OWN} against {rival}\n\n\
+         Of {cells} cells, {OWN} is behind in {behind}, and by more than {BEHIND:.0} point in {far_behind}. In \
+         {unsure} cells the 95 % interval reaches beyond that.\n\n\
+         Points ahead at deadline factor k = {factor}, by preset and load:\n\n\
+         | preset | {} |\n|---|{}\n",
+        names.join(" | "),
+        "---|".repeat(names.len())
     );
+    for (preset, cells) in rows {
+        let cell = |load: &&Load| cells.get(*load).map_or("", String::as_str);
+        let cells: Vec<&str> = loads.iter().map(cell).collect();
+        let _ = writeln!(text, "| {preset} | {} |", cells.join(" | "));
+    }
+    text.push('\n');
     text
 }
 
 impl Tally {
-    fn add(&mut self, difference: &[f64]) {
-        let mean = stats::mean(difference);
-        let half = stats::half_width_95(difference).unwrap_or(0.0);
+    fn add(&mut self, ahead: &[f64]) {
+        let mean = stats::mean(ahead);
+        let half = stats::half_width_95(ahead).unwrap_or(0.0);
         self.cells += 1;
         self.behind += usize::from(mean < 0.0);
         self.far_behind += usize::from(mean < -BEHIND);

@@ -1,10 +1,9 @@
-//! Deadlines met over load, a figure for each preset and deadline factor.
+//! Deadlines met over load, a figure for some presets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::Path;
 
-use super::{BASE, Table, Tables, shares, value};
+use super::{BASE, LeagueArgs, Table, Tables, shares, value};
 use crate::cli::report::figures::{AtLoad, LoadLine, POLICIES_MAX, met_over_load};
 use shed_sim::cli::CliError;
 use shed_sim::cli::files::write_text;
@@ -13,24 +12,27 @@ use shed_sim::stats;
 /// How the bound's line is called.
 const BOUND: &str = "bound";
 
-/// Writes the figures beside the page, into a folder of its name; what the page says of them.
-/// A single load makes no figure.
-pub(super) fn write(page: &Path, tables: &Tables) -> Result<String, CliError> {
-    let mut groups: BTreeMap<(String, String), Vec<(f64, &Table)>> = BTreeMap::new();
+/// Writes the figures into a folder with the page's name, and returns their links. A single load makes no
+/// figure.
+pub(super) fn write(args: &LeagueArgs, tables: &Tables) -> Result<String, CliError> {
+    let mut groups: BTreeMap<String, Vec<(f64, &Table)>> = BTreeMap::new();
     for (cell, table) in tables {
-        let key = (value(cell, "--preset"), value(cell, "--deadline-factor"));
-        if let Ok(load) = value(cell, "--load").parse() {
-            groups.entry(key).or_default().push((load, table));
+        let preset = value(cell, "--preset");
+        let is_shown =
+            args.figures.contains(&preset) && value(cell, "--deadline-factor") == args.factor;
+        if let Some(load) = value(cell, "--load").parse().ok().filter(|_| is_shown) {
+            groups.entry(preset).or_default().push((load, table));
         }
     }
     let mut text = String::new();
-    for ((preset, factor), mut group) in groups {
+    let factor = &args.factor;
+    for (preset, mut group) in groups {
         group.sort_by(|a, b| a.0.total_cmp(&b.0));
         if group.len() < 2 {
             continue;
         }
         let name = format!("{preset}-k{factor}.svg");
-        let folder = page.with_extension("");
+        let folder = args.out.with_extension("");
         std::fs::create_dir_all(&folder).map_err(|error| CliError::Write {
             what: folder.display().to_string(),
             error,

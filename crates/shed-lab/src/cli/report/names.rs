@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use shed_core::settings::Parsed;
+
 /// Longer names don't fit beside a figure; then policies of one kind are numbered, and the report's
 /// last table says which is which.
 pub(super) const NAME_MAX: usize = 26;
@@ -25,11 +27,15 @@ impl Names {
             let (base, own) = parts(&key.policy);
             let namesakes = policies.iter().map(|other| parts(&other.policy));
             let namesakes: Vec<_> = namesakes.filter(|(other, _)| *other == base).collect();
-            let differs = |parameter: &&str| {
-                let everywhere = |(_, others): &(&str, Vec<&str>)| others.contains(parameter);
+            let differs = |parameter: &&(&str, &str)| {
+                let everywhere =
+                    |(_, others): &(&str, Vec<(&str, &str)>)| others.contains(parameter);
                 !namesakes.iter().all(everywhere)
             };
-            let telling: Vec<&str> = own.iter().copied().filter(|p| differs(p)).collect();
+            let telling = own.iter().filter(differs);
+            let telling: Vec<String> = telling
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
             let mut name = match telling.is_empty() {
                 true => base.to_owned(),
                 false => format!("{base} {}", telling.join(" ")),
@@ -68,14 +74,11 @@ impl Names {
     }
 }
 
-/// `name{a=1,b=2}` → name and parameters.
-fn parts(policy: &str) -> (&str, Vec<&str>) {
-    match policy.split_once('{') {
-        None => (policy, Vec::new()),
-        Some((name, rest)) => {
-            let inner = rest.strip_suffix('}').unwrap_or(rest);
-            (name, inner.split(',').collect())
-        }
+/// Name and parameters; a text of another form is a name.
+fn parts(policy: &str) -> (&str, Vec<(&str, &str)>) {
+    match Parsed::new(policy) {
+        Ok(Parsed { name, pairs }) => (name, pairs),
+        Err(_) => (policy, Vec::new()),
     }
 }
 
@@ -91,8 +94,8 @@ mod tests {
         };
         let policies = BTreeSet::from([
             key("hadoop-ns", "lst"),
-            key("shed-plus{xi=0.1,mode=paper}", "lst"),
-            key("shed-plus{xi=0.2,mode=paper}", "lst"),
+            key("shed-plus{xi=0.1,variant=printed}", "lst"),
+            key("shed-plus{xi=0.2,variant=printed}", "lst"),
         ]);
         let names = Names::of(&policies);
         let short: Vec<&str> = names.all().map(|(_, name)| name).collect();

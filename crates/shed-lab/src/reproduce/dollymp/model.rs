@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use shed_core::estimate::speedup::{pareto_from_moments, speedup};
-use shed_core::formulas::board::Board;
-use shed_core::formulas::cluster::{CpuMem, Server};
-use shed_core::formulas::dag::{DagError, Job, Phase, Task};
-use shed_core::formulas::dollymp::{DollyMp, cached_levels, passes, priorities};
-use shed_core::formulas::fluid::{FluidJob, simulate};
-use shed_core::formulas::ordering::{TetrisScore, tetris};
+use shed_papers::formulas::board::Board;
+use shed_papers::formulas::cluster::{CpuMem, Server};
+use shed_papers::formulas::dag::{DagError, Job, Phase, Task};
+use shed_papers::formulas::dollymp::{DollyMp, cached_levels, passes, priorities};
+use shed_papers::formulas::fluid::{FluidJob, simulate};
+use shed_papers::formulas::ordering::{TetrisScore, tetris};
 
 use super::super::findings::{Check, Findings, Sample};
 use super::super::lab::Lab;

@@ -3,7 +3,7 @@ use shed::api;
 
 use super::*;
 
-/// What happens, each at a millisecond of the run.
+/// Events, each at a millisecond of the run.
 struct Told {
     begin: Instant,
     entries: Vec<Entry>,

@@ -3,10 +3,10 @@
 use super::super::{brief, check_by};
 use super::{check, check_refused, cluster, policy, straggling};
 use crate::decide::decide;
+use crate::fixtures::shed_plus;
 use crate::fixtures::{JobBuilder, at, attempt, job};
 use crate::memory::Memory;
 use crate::plan::RefusalReason;
-use crate::policy::Policy;
 
 #[test]
 fn the_attempt_with_the_earliest_predicted_end_is_kept_not_the_furthest() {
@@ -66,7 +66,7 @@ fn a_silent_original_is_pruned_once_its_clone_is_sure_to_cover_for_it() {
         )
     };
     check(hung(100.0), &["a: prune 0.0 for 0.1"]);
-    let late = decide(&hung(70.0).build(), Memory::default(), &Policy::default()).0;
+    let late = decide(&hung(70.0).build(), Memory::default(), &shed_plus()).0;
     assert!(!brief(&late).iter().any(|action| action.contains("prune")));
 }
 
@@ -80,10 +80,10 @@ fn with_a_young_clone() -> JobBuilder {
 }
 
 #[test]
-fn without_keep_a_run_kills_all_but_the_fastest_and_launches_clones_anew() {
-    let text = |keep| format!("shed-plus{{max_clones=1,keep={keep}}}");
+fn as_printed_a_run_kills_all_but_the_fastest_and_launches_clones_anew() {
+    let text = |variant| format!("shed-plus{{max_clones=1,variant={variant}}}");
     let crowded = || cluster(3).job(with_a_young_clone());
-    check_by(&policy(&text("on")), crowded(), &[]);
+    check_by(&policy(&text("tuned")), crowded(), &[]);
     let anew = ["a: prune 3.1 for 3.0", "a: clone 3"];
-    check_by(&policy(&text("off")), crowded(), &anew);
+    check_by(&policy(&text("printed")), crowded(), &anew);
 }

@@ -2,6 +2,7 @@
 
 use super::super::{brief, plan_of, report};
 use super::{cluster, plan, policy, straggling};
+use crate::fixtures::shed_plus;
 use crate::fixtures::{at, attempt, job};
 use crate::ids::JobKey;
 use crate::memory::{JobMemory, Memory};
@@ -22,7 +23,7 @@ fn optimized_at(seconds: f64) -> Memory {
 
 #[test]
 fn the_optimizer_runs_when_progress_reaches_xi_and_then_every_theta() {
-    let policy = Policy::default();
+    let policy = shed_plus();
     let cases = [
         (0.5, Memory::default(), false, at(30.0 + 10.85)),
         (0.3, Memory::default(), true, at(30.0 + 10.85)),
@@ -48,14 +49,14 @@ fn the_optimizer_runs_when_progress_reaches_xi_and_then_every_theta() {
 #[test]
 fn a_clock_that_went_back_does_not_put_the_optimizer_off() {
     let snapshot = cluster(2).job(straggling()).build();
-    let (plan, _) = plan_of(&snapshot, &optimized_at(500.0), &Policy::default());
+    let (plan, _) = plan_of(&snapshot, &optimized_at(500.0), &shed_plus());
     assert_eq!(plan.report.next_pass, Some(at(30.0 + 10.85)));
 }
 
 #[test]
 fn the_measured_launch_overhead_lengthens_theta() {
     let snapshot = cluster(2).launch_overhead(60.0).job(straggling()).build();
-    let (plan, _) = plan_of(&snapshot, &optimized_at(20.0), &Policy::default());
+    let (plan, _) = plan_of(&snapshot, &optimized_at(20.0), &shed_plus());
     assert_eq!(plan.report.next_pass, Some(at(20.0 + 65.0)));
 }
 
@@ -73,7 +74,7 @@ fn a_job_that_spent_a_fifth_of_its_time_below_xi_is_not_waited_for() {
 fn a_run_that_sees_only_hopeless_tasks_puts_the_next_off_for_no_launch() {
     let hopeless = || straggling().deadline_in(50.0);
     let snapshot = cluster(4).job(hopeless()).build();
-    let (plan, memory) = plan_of(&snapshot, &Memory::default(), &Policy::default());
+    let (plan, memory) = plan_of(&snapshot, &Memory::default(), &shed_plus());
     assert_eq!(brief(&plan), [""; 0]);
     assert!(report(&plan, "a").optimized);
     // (50 s - 3 s) · 0.05 until the next one.
@@ -101,7 +102,7 @@ fn a_run_that_changes_nothing_waits_for_no_launch() {
     };
     // (160 s - 3 s) · 0.05, and 3 s more as printed.
     assert_eq!(next("shed-plus"), Some(at(37.85)));
-    assert_eq!(next("shed-plus{mode=paper}"), Some(at(40.85)));
+    assert_eq!(next("shed-plus{variant=printed}"), Some(at(40.85)));
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn a_task_that_is_late_at_its_first_report_brings_the_run_forward() {
     };
     assert!(optimized(28.0, "shed-plus"));
     assert!(!optimized(26.0, "shed-plus"));
-    assert!(!optimized(28.0, "shed-plus{mode=paper}"));
+    assert!(!optimized(28.0, "shed-plus{variant=printed}"));
 }
 
 #[test]
@@ -130,7 +131,7 @@ fn without_its_floor_theta_is_a_share_of_the_deadline() {
     let snapshot = cluster(2).launch_overhead(60.0).job(straggling()).build();
     let policy = Policy {
         speculation: "shed-plus{theta_floor=off}".parse().unwrap(),
-        ..Policy::default()
+        ..shed_plus()
     };
     let (plan, _) = plan_of(&snapshot, &optimized_at(25.0), &policy);
     assert_eq!(plan.report.next_pass, Some(at(25.0 + 8.0)));

@@ -19,7 +19,7 @@ fn rivals() -> World {
 #[test]
 fn alpha_lies_between_the_sum_and_the_lowest() {
     let served = |utility: &str| {
-        let policy = policy(&format!("shed-plus{{rate_prior=0,{utility}}}"));
+        let policy = policy(&format!("shed-plus{{{utility}}}"));
         brief(&plan_of(&rivals().build(), &Memory::default(), &policy).0)
     };
     assert_eq!(served("utility=sum"), ["b: clone 0"]);

@@ -1,0 +1,67 @@
+//! Late jobs age. A job past its deadline is served after all jobs that can still finish in time, so under
+//! lasting overload it would wait without end. A job has aged once it has been late for as long as it had
+//! from submission to deadline. Aged jobs share a small part of the capacity, which is served first.
+
+use crate::round::{JobView, Round};
+use crate::time::{Instant, Span};
+
+/// The part of the usable capacity that attempts of aged jobs may hold before other jobs are served. One
+/// attempt is always allowed.
+const SHARE: f64 = 0.02;
+
+/// A job ages for at least this many launch overheads, also if its deadline left no time.
+const LAUNCHES_MIN: f64 = 10.0;
+
+/// Tolerance of a sum of shares.
+const ROUNDING: f64 = 1e-9;
+
+/// When a job with a deadline has aged.
+fn aged_at(state: &JobView<'_>) -> Option<Instant> {
+    let deadline = state.job.deadline?;
+    let given = deadline.since(state.job.submitted);
+    let least = Span::from_seconds_f64(LAUNCHES_MIN * state.t_avg);
+    Some(deadline.plus(given.max(least)))
+}
+
+/// The capacity of aged jobs, as a share of the usable capacity.
+pub(super) struct AgedShare {
+    held: f64,
+}
+
+impl AgedShare {
+    /// What aged jobs hold before the plan, and the positions of those that wait: the job that aged first
+    /// comes first. Asks for a pass when the next late job has aged.
+    pub(super) fn new(pass: &mut Round<'_>) -> (Self, Vec<usize>) {
+        let now = pass.snapshot.now;
+        let (mut held, mut waiting, mut next) = (0.0, Vec::new(), None);
+        for (position, state) in pass.jobs.iter().enumerate() {
+            let is_late = state.job.deadline.is_some_and(|deadline| deadline <= now);
+            let Some(at) = aged_at(state).filter(|_| is_late && state.may_launch(now)) else {
+                continue;
+            };
+            let share = pass.capacity.dominant_share(position);
+            if at > now {
+                next = next.into_iter().chain([at]).min();
+            } else if share.is_finite() {
+                held += share * state.holdings.all as f64;
+                if state.waiting_now() > 0 {
+                    waiting.push((at, state.job.submitted, &state.job.key, position));
+                }
+            }
+        }
+        waiting.sort();
+        let positions = waiting.into_iter().map(|(.., position)| position).collect();
+        pass.wake_at(next);
+        (Self { held }, positions)
+    }
+
+    /// Whether one more attempt of this share may be served.
+    pub(super) fn fits(&self, share: f64) -> bool {
+        self.held == 0.0 || self.held + share <= SHARE + ROUNDING
+    }
+
+    /// One more attempt of this share is served.
+    pub(super) fn take(&mut self, share: f64) {
+        self.held += share;
+    }
+}

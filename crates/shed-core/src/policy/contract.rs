@@ -1,0 +1,442 @@
+//! What a policy about clones is: it judges one job at a time, and asks for stops and clones.
+//!
+//! In each planning pass `decide` calls, in this order:
+//!
+//! 1. [`PolicyRule::assess`] and [`PolicyRule::judge`] for each job: pure functions of the job's
+//!    facts and of what the policy remembers of it. They return what the policy believes, whether it acts on the job in
+//!    this pass, and when it wants to look at the job again.
+//! 2. [`PolicyRule::arrange`] once, with a summary of each job: for rules that compare jobs. It may
+//!    change their order.
+//! 3. [`PolicyRule::before`]: stops, before first attempts are served.
+//! 4. [`PolicyRule::after`]: clones, from what first attempts leave.
+//!
+//! A policy holds no limits. Capacity, quotas, placement, the rules of the job's user and the work
+//! budget belong to `decide`, which grants, checks and records what is asked at the [`Desk`].
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::estimate::progress::optimization_interval;
+use crate::ids::Tenant;
+use crate::memory::{Memory, PolicyState};
+use crate::policy::desk::Desk;
+use crate::round::{Assessment, JobView, Round};
+use crate::settings::{Parsed, Setting};
+use crate::snapshot::Snapshot;
+use crate::time::{Instant, Span};
+
+/// t_avg as long as none was measured, for policies that have no parameter of their own for it.
+const LAUNCH_OVERHEAD: Span = Span::from_seconds(3);
+
+/// Half-life of the node-slowness estimate. Once a slow node's attempts are pruned nothing runs
+/// there that could show its speed, and it looks as free as a healthy one.
+pub(super) const SLOW_HALF_LIFE: Span = Span::from_seconds(120);
+
+/// After a clone was disrupted its task gets no other for this share of the job's time, within these
+/// bounds.
+const CLONE_REST_SHARE: f64 = 0.05;
+const CLONE_REST_MIN: Span = Span::from_seconds(10);
+const CLONE_REST_MAX: Span = Span::from_seconds(60);
+
+/// What a policy remembers of one job from pass to pass.
+pub trait Remembered: Clone + Default + PartialEq + fmt::Debug {
+    /// As text.
+    fn write(&self) -> PolicyState;
+
+    /// From text. What cannot be read is forgotten.
+    fn read(state: &PolicyState) -> Self;
+}
+
+impl Remembered for () {
+    fn write(&self) -> PolicyState {
+        PolicyState::default()
+    }
+
+    fn read(_: &PolicyState) -> Self {}
+}
+
+/// What is remembered of a job when it is judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Recall<'m, S> {
+    /// When the pass takes place.
+    pub now: Instant,
+    /// When the policy last acted on the job.
+    pub last: Option<Instant>,
+    /// Whether it changed nothing then.
+    pub was_idle: bool,
+    /// What the policy remembers.
+    pub state: &'m S,
+}
+
+/// What a policy finds of one job.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Judgement<B> {
+    /// Whether the policy acts on the job in this pass: only then are its requests granted.
+    pub acts: bool,
+    /// When it wants to look at the job again, even if nothing happens.
+    pub next: Option<Instant>,
+    /// Its rank, where the policy has one: whether it is hopeless, and its slack in milliseconds.
+    pub rank: Option<(bool, i64)>,
+    /// What else the policy believes.
+    pub belief: B,
+}
+
+impl<B: Default> Judgement<B> {
+    /// Of a job that the policy leaves alone.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Of a job that the policy acts on in every pass, at least every `interval`: progress is no
+    /// event.
+    #[must_use]
+    pub fn every<S>(interval: Span, job: &JobView<'_>, recall: &Recall<'_, S>) -> Self {
+        let acts = job.may_speculate();
+        Self {
+            acts,
+            next: acts.then(|| recall.now.plus(interval)),
+            ..Self::default()
+        }
+    }
+}
+
+/// What a rule that compares jobs knows of one of them: a few numbers, whatever its size.
+#[derive(Debug, Clone, Copy)]
+pub struct Summary<'s, B> {
+    /// Its place in the pass.
+    pub position: usize,
+    /// Whose it is.
+    pub tenant: &'s Tenant,
+    /// Seconds from its submission to its deadline.
+    pub limit: Option<f64>,
+    /// Whether the policy acts on it.
+    pub acts: bool,
+    /// Whether the policy acts on it for the first time.
+    pub is_new: bool,
+    /// Its rank.
+    pub rank: Option<(bool, i64)>,
+    /// Tasks that have not ended, those that wait included.
+    pub unfinished: u32,
+    /// How many attempts like its own the usable capacity holds.
+    pub slots: u32,
+    /// What the policy believes.
+    pub belief: &'s B,
+}
+
+/// What comparing the jobs decides about one of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Arranged<P> {
+    /// Its rank, instead of that of its judgement.
+    pub rank: Option<(bool, i64)>,
+    /// What the policy wants to know of it when it asks for stops and clones.
+    pub place: P,
+}
+
+impl<P> Arranged<P> {
+    /// Without another rank.
+    pub fn at(place: P) -> Self {
+        Self { rank: None, place }
+    }
+}
+
+/// A policy about clones.
+pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
+    /// What it believes of one job.
+    type Belief: Clone + Default + fmt::Debug;
+
+    /// What it remembers of one job.
+    type State: Remembered;
+
+    /// What it wants to know of one job when it asks for stops and clones, and can only know by
+    /// comparing it with the others: its share, its tier, what they show of it.
+    type Place: Clone + Default + fmt::Debug;
+
+    /// The name in the text, as in the papers.
+    fn name(&self) -> &'static str;
+
+    /// Its parameters.
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        Vec::new()
+    }
+
+    /// Whether it decides by files.
+    fn reads_files(&self) -> bool {
+        false
+    }
+
+    /// Takes the text of a file that the policy decides by.
+    ///
+    /// # Errors
+    /// If the policy has no use for a file of that name, or the text is not valid.
+    fn read_file(&mut self, name: &str, _text: &str) -> Result<(), String> {
+        Err(format!("`{}` reads no file `{name}`", self.name()))
+    }
+
+    /// The files that it decides by: name and text.
+    fn files(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+
+    /// Most live clones of a task next to its first attempt; 0: it launches none.
+    fn max_clones(&self) -> u32;
+
+    /// Whether it gives up a task's only attempt and has the task launched again.
+    fn restarts(&self) -> bool {
+        false
+    }
+
+    /// Whether it lets a task's only attempt be preempted for another job.
+    fn preempts(&self) -> bool {
+        false
+    }
+
+    /// t_avg as long as none was measured.
+    fn launch_overhead(&self) -> Span {
+        LAUNCH_OVERHEAD
+    }
+
+    /// The weight of the job's median against what an attempt has shown itself, in tasks; 0: each
+    /// attempt is judged by its own reports alone, as printed.
+    fn rate_prior(&self) -> f64 {
+        0.0
+    }
+
+    /// How long a task gets no clone after one of its clones was disrupted: the pod that took its
+    /// slot needs it. By default about θ (eq. 17 of Shed+), within bounds that suit policies that
+    /// look more often. `limit`: from the job's submission to its deadline, if it has one;
+    /// `overhead`: t_avg.
+    fn clone_rest(&self, limit: Option<Span>, overhead: f64) -> Span {
+        let limit = limit.map_or(0.0, Span::seconds);
+        let theta = optimization_interval(limit, overhead, CLONE_REST_SHARE);
+        Span::from_seconds_f64(theta).clamp(CLONE_REST_MIN, CLONE_REST_MAX)
+    }
+
+    /// Half-life of the node-slowness estimate; above 0.
+    fn slow_half_life(&self) -> Span {
+        SLOW_HALF_LIFE
+    }
+
+    /// How the attempts of a job are to be judged. As [`PolicyRule::judge`], which comes after it,
+    /// this depends on nothing but the job.
+    fn assess(&self, _job: &JobView<'_>) -> Assessment {
+        Assessment::default()
+    }
+
+    /// Judges one job. The result depends on nothing but its arguments, so that a job whose facts
+    /// are unchanged need not be judged again before `next`.
+    fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, Self::State>)
+    -> Judgement<Self::Belief>;
+
+    /// Compares the jobs of a pass, given in its order; none of them is arranged by default.
+    fn arrange(
+        &self,
+        _jobs: &[Summary<'_, Self::Belief>],
+        _by_submission: &[usize],
+    ) -> Vec<Arranged<Self::Place>> {
+        Vec::new()
+    }
+
+    /// Asks for stops, before first attempts are served.
+    fn before(&self, _desk: &mut Desk<'_, '_, Self>) {}
+
+    /// Asks for clones, after first attempts are served and the jobs' PoCDs are known.
+    fn after(&self, _desk: &mut Desk<'_, '_, Self>) {}
+}
+
+/// A policy of any type.
+pub(crate) trait AnyRule: fmt::Debug + Send + Sync {
+    fn name(&self) -> &'static str;
+    fn parts(&self) -> Vec<String>;
+    fn help(&self) -> String;
+    fn with(&self, parsed: &Parsed<'_>) -> Result<Arc<dyn AnyRule>, String>;
+    fn reads_files(&self) -> bool;
+    fn with_files(&self, files: &BTreeMap<String, String>) -> Result<Arc<dyn AnyRule>, String>;
+    fn files(&self) -> BTreeMap<String, String>;
+    fn max_clones(&self) -> u32;
+    fn restarts(&self) -> bool;
+    fn preempts(&self) -> bool;
+    fn launch_overhead(&self) -> Span;
+    fn rate_prior(&self) -> f64;
+    fn clone_rest(&self, limit: Option<Span>, overhead: f64) -> Span;
+    fn slow_half_life(&self) -> Span;
+    fn open<'s>(&'s self, memory: &Memory, snapshot: &Snapshot) -> Box<dyn Session + 's>;
+    fn as_any(&self) -> &dyn Any;
+    fn equals(&self, other: &dyn AnyRule) -> bool;
+}
+
+/// A policy in one pass.
+pub(crate) trait Session {
+    fn before(&mut self, round: &mut Round<'_>);
+    fn after(&mut self, round: &mut Round<'_>);
+    /// What the policy remembers of each job, by position.
+    fn states(&self) -> Vec<PolicyState>;
+}
+
+impl<R: PolicyRule> AnyRule for R {
+    fn name(&self) -> &'static str {
+        PolicyRule::name(self)
+    }
+
+    fn parts(&self) -> Vec<String> {
+        let mut copy = self.clone();
+        copy.settings().iter().map(Setting::to_string).collect()
+    }
+
+    fn help(&self) -> String {
+        let mut copy = self.clone();
+        crate::settings::help(PolicyRule::name(self), &copy.settings())
+    }
+
+    fn with(&self, parsed: &Parsed<'_>) -> Result<Arc<dyn AnyRule>, String> {
+        let mut copy = self.clone();
+        parsed.read_into(copy.settings())?;
+        Ok(Arc::new(copy))
+    }
+
+    fn reads_files(&self) -> bool {
+        PolicyRule::reads_files(self)
+    }
+
+    fn with_files(&self, files: &BTreeMap<String, String>) -> Result<Arc<dyn AnyRule>, String> {
+        let mut copy = self.clone();
+        for (name, text) in files {
+            copy.read_file(name, text)?;
+        }
+        Ok(Arc::new(copy))
+    }
+
+    fn files(&self) -> BTreeMap<String, String> {
+        PolicyRule::files(self)
+    }
+
+    fn max_clones(&self) -> u32 {
+        PolicyRule::max_clones(self)
+    }
+
+    fn restarts(&self) -> bool {
+        PolicyRule::restarts(self)
+    }
+
+    fn preempts(&self) -> bool {
+        PolicyRule::preempts(self)
+    }
+
+    fn launch_overhead(&self) -> Span {
+        PolicyRule::launch_overhead(self)
+    }
+
+    fn rate_prior(&self) -> f64 {
+        PolicyRule::rate_prior(self)
+    }
+
+    fn clone_rest(&self, limit: Option<Span>, overhead: f64) -> Span {
+        PolicyRule::clone_rest(self, limit, overhead)
+    }
+
+    fn slow_half_life(&self) -> Span {
+        PolicyRule::slow_half_life(self)
+    }
+
+    fn open<'s>(&'s self, memory: &Memory, snapshot: &Snapshot) -> Box<dyn Session + 's> {
+        let state = |key| memory.state(key).map(R::State::read).unwrap_or_default();
+        Box::new(Opened {
+            rule: self,
+            states: snapshot.jobs.iter().map(|job| state(&job.key)).collect(),
+            beliefs: Vec::new(),
+            places: Vec::new(),
+        })
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn equals(&self, other: &dyn AnyRule) -> bool {
+        other.as_any().downcast_ref::<R>() == Some(self)
+    }
+}
+
+struct Opened<'s, R: PolicyRule> {
+    rule: &'s R,
+    states: Vec<R::State>,
+    beliefs: Vec<R::Belief>,
+    places: Vec<R::Place>,
+}
+
+impl<R: PolicyRule> Opened<'_, R> {
+    /// Judges all jobs, and arranges them.
+    fn judge(&mut self, round: &mut Round<'_>) {
+        let mut wakes = Vec::new();
+        let (now, memory) = (round.snapshot.now, round.memory);
+        for (job, state) in round.jobs.iter_mut().zip(&self.states) {
+            job.assess(self.rule.assess(job));
+            let known = memory.job(&job.job.key);
+            let judgement = self.rule.judge(
+                job,
+                &Recall {
+                    now,
+                    last: known.last_optimized.map(|last| last.min(now)),
+                    was_idle: known.was_idle,
+                    state,
+                },
+            );
+            job.optimized = judgement.acts;
+            job.is_new = known.last_optimized.is_none();
+            job.rank = judgement.rank;
+            wakes.push(judgement.next);
+            self.beliefs.push(judgement.belief);
+        }
+        for wake in wakes {
+            round.wake_at(wake);
+        }
+        self.arrange(round);
+    }
+
+    fn arrange(&mut self, round: &mut Round<'_>) {
+        let jobs = round.jobs.iter().enumerate().zip(&self.beliefs);
+        let jobs = jobs.map(|((position, job), belief)| Summary {
+            position,
+            tenant: &job.job.tenant,
+            limit: job.limit(),
+            acts: job.optimized,
+            is_new: job.is_new,
+            rank: job.rank,
+            unfinished: job.unfinished(),
+            slots: round.capacity.times_usable(position),
+            belief,
+        });
+        let jobs: Vec<_> = jobs.collect();
+        let arranged = self.rule.arrange(&jobs, &round.by_submission());
+        for (job, arranged) in round.jobs.iter_mut().zip(&arranged) {
+            job.rank = arranged.rank.or(job.rank);
+        }
+        self.places = arranged.into_iter().map(|it| it.place).collect();
+    }
+
+    fn desk<'d, 'a>(&'d mut self, round: &'d mut Round<'a>) -> Desk<'d, 'a, R> {
+        Desk::new(round, &mut self.states, &self.beliefs, &self.places)
+    }
+}
+
+impl<R: PolicyRule> Session for Opened<'_, R> {
+    fn before(&mut self, round: &mut Round<'_>) {
+        self.judge(round);
+        let rule = self.rule;
+        rule.before(&mut self.desk(round));
+    }
+
+    fn after(&mut self, round: &mut Round<'_>) {
+        let rule = self.rule;
+        rule.after(&mut self.desk(round));
+    }
+
+    fn states(&self) -> Vec<PolicyState> {
+        self.states.iter().map(Remembered::write).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

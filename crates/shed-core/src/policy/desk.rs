@@ -1,0 +1,224 @@
+//! Where a policy looks at the jobs of a pass and asks for stops and clones.
+
+use crate::capacity::Capacity;
+use crate::ids::{AttemptNumber, TaskIndex};
+use crate::plan::{Finding, LaunchReason, RefusalReason};
+use crate::policy::contract::PolicyRule;
+use crate::round::clones::{self, Ask, CloneJob, Odds};
+use crate::round::{JobView, Round, TaskEstimate};
+use crate::snapshot::{KillKind, Snapshot, SpeculationMode};
+use crate::time::{Instant, Span};
+
+/// The jobs of a pass, what the policy believes and remembers of them, and what it asks for.
+pub struct Desk<'d, 'a, R: PolicyRule> {
+    round: &'d mut Round<'a>,
+    states: &'d mut [R::State],
+    beliefs: &'d [R::Belief],
+    places: &'d [R::Place],
+}
+
+impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
+    pub(super) fn new(
+        round: &'d mut Round<'a>,
+        states: &'d mut [R::State],
+        beliefs: &'d [R::Belief],
+        places: &'d [R::Place],
+    ) -> Self {
+        Self {
+            round,
+            states,
+            beliefs,
+            places,
+        }
+    }
+
+    /// When the pass takes place.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.round.snapshot.now
+    }
+
+    /// The facts that the pass decides by.
+    #[must_use]
+    pub fn snapshot(&self) -> &'a Snapshot {
+        self.round.snapshot
+    }
+
+    /// The jobs, in the snapshot's order.
+    #[must_use]
+    pub fn jobs(&self) -> &[JobView<'a>] {
+        &self.round.jobs
+    }
+
+    /// One of them.
+    #[must_use]
+    pub fn job(&self, position: usize) -> Option<&JobView<'a>> {
+        self.round.jobs.get(position)
+    }
+
+    /// The positions of the jobs by submission, then by key: where a job stands in the snapshot
+    /// does not matter.
+    #[must_use]
+    pub fn by_submission(&self) -> Vec<usize> {
+        self.round.by_submission()
+    }
+
+    /// What is left of the cluster's capacity.
+    #[must_use]
+    pub fn capacity(&self) -> &Capacity {
+        &self.round.capacity
+    }
+
+    /// What the policy believes of the job.
+    #[must_use]
+    pub fn belief(&self, position: usize) -> Option<&R::Belief> {
+        self.beliefs.get(position)
+    }
+
+    /// The same of all jobs, by position.
+    #[must_use]
+    pub fn beliefs(&self) -> &[R::Belief] {
+        self.beliefs
+    }
+
+    /// What the policy has decided about all jobs, by position.
+    #[must_use]
+    pub fn places(&self) -> &[R::Place] {
+        self.places
+    }
+
+    /// What the policy has decided about the job by comparing it with the others.
+    #[must_use]
+    pub fn place(&self, position: usize) -> Option<&R::Place> {
+        self.places.get(position)
+    }
+
+    /// What the policy remembers of the jobs, by position.
+    #[must_use]
+    pub fn states(&self) -> &[R::State] {
+        self.states
+    }
+
+    /// What the policy remembers of the job.
+    #[must_use]
+    pub fn state(&self, position: usize) -> Option<&R::State> {
+        self.states.get(position)
+    }
+
+    /// The same, to be changed.
+    pub fn state_mut(&mut self, position: usize) -> Option<&mut R::State> {
+        self.states.get_mut(position)
+    }
+
+    /// Whether a job is remembered that is not in the snapshot any more.
+    #[must_use]
+    pub fn has_departed(&self) -> bool {
+        self.round.memory.has_departed(self.round.snapshot)
+    }
+
+    /// DollyMP Algorithm 1: the level of each job, by position; 1 is served first.
+    #[must_use]
+    pub fn levels(&self, rho: f64, slot: Span) -> Vec<u32> {
+        self.round.levels(rho, slot.seconds())
+    }
+
+    /// Asks for a pass at `at`, if that is still to come.
+    pub fn wake_at(&mut self, at: Instant) {
+        self.round.wake_at(Some(at));
+    }
+
+    /// Takes that many steps of the pass's work budget for these jobs, which are decided on
+    /// together. If fewer are left it takes none, and the policy must leave the jobs as they are.
+    pub fn afford(&mut self, positions: &[usize], steps: u64) -> bool {
+        self.round.afford_all(positions, steps)
+    }
+
+    /// Whether this plan stops the attempt.
+    #[must_use]
+    pub fn is_stopped(&self, position: usize, id: (TaskIndex, AttemptNumber)) -> bool {
+        let job = self.round.jobs.get(position);
+        job.is_some_and(|job| job.doomed.contains(&id))
+    }
+
+    /// Stops an attempt in favor of `kept`, which takes the task over. If the plan
+    /// stops one of the two already, nothing changes.
+    pub fn prune(&mut self, position: usize, id: (TaskIndex, AttemptNumber), kept: AttemptNumber) {
+        if !self.is_stopped(position, id) && !self.is_stopped(position, (id.0, kept)) {
+            self.round.kill(position, id, KillKind::Prune, Some(kept));
+        }
+    }
+
+    /// Stops a task's only attempt; the task is launched again.
+    pub fn restart(&mut self, position: usize, id: (TaskIndex, AttemptNumber)) {
+        self.round.kill(position, id, KillKind::Restart, None);
+    }
+
+    /// The jobs of that mode with tasks that the policy wants clones for, by submission.
+    pub fn clone_jobs(
+        &mut self,
+        mode: SpeculationMode,
+        ask: Ask,
+        wants: impl Fn(usize, &JobView<'_>, &TaskEstimate<'_>) -> bool,
+    ) -> Vec<CloneJob> {
+        clones::clone_jobs(self.round, mode, ask, wants)
+    }
+
+    /// The same for the tasks whose first attempts this plan launches.
+    pub fn clone_job_of_started(
+        &mut self,
+        position: usize,
+        mode: SpeculationMode,
+        ask: Ask,
+    ) -> Option<CloneJob> {
+        clones::clone_job_of_started(self.round, position, mode, ask)
+    }
+
+    /// Asks for one clone of the task at that place of the job, and returns whether it is granted.
+    pub fn request(&mut self, job: &mut CloneJob, at: usize, finding: Finding) -> bool {
+        clones::grant(self.round, job, at, |odds| clones::by_rule(finding, odds))
+    }
+
+    /// The same with a reason of the policy's own, given the job's PoCD before and after.
+    pub fn request_as(
+        &mut self,
+        job: &mut CloneJob,
+        at: usize,
+        why: impl FnOnce(Odds) -> LaunchReason,
+    ) -> bool {
+        clones::grant(self.round, job, at, why)
+    }
+
+    /// Whether the job's PoCD is as high as its user wants it.
+    #[must_use]
+    pub fn has_enough(&self, position: usize) -> bool {
+        clones::has_enough(self.round, position)
+    }
+
+    /// How much of the pass's work budget is left.
+    #[must_use]
+    pub fn steps_left(&self) -> u64 {
+        self.round.steps_left()
+    }
+
+    /// Reports that the work budget ended before the policy was through with the job.
+    pub fn cut_short(&mut self, position: usize) {
+        self.round.cut_short(&[position]);
+    }
+
+    /// Notes that the policy changed nothing for the job: see [`Recall::was_idle`](super::Recall).
+    pub fn note_idle(&mut self, position: usize) {
+        if let Some(job) = self.round.jobs.get_mut(position) {
+            job.was_idle = true;
+        }
+    }
+
+    /// Reports the tasks of the job that got nothing and were not refused yet.
+    pub fn refuse_rest(&mut self, job: &mut CloneJob, why: RefusalReason) {
+        job.refuse_rest(self.round, why);
+    }
+
+    /// The pass itself. shed-prime alone still ranks, weighs and preempts there.
+    pub(super) fn round(&mut self) -> &mut Round<'a> {
+        self.round
+    }
+}

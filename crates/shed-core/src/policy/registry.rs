@@ -1,0 +1,204 @@
+//! Policies by name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::estimate::fit::LawChoice;
+use crate::policy::contract::{AnyRule, PolicyRule};
+use crate::policy::{HadoopNs, Order, ParsePolicyError, Policy, ShedPlus, ShedPrime};
+use crate::settings::{self, Parsed};
+
+/// Which policy about clones decides, with its parameters.
+#[derive(Debug, Clone)]
+pub struct Speculation(Arc<dyn AnyRule>);
+
+impl PartialEq for Speculation {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.equals(&*other.0)
+    }
+}
+
+impl Default for Speculation {
+    fn default() -> Self {
+        Self::new(ShedPrime::default())
+    }
+}
+
+impl Speculation {
+    /// By this policy.
+    #[must_use]
+    pub fn new(rule: impl PolicyRule) -> Self {
+        Self(Arc::new(rule))
+    }
+
+    /// No clones at all.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::new(HadoopNs)
+    }
+
+    /// Whether no clones are launched at all.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.as_rule::<HadoopNs>().is_some()
+    }
+
+    /// The policy, if it is of that type.
+    #[must_use]
+    pub fn as_rule<R: PolicyRule>(&self) -> Option<&R> {
+        self.0.as_any().downcast_ref()
+    }
+
+    /// The name in the text.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// Most live clones of a task next to its first attempt; 0: the policy launches none.
+    #[must_use]
+    pub fn max_clones(&self) -> u32 {
+        self.0.max_clones()
+    }
+
+    /// Whether the policy gives up a task's only attempt and has the task launched again.
+    #[must_use]
+    pub fn restarts(&self) -> bool {
+        self.0.restarts()
+    }
+
+    /// Whether the policy lets a task's only attempt be preempted for another job.
+    #[must_use]
+    pub fn preempts(&self) -> bool {
+        self.0.preempts()
+    }
+
+    /// Whether it decides by files.
+    #[must_use]
+    pub fn reads_files(&self) -> bool {
+        self.0.reads_files()
+    }
+
+    /// The files that it decides by: name and text.
+    #[must_use]
+    pub fn files(&self) -> BTreeMap<String, String> {
+        self.0.files()
+    }
+
+    /// The same policy, deciding by these files: name and text.
+    ///
+    /// # Errors
+    /// If the policy has no use for one of them, or its text is not valid.
+    pub fn with_files(&self, files: &BTreeMap<String, String>) -> Result<Self, ParsePolicyError> {
+        let with = self.0.with_files(files);
+        with.map(Self).map_err(ParsePolicyError::new)
+    }
+
+    pub(crate) fn rule(&self) -> &dyn AnyRule {
+        &*self.0
+    }
+}
+
+impl fmt::Display for Speculation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        settings::write(f, self.name(), self.0.parts())
+    }
+}
+
+impl FromStr for Speculation {
+    type Err = ParsePolicyError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Registry::default().speculation(text)
+    }
+}
+
+/// The policies that can be named, each with its defaults.
+#[derive(Debug, Clone)]
+pub struct Registry(Vec<Speculation>);
+
+impl Default for Registry {
+    /// Those of the product.
+    fn default() -> Self {
+        Self(Vec::new())
+            .with(HadoopNs)
+            .with(ShedPlus::default())
+            .with(ShedPrime::default())
+    }
+}
+
+impl Registry {
+    /// With one more.
+    #[must_use]
+    pub fn with(mut self, rule: impl PolicyRule) -> Self {
+        self.0.push(Speculation::new(rule));
+        self
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> &[Speculation] {
+        &self.0
+    }
+
+    /// The policy that `text` says, with `order` unless the text has an `order=` of its own;
+    /// all else as by default.
+    ///
+    /// # Errors
+    /// If there is no such policy: the message lists the names, or the parameters of the one named.
+    pub fn parse(&self, text: &str, order: Order) -> Result<Policy, ParsePolicyError> {
+        let mut parsed = Parsed::new(text).map_err(|fault| self.names_after(&fault))?;
+        let order = match parsed.take("order") {
+            Some(text) => text.parse()?,
+            None => order,
+        };
+        let law = match parsed.take("law") {
+            Some(text) => read_law(text)?,
+            None => LawChoice::default(),
+        };
+        Ok(Policy {
+            order,
+            law,
+            speculation: self.named(&parsed)?,
+            ..Policy::default()
+        })
+    }
+
+    /// The policy about clones that `text` says.
+    ///
+    /// # Errors
+    /// As [`Registry::parse`].
+    pub fn speculation(&self, text: &str) -> Result<Speculation, ParsePolicyError> {
+        let parsed = Parsed::new(text).map_err(|fault| self.names_after(&fault))?;
+        self.named(&parsed)
+    }
+
+    fn named(&self, parsed: &Parsed<'_>) -> Result<Speculation, ParsePolicyError> {
+        let found = self.0.iter().find(|policy| policy.name() == parsed.name);
+        let fault = || self.names_after(&format!("unknown policy `{}`", parsed.name));
+        let found = found.ok_or_else(fault)?;
+        found.0.with(parsed).map(Speculation).map_err(|fault| {
+            let help = found.0.help();
+            ParsePolicyError::new(format!("{fault}; {help}; each takes order={}", Order::HELP))
+        })
+    }
+
+    fn names_after(&self, fault: &str) -> ParsePolicyError {
+        let names: Vec<&str> = self.0.iter().map(Speculation::name).collect();
+        let names = names.join(", ");
+        ParsePolicyError::new(format!(
+            "{fault}; the policies are {names}, with parameters as in `shed-plus{{xi=0.1,order=edf}}`"
+        ))
+    }
+}
+
+fn read_law(text: &str) -> Result<LawChoice, ParsePolicyError> {
+    let mut all = LawChoice::ALL.into_iter();
+    let fault = || {
+        let labels = LawChoice::ALL.map(LawChoice::label).join(", ");
+        ParsePolicyError::new(format!("`{text}` is no law: use one of {labels}"))
+    };
+    all.find(|law| law.label() == text).ok_or_else(fault)
+}

@@ -1,0 +1,271 @@
+//! What is believed of attempts and jobs: when each attempt ends, what a new one could do, how
+//! much slack a job has, and whether it still can be in time.
+
+use std::f64::consts::LN_2;
+
+use crate::estimate::law::AttemptLaw;
+use crate::estimate::pocd::{ln_miss_of_launch, ln_task_pocd};
+use crate::policy::ShedPrime;
+use crate::policy::shed_prime::cross_job_prior::assume;
+use crate::policy::shed_prime::feasible_set::mark;
+use crate::policy::shed_prime::headroom::{follow, reserve};
+use crate::policy::shed_prime::value_density::{is_short, worth};
+use crate::round::{JobView, Round, TaskEstimate};
+
+/// New attempts of each task that a job's hope may rest on. Where all of `max_clones` counted,
+/// jobs that only luck could save would be served first under overload, and take others along.
+const DRAWS_HOPED_FOR: f64 = 2.0;
+
+/// Jobs that cannot reach this PoCD are hopeless: they are served last and get no clone.
+const MIN_POCD: f64 = 0.02;
+
+/// What is believed of a new attempt of a job.
+pub(super) struct Fresh<'p, 'a> {
+    pub(super) state: &'p JobView<'a>,
+    /// Seconds from a launch to the start of its work.
+    overhead: f64,
+}
+
+impl<'p, 'a> Fresh<'p, 'a> {
+    pub(super) fn of(state: &'p JobView<'a>) -> Self {
+        Self {
+            state,
+            overhead: state.launch_time(),
+        }
+    }
+
+    /// ln P(all tasks of the job are in time, with a few new attempts each).
+    pub(super) fn ln_hope(&self) -> f64 {
+        let tasks = &self.state.estimate.tasks;
+        let running: f64 = tasks.iter().map(|task| self.ln_hope_of(task)).sum();
+        match self.state.waiting_now() {
+            0 => running,
+            waiting => running + f64::from(waiting) * ln_task_pocd(self.ln_lost(0.0)),
+        }
+    }
+
+    /// ln P(one of the task's attempts or of a few new ones is in time).
+    pub(super) fn ln_hope_of(&self, task: &TaskEstimate<'_>) -> f64 {
+        ln_task_pocd(task.ln_miss(|_| true) + self.ln_lost(task.clone_begin()))
+    }
+
+    /// ln P(a few new attempts that begin there all miss).
+    fn ln_lost(&self, begin: f64) -> f64 {
+        DRAWS_HOPED_FOR * libm::log1p(-self.chance(begin).min(1.0 - f64::EPSILON))
+    }
+
+    /// ln P(a few new attempts all miss that are launched so many seconds from now).
+    pub(super) fn ln_lost_later(&self, wait: f64) -> f64 {
+        let (Some(law), Some(slack)) = (&self.state.estimate.law, self.state.estimate.slack) else {
+            return 0.0;
+        };
+        DRAWS_HOPED_FOR * ln_miss_of_launch(law, 0.0, slack - wait, self.overhead)
+    }
+
+    /// Seconds for which a new attempt that begins there holds its place.
+    pub(super) fn holds(&self, begin: f64) -> f64 {
+        self.overhead + task_time(self.state) * (1.0 - begin)
+    }
+
+    /// P(an attempt launched now that begins there is in time).
+    pub(super) fn chance(&self, begin: f64) -> f64 {
+        self.chance_where(begin, 1.0)
+    }
+
+    /// The same where attempts take that many times what they usually take.
+    pub(super) fn chance_where(&self, begin: f64, slowness: f64) -> f64 {
+        let estimate = &self.state.estimate;
+        match (&estimate.law, estimate.slack) {
+            (Some(law), Some(slack)) => {
+                let law = law.scaled(slowness);
+                -libm::expm1(ln_miss_of_launch(&law, begin, slack, self.overhead))
+            }
+            (_, Some(slack)) if slack <= 0.0 => 0.0,
+            _ => 1.0,
+        }
+    }
+}
+
+/// Seconds from a launch to the start of its work: the mean over the attempts that are there, since
+/// images and volumes differ from job to job.
+pub(super) fn measured_overhead(state: &JobView<'_>) -> Option<f64> {
+    let tasks = state.estimate.tasks.iter();
+    let attempts = tasks.flat_map(|task| task.task.live());
+    let (mut sum, mut count) = (0.0, 0.0);
+    for attempt in attempts {
+        if let Some(started) = attempt.started {
+            sum += started.since(attempt.launched).seconds().max(0.0);
+            count += 1.0;
+        }
+    }
+    (count > 0.0).then(|| sum / count)
+}
+
+/// What shed-prime believes of a job.
+#[derive(Debug, Clone, Default)]
+pub struct Belief {
+    /// The median time of a task, as far as anything was seen of the job.
+    pub(super) known_time: Option<f64>,
+    /// ln P(all its tasks are in time, with a few new attempts each).
+    pub(super) ln_hope: f64,
+    /// Seconds until its deadline.
+    slack: Option<f64>,
+    /// Seconds from a launch to the start of its work.
+    overhead: f64,
+    /// Tasks that could start now.
+    waiting: f64,
+    parallelism: u32,
+    running: Running,
+}
+
+/// What is left of the tasks that run.
+#[derive(Debug, Clone)]
+enum Running {
+    /// In seconds, by the job's own times: all together, and the longest.
+    Known([f64; 2]),
+    /// Of a job that has shown no times yet.
+    Unknown(Vec<TaskLeft>),
+}
+
+impl Default for Running {
+    fn default() -> Self {
+        Self::Known([0.0; 2])
+    }
+}
+
+/// What is left of a task, but for the usual time of a task.
+#[derive(Debug, Clone, Copy)]
+struct TaskLeft {
+    /// Seconds until the first of the attempts that report ends; infinite without any.
+    reported: f64,
+    /// The age of the oldest silent attempt: no more is known of it than of a new one.
+    oldest: Option<f64>,
+    /// The progress at which a clone launched now begins.
+    begin: f64,
+}
+
+impl TaskLeft {
+    fn of(task: &TaskEstimate<'_>) -> Self {
+        let (mut reported, mut oldest) = (f64::INFINITY, None::<f64>);
+        for attempt in &task.attempts {
+            match attempt.remaining {
+                Some(remaining) if attempt.reports() => reported = reported.min(remaining),
+                _ => oldest = Some(oldest.map_or(attempt.age, |age| age.max(attempt.age))),
+            }
+        }
+        Self {
+            reported,
+            oldest,
+            begin: task.clone_begin(),
+        }
+    }
+
+    /// Seconds that the task still needs, if what is best is done for it.
+    fn remaining(&self, time: f64, overhead: f64) -> f64 {
+        let silent = self
+            .oldest
+            .map_or(f64::INFINITY, |age| (time - age).max(0.0));
+        let best = self.reported.min(silent);
+        best.min(overhead + time * (1.0 - self.begin))
+    }
+}
+
+fn sums(tasks: impl Iterator<Item = TaskLeft>, time: f64, overhead: f64) -> [f64; 2] {
+    let (mut work, mut longest) = (0.0, 0.0_f64);
+    for task in tasks {
+        let remaining = task.remaining(time, overhead);
+        work += remaining;
+        longest = longest.max(remaining);
+    }
+    [work, longest]
+}
+
+impl Belief {
+    pub(super) fn of(job: &JobView<'_>) -> Self {
+        let (known_time, overhead) = (known_time(job), job.launch_time());
+        let tasks = job.estimate.tasks.iter().map(TaskLeft::of);
+        Self {
+            known_time,
+            ln_hope: Fresh::of(job).ln_hope(),
+            slack: job.estimate.slack,
+            overhead,
+            waiting: f64::from(job.waiting_now()),
+            parallelism: job.job.rules.parallelism,
+            running: match known_time {
+                Some(time) => Running::Known(sums(tasks, time, overhead)),
+                None => Running::Unknown(tasks.collect()),
+            },
+        }
+    }
+
+    /// Whether the job is hopeless, and its slack in milliseconds, with that many slots and while a
+    /// usual task takes that share of the `limit` of a job that has shown no times.
+    pub(super) fn rank(&self, limit: Option<f64>, usual_share: f64, slots: u32) -> (bool, i64) {
+        let by_limit = || limit.map_or(0.0, |limit| limit * usual_share);
+        let time = self.known_time.unwrap_or_else(by_limit);
+        let is_hopeless = self.ln_hope < libm::log(MIN_POCD);
+        let slack = self.slack.map_or(i64::MAX, |slack| {
+            let work = self.work(time, slots);
+            ((slack - work) * 1000.0) as i64
+        });
+        (is_hopeless, slack)
+    }
+
+    /// Seconds until the job ends on that many slots.
+    fn work(&self, time: f64, slots: u32) -> f64 {
+        let [mut work, mut longest] = match &self.running {
+            Running::Known(sums) => *sums,
+            Running::Unknown(tasks) => sums(tasks.iter().copied(), time, self.overhead),
+        };
+        if self.waiting > 0.0 {
+            work += self.waiting * (time + self.overhead);
+            longest = longest.max(time + self.overhead);
+        }
+        let width = f64::from(self.parallelism.min(slots).max(1));
+        longest.max(work / width)
+    }
+}
+
+/// Weighs the jobs where capacity is short, given the hope and the usual share of the time of each.
+pub(super) fn weigh(pass: &mut Round<'_>, prime: &ShedPrime, ln_hopes: &[f64], usual: &[f64]) {
+    for (state, usual) in pass.jobs.iter_mut().zip(usual) {
+        state.usual_share = *usual;
+    }
+    if prime.pool {
+        assume(pass);
+    }
+    if prime.reserve {
+        follow(pass);
+    }
+    if prime.weigh && is_short(pass) {
+        let states = pass.jobs.iter().zip(ln_hopes);
+        let worths = states.map(|(state, ln_hope)| worth(&Fresh::of(state), *ln_hope));
+        let worths: Vec<_> = worths.collect();
+        for (state, worth) in pass.jobs.iter_mut().zip(worths) {
+            state.worth = Some(worth);
+        }
+        if prime.timely {
+            mark(pass);
+        }
+        if prime.reserve {
+            reserve(pass);
+        }
+    }
+}
+
+/// The median time of a task, as far as anything was seen of the job.
+pub(super) fn known_time(state: &JobView<'_>) -> Option<f64> {
+    let median = state.estimate.own_law().map(|law| law.quantile(-LN_2));
+    median.filter(|median| median.is_finite() && *median > 0.0)
+}
+
+/// The usual time of the job's tasks in seconds.
+pub(super) fn task_time(state: &JobView<'_>) -> f64 {
+    let by_limit = || state.limit().map_or(0.0, |limit| limit * state.usual_share);
+    known_time(state).unwrap_or_else(by_limit)
+}
+
+/// Seconds that the task still needs, if what is best is done for it.
+pub(super) fn remaining(task: &TaskEstimate<'_>, time: f64, overhead: f64) -> f64 {
+    TaskLeft::of(task).remaining(time, overhead)
+}

@@ -1,0 +1,166 @@
+//! What the other jobs show of one that has shown nothing: users of a cluster tend to give their
+//! jobs so many times what a task takes. Each tenant learns from its own jobs, and from all jobs of
+//! another tenant as from one.
+
+use std::collections::BTreeMap;
+
+use crate::estimate::law::{AttemptLaw, Law};
+use crate::estimate::log_normal::LogNormalLaw;
+use crate::ids::Tenant;
+use crate::policy::contract::Summary;
+use crate::policy::shed_prime::beliefs::{Belief, known_time};
+use crate::round::{JobView, Round};
+
+/// What the time of a task is taken for while nothing at all is known, as a share of the time from
+/// submission to deadline.
+const SHARE_OF_LIMIT: f64 = 0.5;
+
+/// Other tenants are believed as far as they differ from that by a factor of 4 at most: ln of it.
+const FOREIGN_SPAN: f64 = 1.386_294_361_119_890_6;
+
+/// Jobs of which a law is known before one is assumed of others.
+const JOBS_MIN: usize = 3;
+
+/// ln P(Z > 1), Z standard normal.
+const LN_TAIL_OF_ONE: f64 = -1.841_021_645_009_264;
+
+/// What the time of a usual task is taken for, over the time that its job was given, for each job of
+/// the pass: by the jobs of its tenant that are there. All jobs of another tenant count as one.
+pub(super) fn usual_shares(jobs: &[Summary<'_, Belief>]) -> Vec<f64> {
+    let mut tenants: BTreeMap<&Tenant, Mean> = BTreeMap::new();
+    for job in jobs {
+        let own = tenants.entry(job.tenant).or_default();
+        if let Some(share) = share(job) {
+            own.add(libm::log(share));
+        }
+    }
+    let mut all = Mean::default();
+    for own in tenants.values().filter(|own| own.count > 0.0) {
+        all.add(of_foreign(own.mean()));
+    }
+    let usual = tenants.into_iter().map(|(tenant, own)| {
+        let others = if own.count > 0.0 {
+            all.without(of_foreign(own.mean()))
+        } else {
+            all
+        };
+        let sum = own.sum + others.sum + libm::log(SHARE_OF_LIMIT);
+        (tenant, libm::exp(sum / (own.count + others.count + 1.0)))
+    });
+    let usual: BTreeMap<&Tenant, f64> = usual.collect();
+    let of = |job: &Summary<'_, Belief>| usual.get(job.tenant).copied();
+    let shares = jobs.iter().map(|job| of(job).unwrap_or(SHARE_OF_LIMIT));
+    shares.collect()
+}
+
+/// The job's usual time of a task over the time that it was given.
+fn share(job: &Summary<'_, Belief>) -> Option<f64> {
+    let share = job.belief.known_time? / job.limit?;
+    (share > 0.0 && share.is_finite()).then_some(share)
+}
+
+/// A sum of so many.
+#[derive(Debug, Clone, Copy, Default)]
+struct Mean {
+    sum: f64,
+    count: f64,
+}
+
+impl Mean {
+    fn add(&mut self, value: f64) {
+        self.sum += value;
+        self.count += 1.0;
+    }
+
+    fn without(self, value: f64) -> Self {
+        Self {
+            sum: self.sum - value,
+            count: self.count - 1.0,
+        }
+    }
+
+    fn mean(self) -> f64 {
+        self.sum / self.count
+    }
+}
+
+/// The logarithm of a share, as far as another tenant is believed.
+fn of_foreign(ln_share: f64) -> f64 {
+    let usual = libm::log(SHARE_OF_LIMIT);
+    ln_share.clamp(usual - FOREIGN_SPAN, usual + FOREIGN_SPAN)
+}
+
+/// Takes times for log-normal in jobs that have shown nothing: the median is the usual share of the
+/// time that the job was given, and they spread as medians do among the others and times within each of
+/// those. Attempts are hedged by it from their launch on. It ranks no job: tasks of one job are alike,
+/// of which this law knows nothing, so that large jobs would seem to have no hope.
+pub(super) fn assume(pass: &mut Round<'_>) {
+    let mut tenants: BTreeMap<&Tenant, Vec<Shown>> = BTreeMap::new();
+    for state in &pass.jobs {
+        let own = tenants.entry(&state.job.tenant).or_default();
+        own.extend(Shown::of(state));
+    }
+    let witnesses = tenants.iter().filter_map(|(&tenant, own)| {
+        let witness = Shown::as_witness(own)?;
+        Some((tenant, witness))
+    });
+    let witnesses: BTreeMap<&Tenant, Shown> = witnesses.collect();
+    let spreads = tenants.into_iter().filter_map(|(tenant, mut shown)| {
+        let others = witnesses.iter().filter(|(other, _)| **other != tenant);
+        shown.extend(others.map(|(_, witness)| *witness));
+        let enough = shown.len() >= JOBS_MIN;
+        enough.then(|| (tenant.clone(), spread(&shown)))
+    });
+    let spreads: BTreeMap<Tenant, f64> = spreads.collect();
+    let unknown = |state: &&mut JobView<'_>| state.estimate.law.is_none();
+    for state in pass.jobs.iter_mut().filter(unknown) {
+        let law = state.limit().and_then(|limit| {
+            let mu = libm::log(state.usual_share * limit);
+            LogNormalLaw::new(mu, *spreads.get(&state.job.tenant)?)
+        });
+        if let Some(law) = law {
+            state.estimate.assume(Law::LogNormal(law));
+        }
+    }
+}
+
+/// What is known of a job's times.
+#[derive(Debug, Clone, Copy)]
+struct Shown {
+    /// ln(median time / time that the job was given).
+    ln_share: f64,
+    /// Standard deviation of ln T, read off the upper half.
+    sigma: f64,
+}
+
+impl Shown {
+    fn of(state: &JobView<'_>) -> Option<Self> {
+        let law = state.estimate.own_law()?;
+        let ln_median = libm::log(known_time(state)?);
+        let shown = Self {
+            ln_share: ln_median - libm::log(state.limit()?),
+            sigma: libm::log(law.quantile(LN_TAIL_OF_ONE)) - ln_median,
+        };
+        (shown.ln_share.is_finite() && shown.sigma.is_finite()).then_some(shown)
+    }
+
+    /// What all jobs of a tenant are to others: one.
+    fn as_witness(all: &[Self]) -> Option<Self> {
+        let count = all.len() as f64;
+        let mean = |value: fn(&Self) -> f64| all.iter().map(value).sum::<f64>() / count;
+        (!all.is_empty()).then(|| Self {
+            ln_share: of_foreign(mean(|shown| shown.ln_share)),
+            sigma: mean(|shown| shown.sigma).clamp(0.0, FOREIGN_SPAN),
+        })
+    }
+}
+
+/// Of ln(time / time given) over all jobs: what medians differ, and times within each job.
+fn spread(shown: &[Shown]) -> f64 {
+    let count = shown.len() as f64;
+    let mean = shown.iter().map(|one| one.ln_share).sum::<f64>() / count;
+    let deviations = shown.iter().map(|one| one.ln_share - mean);
+    let between = deviations.map(|d| d * d).sum::<f64>() / (count - 1.0);
+    let within = shown.iter().map(|one| one.sigma * one.sigma).sum::<f64>() / count;
+    libm::sqrt(between + within)
+}

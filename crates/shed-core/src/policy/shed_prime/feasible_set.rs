@@ -1,0 +1,266 @@
+//! Whom to serve first where room is short. While all can be in time, whoever could wait least comes
+//! first; once they can't, most are if what brings most comes first (Moore and Hodgson's rule for
+//! the fewest late jobs on one machine, Management Science 15(1), 1968, says whom to leave out). So
+//! as many of the jobs that bring most as can all be in time are served first, the one with the
+//! least slack before the others, and after them the rest, those that bring most first.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::policy::shed_prime::beliefs::{Fresh, task_time};
+use crate::policy::shed_prime::value_density::surging;
+use crate::round::{AttemptEstimate, JobView, Number, Round, TaskEstimate};
+
+/// The part of the time until its last task would have to start within which a job gets its places:
+/// who starts at the last moment has no time left for a second attempt.
+const WITHIN: f64 = 0.75;
+
+/// Of a share: what is wanted is a sum of places.
+const ROUNDING: f64 = 1e-9;
+
+/// Places that come free are looked at one by one up to so many, beyond that in groups.
+const RELEASES_MAX: usize = 1024;
+
+/// Places that one schedule looks at. Who would still wait then goes by what it brings.
+const STEPS_MAX: u32 = 100_000;
+
+/// A job with tasks that wait.
+struct Waiter {
+    position: usize,
+    /// How many jobs bring more.
+    bring_more: usize,
+    /// The job's slack in milliseconds.
+    slack: i64,
+    /// Within so many seconds its last task is to start.
+    latest: f64,
+    /// The share of what is usable that its tasks take together, with as many clones as run of others.
+    wanted: f64,
+    /// Seconds for which each holds its place.
+    holds: f64,
+}
+
+/// In so many seconds this share of what is usable comes free.
+#[derive(Clone, Copy)]
+struct Release {
+    at: f64,
+    share: f64,
+}
+
+/// Marks the jobs to be served first.
+pub(super) fn mark(pass: &mut Round<'_>) {
+    let waiters = waiters(pass);
+    if waiters.len() < 2 {
+        return;
+    }
+    let releases = releases(pass);
+    let counts: Vec<usize> = (1..=waiters.len()).collect();
+    // If some can't all be in time, more can't either.
+    let timely = counts.partition_point(|count| {
+        let some = waiters.iter().filter(|waiter| waiter.bring_more < *count);
+        are_in_time(some, &releases)
+    });
+    for waiter in waiters.iter().filter(|waiter| waiter.bring_more < timely) {
+        let state = pass.jobs.get_mut(waiter.position);
+        if let Some(worth) = state.and_then(|state| state.worth.as_mut()) {
+            worth.is_timely = true;
+        }
+    }
+}
+
+/// Those with the least slack first.
+fn waiters(pass: &Round<'_>) -> Vec<Waiter> {
+    let mut waiters = Vec::new();
+    let redundancy = redundancy(pass);
+    for (position, state) in pass.jobs.iter().enumerate() {
+        let share = pass.capacity.dominant_share(position);
+        let waiting = state
+            .launchable_now()
+            .saturating_add(surging(pass, position));
+        if let (Some((false, slack)), Some(left)) = (state.rank, state.estimate.slack)
+            && waiting > 0
+            && share.is_finite()
+            && state.may_launch(pass.snapshot.now)
+        {
+            let holds = Fresh::of(state).holds(0.0);
+            waiters.push(Waiter {
+                position,
+                bring_more: 0,
+                slack,
+                latest: WITHIN * (left - holds),
+                wanted: share * f64::from(waiting) * redundancy,
+                holds,
+            });
+        }
+    }
+    // Not the position: where a job stands in the snapshot must not matter.
+    let name = |waiter: &Waiter| {
+        let state = pass.jobs.get(waiter.position);
+        state.map(|state| (state.job.submitted, &state.job.key))
+    };
+    let worth = |waiter: &Waiter| {
+        let state = pass.jobs.get(waiter.position);
+        Number(-state.map_or(0.0, JobView::worth_of_waiting))
+    };
+    waiters.sort_by_cached_key(|waiter| (worth(waiter), name(waiter)));
+    for (count, waiter) in waiters.iter_mut().enumerate() {
+        waiter.bring_more = count;
+    }
+    waiters.sort_by_key(|waiter| waiter.slack);
+    waiters
+}
+
+/// Attempts per task that runs.
+fn redundancy(pass: &Round<'_>) -> f64 {
+    let tasks = pass.jobs.iter().flat_map(|state| &state.estimate.tasks);
+    let (mut attempts, mut count) = (0.0, 0.0);
+    for task in tasks {
+        attempts += task.attempts.len() as f64;
+        count += 1.0;
+    }
+    if count > 0.0 { attempts / count } else { 1.0 }
+}
+
+/// Seconds until the first of the task's attempts ends. Of a silent one what its job's law says; without
+/// one, or if that says nothing, what has taken longer than usual takes as long again.
+fn until_end(task: &TaskEstimate<'_>, time: f64) -> f64 {
+    let end = |attempt: &AttemptEstimate| match attempt.remaining {
+        Some(remaining) if remaining.is_finite() => remaining,
+        _ if attempt.age < time => time - attempt.age,
+        _ => attempt.age,
+    };
+    task.attempts.iter().map(end).fold(f64::INFINITY, f64::min)
+}
+
+/// What is free, and what comes free as tasks end; the first first.
+fn releases(pass: &Round<'_>) -> Vec<Release> {
+    let mut releases = Vec::new();
+    let mut held = 0.0;
+    for (position, state) in pass.jobs.iter().enumerate() {
+        let share = pass.capacity.dominant_share(position);
+        if !share.is_finite() {
+            continue;
+        }
+        let time = task_time(state);
+        let is_held_up = state.is_held_up(pass.snapshot.now);
+        for task in &state.estimate.tasks {
+            let places = match is_held_up {
+                // What can't be placed leaves no place.
+                true => task.task.live().filter(|a| state.job.takes_room(a)).count(),
+                false => task.attempts.len(),
+            };
+            // Nor does what ends on a node that is not usable.
+            let attempts = task.attempts.iter();
+            let apart = attempts.filter(|a| pass.capacity.unusable.has(a.node));
+            let share = share * places.saturating_sub(apart.count()) as f64;
+            held += share;
+            let at = until_end(task, time);
+            releases.push(Release { at, share });
+        }
+    }
+    let share = (1.0 - held).max(0.0);
+    releases.push(Release { at: 0.0, share });
+    releases.sort_by(|a, b| a.at.total_cmp(&b.at));
+    let groups = releases.chunks(releases.len().div_ceil(RELEASES_MAX));
+    let last = |group: &[Release]| Release {
+        at: group.last().map_or(0.0, |release| release.at),
+        share: group.iter().map(|release| release.share).sum(),
+    };
+    groups.map(last).collect()
+}
+
+/// Whether the last task of each starts in time, or at once, if they are served in this order.
+fn are_in_time<'w>(mut waiters: impl Iterator<Item = &'w Waiter>, releases: &[Release]) -> bool {
+    let mut places = Places {
+        releases,
+        again: BinaryHeap::new(),
+        steps_left: STEPS_MAX,
+    };
+    waiters.all(|waiter| places.hold(waiter))
+}
+
+/// Places as they come free.
+struct Places<'r> {
+    releases: &'r [Release],
+    /// Those that were given away: when they come free again, and what share they are.
+    again: BinaryHeap<Reverse<(Number, Number)>>,
+    steps_left: u32,
+}
+
+impl Places<'_> {
+    /// Gives the waiter the first places that come free; false if the last of them is too late.
+    fn hold(&mut self, waiter: &Waiter) -> bool {
+        let mut wanted = waiter.wanted;
+        while wanted > ROUNDING {
+            let Some(Release { at, share }) = self.first() else {
+                return false;
+            };
+            if at > waiter.latest.max(0.0) || self.steps_left == 0 {
+                return false;
+            }
+            self.steps_left -= 1;
+            let taken = share.min(wanted);
+            wanted -= taken;
+            self.free(at + waiter.holds, taken);
+            self.free(at, share - taken);
+        }
+        true
+    }
+
+    fn free(&mut self, at: f64, share: f64) {
+        if share > ROUNDING {
+            self.again.push(Reverse((Number(at), Number(share))));
+        }
+    }
+
+    fn first(&mut self) -> Option<Release> {
+        let again = self.again.peek().map(|Reverse((at, _))| at.0);
+        let (first, rest) = match self.releases.split_first() {
+            Some((first, rest)) if again.is_none_or(|again| first.at <= again) => (*first, rest),
+            _ => {
+                let Reverse((at, share)) = self.again.pop()?;
+                let (at, share) = (at.0, share.0);
+                (Release { at, share }, self.releases)
+            }
+        };
+        self.releases = rest;
+        Some(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiter(wanted: f64, holds: f64) -> Waiter {
+        Waiter {
+            position: 0,
+            bring_more: 0,
+            slack: 0,
+            latest: 10.0,
+            wanted,
+            holds,
+        }
+    }
+
+    fn is_in_time(waiter: &Waiter, shares: &[f64]) -> bool {
+        let release = |share: &f64| Release {
+            at: 0.0,
+            share: *share,
+        };
+        let releases: Vec<_> = shares.iter().map(release).collect();
+        are_in_time([waiter].into_iter(), &releases)
+    }
+
+    #[test]
+    fn places_are_given_away_again_until_it_is_too_late() {
+        // A third of what is wanted at a time: the last third starts after ten seconds.
+        assert!(is_in_time(&waiter(1.5, 5.0), &[0.25, 0.25]));
+        assert!(!is_in_time(&waiter(1.5, 5.1), &[0.25, 0.25]));
+    }
+
+    #[test]
+    fn a_schedule_ends_whatever_attempts_take() {
+        assert!(!is_in_time(&waiter(1.0, 0.0), &[0.0]));
+        assert!(!is_in_time(&waiter(1.0, 0.0), &[1e-7]));
+    }
+}

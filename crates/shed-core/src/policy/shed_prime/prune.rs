@@ -1,0 +1,146 @@
+//! Which attempts go on: of several the one that will end first, of one alone another draw if
+//! that is likelier to be in time.
+
+use crate::ids::TaskIndex;
+use crate::policy::ShedPrime;
+use crate::policy::desk::Desk;
+use crate::policy::prune::{self as rivals, is_young, start_up};
+use crate::policy::shed_prime::beliefs::{Fresh, known_time};
+use crate::policy::shed_prime::value_density::someone_waits;
+use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};
+use crate::snapshot::{Idempotency, KillKind, SpeculationMode};
+
+/// A sibling in a close race stays: predictions are noisy.
+const MARGIN: f64 = 0.1;
+
+/// A lone attempt is restarted if a new attempt in its place is more likely to be in time by more
+/// than this probability.
+const RESTART_GAIN: f64 = 0.1;
+
+/// In so many task times an attempt has shown how fast it is.
+const SHOWN: f64 = 0.1;
+
+/// Siblings of an attempt that is all but sure to be in time go at once, those that are seen to
+/// lose too, and those that have been silent for too long once the best one is expected in time.
+pub(super) fn prune(desk: &mut Desk<'_, '_, ShedPrime>, prime: &ShedPrime) {
+    let ln_safe = libm::log(prime.miss_target);
+    rivals::prune(desk, |rivals| {
+        let grace = start_up(rivals.state, prime.grace);
+        let (kept, other) = (rivals.kept, rivals.other);
+        let ends_later = match (other.remaining, kept.remaining) {
+            (Some(other), Some(kept)) => other > kept * (1.0 + MARGIN),
+            _ => false,
+        };
+        if kept.ln_miss <= ln_safe {
+            true
+        } else if other.reports() {
+            ends_later
+        } else {
+            !is_young(other, grace) && kept.remaining <= rivals.state.estimate.slack
+        }
+    });
+}
+
+/// Gives up lone attempts where a new one in their place is likelier to be in time. Only where
+/// there is no room for a clone beside it.
+pub(super) fn restart(pass: &mut Round<'_>) {
+    let someone_waits = someone_waits(pass);
+    for position in pass.by_submission() {
+        if pass.capacity.times_free(position) > 0 && !someone_waits {
+            continue;
+        }
+        let Some(state) = pass.jobs.get(position) else {
+            continue;
+        };
+        let rules = &state.job.rules;
+        let may = state.optimized
+            && rules.speculation == SpeculationMode::Enabled
+            && rules.idempotency != Idempotency::None
+            && state.may_launch(pass.snapshot.now)
+            && state.rank.is_some_and(|(is_hopeless, _)| !is_hopeless);
+        if !may {
+            continue;
+        }
+        let fresh = Fresh::of(state);
+        let kept = pass.redraws.kept(&state.job.tenant);
+        let tasks = state.estimate.tasks.iter();
+        let doomed = tasks.filter_map(|task| worse_than(&fresh, state, task, kept));
+        // On a node that is not usable it would give up its place for none.
+        let doomed = doomed.filter(|(_, attempt)| !pass.capacity.unusable.has(attempt.node));
+        let doomed = doomed.map(|(index, attempt)| (index, attempt.clone()));
+        for (index, attempt) in doomed.collect::<Vec<_>>() {
+            remember(pass, position, &attempt);
+            pass.kill(position, (index, attempt.number), KillKind::Restart, None);
+        }
+    }
+}
+
+fn remember(pass: &mut Round<'_>, position: usize, attempt: &AttemptEstimate) {
+    let node = attempt
+        .node
+        .and_then(|node| pass.snapshot.nodes.get(node.0));
+    let Some(state) = pass.jobs.get(position) else {
+        return;
+    };
+    if let (Some(node), Some(ratio)) = (node, ln_ratio(state, attempt)) {
+        let (tenant, now) = (&state.job.tenant, pass.snapshot.now);
+        pass.redraws.give_up(tenant, &node.name, now, ratio);
+    }
+}
+
+/// ln(the attempt's time over the median of its job).
+fn ln_ratio(state: &JobView<'_>, attempt: &AttemptEstimate) -> Option<f64> {
+    let ratio = libm::log(attempt.total? / known_time(state)?);
+    ratio.is_finite().then_some(ratio)
+}
+
+/// Compares attempts with those that were given up on their nodes before, as soon as they have
+/// shown enough.
+pub(super) fn learn(pass: &mut Round<'_>) {
+    let nodes = &pass.snapshot.nodes;
+    let redraws = &mut pass.redraws;
+    if redraws.is_idle() {
+        return;
+    }
+    redraws.retain(|name| nodes.iter().any(|node| node.name == *name));
+    let now = pass.snapshot.now;
+    for state in &pass.jobs {
+        let tasks = state.estimate.tasks.iter();
+        for attempt in tasks.flat_map(|task| &task.attempts) {
+            let Some(node) = attempt.node.and_then(|node| nodes.get(node.0)) else {
+                continue;
+            };
+            let has_shown = known_time(state).is_some_and(|time| attempt.age >= SHOWN * time);
+            if has_shown
+                && redraws.awaits(&state.job.tenant, &node.name, now, attempt.since_launch)
+                && let Some(ratio) = ln_ratio(state, attempt)
+            {
+                redraws.note(&state.job.tenant, &node.name, ratio);
+            }
+        }
+    }
+}
+
+/// The task's only attempt, if it has reported and a new one is likelier to be in time though a
+/// share `kept` of ln(slowness) stays with the place, where that is known.
+fn worse_than<'t>(
+    fresh: &Fresh<'_, '_>,
+    state: &JobView<'_>,
+    task: &'t TaskEstimate<'_>,
+    kept: f64,
+) -> Option<(TaskIndex, &'t AttemptEstimate)> {
+    let [attempt] = &*task.attempts else {
+        return None;
+    };
+    // Without a deadline no attempt is in time, and none is better than another.
+    state.estimate.slack?;
+    let id = (task.task.index, attempt.number);
+    if !attempt.reports() || attempt.own_progress() <= 0.0 || state.doomed.contains(&id) {
+        return None;
+    }
+    let own = -libm::expm1(attempt.ln_miss);
+    let of_place = attempt.node.and_then(|_| ln_ratio(state, attempt));
+    let slowness = libm::exp(kept * of_place.unwrap_or(0.0).max(0.0));
+    let gain = fresh.chance_where(task.begin(), slowness) - own;
+    (gain > RESTART_GAIN).then_some((task.task.index, attempt))
+}

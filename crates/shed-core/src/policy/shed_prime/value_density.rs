@@ -1,0 +1,209 @@
+//! What a place in the cluster brings where places are short: expected deadlines met per second for
+//! which an attempt holds it. A clone makes way only for a first attempt that brings more, and one
+//! that brings more than all first attempts that wait is launched before them: the job that it
+//! saves has cost its slots already.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::ids::{AttemptNumber, TaskIndex};
+use crate::plan::{Finding, RefusalReason};
+use crate::policy::ShedPrime;
+use crate::policy::shed_prime::beliefs::Fresh;
+use crate::policy::shed_prime::bundles::candidates;
+use crate::round::clones::{CloneJob, CloneTask, MODES, by_rule, grant};
+use crate::round::{AttemptEstimate, JobView, Number, Round, TaskEstimate, Worth};
+use crate::snapshot::{AttemptKind, SpeculationMode};
+
+/// A clone is launched before first attempts that wait only if it brings so many times as much:
+/// what is believed changes from pass to pass, and none is to be evicted for them right after.
+const MARGIN: f64 = 1.5;
+
+/// Whether tasks wait for room that is not kept from them.
+pub(super) fn someone_waits(pass: &Round<'_>) -> bool {
+    let now = pass.snapshot.now;
+    let waits = |state: &JobView<'_>| state.wanting_now() > 0 && !state.is_held_up(now);
+    pass.jobs.iter().any(waits)
+}
+
+/// Whether room is short: tasks wait for it, or pods that were launched beyond capacity.
+pub(super) fn is_short(pass: &Round<'_>) -> bool {
+    someone_waits(pass) || !pass.capacity.surging.is_empty()
+}
+
+/// Pods of the job that wait since they were launched so that the cluster may grow.
+pub(super) fn surging(pass: &Round<'_>, position: usize) -> u32 {
+    let surging = pass.capacity.surging.iter();
+    surging.filter(|at| **at == position).count() as u32
+}
+
+/// What the job's waiting attempts and its clones bring, `ln_hope` being what ranks the job. Attempts
+/// that no deadline waits for bring nothing.
+pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64) -> Worth {
+    let estimate = &fresh.state.estimate;
+    let waiting = f64::from(fresh.state.waiting_now().max(1));
+    let hope = estimate.slack.map_or(0.0, |_| libm::exp(ln_hope));
+    let mut tasks = estimate.tasks.iter().filter(|t| t.attempts.len() > 1);
+    let clones = tasks.next().map(|first| {
+        let ln_hope = if estimate.is_assumed {
+            fresh.ln_hope()
+        } else {
+            ln_hope
+        };
+        let tasks = std::iter::once(first).chain(tasks);
+        tasks.flat_map(move |task| of_clones(fresh, task, ln_hope))
+    });
+    Worth {
+        waiting: hope / waiting / fresh.holds(0.0).max(1.0),
+        is_timely: false,
+        clones: clones.into_iter().flatten().collect(),
+    }
+}
+
+/// What each clone of the task brings: an equal part of what they save together.
+fn of_clones<'t>(
+    fresh: &Fresh<'_, '_>,
+    task: &'t TaskEstimate<'_>,
+    ln_hope: f64,
+) -> impl Iterator<Item = ((TaskIndex, AttemptNumber), f64)> + 't {
+    let is_clone = |attempt: &&AttemptEstimate| attempt.kind == AttemptKind::Clone;
+    let [with, without] = [true, false].map(|counts| {
+        let ln_miss = task.ln_miss(|attempt| counts || !is_clone(&attempt));
+        libm::exp(ln_miss)
+    });
+    let count = task.attempts.iter().filter(is_clone).count().max(1);
+    let saved = hope_of_others(fresh, task, ln_hope) * (without - with) / count as f64;
+    let whole = fresh.holds(task.clone_begin());
+    let slack = fresh.state.estimate.slack.unwrap_or(f64::INFINITY);
+    let clones = task.attempts.iter().filter(is_clone);
+    clones.map(move |clone| {
+        let remaining = clone.remaining.filter(|_| clone.reports());
+        let holds = remaining.unwrap_or(whole - clone.since_launch);
+        // What was launched at this very instant stays: no pass undoes what the one before it did.
+        let worth = if clone.since_launch > 0.0 {
+            saved / holds.min(slack).max(1.0)
+        } else {
+            f64::INFINITY
+        };
+        ((task.task.index, clone.number), worth)
+    })
+}
+
+/// P(all other tasks of the job are in time), as far as there is hope.
+fn hope_of_others(fresh: &Fresh<'_, '_>, task: &TaskEstimate<'_>, ln_hope: f64) -> f64 {
+    if ln_hope.is_finite() {
+        libm::exp(ln_hope - fresh.ln_hope_of(task))
+    } else {
+        0.0
+    }
+}
+
+/// Hands out clones that bring more than any first attempt that waits, before those are served.
+pub(super) fn rescue(pass: &mut Round<'_>, prime: &ShedPrime) {
+    let waits =
+        |state: &&JobView<'_>| state.wanting_now() > 0 && state.may_launch(pass.snapshot.now);
+    let worth = |state: &JobView<'_>| match state.rank {
+        Some((is_hopeless, _)) if !is_hopeless => state.worth_of_waiting(),
+        _ => 0.0,
+    };
+    let waiting = pass.jobs.iter().filter(waits);
+    let Some(most) = waiting.map(worth).max_by(f64::total_cmp) else {
+        return;
+    };
+    for mode in MODES {
+        rescue_in(pass, prime, mode, most * MARGIN);
+    }
+}
+
+fn rescue_in(pass: &mut Round<'_>, prime: &ShedPrime, mode: SpeculationMode, least: f64) {
+    let mut jobs = candidates(pass, prime, mode);
+    let mut trials = Vec::new();
+    for (at, job) in jobs.iter().enumerate() {
+        if pass.afford(job.position, job.tasks.len() as u64) {
+            let of_job = trials_of(pass, (at, job));
+            trials.extend(of_job.filter(|trial| trial.is_worth(least, prime)));
+        }
+    }
+    // Of equals the earlier job's earlier task is first.
+    let places = trials.iter().enumerate();
+    let places = places.map(|(at, trial)| (Number(trial.worth), Reverse(at)));
+    let mut queue: BinaryHeap<_> = places.collect();
+    while let Some((_, Reverse(at))) = queue.pop() {
+        let Some(trial) = trials.get_mut(at) else {
+            continue;
+        };
+        let Some(job) = jobs.get_mut(trial.job) else {
+            continue;
+        };
+        let miss = job.tasks.get(trial.task).map_or(1.0, CloneTask::miss);
+        let finding = Finding::Late { miss };
+        if grant(pass, job, trial.task, |odds| by_rule(finding, odds))
+            && let Some(next) = trial.again(job).filter(|next| next.is_worth(least, prime))
+        {
+            queue.push((Number(next.worth), Reverse(at)));
+            *trial = next;
+        }
+    }
+    for job in &mut jobs {
+        let state = pass.jobs.get_mut(job.position);
+        match state {
+            Some(state) if state.clones.is_empty() => state.refusals.clear(),
+            _ => job.refuse_rest(pass, RefusalReason::Capacity),
+        }
+    }
+}
+
+/// One more clone of a task.
+struct Trial {
+    worth: f64,
+    gain: f64,
+    /// P(the other tasks are in time).
+    others: f64,
+    /// Seconds for which it holds its place.
+    holds: f64,
+    job: usize,
+    task: usize,
+}
+
+fn trials_of<'j>(
+    pass: &'j Round<'_>,
+    (at, job): (usize, &'j CloneJob),
+) -> impl Iterator<Item = Trial> + 'j {
+    let fresh = pass.jobs.get(job.position).map(Fresh::of);
+    let fresh = fresh.map(|fresh| (fresh.ln_hope(), fresh));
+    let tasks = job.tasks.iter().enumerate();
+    tasks.filter_map(move |(place, task)| {
+        let (ln_hope, fresh) = fresh.as_ref()?;
+        let estimate = &fresh.state.estimate;
+        let running = estimate.running(task.index)?;
+        let slack = estimate.slack.unwrap_or(f64::INFINITY);
+        let holds = fresh.holds(running.clone_begin());
+        let trial = Trial {
+            worth: 0.0,
+            gain: 0.0,
+            others: hope_of_others(fresh, running, *ln_hope),
+            holds: holds.min(slack).max(1.0),
+            job: at,
+            task: place,
+        };
+        trial.again(job)
+    })
+}
+
+impl Trial {
+    /// The next clone of the same task, if it may get one.
+    fn again(&self, job: &CloneJob) -> Option<Self> {
+        let task = job.tasks.get(self.task)?;
+        let may = task.clones_alive + task.clones < job.max_clones && !task.is_refused;
+        let gain = self.others * task.miss() * -libm::expm1(task.ln_miss_per_clone);
+        may.then_some(Self {
+            worth: gain / self.holds,
+            gain,
+            ..*self
+        })
+    }
+
+    fn is_worth(&self, least: f64, prime: &ShedPrime) -> bool {
+        self.worth >= least && self.gain >= prime.min_gain
+    }
+}

@@ -1,0 +1,572 @@
+//! What every policy about clones shares: which tasks of a job may get one at all, what one more
+//! would bring and cost, and granting it. The rules of the job's user are kept here, so that no
+//! policy can forget one: `speculation`, `idempotency`, the bound per task, failed clones, real
+//! room, and the room that waiting first attempts count on.
+
+use crate::estimate::law::AttemptLaw;
+use crate::estimate::pareto::LN_CERTAIN;
+use crate::estimate::pocd::{gain_of_one_more, ln_miss_of_launch, ln_task_pocd, probability};
+use crate::ids::TaskIndex;
+use crate::plan::{CloneReport, Finding, Launch, LaunchReason, Refusal, RefusalReason};
+use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};
+use crate::snapshot::{AttemptKind, Idempotency, NodeIndex, ResumePoint, SpeculationMode};
+
+/// After so many failed clones a task gets no more.
+const CLONE_FAILURES_MAX: u32 = 2;
+
+/// Jobs that only observe are served last and on paper, so that they take nothing from others.
+pub const MODES: [SpeculationMode; 2] = [SpeculationMode::Enabled, SpeculationMode::Observe];
+
+/// How a policy looks at the tasks that it wants clones for.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask {
+    /// The policy's bound of clones per task; jobs may allow less.
+    pub max_clones: u32,
+    /// How far the deadline matters.
+    pub heeds: Heeds,
+    /// Where clones begin.
+    pub begins: Begins,
+    /// Whether clones go only where no node is believed slow.
+    pub fast_nodes_only: bool,
+}
+
+/// How far a policy looks at the deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heeds {
+    /// Not at all.
+    Nothing,
+    /// Jobs past it get no clones.
+    Deadline,
+    /// Nor do tasks that no clone can bring in time.
+    Chance,
+}
+
+/// Where the clones of a policy begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begins {
+    /// Where the job's user lets attempts begin: at the best checkpoint or from zero.
+    AsTheJobResumes,
+    /// From zero, as in the policies that know no checkpoints.
+    FromZero,
+}
+
+impl Ask {
+    /// Of a policy that knows neither deadlines nor checkpoints.
+    pub fn blind(max_clones: u32) -> Self {
+        Self {
+            max_clones,
+            heeds: Heeds::Nothing,
+            begins: Begins::FromZero,
+            fast_nodes_only: false,
+        }
+    }
+
+    /// Of a policy that knows both.
+    pub fn aware(max_clones: u32) -> Self {
+        Self {
+            max_clones,
+            heeds: Heeds::Chance,
+            begins: Begins::AsTheJobResumes,
+            fast_nodes_only: false,
+        }
+    }
+}
+
+/// A job with tasks that may get clones.
+pub struct CloneJob {
+    pub position: usize,
+    /// As the job's user wants it: `Enabled`, or `Observe`.
+    pub mode: SpeculationMode,
+    /// Most live clones per task.
+    pub max_clones: u32,
+    /// ln of the PoCD that is enough; +∞ without one.
+    pub ln_pocd_target: f64,
+    fast_nodes_only: bool,
+    /// Ascending.
+    pub tasks: Vec<CloneTask>,
+    /// ln of the product of the PoCDs of all other tasks.
+    pub ln_pocd_rest: f64,
+}
+
+impl CloneJob {
+    fn ln_pocd(&self) -> f64 {
+        let tasks = self.tasks.iter().map(|task| ln_task_pocd(task.ln_miss));
+        self.ln_pocd_rest + tasks.sum::<f64>()
+    }
+}
+
+/// A task that may get clones.
+pub struct CloneTask {
+    pub index: TaskIndex,
+    launch: Launch,
+    /// More nodes to prefer others to.
+    avoid: Vec<NodeIndex>,
+    /// Nodes with an attempt of the task, those of attempts without a node that it is taken to get, and
+    /// those that its clones of this pass go to.
+    nodes: Vec<NodeIndex>,
+    /// The first of these.
+    known: Vec<NodeIndex>,
+    /// ln P(its attempts that the plan leaves alive, and its clones of this pass, all miss).
+    pub ln_miss: f64,
+    /// ln P(one further clone, launched now, misses).
+    pub ln_miss_per_clone: f64,
+    /// Clones that the plan leaves alive.
+    pub clones_alive: u32,
+    /// Clones of this pass.
+    pub clones: u32,
+    /// Seconds until the task is expected to end as it is; absent while unknown.
+    pub remaining: Option<f64>,
+    /// Expected slot-seconds of a clone.
+    pub cost: f64,
+    pub is_refused: bool,
+}
+
+impl CloneTask {
+    /// P(its attempts that the plan leaves alive, and its clones of this pass, all miss).
+    pub fn miss(&self) -> f64 {
+        libm::exp(self.ln_miss)
+    }
+}
+
+/// The job's PoCD before and after a clone; absent while nothing is known about it.
+#[derive(Debug, Clone, Copy)]
+pub struct Odds {
+    pub before: Option<f64>,
+    pub after: Option<f64>,
+}
+
+impl CloneTask {
+    /// Attempts that live after the plan.
+    pub fn copies(&self) -> u32 {
+        1 + self.clones_alive + self.clones
+    }
+}
+
+/// The reason of a clone that a policy other than Shed+ launches.
+pub(crate) fn by_rule(finding: Finding, odds: Odds) -> LaunchReason {
+    LaunchReason::Rule {
+        finding,
+        pocd_before: odds.before,
+        pocd_after: odds.after,
+    }
+}
+
+/// The jobs of that mode with tasks that the policy wants clones for, by submission: where a job
+/// stands in the snapshot does not matter.
+pub(crate) fn clone_jobs(
+    pass: &mut Round<'_>,
+    mode: SpeculationMode,
+    ask: Ask,
+    wants: impl Fn(usize, &JobView<'_>, &TaskEstimate<'_>) -> bool,
+) -> Vec<CloneJob> {
+    let positions = pass.by_submission();
+    let of = |position| {
+        clone_job(pass, position, mode, ask, |state, task| {
+            wants(position, state, task)
+        })
+    };
+    positions.into_iter().filter_map(of).collect()
+}
+
+/// The job's tasks that the policy `wants` clones for and that may have them; the others that it
+/// wants them for are reported as refused. None unless the job is due, is in that mode and may
+/// be launched for.
+pub(crate) fn clone_job(
+    pass: &mut Round<'_>,
+    position: usize,
+    mode: SpeculationMode,
+    ask: Ask,
+    wants: impl Fn(&JobView<'_>, &TaskEstimate<'_>) -> bool,
+) -> Option<CloneJob> {
+    let weighed = open_job(pass, position, mode)?.estimate.tasks.len();
+    if !pass.afford(position, weighed as u64) {
+        return None;
+    }
+    let state = pass.jobs.get(position)?;
+    let (mut tasks, mut refusals) = (Vec::new(), Vec::new());
+    for task in state.estimate.tasks.iter().filter(|t| wants(state, t)) {
+        match clone_task(pass, position, state, task, ask) {
+            Ok(candidate) => tasks.extend(candidate),
+            Err(why) => refusals.push(Refusal {
+                task: task.task.index,
+                why,
+            }),
+        }
+    }
+    // Most runs find none, and a PoCD takes longer than to look for them.
+    let ln_pocd_rest = if tasks.is_empty() {
+        None
+    } else {
+        let is_candidate = |index| tasks.binary_search_by_key(&index, |t| t.index).is_ok();
+        state.ln_pocd_without(is_candidate)
+    };
+    let ln_pocd_rest = ln_pocd_rest.unwrap_or(f64::NEG_INFINITY);
+    pass.jobs.get_mut(position)?.refusals.extend(refusals);
+    CloneJob::of(pass, position, mode, ask, tasks, ln_pocd_rest)
+}
+
+/// The job, if clones of it may be weighed in this pass and mode.
+fn open_job<'p, 'a>(
+    pass: &'p Round<'a>,
+    position: usize,
+    mode: SpeculationMode,
+) -> Option<&'p JobView<'a>> {
+    let state = pass.jobs.get(position)?;
+    let applies = state.optimized && state.job.rules.speculation == mode;
+    (applies && state.may_clone(pass.snapshot.now)).then_some(state)
+}
+
+impl CloneJob {
+    /// None without a task to clone.
+    fn of(
+        pass: &Round<'_>,
+        position: usize,
+        mode: SpeculationMode,
+        ask: Ask,
+        tasks: Vec<CloneTask>,
+        ln_pocd_rest: f64,
+    ) -> Option<Self> {
+        let rules = &pass.jobs.get(position)?.job.rules;
+        (!tasks.is_empty()).then_some(Self {
+            position,
+            mode,
+            max_clones: rules.max_clones_per_task.min(ask.max_clones),
+            ln_pocd_target: rules.target_pocd.map_or(f64::INFINITY, libm::log),
+            fast_nodes_only: ask.fast_nodes_only,
+            tasks,
+            ln_pocd_rest,
+        })
+    }
+}
+
+/// The same for the tasks whose first attempts this plan launches: clones at submission.
+/// The rest of the PoCD has these tasks among it, as they are without clones.
+pub(crate) fn clone_job_of_started(
+    pass: &mut Round<'_>,
+    position: usize,
+    mode: SpeculationMode,
+    ask: Ask,
+) -> Option<CloneJob> {
+    let weighed = open_job(pass, position, mode)?.started.len();
+    if !pass.afford(position, weighed as u64) {
+        return None;
+    }
+    let state = pass.jobs.get(position)?;
+    let (mut tasks, mut refusals) = (Vec::new(), Vec::new());
+    for &(index, node) in &state.started {
+        match started_task(pass, state, index, node, ask) {
+            Ok(candidate) => tasks.push(candidate),
+            Err(why) => refusals.push(Refusal { task: index, why }),
+        }
+    }
+    tasks.sort_by_key(|task| task.index);
+    let ln_pocd_rest = state.ln_pocd_after.unwrap_or(f64::NEG_INFINITY);
+    pass.jobs.get_mut(position)?.refusals.extend(refusals);
+    CloneJob::of(pass, position, mode, ask, tasks, ln_pocd_rest)
+}
+
+/// Clones of the task that the plan leaves alive.
+fn clones_alive(state: &JobView<'_>, task: &TaskEstimate<'_>) -> u32 {
+    let index = task.task.index;
+    let attempts = task.attempts.iter();
+    let alive = attempts.filter(|a| !state.doomed.contains(&(index, a.number)));
+    (alive.count() as u32).saturating_sub(1)
+}
+
+/// Why a task with so many failed and live clones may not even be considered.
+fn refusal(
+    state: &JobView<'_>,
+    clone_failures: u32,
+    clones_alive: u32,
+    ask: Ask,
+) -> Option<RefusalReason> {
+    let max_clones = state.job.rules.max_clones_per_task.min(ask.max_clones);
+    let heeds_deadline = ask.heeds != Heeds::Nothing;
+    if state.job.rules.idempotency == Idempotency::None {
+        Some(RefusalReason::NotIdempotent)
+    } else if heeds_deadline && state.estimate.slack.is_none_or(|slack| slack <= 0.0) {
+        // [S+] Algorithm 1, step 1: jobs past their deadline get none.
+        Some(RefusalReason::Hopeless)
+    } else if clone_failures >= CLONE_FAILURES_MAX {
+        Some(RefusalReason::CloneFailures)
+    } else if clones_alive >= max_clones {
+        Some(RefusalReason::Maximum)
+    } else {
+        None
+    }
+}
+
+/// What an attempt launched now would be worth.
+struct Prospect {
+    ln_miss: f64,
+    cost: f64,
+}
+
+/// Spec 7.2: a new attempt draws its remaining time from the job's law, and loses the launch
+/// overhead δ of the slack. Without a law or deadline it counts as a miss; None if the policy
+/// needs both.
+fn prospect(state: &JobView<'_>, begin: f64, ask: Ask) -> Option<Prospect> {
+    let known = state.estimate.law.as_ref().zip(state.estimate.slack);
+    let mean = state.estimate.mean_run;
+    let overhead = state.launch_time();
+    match known {
+        Some((law, slack)) => Some(Prospect {
+            ln_miss: ln_miss_of_launch(law, begin, slack, overhead),
+            cost: (1.0 - begin) * mean.unwrap_or(law.minimum()),
+        }),
+        None if ask.heeds == Heeds::Nothing => Some(Prospect {
+            ln_miss: LN_CERTAIN,
+            cost: (1.0 - begin) * mean.unwrap_or(0.0),
+        }),
+        None => None,
+    }
+}
+
+fn clone_of(index: TaskIndex, resume: Option<&ResumePoint>) -> Launch {
+    Launch {
+        task: index,
+        kind: AttemptKind::Clone,
+        resume: resume.cloned(),
+        avoid: Vec::new(),
+        rather_not: Vec::new(),
+        node: None,
+        surge: false,
+        reason: LaunchReason::Admitted,
+    }
+}
+
+/// None while too little is known about the job.
+fn clone_task(
+    pass: &Round<'_>,
+    position: usize,
+    state: &JobView<'_>,
+    task: &TaskEstimate<'_>,
+    ask: Ask,
+) -> Result<Option<CloneTask>, RefusalReason> {
+    let index = task.task.index;
+    let clones_alive = clones_alive(state, task);
+    if let Some(why) = refusal(state, task.task.clone_failures, clones_alive, ask) {
+        return Err(why);
+    }
+    if state.rests(pass.snapshot.now, task.task) {
+        return Err(RefusalReason::Disrupted);
+    }
+    let node_of = |attempt: &AttemptEstimate| {
+        let id = (position, index, attempt.number);
+        attempt.node.or_else(|| pass.capacity.tentative_node(id))
+    };
+    let (resume, begin) = match ask.begins {
+        Begins::AsTheJobResumes => (task.resume, task.clone_begin()),
+        Begins::FromZero => (None, 0.0),
+    };
+    let Some(prospect) = prospect(state, begin, ask) else {
+        return Ok(None);
+    };
+    if ask.heeds == Heeds::Chance && prospect.ln_miss >= LN_CERTAIN {
+        return Err(RefusalReason::Hopeless);
+    }
+    Ok(Some(CloneTask {
+        index,
+        launch: clone_of(index, resume),
+        avoid: state.avoided(Some(task.task)).collect(),
+        nodes: task.attempts.iter().filter_map(node_of).collect(),
+        known: task.attempts.iter().filter_map(|a| a.node).collect(),
+        ln_miss: state.ln_miss_kept(task),
+        ln_miss_per_clone: prospect.ln_miss,
+        clones_alive,
+        clones: 0,
+        remaining: task.remaining(),
+        cost: prospect.cost,
+        is_refused: false,
+    }))
+}
+
+fn started_task(
+    pass: &Round<'_>,
+    state: &JobView<'_>,
+    index: TaskIndex,
+    node: NodeIndex,
+    ask: Ask,
+) -> Result<CloneTask, RefusalReason> {
+    let task = state.job.task(index);
+    let failures = task.map_or(0, |task| task.clone_failures);
+    if let Some(why) = refusal(state, failures, 0, ask) {
+        return Err(why);
+    }
+    if task.is_some_and(|task| state.rests(pass.snapshot.now, task)) {
+        return Err(RefusalReason::Disrupted);
+    }
+    let blind = Ask {
+        heeds: Heeds::Nothing,
+        ..ask
+    };
+    let prospect = prospect(state, 0.0, blind);
+    let (ln_miss, cost) = prospect.map_or((LN_CERTAIN, 0.0), |p| (p.ln_miss, p.cost));
+    Ok(CloneTask {
+        index,
+        launch: clone_of(index, None),
+        avoid: state.avoided(task).collect(),
+        nodes: vec![node],
+        known: Vec::new(),
+        ln_miss,
+        ln_miss_per_clone: ln_miss,
+        clones_alive: 0,
+        clones: 0,
+        remaining: None,
+        cost,
+        is_refused: false,
+    })
+}
+
+/// Whether the job's PoCD is as high as its user wants it.
+pub(crate) fn has_enough(pass: &Round<'_>, position: usize) -> bool {
+    let state = pass.jobs.get(position);
+    let known = state.and_then(|state| state.job.rules.target_pocd.zip(state.ln_pocd_after));
+    known.is_some_and(|(target, ln_pocd)| ln_pocd >= libm::log(target))
+}
+
+/// Gives the task at that place of the job one clone if there is room, and says whether it did.
+pub(crate) fn grant(
+    pass: &mut Round<'_>,
+    job: &mut CloneJob,
+    at: usize,
+    why: impl FnOnce(Odds) -> LaunchReason,
+) -> bool {
+    let position = job.position;
+    if has_enough(pass, position) {
+        job.refuse_rest(pass, RefusalReason::Target);
+        return false;
+    }
+    let most = job.max_clones;
+    let may = |task: &&mut CloneTask| !task.is_refused && task.clones_alive + task.clones < most;
+    let Some(task) = job.tasks.get_mut(at).filter(may) else {
+        return false;
+    };
+    let node = match place(pass, position, task, job.fast_nodes_only) {
+        Ok(node) => node,
+        Err(why) => {
+            task.is_refused = true;
+            refuse(pass, position, task.index, why);
+            return false;
+        }
+    };
+    let mut launch = launch_on(pass, position, task, node);
+    task.nodes.push(node);
+    task.clones += 1;
+    let gain = gain_of_one_more(task.ln_miss, task.ln_miss_per_clone);
+    task.ln_miss += task.ln_miss_per_clone;
+    let (index, cost, is_first) = (task.index, task.cost, task.clones == 1);
+    let odds = job.raise(pass, gain);
+    let Some(state) = pass.jobs.get_mut(position) else {
+        return false;
+    };
+    state.clones.push(CloneReport {
+        task: index,
+        pocd_gain: match (odds.before, odds.after) {
+            (Some(before), Some(after)) => (after - before).max(0.0),
+            _ => 0.0,
+        },
+        cost_slot_seconds: cost,
+    });
+    launch.reason = why(odds);
+    if job.mode == SpeculationMode::Enabled {
+        pass.launch(position, Some(node), launch);
+        return true;
+    }
+    if is_first {
+        refuse(pass, position, index, RefusalReason::Observe);
+    }
+    // Nothing is served after those that observe, so that the room may be taken on paper.
+    pass.capacity.launch(position, Some(node));
+    true
+}
+
+fn refuse(pass: &mut Round<'_>, position: usize, task: TaskIndex, why: RefusalReason) {
+    if let Some(state) = pass.jobs.get_mut(position) {
+        state.refusals.push(Refusal { task, why });
+    }
+}
+
+/// The clone's launch. Where no other node has room, it must be let onto the one that has.
+fn launch_on(pass: &Round<'_>, position: usize, task: &CloneTask, node: NodeIndex) -> Launch {
+    let mut launch = task.launch.clone();
+    let chosen = pass.snapshot.nodes.get(node.0).map(|node| &node.name);
+    launch.avoid = pass.avoid(position, task.known.iter().chain(&task.avoid).copied());
+    // The scheduler may put siblings elsewhere: a clone that were kept off their nodes might be kept
+    // off the only one that is free.
+    launch.rather_not = pass.rather_not(position, &task.nodes, &launch.avoid);
+    launch.avoid.retain(|name| Some(name) != chosen);
+    launch.rather_not.retain(|name| Some(name) != chosen);
+    launch
+}
+
+impl CloneJob {
+    /// Reports the tasks that got nothing and were not refused yet.
+    pub(crate) fn refuse_rest(&mut self, pass: &mut Round<'_>, why: RefusalReason) {
+        let Some(state) = pass.jobs.get_mut(self.position) else {
+            return;
+        };
+        let tasks = self.tasks.iter_mut();
+        for task in tasks.filter(|task| task.clones == 0 && !task.is_refused) {
+            task.is_refused = true;
+            let task = task.index;
+            state.refusals.push(Refusal { task, why });
+        }
+    }
+
+    /// Raises the job's PoCD by what one more clone, which its task knows of already, adds to
+    /// its logarithm.
+    fn raise(&self, pass: &mut Round<'_>, gain: f64) -> Odds {
+        let state = pass.jobs.get_mut(self.position);
+        let known = state.and_then(|state| state.ln_pocd_after.as_mut());
+        let Some(ln_pocd) = known else {
+            let (before, after) = (None, None);
+            return Odds { before, after };
+        };
+        let before = *ln_pocd;
+        *ln_pocd = if before.is_finite() {
+            before + gain
+        } else {
+            self.ln_pocd()
+        };
+        Odds {
+            before: Some(probability(before)),
+            after: Some(probability(*ln_pocd)),
+        }
+    }
+}
+
+/// Where a clone of the task goes: not on the node of one of its attempts on a node that is believed slow,
+/// where it would be no faster, and not if it could end up in the way of a first attempt.
+fn place(
+    pass: &mut Round<'_>,
+    position: usize,
+    task: &CloneTask,
+    fast_nodes_only: bool,
+) -> Result<NodeIndex, RefusalReason> {
+    if !pass.afford(position, 1) {
+        return Err(RefusalReason::Work);
+    }
+    let left = pass.jobs.get(position).map_or(0, JobView::attempts_left);
+    if left == 0 || pass.capacity.times_free(position) == 0 {
+        return Err(RefusalReason::Capacity);
+    }
+    let both: Vec<NodeIndex>;
+    let avoid = if task.avoid.is_empty() {
+        &task.nodes
+    } else {
+        both = task.nodes.iter().chain(&task.avoid).copied().collect();
+        &both
+    };
+    let node = pass.find_node(position, avoid);
+    // Beside a live attempt on a slow node a clone would share what slows it.
+    let spoilt =
+        |node| pass.is_slow(position, node) && (fast_nodes_only || task.nodes.contains(&node));
+    let node = node
+        .filter(|&node| !spoilt(node))
+        .ok_or(RefusalReason::NoNode)?;
+    if pass.could_displace(position, node) {
+        return Err(RefusalReason::Capacity);
+    }
+    Ok(node)
+}

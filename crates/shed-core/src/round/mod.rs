@@ -1,0 +1,367 @@
+//! A planning pass under way: how the jobs stand, what is left of capacity, what the plan has so
+//! far. `decide` drives it; a policy sees of it what a [`Desk`](crate::policy::Desk) shows, and asks
+//! for clones and stops that are granted and recorded here.
+
+use std::collections::BTreeSet;
+
+use crate::capacity::{Capacity, Holdings, NodeQueue, UnusableNodes};
+use crate::estimate::fit::LawChoice;
+use crate::ids::{AttemptNumber, NodeName, TaskIndex};
+use crate::memory::{Arrivals, JobMemory, Memory, Redraws};
+use crate::plan::{CapacityReport, Kill, Launch, Move, Plan, PlanReport, PlannedMove};
+use crate::snapshot::{AttemptKind, JobSnapshot, KillKind, NodeIndex, Snapshot};
+use crate::time::{Instant, Span};
+
+mod assess;
+pub mod clones;
+pub(crate) mod estimates;
+pub(crate) mod job;
+mod learn;
+pub mod levels;
+mod measures;
+mod pocd;
+pub(crate) mod slow;
+mod work;
+
+pub use assess::Assessment;
+pub use estimates::{AttemptEstimate, JobEstimate, TaskEstimate};
+pub use job::JobView;
+pub(crate) use job::{Allowance, Claim, Worth};
+use learn::{Learner, lesson};
+use slow::Beliefs;
+use work::Work;
+
+/// What a pass takes of the policy and its settings.
+pub(crate) struct Terms<'p> {
+    /// t_avg while none was measured.
+    pub(crate) launch_overhead: Span,
+    /// Half-life of the node-slowness estimate.
+    pub(crate) slow_half_life: Span,
+    /// The weight of the job's median against an attempt's own reports, in tasks.
+    pub(crate) rate_prior: f64,
+    /// How long a task gets no clone after one of its clones was disrupted, from the time that its
+    /// job was given and t_avg.
+    pub(crate) clone_rest: &'p dyn Fn(Option<Span>, f64) -> Span,
+    /// The distribution of attempt durations.
+    pub(crate) law: LawChoice,
+    /// λ.
+    pub(crate) capacity_share: f64,
+    /// The work budget.
+    pub(crate) work_max: u64,
+}
+
+/// A planning pass under way.
+pub struct Round<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) memory: &'a Memory,
+    pub(crate) capacity: Capacity,
+    /// In the snapshot's order.
+    pub(crate) jobs: Vec<JobView<'a>>,
+    beliefs: Beliefs,
+    /// How attempts came out where slow ones were given up.
+    pub(crate) redraws: Redraws,
+    /// What the jobs that came lately asked for.
+    pub(crate) arrivals: Arrivals,
+    /// Nodes where room that comes free is meant for waiting first attempts.
+    pub(crate) reserved: Vec<NodeIndex>,
+    work: Work,
+    kills: Vec<PlannedMove>,
+    launches: Vec<PlannedMove>,
+    /// The positions of the jobs that something is launched for.
+    launching: Vec<usize>,
+    next: Option<Instant>,
+}
+
+impl<'a> Round<'a> {
+    pub(crate) fn new(snapshot: &'a Snapshot, memory: &'a Memory, terms: &Terms<'_>) -> Self {
+        let unmeasured = terms.launch_overhead;
+        let unusable = UnusableNodes::of(snapshot);
+        let state = |job: &'a JobSnapshot| {
+            let measured = snapshot.launch_overhead_of(&job.tenant);
+            let t_avg = measured.unwrap_or(unmeasured).seconds().max(0.0);
+            JobView::new(snapshot.now, t_avg, job, &unusable)
+        };
+        let mut jobs: Vec<JobView<'a>> = snapshot.jobs.iter().map(state).collect();
+        let beliefs = slow::beliefs(snapshot, &jobs, memory, terms.slow_half_life);
+        let learner = Learner::new(snapshot, memory.history(), terms.law);
+        for state in &mut jobs {
+            let limit = state.job.deadline.map(|at| at.since(state.job.submitted));
+            state.clone_rest = (terms.clone_rest)(limit, state.t_avg);
+            state.view = beliefs.view_of(&state.job.tenant);
+            let nodes = beliefs.ln_ratios(state.view);
+            state
+                .estimate
+                .judge(state.job, &learner, nodes, terms.rate_prior);
+        }
+        let holdings: Vec<Holdings> = jobs.iter().map(|state| state.holdings).collect();
+        let mut pass = Self {
+            snapshot,
+            memory,
+            capacity: Capacity::with(snapshot, terms.capacity_share, &holdings, unusable),
+            beliefs,
+            redraws: memory.redraws().clone(),
+            arrivals: memory.arrivals().clone(),
+            reserved: Vec::new(),
+            jobs,
+            work: Work::new(terms.work_max),
+            kills: Vec::new(),
+            launches: Vec::new(),
+            launching: Vec::new(),
+            next: None,
+        };
+        for job in &snapshot.jobs {
+            pass.wake_at(job.deadline);
+            pass.wake_at(job.launch_not_before);
+            pass.wake_at(job.obstacles.clones_not_before);
+        }
+        let retries = pass.jobs.iter().filter_map(|state| state.next_retry).min();
+        pass.wake_at(retries);
+        pass
+    }
+
+    /// Asks for a pass at `at`, if that is still to come.
+    pub(crate) fn wake_at(&mut self, at: Option<Instant>) {
+        let at = at.filter(|&at| at > self.snapshot.now);
+        self.next = self.next.into_iter().chain(at).min();
+    }
+
+    /// Kills an attempt of the job at `position` for the sake of something else, relying on
+    /// `survivor`; without one the task is launched again by a later pass.
+    pub(crate) fn kill(
+        &mut self,
+        position: usize,
+        (task, attempt): (TaskIndex, AttemptNumber),
+        kind: KillKind,
+        survivor: Option<AttemptNumber>,
+    ) {
+        let Some(state) = self.jobs.get_mut(position) else {
+            return;
+        };
+        let report = state.weigh_kill((task, attempt), kind, survivor);
+        state.kills.push(report);
+        state.doomed.insert((task, attempt));
+        let survivors = survivor.map(|survivor| (task, survivor));
+        state.survivors.extend(survivors);
+        self.kills.push(PlannedMove {
+            job: state.job.key.clone(),
+            action: Move::Kill(Kill {
+                task,
+                attempt,
+                kind,
+                survivor,
+            }),
+        });
+        let mut attempts = state.job.task(task).into_iter().flat_map(|t| &t.attempts);
+        let victim = attempts.find(|a| a.number == attempt);
+        // What holds nothing leaves nothing.
+        if victim.is_none_or(|victim| state.job.takes_room(victim)) {
+            let node = victim.and_then(|a| a.node);
+            self.capacity.kill((position, task, attempt), node);
+        }
+    }
+
+    /// Launches an attempt of the job at `position`, for which `node` has room.
+    pub(crate) fn launch(&mut self, position: usize, node: Option<NodeIndex>, launch: Launch) {
+        if let Some(state) = self.jobs.get_mut(position) {
+            if state.launched == 0 {
+                self.launching.push(position);
+            }
+            state.launched += 1;
+            self.launches.push(PlannedMove {
+                job: state.job.key.clone(),
+                action: Move::Launch(launch),
+            });
+        }
+        self.capacity.launch(position, node);
+    }
+
+    /// How many first attempts of the job may be launched yet, as far as room is kept for others.
+    pub(crate) fn may_start(&self, position: usize) -> u32 {
+        let Some(state) = self.jobs.get(position) else {
+            return 0;
+        };
+        let launching = self.launching.iter().filter_map(|at| {
+            let launching = self.jobs.get(*at)?;
+            let counts = *at == position || state.claim.shares_with(&launching.claim);
+            counts.then_some(launching.claim.share * launching.launched as f64)
+        });
+        state.claim.allowed(launching.sum())
+    }
+
+    /// Makes room for the launches of a job that has so many attempts to launch.
+    pub(crate) fn expect_launches(&mut self, position: usize, attempts: u32) {
+        let fitting = self.capacity.times_left(position).min(attempts);
+        self.launches.reserve(fitting as usize);
+    }
+
+    /// Nodes that the attempts of the job's tenant show to be slow, ascending.
+    pub(crate) fn slow(&self, position: usize) -> &[NodeIndex] {
+        let state = self.jobs.get(position);
+        state.map_or(&[], |state| self.beliefs.slow(state.view))
+    }
+
+    /// Nodes that are slow by what attempts of others tell too, ascending.
+    pub(crate) fn doubtful(&self, position: usize) -> &[NodeIndex] {
+        let state = self.jobs.get(position);
+        state.map_or(&[], |state| self.beliefs.doubtful(state.view))
+    }
+
+    /// Whether the job's clones keep off the node, as attempts of its tenant are slow there.
+    pub(crate) fn is_slow(&self, position: usize, node: NodeIndex) -> bool {
+        self.slow(position).binary_search(&node).is_ok()
+    }
+
+    /// What `Launch::avoid` of an attempt of the job says: these nodes and those that are slow.
+    pub(crate) fn avoid(
+        &self,
+        position: usize,
+        nodes: impl IntoIterator<Item = NodeIndex>,
+    ) -> Vec<NodeName> {
+        self.names(nodes.into_iter().chain(self.slow(position).iter().copied()))
+    }
+
+    /// What `Launch::rather_not` of a clone says: these nodes and those that are doubtful, but for those
+    /// that it avoids.
+    pub(crate) fn rather_not(
+        &self,
+        position: usize,
+        nodes: &[NodeIndex],
+        avoided: &[NodeName],
+    ) -> Vec<NodeName> {
+        let doubtful = self.doubtful(position).iter();
+        let mut names = self.names(doubtful.chain(nodes).copied());
+        names.retain(|name| !avoided.contains(name));
+        names
+    }
+
+    /// The names of these nodes, each once.
+    pub(crate) fn names(&self, nodes: impl IntoIterator<Item = NodeIndex>) -> Vec<NodeName> {
+        let nodes: BTreeSet<NodeIndex> = nodes.into_iter().collect();
+        let known = nodes
+            .into_iter()
+            .filter_map(|node| self.snapshot.nodes.get(node.0));
+        known.map(|node| node.name.clone()).collect()
+    }
+
+    /// The positions of the jobs by submission, then by key: where a job stands in the snapshot
+    /// does not matter.
+    pub(crate) fn by_submission(&self) -> Vec<usize> {
+        let mut positions: Vec<usize> = (0..self.jobs.len()).collect();
+        positions.sort_by_key(|&at| self.jobs.get(at).map(|s| (s.job.submitted, &s.job.key)));
+        positions
+    }
+
+    /// A node with room for an attempt of the job that no waiting first attempt counts on;
+    /// one of `avoid` only if no other has any.
+    pub(crate) fn find_node(&mut self, position: usize, avoid: &[NodeIndex]) -> Option<NodeIndex> {
+        let state = self.jobs.get_mut(position)?;
+        let demand = self.capacity.demands.get(position)?;
+        let (now, after) = (&self.capacity.room, &self.capacity.room_after_kills);
+        let (job, beliefs, view) = (state.job, &self.beliefs, state.view);
+        let queue = state.queue.get_or_insert_with(|| {
+            let worse = [beliefs.doubtful(view), beliefs.slow(view)];
+            NodeQueue::new(job, demand, now, worse)
+        });
+        let fits = |node| now.fits_node(node, demand) && after.fits_node(node, demand);
+        queue.find(fits, avoid)
+    }
+
+    /// Whether the node is one of the job's and has room for an attempt that no waiting first
+    /// attempt counts on.
+    pub(crate) fn may_take(&self, position: usize, node: NodeIndex) -> bool {
+        let state = self.jobs.get(position);
+        let demand = self.capacity.demands.get(position);
+        state.zip(demand).is_some_and(|(state, demand)| {
+            let rooms = [&self.capacity.room, &self.capacity.room_after_kills];
+            rooms.iter().all(|room| room.fits_node(node, demand))
+                && state.job.eligible_nodes.binary_search(&node).is_ok()
+        })
+    }
+
+    /// Whether the cluster's scheduler, which chooses among all that has room now, could put an
+    /// attempt meant for `node` where a waiting first attempt counts on what comes free: clones
+    /// evicted for that one would have gone in vain, and again in every pass.
+    pub(crate) fn could_displace(&self, position: usize, node: NodeIndex) -> bool {
+        let state = self.jobs.get(position);
+        let demand = self.capacity.demands.get(position);
+        state.zip(demand).is_some_and(|(state, demand)| {
+            let (now, after) = (&self.capacity.room, &self.capacity.room_after_kills);
+            let mut others = self.reserved.iter().filter(|&&other| other != node);
+            others.any(|&other| {
+                now.fits_node(other, demand)
+                    && !after.fits_node(other, demand)
+                    && state.job.eligible_nodes.binary_search(&other).is_ok()
+            })
+        })
+    }
+
+    /// The plan, and what is remembered of the jobs but for what their policy remembers.
+    pub(crate) fn finish(self) -> (Plan, Memory) {
+        let mut used_after = self.capacity.used.clone();
+        let mut remembered = Memory::default();
+        remembered.set_slow_nodes(self.beliefs.remembered);
+        remembered.set_redraws(self.redraws);
+        remembered.set_arrivals(self.arrivals);
+        let lessons = self.jobs.iter();
+        let lessons = lessons.filter_map(|state| lesson(state.job, &state.estimate));
+        remembered.set_history(self.memory.history().after(self.snapshot.now, lessons));
+        let mut jobs = Vec::with_capacity(self.jobs.len());
+        for state in self.jobs {
+            used_after.add_times(&state.job.demand, state.launched);
+            let job_memory = if state.has_run() {
+                JobMemory {
+                    last_optimized: Some(self.snapshot.now),
+                    was_idle: state.was_idle,
+                }
+            } else {
+                self.memory.job(&state.job.key)
+            };
+            if job_memory.last_optimized.is_some() {
+                remembered.set(state.job.key.clone(), job_memory);
+            }
+            jobs.push(state.report(self.snapshot.now));
+        }
+        let mut launches = self.launches;
+        // Clones may have been decided on first; there is room for all of them.
+        launches.sort_by_key(|planned| is_clone(&planned.action));
+        let mut actions = self.kills;
+        if actions.is_empty() {
+            actions = launches;
+        } else {
+            actions.extend(launches);
+        }
+        let capacity = CapacityReport {
+            usable: self.capacity.usable,
+            used: self.capacity.used,
+            used_after,
+        };
+        let report = PlanReport {
+            capacity,
+            jobs,
+            next_pass: self.next,
+        };
+        (Plan { actions, report }, remembered)
+    }
+}
+
+/// A number in its total order.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Number(pub f64);
+
+impl Eq for Number {}
+
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Number {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+fn is_clone(action: &Move) -> bool {
+    matches!(action, Move::Launch(launch) if launch.kind == AttemptKind::Clone)
+}

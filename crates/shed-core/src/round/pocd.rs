@@ -1,0 +1,152 @@
+//! A job's PoCD and expected completion, waiting tasks included.
+
+use crate::estimate::law::{AttemptLaw, Law};
+use crate::estimate::pareto::LN_IMPOSSIBLE;
+use crate::estimate::pocd::{Waves, ln_task_pocd, probability};
+use crate::estimate::progress::is_straggler;
+use crate::ids::{AttemptNumber, TaskIndex};
+use crate::plan::KillReport;
+use crate::round::estimates::{AttemptEstimate, TaskEstimate, resume_point};
+use crate::round::job::JobView;
+use crate::snapshot::KillKind;
+
+impl JobView<'_> {
+    /// Works out stragglers, PoCD and completion as they are without clones of this plan. The
+    /// same formulas serve every job, whether the optimizer runs for it or not.
+    pub(crate) fn predict(&mut self) {
+        if self.estimate.is_assumed {
+            self.ln_pocd_before = self.certain_ln_pocd();
+            self.ln_pocd_after = self.ln_pocd_before;
+            return;
+        }
+        let overhead = self.launch_time();
+        if let Some(slack) = self.estimate.slack {
+            let late = |task: &&TaskEstimate<'_>| is_straggler(task.remaining(), slack);
+            let stragglers = self.estimate.tasks.iter().filter(late);
+            self.stragglers = stragglers.map(|task| task.task.index).collect();
+        }
+        self.ln_pocd_before = self.ln_pocd(overhead, |task| task.ln_miss(|_| true));
+        self.ln_pocd_after = if self.doomed.is_empty() {
+            self.ln_pocd_before
+        } else {
+            self.ln_pocd(overhead, |task| self.ln_miss_kept(task))
+        };
+        self.completion = self.completion(overhead);
+    }
+
+    /// ln P(the attempts that the plan leaves alive all miss).
+    #[must_use]
+    pub fn ln_miss_kept(&self, task: &TaskEstimate<'_>) -> f64 {
+        let index = task.task.index;
+        task.ln_miss(|attempt| !self.doomed.contains(&(index, attempt.number)))
+    }
+
+    /// What killing the attempt gains and costs, the kills that are planned already being done.
+    pub(crate) fn weigh_kill(
+        &self,
+        (index, number): (TaskIndex, AttemptNumber),
+        kind: KillKind,
+        survivor: Option<AttemptNumber>,
+    ) -> KillReport {
+        let task = self.estimate.running(index);
+        let stays = |a: &AttemptEstimate| !self.doomed.contains(&(index, a.number));
+        let known = self.estimate.law.is_some() && self.estimate.slack.is_some();
+        let miss_added = task.filter(|_| known).map(|task| {
+            let before = task.ln_miss(stays);
+            let after = task.ln_miss(|a| a.number != number && stays(a));
+            (probability(after) - probability(before)).max(0.0)
+        });
+        let left = task.into_iter().flat_map(|task| &task.attempts);
+        let left = left.filter(|a| a.number != number && stays(a));
+        let ends = left.filter_map(|a| a.remaining).min_by(f64::total_cmp);
+        KillReport {
+            task: index,
+            attempt: number,
+            kind,
+            survivor,
+            freed_slot_seconds: ends.filter(|end| end.is_finite()),
+            miss_added,
+        }
+    }
+
+    /// ln of the job's PoCD with the attempts that the plan leaves alive, as if the tasks that
+    /// `is_out` names were not among it.
+    pub(crate) fn ln_pocd_without(&self, is_out: impl Fn(TaskIndex) -> bool) -> Option<f64> {
+        let overhead = self.launch_time();
+        self.ln_pocd(overhead, |task| {
+            if is_out(task.task.index) {
+                LN_IMPOSSIBLE
+            } else {
+                self.ln_miss_kept(task)
+            }
+        })
+    }
+
+    /// ln of the job's PoCD: 0 with all tasks done, −∞ with one failed for good or the deadline
+    /// past, absent while nothing is known about times or the deadline.
+    fn ln_pocd(&self, overhead: f64, ln_miss_of: impl Fn(&TaskEstimate<'_>) -> f64) -> Option<f64> {
+        if let Some(certain) = self.certain_ln_pocd() {
+            return Some(certain);
+        }
+        let (slack, law) = (self.estimate.slack?, self.estimate.law.as_ref()?);
+        let running = self.estimate.tasks.iter();
+        let running: f64 = running.map(|task| ln_task_pocd(ln_miss_of(task))).sum();
+        let mean_run = self.estimate.mean_run.unwrap_or(law.minimum());
+        let waves = self.waves(mean_run);
+        Some(running + self.ln_pocd_of_waiting(waves, slack - overhead, law))
+    }
+
+    fn certain_ln_pocd(&self) -> Option<f64> {
+        if !self.job.failed.is_empty() {
+            return Some(f64::NEG_INFINITY);
+        }
+        let nothing_runs = self.estimate.tasks.is_empty();
+        if nothing_runs && self.ready.is_empty() && self.held_back.is_empty() && self.untouched == 0
+        {
+            return Some(0.0);
+        }
+        let slack = self.estimate.slack?;
+        (slack <= 0.0).then_some(f64::NEG_INFINITY)
+    }
+
+    /// Tasks without an attempt start in waves: those that this plan launches at once, then as
+    /// many at a time as the job has running with them, a mean run later each.
+    fn waves(&self, mean_run: f64) -> Waves {
+        Waves {
+            at_once: self.admitted,
+            width: self.active.saturating_add(self.admitted),
+            period: mean_run,
+        }
+    }
+
+    /// `slack` is what the first wave has, its launch overhead taken off.
+    pub(crate) fn ln_pocd_of_waiting(&self, waves: Waves, slack: f64, law: &Law) -> f64 {
+        let touched = self.ready.iter().chain(&self.held_back);
+        let begins = touched.map(|&index| self.resumed_at(index));
+        waves.ln_pocd(law, begins, self.untouched, slack)
+    }
+
+    fn resumed_at(&self, index: TaskIndex) -> f64 {
+        let task = self.job.task(index);
+        let point = task.and_then(|task| resume_point(self.job, task));
+        point.map_or(0.0, |point| point.progress)
+    }
+
+    /// Seconds until the last task is expected to end; absent if that is unknown of any.
+    fn completion(&self, overhead: f64) -> Option<f64> {
+        let mut latest: f64 = 0.0;
+        for task in &self.estimate.tasks {
+            latest = latest.max(task.remaining()?);
+        }
+        let touched = self.ready.len().saturating_add(self.held_back.len());
+        let waiting = u32::try_from(touched)
+            .unwrap_or(u32::MAX)
+            .saturating_add(self.untouched);
+        if waiting > 0 {
+            let mean_run = self.estimate.mean_run?;
+            let waves = f64::from(self.waves(mean_run).of(waiting - 1)) + 1.0;
+            latest = latest.max(overhead + waves * mean_run);
+        }
+        Some(latest)
+    }
+}

@@ -1,0 +1,185 @@
+//! What each tenant's attempts tell of nodes: what they report now, and what they reported lately.
+
+use std::collections::BTreeMap;
+
+use super::{Testimony, WEIGHT_MAX, WEIGHT_MIN};
+use crate::ids::Tenant;
+use crate::memory::{Memory, NodeSlowness};
+use crate::round::JobView;
+use crate::snapshot::{NodeIndex, Snapshot};
+use crate::time::{Instant, Span};
+
+/// An attempt that has done so much of a task itself is a whole witness.
+const WITNESS: f64 = 0.1;
+
+/// More than four times the usual time says no more about a node than four times.
+const LN_RATIO_MAX: f64 = 1.386_294_361_119_890_6;
+
+/// What one tenant's attempts tell of one node.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told {
+    pub(super) node: NodeIndex,
+    /// What is to be remembered.
+    pub(super) slowness: NodeSlowness,
+    /// How much it counts now, in witnesses.
+    pub(super) weight: f64,
+}
+
+/// What each tenant's attempts tell of nodes. What was seen of a node loses half its weight in
+/// `half_life`.
+pub(super) fn testimonies(
+    snapshot: &Snapshot,
+    jobs: &[JobView<'_>],
+    memory: &Memory,
+    half_life: Span,
+) -> Vec<Testimony> {
+    let mut by_tenant: BTreeMap<&Tenant, (Vec<&JobView<'_>>, Remembered<'_>)> = BTreeMap::new();
+    for state in jobs {
+        by_tenant
+            .entry(&state.job.tenant)
+            .or_default()
+            .0
+            .push(state);
+    }
+    for (position, node) in snapshot.nodes.iter().enumerate() {
+        for (tenant, past) in memory.slow_node(&node.name).into_iter().flatten() {
+            let remembered = &mut by_tenant.entry(tenant).or_default().1;
+            remembered.push((NodeIndex(position), past));
+        }
+    }
+    let mut heard = Heard::of(snapshot.nodes.len());
+    let all = by_tenant.into_iter().map(|(tenant, (jobs, remembered))| {
+        jobs.into_iter().for_each(|state| heard.listen(state));
+        let told = heard.take(&remembered).into_iter();
+        let told =
+            told.map(|(node, seen, past)| stronger(snapshot.now, half_life, node, seen, past));
+        Testimony {
+            tenant: tenant.clone(),
+            told: told.collect(),
+        }
+    });
+    all.collect()
+}
+
+/// A tenant's memory of nodes, ascending by node.
+type Remembered<'a> = Vec<(NodeIndex, &'a NodeSlowness)>;
+
+/// The stronger of memory and present evidence, so that a first report from a node that was seen
+/// slow for long does not clear it; both together would count the same attempts twice.
+fn stronger(
+    now: Instant,
+    half_life: Span,
+    node: NodeIndex,
+    seen: Evidence,
+    past: Option<&NodeSlowness>,
+) -> Told {
+    let past_weight = past.map_or(0.0, |past| weight_left(past, now, half_life));
+    let (slowness, weight) = match past {
+        Some(past) if past_weight > seen.weight.max(WEIGHT_MIN) => (*past, past_weight),
+        _ => (seen.slowness(now), seen.weight),
+    };
+    Told {
+        node,
+        slowness,
+        weight,
+    }
+}
+
+fn weight_left(past: &NodeSlowness, now: Instant, half_life: Span) -> f64 {
+    let age = now.since(past.seen).seconds().max(0.0);
+    past.weight * libm::exp2(-age / half_life.seconds())
+}
+
+/// What is heard from one node.
+#[derive(Clone, Copy, Default)]
+struct Evidence {
+    /// Σ weight · ln(an attempt's time over the median of its job).
+    sum: f64,
+    /// In witnesses.
+    weight: f64,
+}
+
+impl Evidence {
+    fn slowness(self, now: Instant) -> NodeSlowness {
+        let ln_ratio = if self.weight > 0.0 {
+            self.sum / self.weight
+        } else {
+            0.0
+        };
+        NodeSlowness {
+            ln_ratio,
+            weight: self.weight,
+            seen: now,
+        }
+    }
+
+    fn capped(self) -> Self {
+        if self.weight > WEIGHT_MAX {
+            Self {
+                sum: self.sum * (WEIGHT_MAX / self.weight),
+                weight: WEIGHT_MAX,
+            }
+        } else {
+            self
+        }
+    }
+}
+
+/// What is heard from the nodes, tenant by tenant.
+struct Heard {
+    /// Per node of the snapshot; zero for nodes that are not among `nodes`.
+    all: Vec<Evidence>,
+    /// Nodes that the tenant's attempts tell of; one may be listed more than once.
+    nodes: Vec<NodeIndex>,
+}
+
+impl Heard {
+    fn of(nodes: usize) -> Self {
+        Self {
+            all: vec![Evidence::default(); nodes],
+            nodes: Vec::new(),
+        }
+    }
+
+    /// Adds what the attempts of one job tell.
+    fn listen(&mut self, state: &JobView<'_>) {
+        let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
+        let mut placed = attempts
+            .filter_map(|a| Some((a.total?, a.own_progress(), a.node?)))
+            .peekable();
+        if placed.peek().is_none() {
+            return;
+        }
+        let Some(median) = state.estimate.median_total() else {
+            return;
+        };
+        for (total, progress, node) in placed {
+            let weight = (progress / WITNESS).min(1.0);
+            if let Some(evidence) = self.all.get_mut(node.0) {
+                let ln_ratio = libm::log(total / median).clamp(-LN_RATIO_MAX, LN_RATIO_MAX);
+                evidence.sum += weight * ln_ratio;
+                evidence.weight += weight;
+                self.nodes.push(node);
+            }
+        }
+    }
+
+    /// What the tenant's attempts tell and what is remembered of them, ascending by node; nothing
+    /// is left for the next tenant.
+    fn take<'m>(
+        &mut self,
+        remembered: &Remembered<'m>,
+    ) -> Vec<(NodeIndex, Evidence, Option<&'m NodeSlowness>)> {
+        self.nodes.extend(remembered.iter().map(|(node, _)| *node));
+        self.nodes.sort_unstable();
+        self.nodes.dedup();
+        let all = &mut self.all;
+        let taken = self.nodes.drain(..).map(|node| {
+            let evidence = all.get_mut(node.0).map(std::mem::take).unwrap_or_default();
+            let at = remembered.binary_search_by_key(&node, |(node, _)| *node);
+            let past = at.ok().and_then(|at| remembered.get(at));
+            (node, evidence.capped(), past.map(|(_, past)| *past))
+        });
+        taken.collect()
+    }
+}

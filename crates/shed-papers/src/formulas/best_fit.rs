@@ -1,0 +1,315 @@
+//! The best of many offers for a server, without looking at all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use crate::formulas::cluster::CpuMem;
+use shed_core::estimate::compare::{first_largest, margin};
+
+/// The fewest demands of a tile, but for the last.
+const TILE_MIN: usize = 8;
+
+/// The demands that somebody offers now or may offer later, and who offers each.
+///
+/// The demands lie in *tiles* of neighbours, about √n tiles of √n demands. The corners of a tile
+/// bound the fits in it, so that a search looks at all tiles and into few of them; it looks at
+/// everything only where unlike demands are a tie.
+pub(super) struct BestFit {
+    demands: Vec<CpuMem>,
+    /// The place of each in `demands`, by its bits.
+    places: BTreeMap<(u64, u64), usize>,
+    /// Who offers the demand at a place.
+    by: Vec<BTreeSet<usize>>,
+    /// The demand at a place if somebody offers it, else [`NOBODY`].
+    offered: Vec<CpuMem>,
+    tile_size: usize,
+    tiles: Vec<Tile>,
+    least: CpuMem,
+    /// What the present search finds of each tile.
+    bounds: Vec<f64>,
+}
+
+/// The least and the largest amounts that are offered in a tile.
+#[derive(Clone, Copy)]
+struct Tile {
+    low: CpuMem,
+    high: CpuMem,
+}
+
+/// It fits nowhere.
+const NOBODY: CpuMem = CpuMem {
+    cpu: f64::NAN,
+    mem: f64::NAN,
+};
+
+/// The bound of a tile of which nothing fits. It is in no order with others.
+const NOTHING_FITS: f64 = f64::NAN;
+
+impl BestFit {
+    /// Of these demands, of which nobody offers any yet.
+    pub(super) fn new(mut demands: Vec<CpuMem>) -> Self {
+        demands.sort_unstable_by(|a, b| a.cpu.total_cmp(&b.cpu).then(a.mem.total_cmp(&b.mem)));
+        demands.dedup_by_key(|demand| bits(demand));
+        let tile_size = demands.len().isqrt().max(TILE_MIN);
+        let tiles = demands.len().div_ceil(tile_size).max(1);
+        // Columns of like cpu, each cut by memory, so that tiles are about as wide as high.
+        let column = tiles.div_ceil(tiles.isqrt()) * tile_size;
+        for column in demands.chunks_mut(column) {
+            column.sort_unstable_by(|a, b| a.mem.total_cmp(&b.mem));
+        }
+        let nobody = Tile {
+            low: NOBODY,
+            high: NOBODY,
+        };
+        Self {
+            places: demands.iter().map(bits).zip(0..).collect(),
+            by: vec![BTreeSet::new(); demands.len()],
+            offered: vec![NOBODY; demands.len()],
+            tile_size,
+            tiles: vec![nobody; tiles],
+            least: NOBODY,
+            bounds: Vec::with_capacity(tiles),
+            demands,
+        }
+    }
+
+    /// No offer takes less of either resource. It fits nowhere if there is no offer.
+    pub(super) fn least(&self) -> CpuMem {
+        self.least
+    }
+
+    /// `by` offers one of the demands, until it withdraws that.
+    pub(super) fn offer(&mut self, demand: &CpuMem, by: usize) {
+        if let Some(&place) = self.places.get(&bits(demand)) {
+            self.by[place].insert(by);
+            self.set(place, self.demands[place]);
+        }
+    }
+
+    /// `by` does not offer this demand any more.
+    pub(super) fn withdraw(&mut self, demand: &CpuMem, by: usize) {
+        if let Some(&place) = self.places.get(&bits(demand)) {
+            self.by[place].remove(&by);
+            if self.by[place].is_empty() {
+                self.set(place, NOBODY);
+            }
+        }
+    }
+
+    fn set(&mut self, place: usize, offered: CpuMem) {
+        if bits(&self.offered[place]) == bits(&offered) {
+            return;
+        }
+        self.offered[place] = offered;
+        let tile = place / self.tile_size;
+        let offered = &self.offered[self.places_of(tile)];
+        self.tiles[tile] = Tile {
+            low: least_of(offered.iter().copied()),
+            high: offered
+                .iter()
+                .fold(NOBODY, |high, demand| high.most(demand)),
+        };
+        self.least = least_of(self.tiles.iter().map(|tile| tile.low));
+    }
+
+    /// Who has the best offer of those that take at most `room`; of equally good ones the first,
+    /// as [`first_largest`] has it. The fit of a demand is the sum of what `cpu` and `mem` make of
+    /// its amounts; neither may both rise and fall with the amount.
+    pub(super) fn best(
+        &mut self,
+        room: &CpuMem,
+        cpu: impl Fn(f64) -> f64,
+        mem: impl Fn(f64) -> f64,
+    ) -> Option<usize> {
+        let (mut promising, mut highest) = (None, f64::NEG_INFINITY);
+        self.bounds.clear();
+        for (at, Tile { low, high }) in self.tiles.iter().enumerate() {
+            let bound = if is_within(low, room) {
+                let cpu = cpu(low.cpu).max(cpu(high.cpu));
+                let bound = cpu + mem(low.mem).max(mem(high.mem));
+                if bound.is_nan() { f64::INFINITY } else { bound }
+            } else {
+                NOTHING_FITS
+            };
+            if bound >= highest {
+                (promising, highest) = (Some(at), bound);
+            }
+            self.bounds.push(bound);
+        }
+        let fit = |demand: &CpuMem| cpu(demand.cpu) + mem(demand.mem);
+        let mut leader = Leader::default();
+        // The most promising one first: after it, few others can hold anything better.
+        self.search(promising?, room, fit, &mut leader);
+        for (at, &bound) in self.bounds.iter().enumerate() {
+            if promising != Some(at) && bound >= leader.floor {
+                self.search(at, room, fit, &mut leader);
+            }
+        }
+        if leader.is_tied {
+            return self.first_best(room, fit);
+        }
+        self.by.get(leader.place?)?.first().copied()
+    }
+
+    /// Weighs the offers of one tile.
+    fn search(
+        &self,
+        tile: usize,
+        room: &CpuMem,
+        fit: impl Fn(&CpuMem) -> f64,
+        leader: &mut Leader,
+    ) {
+        let places = self.places_of(tile);
+        for (place, demand) in places.clone().zip(&self.offered[places]) {
+            if is_within(demand, room) {
+                leader.weigh(place, fit(demand));
+            }
+        }
+    }
+
+    /// The definition: a scan in the order of those who offer. Whoever offers the same as somebody
+    /// before never wins it.
+    fn first_best(&self, room: &CpuMem, fit: impl Fn(&CpuMem) -> f64) -> Option<usize> {
+        let offered = self.offered.iter().zip(&self.by);
+        let fitting = offered.filter(|(demand, _)| is_within(demand, room));
+        let mut offers: Vec<(usize, f64)> = fitting
+            .filter_map(|(demand, by)| Some((*by.first()?, fit(demand))))
+            .collect();
+        offers.sort_unstable_by_key(|&(by, _)| by);
+        first_largest(offers.into_iter().map(|(by, fit)| (fit, by)))
+    }
+
+    fn places_of(&self, tile: usize) -> Range<usize> {
+        let begin = tile * self.tile_size;
+        begin..(begin + self.tile_size).min(self.demands.len())
+    }
+}
+
+/// The best offer so far.
+struct Leader {
+    place: Option<usize>,
+    fit: f64,
+    /// What is below is no tie with it.
+    floor: f64,
+    /// Whether another offer may be a tie with it.
+    is_tied: bool,
+}
+
+impl Default for Leader {
+    fn default() -> Self {
+        Self {
+            place: None,
+            fit: f64::NEG_INFINITY,
+            floor: f64::NEG_INFINITY,
+            is_tied: false,
+        }
+    }
+}
+
+impl Leader {
+    fn weigh(&mut self, place: usize, fit: f64) {
+        if fit > self.fit {
+            let reach = if fit.is_finite() {
+                2.0 * margin(fit, fit)
+            } else {
+                0.0
+            };
+            self.floor = fit - reach;
+            self.is_tied = self.fit >= self.floor;
+            (self.place, self.fit) = (Some(place), fit);
+        } else {
+            // Also what is no number: the scan knows what to do with it.
+            let is_below = fit < self.floor;
+            self.is_tied |= !is_below;
+        }
+    }
+}
+
+/// The least of each amount. Those of nobody don't count.
+pub(super) fn least_of(demands: impl Iterator<Item = CpuMem>) -> CpuMem {
+    demands.fold(NOBODY, |least, demand| least.least(&demand))
+}
+
+fn is_within(demand: &CpuMem, room: &CpuMem) -> bool {
+    demand.cpu <= room.cpu && demand.mem <= room.mem
+}
+
+fn bits(demand: &CpuMem) -> (u64, u64) {
+    (demand.cpu.to_bits(), demand.mem.to_bits())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Small whole amounts, so that ties happen; some a hair apart.
+    fn amount() -> impl Strategy<Value = CpuMem> {
+        let one = || {
+            (0u32..9, 0u32..4)
+                .prop_map(|(amount, hair)| f64::from(amount) * (1.0 + 0.4e-9 * f64::from(hair)))
+        };
+        (one(), one()).prop_map(|(cpu, mem)| CpuMem { cpu, mem })
+    }
+
+    /// The definition, word for word.
+    fn scanned(held: &[Option<CpuMem>], room: &CpuMem, free: &CpuMem) -> Option<usize> {
+        let offers = held.iter().enumerate();
+        let fitting = offers.filter_map(|(by, demand)| {
+            let demand = demand.as_ref()?;
+            is_within(demand, room).then(|| (free.dot(demand), by))
+        });
+        first_largest(fitting)
+    }
+
+    proptest! {
+        #[test]
+        fn it_finds_what_a_scan_finds(
+            demands in prop::collection::vec(amount(), 1..120),
+            changes in prop::collection::vec((0usize..40, 0usize..200, amount(), amount()), 0..80),
+        ) {
+            let mut index = BestFit::new(demands.clone());
+            let mut held: Vec<Option<CpuMem>> = vec![None; 40];
+            for (by, which, room, free) in changes {
+                if let Some(old) = held[by].take() {
+                    index.withdraw(&old, by);
+                }
+                // More often than not, some demand.
+                if let Some(&demand) = demands.get(which % (demands.len() + 20)) {
+                    index.offer(&demand, by);
+                    held[by] = Some(demand);
+                }
+                let found = index.best(&room, |cpu| free.cpu * cpu, |mem| free.mem * mem);
+                prop_assert_eq!(found, scanned(&held, &room, &free));
+                let least = held.iter().flatten().map(|demand| demand.cpu).fold(f64::NAN, f64::min);
+                prop_assert_eq!(index.least().cpu.to_bits(), least.to_bits());
+            }
+        }
+    }
+
+    #[test]
+    fn odd_numbers_are_offers_as_a_scan_takes_them() {
+        let of = |cpu, mem| CpuMem { cpu, mem };
+        let demands = [
+            of(f64::INFINITY, 1.0),
+            of(f64::NAN, 1.0),
+            of(0.0, 2.0),
+            of(-1.0, 3.0),
+        ];
+        let mut index = BestFit::new(demands.to_vec());
+        for (by, demand) in demands.iter().enumerate() {
+            index.offer(demand, by);
+        }
+        let mut best = |room: &CpuMem, free: &CpuMem| {
+            index.best(room, |cpu| free.cpu * cpu, |mem| free.mem * mem)
+        };
+        let all = of(f64::INFINITY, f64::INFINITY);
+        assert_eq!(best(&all, &of(1.0, 1.0)), Some(0));
+        // The infinite amount times nothing is no number.
+        assert_eq!(best(&all, &of(0.0, 1.0)), Some(3));
+        assert_eq!(best(&of(9.0, 2.5), &of(1.0, 1.0)), Some(2));
+        assert_eq!(best(&of(-0.5, 9.0), &of(-1.0, -1.0)), Some(3));
+        assert_eq!(best(&of(f64::NAN, 9.0), &of(1.0, 1.0)), None);
+    }
+}

@@ -1,0 +1,132 @@
+//! Servers and demands of two resources, as DollyMP and its baselines see them.
+
+use shed_core::estimate::compare::{at_most, largest_at_most};
+
+/// Amounts of cpu (cores) and memory (GB); fractions are fine.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct CpuMem {
+    /// Cores.
+    pub cpu: f64,
+    /// Memory in GB.
+    pub mem: f64,
+}
+
+impl CpuMem {
+    /// The sum.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            cpu: self.cpu + other.cpu,
+            mem: self.mem + other.mem,
+        }
+    }
+
+    /// The difference; it may be negative.
+    #[must_use]
+    pub fn minus(&self, other: &Self) -> Self {
+        self.plus(&other.times(-1.0))
+    }
+
+    /// Both amounts times `factor`.
+    #[must_use]
+    pub fn times(&self, factor: f64) -> Self {
+        Self {
+            cpu: self.cpu * factor,
+            mem: self.mem * factor,
+        }
+    }
+
+    /// Both amounts as shares of `whole`.
+    #[must_use]
+    pub fn share_of(&self, whole: &Self) -> Self {
+        Self {
+            cpu: share(self.cpu, whole.cpu),
+            mem: share(self.mem, whole.mem),
+        }
+    }
+
+    /// The larger of both.
+    #[must_use]
+    pub fn largest(&self) -> f64 {
+        self.cpu.max(self.mem)
+    }
+
+    /// The sum of both, which makes sense for shares.
+    #[must_use]
+    pub fn sum(&self) -> f64 {
+        self.cpu + self.mem
+    }
+
+    /// The inner product.
+    #[must_use]
+    pub fn dot(&self, other: &Self) -> f64 {
+        self.cpu * other.cpu + self.mem * other.mem
+    }
+
+    /// The larger of each amount; NaN does not count.
+    pub(super) fn most(&self, other: &Self) -> Self {
+        Self {
+            cpu: self.cpu.max(other.cpu),
+            mem: self.mem.max(other.mem),
+        }
+    }
+
+    /// The lesser of each amount; NaN does not count.
+    pub(super) fn least(&self, other: &Self) -> Self {
+        Self {
+            cpu: self.cpu.min(other.cpu),
+            mem: self.mem.min(other.mem),
+        }
+    }
+
+    /// The largest amounts that [`CpuMem::fits`] here: to compare many with them is less work.
+    pub(super) fn largest_that_fits(&self) -> Self {
+        Self {
+            cpu: largest_at_most(self.cpu),
+            mem: largest_at_most(self.mem),
+        }
+    }
+
+    /// Whether neither amount exceeds that of `room`; both compared with tolerance.
+    #[must_use]
+    pub fn fits(&self, room: &Self) -> bool {
+        at_most(self.cpu, room.cpu) && at_most(self.mem, room.mem)
+    }
+}
+
+/// A share of nothing is 0 when nothing is asked for, and else infinite.
+pub(super) fn share(part: f64, whole: f64) -> f64 {
+    if part == 0.0 { 0.0 } else { part / whole }
+}
+
+/// A server.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Server {
+    /// Tells servers apart; ties go to the least.
+    pub id: u64,
+    /// C_i, M_i: what it has.
+    pub capacity: CpuMem,
+    /// R_i: what of it is free.
+    pub free: CpuMem,
+}
+
+/// ΣC_i, ΣM_i: what all servers have.
+#[must_use]
+pub fn total_capacity(servers: &[Server]) -> CpuMem {
+    servers
+        .iter()
+        .fold(CpuMem::default(), |sum, server| sum.plus(&server.capacity))
+}
+
+/// An attempt that a round starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Launch {
+    /// The job's id.
+    pub job: u64,
+    /// Position of the phase in the job.
+    pub phase: usize,
+    /// Position of the task in the phase.
+    pub task: usize,
+    /// The server's id.
+    pub server: u64,
+}

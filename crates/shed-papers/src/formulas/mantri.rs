@@ -1,0 +1,153 @@
+//! Mantri: duplicate a task when a copy launched now probably ends in less than half of what
+//! remains, so that the duplicate is expected to save machine time (SCA/ESE §II).
+//!
+//! In general form, for a task with c running copies: when P(t_rem > (c+1)/c·t_new) > δ. That Mantri
+//! also kills and restarts is a matter of [`crate::policy::Mantri`].
+
+use crate::formulas::quadrature::integrate_unit;
+use shed_core::estimate::compare::is_less;
+use shed_core::estimate::pareto::ParetoLaw;
+
+/// When Mantri duplicates.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mantri {
+    /// δ, the probability that has to be exceeded. 0.25.
+    pub delta: f64,
+    /// The most copies of a task, the original included. 3.
+    pub copies_max: u32,
+}
+
+impl Default for Mantri {
+    fn default() -> Self {
+        Self {
+            delta: 0.25,
+            copies_max: 3,
+        }
+    }
+}
+
+impl Mantri {
+    /// Whether a task with `copies` running copies is duplicated, given the `probability` that the
+    /// duplicate pays: [`pays_known`] or [`pays_blind`].
+    #[must_use]
+    pub fn duplicates(&self, probability: f64, copies: u32) -> bool {
+        copies < self.copies_max && is_less(self.delta, probability)
+    }
+
+    /// The remaining time above which a task with `copies` running copies is duplicated:
+    /// `(c+1)/c·t_min·(1−δ)^(−1/α)`, for a remaining time that is known.
+    #[must_use]
+    pub fn threshold(&self, law: &ParetoLaw, copies: u32) -> f64 {
+        burden(copies) * law.t_min * libm::pow(1.0 - self.delta, -1.0 / law.beta)
+    }
+}
+
+/// (c+1)/c: how much longer than a new copy the rest must be.
+fn burden(copies: u32) -> f64 {
+    let copies = f64::from(copies.max(1));
+    (copies + 1.0) / copies
+}
+
+/// P(t_rem > (c+1)/c·t_new) for a known remaining time: `1 − (t_min/y)^α` with
+/// `y = t_rem·c/(c+1)`, 0 when y ≤ t_min.
+#[must_use]
+pub fn pays_known(law: &ParetoLaw, t_rem: f64, copies: u32) -> f64 {
+    let y = t_rem / burden(copies);
+    if y > law.t_min {
+        1.0 - libm::pow(law.t_min / y, law.beta)
+    } else {
+        0.0
+    }
+}
+
+/// P(t_rem > (c+1)/c·t_new) when only the `age` of the task is known: the mean over a new copy's
+/// time w of `(max(t_min, age)/(age + (c+1)·w/c))^α`. 0 for times that do not vary.
+///
+/// With w = t_min·u^(−1/α) it is an integral over u in (0, 1).
+#[must_use]
+pub fn pays_blind(law: &ParetoLaw, age: f64, copies: u32) -> f64 {
+    if law.beta.is_infinite() {
+        return 0.0;
+    }
+    integrate_unit(|u| pays_blind_at(law, age, copies, u))
+}
+
+/// No less than [`pays_blind`], for a tiny part of its work: it settles most cases.
+#[must_use]
+pub fn pays_blind_at_most(law: &ParetoLaw, age: f64, copies: u32) -> f64 {
+    if law.beta.is_infinite() {
+        return 0.0;
+    }
+    // The integrand rises with u: an upper sum.
+    let parts = [0.25, 0.5, 0.75, 1.0];
+    let sum: f64 = parts
+        .map(|u| pays_blind_at(law, age, copies, u))
+        .iter()
+        .sum();
+    sum / 4.0
+}
+
+/// The integrand of [`pays_blind`].
+fn pays_blind_at(law: &ParetoLaw, age: f64, copies: u32, u: f64) -> f64 {
+    let ParetoLaw { t_min, beta } = *law;
+    let fresh = t_min * libm::pow(u, -1.0 / beta);
+    libm::pow(age.max(t_min) / (age + burden(copies) * fresh), beta)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn law(beta: f64) -> ParetoLaw {
+        ParetoLaw { t_min: 7.0, beta }
+    }
+
+    #[test]
+    fn of_a_task_that_has_just_started_a_duplicate_pays_with_a_known_probability() {
+        for beta in [1.1, 2.0, 3.5] {
+            let expected = libm::pow(2.0, -beta) / 2.0;
+            assert!((pays_blind(&law(beta), 0.0, 1) - expected).abs() < 1e-13);
+        }
+    }
+
+    #[test]
+    fn the_quick_bound_is_never_below_the_probability_and_near_it() {
+        for beta in [1.1, 1.6, 2.0, 3.5] {
+            for age in [0.0, 3.0, 7.0, 20.0, 300.0] {
+                let (exact, most) = (
+                    pays_blind(&law(beta), age, 1),
+                    pays_blind_at_most(&law(beta), age, 1),
+                );
+                assert!(
+                    exact <= most && most < exact + 0.2,
+                    "{beta} {age}: {exact} {most}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn beyond_the_threshold_and_only_there_a_known_rest_is_duplicated() {
+        let mantri = Mantri::default();
+        for copies in 1..3 {
+            let threshold = mantri.threshold(&law(2.0), copies);
+            let pays = |t_rem: f64| pays_known(&law(2.0), t_rem, copies);
+            assert!(mantri.duplicates(pays(threshold * 1.001), copies));
+            assert!(!mantri.duplicates(pays(threshold * 0.999), copies));
+        }
+    }
+
+    #[test]
+    fn a_task_never_has_more_copies_than_allowed() {
+        assert!(!Mantri::default().duplicates(1.0, 3));
+    }
+
+    #[test]
+    fn times_that_do_not_vary_are_duplicated_when_a_new_copy_surely_pays() {
+        let fixed = law(f64::INFINITY);
+        assert_eq!(pays_known(&fixed, 14.1, 1), 1.0);
+        assert_eq!(pays_known(&fixed, 14.0, 1), 0.0);
+        assert_eq!(pays_blind(&fixed, 100.0, 1), 0.0);
+        assert_eq!(Mantri::default().threshold(&fixed, 1), 14.0);
+    }
+}

@@ -1,0 +1,363 @@
+//! SCA: how many copies of each task of the jobs that have not started, as a convex programme
+//! (P2 of SCA/ESE), its rounding, and the round of one slot.
+//!
+//! A machine holds one copy. Times are in seconds, a slot is one.
+
+use std::fmt;
+
+use shed_core::estimate::compare::{first_largest, sort_with_ties};
+use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::speedup::{
+    fastest_mean, slowest_mean, slowest_mean_slope, task_machine_time, task_machine_time_slope,
+};
+
+/// A job of one phase.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CloneJob {
+    /// Tells jobs apart; ties go to the least.
+    pub id: u64,
+    /// m, its tasks.
+    pub tasks: u32,
+    /// The law of a copy's time: t_min is the paper's μ, the shape its α.
+    pub law: ParetoLaw,
+}
+
+impl CloneJob {
+    /// U(c) = −E\[d(c)\] − γ·m·c·E\[min(c)\]: minus the job's mean time and the price of its machine
+    /// time, with `copies` copies of each task. −∞ where the mean is infinite.
+    #[must_use]
+    pub fn utility(&self, copies: f64, gamma: f64) -> f64 {
+        let time = slowest_mean(&self.law, self.tasks, copies);
+        if time.is_infinite() {
+            return f64::NEG_INFINITY;
+        }
+        -time - gamma * f64::from(self.tasks) * task_machine_time(&self.law, copies)
+    }
+
+    /// The derivative of −U(c) + `price`·c, which rises with `copies`.
+    fn cost_slope(&self, copies: f64, gamma: f64, price: f64) -> f64 {
+        let time = slowest_mean_slope(&self.law, self.tasks, copies);
+        if time.is_infinite() {
+            return f64::NEG_INFINITY;
+        }
+        let machine_time = task_machine_time_slope(&self.law, copies);
+        time + gamma * f64::from(self.tasks) * machine_time + price
+    }
+
+    /// The number of copies in \[1, `most`\] that is best when one more costs `price`.
+    pub(super) fn best_copies(&self, gamma: f64, price: f64, most: f64) -> f64 {
+        let slope = |copies: f64| self.cost_slope(copies, gamma, price);
+        if slope(1.0) >= 0.0 {
+            return 1.0;
+        }
+        if slope(most) <= 0.0 {
+            return most;
+        }
+        bisect(1.0, most, |copies| slope(copies) < 0.0)
+    }
+
+    /// m·E\[x\], the mean machine time of one copy of each task.
+    #[must_use]
+    pub fn work(&self) -> f64 {
+        f64::from(self.tasks) * fastest_mean(&self.law, 1.0)
+    }
+}
+
+/// The point between `low` and `high` where `is_below` turns false, to the last digit; above it.
+pub(super) fn bisect(mut low: f64, mut high: f64, is_below: impl Fn(f64) -> bool) -> f64 {
+    loop {
+        let middle = low + (high - low) / 2.0;
+        if middle <= low || middle >= high {
+            return high;
+        }
+        if is_below(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+}
+
+/// The parameters of P2.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct P2 {
+    /// γ, the price of a machine second against a second of flow time.
+    pub gamma: f64,
+    /// N, the machines that are free.
+    pub machines: u64,
+    /// r, the most copies of a task.
+    pub copies_max: u32,
+}
+
+/// Not even one copy of each task has a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Infeasible {
+    /// Σm, the machines that one copy of each task takes.
+    pub needed: u64,
+    /// N.
+    pub machines: u64,
+}
+
+impl fmt::Display for Infeasible {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Infeasible { needed, machines } = self;
+        write!(
+            out,
+            "one copy of each task takes {needed} machines, {machines} are free"
+        )
+    }
+}
+
+impl std::error::Error for Infeasible {}
+
+/// The optimum of P2 with fractions of copies.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Relaxed {
+    /// Copies of each task, per job.
+    pub copies: Vec<f64>,
+    /// ν, what one more machine would be worth; 0 when some stay free.
+    pub price: f64,
+}
+
+/// Σ U(c) over the jobs.
+#[must_use]
+pub fn objective(jobs: &[CloneJob], copies: &[f64], gamma: f64) -> f64 {
+    let pairs = jobs.iter().zip(copies);
+    pairs.map(|(job, &copies)| job.utility(copies, gamma)).sum()
+}
+
+/// Solves P2: maximise Σ U(c) with Σ m·c ≤ N and 1 ≤ c ≤ r, all tasks of all jobs starting at
+/// once.
+///
+/// The price ν of a machine is found by bisection, and for each price the copies of each job by
+/// bisection. Both sums are convex in c (SCA/ESE Lemma 1), so that the optimum is the only one.
+/// O(jobs · tasks) per pair of steps, of which there are some thousands.
+///
+/// # Errors
+///
+/// [`Infeasible`] when Σm > N.
+pub fn solve_relaxed(jobs: &[CloneJob], p2: &P2) -> Result<Relaxed, Infeasible> {
+    let needed = jobs.iter().map(|job| u64::from(job.tasks)).sum();
+    if needed > p2.machines {
+        return Err(Infeasible {
+            needed,
+            machines: p2.machines,
+        });
+    }
+    let copies_at = |price: f64| -> Vec<f64> {
+        let best = |job: &CloneJob| job.best_at(p2, price);
+        jobs.iter().map(best).collect()
+    };
+    let is_short = |price: f64| machines_of(jobs, &copies_at(price)) > p2.machines as f64;
+    if !is_short(0.0) {
+        let copies = copies_at(0.0);
+        return Ok(Relaxed { copies, price: 0.0 });
+    }
+    let mut enough = 1.0;
+    while is_short(enough) && enough < f64::MAX / 2.0 {
+        enough *= 2.0;
+    }
+    let price = bisect(0.0, enough, is_short);
+    Ok(Relaxed {
+        copies: copies_at(price),
+        price,
+    })
+}
+
+impl CloneJob {
+    /// The copies that are best when a machine costs `price`.
+    fn best_at(&self, p2: &P2, price: f64) -> f64 {
+        let per_copy = price * f64::from(self.tasks);
+        self.best_copies(p2.gamma, per_copy, f64::from(p2.copies_max))
+    }
+}
+
+/// Σ m·c.
+fn machines_of(jobs: &[CloneJob], copies: &[f64]) -> f64 {
+    let pairs = jobs.iter().zip(copies);
+    pairs
+        .map(|(job, &copies)| f64::from(job.tasks) * copies)
+        .sum()
+}
+
+/// Whole copies near the optimum of P2, on which the paper is silent: rounded down, then one more
+/// copy for the job that gains most per machine, as long as one gains and fits; ties go to the
+/// least id. A job whose mean time is still infinite gains most.
+#[must_use]
+pub fn round_copies(jobs: &[CloneJob], p2: &P2, relaxed: &Relaxed) -> Vec<u32> {
+    let needed: f64 = jobs.iter().map(|job| f64::from(job.tasks)).sum();
+    // 1.9999999 is 2; the sum over all tasks must stay below one machine.
+    let snap = (0.5 / needed.max(1.0)).min(1e-6);
+    let round = |&copies: &f64| (copies + snap).floor().max(1.0) as u32;
+    let mut copies: Vec<u32> = relaxed.copies.iter().map(round).collect();
+    let used: u64 = jobs
+        .iter()
+        .zip(&copies)
+        .map(|(job, &copies)| u64::from(job.tasks) * u64::from(copies))
+        .sum();
+    let mut free = p2.machines.saturating_sub(used);
+    let mut by_id: Vec<usize> = (0..jobs.len()).collect();
+    by_id.sort_by_key(|&job| jobs[job].id);
+    while let Some(job) = best_raise(jobs, p2, &copies, free, &by_id) {
+        copies[job] += 1;
+        free = free.saturating_sub(u64::from(jobs[job].tasks));
+    }
+    copies
+}
+
+/// The job to raise next.
+fn best_raise(
+    jobs: &[CloneJob],
+    p2: &P2,
+    copies: &[u32],
+    free: u64,
+    by_id: &[usize],
+) -> Option<usize> {
+    let gains = by_id.iter().filter_map(|&position| {
+        let (job, held) = (&jobs[position], copies[position]);
+        let may_grow = held < p2.copies_max && u64::from(job.tasks) <= free && job.tasks > 0;
+        let gain = may_grow.then(|| gain_per_machine(job, held, p2.gamma))?;
+        (gain > 1e-9).then_some((gain, position))
+    });
+    first_largest(gains)
+}
+
+fn gain_per_machine(job: &CloneJob, copies: u32, gamma: f64) -> f64 {
+    let now = job.utility(f64::from(copies), gamma);
+    if now.is_infinite() {
+        return f64::INFINITY;
+    }
+    (job.utility(f64::from(copies) + 1.0, gamma) - now) / f64::from(job.tasks)
+}
+
+/// A job in a slot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SlotJob {
+    /// The job.
+    pub job: CloneJob,
+    /// Whether a task of it was ever started.
+    pub started: bool,
+    /// Tasks without a copy.
+    pub unassigned: u32,
+    /// Tasks that run.
+    pub running: Vec<RunningTask>,
+}
+
+/// A task that runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RunningTask {
+    /// Its position in the job.
+    pub task: u32,
+    /// Its copies.
+    pub copies: u32,
+    /// How long it will still take, in seconds.
+    pub t_rem: f64,
+}
+
+/// First attempts that a slot starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Assignment {
+    /// The job's id.
+    pub job: u64,
+    /// How many of its tasks start.
+    pub tasks: u32,
+    /// Copies of each.
+    pub copies: u32,
+}
+
+/// How the jobs that had not started were served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScaMode {
+    /// There were none, or no machine was left for them.
+    None,
+    /// All at once, with copies by P2.
+    P2,
+    /// Too many: the smallest first, one copy each.
+    Srpt,
+}
+
+/// What SCA does in one slot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScaRound {
+    /// How new jobs were served.
+    pub mode: ScaMode,
+    /// What starts, in order.
+    pub assigned: Vec<Assignment>,
+    /// Machines that stay free.
+    pub machines_left: u64,
+}
+
+/// One slot of SCA (SCA/ESE Algorithm 1). `p2.machines` is the number of idle machines.
+///
+/// Started jobs go first, those with the fewest unassigned tasks ahead. Then the jobs of which
+/// nothing runs: if all their tasks fit with room to spare they start at once, with copies by P2;
+/// else the one with the least m·E\[x\] first, one copy each. Ties go to the least id.
+#[must_use]
+pub fn sca_round(jobs: &[SlotJob], p2: &P2) -> ScaRound {
+    let mut started: Vec<&SlotJob> = jobs.iter().filter(|job| job.started).collect();
+    started.sort_by_key(|job| (job.unassigned, job.job.id));
+    let mut free = p2.machines;
+    let mut assigned = Vec::new();
+    for job in started {
+        free = assign_singly(job.job.id, job.unassigned, free, &mut assigned);
+    }
+    let mut new: Vec<CloneJob> = jobs
+        .iter()
+        .filter(|job| !job.started)
+        .map(|job| job.job)
+        .collect();
+    new.sort_by_key(|job| job.id);
+    let needed: u64 = new.iter().map(|job| u64::from(job.tasks)).sum();
+    let left = P2 {
+        machines: free,
+        ..*p2
+    };
+    let solved = (needed < free).then(|| solve_relaxed(&new, &left));
+    let mode = match solved {
+        _ if free == 0 || new.is_empty() => ScaMode::None,
+        Some(Ok(relaxed)) => {
+            for (job, copies) in new.iter().zip(round_copies(&new, &left, &relaxed)) {
+                free = free.saturating_sub(u64::from(job.tasks) * u64::from(copies));
+                assigned.push(Assignment {
+                    job: job.id,
+                    tasks: job.tasks,
+                    copies,
+                });
+            }
+            ScaMode::P2
+        }
+        Some(Err(Infeasible { .. })) | None => {
+            sort_with_ties(&mut new, CloneJob::work, |job| job.id);
+            for job in &new {
+                free = assign_singly(job.id, job.tasks, free, &mut assigned);
+            }
+            ScaMode::Srpt
+        }
+    };
+    ScaRound {
+        mode,
+        assigned,
+        machines_left: free,
+    }
+}
+
+/// Starts one copy of as many of `tasks` tasks as there are free machines; what is left of these.
+pub(super) fn assign_singly(
+    job: u64,
+    tasks: u32,
+    free: u64,
+    assigned: &mut Vec<Assignment>,
+) -> u64 {
+    let tasks = u64::from(tasks).min(free) as u32;
+    if tasks > 0 {
+        assigned.push(Assignment {
+            job,
+            tasks,
+            copies: 1,
+        });
+    }
+    free.saturating_sub(u64::from(tasks))
+}
+
+#[cfg(test)]
+mod tests;

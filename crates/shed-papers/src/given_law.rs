@@ -1,0 +1,66 @@
+//! The Pareto law that the closed forms of the papers need: given by the user, or what the job's
+//! own law comes to.
+
+use shed_core::estimate::law::{AttemptLaw, Law};
+use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::round::JobView;
+use shed_core::settings::Setting;
+
+/// β of a law whose mean is its minimum.
+const BETA_MAX: f64 = 1000.0;
+
+/// A law that the user gives, as the papers do.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct GivenLaw {
+    /// t_min in seconds; 0: learned from the job's attempts.
+    pub t_min: f64,
+    /// β; 0: learned. At submission nothing may be known of a job but what is given.
+    pub beta: f64,
+}
+
+impl GivenLaw {
+    pub(crate) fn settings(&mut self) -> [Setting<'_>; 2] {
+        [
+            Setting::number("t_min", &mut self.t_min, 0.0, 1e6),
+            Setting::number("beta", &mut self.beta, 0.0, 1000.0),
+        ]
+    }
+
+    /// The job's law; None while nothing is known and not all is given.
+    pub(crate) fn of(&self, state: &JobView<'_>) -> Option<ParetoLaw> {
+        let learned = state.estimate.law.as_ref().map(as_pareto);
+        let pick =
+            |given: f64, learned: Option<f64>| if given > 0.0 { Some(given) } else { learned };
+        Some(ParetoLaw {
+            t_min: pick(self.t_min, learned.map(|law| law.t_min))?,
+            beta: pick(self.beta, learned.map(|law| law.beta))?,
+        })
+    }
+}
+
+/// The Pareto law with the same minimum (or, where that is 0, the time that one attempt in twenty
+/// undercuts) and the same mean.
+pub(crate) fn as_pareto(law: &Law) -> ParetoLaw {
+    if let Law::Pareto(pareto) = law {
+        return *pareto;
+    }
+    let least = law.minimum();
+    // ln 0.95.
+    let t_min = if least > 0.0 {
+        least
+    } else {
+        law.quantile(-0.051_293_294_387_550_58)
+    };
+    let excess = law.mean() - t_min;
+    let beta = if excess > 0.0 {
+        law.mean() / excess
+    } else {
+        BETA_MAX
+    };
+    let beta = if beta.is_finite() {
+        beta.clamp(1.0, BETA_MAX)
+    } else {
+        1.0
+    };
+    ParetoLaw { t_min, beta }
+}

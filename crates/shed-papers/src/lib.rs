@@ -1,0 +1,85 @@
+//! The policies and formulas of the papers, on the policy contract of shed-core: one file per policy,
+//! each with the defaults of its paper and its equation numbers.
+//!
+//! [`registry`] adds them to the policies of the product, so that each can be named in a policy
+//! text. [`formulas`] holds what the papers compute on plain numbers: what a policy calls, and what
+//! the golden vectors check.
+//!
+//! | policy | which tasks get clones, and when | begins | source |
+//! |---|---|---|---|
+//! | [`HadoopS`] | per round the task that would end latest beyond a new attempt | zero | Hadoop 2 and 3 |
+//! | [`Late`] | tasks of the lowest progress rates that need longest, on fast nodes | zero | LATE |
+//! | [`Mantri`] | tasks for which one more attempt probably saves machine time | zero | Mantri |
+//! | [`Dolly`] | all tasks of small jobs, at submission, until a straggler is improbable | zero | Dolly |
+//! | [`Hopper`] | within shares by virtual size 2/β · remaining tasks | zero | Hopper |
+//! | [`ChronosClone`] | every task, at submission, by PoCD against machine time | zero | Chronos |
+//! | [`ChronosSRestart`] | stragglers at τ_est | zero | Chronos |
+//! | [`ChronosSResume`], [`SrQuant`] | stragglers at τ_est; their originals stop | resume | Chronos, \[L\] Algorithm 1 |
+//! | [`Laser`] | as [`SrQuant`], by predicted times | resume | \[L\] Algorithm 2 |
+//! | [`Shed`] | all tasks of the job with the lowest PoCD, at arrivals | resume | \[S\] Algorithm 1 |
+//! | [`SResumeEvent`] | late tasks, at each report, until a miss is improbable | resume | the simple rule to beat |
+//! | [`Sca`] | tasks of new jobs, by a convex program of flow time and machine time | zero | \[SCA\] P2 |
+//! | [`Ese`] | tasks with more than σ mean times left; tasks of small new jobs | zero | \[SCA\] section 5 |
+//! | [`DollyMp`] | second, then third copies, by levels, when no first attempt fits | zero | \[D\] Algorithm 2 |
+
+use shed_core::policy::Registry;
+
+mod chronos_clone;
+mod chronos_s_restart;
+mod chronos_s_resume;
+mod dolly;
+mod dollymp;
+mod ese;
+pub mod formulas;
+mod given_law;
+mod hadoop_s;
+mod hopper;
+mod judgement;
+pub mod laser;
+mod late;
+mod mantri;
+mod redundancy;
+mod s_resume_event;
+mod sca;
+mod shed;
+mod srquant;
+pub mod state;
+
+pub use chronos_clone::ChronosClone;
+pub use chronos_s_restart::ChronosSRestart;
+pub use chronos_s_resume::ChronosSResume;
+pub use dolly::Dolly;
+pub use dollymp::DollyMp;
+pub use ese::Ese;
+pub use given_law::GivenLaw;
+pub use hadoop_s::HadoopS;
+pub use hopper::Hopper;
+pub use judgement::{Instants, Terms};
+pub use laser::Laser;
+pub use late::Late;
+pub use mantri::Mantri;
+pub use s_resume_event::SResumeEvent;
+pub use sca::Sca;
+pub use shed::Shed;
+pub use srquant::SrQuant;
+
+/// The policies of the product and of the papers.
+#[must_use]
+pub fn registry() -> Registry {
+    Registry::default()
+        .with(HadoopS::default())
+        .with(Late::default())
+        .with(Mantri::default())
+        .with(Dolly::default())
+        .with(Hopper::default())
+        .with(ChronosClone::default())
+        .with(ChronosSRestart::default())
+        .with(ChronosSResume::default())
+        .with(SrQuant::default())
+        .with(Laser::default())
+        .with(Sca::default())
+        .with(Ese::default())
+        .with(DollyMp::default())
+        .with(Shed::default())
+        .with(SResumeEvent::default())
+}

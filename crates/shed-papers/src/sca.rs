@@ -1,0 +1,158 @@
+//! SCA, smart cloning ([S] of DollyMP's specification, section 8): when more slots are free than the
+//! new jobs have tasks, the convex programme P2 says how many copies each of their tasks gets from
+//! its start; else each gets one. It knows no deadline, and its clones start from zero.
+//!
+//! A job's law must be known for that: at its submission only if it is given. A job whose law
+//! becomes known while its attempts start up is decided about then.
+
+use crate::formulas::sca::{CloneJob, P2, round_copies, solve_relaxed};
+use crate::given_law::GivenLaw;
+use crate::redundancy::is_decided;
+use crate::redundancy::launch_copies;
+use crate::state::Decided;
+use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::policy::prune::{GRACE_MIN, is_young, start_up};
+use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
+use shed_core::round::JobView;
+use shed_core::round::clones::Ask;
+use shed_core::settings::Setting;
+use shed_core::time::Span;
+
+/// The parameters of SCA.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sca {
+    /// γ: the price of a machine second against a second of flow time.
+    pub gamma: f64,
+    /// r − 1: the most clones of a task.
+    pub max_clones: u32,
+    /// The law, if it is given.
+    pub law: GivenLaw,
+}
+
+impl Default for Sca {
+    fn default() -> Self {
+        Self {
+            gamma: 0.05,
+            max_clones: 7,
+            law: GivenLaw::default(),
+        }
+    }
+}
+
+/// Clones that found no room are tried again that soon.
+const LOOK: Span = Span::from_seconds(3);
+
+/// Steps of work per task of the convex programme: its sums over all tasks are formed some
+/// thousand times, and are cheap.
+const SOLVE_STEPS: u64 = 100;
+
+impl PolicyRule for Sca {
+    type Belief = ();
+    type State = Decided;
+    type Place = ();
+
+    fn name(&self) -> &'static str {
+        "sca"
+    }
+
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        let mut settings = vec![
+            Setting::number("gamma", &mut self.gamma, 0.0, 1000.0),
+            Setting::whole("max_clones", &mut self.max_clones, 0, 20),
+        ];
+        settings.extend(self.law.settings());
+        settings
+    }
+
+    fn max_clones(&self) -> u32 {
+        self.max_clones
+    }
+
+    fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, Self::State>) -> Judgement<()> {
+        Judgement::every(LOOK, job, recall)
+    }
+
+    fn after(&self, desk: &mut Desk<'_, '_, Self>) {
+        self.decide_for_new_jobs(desk);
+        let ask = Ask::blind(self.max_clones);
+        launch_copies(desk, ask);
+    }
+}
+
+/// A job of which nothing but attempts that start up was ever seen, and that is not decided about:
+/// its position and law.
+pub(crate) fn new_jobs<R: PolicyRule<State = Decided>>(
+    desk: &Desk<'_, '_, R>,
+    law: &GivenLaw,
+) -> Vec<(usize, ParetoLaw)> {
+    let is_new = |position: usize, state: &JobView<'_>| {
+        let grace = start_up(state, GRACE_MIN);
+        let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
+        let runs = !state.started.is_empty() || !state.estimate.tasks.is_empty();
+        let young = attempts.into_iter().all(|attempt| is_young(attempt, grace));
+        !is_decided(desk, position) && state.job.done.is_empty() && runs && young
+    };
+    let positions = desk.by_submission().into_iter();
+    let states = positions.filter_map(|at| Some((at, desk.jobs().get(at)?)));
+    states
+        .filter(|(at, state)| state.optimized && is_new(*at, state))
+        .filter_map(|(at, state)| Some((at, law.of(state)?)))
+        .collect()
+}
+
+/// The slots that the new jobs may share: those that are free, and those of their first attempts.
+pub(crate) fn slots_for<R: PolicyRule>(
+    desk: &Desk<'_, '_, R>,
+    positions: impl Iterator<Item = usize>,
+) -> u64 {
+    let (mut free, mut taken) = (0u64, 0u64);
+    for position in positions {
+        free = free.max(u64::from(desk.capacity().times_free(position)));
+        if let Some(state) = desk.jobs().get(position) {
+            taken += (state.started.len() + state.estimate.tasks.len()) as u64;
+        }
+    }
+    free.saturating_add(taken)
+}
+
+impl Sca {
+    fn decide_for_new_jobs(&self, desk: &mut Desk<'_, '_, Self>) {
+        let new = new_jobs(desk, &self.law);
+        if new.is_empty() {
+            return;
+        }
+        let p2 = P2 {
+            gamma: self.gamma,
+            machines: slots_for(desk, new.iter().map(|(at, _)| *at)),
+            copies_max: self.max_clones.saturating_add(1),
+        };
+        let jobs: Vec<CloneJob> = new
+            .iter()
+            .zip(0..)
+            .filter_map(|(&(at, law), id)| {
+                let tasks = desk.jobs().get(at)?.unfinished();
+                Some(CloneJob { id, tasks, law })
+            })
+            .collect();
+        let tasks: u64 = jobs.iter().map(|job| u64::from(job.tasks)).sum();
+        // Strictly more slots than tasks, as printed.
+        let solves = tasks < p2.machines;
+        let steps = tasks.saturating_mul(SOLVE_STEPS);
+        let steps = steps.saturating_add((jobs.len() as u64).pow(2));
+        let positions: Vec<usize> = new.iter().map(|(at, _)| *at).collect();
+        // All or nothing: half a convex programme is none.
+        if solves && !desk.afford(&positions, steps) {
+            return;
+        }
+        let relaxed = solves.then(|| solve_relaxed(&jobs, &p2));
+        let copies = match relaxed {
+            Some(Ok(relaxed)) => round_copies(&jobs, &p2, &relaxed),
+            _ => vec![1; new.len()],
+        };
+        for ((at, _), copies) in new.into_iter().zip(copies) {
+            if let Some(state) = desk.state_mut(at) {
+                state.copies = Some(copies);
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Shed ([S] Algorithm 1): whenever a job arrives, every job's number of clones is worked out
+//! anew, the same for all of its tasks, the lowest PoCD being raised first; each task keeps its
+//! fastest attempt and starts so many fresh ones.
+//!
+//! On live jobs a run takes place when a job's law is known for the first time: at its arrival
+//! only if the law is given. Kills free their room later, so that clones follow as there is some.
+
+use crate::given_law::GivenLaw;
+use crate::redundancy::launch_copies_anytime;
+use crate::state::Decided;
+use shed_core::estimate::law::{AttemptLaw, Evidence};
+use shed_core::optimize::job_level::{JobLevelInput, JobLevelJob, JobLevelMode, alloc_job};
+use shed_core::policy::prune;
+use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
+use shed_core::round::clones::{Ask, Heeds, MODES};
+use shed_core::round::{JobView, TaskEstimate};
+use shed_core::settings::Setting;
+use shed_core::snapshot::SpeculationMode;
+use shed_core::time::Span;
+
+/// Clones that found no room, and jobs without a law, are looked at that often.
+const LOOK: Span = Span::from_seconds(3);
+
+/// The parameters of Shed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shed {
+    /// MAX: the most clones of a task.
+    pub max_clones: u32,
+    /// What hopeless jobs get.
+    pub mode: JobLevelMode,
+    /// Whether a run leaves all attempts alone and counts them towards r. Off: as printed, each
+    /// task's fastest attempt is kept, the others are killed, and r are launched anew.
+    pub keep: bool,
+    /// Whether a departure also makes a run (A8: the text says so, the pseudo-code does not).
+    pub departures: bool,
+    /// The law, if it is given.
+    pub law: GivenLaw,
+}
+
+impl Default for Shed {
+    fn default() -> Self {
+        Self {
+            max_clones: 5,
+            mode: JobLevelMode::Paper,
+            keep: false,
+            departures: false,
+            law: GivenLaw::default(),
+        }
+    }
+}
+
+impl PolicyRule for Shed {
+    type Belief = ();
+    type State = Decided;
+    type Place = ();
+
+    fn name(&self) -> &'static str {
+        "shed"
+    }
+
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        let mut settings = vec![
+            Setting::whole("max_clones", &mut self.max_clones, 0, 20),
+            Setting::word("mode", &mut self.mode),
+            Setting::switch("keep", &mut self.keep),
+            Setting::switch("departures", &mut self.departures),
+        ];
+        settings.extend(self.law.settings());
+        settings
+    }
+
+    fn max_clones(&self) -> u32 {
+        self.max_clones
+    }
+
+    fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, Decided>) -> Judgement<()> {
+        Judgement {
+            acts: self.takes_part(job),
+            next: job.may_speculate().then(|| recall.now.plus(LOOK)),
+            ..Judgement::default()
+        }
+    }
+
+    fn before(&self, desk: &mut Desk<'_, '_, Self>) {
+        if !self.keep && self.runs(desk) {
+            prune::prune(desk, |_| true);
+        }
+    }
+
+    fn after(&self, desk: &mut Desk<'_, '_, Self>) {
+        if self.runs(desk) {
+            for mode in MODES {
+                self.allocate(desk, mode);
+            }
+        }
+        let ask = Ask {
+            heeds: match self.mode {
+                JobLevelMode::Paper => Heeds::Deadline,
+                JobLevelMode::Guarded => Heeds::Chance,
+            },
+            ..Ask::aware(self.max_clones)
+        };
+        launch_copies_anytime(desk, ask);
+    }
+}
+
+impl Shed {
+    /// Whether the numbers of clones are worked out anew: a job takes part for the first time, or
+    /// one has gone.
+    fn runs(&self, desk: &Desk<'_, '_, Self>) -> bool {
+        let departed = self.departures && desk.has_departed();
+        let arrived = |job: &JobView<'_>| job.optimized && job.is_new;
+        departed || desk.jobs().iter().any(arrived)
+    }
+
+    /// With a deadline that is still to come and a law. (Step 1 of the algorithm kills jobs that
+    /// are past it; here the job's user says what becomes of them.)
+    fn takes_part(&self, state: &JobView<'_>) -> bool {
+        let in_time = state.estimate.slack.is_some_and(|slack| slack > 0.0);
+        state.may_speculate() && in_time && self.law.of(state).is_some()
+    }
+
+    /// Works out r for each job of that mode. κ: the slots that are free and those of clones that
+    /// live, which count towards r. N_j: the tasks that have not ended, since ended ones hold no
+    /// slot here (A14).
+    fn allocate(&self, desk: &mut Desk<'_, '_, Self>, mode: SpeculationMode) {
+        let is_in = |state: &JobView<'_>| state.optimized && state.job.rules.speculation == mode;
+        let positions = desk.by_submission();
+        let of = |&at: &usize| desk.jobs().get(at).is_some_and(is_in);
+        let positions: Vec<usize> = positions.into_iter().filter(of).collect();
+        let free = positions.iter().map(|&at| desk.capacity().times_free(at));
+        let free = free.max().unwrap_or(0);
+        let states = || positions.iter().filter_map(|&at| desk.jobs().get(at));
+        let clones: usize = states().map(JobView::clones_alive).sum();
+        let input = JobLevelInput {
+            kappa: i64::from(free).saturating_add(i64::try_from(clones).unwrap_or(i64::MAX)),
+            max_clones: self.max_clones,
+            jobs: states().map(|state| self.job(state)).collect(),
+        };
+        let outcome = alloc_job(&input, self.mode);
+        for (&position, clones) in positions.iter().zip(outcome.clones) {
+            if let Some(state) = desk.state_mut(position) {
+                state.copies = Some(clones.saturating_add(1));
+            }
+        }
+    }
+
+    /// [S] Theorem 1 for a job of which nothing runs, Theorem 2 else: all tasks are taken to be
+    /// like the slowest.
+    fn job(&self, state: &JobView<'_>) -> JobLevelJob {
+        let progress = |task: &TaskEstimate<'_>| {
+            let attempts = task.attempts.iter();
+            attempts.map(|attempt| attempt.progress).fold(0.0, f64::max)
+        };
+        let tasks = state.unfinished();
+        let running = state.estimate.tasks.len();
+        let slowest = if (running as f64) < f64::from(tasks) {
+            0.0
+        } else {
+            let running = state.estimate.tasks.iter().map(progress);
+            running.fold(1.0, f64::min)
+        };
+        let slack = state.estimate.slack.unwrap_or(0.0);
+        let law = self.law.of(state);
+        let ln_miss = law.map(|law| law.ln_miss(Evidence::Progress { phi: slowest }, slack));
+        JobLevelJob {
+            tasks,
+            ln_miss_attempt: ln_miss.unwrap_or(0.0),
+        }
+    }
+}

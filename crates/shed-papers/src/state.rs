@@ -1,0 +1,165 @@
+//! What the policies remember of a job.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use shed_core::ids::TaskIndex;
+use shed_core::policy::{PolicyState, Remembered};
+use shed_core::time::Instant;
+
+/// What a policy remembers that decides once about a job.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Decided {
+    /// Attempts per task, the first included, once they are decided on: at submission (Dolly,
+    /// Chronos Clone, SCA, ESE), at τ_est (the other Chronos strategies, LASER), or at each arrival
+    /// (Shed). Survives a failover: a later decision might differ for the tasks that are still to
+    /// come.
+    pub copies: Option<u32>,
+    /// Tasks that were judged late at τ_est, ascending: they get their attempts when capacity is
+    /// free. What is lost costs those clones that found no slot yet.
+    pub judged: Vec<TaskIndex>,
+    /// When the slower attempts were stopped at τ_kill, which a job has once. What is lost costs
+    /// one more look, which stops what was launched since.
+    pub pruned: Option<Instant>,
+}
+
+/// What Hadoop-S remembers: when it last launched a clone for the job. What is lost costs one round
+/// too early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LastLaunch(pub Option<Instant>);
+
+/// What Mantri remembers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Looked {
+    /// When only the best attempts of the job were kept. What is lost costs one more look.
+    pub pruned: Option<Instant>,
+    /// How often a task's only attempt was restarted. What is lost costs a few restarts beyond the
+    /// bound.
+    pub restarts: BTreeMap<TaskIndex, u32>,
+}
+
+impl Remembered for Decided {
+    fn write(&self) -> PolicyState {
+        let mut transient = String::new();
+        write_instant(&mut transient, "pruned", self.pruned);
+        if !self.judged.is_empty() {
+            let judged: Vec<String> = self.judged.iter().map(ToString::to_string).collect();
+            write_part(&mut transient, "judged", judged.join(","));
+        }
+        PolicyState {
+            durable: self
+                .copies
+                .map_or(String::new(), |copies| copies.to_string()),
+            transient,
+        }
+    }
+
+    fn read(state: &PolicyState) -> Self {
+        let judged = part(&state.transient, "judged").unwrap_or_default();
+        let judged = judged.split(',').filter_map(|index| index.parse().ok());
+        Self {
+            copies: state.durable.parse().ok(),
+            judged: judged.map(TaskIndex).collect(),
+            pruned: read_instant(&state.transient, "pruned"),
+        }
+    }
+}
+
+impl Remembered for LastLaunch {
+    fn write(&self) -> PolicyState {
+        let mut transient = String::new();
+        write_instant(&mut transient, "launched", self.0);
+        PolicyState {
+            transient,
+            ..PolicyState::default()
+        }
+    }
+
+    fn read(state: &PolicyState) -> Self {
+        Self(read_instant(&state.transient, "launched"))
+    }
+}
+
+impl Remembered for Looked {
+    fn write(&self) -> PolicyState {
+        let mut transient = String::new();
+        write_instant(&mut transient, "pruned", self.pruned);
+        if !self.restarts.is_empty() {
+            let restarts = self.restarts.iter();
+            let restarts: Vec<String> = restarts.map(|(task, n)| format!("{task}:{n}")).collect();
+            write_part(&mut transient, "restarts", restarts.join(","));
+        }
+        PolicyState {
+            transient,
+            ..PolicyState::default()
+        }
+    }
+
+    fn read(state: &PolicyState) -> Self {
+        let restarts = part(&state.transient, "restarts").unwrap_or_default();
+        let restarts = restarts.split(',').filter_map(|text| {
+            let (task, times) = text.split_once(':')?;
+            Some((TaskIndex(task.parse().ok()?), times.parse().ok()?))
+        });
+        Self {
+            pruned: read_instant(&state.transient, "pruned"),
+            restarts: restarts.collect(),
+        }
+    }
+}
+
+fn write_part(text: &mut String, name: &str, value: impl std::fmt::Display) {
+    let separator = if text.is_empty() { "" } else { ";" };
+    // A string takes everything.
+    let _ = write!(text, "{separator}{name}={value}");
+}
+
+fn write_instant(text: &mut String, name: &str, at: Option<Instant>) {
+    if let Some(at) = at {
+        write_part(text, name, at.0);
+    }
+}
+
+fn part<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let mut parts = text.split(';').filter_map(|part| part.split_once('='));
+    parts
+        .find(|(other, _)| *other == name)
+        .map(|(_, value)| value)
+}
+
+fn read_instant(text: &str, name: &str) -> Option<Instant> {
+    part(text, name)?.parse().ok().map(Instant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_is_read_back() {
+        let decided = Decided {
+            copies: Some(3),
+            judged: vec![TaskIndex(1), TaskIndex(17)],
+            pruned: Some(Instant(-5)),
+        };
+        assert_eq!(Decided::read(&decided.write()), decided);
+        assert_eq!(decided.write().durable, "3");
+        let looked = Looked {
+            pruned: Some(Instant(9)),
+            restarts: BTreeMap::from([(TaskIndex(2), 1)]),
+        };
+        assert_eq!(Looked::read(&looked.write()), looked);
+        let launch = LastLaunch(Some(Instant(7)));
+        assert_eq!(LastLaunch::read(&launch.write()), launch);
+        assert!(Decided::default().write().is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_forgotten() {
+        let state = PolicyState {
+            durable: "many".to_owned(),
+            transient: "judged=x;pruned".to_owned(),
+        };
+        assert_eq!(Decided::read(&state), Decided::default());
+    }
+}
