@@ -175,7 +175,7 @@ async fn await_said(world: &World, job: &str, reason: &str, words: &str) -> Resu
 /// shows objects without it for some seconds, and then nothing more until they change again.
 async fn await_schema_heard(world: &World, job: &str) -> Result<()> {
     let mut value = 0;
-    let words = "spec.novel: not known to version";
+    let words = "spec.novel: unknown to version";
     while !world
         .messages_of(job, "UnknownField")
         .await?
