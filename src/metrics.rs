@@ -8,7 +8,6 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use shed_agent::ReportError;
 use shed_core::plan::{Outcome, RefusalReason};
@@ -20,10 +19,14 @@ pub mod disowned;
 pub mod dropped;
 mod jobs;
 mod ledger;
+mod planning;
+mod progress;
 mod reconciles;
 
 pub use jobs::JobSeries;
 pub use ledger::LedgerMetrics;
+pub use planning::PlanningMetrics;
+pub use progress::ProgressMetrics;
 pub use reconciles::ReconcileMetrics;
 
 /// Labels of a series of one job.
@@ -150,24 +153,10 @@ pub struct Metrics {
     pub capacity_used: Family<ResourceLabel, GaugeF64>,
     /// Capacity that attempts may use.
     pub capacity_usable: Family<ResourceLabel, GaugeF64>,
-    /// Time of one decision.
-    pub decide_seconds: Histogram,
-    /// Slices that `plan_check` refused.
-    pub plan_refused: Family<Why, Counter>,
-    /// Decisions that panicked.
-    pub decide_panics: Counter,
-    /// Job snapshots that were rejected; such jobs get no clones.
-    pub jobs_refused: Counter,
-    /// Jobs that a planning pass skipped because its work budget was used up.
-    pub jobs_cut_short: Counter,
-    /// Progress reports that were refused.
-    pub progress_refused: Family<Why, Counter>,
-    /// Progress polls.
-    pub progress_polls: Counter,
-    /// Longest delay of a due progress poll.
-    pub progress_lag: GaugeF64,
-    /// Progress polls without a valid response.
-    pub progress_unanswered: Counter,
+    /// Planning passes.
+    pub planning: PlanningMetrics,
+    /// Progress polls and what they returned.
+    pub progress: ProgressMetrics,
     /// Attempts that received a commit grant.
     pub grants: Counter,
     /// Polls and grants to which a fenced attempt's agent did not respond.
@@ -212,8 +201,6 @@ impl Metrics {
                 metric
             }};
         }
-        // 10 µs to about 5 s.
-        let decide_seconds = Histogram::new(exponential_buckets(1e-5, 3.0, 13));
         let mut metrics = Self {
             jobs: JobSeries::register(&mut registry),
             deadlines_met: register!("deadlines_met", "Jobs that met their deadline"),
@@ -228,36 +215,8 @@ impl Metrics {
             ),
             capacity_used: register!("capacity_used", "Resources that attempts hold"),
             capacity_usable: register!("capacity_usable", "Resources that attempts may use"),
-            decide_seconds: decide_seconds.clone(),
-            plan_refused: register!(
-                "plan_check_refusals",
-                "Jobs whose part of a plan failed the safety check, by rule"
-            ),
-            decide_panics: register!(
-                "planning_panics",
-                "Planning passes that panicked; they launched no clones"
-            ),
-            jobs_refused: register!(
-                "job_snapshots_rejected",
-                "Inconsistent job snapshots; shed launches no clones for such a job"
-            ),
-            jobs_cut_short: register!(
-                "jobs_over_planning_budget",
-                "Jobs that a planning pass skipped because its work budget was used up"
-            ),
-            progress_refused: register!(
-                "progress_reports_refused",
-                "Invalid progress reports, by reason"
-            ),
-            progress_polls: register!("progress_polls", "Progress polls"),
-            progress_lag: register!(
-                "progress_poll_delay_seconds",
-                "Longest delay of a due progress poll that waits for the poll budget"
-            ),
-            progress_unanswered: register!(
-                "progress_poll_failures",
-                "Progress polls without a valid response"
-            ),
+            planning: PlanningMetrics::register(&mut registry),
+            progress: ProgressMetrics::register(&mut registry),
             grants: register!("commit_grants", "Attempts that received a commit grant"),
             fence_unanswered: register!(
                 "fence_requests_unanswered",
@@ -294,11 +253,6 @@ impl Metrics {
             lease: LeaseMetrics::register(&mut registry),
             registry: Registry::default(),
         };
-        registry.register(
-            "planning_decision_duration_seconds",
-            "Duration of the decision in one planning pass",
-            decide_seconds,
-        );
         metrics.registry = registry;
         metrics.show_zeros();
         metrics
@@ -325,7 +279,7 @@ impl Metrics {
             let _ = self.pods_disowned.get_or_create(&Why { reason });
         }
         for reason in REPORT_FAULTS.map(|fault| fault.label()) {
-            let _ = self.progress_refused.get_or_create(&Why { reason });
+            let _ = self.progress.refused.get_or_create(&Why { reason });
         }
     }
 

@@ -100,7 +100,7 @@ fn timed<T>(metrics: &Metrics, decide: impl FnOnce() -> T) -> T {
     let started = std::time::Instant::now();
     let decided = decide();
     let seconds = started.elapsed().as_secs_f64();
-    metrics.decide_seconds.observe(seconds);
+    metrics.planning.decide_seconds.observe(seconds);
     decided
 }
 
@@ -136,16 +136,16 @@ fn next_pass(report: &PlanReport, due: Option<Instant>, clock: &Clock) -> Durati
 fn tell(metrics: &Metrics, decided: &Guarded<'_>, refused: &mut RefusedJobs) {
     for fault in refused.news(&decided.faults) {
         tracing::warn!(%fault, "facts refused");
-        metrics.jobs_refused.inc();
+        metrics.planning.jobs_rejected.inc();
     }
     if decided.panics > 0 {
         tracing::error!(times = decided.panics, "a decision panicked");
-        metrics.decide_panics.inc_by(u64::from(decided.panics));
+        metrics.planning.panics.inc_by(u64::from(decided.panics));
     }
     let reports = decided.plan.report.jobs.iter();
     for job in reports.filter(|report| report.is_cut_short) {
         tracing::warn!(job = %job.key, "the pass ran out of work");
-        metrics.jobs_cut_short.inc();
+        metrics.planning.jobs_cut_short.inc();
     }
 }
 
@@ -164,7 +164,11 @@ fn keep_sound_slices(
     for violation in &violations {
         let reason = violation.rule.label();
         tracing::error!(job = %violation.job, rule = reason, violation.message, "slice refused");
-        metrics.plan_refused.get_or_create(&Why { reason }).inc();
+        metrics
+            .planning
+            .refused
+            .get_or_create(&Why { reason })
+            .inc();
     }
     let refused = |plan: &Plan| -> Vec<_> {
         plan_check(snapshot, policy, plan)

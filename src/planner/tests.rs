@@ -247,7 +247,11 @@ fn kept(actions: Vec<PlannedMove>) -> (Vec<PlannedMove>, u64) {
     let metrics = Metrics::new();
     let plan = keep_sound_slices(&metrics, &snapshot, &policy(), plan);
     let reason = "launch_kind";
-    let counted = metrics.plan_refused.get_or_create(&Why { reason }).get();
+    let counted = metrics
+        .planning
+        .refused
+        .get_or_create(&Why { reason })
+        .get();
     (plan.actions, counted)
 }
 
@@ -313,7 +317,7 @@ fn a_policy_that_panics_is_counted_and_each_task_gets_one_attempt() {
     });
     let metrics = Metrics::new();
     tell(&metrics, &decided, &mut RefusedJobs::default());
-    assert_eq!(metrics.decide_panics.get(), 1);
+    assert_eq!(metrics.planning.panics.get(), 1);
     let plan = keep_sound_slices(&metrics, &decided.snapshot, &policy(), decided.plan);
     assert_eq!(launched(&plan), ["a: original 3"]);
 }
@@ -333,7 +337,7 @@ fn a_job_with_wrong_facts_is_counted_once_and_gets_one_attempt_per_task() {
         let expected = ["a: original 3", "b: original 3", "b: clone 2"];
         assert_eq!(launched(&plan), expected);
     }
-    assert_eq!(metrics.jobs_refused.get(), 1);
+    assert_eq!(metrics.planning.jobs_rejected.get(), 1);
 }
 
 #[test]
@@ -346,7 +350,7 @@ fn a_pass_that_runs_out_of_work_is_counted_and_keeps_its_first_attempts() {
     let decided = decide_guarded(&snapshot, Memory::default(), &short);
     let metrics = Metrics::new();
     tell(&metrics, &decided, &mut RefusedJobs::default());
-    assert_eq!(metrics.jobs_cut_short.get(), 1);
+    assert_eq!(metrics.planning.jobs_cut_short.get(), 1);
     assert_eq!(launched(&decided.plan), ["a: original 3"]);
 }
 

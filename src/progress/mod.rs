@@ -123,7 +123,7 @@ impl ProgressTable {
             Answer::Said(said) => said,
             Answer::Nothing => {
                 entry.unanswered += 1;
-                metrics.progress_unanswered.inc();
+                metrics.progress.failures.inc();
                 return false;
             }
         };
@@ -137,7 +137,7 @@ impl ProgressTable {
         }
         if let Observed::Refused(reason) = &observed {
             let why = Why { reason };
-            metrics.progress_refused.get_or_create(&why).inc();
+            metrics.progress.refused.get_or_create(&why).inc();
         }
         if was_silent && let Some(progress) = entry.progress() {
             self.measure(entry, progress.first_at, now);

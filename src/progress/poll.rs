@@ -110,8 +110,8 @@ impl Poller {
             }
         };
         let asking: Vec<Asking> = begun.into_iter().filter_map(begin).collect();
-        self.metrics.progress_lag.set(ticks.since(left).seconds());
-        self.metrics.progress_polls.inc_by(asking.len() as u64);
+        self.metrics.progress.delay.set(ticks.since(left).seconds());
+        self.metrics.progress.polls.inc_by(asking.len() as u64);
         budget.give_back(allowed - asking.len());
         asking
     }
