@@ -3,6 +3,7 @@
 
 use crate::formulas::srquant::{Price, SrQuantJob};
 use crate::given_law::GivenLaw;
+use crate::prune_due::prune_due;
 use crate::redundancy::is_decided;
 use crate::redundancy::level_up;
 use crate::state::Decided;
@@ -131,22 +132,11 @@ impl Instants {
     /// reports keeps all.
     pub(crate) fn prune<R: PolicyRule<State = Decided>>(&self, desk: &mut Desk<'_, '_, R>) {
         let now = desk.now();
-        let is_due = |(job, state): (&JobView<'_>, &Decided)| {
+        let is_due = |job: &JobView<'_>, state: &Decided| {
             let kill = self.instants(job).map(|[_, kill]| kill);
             state.pruned.is_none() && kill.is_some_and(|kill| kill <= now)
         };
-        let due: Vec<bool> = desk.jobs().iter().zip(desk.states()).map(is_due).collect();
-        let is_due = |position: usize| due.get(position).is_some_and(|due| *due);
-        prune::prune(desk, |rivals| is_due(rivals.position));
-        for position in 0..due.len() {
-            let acts = desk.job(position).is_some_and(|job| job.optimized);
-            if acts
-                && is_due(position)
-                && let Some(state) = desk.state_mut(position)
-            {
-                state.pruned = Some(now);
-            }
-        }
+        prune_due(desk, is_due, |state| &mut state.pruned);
     }
 
     fn is_open(&self, state: &JobView<'_>, now: Instant) -> bool {
@@ -156,7 +146,7 @@ impl Instants {
 
 /// Judges the jobs that are due and have not been: `late` names the stragglers of a job, `extra`
 /// how many attempts each of them gets, given their mean progress; then launches what the judged
-/// tasks lack. Tasks of which a clone reports get no more.
+/// tasks lack. A task with a reporting clone gets no more.
 pub(crate) fn judge<R: PolicyRule<State = Decided>>(
     desk: &mut Desk<'_, '_, R>,
     instants: &Instants,

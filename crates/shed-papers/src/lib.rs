@@ -38,6 +38,7 @@ mod judgement;
 pub mod laser;
 mod late;
 mod mantri;
+mod prune_due;
 mod redundancy;
 mod s_resume_event;
 mod sca;

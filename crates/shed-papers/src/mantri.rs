@@ -12,11 +12,11 @@
 
 use crate::formulas::mantri::{self, pays_blind, pays_blind_at_most, pays_known};
 use crate::given_law::GivenLaw;
+use crate::prune_due::prune_due;
 use crate::state::Looked;
 use shed_core::estimate::law::AttemptLaw;
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Finding, RefusalReason};
-use shed_core::policy::prune;
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::clones::{Ask, MODES};
 use shed_core::round::{AttemptEstimate, JobView, TaskEstimate};
@@ -100,22 +100,11 @@ impl PolicyRule for Mantri {
             return;
         }
         let now = desk.now();
-        let is_due = |(job, state): (&JobView<'_>, &Looked)| {
+        let is_due = |job: &JobView<'_>, state: &Looked| {
             let last = state.pruned.unwrap_or(job.job.submitted);
             last.plus(self.keep_interval) <= now
         };
-        let due: Vec<bool> = desk.jobs().iter().zip(desk.states()).map(is_due).collect();
-        let is_due = |position: usize| due.get(position).is_some_and(|due| *due);
-        prune::prune(desk, |rivals| is_due(rivals.position));
-        for position in 0..due.len() {
-            let acts = desk.job(position).is_some_and(|job| job.optimized);
-            if acts
-                && is_due(position)
-                && let Some(state) = desk.state_mut(position)
-            {
-                state.pruned = Some(now);
-            }
-        }
+        prune_due(desk, is_due, |state| &mut state.pruned);
     }
 
     fn after(&self, desk: &mut Desk<'_, '_, Self>) {
