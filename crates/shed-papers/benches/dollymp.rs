@@ -14,6 +14,7 @@ use shed_papers::formulas::dollymp::{DollyMp, priorities, round};
 #[path = "../../shed-core/tests/optimizer/instances.rs"]
 #[expect(dead_code, reason = "only the generator is wanted here")]
 mod instances;
+#[path = "../../shed-core/benches/measure/mod.rs"]
 mod measure;
 
 use instances::Random;

@@ -1,6 +1,6 @@
-use crate::fixtures::{JobBuilder, at, attempt, job, shed_plus, world};
+use crate::fixtures::{self, JobBuilder, at, attempt, job, shed_plus, world};
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
-use crate::plan::{Kill, Launch, LaunchReason, Move, Plan, PlannedMove};
+use crate::plan::{Kill, Launch, Move, Plan, PlannedMove};
 use crate::plan_check::{Rule, plan_check};
 use crate::policy::{Policy, Speculation};
 use crate::snapshot::{
@@ -39,16 +39,7 @@ fn check_with(
 }
 
 fn launch(task: u32, kind: AttemptKind) -> Move {
-    Move::Launch(Launch {
-        task: TaskIndex(task),
-        kind,
-        resume: None,
-        avoid: Vec::new(),
-        rather_not: Vec::new(),
-        node: None,
-        surge: false,
-        reason: LaunchReason::Admitted,
-    })
+    Move::Launch(fixtures::launch(task, kind))
 }
 
 fn original(task: u32) -> Move {
