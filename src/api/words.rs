@@ -29,7 +29,7 @@ mod tests {
 
     use super::*;
 
-    /// What serde says of a word that is none of the type's names all of them.
+    /// The names of the type's values: serde lists all of them in its error about an unknown value.
     fn of_core<T: DeserializeOwned + std::fmt::Debug>() -> Vec<String> {
         let error = serde_json::from_str::<T>("\"\"").unwrap_err().to_string();
         let named = error.split('`').skip(3).step_by(2);

@@ -28,7 +28,7 @@ impl Failures {
         self.lock().remove(&uid(job));
     }
 
-    // A panic while the lock was held leaves counts, all of which can be lost.
+    // A panic while the lock was held leaves counts, and counts may be lost.
     fn lock(&self) -> MutexGuard<'_, HashMap<String, u32>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -9,7 +9,7 @@ use crate::job::notice::Notice;
 /// Writes without an answer that are remembered of a job, the latest.
 const REMEMBERED: usize = 4;
 
-/// A write of which it is not known whether it was carried out.
+/// A write with an unknown outcome.
 #[derive(Clone, Debug)]
 pub struct Unanswered {
     /// The status before it, without its ledger.

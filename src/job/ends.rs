@@ -9,8 +9,8 @@ use crate::cluster::pod::AttemptFacts;
 use crate::job::view::JobView;
 use crate::validate::{Adopted, ValidatedJob};
 
-/// An exit with 0 in answer to somebody else's deletion is no result: the attempt was disrupted. What
-/// shed killed is judged by `settle`, on the same facts.
+/// An exit with 0 after a deletion by another client is not a result: the attempt was disrupted. `settle`
+/// judges the attempts that shed killed, on the same facts.
 pub(crate) fn judge(task: &mut TaskSnapshot, part: Option<&SegmentEntry>, view: &JobView) {
     let job = &*view.job;
     for attempt in &mut task.attempts {
@@ -19,7 +19,7 @@ pub(crate) fn judge(task: &mut TaskSnapshot, part: Option<&SegmentEntry>, view: 
             continue;
         };
         attempt.ended_in_deletion = match attempt.kill {
-            // Somebody else had deleted it, and its node reports long after the end.
+            // Another client had deleted it, and its node reports long after the end.
             Some(KillKind::Abandon) => facts.end.dated_after && !is_proven(job, facts, part),
             _ => facts.end.in_deletion,
         };

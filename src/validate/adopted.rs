@@ -27,7 +27,7 @@ pub struct Adopted {
     /// unless its `podReplacementPolicy` or its annotations say otherwise.
     pub replaces_deleted: bool,
     /// Whether an annotation says if two live copies of a task do harm. Where none does, batch/v1's rules
-    /// hold for pods that somebody deletes.
+    /// hold for deleted pods.
     pub says_idempotency: bool,
     /// Which pods are its own.
     pub selector: Selector,

@@ -102,7 +102,7 @@ fn last_attempt(world: &mut World, old: &Ledger, new: &Ledger, task: u32) {
 pub fn create(world: &mut World, id: AttemptId) {
     let entry = world.job.book.attempt(id.0, id.1);
     let is_alive = entry.is_some_and(|entry| entry.kill.is_none());
-    world.breaks(is_alive, ExactlyOnce, "a pod nobody recorded");
+    world.breaks(is_alive, ExactlyOnce, "an unrecorded pod");
     let is_first = !world.gone.contains_key(&id);
     world.breaks(is_first, ExactlyOnce, "an attempt runs a second time");
 }

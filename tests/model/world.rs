@@ -18,7 +18,7 @@ pub struct Recorded {
 
 impl Recorded {
     /// The revision counts writes and nothing else: it is left out, so that two ways to one
-    /// ledger lead to one state. What is newer, [`JobCopy::behind`] says.
+    /// ledger lead to one state. [`JobCopy::behind`] tells which one is newer.
     pub fn new(mut book: Ledger) -> Arc<Self> {
         book.revision = 0;
         let status = DeadlineJobStatus {

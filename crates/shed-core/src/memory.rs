@@ -145,7 +145,7 @@ impl Memory {
         }
     }
 
-    /// The jobs of which the policy remembers something that must survive a failover.
+    /// The jobs with a state of their policy that must survive a failover.
     pub fn durable_states(&self) -> impl Iterator<Item = (&JobKey, &str)> {
         let all = self.states.iter();
         let all = all.map(|(key, state)| (key, state.durable.as_str()));

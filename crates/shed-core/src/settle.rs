@@ -38,8 +38,8 @@ pub fn settle(now: Instant, job: &JobSnapshot) -> Vec<Settled> {
 
 /// The same for an active job of which only these tasks have facts that were not settled yet,
 /// ascending: the verdict on a task depends on that task and on the job's counts alone, so that
-/// the other tasks need not be read. Whoever carries out an [`Settled::End`] must settle the job
-/// as a whole after it.
+/// the other tasks need not be read. After a [`Settled::End`] the executor must settle the whole
+/// job.
 pub fn settle_tasks<'a>(
     now: Instant,
     job: &JobSnapshot,

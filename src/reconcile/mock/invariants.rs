@@ -1,4 +1,4 @@
-//! What must hold in the apiserver after every write, whoever crashed when.
+//! What must hold in the apiserver after every write and every crash.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub struct Invariants {
 
 fn book(job: &DeadlineJob) -> Ledger {
     match Ledger::from_status(job.status.as_ref()) {
-        // Nobody but a test writes one.
+        // Only a test writes one.
         Err(NewerForm(_)) => Ledger::default(),
         read => read.expect("ledger"),
     }
@@ -43,7 +43,7 @@ impl Invariants {
         };
         let entry = old.attempt(id.0, id.1);
         let alive = entry.is_some_and(|entry| entry.kill.is_none());
-        self.demand(!is("POST pod") || alive, call, "a pod nobody recorded");
+        self.demand(!is("POST pod") || alive, call, "an unrecorded pod");
         self.demand(!is("DELETE pod") || !alive, call, "no kill is recorded");
         self.demand(
             !is("PATCH pod") || entry.is_none(),
@@ -61,7 +61,7 @@ impl Invariants {
         for fault in faults(old, new) {
             demand(false, fault.words());
         }
-        // What is wrong with a specification is said beside the ledger, which stays as it was.
+        // A status about an invalid specification leaves the ledger as it was.
         let is_counted = new == old || new.revision == old.revision + 1;
         demand(is_counted, "revisions count the writes of the ledger");
         let is_open = |id: &AttemptId| old.attempt(id.0, id.1).is_some();

@@ -1,4 +1,4 @@
-//! Every cell as a row of a CSV file, for whoever wants to look further than the page.
+//! Every cell as a row of a CSV file, for analyses beyond the page.
 
 use std::collections::BTreeMap;
 use std::path::Path;
