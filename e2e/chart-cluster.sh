@@ -168,7 +168,7 @@ refused 'spec.resume: Checkpoint needs spec.progress' "${good[@]}" 'resume: Chec
 refused 'must not be above spec.completions' "${good[@]}" 'parallelism: 3'
 refused 'spec.template.metadata.labels must not hold shed.dev/job-uid' "$deadline" "$completions" "$safe" \
     'template: {metadata: {labels: {shed.dev/task: "1"}}, spec: {containers: [{name: task, image: busybox:1.37}]}}'
-refused 'spec.idempotency: Fenced needs the agent' "$deadline" "$completions" 'idempotency: Fenced' "$template"
+refused 'spec.idempotency: Fenced needs an agent in each pod' "$deadline" "$completions" 'idempotency: Fenced' "$template"
 refused 'spec.resume: Range needs spec.progress' "${good[@]}" 'resume: Range'
 refused 'spec.ttlSecondsAfterFinished' "${good[@]}" 'ttlSecondsAfterFinished: -1'
 refused 'unknown field "spec.deadlin"' "${good[@]}" 'deadlin: {}'
