@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use shed_core::resources::Resources;
-use shed_core::snapshot::{JobSnapshot, Snapshot};
+use shed_core::snapshot::{AttemptSnapshot, AttemptState, JobSnapshot, Snapshot};
 use shed_core::time::Instant;
 
 use crate::api::DeadlineJob;
@@ -11,6 +11,7 @@ use crate::attempt_pod;
 use crate::bounds::Bounds;
 use crate::clock::Clock;
 use crate::cluster::node::NodeFacts;
+use crate::context::creation::Count;
 use crate::context::placement::Input;
 use crate::context::{Context, Memo};
 use crate::job::view::JobView;
@@ -66,12 +67,16 @@ pub fn limit(
     clock: &Clock,
 ) -> Option<Instant> {
     let attempts = facts.tasks.iter().flat_map(|task| &task.attempts);
-    let existing = attempts.filter(|attempt| attempt.holds_capacity()).count();
-    let leaving = view.pods.values().filter(|pod| pod.is_leaving).count();
-    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    let limits = memo
-        .creations
-        .limits(count(existing), count(leaving), view.ticks);
+    let existing = attempts.filter(|attempt| attempt.holds_capacity());
+    let is_uncreated = |attempt: &&AttemptSnapshot| attempt.state == AttemptState::Launching;
+    let leaving = view.pods.values().filter(|pod| pod.is_leaving);
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let count = Count {
+        uncreated: number(existing.clone().filter(is_uncreated).count()),
+        existing: number(existing.count()),
+        leaving: number(leaving.count()),
+    };
+    let limits = memo.creations.limits(count, view.ticks);
     let at = |ticks: Instant| clock.at(ticks);
     facts.launch_not_before = facts.launch_not_before.max(limits.not_before.map(at));
     facts.obstacles.clones_not_before = limits.clones_not_before.map(at);

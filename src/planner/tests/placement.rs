@@ -6,6 +6,7 @@ use shed_core::snapshot::KillKind;
 
 use super::*;
 use crate::cluster::pod::AttemptId;
+use crate::context::creation::Count;
 use crate::reconcile::mock::{Fate, launch as slice_of, originals, pod_name};
 
 const CORE: &str =
@@ -282,6 +283,40 @@ async fn requests_that_admission_added_are_counted_for_launches_to_come() {
 }
 
 #[tokio::test]
+async fn a_lost_answer_to_a_creation_holds_up_no_task_once_its_pod_has_ended() {
+    let (api, process) = cluster(|job| {
+        job.spec = fixtures::job(
+            "{completions: 3, template: {spec: {containers: [{name: task, image: i}]}}}",
+        )
+        .spec;
+    });
+    let planned = |process: &Process| {
+        process.context.stores.show(api.pods());
+        let view = observe::view(&process.context);
+        launches(&view, &policy()).values().sum::<usize>()
+    };
+    api.script(|call| match &*call.words {
+        "POST pod 0-0" => Fate::LostAfter,
+        _ => Fate::Served,
+    });
+    process.plan(&api.job(), originals(1));
+    process.look(&api).await.unwrap_err();
+    // The watch shows the pod before the retry, and then its end.
+    api.run((0, 0));
+    assert_eq!(planned(&process), 1, "one, which tells");
+    api.exit((0, 0), 0, clock::now());
+    process.look(&api).await.unwrap();
+    assert_eq!(planned(&process), 1);
+    process.plan(&api.job(), vec![slice_of(1, AttemptKind::Original)]);
+    process.look(&api).await.unwrap();
+    assert_eq!(
+        planned(&process),
+        1,
+        "the last one, since a pod was accepted"
+    );
+}
+
+#[tokio::test]
 async fn a_quota_lets_the_places_of_those_that_ended_be_filled_and_one_more_be_tried() {
     let quota = "pods \"p\" is forbidden: exceeded quota: small";
     let (api, process) = cluster(|job| {
@@ -326,7 +361,11 @@ async fn a_quota_lets_the_places_of_those_that_ended_be_filled_and_one_more_be_t
     process.context.memos.with(&uid, |memo| {
         assert!(memo.creations.blocked().is_some());
         let later = clock::now().plus(Span::from_seconds(10));
-        assert_eq!(memo.creations.limits(2, 0, later).attempts_max, Some(3));
+        let count = Count {
+            existing: 2,
+            ..Count::default()
+        };
+        assert_eq!(memo.creations.limits(count, later).attempts_max, Some(3));
     });
 }
 

@@ -2,7 +2,7 @@
 
 use super::refusals::{QUOTA, limits, refused, true_for, wait};
 use super::*;
-use crate::context::creation::Creations;
+use crate::context::creation::{Count, Creations};
 use crate::context::placement::Placement;
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn a_clone_that_is_refused_holds_off_clones_alone() {
     let limits = process
         .memo(&api.job())
         .creations
-        .limits(2, 0, clock::now());
+        .limits(Count::default(), clock::now());
     assert_eq!((limits.attempts_max, limits.not_before), (None, None));
     assert!(limits.clones_not_before.is_some());
     let counts = api.job().status.as_ref().unwrap().attempts;

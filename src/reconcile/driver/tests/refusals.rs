@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Pod;
 
 use super::*;
 use crate::cluster::Stores;
-use crate::context::creation::Limits;
+use crate::context::creation::{Count, Limits};
 
 pub(super) const QUOTA: &str = "pods \"p\" is forbidden: exceeded quota: small";
 
@@ -54,7 +54,7 @@ async fn a_quota_costs_one_creation_and_takes_every_untried_attempt_back() {
 /// What may be launched while nothing of the job exists.
 pub(super) fn limits(process: &Process, api: &Apiserver) -> Limits {
     let creations = process.memo(&api.job()).creations;
-    creations.limits(0, 0, clock::now())
+    creations.limits(Count::default(), clock::now())
 }
 
 /// Seconds until more is tried.
