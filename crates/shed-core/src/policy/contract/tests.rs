@@ -7,12 +7,12 @@ use crate::plan::Finding;
 use crate::policy::{Policy, Speculation};
 use crate::round::clones::{Ask, MODES};
 
-/// Ranks jobs by a given slack, counts its passes, and asks for as many clones as it can.
+/// Ranks jobs by a given slack, counts its passes, and requests as many clones as it can.
 #[derive(Debug, Clone, PartialEq)]
 struct Greedy {
     urgent: &'static str,
     most: u32,
-    /// Whether the order is turned round when the jobs are compared.
+    /// Whether the order is reversed when the jobs are compared.
     reverses: bool,
 }
 
