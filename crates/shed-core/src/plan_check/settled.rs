@@ -1,4 +1,4 @@
-//! What must hold of the actions of `settle`.
+//! Properties that the actions of `settle` must have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::snapshot::{
     JobSnapshot, KillKind, TaskSnapshot,
 };
 
-/// What is wrong with what `settle` said about a job.
+/// The faults in the actions of `settle` for a job.
 #[must_use]
 pub fn settle_check(job: &JobSnapshot, actions: &[Settled]) -> Vec<Violation> {
     let mut check = SettleCheck {
@@ -39,14 +39,14 @@ pub fn settle_check(job: &JobSnapshot, actions: &[Settled]) -> Vec<Violation> {
 struct SettleCheck<'a> {
     job: &'a JobSnapshot,
     winners: BTreeMap<TaskIndex, AttemptNumber>,
-    /// Attempts that were won or counted.
+    /// Attempts that won or were counted.
     accounted: BTreeSet<(TaskIndex, AttemptNumber)>,
     killed: BTreeSet<(TaskIndex, AttemptNumber)>,
     failed: BTreeSet<TaskIndex>,
     end: Option<Conclusion>,
     /// Whether more tasks run than the job allows.
     runs_too_many: bool,
-    /// 0 wins and counts, 1 the job's end, 2 kills.
+    /// 0 wins and counts, 1 the job's end, 2 stops.
     step: u8,
     violations: Vec<Violation>,
 }
