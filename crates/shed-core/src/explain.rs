@@ -1,5 +1,5 @@
-//! A plan's words and numbers for one job: what is done for it, why, what that gains and costs,
-//! and what is not done.
+//! A plan's text and figures for one job: the actions for it, their reasons, gains and costs, and the actions that
+//! were refused.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::plan::{
 use crate::snapshot::AttemptKind;
 use crate::time::Instant;
 
-/// What a plan says about one job; its text has a line per statement.
+/// A plan's statements about one job; its text has a line per statement.
 #[derive(Debug, Clone)]
 pub struct Explanation<'a> {
     now: Instant,
@@ -21,8 +21,7 @@ pub struct Explanation<'a> {
     next_pass: Option<Instant>,
 }
 
-/// Explains the part of a plan, made at `now`, that concerns the job; None if the plan knows no
-/// such job.
+/// Explains the slice of a plan, made at `now`, that concerns the job; `None` if the plan has no such job.
 #[must_use]
 pub fn explain<'a>(now: Instant, plan: &'a Plan, job: &JobKey) -> Option<Explanation<'a>> {
     let report = plan.report.jobs.iter().find(|report| report.key == *job)?;
@@ -106,7 +105,7 @@ impl Explanation<'_> {
                 }
             }
         }
-        // What is left was only decided, for a job that observes.
+        // The remaining clones were only decided, because the job observes.
         for clone in clones {
             write!(f, "would launch a clone of task {}", clone.task)?;
             write_worth(f, Some(clone))?;

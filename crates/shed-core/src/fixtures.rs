@@ -1,5 +1,5 @@
-//! Builders for tests, here and in other crates (feature `fixtures`): a snapshot in a few
-//! words. Times are seconds on a clock on which jobs are submitted at 0 unless said.
+//! Builders for tests, here and in other crates (feature `fixtures`): a snapshot in a few words. Times are seconds on
+//! a clock on which jobs are submitted at 0 by default.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub fn shed_plus() -> Policy {
     }
 }
 
-/// A planned launch of the task's next attempt, wherever there is room.
+/// A planned launch of the task's next attempt on any node.
 #[must_use]
 pub fn launch(task: u32, kind: AttemptKind) -> Launch {
     Launch {
@@ -309,7 +309,7 @@ fn demand(milli_cpu: i64) -> Resources {
 }
 
 impl JobBuilder {
-    /// Anything that has no word of its own here.
+    /// Any change without a method of its own here.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut JobSnapshot)) -> Self {
         change(&mut self.0);
@@ -326,13 +326,13 @@ impl JobBuilder {
         })
     }
 
-    /// Due that long after its submission.
+    /// Due this long after its submission.
     #[must_use]
     pub fn deadline_in(self, seconds: f64) -> Self {
         self.with(|job| job.deadline = Some(job.submitted.plus(Span::from_seconds_f64(seconds))))
     }
 
-    /// For which that PoCD is enough.
+    /// With this PoCD target.
     #[must_use]
     pub fn target(self, pocd: f64) -> Self {
         self.with(|job| job.rules.target_pocd = Some(pocd))
@@ -356,19 +356,19 @@ impl JobBuilder {
         self.with(|job| job.tenant = Tenant::from(tenant))
     }
 
-    /// Each attempt of which requests that much cpu.
+    /// Whose attempts each request this much cpu.
     #[must_use]
     pub fn cpu(self, milli_cpu: i64) -> Self {
         self.with(|job| job.demand = demand(milli_cpu))
     }
 
-    /// Whose attempts must never be two.
+    /// Whose tasks must never have two attempts at once.
     #[must_use]
     pub fn not_idempotent(self) -> Self {
         self.with(|job| job.rules.idempotency = Idempotency::None)
     }
 
-    /// One attempt of each task of which may publish.
+    /// Whose tasks each let only one attempt publish.
     #[must_use]
     pub fn fenced(self) -> Self {
         self.with(|job| job.rules.idempotency = Idempotency::Fenced)
@@ -392,7 +392,7 @@ impl JobBuilder {
         self.with(|job| job.rules.max_clones_per_task = clones)
     }
 
-    /// Which stops at its deadline.
+    /// Whose attempts stop at its deadline.
     #[must_use]
     pub fn stops_at_deadline(self) -> Self {
         self.with(|job| job.rules.on_miss = OnMiss::Fail)
@@ -416,7 +416,7 @@ impl JobBuilder {
         self.with(|job| job.reports_progress = false)
     }
 
-    /// Whose fate is recorded.
+    /// Whose result is recorded.
     #[must_use]
     pub fn ending(self, conclusion: Conclusion) -> Self {
         self.with(|job| job.phase = JobPhase::Ending(conclusion))
@@ -574,7 +574,7 @@ impl World {
         self
     }
 
-    /// The snapshot, with what is free on each node worked out.
+    /// The snapshot, with the free amounts of each node computed.
     #[must_use]
     pub fn build(mut self) -> Snapshot {
         for node in &mut self.snapshot.nodes {
