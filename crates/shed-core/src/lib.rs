@@ -40,7 +40,7 @@
 //!
 //! # From reports to a probability
 //!
-//! Attempt durations have a [*distribution*](estimate::law): [Pareto](estimate::pareto), as in the papers,
+//! Attempt durations have a *distribution* ([`estimate`]): [Pareto](estimate::pareto), as in the papers,
 //! [log-normal](estimate::log_normal), [Weibull](estimate::weibull) or [empirical](estimate::empirical). It is fitted
 //! by likelihood with running attempts as censored ([`estimate::fit`], [`estimate::shape`]) or from mean and
 //! deviation ([`estimate::speedup`]). It is shrunk towards the times of earlier jobs of its class

@@ -1,9 +1,9 @@
 //! `google2011_part0`: one row per attempt, with its outcome. Durations above the window are cut
 //! off at its end.
 //!
-//! Readings: a task's own time is that of its finished attempt, or else of its longest. `KILL`
-//! (by the job's owner) and `CENSORED` (the window ended) are taken for the end of the task's
-//! work if no attempt follows, and for an eviction if one does.
+//! Readings: a task's own time is that of its finished attempt, or else of its longest. `KILL` (by the job's owner)
+//! and `CENSORED` (the window ended) count as the end of the task's work if no attempt follows, and as an eviction if
+//! one does.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use super::tasks::Columns;
 use super::{Ending, Recorded, Trace};
 use shed_record::InputError;
 
-/// What tells this format from one row per task.
+/// The columns that distinguish this format from one row per task.
 pub(super) const TELLING: [&str; 2] = ["attempt", "outcome"];
 
 #[derive(Clone, Copy, PartialEq)]

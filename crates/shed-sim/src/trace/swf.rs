@@ -1,6 +1,6 @@
-//! Standard Workload Format, version 2: 18 numbers per line, `;` before comments. A job of p
-//! processors becomes p tasks of its run time; that they run at the same time is not modelled.
-//! Jobs whose run time or processors are unknown (−1) or zero are left out.
+//! Standard Workload Format, version 2: 18 numbers per line, `;` before comments. A job of p processors becomes p
+//! tasks of its run time; the model does not require that they run at the same time. Jobs whose run time or
+//! processors are unknown (−1) or zero are left out.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

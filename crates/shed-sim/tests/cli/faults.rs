@@ -161,7 +161,7 @@ fn a_demand_that_no_node_holds_is_shown_in_the_trace() {
         "150 MiB",
     ];
     run_fails(&[&["run"], &flags[..]].concat(), "", &what);
-    // A sweep knows it before it opens its output.
+    // A sweep reports it before it opens its output.
     let args = [&["sweep", "--out", path(&out)], &flags[..]].concat();
     run_fails(&args, "", &what);
     assert!(!out.exists());

@@ -1,4 +1,4 @@
-//! Named experiments: what they stand for, and names and values that are faulty.
+//! Named experiments: their flags, and faulty names and values.
 
 use crate::common::{run_fails, succeeds};
 

@@ -1,5 +1,4 @@
-//! Every trace that the project knows is read whole; counts and medians are those that its
-//! statistics give.
+//! Every trace that the project knows is read completely; counts and medians are those of its statistics.
 
 use crate::shared::shared_trace;
 use shed_sim::trace::{self, Trace};
