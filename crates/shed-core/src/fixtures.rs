@@ -115,7 +115,7 @@ impl AttemptBuilder {
         self
     }
 
-    /// Its first report said `value` at `seconds`; after [`Self::progress`].
+    /// Its first report was `value` at `seconds`; call it after [`Self::progress`].
     #[must_use]
     pub fn first_report(mut self, value: f64, seconds: f64) -> Self {
         if let Some(progress) = &mut self.0.progress {
@@ -260,7 +260,7 @@ pub fn resume_point(progress: f64) -> ResumePoint {
 pub struct JobBuilder(JobSnapshot);
 
 /// An active job of 4 tasks of 1 cpu each, submitted at 0 and due at 60 s, whose attempts
-/// report progress; two live copies do no harm, clones start over, the deadline is soft.
+/// report progress; two live copies are harmless, clones start over, the deadline is soft.
 #[must_use]
 pub fn job(key: &str) -> JobBuilder {
     let rules = JobRules {
@@ -338,13 +338,13 @@ impl JobBuilder {
         self.with(|job| job.rules.target_pocd = Some(pocd))
     }
 
-    /// Of that many tasks.
+    /// With this many tasks.
     #[must_use]
     pub fn tasks(self, completions: u32) -> Self {
         self.with(|job| job.rules.completions = completions)
     }
 
-    /// With at most that many tasks at a time.
+    /// With at most this many tasks at a time.
     #[must_use]
     pub fn parallelism(self, tasks: u32) -> Self {
         self.with(|job| job.rules.parallelism = tasks)
@@ -386,7 +386,7 @@ impl JobBuilder {
         self.with(|job| job.rules.speculation = mode)
     }
 
-    /// With at most that many clones per task.
+    /// With at most this many clones per task.
     #[must_use]
     pub fn max_clones(self, clones: u32) -> Self {
         self.with(|job| job.rules.max_clones_per_task = clones)
@@ -428,7 +428,7 @@ impl JobBuilder {
         self.with(|job| job.facts_as_of = at(seconds))
     }
 
-    /// Nothing of it was ever launched.
+    /// Without any launch so far.
     #[must_use]
     pub fn never_launched(self) -> Self {
         self.with(|job| job.launched_before = false)
@@ -454,7 +454,7 @@ impl JobBuilder {
         })
     }
 
-    /// Winners took that many seconds.
+    /// With winners that took these numbers of seconds.
     #[must_use]
     pub fn ended_runs(self, seconds: impl IntoIterator<Item = f64>) -> Self {
         self.with(|job| {
@@ -551,7 +551,7 @@ impl World {
         self
     }
 
-    /// Pods of others request that much on a node.
+    /// Pods of others request this much on a node.
     #[must_use]
     pub fn others(mut self, node: usize, milli_cpu: i64) -> Self {
         self.snapshot.nodes[node]

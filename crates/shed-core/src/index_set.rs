@@ -26,7 +26,7 @@ impl fmt::Display for ParseIndexSetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is no index or range of indexes such as `4` or `4-7`, in ascending order",
+            "`{}` is not an index or range of indexes such as `4` or `4-7`, in ascending order",
             self.part
         )
     }

@@ -178,7 +178,7 @@ impl fmt::Display for Finding {
             Self::Saves { probability } => {
                 write!(
                     f,
-                    "one more saves machine time with probability {probability:.3}"
+                    "one more attempt saves machine time with probability {probability:.3}"
                 )
             }
             Self::Overdue { times } => {
@@ -187,7 +187,7 @@ impl fmt::Display for Finding {
                     "it still needs {times:.2} times the mean time of an attempt"
                 )
             }
-            Self::Copies { copies } => write!(f, "it is to have {copies} attempts"),
+            Self::Copies { copies } => write!(f, "it should have {copies} attempts"),
             Self::Late { miss } => {
                 write!(f, "it is late and misses with probability {miss:.3}")
             }

@@ -116,7 +116,7 @@ impl<'a> Setting<'a> {
                 let range = [f64::from(*low), f64::from(*high)];
                 let parsed = number(name, text, range)?;
                 if parsed.fract() != 0.0 {
-                    return Err(format!("{name}={text} is no whole number"));
+                    return Err(format!("{name}={text} is not a whole number"));
                 }
                 // A whole number of that range: the cast is exact.
                 **at = parsed as u32;
@@ -133,7 +133,7 @@ impl<'a> Setting<'a> {
             }
             Value::Word(at) => {
                 if !at.choose(text) {
-                    return Err(format!("`{text}` is no {name}"));
+                    return Err(format!("unknown {name} `{text}`"));
                 }
             }
         }

@@ -135,10 +135,10 @@ pub enum Preemption {
     WhenCheckpointed,
 }
 
-/// Whether two live copies of a task do harm.
+/// Whether two live copies of a task are harmful.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Idempotency {
-    /// They do no harm.
+    /// They are harmless.
     Safe,
     /// They may run, but only the one that holds the task's grant may publish.
     Fenced,
@@ -153,7 +153,7 @@ pub struct JobRules {
     pub completions: u32,
     /// How many tasks may have a live attempt at a time; clones are not counted.
     pub parallelism: u32,
-    /// Whether two live copies do harm.
+    /// Whether two live copies are harmful.
     pub idempotency: Idempotency,
     /// Where clones and retries begin.
     pub resume: Resume,

@@ -1,5 +1,4 @@
-//! Simulator of shed: runs traces on simulated nodes and lets the operator's own `settle` and
-//! `decide` schedule them.
+//! Simulator of shed: runs traces on simulated nodes, scheduled by the operator's own `settle` and `decide`.
 //!
 //! - [`trace`]: files and generators → jobs.
 //! - [`workload`]: load and deadlines.

@@ -204,7 +204,7 @@ impl Outcome {
         }
     }
 
-    /// The figures, with the utilization of that many slots.
+    /// The figures, with the utilization of `slots` slots.
     #[must_use]
     pub fn figures(&self, slots: Option<u32>) -> Figures {
         let mut flowtimes: Vec<i64> = self

@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn first_draws_of_neighbouring_streams_follow_their_laws() {
-        // Means within five standard errors of 100 000 draws.
+        // Means within five standard errors of 100 000 samples.
         assert!((mean(100_000, Stream::unit) - 0.5).abs() < 0.0046);
         assert!((mean(100_000, |s| s.exponential(2.0)) - 2.0).abs() < 0.032);
         assert!(mean(100_000, Stream::normal).abs() < 0.016);

@@ -71,7 +71,7 @@ impl BlockTree {
         self.combined::<C>(0)
     }
 
-    /// The value at a place, or nothing.
+    /// The value at a position, or the filler.
     pub(super) fn value<C: Combine>(&self, index: usize) -> f64 {
         self.slot(self.first_leaf + index).unwrap_or(C::NOTHING)
     }

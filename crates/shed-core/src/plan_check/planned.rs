@@ -167,7 +167,7 @@ impl PlanCheck<'_> {
             demand.is_some_and(|demand| self.capacity.room.fits_node(node, demand))
         };
         if !node.as_ref().is_some_and(fits) {
-            let message = format!("task {} has no room on {name}", launch.task);
+            let message = format!("task {} does not fit on {name}", launch.task);
             self.violations
                 .push(slice.violation(Rule::Placement, message));
         }
@@ -228,7 +228,7 @@ impl<'a> Slice<'a> {
             violations.push(self.violation(Rule::KillTarget, format!("{name} may be publishing")));
         }
         if !attempt.lives() {
-            violations.push(self.violation(Rule::KillTarget, format!("{name} does not live")));
+            violations.push(self.violation(Rule::KillTarget, format!("{name} is not live")));
         }
         if !self.doomed.insert((kill.task, kill.attempt)) {
             violations.push(self.violation(Rule::KillTarget, format!("{name} is killed twice")));

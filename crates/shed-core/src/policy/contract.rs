@@ -3,8 +3,8 @@
 //! In each planning pass `decide` calls, in this order:
 //!
 //! 1. [`PolicyRule::assess`] and [`PolicyRule::judge`] for each job: pure functions of the job's
-//!    facts and of what the policy remembers of it. They return what the policy believes, whether it acts on the job in
-//!    this pass, and when it wants to look at the job again.
+//!    facts and of the policy's memory of it. They return the policy's estimates, whether it acts on the job in
+//!    this pass, and when it needs to judge the job again.
 //! 2. [`PolicyRule::arrange`] once, with a summary of each job: for rules that compare jobs. It may
 //!    change their order.
 //! 3. [`PolicyRule::before`]: stops, before first attempts are served.

@@ -82,7 +82,7 @@ impl FromStr for Order {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|order| order.label() == text);
-        let fault = || ParsePolicyError::new(format!("`{text}` is no order: use {}", Self::HELP));
+        let fault = || ParsePolicyError::new(format!("unknown order `{text}`: use {}", Self::HELP));
         found.ok_or_else(fault)
     }
 }

@@ -198,7 +198,9 @@ fn read_law(text: &str) -> Result<LawChoice, ParsePolicyError> {
     let mut all = LawChoice::ALL.into_iter();
     let fault = || {
         let labels = LawChoice::ALL.map(LawChoice::label).join(", ");
-        ParsePolicyError::new(format!("`{text}` is no law: use one of {labels}"))
+        ParsePolicyError::new(format!(
+            "unknown distribution `{text}`: use one of {labels}"
+        ))
     };
     all.find(|law| law.label() == text).ok_or_else(fault)
 }

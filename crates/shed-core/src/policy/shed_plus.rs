@@ -41,7 +41,7 @@ pub struct ShedPlus {
     /// θ': the share of the deadline that lies between two runs for a job, eq. 17.
     pub theta: f64,
     /// Whether θ adds t_avg, so that it is never less than a launch takes (eq. 17). Off: θ = θ'·D, as
-    /// in Table II of \[S+\], which shows what becomes of a smaller one.
+    /// in Table II of \[S+\], which shows the effect of a smaller one.
     pub theta_floor: bool,
     /// MAX: the most clones that a task may have at a time; a job may set a lower limit.
     pub max_clones: u32,
@@ -119,7 +119,7 @@ struct Rules {
     /// median is multiplied by that node's slowness. First reports are noisy, and clones launched because of them
     /// take capacity from the clones that are needed.
     rate_prior: f64,
-    /// Whether a run leaves clones alone that are still wanted (spec 7.7g).
+    /// Whether a run keeps clones that are still needed (spec 7.7g).
     keeps: bool,
     /// Whether a task without a report is judged by its age (spec 7.1), and may be a straggler.
     judges_silent: bool,
@@ -315,7 +315,7 @@ impl PolicyRule for ShedPlus {
 }
 
 /// Spec 5.5: at an optimization the fastest attempt of a flagged task is kept and the others are stopped. Ours
-/// differs where the notes found the paper's rule to do harm. "Fastest" means the earliest predicted end of those
+/// differs where the notes found the paper's rule to be harmful. "Fastest" means the earliest predicted end of those
 /// that report. The tuned variant keeps siblings in a close race. Silent siblings that are still starting up stay and
 /// count towards r.
 /// race, and silent ones that are still starting up stay and count towards r.

@@ -26,7 +26,7 @@ pub struct Ask {
     pub heeds: Heeds,
     /// Where clones begin.
     pub begins: Begins,
-    /// Whether clones go only where no node is believed slow.
+    /// Whether clones avoid every node that is estimated as slow.
     pub fast_nodes_only: bool,
 }
 
@@ -44,7 +44,7 @@ pub enum Heeds {
 /// Where the clones of a policy begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begins {
-    /// Where the job's user lets attempts begin: at the best checkpoint or from zero.
+    /// Where the job's user allows attempts to begin: at the best checkpoint or from zero.
     AsTheJobResumes,
     /// From zero, as in the policies that know no checkpoints.
     FromZero,

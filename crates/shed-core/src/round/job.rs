@@ -82,7 +82,7 @@ pub struct JobView<'a> {
     pub(crate) ready: Vec<TaskIndex>,
     /// Touched tasks that need an attempt and must not get one yet, ascending.
     pub(crate) held_back: Vec<TaskIndex>,
-    /// How many tasks no attempt was ever launched for.
+    /// The number of tasks without any launch so far.
     pub(crate) untouched: u32,
     /// How many tasks count against parallelism.
     pub(crate) active: u32,

@@ -16,7 +16,7 @@ pub(crate) struct Measures {
 
 impl Round<'_> {
     /// DollyMP (14)–(17) for a job of one phase, with ρ standard deviations added to the mean and
-    /// times in slots of that many seconds.
+    /// times in slots of `slot` seconds.
     pub(crate) fn measures(&self, position: usize, rho: f64, slot: f64) -> Measures {
         let Some(state) = self.jobs.get(position) else {
             return Measures {

@@ -34,7 +34,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         .find(|(low, high)| low > high || *high >= NODES_MAX);
     if let Some((low, high)) = fault {
         return Err(D::Error::custom(format!(
-            "[{low},{high}] is no range of nodes"
+            "[{low},{high}] is not a range of nodes"
         )));
     }
     let nodes = ranges.into_iter().flat_map(|(low, high)| low..=high);

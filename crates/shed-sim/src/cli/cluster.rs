@@ -54,7 +54,7 @@ fn read_table(path: &Path, mut table: Table) -> Result<Vec<NodeSpec>, InputError
                 _ => format!("{base}-{number}"),
             };
             if nodes.iter().any(|node| &*node.name.0 == full.as_str()) {
-                return Err(table.error(name, format!("node `{full}` is there twice")));
+                return Err(table.error(name, format!("node `{full}` occurs twice")));
             }
             nodes.push(NodeSpec {
                 name: NodeName::from(full.as_str()),

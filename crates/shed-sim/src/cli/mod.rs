@@ -76,7 +76,7 @@ pub enum CliError {
     #[error(transparent)]
     Run(#[from] RunError),
     /// The decision of a recorded pass differs.
-    #[error("the recording is not decided again alike, first at {0}")]
+    #[error("the decisions differ from the recording, first at {0}")]
     Differs(String),
     /// Something could not be written.
     #[error("can't write {what}: {error}")]

@@ -98,7 +98,7 @@ const PRESETS: [Preset; 20] = [
     Preset {
         name: "C",
         about: "sizes as A, tasks of 120 s ± 15 %; a fifth of the states of slots, which last 600 s \
-                on the mean, are slow by a factor of 2.6 to 12",
+                on average, are slow by a factor of 2.6 to 12",
         flags: &[
             ("trace", "setup:C"),
             ("slots", "138"),
@@ -277,7 +277,7 @@ fn find(name: &str) -> Result<&'static Preset, CliError> {
                 .collect();
             let known = known.join("\n");
             CliError::Usage(format!(
-                "--preset: `{name}` is none; the presets are\n{known}"
+                "--preset: unknown preset `{name}`; the presets are\n{known}"
             ))
         })
 }

@@ -126,13 +126,13 @@ fn stop_between_lines(file: &Arc<Mutex<File>>, path: &Path) -> Result<(), CliErr
     let handler = move || {
         let _whole_lines = file.lock().unwrap_or_else(PoisonError::into_inner);
         eprintln!(
-            "\nstopped; finished runs are in {}, and the same command goes on from there",
+            "\nstopped; finished runs are in {}, and the same command continues from there",
             path.display()
         );
         std::process::exit(130);
     };
     ctrlc::set_handler(handler)
-        .map_err(|error| CliError::Usage(format!("can't take care of Ctrl-C: {error}")))
+        .map_err(|error| CliError::Usage(format!("can't handle Ctrl-C: {error}")))
 }
 
 /// Reads the lines of an earlier sweep. An incomplete last line is removed from the file.
@@ -150,7 +150,7 @@ pub fn read_done(path: &Path) -> Result<Vec<CellRow>, CliError> {
     for (at, line) in text[..whole].lines().enumerate() {
         let parsed = serde_json::from_str::<CellRow>(line);
         lines.push(parsed.map_err(|error| {
-            let message = format!("is no result of a sweep: {error}");
+            let message = format!("is not a result of a sweep: {error}");
             InputError::of_line(path, at as u64 + 1, message)
         })?);
     }

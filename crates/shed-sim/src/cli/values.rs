@@ -77,7 +77,7 @@ pub(super) fn resuming(text: &str) -> Result<Resuming, String> {
             _ => Err(format!("`{every}` is not a number of seconds above 0")),
         },
         _ => Err(format!(
-            "`{text}` is none of scratch, offset, latest, checkpoint:SECONDS"
+            "`{text}` is not one of scratch, offset, latest, checkpoint:SECONDS"
         )),
     }
 }

@@ -60,7 +60,7 @@ pub enum RunError {
         violation: Violation,
     },
     /// A shortcut gave another result than the full computation.
-    #[error("at {at} s {what} differ from what the whole snapshot gives: {details}")]
+    #[error("at {at} s {what} differ from those of the whole snapshot: {details}")]
     Shortcut {
         /// When, in seconds.
         at: f64,
@@ -87,10 +87,12 @@ pub enum RunError {
         covered: f64,
     },
     /// The policy plans endlessly at one instant.
-    #[error("at {0} s the planner made {PASSES_PER_INSTANT_MAX} passes: it undoes what it did")]
+    #[error(
+        "at {0} s the planner made {PASSES_PER_INSTANT_MAX} passes: it reverses its own actions"
+    )]
     Livelock(f64),
     /// No event remains, but some jobs are not done.
-    #[error("{0} jobs can't be done: nothing runs and nothing is left to happen")]
+    #[error("{0} jobs can't be done: no attempt runs and no event remains")]
     Stalled(usize),
 }
 

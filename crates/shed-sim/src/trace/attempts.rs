@@ -49,7 +49,7 @@ pub(super) fn read(path: &Path, mut table: Table) -> Result<Trace, InputError> {
             attempts: BTreeMap::new(),
         });
         if task.attempts.insert(number, ended).is_some() {
-            let message = format!("attempt {number} of this task is there twice");
+            let message = format!("attempt {number} of this task occurs twice");
             return Err(table.error(attempt, message));
         }
     }
@@ -68,7 +68,7 @@ fn read_outcome(table: &Table, column: Column) -> Result<Outcome, InputError> {
         "KILL" | "CENSORED" => Ok(Outcome::Stopped),
         other => Err(table.error(
             column,
-            format!("`{other}` is none of FINISH, FAIL, EVICT, KILL, CENSORED"),
+            format!("`{other}` is not one of FINISH, FAIL, EVICT, KILL, CENSORED"),
         )),
     }
 }

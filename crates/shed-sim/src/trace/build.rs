@@ -112,7 +112,7 @@ fn job(path: &Path, mut rows: JobRows) -> Result<Job, InputError> {
                 pair[0].line.max(pair[1].line),
             );
             let message = format!(
-                "task `{}` of job `{}` is there twice: also in line {first}",
+                "task `{}` of job `{}` occurs twice: also in line {first}",
                 pair[0].id, rows.id
             );
             return Err(InputError::of_field(path, second, "task_id", message));
@@ -192,7 +192,7 @@ fn linked(path: &Path, rows: &JobRows) -> Result<Vec<Block>, InputError> {
         let child = positions[task.entity.as_deref().unwrap_or(&task.id)];
         for dep in &task.deps {
             let Some(&parent) = positions.get(&**dep) else {
-                let message = format!("`{dep}` is no task or stage of job `{}`", rows.id);
+                let message = format!("`{dep}` is not a task or stage of job `{}`", rows.id);
                 return Err(InputError::of_field(path, task.line, "deps", message));
             };
             entities[child].parents.insert(parent);
@@ -228,7 +228,7 @@ fn in_order(
     let stuck: Vec<&Entity<'_>> = stuck.map(|e| &entities[e]).collect();
     let names: Vec<&str> = stuck.iter().take(5).map(|entity| entity.name).collect();
     let message = format!(
-        "the dependencies of job `{}` go in a circle among: {}",
+        "the dependencies of job `{}` form a cycle among: {}",
         rows.id,
         names.join(", ")
     );

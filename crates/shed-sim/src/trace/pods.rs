@@ -24,7 +24,8 @@ pub(super) fn read(path: &Path, mut table: Table) -> Result<Trace, InputError> {
             }
             "Running" | "Pending" => {}
             other => {
-                let message = format!("`{other}` is none of Succeeded, Failed, Running, Pending");
+                let message =
+                    format!("`{other}` is not one of Succeeded, Failed, Running, Pending");
                 return Err(table.error(phase, message));
             }
         }

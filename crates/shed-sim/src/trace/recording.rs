@@ -42,7 +42,7 @@ pub(super) fn read(path: &Path) -> Result<Trace, InputError> {
     }
     let trace = seen.trace();
     if trace.jobs.is_empty() {
-        let message = "the recording knows the time of no attempt; at least one is expected";
+        let message = "the recording has no attempt with a known time; at least one is expected";
         return Err(InputError::of_file(path, message));
     }
     Ok(trace)

@@ -35,7 +35,7 @@ pub(super) fn read(path: &Path, mut table: Table) -> Result<Trace, InputError> {
             ..Stage::default()
         };
         if stages.insert(task.id.clone(), stage).is_some() {
-            let message = format!("group `{}` of this job is there twice", task.id);
+            let message = format!("group `{}` of this job occurs twice", task.id);
             return Err(table.error(columns.task, message));
         }
     }

@@ -56,7 +56,7 @@ pub(super) fn read(path: &Path) -> Result<Trace, InputError> {
         }
         let fields = fields(path, number, line)?;
         if !seen.insert(fields[JOB].to_bits()) {
-            let message = format!("job {} is there twice", fields[JOB]);
+            let message = format!("job {} occurs twice", fields[JOB]);
             return Err(InputError::of_field(path, number, FIELDS[JOB], message));
         }
         if fields[SUBMIT] < 0.0 {

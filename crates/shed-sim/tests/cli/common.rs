@@ -1,4 +1,4 @@
-//! A folder for a test's files, the program, a tiny trace. `crate::program` says which program has
+//! A folder for a test's files, the program, a tiny trace. `crate::program` returns the program that has
 //! a sub-command: shed-lab's tests share this file.
 
 use std::io::Write;

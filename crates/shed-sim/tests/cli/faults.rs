@@ -132,7 +132,7 @@ fn flags_that_make_no_sense_are_refused() {
     run_fails(
         &with(&["--slots", "1", "--attempt-model", "x"]),
         "",
-        &["`x` is no model"],
+        &["unknown model `x`"],
     );
     run_fails(&with(&["--slots", "1", "--load", "-1"]), "", &["--load"]);
     run_fails(

@@ -122,7 +122,7 @@ fn ctrl_c_keeps_whole_lines_and_the_same_command_goes_on() {
     let stopped = child.wait_with_output().expect("it ends");
     let message = String::from_utf8_lossy(&stopped.stderr).into_owned();
     assert_eq!(stopped.status.code(), Some(130), "{message}");
-    assert!(message.contains("goes on from there"), "{message}");
+    assert!(message.contains("continues from there"), "{message}");
 
     let kept = lines();
     let count = kept.lines().count();

@@ -13,7 +13,7 @@ use shed_sim::random::{Purpose, Stream};
 use shed_sim::settings::{Cluster, Delay, NodeSpec, Passes, Resuming, Settings};
 use shed_sim::trace::{Ending, Job, Recorded, Trace};
 
-/// Jobs of up to 12 tasks of very different times, about `load` for that many slots.
+/// Jobs of up to 12 tasks of very different times, about `load` for `slots` slots.
 pub fn mixed(seed: u64, jobs: usize, slots: u32, load: f64) -> Vec<Job> {
     let mut stream = Stream::new(seed, Purpose::Workload, [0; 3]);
     let (mut at, mut all) = (0.0, Vec::new());

@@ -78,7 +78,7 @@ fn a_straggler_gets_clones_and_the_others_none() {
     assert_eq!(report.stragglers, [crate::ids::TaskIndex(3)]);
     assert_eq!(report.clones.len(), 2);
     assert!((report.clones[0].cost_slot_seconds - 122.5).abs() < 1e-6);
-    // The gains in the plan add up to what the report says.
+    // The gains in the plan add up to the figures of the report.
     let (before, after) = (report.pocd_before.unwrap(), report.pocd_after.unwrap());
     let gains: f64 = report.clones.iter().map(|clone| clone.pocd_gain).sum();
     assert!((before + gains - after).abs() < 1e-12);

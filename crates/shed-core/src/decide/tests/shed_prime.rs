@@ -419,7 +419,7 @@ fn a_place_is_not_counted_on_though_its_silent_attempt_is_overdue() {
     };
     let text = "shed-prime{reserve=off}";
     check(text, held(silent()), &["small: original 0"]);
-    // One that says that it is about to end is.
+    // An attempt that reports its near end is left alone.
     let ending = silent().progress(0.99, 29.5);
     check(text, held(ending), &["large: original 0"]);
 }

@@ -211,7 +211,7 @@ impl Belief {
         (is_hopeless, slack)
     }
 
-    /// Seconds until the job ends on that many slots.
+    /// Seconds until the job ends on `slots` slots.
     fn work(&self, time: f64, slots: u32) -> f64 {
         let [mut work, mut longest] = match &self.running {
             Running::Known(sums) => *sums,

@@ -13,7 +13,7 @@ use crate::snapshot::{Idempotency, KillKind, SpeculationMode};
 /// A sibling in a close race stays: predictions are noisy.
 const MARGIN: f64 = 0.1;
 
-/// A lone attempt is restarted if a new attempt in its place is more likely to be in time by more
+/// A lone attempt is restarted if a new attempt is more likely to be in time by more
 /// than this probability.
 const RESTART_GAIN: f64 = 0.1;
 

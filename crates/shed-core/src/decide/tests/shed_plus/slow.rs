@@ -178,7 +178,7 @@ fn little_progress_says_little_about_a_rate() {
         let end = report(&plan, "a").estimated_completion.unwrap();
         end.since(at(10.0)).seconds()
     };
-    // After two fifths of a usual task's time 2 % say that it is 20 times as slow.
+    // After two fifths of a usual task's time, 2 % mean that it is 20 times as slow.
     let raw = remaining("shed-plus{variant=printed}", one_behind(0.02));
     assert!((raw - 441.0).abs() < 0.1, "{raw}");
     let shrunk = remaining("shed-plus", one_behind(0.02));
