@@ -106,7 +106,7 @@ pub(super) fn times(count: usize, share: f64) -> f64 {
 }
 
 /// Tetris' score a + ε/p, where a is the alignment with the free capacity and p the remaining work, with ε = mean a /
-/// mean 1/p. (`inverse` agrees with the description of Tetris in [D] and with SRPT.)
+/// mean 1/p. (`inverse` agrees with the description of Tetris in \[D\] and with SRPT.)
 fn tetris_scores(pass: &Round<'_>) -> Vec<f64> {
     let of = |position: usize| {
         let alignment = pass.capacity.alignment(position);

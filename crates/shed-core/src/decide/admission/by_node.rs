@@ -81,7 +81,7 @@ struct Matching {
 }
 
 enum Prefers {
-    /// DollyMP ([D] Algorithm 2, steps 9 to 17): of the jobs of the lowest level, by position, the
+    /// DollyMP (\[D\] Algorithm 2, steps 9 to 17): of the jobs of the lowest level, by position, the
     /// one that fits best.
     Level(Vec<u32>),
     /// Tetris: the largest a + ε/p, given 1/p by position.

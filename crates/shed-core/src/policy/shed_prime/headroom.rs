@@ -27,9 +27,9 @@ const WINDOW_MIN: f64 = 0.25;
 /// count.
 const SLACK_WEIGHT: f64 = 0.25;
 
-/// The share of the time in which the others may lack capacity. A job of nearly no value (a hopeless job, one without
-/// a deadline) leaves headroom for all but a hundredth of the time. Jobs of at least half the others' value leave no
-/// more than the mean of their demand.
+/// Bounds of the share of the time in which the others may lack capacity: the job's value density over theirs. A job
+/// of nearly no value (a hopeless job, one without a deadline) leaves headroom for all but a hundredth of the time.
+/// At the upper bound the headroom is the mean of the others' demand.
 const RISK_MIN: f64 = 0.01;
 const RISK_MAX: f64 = 0.5;
 
