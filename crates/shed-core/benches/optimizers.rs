@@ -1,6 +1,6 @@
-//! What the optimizers cost. Every line says the size, the time and the allocations of one call;
-//! Criterion's own statistics follow. Times are CPU time of the one thread, so that other work on
-//! the machine shows only in what it does to the caches.
+//! The cost of the optimizers. Every line has the size, the time and the allocations of one call; Criterion's own
+//! statistics follow. Times are CPU time of the one thread, so other work on the machine matters only by its effect
+//! on the caches.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -44,7 +44,7 @@ fn size_of(input: &GreedyInput) -> usize {
     input.jobs.iter().map(|job| job.tasks.len()).sum()
 }
 
-/// Prints size, time and allocations of a call; gives its least time.
+/// Prints size, time and allocations of a call; returns its least time.
 fn report<R>(
     name: &str,
     input: &GreedyInput,
@@ -101,7 +101,7 @@ fn from_scratch(criterion: &mut Criterion) {
     }
 }
 
-/// That the time divided by (S + κ)·log S does not grow shows the complexity.
+/// Shows the complexity: the time divided by (S + κ)·log S does not grow.
 fn growth(_: &mut Criterion) {
     for jobs in [10, 100, JOBS, 10 * JOBS] {
         let input = input(jobs);
@@ -159,8 +159,7 @@ fn incremental(criterion: &mut Criterion) {
     }
 }
 
-/// The naive greedy scans everything and sums everything anew for each clone, so that it is
-/// compared at a size that it can do.
+/// The naive greedy scans and sums everything again for each clone, so the comparison uses a size that it can handle.
 fn ratio_to_naive(_: &mut Criterion) {
     let input = stragglers(&mut Random(3), 100, 20, 600);
     for (name, mode) in MODES {
@@ -185,7 +184,7 @@ fn ratio_to_naive(_: &mut Criterion) {
     );
 }
 
-/// Room for three clones of each task of every second job.
+/// Slots for three clones of each task of every second job.
 fn job_level(jobs: usize, random: &mut Random) -> JobLevelInput {
     let job = |_| JobLevelJob {
         tasks: TASKS as u32,

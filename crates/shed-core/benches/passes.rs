@@ -1,5 +1,5 @@
-//! What one pass over a whole cluster costs under each kind of policy: all jobs are looked at, none
-//! is left out as the simulator's exact passes do.
+//! The cost of one pass over a whole cluster under each kind of policy: it examines all jobs, unlike the simulator's
+//! exact passes.
 
 use shed_core::decide::decide;
 use shed_core::fixtures::{AttemptBuilder, JobBuilder, attempt, job, world};
@@ -15,7 +15,7 @@ mod measure;
 use instances::Random;
 use measure::{load, ms};
 
-/// The first is what the others are held against.
+/// The first is the baseline of the others.
 const POLICIES: [&str; 5] = [
     "hadoop-ns",
     "shed-plus",
@@ -33,7 +33,7 @@ struct Size {
     jobs: usize,
     tasks: u32,
     nodes: usize,
-    /// Of the places that hold an attempt.
+    /// The share of the slots that hold an attempt.
     busy: f64,
 }
 
@@ -68,8 +68,8 @@ const SIZES: [Size; 4] = [
     },
 ];
 
-/// An attempt that began within the time that it takes, and has reported unless it is younger than
-/// a twentieth of that.
+/// An attempt that began within the time that it takes. It has reported unless it is younger than a twentieth of
+/// that.
 fn running(random: &mut Random, node: usize, mean: f64) -> AttemptBuilder {
     let takes = mean * random.between(0.5, 3.0);
     let age = takes * random.share();
@@ -82,7 +82,7 @@ fn running(random: &mut Random, node: usize, mean: f64) -> AttemptBuilder {
     }
 }
 
-/// A third of a job's tasks have ended, as many as there are places for run, the others wait.
+/// A third of a job's tasks have ended, as many as there are slots run, and the others wait.
 fn a_job(random: &mut Random, size: &Size, number: usize) -> JobBuilder {
     let mean = random.between(20.0, 600.0);
     let done = size.tasks / 3;

@@ -1,6 +1,6 @@
-//! Capacity as the papers' slots on real nodes: how much attempts may use altogether, how
-//! much they use, and where there is room for one more. Room only shrinks within a pass:
-//! what a kill frees is there in a later pass, when the attempt is gone.
+//! Capacity as the papers' slots on real nodes: the capacity that attempts may use altogether, the capacity in use,
+//! and the nodes that can hold one more attempt. Free capacity only shrinks within a pass, because a stopped attempt
+//! frees its capacity in a later pass, once it is gone.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ mod waiting;
 
 pub(crate) use unusable::UnusableNodes;
 
-/// What attempts may use altogether: per resource min(λ·A, A − requests of other pods), A
-/// being what the usable nodes have that some active job may use.
+/// The capacity that attempts may use altogether: per resource min(λ·A, A − requests of other pods). A is the
+/// capacity of the usable nodes that some active job may use.
 #[must_use]
 pub fn usable(snapshot: &Snapshot, capacity_share: f64) -> Resources {
     usable_beside(snapshot, capacity_share, &UnusableNodes::of(snapshot))
@@ -34,28 +34,28 @@ fn usable_beside(snapshot: &Snapshot, capacity_share: f64, unusable: &UnusableNo
     all.scaled(capacity_share).min(&left_by_others)
 }
 
-/// How many attempts of a job hold capacity, those that are being killed included. Counted in one
-/// walk over them: what a pass costs is above all how often it fetches all attempts from memory.
+/// The numbers of attempts of a job that hold capacity, including those that are being stopped. One walk counts them
+/// all, because the cost of a pass is mainly how often it fetches all attempts from memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Holdings {
-    /// All that use what is usable.
+    /// All attempts that hold usable capacity.
     pub(crate) all: usize,
-    /// Those on a usable node.
+    /// Attempts on a usable node.
     pub(crate) placed: usize,
-    /// Those on a node that is not usable: they are in no other count.
+    /// Attempts on an unusable node: they are in no other count.
     pub(crate) apart: usize,
-    /// Those that are being killed.
+    /// Attempts that are being stopped.
     pub(crate) killed: usize,
-    /// Attempts that have not ended, whether they hold anything or not.
+    /// Attempts that have not ended, whether or not they hold anything.
     pub(crate) existing: usize,
-    /// Live attempts that can't be created or placed.
+    /// Live attempts that cannot be created or placed.
     pub(crate) unplaceable: usize,
-    /// Live attempts that wait for a node, those that can't be placed included.
+    /// Live attempts that wait for a node, including those that cannot be placed.
     pub(crate) waiting: usize,
 }
 
 impl Holdings {
-    /// Those of a whole job.
+    /// The counts of a whole job.
     pub(crate) fn of(job: &JobSnapshot, unusable: &UnusableNodes) -> Self {
         let mut holdings = Self::default();
         for task in &job.tasks {
@@ -64,7 +64,7 @@ impl Holdings {
         holdings
     }
 
-    /// Counts those of one more task.
+    /// Adds the attempts of one more task.
     pub(crate) fn count(
         &mut self,
         job: &JobSnapshot,
@@ -91,17 +91,17 @@ impl Holdings {
     }
 }
 
-/// The resources that some job asks for, in the order of [`Amounts`].
+/// The resources that some job requests, in the order of [`Amounts`].
 pub(crate) fn names(snapshot: &Snapshot) -> BTreeSet<&str> {
     let demands = snapshot.jobs.iter().flat_map(|job| job.demand.iter());
     demands.map(|(name, _)| name).collect()
 }
 
-/// Amounts of the resources that some job asks for, in one fixed order: a pass compares them
-/// once per launch and node, where walks through maps would be felt.
+/// Amounts of the resources that some job requests, in one fixed order. A pass compares them once per launch and
+/// node, where walks through maps would take noticeable time.
 pub(crate) type Amounts = Vec<i64>;
 
-/// Whether there is room for the demand.
+/// Whether the free amounts cover the demand.
 pub(crate) fn fits(room: &[i64], demand: &[i64]) -> bool {
     room.iter()
         .zip(demand)
@@ -116,32 +116,32 @@ fn times_in(room: &[i64], demand: &[i64]) -> u32 {
         .unwrap_or(u32::MAX)
 }
 
-/// What is left of usable capacity and of each node.
+/// The free part of usable capacity and of each node.
 #[derive(Debug, Clone)]
 pub(crate) struct Room {
-    /// Of usable capacity.
+    /// The free part of usable capacity.
     total: Amounts,
-    /// Of each node, by position in the snapshot.
+    /// The free part of each node, by position in the snapshot.
     nodes: Vec<Amounts>,
 }
 
 impl Room {
-    /// What is left of usable capacity.
+    /// The free part of usable capacity.
     pub(crate) fn total(&self) -> &[i64] {
         &self.total
     }
 
-    /// What is left of the node.
+    /// The free part of the node.
     pub(crate) fn node(&self, node: NodeIndex) -> Option<&[i64]> {
         self.nodes.get(node.0).map(Vec::as_slice)
     }
 
-    /// Whether usable capacity has room.
+    /// Whether usable capacity covers the demand.
     pub(crate) fn fits_total(&self, demand: &[i64]) -> bool {
         fits(&self.total, demand)
     }
 
-    /// Whether the node has room.
+    /// Whether the node covers the demand.
     pub(crate) fn fits_node(&self, node: NodeIndex, demand: &[i64]) -> bool {
         self.nodes
             .get(node.0)
@@ -153,7 +153,7 @@ impl Room {
         self.add(node, demand, -1);
     }
 
-    /// Gives the demand back.
+    /// Returns the demand.
     pub(crate) fn give(&mut self, node: Option<NodeIndex>, demand: &[i64]) {
         self.add(node, demand, 1);
     }
@@ -168,19 +168,18 @@ impl Room {
     }
 }
 
-/// The nodes that may take attempts of one demand, in the order in which to try them. A node
-/// that is full once is full for the rest of the pass, so that finding one costs O(1) on
-/// average, however many are launched.
+/// The nodes that may take attempts of one demand, in the order in which to try them. A node that is full once stays
+/// full for the rest of the pass, so finding one costs O(1) on average for any number of launches.
 #[derive(Debug, Clone)]
 pub(crate) struct NodeQueue {
-    /// Nodes as good as any, then those to prefer others to, then those to prefer even these to.
+    /// Unrestricted nodes, then those to avoid if possible, then those to avoid even more.
     tiers: [Vec<NodeIndex>; 3],
     next: [usize; 3],
 }
 
 impl NodeQueue {
-    /// The job's eligible nodes with room: the emptiest first, those of the two ascending lists
-    /// `worse` after all others and in their order; what the job had better avoid is with the last.
+    /// The job's eligible nodes with free capacity, the emptiest first. The nodes of the two ascending lists `worse`
+    /// come after all others, in their order. The nodes that the job avoids are in the last tier.
     pub(crate) fn new(
         job: &JobSnapshot,
         demand: &[i64],
@@ -211,8 +210,8 @@ impl NodeQueue {
         }
     }
 
-    /// A node that `fits`, one of `avoid` only if no other does. Launches go round the nodes,
-    /// which spreads them. A node that does not fit is not asked about again.
+    /// A node that `fits`; one of `avoid` only if no other does. Launches rotate over the nodes, which spreads them.
+    /// A node that does not fit is not tried again.
     pub(crate) fn find(
         &mut self,
         fits: impl Fn(NodeIndex) -> bool,
@@ -246,26 +245,25 @@ impl NodeQueue {
 /// Capacity in one pass.
 #[derive(Debug, Clone)]
 pub struct Capacity {
-    /// What is usable, for the report.
+    /// The usable capacity, for the report.
     pub(crate) usable: Resources,
-    /// What is used before the plan, for the report.
+    /// The capacity in use before the plan, for the report.
     pub(crate) used: Resources,
     usable_amounts: Amounts,
-    /// What each job's attempt asks for, by position in the snapshot.
+    /// The demand of each job's attempt, by position in the snapshot.
     pub(crate) demands: Vec<Amounts>,
-    /// What is left for launches.
+    /// The free capacity for launches.
     pub(crate) room: Room,
-    /// What will be left when all that is being killed is gone.
+    /// The free capacity after all attempts that are being stopped are gone.
     pub(crate) room_after_kills: Room,
-    /// Attempts without a node that the first fit put on one, ascending by job, task, number.
+    /// Attempts without a node that first fit assigned to one, ascending by job, task, number.
     placed: Vec<(AttemptId, NodeIndex)>,
-    /// First attempts and retries that were launched beyond capacity and still wait for the
-    /// cluster to grow: the position of each one's job.
+    /// First attempts and retries that were launched beyond capacity and still wait for the cluster to grow, as
+    /// positions of their jobs.
     pub(crate) surging: Vec<usize>,
-    /// Nodes whose attempts use nothing of it.
+    /// Nodes whose attempts use no usable capacity.
     pub(crate) unusable: UnusableNodes,
-    /// The same of attempts that no scheduler places. Those that no node could hold are not among
-    /// them.
+    /// The same for attempts that no scheduler places, without those that no node could hold.
     pub(crate) unplaceable: Vec<usize>,
 }
 
@@ -273,9 +271,9 @@ pub struct Capacity {
 pub type AttemptId = (usize, TaskIndex, AttemptNumber);
 
 impl Capacity {
-    /// Looks at the snapshot. Attempts that have no node yet are placed by first fit; a first
-    /// attempt or retry that fits nowhere is a surge one and holds nothing, since no node can
-    /// be running it before another has made room.
+    /// Reads the snapshot. Attempts that have no node yet are placed by first fit. A first attempt or retry that fits
+    /// nowhere is a surge attempt and holds nothing, because no node can run it before another attempt has freed
+    /// capacity.
     pub(crate) fn new(snapshot: &Snapshot, capacity_share: f64) -> Self {
         let unusable = UnusableNodes::of(snapshot);
         let jobs = snapshot.jobs.iter();
@@ -283,7 +281,7 @@ impl Capacity {
         Self::with(snapshot, capacity_share, &holdings, unusable)
     }
 
-    /// The same where it is known what each job's attempts hold, by position in the snapshot.
+    /// The same, given the capacity that each job's attempts hold, by position in the snapshot.
     pub(crate) fn with(
         snapshot: &Snapshot,
         capacity_share: f64,
@@ -332,7 +330,7 @@ impl Capacity {
         capacity
     }
 
-    /// Attempts on nodes: the nodes' free amounts know of them, usable capacity does not.
+    /// Charges attempts on nodes: the nodes' free amounts include them already, usable capacity does not.
     fn charge_placed(&mut self, holdings: &[Holdings]) {
         for (demand, holdings) in self.demands.iter().zip(holdings) {
             for (room, demand) in self.room.total.iter_mut().zip(demand) {
@@ -342,7 +340,7 @@ impl Capacity {
         }
     }
 
-    /// In the order of submission: where a job stands in the snapshot does not matter.
+    /// In the order of submission, because a job's position in the snapshot does not matter.
     fn charge_unplaced(&mut self, snapshot: &Snapshot, holdings: &[Holdings]) {
         let is_unplaced =
             |job: &JobSnapshot, a: &AttemptSnapshot| a.node.is_none() && job.takes_room(a);
@@ -388,7 +386,7 @@ impl Capacity {
         }
     }
 
-    /// Where an attempt without a node was put for this pass.
+    /// The node that an attempt without one was assigned to in this pass.
     #[must_use]
     pub fn tentative_node(&self, id: AttemptId) -> Option<NodeIndex> {
         let position = self.placed.binary_search_by_key(&id, |placed| placed.0);
@@ -398,30 +396,30 @@ impl Capacity {
             .map(|placed| placed.1)
     }
 
-    /// How often the demand fits into what is left of all that is usable.
+    /// How often the demand fits into the free usable capacity.
     #[must_use]
     pub fn times_left(&self, position: usize) -> u32 {
         let demand = self.demands.get(position);
         demand.map_or(0, |demand| times_in(&self.room.total, demand))
     }
 
-    /// How often the demand fits into all that is usable.
+    /// How often the demand fits into all usable capacity.
     #[must_use]
     pub fn times_usable(&self, position: usize) -> u32 {
         let demand = self.demands.get(position);
         demand.map_or(0, |demand| times_in(&self.usable_amounts, demand))
     }
 
-    /// The largest share of what is usable that one attempt of the job takes (its dominant share);
-    /// infinite if it asks for what nobody has.
+    /// The largest share of the usable capacity that one attempt of the job takes (its dominant share); infinite if
+    /// it requests a resource that no node has.
     #[must_use]
     pub fn dominant_share(&self, position: usize) -> f64 {
         let shares = self.shares(position, &self.usable_amounts);
         shares.map(|(share, _)| share).fold(0.0, f64::max)
     }
 
-    /// How well the job's demand fits what is free: the inner product of both, as shares of what
-    /// is usable (Tetris, DollyMP).
+    /// How well the job's demand fits the free capacity: the inner product of both, as shares of the usable capacity
+    /// (Tetris, DollyMP).
     #[must_use]
     pub fn alignment(&self, position: usize) -> f64 {
         let shares = self.shares(position, self.room.total());
@@ -429,7 +427,7 @@ impl Capacity {
         products.filter(|product| product.is_finite()).sum()
     }
 
-    /// The job's demand and `amounts`, each as a share of what is usable.
+    /// The job's demand and `amounts`, each as a share of the usable capacity.
     fn shares<'a>(
         &'a self,
         position: usize,
@@ -444,7 +442,7 @@ impl Capacity {
         })
     }
 
-    /// How often the demand fits now without taking what is reserved for waiting attempts.
+    /// How often the demand fits now without the capacity that is reserved for waiting attempts.
     #[must_use]
     pub fn times_free(&self, position: usize) -> u32 {
         let rooms = [&self.room, &self.room_after_kills];
@@ -453,7 +451,7 @@ impl Capacity {
         now.min(after)
     }
 
-    /// Takes a launch of the job from what is left now and from what will be left.
+    /// Takes a launch of the job from the present and from the later free capacity.
     pub(crate) fn launch(&mut self, position: usize, node: Option<NodeIndex>) {
         if let Some(demand) = self.demands.get(position) {
             self.room.take(node, demand);
@@ -461,7 +459,7 @@ impl Capacity {
         }
     }
 
-    /// What the attempt holds will be free once it is gone. Until then only plans for later
+    /// Records that the attempt's capacity will be free once the attempt is gone. Until then only plans for later
     /// passes may count on it.
     pub(crate) fn kill(&mut self, id: AttemptId, node: Option<NodeIndex>) {
         let node = node.or_else(|| self.tentative_node(id));

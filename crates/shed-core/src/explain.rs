@@ -1,5 +1,5 @@
-//! A plan's words and numbers for one job: what is done for it, why, what that gains and costs,
-//! and what is not done.
+//! A plan's text and figures for one job: the actions for it, their reasons, gains and costs, and the actions that
+//! were refused.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::plan::{
 use crate::snapshot::AttemptKind;
 use crate::time::Instant;
 
-/// What a plan says about one job; its text has a line per statement.
+/// A plan's statements about one job; its text has a line per statement.
 #[derive(Debug, Clone)]
 pub struct Explanation<'a> {
     now: Instant,
@@ -21,8 +21,7 @@ pub struct Explanation<'a> {
     next_pass: Option<Instant>,
 }
 
-/// Explains the part of a plan, made at `now`, that concerns the job; None if the plan knows no
-/// such job.
+/// Explains the slice of a plan, made at `now`, that concerns the job; `None` if the plan has no such job.
 #[must_use]
 pub fn explain<'a>(now: Instant, plan: &'a Plan, job: &JobKey) -> Option<Explanation<'a>> {
     let report = plan.report.jobs.iter().find(|report| report.key == *job)?;
@@ -81,7 +80,7 @@ impl Explanation<'_> {
         }
         let looked = match (report.is_cut_short, report.optimized) {
             (true, _) => "the pass ran out of work",
-            (false, true) => "was looked at",
+            (false, true) => "examined the job",
             (false, false) => "was not due",
         };
         write!(f, "the policy about clones: {looked}")?;
@@ -106,7 +105,7 @@ impl Explanation<'_> {
                 }
             }
         }
-        // What is left was only decided, for a job that observes.
+        // The remaining clones were only decided, because the job observes.
         for clone in clones {
             write!(f, "would launch a clone of task {}", clone.task)?;
             write_worth(f, Some(clone))?;
@@ -125,9 +124,9 @@ fn write_launch(f: &mut fmt::Formatter<'_>, launch: &Launch) -> fmt::Result {
     )?;
     match launch.reason {
         LaunchReason::Admitted if launch.surge => {
-            write!(f, "there is no room, and the cluster may grow")
+            write!(f, "no capacity is free, and the cluster may grow")
         }
-        LaunchReason::Admitted => write!(f, "it has no attempt, and there is room"),
+        LaunchReason::Admitted => write!(f, "it has no attempt, and capacity is free"),
         LaunchReason::Straggler {
             pocd_before,
             pocd_after,
@@ -153,14 +152,14 @@ fn write_worth(f: &mut fmt::Formatter<'_>, clone: Option<&CloneReport>) -> fmt::
 
 fn write_kill(f: &mut fmt::Formatter<'_>, kill: &KillReport) -> fmt::Result {
     let (kind, attempt, task) = (kill.kind.label(), kill.attempt, kill.task);
-    write!(f, "{kind}: ends attempt {attempt} of task {task}, ")?;
+    write!(f, "{kind}: stops attempt {attempt} of task {task}, ")?;
     match kill.survivor {
-        Some(survivor) => write!(f, "attempt {survivor} goes on")?,
-        None => write!(f, "which is launched again when there is room")?,
+        Some(survivor) => write!(f, "attempt {survivor} continues")?,
+        None => write!(f, "which is launched again when capacity is free")?,
     }
     match kill.freed_slot_seconds {
         Some(freed) => write!(f, "; frees about {freed:.1} slot-seconds")?,
-        None => write!(f, "; what it frees is unknown")?,
+        None => write!(f, "; the freed capacity is unknown")?,
     }
     match kill.miss_added {
         Some(miss) => writeln!(f, ", the task's miss rises by {miss:.4}"),
@@ -180,16 +179,16 @@ fn write_capacity(f: &mut fmt::Formatter<'_>, capacity: &CapacityReport) -> fmt:
 fn refusal_words(why: RefusalReason) -> &'static str {
     match why {
         RefusalReason::Capacity => "no usable capacity is left",
-        RefusalReason::NoNode => "no eligible node has room for it",
+        RefusalReason::NoNode => "no eligible node has enough free capacity for it",
         RefusalReason::Hopeless => "no clone could bring it in time",
-        RefusalReason::Maximum => "it has as many clones as it may",
+        RefusalReason::Maximum => "it has the maximum number of clones",
         RefusalReason::CloneFailures => "two clones of it failed",
-        RefusalReason::Disrupted => "a clone of it was disrupted a moment ago",
-        RefusalReason::NotIdempotent => "two copies of it would do harm",
+        RefusalReason::Disrupted => "a clone of it was disrupted recently",
+        RefusalReason::NotIdempotent => "two copies of it would be harmful",
         RefusalReason::Observe => "the job only observes",
-        RefusalReason::Budget => "the policy's own bound of clones is reached",
+        RefusalReason::Budget => "the policy's own limit of clones is reached",
         RefusalReason::Work => "the pass ran out of work",
-        RefusalReason::Target => "the job's PoCD is as high as it is to be",
+        RefusalReason::Target => "the job's PoCD has reached its target",
     }
 }
 
@@ -237,7 +236,7 @@ mod tests {
         has(&text, "late tasks: 2");
         has(
             &text,
-            "launches task 3 as original from 0 %: it has no attempt, and there is room",
+            "launches task 3 as original from 0 %: it has no attempt, and capacity is free",
         );
         let clone = &report.clones[0];
         has(
@@ -279,13 +278,13 @@ mod tests {
         let (_, _, text) = explained(racing, "shed-plus");
         has(
             &text,
-            "prune: ends attempt 0 of task 2, attempt 1 goes on; frees about ",
+            "prune: stops attempt 0 of task 2, attempt 1 continues; frees about ",
         );
         has(&text, "the task's miss rises by 0.");
         let (_, _, text) = explained(straggling().max_clones(0), "shed-plus");
         has(
             &text,
-            "task 2 gets no clone: it has as many clones as it may",
+            "task 2 gets no clone: it has the maximum number of clones",
         );
     }
 

@@ -1,5 +1,5 @@
-//! Builders for tests, here and in other crates (feature `fixtures`): a snapshot in a few
-//! words. Times are seconds on a clock on which jobs are submitted at 0 unless said.
+//! Builders for tests, here and in other crates (feature `fixtures`): a snapshot in a few words. Times are seconds on
+//! a clock on which jobs are submitted at 0 by default.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub fn shed_plus() -> Policy {
     }
 }
 
-/// A planned launch of the task's next attempt, wherever there is room.
+/// A planned launch of the task's next attempt on any node.
 #[must_use]
 pub fn launch(task: u32, kind: AttemptKind) -> Launch {
     Launch {
@@ -115,7 +115,7 @@ impl AttemptBuilder {
         self
     }
 
-    /// Its first report said `value` at `seconds`; after [`Self::progress`].
+    /// Its first report was `value` at `seconds`; call it after [`Self::progress`].
     #[must_use]
     pub fn first_report(mut self, value: f64, seconds: f64) -> Self {
         if let Some(progress) = &mut self.0.progress {
@@ -260,7 +260,7 @@ pub fn resume_point(progress: f64) -> ResumePoint {
 pub struct JobBuilder(JobSnapshot);
 
 /// An active job of 4 tasks of 1 cpu each, submitted at 0 and due at 60 s, whose attempts
-/// report progress; two live copies do no harm, clones start over, the deadline is soft.
+/// report progress; two live copies are harmless, clones start over, the deadline is soft.
 #[must_use]
 pub fn job(key: &str) -> JobBuilder {
     let rules = JobRules {
@@ -309,7 +309,7 @@ fn demand(milli_cpu: i64) -> Resources {
 }
 
 impl JobBuilder {
-    /// Anything that has no word of its own here.
+    /// Any change without a method of its own here.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut JobSnapshot)) -> Self {
         change(&mut self.0);
@@ -326,25 +326,25 @@ impl JobBuilder {
         })
     }
 
-    /// Due that long after its submission.
+    /// Due this long after its submission.
     #[must_use]
     pub fn deadline_in(self, seconds: f64) -> Self {
         self.with(|job| job.deadline = Some(job.submitted.plus(Span::from_seconds_f64(seconds))))
     }
 
-    /// For which that PoCD is enough.
+    /// With this PoCD target.
     #[must_use]
     pub fn target(self, pocd: f64) -> Self {
         self.with(|job| job.rules.target_pocd = Some(pocd))
     }
 
-    /// Of that many tasks.
+    /// With this many tasks.
     #[must_use]
     pub fn tasks(self, completions: u32) -> Self {
         self.with(|job| job.rules.completions = completions)
     }
 
-    /// With at most that many tasks at a time.
+    /// With at most this many tasks at a time.
     #[must_use]
     pub fn parallelism(self, tasks: u32) -> Self {
         self.with(|job| job.rules.parallelism = tasks)
@@ -356,19 +356,19 @@ impl JobBuilder {
         self.with(|job| job.tenant = Tenant::from(tenant))
     }
 
-    /// Each attempt of which requests that much cpu.
+    /// Whose attempts each request this much cpu.
     #[must_use]
     pub fn cpu(self, milli_cpu: i64) -> Self {
         self.with(|job| job.demand = demand(milli_cpu))
     }
 
-    /// Whose attempts must never be two.
+    /// Whose tasks must never have two attempts at once.
     #[must_use]
     pub fn not_idempotent(self) -> Self {
         self.with(|job| job.rules.idempotency = Idempotency::None)
     }
 
-    /// One attempt of each task of which may publish.
+    /// Whose tasks each let only one attempt publish.
     #[must_use]
     pub fn fenced(self) -> Self {
         self.with(|job| job.rules.idempotency = Idempotency::Fenced)
@@ -386,13 +386,13 @@ impl JobBuilder {
         self.with(|job| job.rules.speculation = mode)
     }
 
-    /// With at most that many clones per task.
+    /// With at most this many clones per task.
     #[must_use]
     pub fn max_clones(self, clones: u32) -> Self {
         self.with(|job| job.rules.max_clones_per_task = clones)
     }
 
-    /// Which stops at its deadline.
+    /// Whose attempts stop at its deadline.
     #[must_use]
     pub fn stops_at_deadline(self) -> Self {
         self.with(|job| job.rules.on_miss = OnMiss::Fail)
@@ -416,7 +416,7 @@ impl JobBuilder {
         self.with(|job| job.reports_progress = false)
     }
 
-    /// Whose fate is recorded.
+    /// Whose result is recorded.
     #[must_use]
     pub fn ending(self, conclusion: Conclusion) -> Self {
         self.with(|job| job.phase = JobPhase::Ending(conclusion))
@@ -428,7 +428,7 @@ impl JobBuilder {
         self.with(|job| job.facts_as_of = at(seconds))
     }
 
-    /// Nothing of it was ever launched.
+    /// Without any launch so far.
     #[must_use]
     pub fn never_launched(self) -> Self {
         self.with(|job| job.launched_before = false)
@@ -454,7 +454,7 @@ impl JobBuilder {
         })
     }
 
-    /// Winners took that many seconds.
+    /// With winners that took these numbers of seconds.
     #[must_use]
     pub fn ended_runs(self, seconds: impl IntoIterator<Item = f64>) -> Self {
         self.with(|job| {
@@ -551,7 +551,7 @@ impl World {
         self
     }
 
-    /// Pods of others request that much on a node.
+    /// Pods of others request this much on a node.
     #[must_use]
     pub fn others(mut self, node: usize, milli_cpu: i64) -> Self {
         self.snapshot.nodes[node]
@@ -574,7 +574,7 @@ impl World {
         self
     }
 
-    /// The snapshot, with what is free on each node worked out.
+    /// The snapshot, with the free amounts of each node computed.
     #[must_use]
     pub fn build(mut self) -> Snapshot {
         for node in &mut self.snapshot.nodes {

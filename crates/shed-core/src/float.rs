@@ -1,4 +1,4 @@
-//! How floats are written and read back: those that JSON has no numbers for by name.
+//! The format of floats: values that JSON has no numbers for are written by name.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! What both executors do around [`decide`]: wrong facts are taken out before it, a panic is caught
-//! after it. Whatever happens, each task still gets its one attempt.
+//! The guard that both executors put around [`decide`]: it removes invalid facts before it and catches a panic after
+//! it. In any case each task still gets its one attempt.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,17 +13,16 @@ use crate::policy::{Order, Policy, Speculation};
 use crate::snapshot::Snapshot;
 use crate::validate::{Fault, sound};
 
-/// What one pass came to.
+/// The result of one pass.
 #[derive(Debug)]
 pub struct Guarded<'a> {
-    /// What was decided on, and what the plan must be checked against: the facts without those
-    /// that are wrong.
+    /// The facts that the pass decided by and that the plan must be checked against: without the invalid ones.
     pub snapshot: Cow<'a, Snapshot>,
     /// The plan.
     pub plan: Plan,
-    /// What to remember.
+    /// The memory for the next pass.
     pub memory: Memory,
-    /// What was wrong with the facts. The jobs named here get one attempt per task.
+    /// The invalid facts. The jobs named here get one attempt per task.
     pub faults: Vec<Fault>,
     /// How many of [`policies`] panicked; if all three, the plan is empty.
     pub panics: u32,
@@ -35,8 +34,7 @@ pub fn decide_guarded<'a>(snapshot: &'a Snapshot, memory: Memory, policy: &Polic
     decide_guarded_by(snapshot, memory, policy, decide)
 }
 
-/// The same around another function, for executors that keep something from pass to pass and for
-/// tests of what becomes of a panic.
+/// The same around another function, for executors with state of their own and for tests of panics.
 #[must_use]
 pub fn decide_guarded_by<'a>(
     snapshot: &'a Snapshot,
@@ -48,8 +46,8 @@ pub fn decide_guarded_by<'a>(
     let mut panics = 0;
     for policy in &policies(policy) {
         let memory = memory.clone();
-        // Nothing that a panic could leave half done is used afterwards: facts are read only, and
-        // the memory is a copy.
+        // No state that a panic could leave incomplete is used afterwards: facts are only read, and the memory is a
+        // copy.
         let decided = catch_unwind(AssertUnwindSafe(|| decide(&snapshot, memory, policy)));
         if let Ok((plan, memory)) = decided {
             return Guarded {
@@ -71,8 +69,8 @@ pub fn decide_guarded_by<'a>(
     }
 }
 
-/// What is tried one after another as long as each panics: the policy, the same without clones, and
-/// that with first attempts by submission.
+/// The policies that are tried in turn while each panics: the policy, the same without clones, and that with first
+/// attempts by submission.
 #[must_use]
 pub fn policies(policy: &Policy) -> [Policy; 3] {
     let plain = Policy {
@@ -86,14 +84,14 @@ pub fn policies(policy: &Policy) -> [Policy; 3] {
     [policy.clone(), plain, plainest]
 }
 
-/// The jobs whose facts were wrong in the last pass, so that an executor counts and logs each of
-/// them once and not at every pass.
+/// The jobs with invalid facts in the last pass. An executor therefore counts and logs each of them once and not at
+/// every pass.
 #[derive(Debug, Clone, Default)]
 pub struct RefusedJobs(BTreeSet<Option<JobKey>>);
 
 impl RefusedJobs {
-    /// Of each job that was not refused in the last pass the first fault; the cluster's own faults
-    /// count as those of one more job.
+    /// The first fault of each job that had none in the last pass. The cluster's own faults count as those of one
+    /// more job.
     pub fn news<'f>(&mut self, faults: &'f [Fault]) -> Vec<&'f Fault> {
         let mut refused = BTreeSet::new();
         let mut news = Vec::new();

@@ -1,4 +1,4 @@
-//! Names of things: newtypes, so that a task can't be taken for an attempt.
+//! Names of things: newtypes, so that the compiler rejects a task where an attempt is meant.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,12 +36,12 @@ name_type! {
     NodeName
 }
 name_type! {
-    /// Whose job it is: in Kubernetes the namespace.
+    /// The tenant that a job belongs to: in Kubernetes the namespace.
     Tenant
 }
 
 name_type! {
-    /// What jobs that recur have in common: runs of one pipeline, of one query.
+    /// The class of jobs that recur: runs of one pipeline, of one query.
     JobClass
 }
 

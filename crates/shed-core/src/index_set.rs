@@ -12,11 +12,11 @@ use crate::ids::TaskIndex;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct IndexSet {
     ranges: Vec<(u32, u32)>,
-    /// How many indexes the ranges hold: it is asked for at each end of a task.
+    /// The number of indexes in the ranges, because it is read at each end of a task.
     count: u32,
 }
 
-/// Why a text is not an index set.
+/// The error for a text that is not an index set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseIndexSetError {
     part: String,
@@ -26,7 +26,7 @@ impl fmt::Display for ParseIndexSetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is no index or range of indexes such as `4` or `4-7`, in ascending order",
+            "`{}` is not an index or range of indexes such as `4` or `4-7`, in ascending order",
             self.part
         )
     }
@@ -164,14 +164,14 @@ impl FromIterator<TaskIndex> for IndexSet {
     }
 }
 
-/// The set of ranges that come in the order of their beginnings.
+/// The set of ranges that come in the order of their starts.
 fn joined(ranges: impl Iterator<Item = (u32, u32)>) -> IndexSet {
     let mut set = IndexSet::new();
     ranges.for_each(|range| set.append(range));
     set
 }
 
-/// The ranges of two sets in the order of their beginnings.
+/// The ranges of two sets in the order of their starts.
 fn ascending(
     a: impl Iterator<Item = (u32, u32)>,
     b: impl Iterator<Item = (u32, u32)>,
@@ -184,7 +184,7 @@ fn ascending(
     })
 }
 
-/// What these ranges, in the order of their beginnings, leave of `0..total`.
+/// The ranges of `0..total` that are not in these ranges, which come in the order of their starts.
 fn gaps(ranges: impl Iterator<Item = (u32, u32)>, total: u32) -> impl Iterator<Item = (u32, u32)> {
     let mut next = 0;
     let below = ranges.take_while(move |range| range.0 < total);
@@ -206,7 +206,7 @@ fn common(a: impl Iterator<Item = (u32, u32)>, b: impl Iterator<Item = (u32, u32
         if low <= high {
             count = count.saturating_add((high - low).saturating_add(1));
         }
-        // What ends first meets nothing further.
+        // The range that ends first meets no further one.
         if a_high <= b_high {
             a.next()
         } else {

@@ -1,6 +1,5 @@
-//! What the planner remembers from pass to pass. Everything else follows from the snapshot:
-//! a task was flagged as a straggler if it has a clone, a prune is due while two attempts
-//! report, a retry is due while none lives.
+//! The planner's memory from pass to pass. Everything else follows from the snapshot: a task was flagged as a
+//! straggler if it has a clone, a prune is due while two attempts report, a retry is due while none lives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,95 +22,93 @@ pub use redraws::Redraws;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Memory {
     jobs: BTreeMap<JobKey, JobMemory>,
-    /// What the policy remembers of jobs.
+    /// The policy's memory of jobs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     states: BTreeMap<JobKey, PolicyState>,
-    /// Nodes that were seen slow. Need not survive a failover: the next reports from a slow
-    /// node tell again. (Recordings from before it was known whose attempts told have
-    /// `slow_nodes`, which is forgotten.)
+    /// Nodes that were slow recently. They need not survive a failover, because the next reports from a slow node
+    /// show it again. (Recordings from before the reporting tenants were kept have `slow_nodes`, which is ignored.)
     #[serde(default)]
     slow_by_tenant: SlowNodes,
-    /// What jobs of each class have shown. Survives a failover as far as finished jobs are still
-    /// there: it is learned again from their ledgers ([`Memory::restored`]).
+    /// The times of the jobs of each class. It survives a failover while finished jobs still exist: it is learned
+    /// again from their ledgers ([`Memory::restored`]).
     #[serde(default)]
     history: History,
-    /// How attempts came out where slow ones were given up. Need not survive a failover: a few
-    /// of them tell again.
+    /// The results of attempts on nodes where slow ones were given up. They need not survive a failover, because a
+    /// few new results suffice.
     #[serde(default, skip_serializing_if = "Redraws::are_none")]
     redraws: Redraws,
-    /// What the jobs that came lately asked for. Need not survive a failover: until as many have
-    /// come again less room is kept for those to come.
+    /// The demands of the jobs that arrived lately. They need not survive a failover: until as many jobs have arrived
+    /// again, less headroom is kept for future ones.
     #[serde(default, skip_serializing_if = "Arrivals::are_none")]
     arrivals: Arrivals,
 }
 
-/// Nodes that were seen slow, and whose attempts told.
+/// Nodes that were slow recently, by the tenant whose attempts show it.
 pub type SlowNodes = BTreeMap<NodeName, BTreeMap<Tenant, NodeSlowness>>;
 
-/// How slow a node was seen.
+/// The observed slowness of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct NodeSlowness {
     /// Mean ln(time of an attempt there over the median of its job).
     #[serde(with = "float")]
     pub ln_ratio: f64,
-    /// How many attempts that rests on.
+    /// The number of attempts behind that value.
     #[serde(with = "float")]
     pub weight: f64,
-    /// When.
+    /// When it was observed.
     pub seen: Instant,
 }
 
-/// What is remembered of one job.
+/// The memory of one job.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct JobMemory {
-    /// When the optimizer last ran for the job; present also means that the run at ξ, which a
-    /// job has once, is over. Need not survive a failover: what is lost costs one run too
-    /// early, and that run keeps the clones which it still wants.
+    /// When the optimizer last ran for the job. If present, the run at ξ, which a job has once, is over. It need not
+    /// survive a failover: a loss costs one run too early, and that run keeps the clones that it still wants.
     #[serde(default)]
     pub last_optimized: Option<Instant>,
-    /// That run changed nothing: the next one waits for no launch to show itself. What is lost
-    /// costs one wait of t_avg.
+    /// Whether that run changed nothing, so that the next one need not wait for the reports of launches. A loss costs
+    /// one wait of t_avg.
     #[serde(default)]
     pub was_idle: bool,
 }
 
-/// What a policy remembers of one job, as text that only that policy understands.
+/// A policy's memory of one job, as text that only that policy can read.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PolicyState {
-    /// What survives a failover, in the job's ledger; empty if nothing must.
+    /// The durable part, in the job's ledger; empty without one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub durable: String,
-    /// What may be lost: the policy then acts once too early, or too late.
+    /// The part that may be lost: the policy then acts once too early, or too late.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub transient: String,
 }
 
 impl PolicyState {
-    /// Whether nothing is remembered.
+    /// Whether the memory is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.durable.is_empty() && self.transient.is_empty()
     }
 }
 
-/// A finished job that is still there.
+/// A finished job that still exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastJob {
     /// When it ended.
     pub ended: Instant,
     /// The job.
     pub key: JobKey,
-    /// Whose it was.
+    /// The job's tenant.
     pub tenant: Tenant,
-    /// What it recurs as.
+    /// The class in which the job recurs.
     pub class: JobClass,
-    /// Times of its last winners.
+    /// Times of the job's last winners.
     pub runs: Vec<Span>,
 }
 
 impl Memory {
-    /// The memory of a planner that has just started: what finished jobs teach, in the order of
-    /// their ends, and the durable state of jobs that go on.
+    /// The memory of a planner that has just started: the lessons of finished jobs, in the order of their ends, and
+    /// the durable state of unfinished jobs.
     #[must_use]
     pub fn restored(
         mut past: Vec<PastJob>,
@@ -128,7 +125,7 @@ impl Memory {
                 times,
             };
             let seen = history.after(job.ended, [(job.key, lesson)]);
-            // It teaches once it is gone.
+            // The job teaches once it is gone.
             history = seen.after(job.ended, []);
         }
         let states = durable.into_iter().map(|(key, durable)| {
@@ -152,13 +149,13 @@ impl Memory {
         all.filter(|(_, durable)| !durable.is_empty())
     }
 
-    /// What the policy remembers of a job.
+    /// The policy's memory of a job.
     #[must_use]
     pub fn state(&self, key: &JobKey) -> Option<&PolicyState> {
         self.states.get(key)
     }
 
-    /// Remembers it.
+    /// Stores the policy's memory of a job.
     pub fn set_state(&mut self, key: JobKey, state: PolicyState) {
         if state.is_empty() {
             self.states.remove(&key);
@@ -167,74 +164,74 @@ impl Memory {
         }
     }
 
-    /// What is remembered of a job.
+    /// The memory of a job.
     #[must_use]
     pub fn job(&self, key: &JobKey) -> JobMemory {
         self.jobs.get(key).cloned().unwrap_or_default()
     }
 
-    /// Remembers a job.
+    /// Stores the memory of a job.
     pub fn set(&mut self, key: JobKey, job: JobMemory) {
         self.jobs.insert(key, job);
     }
 
-    /// How slow the node was seen and by which tenants, if it is remembered as slow.
+    /// The node's slowness and the tenants whose attempts show it, if it is remembered as slow.
     #[must_use]
     pub fn slow_node(&self, name: &NodeName) -> Option<&BTreeMap<Tenant, NodeSlowness>> {
         self.slow_by_tenant.get(name)
     }
 
-    /// Remembers these nodes as slow, instead of those that were remembered before.
+    /// Replaces the remembered slow nodes.
     pub fn set_slow_nodes(&mut self, slow_nodes: SlowNodes) {
         self.slow_by_tenant = slow_nodes;
     }
 
-    /// Whether a job is remembered that is not in the snapshot any more.
+    /// Whether a remembered job is no longer in the snapshot.
     pub(crate) fn has_departed(&self, snapshot: &Snapshot) -> bool {
         let present: BTreeSet<&JobKey> = snapshot.jobs.iter().map(|job| &job.key).collect();
         self.jobs.keys().any(|key| !present.contains(key))
     }
 
-    /// What jobs before have shown.
+    /// The times of earlier jobs.
     #[must_use]
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// Remembers it, instead of what was remembered before.
+    /// Replaces the history.
     pub fn set_history(&mut self, history: History) {
         self.history = history;
     }
 
-    /// How attempts came out where slow ones were given up.
+    /// The results of attempts on nodes where slow ones were given up.
     #[must_use]
     pub fn redraws(&self) -> &Redraws {
         &self.redraws
     }
 
-    /// Remembers it, instead of what was remembered before.
+    /// Replaces these results.
     pub fn set_redraws(&mut self, redraws: Redraws) {
         self.redraws = redraws;
     }
 
-    /// What the jobs that came lately asked for.
+    /// The demands of the jobs that arrived lately.
     #[must_use]
     pub fn arrivals(&self) -> &Arrivals {
         &self.arrivals
     }
 
-    /// Remembers it, instead of what was remembered before.
+    /// Replaces these demands.
     pub fn set_arrivals(&mut self, arrivals: Arrivals) {
         self.arrivals = arrivals;
     }
 
-    /// How many jobs are remembered.
+    /// The number of remembered jobs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.jobs.len()
     }
 
-    /// Whether nothing is remembered.
+    /// Whether no job is remembered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()

@@ -1,5 +1,4 @@
-//! What a decision says: settled facts, planned moves with a typed reason each, and a report that
-//! explains them.
+//! The content of a decision: settled facts, planned moves with a typed reason each, and a report that explains them.
 
 use std::fmt;
 
@@ -11,8 +10,8 @@ use crate::resources::Resources;
 use crate::snapshot::{AttemptKind, Conclusion, KillKind, ResumePoint};
 use crate::time::Instant;
 
-/// A fact that `settle` found in one job's snapshot alone. Executors match every variant: a new one
-/// must not compile until each of them carries it out.
+/// A fact that `settle` derived from one job's snapshot alone. Executors match every variant, so that a new one does
+/// not compile until each of them carries it out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Settled {
     /// An attempt is superfluous or must not run. The record is durable before the delete.
@@ -26,7 +25,7 @@ pub enum Settled {
         /// When the winner's container finished.
         finished: Instant,
     },
-    /// An attempt that is no winner has ended: put it into its bucket, exactly once.
+    /// An attempt other than the winner has ended: count it in its bucket, exactly once.
     Count {
         /// The task.
         task: TaskIndex,
@@ -40,13 +39,13 @@ pub enum Settled {
         /// The task.
         task: TaskIndex,
     },
-    /// The job's fate is known: record it; its remaining attempts are killed.
+    /// The job's result is known: record it; its remaining attempts are killed.
     End(Conclusion),
     /// Nothing of the job is left: its end is final.
     Finish(Conclusion),
 }
 
-/// What `decide` plans for a job. Executors match every variant.
+/// A move that `decide` plans for a job. Executors match every variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Move {
     /// Start an attempt.
@@ -58,13 +57,13 @@ pub enum Move {
 /// The bucket of an ended attempt that did not win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Outcome {
-    /// shed killed it, or a sibling had won, whatever its exit code.
+    /// shed stopped it, or a sibling had won, whatever its exit code.
     Superseded,
     /// It failed and spends the task's back-off.
     Failed,
     /// A clone failed while a sibling lived; the back-off is not spent.
     CloneFailed,
-    /// Evicted, preempted, lost with its node, deleted by somebody else.
+    /// Evicted, preempted, lost with its node, or deleted by another client.
     Disrupted,
     /// It finished after the deadline of a job with `onMiss: Fail`.
     Late,
@@ -89,30 +88,29 @@ impl Outcome {
 pub struct Launch {
     /// The task.
     pub task: TaskIndex,
-    /// As what.
+    /// The kind of the attempt.
     pub kind: AttemptKind,
     /// Where it begins; absent means from zero.
     pub resume: Option<ResumePoint>,
     /// Nodes to stay away from if possible: those with a live attempt of the task, slow ones.
     pub avoid: Vec<NodeName>,
-    /// Nodes to prefer others to: those that are slow by what other tenants' attempts tell, and those that
-    /// siblings without a node are taken to get.
+    /// Nodes to avoid if others are available. They are the nodes that only other tenants' attempts show to be slow,
+    /// and the assumed nodes of siblings without one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rather_not: Vec<NodeName>,
-    /// The node to go to, where the order of first attempts chooses one. The simulator does so; the
-    /// operator leaves the choice to the cluster's scheduler, which knows more about the node than
-    /// the facts here.
+    /// The node for the attempt, if the order of first attempts chooses one. The simulator follows it. The operator
+    /// leaves the choice to the cluster's scheduler, which has more facts about the node than the snapshot.
     pub node: Option<NodeName>,
     /// Launched beyond usable capacity so that cluster autoscalers see demand.
     pub surge: bool,
-    /// Why.
+    /// Why the attempt is launched.
     pub reason: LaunchReason,
 }
 
 /// Why an attempt is launched.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum LaunchReason {
-    /// The task has none and capacity is there.
+    /// The task has no attempt and capacity is free.
     Admitted,
     /// The task is a straggler and the optimizer finds the clone worthwhile.
     Straggler {
@@ -125,7 +123,7 @@ pub enum LaunchReason {
     },
     /// A policy other than Shed+ finds that the task should have one more attempt.
     Rule {
-        /// What it found.
+        /// The rule's finding.
         finding: Finding,
         /// The job's PoCD before this clone; absent while nothing is known about it.
         #[serde(with = "float::option")]
@@ -136,36 +134,36 @@ pub enum LaunchReason {
     },
 }
 
-/// What the rule of a policy found, with its figures.
+/// The finding of a policy's rule, with its figures.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Finding {
-    /// Hadoop's speculator, LATE, Hopper: the task is expected to end so many seconds later than
-    /// a new attempt would.
+    /// Hadoop's speculator, LATE, Hopper: the task is expected to end this many seconds later than a new attempt
+    /// would.
     EndsLater {
-        /// By how many.
+        /// The number of seconds.
         #[serde(with = "float")]
         seconds: f64,
     },
-    /// Mantri: with that probability one attempt more makes the task cost less machine time.
+    /// Mantri: with this probability one more attempt reduces the machine time of the task.
     Saves {
         /// The probability.
         #[serde(with = "float")]
         probability: f64,
     },
-    /// ESE: what remains of the task is that many times the mean time of an attempt.
+    /// ESE: the task's remaining time is this multiple of the mean time of an attempt.
     Overdue {
-        /// How many times.
+        /// The multiple.
         #[serde(with = "float")]
         times: f64,
     },
-    /// The task is to have so many attempts: Dolly, Chronos, SRQuant, LASER, Shed, SCA, DollyMP.
+    /// The task should have this many attempts: Dolly, Chronos, SRQuant, LASER, Shed, SCA, DollyMP.
     Copies {
-        /// How many, the first included.
+        /// The number of attempts, including the first.
         copies: u32,
     },
-    /// The task is late, and one more attempt brings the probability that it misses from here.
+    /// The task is late, and one more attempt reduces the probability of a miss from this value.
     Late {
-        /// That probability before this clone.
+        /// The probability before this clone.
         #[serde(with = "float")]
         miss: f64,
     },
@@ -180,7 +178,7 @@ impl fmt::Display for Finding {
             Self::Saves { probability } => {
                 write!(
                     f,
-                    "one more saves machine time with probability {probability:.3}"
+                    "one more attempt saves machine time with probability {probability:.3}"
                 )
             }
             Self::Overdue { times } => {
@@ -189,7 +187,7 @@ impl fmt::Display for Finding {
                     "it still needs {times:.2} times the mean time of an attempt"
                 )
             }
-            Self::Copies { copies } => write!(f, "it is to have {copies} attempts"),
+            Self::Copies { copies } => write!(f, "it should have {copies} attempts"),
             Self::Late { miss } => {
                 write!(f, "it is late and misses with probability {miss:.3}")
             }
@@ -197,16 +195,16 @@ impl fmt::Display for Finding {
     }
 }
 
-/// End an attempt.
+/// Stop an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Kill {
     /// The task.
     pub task: TaskIndex,
     /// The attempt.
     pub attempt: AttemptNumber,
-    /// By which rule.
+    /// The rule that stops it.
     pub kind: KillKind,
-    /// The sibling that lives on or has won, where the rule needs one.
+    /// The sibling that survives or has won, if the rule needs one.
     pub survivor: Option<AttemptNumber>,
 }
 
@@ -215,14 +213,14 @@ pub struct Kill {
 pub struct PlannedMove {
     /// The job.
     pub job: JobKey,
-    /// What to do.
+    /// The move to carry out.
     pub action: Move,
 }
 
-/// What one planner pass decided.
+/// The decisions of one planning pass.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Kills before launches; first attempts before clones.
+    /// Stops before launches; first attempts before clones.
     pub actions: Vec<PlannedMove>,
     /// The explanation.
     pub report: PlanReport,
@@ -244,67 +242,67 @@ pub struct PlanReport {
 pub struct CapacityReport {
     /// Per resource min(λ·A, A − requests of other pods).
     pub usable: Resources,
-    /// What non-terminal attempts hold of it, Terminating ones included, before the plan. Attempts
-    /// on nodes that are not usable hold nothing of it.
+    /// The share of it that non-terminal attempts hold before the plan, including Terminating ones. Attempts on
+    /// unusable nodes hold nothing of it.
     pub used: Resources,
-    /// The same with what the plan launches.
+    /// The same with the plan's launches.
     pub used_after: Resources,
 }
 
-/// What the pass found out about a job.
+/// The pass's findings about a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobReport {
     /// The job.
     pub key: JobKey,
-    /// PoCD with the attempts that live now; absent while nothing is known about the tasks.
+    /// PoCD with the live attempts; absent while nothing is known about the tasks.
     #[serde(with = "float::option")]
     pub pocd_before: Option<f64>,
     /// PoCD with the clones that the plan launches (or, in `Observe`, would launch).
     #[serde(with = "float::option")]
     pub pocd_after: Option<f64>,
-    /// When its last task is expected to end, waves included.
+    /// When the job's last task is expected to end, waves included.
     pub estimated_completion: Option<Instant>,
-    /// Whether the optimizer ran for it in this pass.
+    /// Whether the optimizer ran for the job in this pass.
     pub optimized: bool,
-    /// Whether the pass ran out of work (`Policy::work_max`) before the policy was through with the
-    /// job: clones beyond those given here were not decided on.
+    /// Whether the pass ran out of work (`Policy::work_max`) before the policy was done with the job. Further clones
+    /// than those given here were not considered.
     pub is_cut_short: bool,
     /// Tasks whose estimated completion is after the deadline.
     pub stragglers: Vec<TaskIndex>,
     /// Clones given, in the order of the optimizer.
     pub clones: Vec<CloneReport>,
-    /// Attempts killed, and what that gains and costs.
+    /// Attempts stopped, with the gain and cost of each.
     pub kills: Vec<KillReport>,
     /// Tasks that should have got a clone and did not.
     pub refusals: Vec<Refusal>,
     /// First attempts and retries that wait for capacity or parallelism.
     pub waiting: u32,
-    /// Those of them for which there may be room that is kept for jobs to come.
+    /// Waiting attempts that may be held back by headroom for future jobs.
     #[serde(default)]
     pub kept_back: u32,
     /// Expected slot-seconds of an attempt from zero; absent while unknown.
     #[serde(with = "float::option")]
     pub attempt_slot_seconds: Option<f64>,
-    /// Which deadline it could keep; absent unless the snapshot asks for it and the pass came to it.
+    /// The deadline that the job could keep; absent unless the snapshot requests it and the pass computed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feasibility: Option<Feasibility>,
 }
 
-/// Which deadline a job could keep with the capacity of the moment and without further clones.
+/// The deadline that a job could keep with the present capacity and without further clones.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Feasibility {
-    /// The PoCD at its deadline; absent while it has none, or nothing is known about times.
+    /// The PoCD at the job's deadline; absent without a deadline, or while times are unknown.
     #[serde(with = "float::option")]
     pub pocd: Option<f64>,
-    /// The PoCD that is enough.
+    /// The target of the PoCD.
     #[serde(with = "float")]
     pub target: f64,
-    /// The earliest deadline that reaches the target; absent while nothing is known about times, or
-    /// where none within [`crate::estimate::feasibility::SLACK_MAX`] does.
+    /// The earliest deadline that reaches the target. Absent while times are unknown, or if no deadline within
+    /// [`crate::estimate::feasibility::SLACK_MAX`] reaches it.
     pub earliest: Option<Instant>,
-    /// Whether anything is known about times.
+    /// Whether any times are known.
     pub is_known: bool,
-    /// How many of its tasks could run at a time.
+    /// The number of the job's tasks that could run at a time.
     pub width: u32,
 }
 
@@ -313,7 +311,7 @@ pub struct Feasibility {
 pub struct CloneReport {
     /// The task.
     pub task: TaskIndex,
-    /// What the job's PoCD rises by.
+    /// The increase of the job's PoCD.
     #[serde(with = "float")]
     pub pocd_gain: f64,
     /// Expected work of the clone in slot-seconds: (1 − φ_new) · mean execution time.
@@ -321,22 +319,22 @@ pub struct CloneReport {
     pub cost_slot_seconds: f64,
 }
 
-/// One kill's gain and cost.
+/// The gain and cost of stopping one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct KillReport {
     /// The task.
     pub task: TaskIndex,
     /// The attempt.
     pub attempt: AttemptNumber,
-    /// By which rule.
+    /// The rule that stops it.
     pub kind: KillKind,
-    /// The sibling that lives on; none where the task is launched again.
+    /// The sibling that survives; absent if the task is launched again.
     pub survivor: Option<AttemptNumber>,
-    /// Slot-seconds that it frees until the task is expected to end without it; absent while that
-    /// is unknown.
+    /// Slot-seconds that become free until the task is expected to end without the attempt; absent while that is
+    /// unknown.
     #[serde(with = "float::option")]
     pub freed_slot_seconds: Option<f64>,
-    /// What the probability that the task misses rises by; absent without a deadline or times.
+    /// The increase of the probability that the task misses; absent without a deadline or times.
     #[serde(with = "float::option")]
     pub miss_added: Option<f64>,
 }
@@ -355,25 +353,25 @@ pub struct Refusal {
 pub enum RefusalReason {
     /// No usable capacity is left.
     Capacity,
-    /// No eligible node has room.
+    /// No eligible node has enough free capacity.
     NoNode,
     /// No clone could be in time, or no number of clones makes the job's PoCD positive.
     Hopeless,
-    /// The task has as many clones as it may.
+    /// The task has the maximum number of clones.
     Maximum,
     /// Two clones of the task failed.
     CloneFailures,
-    /// A clone of the task was disrupted a moment ago.
+    /// A clone of the task was disrupted recently.
     Disrupted,
     /// `idempotency: None`.
     NotIdempotent,
     /// `speculation.mode: Observe`.
     Observe,
-    /// The policy's own bound of clones in use is reached.
+    /// The policy's own limit of clones in use is reached.
     Budget,
-    /// The pass's bound of work is reached.
+    /// The pass's work budget is used up.
     Work,
-    /// The job's PoCD is as high as its user wants it.
+    /// The job's PoCD has reached the value that its user set.
     Target,
 }
 

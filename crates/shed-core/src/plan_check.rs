@@ -1,6 +1,6 @@
-//! What must hold of any plan, whoever made it. Tests and simulated steps expect no
-//! violation at all; the operator refuses the slice of a job that has one. This module
-//! repeats no decision: it knows the facts and the rules, not the formulas.
+//! Properties that any plan must have, from any source. Tests and simulated steps require that no violation occurs;
+//! the operator refuses the slice of a job that has one. This module repeats no decision: it uses the facts and the
+//! rules, not the formulas.
 
 use std::fmt;
 
@@ -18,22 +18,21 @@ pub use settled::settle_check;
 pub enum Rule {
     /// The action's job, task or attempt is not in the snapshot.
     UnknownTarget,
-    /// `settle` says what `decide` must say, or the reverse.
+    /// `settle` returns an action that `decide` must return, or the reverse.
     WrongSource,
-    /// An attempt is killed twice, or one that does not live.
+    /// An attempt is stopped twice, or is not live.
     KillTarget,
-    /// The kill breaks the rule of its kind.
+    /// The stop breaks the rule of its kind.
     KillRule,
     /// A task's winner, counts and end are recorded exactly once.
     Accounting,
     /// The job's end does not follow from its facts.
     JobEnd,
-    /// Wins and counts come first, then the job's end, then kills, then first attempts, then
-    /// clones.
+    /// Wins and counts come first, then the job's end, then stops, then first attempts, then clones.
     Order,
-    /// A launch takes use above usable capacity.
+    /// A launch raises use above usable capacity.
     Capacity,
-    /// A launch names a node that is none of its job's or has no room.
+    /// A launch names a node that is not eligible for its job or lacks the capacity.
     Placement,
     /// More first attempts wait beyond capacity than the policy allows, or a clone does.
     Surge,
@@ -41,15 +40,15 @@ pub enum Rule {
     Parallelism,
     /// A clone without a live sibling, or a first attempt or retry with one.
     LaunchKind,
-    /// A task gets more clones than it may.
+    /// A task gets more clones than its limit.
     CloneCount,
-    /// A launch for a task or job that must not get any (any more, or yet).
+    /// A launch for a task or job that must not get one at this time.
     LaunchTarget,
-    /// Clones are launched or attempts pruned where the user or the policy wants none.
+    /// Clones are launched or attempts pruned although the user or the policy forbids it.
     Speculation,
-    /// An attempt makes way where the user or the policy does not let it.
+    /// An attempt is preempted although the user or the policy forbids it.
     Preemption,
-    /// Two copies of a task of which there must never be two.
+    /// Two copies of a task that must never have two.
     NeverTwo,
     /// An unfinished task loses its last live attempt, other than by a restart or a preemption.
     LastAttempt,
@@ -82,14 +81,14 @@ impl Rule {
     }
 }
 
-/// One broken rule, and whose slice of the plan to refuse for it.
+/// One broken rule, and the job whose slice of the plan is refused for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// The job.
     pub job: JobKey,
     /// The rule.
     pub rule: Rule,
-    /// What is wrong, for a log line.
+    /// The fault, for a log line.
     pub message: String,
 }
 

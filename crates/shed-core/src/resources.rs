@@ -1,4 +1,4 @@
-//! Amounts of resources as vectors: cpu, memory, pods and whatever else a cluster has.
+//! Amounts of resources as vectors: cpu, memory, pods and any other resource of a cluster.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl From<Resources> for BTreeMap<Arc<str>, i64> {
 }
 
 impl Resources {
-    /// Amounts from pairs of name and amount; of a name that comes twice the later.
+    /// Amounts from pairs of name and amount. If a name occurs twice, the later amount counts.
     #[must_use]
     pub fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, i64)>) -> Self {
         let pairs = pairs.into_iter();
@@ -117,7 +117,7 @@ impl Resources {
         )
     }
 
-    /// Whether `demand` fits into what is here: every resource that it asks for.
+    /// Whether `demand` fits these amounts: every resource that it requests.
     #[must_use]
     pub fn fits(&self, demand: &Resources) -> bool {
         demand
@@ -126,7 +126,7 @@ impl Resources {
             .all(|(name, amount)| *amount <= 0 || *amount <= self.get(name))
     }
 
-    /// How many times `demand` fits; `u32::MAX` if it asks for nothing.
+    /// How many times `demand` fits; `u32::MAX` if it requests nothing.
     #[must_use]
     pub fn times(&self, demand: &Resources) -> u32 {
         demand

@@ -5,12 +5,12 @@ use std::fmt;
 
 use crate::time::Span;
 
-/// Why a text is no policy; the message lists what would be one.
+/// The error for a text that is not a policy; the message lists the valid ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsePolicyError(String);
 
 impl ParsePolicyError {
-    /// With this message.
+    /// The error with this message.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
@@ -39,11 +39,11 @@ enum Value<'a> {
     Word(&'a mut dyn Word),
 }
 
-/// A parameter that is one of a few words.
+/// A parameter whose value is one of a few words.
 pub trait Word {
     /// All of them, in the order of the help text.
     fn words(&self) -> Vec<&'static str>;
-    /// The one that is chosen.
+    /// The chosen word.
     fn word(&self) -> &'static str;
     /// Chooses; false if there is no such word.
     fn choose(&mut self, word: &str) -> bool;
@@ -107,7 +107,7 @@ impl<'a> Setting<'a> {
         Self { name, value }
     }
 
-    /// Sets it; the error says what is wrong with `text`.
+    /// Sets the parameter; the error describes the fault of `text`.
     fn read(&mut self, text: &str) -> Result<(), String> {
         let name = self.name;
         match &mut self.value {
@@ -116,7 +116,7 @@ impl<'a> Setting<'a> {
                 let range = [f64::from(*low), f64::from(*high)];
                 let parsed = number(name, text, range)?;
                 if parsed.fract() != 0.0 {
-                    return Err(format!("{name}={text} is no whole number"));
+                    return Err(format!("{name}={text} is not a whole number"));
                 }
                 // A whole number of that range: the cast is exact.
                 **at = parsed as u32;
@@ -133,14 +133,14 @@ impl<'a> Setting<'a> {
             }
             Value::Word(at) => {
                 if !at.choose(text) {
-                    return Err(format!("`{text}` is no {name}"));
+                    return Err(format!("unknown {name} `{text}`"));
                 }
             }
         }
         Ok(())
     }
 
-    /// `name (what it may be)`.
+    /// `name (its valid values)`.
     fn help(&self) -> String {
         let name = self.name;
         match &self.value {
@@ -173,20 +173,20 @@ fn number(name: &str, text: &str, [low, high]: [f64; 2]) -> Result<f64, String> 
         .ok_or_else(|| format!("{name}={text} is not from {low} to {high}"))
 }
 
-/// A text taken apart.
+/// A parsed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parsed<'a> {
-    /// What stands before the braces.
+    /// The name before the braces.
     pub name: &'a str,
     /// Parameters and their values, in the order of the text.
     pub pairs: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Parsed<'a> {
-    /// Only the form is looked at.
+    /// Parses the form only.
     ///
     /// # Errors
-    /// If the form is wrong; the error says how.
+    /// If the form is wrong; the error describes how.
     pub fn new(text: &'a str) -> Result<Self, String> {
         let text = text.trim();
         let Some((name, rest)) = text.split_once('{') else {
@@ -227,10 +227,10 @@ impl<'a> Parsed<'a> {
         text.map(|text| number(name, text, [low, high])).transpose()
     }
 
-    /// That every parameter was taken out.
+    /// Checks that every parameter was taken out.
     ///
     /// # Errors
-    /// If one is left: it is unknown.
+    /// If one remains, because it is unknown.
     pub fn none_left(&self) -> Result<(), String> {
         match self.pairs.first() {
             None => Ok(()),
@@ -258,7 +258,7 @@ impl<'a> Parsed<'a> {
     }
 }
 
-/// At the commas that are in no inner braces.
+/// Splits at the commas outside inner braces.
 fn split(text: &str) -> Vec<&str> {
     let (mut depth, mut begin, mut parts) = (0i32, 0, Vec::new());
     for (at, char) in text.char_indices() {
@@ -293,7 +293,7 @@ pub fn write(
     write!(f, "{{{}}}", parts.join(","))
 }
 
-/// What may be set of `name`, for the message of an error.
+/// The parameters of `name`, for the message of an error.
 #[must_use]
 pub fn help(name: &str, settings: &[Setting<'_>]) -> String {
     if settings.is_empty() {

@@ -1,7 +1,6 @@
-//! What one job's facts alone force, at once: winners, losers, counted ends, the job's end.
-//! Level-triggered: from the same facts follow the same actions, and once they are applied
-//! to the ledger nothing follows any more. It never launches anything and never looks at
-//! other jobs or at capacity.
+//! The actions that one job's facts alone require: winners, losers, counted ends, the job's end. It is
+//! level-triggered: the same facts give the same actions, and after these are applied to the ledger none remains.
+//! It never launches anything and never reads other jobs or capacity.
 
 use std::collections::BTreeSet;
 
@@ -13,21 +12,21 @@ use crate::snapshot::{
 };
 use crate::time::{Instant, Span};
 
-/// How long an attempt may be stuck before it is replaced: image pulls and mounts fail for
-/// a moment on a healthy cluster too.
+/// How long an attempt may be stuck before it is replaced, because image pulls and mounts can fail briefly on a
+/// healthy cluster too.
 pub const STUCK_GRACE: Span = Span::from_seconds(5);
 
 /// How long after the deadline facts must reach before a job is ended for it: container
 /// times have whole seconds, so a finish in time may carry a stamp of the next second.
 pub const DEADLINE_GRACE: Span = Span::from_seconds(1);
 
-/// How long after the deadline an attempt may finish publishing that was given leave to in time: what
-/// is stopped half-way is neither published nor not. A suspension and a lowered `parallelism` leave it
-/// as long after its grant.
+/// How long after the deadline an attempt may finish publishing if it received its commit grant in time. The state of
+/// a result whose publication is stopped is unknown. After its grant, a suspension and a lowered `parallelism` leave
+/// it alone for as long.
 pub const COMMIT_GRACE: Span = Span::from_seconds(60);
 
-/// What the job's facts force now: wins, counts and failed tasks first, then the end of the
-/// job, then kills. The executor makes every record durable in one write before any delete.
+/// The actions that the job's facts require now: wins, counts and failed tasks first, then the end of the job, then
+/// kills. The executor makes every record durable in one write before any delete.
 #[must_use]
 pub fn settle(now: Instant, job: &JobSnapshot) -> Vec<Settled> {
     let mut actions = Vec::new();
@@ -36,10 +35,9 @@ pub fn settle(now: Instant, job: &JobSnapshot) -> Vec<Settled> {
     actions
 }
 
-/// The same for an active job of which only these tasks have facts that were not settled yet,
-/// ascending: the verdict on a task depends on that task and on the job's counts alone, so that
-/// the other tasks need not be read. After a [`Settled::End`] the executor must settle the whole
-/// job.
+/// The same for an active job where only these tasks, ascending, have facts that were not settled yet. The result for
+/// a task depends only on that task and on the job's counts, so the other tasks need not be read. After a
+/// [`Settled::End`] the executor must settle the whole job.
 pub fn settle_tasks<'a>(
     now: Instant,
     job: &JobSnapshot,
@@ -56,9 +54,8 @@ pub fn settle_tasks<'a>(
     }
 }
 
-/// When `settle` must be called again though nothing happens: at the deadline (executors
-/// record a miss there too), when facts must reach beyond it, when a stuck attempt's grace
-/// ends. Waiting for retries is the planner's.
+/// When `settle` must be called again although nothing happens: at the deadline (executors record a miss there too),
+/// when facts must extend beyond it, when a stuck attempt's grace ends. The planner handles the waits for retries.
 #[must_use]
 pub fn settle_wake(now: Instant, job: &JobSnapshot) -> Option<Instant> {
     if job.phase != JobPhase::Active {
@@ -75,7 +72,7 @@ pub fn settle_wake(now: Instant, job: &JobSnapshot) -> Option<Instant> {
         .filter(|_| job.rules.on_miss == OnMiss::Fail)
         .map(|deadline| deadline.plus(grace))
         .filter(|&stop| job.facts_as_of < stop)
-        // Already past, but the facts lag behind: time alone won't help, so no hot loop.
+        // The time has passed, but the facts lag behind. Time alone does not help, so a hot loop is avoided.
         .map(|stop| {
             if stop > now {
                 stop
@@ -103,26 +100,26 @@ pub fn settle_wake(now: Instant, job: &JobSnapshot) -> Option<Instant> {
         .min()
 }
 
-/// Until when the attempt that may publish the task's result is left alone by what stops attempts of
-/// a job that goes on later.
+/// The time until which a suspension or a lowered `parallelism` spares the attempt that may publish the task's
+/// result.
 fn spared_until(job: &JobSnapshot, task: &TaskSnapshot) -> Option<Instant> {
     let is_fenced = job.rules.idempotency == Idempotency::Fenced;
     let grant = task.live_grant().filter(|_| is_fenced)?;
     Some(grant.at.plus(COMMIT_GRACE))
 }
 
-/// What a pass found out about its tasks.
+/// A pass's findings about its tasks.
 #[derive(Default)]
 struct Found {
     won: usize,
-    /// Which won, where a rule of success asks for it.
+    /// The tasks that won, if a rule of success needs them.
     winners: Vec<TaskIndex>,
     failed: usize,
     /// Failures that are counted now.
     failures: u32,
-    /// Whether one of them fails the job.
+    /// Whether one of the failures fails the job.
     fails_job: bool,
-    /// Attempts whose end is still to come.
+    /// Attempts that have not ended yet.
     remaining: usize,
 }
 
@@ -177,9 +174,8 @@ fn settle_task(
         });
     }
     found.remaining += remaining;
-    // A killed attempt that is still there may yet turn out to have succeeded, so the task's
-    // fate waits for it; `decide` launches no retry for such a task meanwhile. One that was abandoned
-    // may be there for days.
+    // A stopped attempt that still exists may yet turn out to have succeeded, so the task's result waits for it.
+    // `decide` launches no retry for such a task meanwhile. An abandoned attempt may exist for days.
     let is_spent = awaited == 0 && failures > job.rules.backoff_limit;
     if winner.is_none()
         && (is_spent || fails_by_rule(task))
@@ -191,8 +187,8 @@ fn settle_task(
     }
 }
 
-/// Whether an attempt failed in a way after which its task is not to be tried again, though a
-/// sibling of it may still run.
+/// Whether an attempt failed in a way after which its task must not be tried again, although a sibling of it may
+/// still run.
 fn fails_by_rule(task: &TaskSnapshot) -> bool {
     task.attempts.iter().any(|attempt| {
         attempt.kill.is_none()
@@ -207,11 +203,11 @@ fn fails_by_rule(task: &TaskSnapshot) -> bool {
     })
 }
 
-/// The attempt that wins: the earliest finish, then the lowest number, so that a restarted
-/// operator picks the same one. A kill record alone does not matter: a pod that had succeeded
-/// before anybody deleted it has done the work, and nobody else has won.
+/// The attempt that wins: the earliest finish, then the lowest number, so that a restarted operator selects the same
+/// one. A kill record alone does not matter: a pod that succeeded before its deletion has done the work, and no other
+/// attempt has won.
 ///
-/// With a fence only the attempt that holds the grant can win, and the grant's time is what counts.
+/// With a fence only the attempt that holds the grant can win, and the grant's time counts.
 fn first_success(job: &JobSnapshot, task: &TaskSnapshot) -> Option<(AttemptNumber, Instant)> {
     task.attempts
         .iter()
@@ -232,7 +228,7 @@ fn lacks_grant(job: &JobSnapshot, task: &TaskSnapshot, attempt: &AttemptSnapshot
     job.rules.idempotency == Idempotency::Fenced && task.granted_at(attempt.number).is_none()
 }
 
-/// When the attempt's work was done: when it was given leave to publish, else when it ended.
+/// When the attempt's work was done: when it received its commit grant, else when it ended.
 fn done_at(task: &TaskSnapshot, attempt: &AttemptSnapshot, finished: Instant) -> Instant {
     task.granted_at(attempt.number).unwrap_or(finished)
 }
@@ -241,15 +237,14 @@ fn is_late(job: &JobSnapshot, finished: Instant) -> bool {
     job.rules.on_miss == OnMiss::Fail && job.deadline.is_some_and(|deadline| finished > deadline)
 }
 
-/// Whether the end may be an answer to the kill: a task that traps SIGTERM and exits with 0 has
-/// not done its work. The observation says so, and no clock does: the stamp of an end is of the
-/// node's clock, the kill's is of another, and on a node that is seconds behind every such answer
-/// would be dated before the kill. Where it is not known which came first, doing a task twice is
-/// better than taking half of it for the whole.
+/// Whether the end may be a response to the kill: a task that traps SIGTERM and exits with 0 has not done its work.
+/// Only the observation tells, because clocks cannot: the stamp of an end is from the node's clock and the kill's
+/// from another. On a node that is seconds behind, every such response would be dated before the kill. If the order
+/// is unknown, shed prefers to run a task twice, so that half a result never counts as complete.
 ///
-/// The kills at the deadline are no exception. A finish in time that was not reported when they were
-/// decided would be lost, so whoever builds facts lets them reach beyond the deadline
-/// ([`JobSnapshot::facts_as_of`]) only once reports have had the time to come in.
+/// The kills at the deadline are no exception. A finish in time that was not reported when they were decided would be
+/// lost. Executors therefore extend the facts beyond the deadline ([`JobSnapshot::facts_as_of`]) only after reports
+/// have had time to arrive.
 fn may_answer_a_kill(attempt: &AttemptSnapshot) -> bool {
     attempt.kill.is_some() && attempt.ended_in_deletion
 }
@@ -265,7 +260,7 @@ fn outcome(
         return None;
     }
     let is_unwanted = task.index.0 >= job.rules.completions;
-    // Its node ended one that was abandoned, not shed.
+    // The node ended an abandoned attempt, not shed.
     let is_abandoned = attempt.kill == Some(KillKind::Abandon);
     let is_given_up = attempt.kill.is_some() && !is_abandoned;
     if won || is_given_up || is_unwanted {
@@ -282,11 +277,11 @@ fn outcome(
         AttemptState::Succeeded { finished } if is_late(job, done_at(task, attempt, finished)) => {
             Some(Outcome::Late)
         }
-        // It never asked for leave to publish, so it has published nothing.
+        // The attempt never requested a commit grant, so it has published nothing.
         AttemptState::Succeeded { finished } if lacks_grant(job, task, attempt) => {
             Some(failure(task, attempt, finished))
         }
-        // In time and yet no winner: the task had failed for good before.
+        // In time but not the winner: the task had failed for good before.
         AttemptState::Succeeded { .. } => Some(Outcome::Superseded),
         AttemptState::Lost => Some(Outcome::Disrupted),
         AttemptState::Failed {
@@ -305,8 +300,8 @@ fn failure(task: &TaskSnapshot, attempt: &AttemptSnapshot, finished: Instant) ->
     }
 }
 
-/// Whether a sibling lived when this attempt failed. Siblings that failed later count, so
-/// that it makes no difference whether both failures are seen in one pass or in two.
+/// Whether a sibling lived when this attempt failed. Siblings that failed later count, so that the result is the same
+/// whether one pass or two see both failures.
 fn is_outlived(task: &TaskSnapshot, attempt: &AttemptSnapshot, failed_at: Instant) -> bool {
     task.attempts
         .iter()
@@ -348,8 +343,7 @@ fn end_of_job(now: Instant, job: &JobSnapshot, found: &Found, actions: &mut Vec<
     }
 }
 
-/// What the facts come to, if they end the job. What was done counts before what failed, and both
-/// before time.
+/// The result of the facts, if they end the job. Successes count before failures, and both before time.
 fn conclusion(now: Instant, job: &JobSnapshot, found: &Found) -> Option<Conclusion> {
     let rules = &job.rules.ending;
     let total = job.rules.completions as usize;
@@ -382,10 +376,10 @@ fn conclusion(now: Instant, job: &JobSnapshot, found: &Found) -> Option<Conclusi
     }
 }
 
-/// Suspension does not stop the deadline. A finish in time that nobody has observed yet is
-/// honoured: only facts that reach beyond the deadline end a job that ever ran.
+/// Suspension does not stop the deadline. A finish in time may not have been observed yet, so only facts that extend
+/// beyond the deadline end a job that ever ran.
 ///
-/// Nor does the deadline stop a job of which all that is left is being published.
+/// The deadline does not stop a job either while all its remaining tasks are being published.
 fn stopped_by_deadline(job: &JobSnapshot, left: usize) -> Option<Conclusion> {
     let deadline = job.deadline?;
     let grace = if awaited_commits(job) == left {
@@ -404,7 +398,7 @@ fn stopped_by_deadline(job: &JobSnapshot, left: usize) -> Option<Conclusion> {
     }
 }
 
-/// How many tasks have a live attempt that was given leave to publish before the deadline.
+/// The number of tasks with a live attempt that received its commit grant before the deadline.
 fn awaited_commits(job: &JobSnapshot) -> usize {
     if job.rules.idempotency != Idempotency::Fenced {
         return 0;
@@ -454,8 +448,8 @@ fn kill_in_task(
     }
 }
 
-/// After `parallelism` was lowered: the tasks that were launched last make way, and are launched
-/// again when others have ended. Those that publish are left to.
+/// After `parallelism` was lowered, the tasks launched last are stopped, and launched again when others have ended.
+/// Tasks that publish are not stopped.
 fn kill_beyond_parallelism(now: Instant, job: &JobSnapshot, actions: &mut Vec<Settled>) {
     let ends = actions
         .iter()
@@ -505,7 +499,7 @@ fn doomed<'a>(actions: impl Iterator<Item = &'a Settled>) -> BTreeSet<(TaskIndex
     killed.collect()
 }
 
-/// Whether another attempt may take its place though nothing proves that it is gone.
+/// Whether another attempt may replace this one although it may still exist.
 pub(crate) fn may_be_abandoned(
     job: &JobSnapshot,
     task: &TaskSnapshot,
@@ -514,8 +508,8 @@ pub(crate) fn may_be_abandoned(
     !job.rules.waits_until_gone() && task.granted_at(attempt.number).is_none()
 }
 
-/// Whether it is a clone that can't be placed, and the task has an attempt that can stand alone: its
-/// user's volume is held by that one, or no other node takes it.
+/// Whether the attempt is a clone that cannot be placed while another attempt can finish the task alone. That attempt
+/// may hold the user's volume, or no other node may accept the clone.
 fn is_clone_in_vain(task: &TaskSnapshot, attempt: &AttemptSnapshot) -> bool {
     let waits = |one: &AttemptSnapshot| one.kind == AttemptKind::Clone && one.unplaceable;
     waits(attempt) && task.live().any(|sibling| !waits(sibling))

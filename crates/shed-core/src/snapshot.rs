@@ -1,6 +1,5 @@
-//! Everything that a decision may look at: facts about jobs, tasks, attempts and nodes at one
-//! instant. No behaviour that decides. Both executors build it: the operator from its stores
-//! and ledgers, the simulator from its world.
+//! The facts for a decision: jobs, tasks, attempts and nodes at one instant, without any logic that decides. Both
+//! executors build it: the operator from its stores and ledgers, the simulator from its model.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,17 +22,17 @@ pub use ending::{Conclusion, EndRules, SuccessRule};
 pub use kill::KillKind;
 pub use obstacles::Obstacles;
 
-/// The cluster as one planner pass sees it.
+/// The cluster in one planning pass.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// When the facts were gathered.
     pub now: Instant,
-    /// All nodes, also those that take no attempts now; `NodeIndex` points into this list.
+    /// All nodes, including those that take no attempts now; `NodeIndex` points into this list.
     pub nodes: Vec<Node>,
     /// Jobs that are not finished, in a stable order (submission, then key).
     pub jobs: Vec<JobSnapshot>,
-    /// Mean time from the launch of an attempt to its first progress report (the papers'
-    /// t_avg), or to its start where attempts report nothing; absent until one was measured.
+    /// Mean time from the launch of an attempt to its first progress report (the papers' t_avg), or to its start if
+    /// attempts report nothing; absent until one was measured.
     pub launch_overhead: Option<Span>,
     /// The same for tenants whose own attempts were measured.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -41,8 +40,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// What is expected of a launch of that tenant: what its own attempts show, or else what was
-    /// measured in all.
+    /// The expected overhead of a launch of that tenant: that of its own attempts, or else the overall measurement.
     #[must_use]
     pub fn launch_overhead_of(&self, tenant: &Tenant) -> Option<Span> {
         let own = self.launch_overheads.get(tenant).copied();
@@ -58,16 +56,16 @@ pub struct NodeIndex(pub usize);
 /// A node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Node {
-    /// Its name.
+    /// The node's name.
     pub name: NodeName,
-    /// What pods may use of it altogether.
+    /// The amounts that pods may use of the node altogether.
     pub allocatable: Resources,
-    /// What is left after every non-terminal pod on it, attempts included.
+    /// The free amounts after every non-terminal pod on the node, attempts included.
     pub free: Resources,
-    /// What pods that are no attempts request on it.
+    /// The requests of pods that are not attempts on the node.
     pub used_by_others: Resources,
-    /// Whether it takes attempts: ready, schedulable and there. What runs on one that does not is
-    /// charged to it alone.
+    /// Whether the node takes attempts: ready, schedulable and present. Attempts on an unusable node are charged to
+    /// it alone.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub usable: bool,
 }
@@ -81,7 +79,7 @@ fn is_yes(flag: &bool) -> bool {
     *flag
 }
 
-/// What a user may choose about clones.
+/// The user's choice about clones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum SpeculationMode {
     /// Decide and launch.
@@ -93,13 +91,13 @@ pub enum SpeculationMode {
     Disabled,
 }
 
-/// What happens to attempts at the deadline.
+/// The treatment of attempts at the deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum OnMiss {
     /// Attempts stop and the job fails, as in the papers.
     #[default]
     Fail,
-    /// Attempts go on; the miss is recorded.
+    /// Attempts continue; the miss is recorded.
     Continue,
 }
 
@@ -110,123 +108,121 @@ pub enum Resume {
     None,
     /// At the best attempt's last checkpoint.
     Checkpoint,
-    /// At the best attempt's last checkpoint, as it is once the new attempt has started: what the
-    /// others do while it starts is not done again (eq. 16 of Shed+, and the original runs on).
+    /// At the best attempt's last checkpoint at the time when the new attempt has started. Work that the others do
+    /// meanwhile is not repeated (eq. 16 of Shed+, and the original runs on).
     Latest,
-    /// Where the best attempt will be once a clone has started (eq. 16 of Shed+): it stops there, and
-    /// what clones take from there on is a task of its own to this crate. Executors say where that
-    /// is by the attempt's checkpoint.
+    /// Where the best attempt will be once a clone has started (eq. 16 of Shed+). The best attempt stops there, and
+    /// the rest of the range, which clones take over, is a separate task to this crate. Executors derive the position
+    /// from the attempt's checkpoint.
     Range,
 }
 
 impl Resume {
-    /// Whether what an attempt has done outlives it.
+    /// Whether an attempt's work outlives it.
     #[must_use]
     pub fn keeps_checkpoints(self) -> bool {
         matches!(self, Self::Checkpoint | Self::Latest)
     }
 }
 
-/// Whether a task's only attempt may make way for an attempt of a more urgent job.
+/// Whether a task's only attempt may be preempted for an attempt of a more urgent job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Preemption {
     /// It may not.
     #[default]
     Never,
-    /// It may, if the job resumes and a checkpoint of the task is durable: it goes on from there.
+    /// It may, if the job resumes and a checkpoint of the task is durable. The task continues from there.
     WhenCheckpointed,
 }
 
-/// Whether two live copies of a task do harm.
+/// Whether two live copies of a task are harmful.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Idempotency {
-    /// They do no harm.
+    /// They are harmless.
     Safe,
-    /// They may run, one may publish: the one that holds the task's grant.
+    /// They may run, but only the one that holds the task's grant may publish.
     Fenced,
-    /// There must never be two.
+    /// A task must never have two.
     None,
 }
 
-/// The part of a job's specification that decisions depend on.
+/// The fields of a job's specification that decisions depend on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobRules {
     /// How many tasks the job has; indexes are `0..completions`.
     pub completions: u32,
     /// How many tasks may have a live attempt at a time; clones are not counted.
     pub parallelism: u32,
-    /// Whether two live copies do harm.
+    /// Whether two live copies are harmful.
     pub idempotency: Idempotency,
     /// Where clones and retries begin.
     pub resume: Resume,
-    /// What the user wants of clones.
+    /// The user's speculation mode.
     pub speculation: SpeculationMode,
-    /// Most live clones of one task beside its first attempt (the papers' MAX).
+    /// Most live clones of one task in addition to its first attempt (the papers' MAX).
     pub max_clones_per_task: u32,
-    /// The PoCD that is enough, in (0, 1]: a job that has reached it gets no clone. Absent: as many as
-    /// the policy finds worthwhile.
+    /// The PoCD target, in (0, 1]: a job that has reached it gets no clone. Absent: as many clones as the policy
+    /// finds worthwhile.
     #[serde(default, with = "float::option")]
     pub target_pocd: Option<f64>,
-    /// What happens at the deadline.
+    /// The treatment of attempts at the deadline.
     pub on_miss: OnMiss,
     /// Failures that a task may have before it has failed for good.
     pub backoff_limit: u32,
-    /// The user wants nothing to run.
+    /// Whether the user suspended the job.
     pub suspend: bool,
-    /// A task is launched again only when its last attempt is gone (`podReplacementPolicy: Failed`).
+    /// Whether a task is launched again only when its last attempt is gone (`podReplacementPolicy: Failed`).
     #[serde(default)]
     pub replaces_when_gone: bool,
-    /// Whether its running attempts may make way for a more urgent job's.
+    /// Whether the job's running attempts may be preempted for a more urgent job's.
     #[serde(default)]
     pub preemption: Preemption,
-    /// What ends the job before all its tasks have ended.
+    /// The rules that end the job before all its tasks have ended.
     #[serde(default)]
     pub ending: EndRules,
 }
 
 impl JobRules {
-    /// Whether an attempt of a task that is launched anew has to wait until all others are gone.
+    /// Whether a relaunch of a task has to wait until all other attempts are gone.
     #[must_use]
     pub fn waits_until_gone(&self) -> bool {
         self.idempotency == Idempotency::None || self.replaces_when_gone
     }
 }
 
-/// How far a job is towards its end.
+/// The stage of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JobPhase {
     /// Attempts may be launched (unless the rules suspend it).
     Active,
-    /// Its fate is recorded, the remaining attempts are dying.
+    /// The job's result is recorded, the remaining attempts are being stopped.
     Ending(Conclusion),
 }
 
 /// One job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobSnapshot {
-    /// Its identity.
+    /// The job's identity.
     pub key: JobKey,
-    /// Whose it is.
+    /// The job's tenant.
     pub tenant: Tenant,
-    /// Which recurring jobs it is one of, if it says so: those that ran before tell about its
-    /// times.
+    /// The recurring class of the job, if its user names one: earlier jobs of the class give estimates of its times.
     pub class: Option<JobClass>,
-    /// When it was submitted, or first ran if its clock starts then.
+    /// When the job was submitted, or first ran if its clock starts then.
     pub submitted: Instant,
-    /// When it must be complete; absent while a clock that starts with the first unsuspended
-    /// pass has not started.
+    /// When the job must be complete; absent until a clock that starts with the first unsuspended pass has started.
     pub deadline: Option<Instant>,
-    /// What its user asked for.
+    /// The rules that the job's user set.
     pub rules: JobRules,
-    /// How far it is.
+    /// The job's stage.
     pub phase: JobPhase,
-    /// Whether an attempt of it was ever launched.
+    /// Whether an attempt of the job was ever launched.
     pub launched_before: bool,
-    /// Whether its attempts can report progress.
+    /// Whether the job's attempts can report progress.
     pub reports_progress: bool,
-    /// What one attempt requests (with `pods: 1`).
+    /// The requests of one attempt (with `pods: 1`).
     pub demand: Resources,
-    /// Nodes that its attempts may use, ascending.
+    /// Nodes that the job's attempts may use, ascending.
     #[serde(with = "ranges")]
     pub eligible_nodes: Arc<[NodeIndex]>,
     /// Tasks with a winner.
@@ -235,29 +231,27 @@ pub struct JobSnapshot {
     pub failed: IndexSet,
     /// Tasks with attempts or a history, ascending; all others are untouched.
     pub tasks: Vec<TaskSnapshot>,
-    /// Execution times (start to finish) of recent winners; for a resumed one scaled up to a
-    /// whole task.
+    /// Execution times (start to finish) of recent winners; those of resumed ones are scaled up to a whole task.
     pub ended_runs: Vec<Span>,
     /// Nothing may be launched before this (the apiserver refused attempts of this job).
     pub launch_not_before: Option<Instant>,
-    /// What else keeps its attempts from being created or placed.
+    /// Other obstacles to creating or placing the job's attempts.
     #[serde(default, skip_serializing_if = "Obstacles::are_none")]
     pub obstacles: Obstacles,
-    /// Failures of all its tasks that were counted so far.
+    /// Failures of all the job's tasks that were counted so far.
     #[serde(default)]
     pub failures: u32,
-    /// When it fails whatever its deadline says (`activeDeadlineSeconds`).
+    /// When the job fails whatever its deadline (`activeDeadlineSeconds`).
     #[serde(default)]
     pub time_limit: Option<Instant>,
-    /// Up to when the facts about this job's attempts are known to be complete: every end before it
-    /// is in them. An end is reported some time after it, so that a live read does not reach up to its
-    /// own instant.
+    /// The time up to which the facts about this job's attempts are known to be complete: they include every end
+    /// before it. An end is reported some time later, so a live read is not complete up to its own instant.
     pub facts_as_of: Instant,
-    /// Whether the report is to say which deadline the job could keep. That takes a search, which
-    /// is not for every pass.
+    /// Whether the report must include the deadline that the job could keep. That requires a search, which not every
+    /// pass can afford.
     #[serde(default)]
     pub asks_feasibility: bool,
-    /// Nodes on which attempts of it lately could not start: others are preferred.
+    /// Nodes on which attempts of the job lately could not start: others are preferred.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub avoid: Vec<NodeIndex>,
 }
@@ -265,9 +259,9 @@ pub struct JobSnapshot {
 /// One task with attempts or a history.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskSnapshot {
-    /// Which task.
+    /// The task's index.
     pub index: TaskIndex,
-    /// Its winner, once there is one.
+    /// The task's winner, once there is one.
     pub winner: Option<AttemptNumber>,
     /// Attempts whose end is not accounted for yet, ascending by number.
     pub attempts: Vec<AttemptSnapshot>,
@@ -277,36 +271,36 @@ pub struct TaskSnapshot {
     pub clone_failures: u32,
     /// No retry before this (back-off).
     pub retry_not_before: Option<Instant>,
-    /// The best durable checkpoint of any of its attempts, ended ones included.
+    /// The best durable checkpoint of any of the task's attempts, ended ones included.
     pub resume_point: Option<ResumePoint>,
-    /// With `Fenced`: who may publish. It stays until that attempt's end is counted.
+    /// With `Fenced`: the attempt that may publish. It stays until that attempt's end is counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<Grant>,
-    /// Nodes on which attempts of it were last disrupted: others are preferred.
+    /// Nodes on which attempts of the task were last disrupted: others are preferred.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub avoid: Vec<NodeIndex>,
-    /// When a clone of it was last disrupted: it gets no other for a while.
+    /// When a clone of the task was last disrupted: the task gets no other for a while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clone_disrupted: Option<Instant>,
 }
 
-/// Leave to publish a task's result.
+/// A commit grant: the permission to publish a task's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// Who has it.
+    /// The attempt that holds it.
     pub attempt: AttemptNumber,
-    /// Since when: what counts against the deadline, as publishing has begun.
+    /// When it was granted. This time counts against the deadline, because publishing has begun.
     pub at: Instant,
 }
 
-/// Where an attempt may begin. Its checkpoint is the user's, and may be a secret such as a signed
-/// address: `Debug`, which logs show, has its length alone.
+/// A point where an attempt may begin. Its checkpoint is the user's, and may be a secret such as a signed address.
+/// `Debug`, which appears in logs, shows only its length.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResumePoint {
     /// Progress at the checkpoint, in [0, 1].
     #[serde(with = "float")]
     pub progress: f64,
-    /// What the task itself wrote; opaque, at most 256 bytes.
+    /// The checkpoint that the task wrote; opaque, at most 256 bytes.
     pub checkpoint: Arc<str>,
 }
 
@@ -322,14 +316,14 @@ impl fmt::Debug for ResumePoint {
     }
 }
 
-/// Why an attempt was launched.
+/// The reason that an attempt was launched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AttemptKind {
     /// A task's first attempt.
     Original,
     /// Launched while another attempt of the task lived.
     Clone,
-    /// Launched because none lived.
+    /// Launched because no attempt lived.
     Retry,
 }
 
@@ -348,46 +342,46 @@ impl AttemptKind {
 /// One attempt whose end is not accounted for yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptSnapshot {
-    /// Its number within the task.
+    /// The attempt's number within the task.
     pub number: AttemptNumber,
-    /// Why it was launched.
+    /// Why the attempt was launched.
     pub kind: AttemptKind,
-    /// What is known about it.
+    /// The state of the attempt.
     pub state: AttemptState,
-    /// The recorded kill, if shed decided to end it.
+    /// The recorded kill, if shed decided to stop the attempt.
     pub kill: Option<KillKind>,
-    /// When that kill was recorded. Nothing is decided on it: clocks of nodes can't be compared with it.
+    /// When that kill was recorded. No decision uses it, because clocks of nodes cannot be compared with it.
     pub killed_at: Option<Instant>,
-    /// When its launch was recorded.
+    /// When the attempt's launch was recorded.
     pub launched: Instant,
-    /// Where it runs, once placed on a node of this snapshot.
+    /// Where the attempt runs, once placed on a node of this snapshot.
     pub node: Option<NodeIndex>,
-    /// When its main container started processing.
+    /// When the attempt's main container started processing.
     pub started: Option<Instant>,
-    /// Where it began, in [0, 1): its resume point's progress or 0.
+    /// The progress at which the attempt began, in [0, 1): its resume point's or 0.
     #[serde(with = "float")]
     pub start_progress: f64,
-    /// What it reported; absent means unknown, never zero.
+    /// The attempt's reports; absent means unknown, never zero.
     pub progress: Option<Progress>,
-    /// The last checkpoint that it reported.
+    /// The last checkpoint that the attempt reported.
     pub checkpoint: Option<ResumePoint>,
-    /// What else its failure brings about, by the user's `podFailurePolicy`.
+    /// The further consequence of its failure, by the user's `podFailurePolicy`.
     #[serde(default)]
     pub failure_rule: Option<FailureRule>,
-    /// Its pod should be gone, and its node is: nothing will report its end soon.
+    /// Whether its pod should be gone and its node is, so that no report of its end will come soon.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub out_of_reach: bool,
-    /// Whether its end was first seen on a pod that was being deleted. An exit with 0 may then be the
-    /// task's answer to SIGTERM, and of a killed attempt it is no success.
+    /// Whether the attempt's end was first seen on a pod that was being deleted. An exit with 0 may then be the
+    /// task's response to SIGTERM. For a stopped attempt it is no success.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended_in_deletion: bool,
-    /// It can't be created or placed, though it should have been by now. Its job gets no further
+    /// Whether the attempt cannot be created or placed, although it should have been by now. Its job gets no further
     /// launches meanwhile.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unplaceable: bool,
 }
 
-/// What the failure of an attempt brings about beside being counted.
+/// The consequence of an attempt's failure in addition to being counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailureRule {
     /// Its task has failed for good (`FailIndex`).
@@ -397,13 +391,13 @@ pub enum FailureRule {
 }
 
 impl AttemptSnapshot {
-    /// Whether it may still win: not ended, not killed.
+    /// Whether the attempt may still win: not ended, not killed.
     #[must_use]
     pub fn lives(&self) -> bool {
         self.kill.is_none() && self.holds_capacity()
     }
 
-    /// Whether it still uses what it requested: also while it is being killed.
+    /// Whether the attempt still uses its requests: also while it is being stopped.
     #[must_use]
     pub fn holds_capacity(&self) -> bool {
         matches!(
@@ -431,14 +425,14 @@ pub struct Progress {
     pub last: f64,
 }
 
-/// What is known about an attempt.
+/// The state of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AttemptState {
-    /// Recorded; its pod is not seen yet.
+    /// Recorded; its pod has not appeared yet.
     Launching,
     /// Its pod exists, its task has not started.
     Pending,
-    /// The pod can't start for a reason that waiting does not cure soon (image, config).
+    /// The pod cannot start for a reason that does not pass by itself soon (image, config).
     Stuck {
         /// Since when.
         since: Instant,
@@ -454,10 +448,10 @@ pub enum AttemptState {
     Failed {
         /// When.
         finished: Instant,
-        /// Not the task's own doing: eviction, node loss, deletion by somebody else.
+        /// Not caused by the task: eviction, node loss, deletion by another client.
         disrupted: bool,
     },
-    /// Its pod existed and is gone without an end that anybody saw.
+    /// Its pod existed and is gone without an observed end.
     Lost,
 }
 
@@ -465,7 +459,7 @@ impl JobSnapshot {
     /// The task's entry, if it has attempts or a history.
     #[must_use]
     pub fn task(&self, index: TaskIndex) -> Option<&TaskSnapshot> {
-        // A task that is about to be launched for the first time mostly comes after all others.
+        // A task that is launched for the first time mostly comes after all others.
         if self.tasks.last().is_none_or(|last| last.index < index) {
             return None;
         }
@@ -473,7 +467,7 @@ impl JobSnapshot {
         position.ok().map(|position| &self.tasks[position])
     }
 
-    /// Whether the task has a winner, has failed for good, or is none of the job's (any more).
+    /// Whether the task has a winner, has failed for good, or does not belong to the job (any more).
     #[must_use]
     pub fn has_ended(&self, index: TaskIndex) -> bool {
         index.0 >= self.rules.completions
@@ -483,7 +477,7 @@ impl JobSnapshot {
 }
 
 impl TaskSnapshot {
-    /// When the attempt was given leave to publish.
+    /// When the attempt received its commit grant.
     #[must_use]
     pub fn granted_at(&self, number: AttemptNumber) -> Option<Instant> {
         let grant = self.grant.filter(|grant| grant.attempt == number);
@@ -504,8 +498,8 @@ impl TaskSnapshot {
         self.attempts.iter().filter(|attempt| attempt.lives())
     }
 
-    /// The furthest point that a new attempt may begin at: of the durable resume point and
-    /// what the attempts reported.
+    /// The furthest point at which a new attempt may begin: the durable resume point or one that the attempts
+    /// reported.
     #[must_use]
     pub fn best_resume_point(&self) -> Option<&ResumePoint> {
         let reported = self

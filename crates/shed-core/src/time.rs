@@ -1,5 +1,5 @@
-//! Time in the core: an integer count of milliseconds on the caller's clock.
-//! The core never asks what time it is; the snapshot says.
+//! Time in the core: an integer count of milliseconds on the caller's clock. The core never reads a clock; the
+//! snapshot has the time.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ impl Span {
     /// A span from fractional seconds, rounded to the nearest millisecond; NaN is zero.
     #[must_use]
     pub fn from_seconds_f64(seconds: f64) -> Span {
-        // `as` saturates and maps NaN to 0, which is what is wanted here.
+        // `as` saturates and maps NaN to 0, which is the intended result.
         Span((seconds * 1000.0).round() as i64)
     }
 

@@ -1,6 +1,6 @@
-//! What no snapshot may hold, and what is left of one that holds it. `decide` can't fail and draws
-//! no error from such values, but what it decides on them means nothing: [`sound`] takes them out
-//! and leaves the jobs concerned to one attempt per task.
+//! Values that no snapshot may have, and the snapshot without them. `decide` cannot fail and does not report such
+//! values, but its decisions on them would be meaningless. [`sound`] removes them and restricts the affected jobs to
+//! one attempt per task.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,21 +13,21 @@ use crate::time::{Instant, Span};
 
 mod repair;
 
-/// What is further from zero is no time but an overflow: 73 million years.
+/// The limit of times: larger ones (73 million years) are an overflow.
 const TIME_MAX: i64 = i64::MAX / 4;
 
-/// A start may be stamped by so much before the launch: nodes have clocks of their own, which tell
-/// whole seconds.
+/// The most by which a start may be stamped before the launch: nodes have clocks of their own, which count whole
+/// seconds.
 const CLOCK_SKEW_MAX: Span = Span::from_seconds(60);
 
-/// One value that may not be.
+/// One invalid value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Whose; absent if it is the cluster's.
+    /// The job that has it; absent if it is the cluster's.
     pub job: Option<JobKey>,
-    /// Which field, as in `tasks[3].attempts[0].progress.last`.
+    /// The field, as in `tasks[3].attempts[0].progress.last`.
     pub field: String,
-    /// What is wrong with it.
+    /// The fault of the value.
     pub problem: &'static str,
 }
 
@@ -40,9 +40,9 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The snapshot as it may be decided on, and what was wrong with it. A job with faults stays in it,
-/// so that its attempts are launched and what they hold is counted, but without the wrong values
-/// and without speculation: one attempt per task. Of two jobs with one key the first stays.
+/// The snapshot for decisions, and the faults of the original. A job with faults stays in it, so that its attempts
+/// are launched and their usage is counted. It stays without the invalid values and without speculation: one attempt
+/// per task. Of two jobs with one key the first stays.
 #[must_use]
 pub fn sound(snapshot: &Snapshot) -> (Cow<'_, Snapshot>, Vec<Fault>) {
     let faults = validate(snapshot);
@@ -52,8 +52,7 @@ pub fn sound(snapshot: &Snapshot) -> (Cow<'_, Snapshot>, Vec<Fault>) {
     (Cow::Owned(repair::repaired(snapshot, &faults)), faults)
 }
 
-/// Everything that is wrong with the snapshot; nothing, if it may be decided on. Costs about as
-/// much as reading it once.
+/// All faults of the snapshot; empty if decisions may use it. Costs about as much as reading it once.
 #[must_use]
 pub fn validate(snapshot: &Snapshot) -> Vec<Fault> {
     let mut check = Check {
@@ -75,7 +74,7 @@ fn is_negative(amounts: &Resources) -> bool {
     amounts.iter().any(|(_, amount)| amount < 0)
 }
 
-/// Also false for what is no number.
+/// Also false for NaN.
 fn is_share(value: f64) -> bool {
     (0.0..=1.0).contains(&value)
 }
@@ -88,7 +87,7 @@ fn is_time(span: Span) -> bool {
     (0..=TIME_MAX).contains(&span.0)
 }
 
-/// Whether the first of these names that is given twice; each is named once.
+/// The positions of names that occur twice, each name once.
 fn twice<'a>(names: impl Iterator<Item = &'a str>) -> Vec<usize> {
     let names: Vec<&str> = names.collect();
     if names.is_sorted_by(|a, b| a < b) {
@@ -105,7 +104,7 @@ fn twice<'a>(names: impl Iterator<Item = &'a str>) -> Vec<usize> {
     again
 }
 
-/// The part of a job that is looked at; put into words only if something is wrong with it.
+/// The position in a job that is checked; it is written as text only for a fault.
 #[derive(Clone, Copy)]
 enum Place {
     Whole,
@@ -117,7 +116,7 @@ struct Check<'a> {
     snapshot: &'a Snapshot,
     job: Option<&'a JobSnapshot>,
     at: Place,
-    /// The list of nodes that was looked through last: jobs share theirs.
+    /// The list of nodes that was checked last, because jobs share theirs.
     eligible: Option<&'a Arc<[NodeIndex]>>,
     faults: Vec<Fault>,
 }

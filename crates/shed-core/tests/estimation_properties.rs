@@ -1,4 +1,4 @@
-//! Properties of the laws of attempt times and of their fits, over random laws and samples.
+//! Properties of the distributions of attempt durations and of their fits, over random distributions and samples.
 
 use proptest::prelude::*;
 use shed_core::estimate::empirical::EmpiricalLaw;
@@ -14,7 +14,7 @@ mod draw;
 
 use draw::Draw;
 
-/// Laws with a scale from milliseconds to years.
+/// Distributions with a scale from milliseconds to years.
 fn law() -> impl Strategy<Value = Law> {
     let ln_scale = -7.0..18.0;
     prop_oneof![
@@ -58,7 +58,7 @@ fn finite() -> impl Strategy<Value = f64> {
     ]
 }
 
-/// What rounding may do to a logarithm of a probability.
+/// The largest effect of rounding on a logarithm of a probability.
 fn slightly_above(ln_probability: f64) -> f64 {
     if ln_probability.is_infinite() {
         return ln_probability;
@@ -110,9 +110,9 @@ proptest! {
     #[test]
     fn quantiles_undo_survival(law in law(), ln_tail in -30.0..-1e-6f64) {
         let t = law.quantile(ln_tail);
-        // The heaviest tails pass what floats can hold.
+        // The heaviest tails exceed the range of floats.
         prop_assume!(t.is_finite());
-        // At a jump of the empirical law both sides enclose the tail asked for.
+        // At a jump of the empirical distribution both sides enclose the given tail.
         let (before, after) = (law.ln_survival(t * (1.0 - 1e-9)), law.ln_survival(t * (1.0 + 1e-9)));
         prop_assert!(before >= ln_tail - 1e-5 * ln_tail.abs(), "{law:?}: {before}, {ln_tail}");
         prop_assert!(after <= ln_tail + 1e-5 * ln_tail.abs(), "{law:?}: {after}, {ln_tail}");
@@ -133,7 +133,7 @@ proptest! {
         law in law(), age_tail in 0.01..1.0f64,
     ) {
         let age = law.quantile(libm::log(age_tail));
-        // E[min(left, w)] by the trapezoid rule over ln(wait), and what is left then.
+        // E[min(left, w)] by the trapezoid rule over ln(wait), and the remainder then.
         let (low, high) = (1e-7 * law.quantile(-0.7), 1e3 * law.quantile(-5.0));
         let steps = 20_000;
         let width = libm::log(high / low) / f64::from(steps);
@@ -209,7 +209,7 @@ proptest! {
     }
 }
 
-/// One parameter fitted, with the standard error that theory gives it.
+/// One fitted parameter, with its theoretical standard error.
 struct Fitted {
     name: &'static str,
     got: f64,
@@ -217,8 +217,8 @@ struct Fitted {
     error: f64,
 }
 
-/// Asymptotic standard errors of the complete sample, with ended attempts in place of all: with
-/// the censoring used here the true ones are at most 1.5 times as large.
+/// Asymptotic standard errors of the complete sample, with ended attempts in place of all. With the censoring used
+/// here the true ones are at most 1.5 times as large.
 fn fitted(law: &Law, got: &Law, ended: f64) -> Vec<Fitted> {
     let of = |name, got, wanted, error: f64| Fitted {
         name,
@@ -229,7 +229,7 @@ fn fitted(law: &Law, got: &Law, ended: f64) -> Vec<Fitted> {
     match (law, got) {
         (Law::Pareto(law), Law::Pareto(got)) => vec![
             of("β", got.beta, law.beta, law.beta),
-            // The least of n is beyond t_min by a share of 1/(nβ) on the mean.
+            // The mean of the least of n exceeds t_min by a share of 1/(nβ).
             of(
                 "t_min",
                 got.t_min,
@@ -254,8 +254,8 @@ fn fitted(law: &Law, got: &Law, ended: f64) -> Vec<Fitted> {
     }
 }
 
-/// Laws drawn from are found again, from all of a sample and from one in which the slowest 40 %
-/// still run: every parameter within five standard errors.
+/// A fit recovers the distribution from a complete sample and from one in which the slowest 40 % still run: every
+/// parameter within five standard errors.
 #[test]
 fn fits_find_the_parameters_that_samples_were_drawn_with() {
     let laws = [
@@ -291,7 +291,7 @@ fn fits_find_the_parameters_that_samples_were_drawn_with() {
     }
 }
 
-/// The mean of draws from a law is its mean, within five standard errors.
+/// The mean of samples from a distribution is its mean, within five standard errors.
 #[test]
 fn means_and_mean_residuals_are_those_of_draws() {
     let mut draw = Draw::new(11);

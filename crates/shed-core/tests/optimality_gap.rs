@@ -1,5 +1,5 @@
-//! How far each greedy is from the best distribution there is, over 1 000 random instances with
-//! slots and as many with two resources. `--nocapture` shows the tables.
+//! The gap of each greedy to the optimal allocation, over 1 000 random instances with slots and as many with two
+//! resources. `--nocapture` shows the tables.
 
 use shed_core::estimate::pocd::probability;
 use shed_core::optimize::alpha_fair::{Stride, alloc_alpha_fair};
@@ -38,7 +38,7 @@ const RULES: [(&str, Rule); 8] = [
     ("α 2 by bundle", Rule::Fair(2.0, Stride::Bundle)),
 ];
 
-/// Of one task in four kinds: mild, bad, all but hopeless, and one that only a clone can rescue.
+/// A task of one of four kinds: mild, bad, nearly hopeless, and one that only a clone can rescue.
 fn any_task(random: &mut Random) -> GreedyTask {
     let miss = match random.below(20) {
         0..12 => random.between(0.02, 0.9),
@@ -109,8 +109,7 @@ fn utility(ln_pocds: &[f64], alpha: f64) -> f64 {
     utilities.fold(neutral(alpha), |one, other| joined(alpha, one, other))
 }
 
-/// The PoCD that, if all jobs had it, would give the same utility: so that gaps in unlike
-/// utilities can be compared.
+/// The PoCD that, if all jobs had it, would give the same utility: it makes gaps in different utilities comparable.
 fn equivalent(utility: f64, alpha: f64, jobs: usize) -> f64 {
     let mean = utility / jobs as f64;
     if alpha.is_infinite() {
@@ -140,8 +139,7 @@ impl Gaps {
     }
 }
 
-/// The rules whose optimality is proven: max-min whatever the demands, Σ U_α for α ≥ 1 where
-/// all attempts take the same.
+/// The rules with proven optimality: max-min for any demands, Σ U_α for α ≥ 1 if all attempts take the same.
 fn is_proven(rule: Rule, alpha: f64, slots: bool) -> bool {
     match rule {
         Rule::Mode(GreedyMode::MaxMin) => alpha.is_infinite(),

@@ -1,4 +1,4 @@
-//! What holds of the estimates and the optimizers whatever they are given.
+//! Properties of the estimates and the optimizers for any input.
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -27,7 +27,7 @@ const MODES: [GreedyMode; 4] = [
     GreedyMode::Marginal,
 ];
 
-/// Seeds that failed once are kept beside this file and tried first.
+/// Seeds that failed once are kept next to this file and tried first.
 fn cases(cases: u32) -> ProptestConfig {
     let seeds = FileFailurePersistence::WithSource("proptest-regressions");
     ProptestConfig {
@@ -41,7 +41,7 @@ fn mode() -> impl Strategy<Value = GreedyMode> {
     prop::sample::select(&MODES[..])
 }
 
-/// A ln miss: mostly ordinary, often one of few so that ties happen, sometimes extreme.
+/// A ln miss: mostly ordinary, often from a small set so that ties occur, sometimes extreme.
 fn any_ln_miss() -> impl Strategy<Value = f64> {
     prop_oneof![
         6 => -8.0..-0.01,
@@ -243,7 +243,7 @@ proptest! {
         }
     }
 
-    /// Without tasks that have to be rescued, more room only lengthens the sequence of clones.
+    /// Without tasks that need a rescue, more capacity only lengthens the sequence of clones.
     #[test]
     fn more_room_keeps_every_clone_and_lowers_no_job(
         input in ordinary_input(), more in 1i64..8, mode in mode(),
@@ -256,8 +256,8 @@ proptest! {
         }
     }
 
-    /// With them a job may be refused until there is room to rescue it and then take clones from
-    /// others; but what the mode maximises never falls.
+    /// With such tasks a job may be refused until the capacity suffices to rescue it. It then takes clones from
+    /// others, but the objective of the mode never falls.
     #[test]
     fn more_room_never_lowers_what_the_mode_maximises(input in any_input(), more in 1i64..8) {
         let larger = with_kappa(&input, input.kappa + more);
@@ -267,8 +267,7 @@ proptest! {
         prop_assert!(not_below(sum(&larger), sum(&input)));
     }
 
-    /// The sum is concave in every task's clones, so that no better exchange of one clone means
-    /// no better distribution at all.
+    /// The sum is concave in every task's clones. If no exchange of one clone improves it, no other allocation does.
     #[test]
     fn no_exchange_of_a_clone_beats_the_marginal_greedy(input in ordinary_input()) {
         let outcome = alloc_task(&input, GreedyMode::Marginal);
@@ -312,9 +311,9 @@ proptest! {
         }),
         mode in mode(),
     ) {
-        // Tasks are rotated, as every job has a number of its own.
+        // Tasks are rotated, because every job has a different number of them.
         let rotation = |length: usize| if length == 0 { 0 } else { (seed % length as u64) as usize };
-        // Two hopeless jobs tie at −∞: as printed, the first of them swallows the room.
+        // Two hopeless jobs tie at −∞: as printed, the first of them takes the whole capacity.
         let hopeless = input.jobs.iter().filter(|job| job.ln_pocd_rest.is_infinite()).count();
         prop_assume!(mode != GreedyMode::Paper || hopeless < 2);
         let mut permuted = input.clone();
@@ -367,7 +366,7 @@ proptest! {
         prop_assert!(outcome.clones.iter().all(|&clones| clones <= input.max_clones));
     }
 
-    /// Single jobs may fall, as what a large job left over may fit it now.
+    /// Single jobs may fall, because the capacity left by a large job may fit it now.
     #[test]
     fn more_room_never_lowers_the_least_pocd_at_job_level(
         input in any_job_level(), more in 1i64..30,

@@ -1,5 +1,5 @@
-//! Each formula of a PoCD against draws from its law: a fixed seed, and an interval of five
-//! standard errors of the share seen.
+//! Each formula of a PoCD compared with samples of its distribution: a fixed seed, and an interval of five standard
+//! errors of the observed share.
 
 use shed_core::estimate::empirical::EmpiricalLaw;
 use shed_core::estimate::law::{AttemptLaw, Evidence, Law};
@@ -18,7 +18,7 @@ use draw::Draw;
 
 const RUNS: u32 = 20_000;
 
-/// Laws with medians around 100 s, from a light to a heavy tail.
+/// Distributions with medians around 100 s, from a light to a heavy tail.
 fn laws() -> Vec<Law> {
     let skewed = LogNormalLaw::new(libm::log(100.0), 0.7).unwrap();
     let mut draw = Draw::new(3);
@@ -37,12 +37,12 @@ fn laws() -> Vec<Law> {
     ]
 }
 
-/// A time from the law that is known to exceed `age`.
+/// A sample of the distribution that is known to exceed `age`.
 fn beyond(draw: &mut Draw, law: &Law, age: f64) -> f64 {
     law.quantile(law.ln_survival(age) + libm::log(draw.uniform()))
 }
 
-/// The share of runs in which `in_time` comes true is the PoCD.
+/// Checks that the share of runs in which `in_time` is true is the PoCD.
 fn assert_pocd(law: &Law, ln_pocd: f64, mut in_time: impl FnMut() -> bool) {
     let pocd = probability(ln_pocd);
     let seen = (0..RUNS).filter(|_| in_time()).count() as f64 / f64::from(RUNS);
@@ -186,9 +186,9 @@ fn drawn_share(draw: &mut Draw, law: &Law, deadline: f64, runs: u32) -> f64 {
     (0..runs).filter(|_| in_time()).count() as f64 / f64::from(runs)
 }
 
-/// Waves are a model: real tasks start one by one. How far it is off was measured here: with a
-/// fifth of slack beyond the mean waves by up to 0.11, pessimistic in the heavier tails and
-/// optimistic in the light one; with half of slack by 0.06.
+/// Waves are a model: real tasks start one by one. Its error was measured here. With a fifth of slack beyond the
+/// mean, waves are off by up to 0.11, pessimistic in the heavier tails and optimistic in the light one. With half of
+/// slack they are off by 0.06.
 #[test]
 fn waves_are_near_what_starting_one_by_one_gives() {
     let mut draw = Draw::new(25);

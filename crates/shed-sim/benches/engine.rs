@@ -1,6 +1,5 @@
-//! How many events of a real trace the engine takes per second of CPU time, policy included. Every
-//! line says how often it ran and what came of it, so that two versions can be compared: with
-//! another digest they did not do the same.
+//! Events of a real trace that the engine takes per second of CPU time, policy included. Every line has the number of
+//! runs and a digest, so that two versions can be compared: different digests mean different actions.
 //!
 //! `SHED_TRACES` names the folder of `google2011_hawk_a.csv.gz`; without it nothing is measured.
 

@@ -1,10 +1,9 @@
-//! The event queue, ordered by (time, sequence), so that events of one instant are taken in the
-//! order in which they were put in, on every machine.
+//! The event queue, ordered by (time, sequence), so that events of one instant are taken in their order of insertion,
+//! on every machine.
 //!
-//! Nothing is put in before what was taken last, so that a radix heap will do (Ahuja, Mehlhorn,
-//! Orlin, Tarjan 1990): events lie in buckets by the first bit in which their time differs from that
-//! of the last one taken, and only the lowest bucket is ever sorted out, into lower ones. All that an
-//! event costs is to be copied to the end of a list a few times.
+//! No event is inserted before the last one taken, so a radix heap suffices (Ahuja, Mehlhorn, Orlin, Tarjan 1990).
+//! Events are in buckets by the first bit in which their time differs from that of the last one taken. Only the
+//! lowest bucket is ever distributed, into lower ones. An event only costs a few copies to the end of a list.
 
 use std::collections::VecDeque;
 
@@ -20,7 +19,7 @@ pub struct AttemptRef {
     pub generation: u32,
 }
 
-/// What happens.
+/// An event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The job at this position of the workload arrives.
@@ -31,49 +30,48 @@ pub enum Event {
     FirstReport(AttemptRef),
     /// An attempt ends by itself.
     End(AttemptRef),
-    /// A killed attempt is gone.
+    /// A stopped attempt is gone.
     Gone(AttemptRef),
-    /// What the attempt that ended first, of those that still hold room, held is free.
+    /// The capacity of the attempt that ended first, among those that still hold capacity, is free.
     Freed,
     /// The deadline of a group's job passes.
     Deadline(u32),
-    /// The planner asked for a pass.
+    /// The planner requested a pass.
     Wake,
-    /// A node changes as its specification says: fails, returns, gets slower or faster.
+    /// A node changes according to its specification: it fails, returns or changes its speed.
     Node(u32),
     /// A node's slowness process changes its speed.
     Slowdown(u32),
 }
 
-/// An event that is still to come.
+/// A pending event.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     at: Instant,
     event: Event,
 }
 
-/// The events of which the time first differs from that of the last one taken in one bit, in the
-/// order in which they were put in.
+/// The events whose time first differs in one bit from that of the last one taken, in the order of their insertion.
 #[derive(Debug)]
 struct Bucket {
     entries: Vec<Entry>,
-    /// The earliest time among them.
+    /// The earliest time among these events.
     earliest: Instant,
 }
 
 /// Bits of a time, and so buckets.
 const BITS: usize = u64::BITS as usize;
 
-/// Events that are still to come.
+/// The pending events.
 #[derive(Debug)]
 pub struct EventQueue {
-    /// Those that happen when the last one taken did.
+    /// The events at the time of the last one taken.
     due: VecDeque<Event>,
-    /// When that was.
+    /// That time.
     now: Instant,
     /// By the bit, the lowest first.
     buckets: [Bucket; BITS],
-    /// A bit for each bucket that holds anything.
+    /// A bit for each bucket that is not empty.
     filled: u64,
     taken: u64,
 }
@@ -95,7 +93,7 @@ impl Default for EventQueue {
 }
 
 impl EventQueue {
-    /// Puts an event in. What lies before the last one taken happens now.
+    /// Inserts an event. An event before the last one taken happens now.
     pub fn put(&mut self, at: Instant, event: Event) {
         let at = at.max(self.now);
         self.file(Entry { at, event });
@@ -134,7 +132,7 @@ impl EventQueue {
         self.due.pop_front()
     }
 
-    /// Makes those of `now` due, if they are the next ones.
+    /// Makes the events of `now` due, if they are the next ones.
     fn advance(&mut self, now: Instant) -> Option<()> {
         let lowest = self.lowest()?;
         let bucket = &mut self.buckets[lowest];
@@ -144,7 +142,7 @@ impl EventQueue {
         self.now = now;
         self.filled &= !(1 << lowest);
         bucket.earliest = Instant(i64::MAX);
-        // They all have this bit in common now, and belong into lower buckets.
+        // These events share this bit now, and belong into lower buckets.
         let mut entries = std::mem::take(&mut bucket.entries);
         for entry in entries.drain(..) {
             self.file(entry);
@@ -157,7 +155,7 @@ impl EventQueue {
         (self.filled != 0).then(|| self.filled.trailing_zeros() as usize)
     }
 
-    /// How many events were taken.
+    /// The number of events taken.
     #[must_use]
     pub fn taken(&self) -> u64 {
         self.taken
@@ -217,7 +215,7 @@ mod tests {
         while let Some(at) = queue.next_at() {
             taken.extend(queue.take_at(at).map(|event| (at.0, event)));
         }
-        // Nothing was put in before what had been taken, and the sort is stable.
+        // No event was inserted before one that had been taken, and the sort is stable.
         expected.sort_by_key(|(at, _)| *at);
         assert_eq!(taken, expected);
     }

@@ -1,15 +1,14 @@
-//! Simulator of shed: runs traces on simulated nodes and lets the operator's own `settle` and
-//! `decide` schedule them.
+//! Simulator of shed: runs traces on simulated nodes, scheduled by the operator's own `settle` and `decide`.
 //!
 //! - [`trace`]: files and generators → jobs.
 //! - [`workload`]: load and deadlines.
 //! - [`model`]: how long attempts take.
-//! - [`settings`]: all that a run depends on beside its workload.
+//! - [`settings`]: the settings of a run, without its workload.
 //! - [`engine`]: the simulation.
-//! - [`cli`]: the command line, and what of it other programs share.
-//! - [`outcome`]: what came of it.
+//! - [`cli`]: the command line, and the parts that other programs share.
+//! - [`outcome`]: the results of a run.
 //! - [`replay`]: recordings decided again.
-//! - [`policies`]: which policies can be named.
+//! - [`policies`]: the policies that can be named.
 //! - [`parallel`]: the same work on several threads.
 //! - [`stats`]: means and confidence intervals.
 //!

@@ -1,4 +1,4 @@
-//! What came of a run, and its figures.
+//! The results of a run, and its figures.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use shed_core::time::{Instant, Span};
 
 use crate::trace::Job;
 
-/// What came of one job.
+/// The result of one job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobOutcome {
-    /// Its name in the trace.
+    /// The job's name in the trace.
     pub id: Arc<str>,
-    /// When it arrived.
+    /// When the job arrived.
     pub arrival: Instant,
-    /// When it had to be done.
+    /// The job's deadline.
     pub deadline: Option<Instant>,
-    /// When its fate was known.
+    /// When the job's result was known.
     pub ended: Option<Instant>,
     /// Whether every task was done.
     pub complete: bool,
@@ -42,7 +42,7 @@ impl JobOutcome {
         Some(ended.since(self.arrival))
     }
 
-    /// Whether it was completed at or before its deadline; false without one.
+    /// Whether the job was completed at or before its deadline; false without one.
     #[must_use]
     pub fn met(&self) -> bool {
         match (self.ended, self.deadline) {
@@ -52,7 +52,7 @@ impl JobOutcome {
     }
 }
 
-/// What became of one attempt.
+/// The result of one attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttemptOutcome {
     /// Position of its job in the trace.
@@ -69,7 +69,7 @@ pub struct AttemptOutcome {
     pub node: Option<u32>,
     /// When it was launched.
     pub launched: Instant,
-    /// When it took its place, which it holds until its end; absent if it never got one.
+    /// When the attempt took its slot, which it holds until its end; absent if it never got one.
     pub placed: Option<Instant>,
     /// When it started to process; absent if it never did.
     pub started: Option<Instant>,
@@ -79,7 +79,7 @@ pub struct AttemptOutcome {
     pub begin: f64,
     /// Why it was killed; absent if it was not.
     pub kill: Option<KillKind>,
-    /// How its end counts; absent for the winner.
+    /// The bucket of its end; absent for the winner.
     pub bucket: Option<Bucket>,
 }
 
@@ -102,11 +102,11 @@ pub struct Totals {
     pub failures: u64,
     /// Attempts that were evicted or lost.
     pub disruptions: u64,
-    /// Stages with facts that the core refuses: they get no clones.
+    /// Stages with facts that the core rejects: they get no clones.
     pub refused: u64,
     /// Policies that panicked: a pass without clones each.
     pub panics: u64,
-    /// Stages that a pass which ran out of work left as they were, summed over passes.
+    /// Stages that a pass which ran out of work left unchanged, summed over passes.
     pub cut_short: u64,
     /// Time for which attempts held a node, in milliseconds.
     pub machine_ms: i64,
@@ -124,12 +124,12 @@ impl Totals {
     }
 }
 
-/// What came of a run.
+/// The results of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// In the order of the trace.
     pub jobs: Vec<JobOutcome>,
-    /// In the order of their ends; empty unless they were asked for.
+    /// In the order of their ends; empty unless requested.
     pub attempts: Vec<AttemptOutcome>,
     /// Sums.
     pub totals: Totals,
@@ -144,7 +144,7 @@ pub struct Figures {
     pub jobs_with_deadline: usize,
     /// Jobs completed at or before their deadline.
     pub jobs_met: usize,
-    /// Jobs of which every task was done.
+    /// Jobs whose tasks were all done.
     pub jobs_completed: usize,
     /// `jobs_met` over `jobs_with_deadline`; absent without deadlines.
     pub pocd: Option<f64>,
@@ -174,18 +174,17 @@ pub struct Figures {
     pub failures: u64,
     /// Attempts that were evicted or lost.
     pub disruptions: u64,
-    /// Stages with facts that the core refuses, such as a demand that no node can hold: they get
-    /// no clones.
+    /// Stages with facts that the core rejects, such as a demand that no node can hold: they get no clones.
     #[serde(default)]
     pub refused: u64,
     /// Policies that panicked: a pass without clones each.
     #[serde(default)]
     pub panics: u64,
-    /// Stages that a pass which ran out of work left as they were, summed over passes.
+    /// Stages that a pass which ran out of work left unchanged, summed over passes.
     #[serde(default)]
     pub cut_short: u64,
-    /// Machine time over slots × time from the first arrival to the last end; absent where
-    /// capacity has no single measure.
+    /// Machine time over slots × time from the first arrival to the last end; absent if the capacity has no single
+    /// measure.
     pub utilisation: Option<f64>,
     /// Events taken from the queue.
     pub events: u64,
@@ -205,7 +204,7 @@ impl Outcome {
         }
     }
 
-    /// The figures, with utilisation of that many slots.
+    /// The figures, with the utilization of `slots` slots.
     #[must_use]
     pub fn figures(&self, slots: Option<u32>) -> Figures {
         let mut flowtimes: Vec<i64> = self

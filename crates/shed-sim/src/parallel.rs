@@ -9,7 +9,7 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// What `work` makes of each number, in their order. A panic in a thread goes on here.
+/// The results of `work` for each number, in their order. A panic in a thread is propagated.
 pub fn in_order<T: Send>(
     numbers: Range<u64>,
     threads: usize,

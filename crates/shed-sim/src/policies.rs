@@ -1,4 +1,4 @@
-//! Which policies can be named: those of the product, and those that the program adds.
+//! The policies that can be named: those of the product, and those that the program adds.
 
 use std::sync::OnceLock;
 
@@ -6,7 +6,7 @@ use shed_core::policy::Registry;
 
 static KNOWN: OnceLock<Registry> = OnceLock::new();
 
-/// Makes these the policies that can be named, once, before any is.
+/// Sets the policies that can be named, once, before the first use.
 pub fn install(policies: Registry) {
     // A second program in one process could only add the same ones.
     let _ = KNOWN.set(policies);

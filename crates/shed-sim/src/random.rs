@@ -1,22 +1,21 @@
-//! Random numbers: one short stream per purpose and thing, so that what one attempt draws does
-//! not depend on what a policy did before. Two policies on one seed see the same attempt times,
-//! which is what makes paired comparisons sharp.
+//! Random numbers: one short stream per purpose and thing, so that an attempt's sample does not depend on earlier
+//! actions of a policy. Two policies on one seed see the same attempt times, which makes paired comparisons precise.
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-/// What a stream is for.
+/// The purpose of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// How long an attempt takes.
+    /// The time of an attempt.
     AttemptTime = 1,
-    /// How wrong an attempt's reports are.
+    /// The error of an attempt's reports.
     Noise = 2,
-    /// How much a job's deadline factor differs.
+    /// The deviation of a job's deadline factor.
     DeadlineJitter = 3,
     /// Sizes, arrivals and times of made-up jobs.
     Workload = 4,
-    /// How slow a node is and when.
+    /// The slowness of a node and its times.
     Node = 5,
 }
 
@@ -46,7 +45,7 @@ impl Stream {
         low + (high - low) * self.unit()
     }
 
-    /// A position in `0..count`; 0 if there is none.
+    /// A position in `0..count`; 0 if `count` is 0.
     pub fn index(&mut self, count: usize) -> usize {
         let at = (self.unit() * count as f64) as usize;
         at.min(count.saturating_sub(1))
@@ -68,7 +67,7 @@ impl Stream {
         minimum * libm::pow(self.unit(), -1.0 / shape)
     }
 
-    /// The same law on the condition that T ≤ `most`.
+    /// The same distribution on the condition that T ≤ `most`.
     pub fn truncated_pareto(&mut self, minimum: f64, shape: f64, most: f64) -> f64 {
         let tail = libm::pow(minimum / most, shape);
         let survival = tail + (1.0 - tail) * self.unit();
@@ -76,7 +75,7 @@ impl Stream {
     }
 }
 
-/// The finalizer of SplitMix64: spreads close numbers far apart.
+/// The finalizer of SplitMix64, which maps close numbers to distant ones.
 fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -112,7 +111,7 @@ mod tests {
 
     #[test]
     fn first_draws_of_neighbouring_streams_follow_their_laws() {
-        // Means within five standard errors of 100 000 draws.
+        // Means within five standard errors of 100 000 samples.
         assert!((mean(100_000, Stream::unit) - 0.5).abs() < 0.0046);
         assert!((mean(100_000, |s| s.exponential(2.0)) - 2.0).abs() < 0.032);
         assert!(mean(100_000, Stream::normal).abs() < 0.016);

@@ -1,9 +1,9 @@
-//! Decides again on what a recording's passes saw: under their own policy, to compare plans bit by
-//! bit, or under another one, to see what it would have decided.
+//! Decides the passes of a recording again. Under their own policy the plans are compared bit by bit; under another
+//! one the result shows the decisions of that policy.
 //!
-//! The second is one step into what did not happen: each pass is decided on facts that followed
-//! from the recorded decisions, not from those of the other policy. A clone that the other policy
-//! wants is never launched, so it is wanted again in the next pass: such a wish counts once.
+//! The second is one step into a counterfactual: each pass uses facts that followed from the recorded decisions, not
+//! from those of the other policy. A clone that the other policy requests is never launched, so it is requested again
+//! in the next pass. Such a request counts once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,20 +19,20 @@ use shed_record::{InputError, Item, Reader};
 
 use crate::policies;
 
-/// What a replay found.
+/// The results of a replay.
 #[derive(Debug, Default)]
 pub struct Replayed {
     /// Files that were read.
     pub files: u64,
     /// Passes that were decided again.
     pub passes: u64,
-    /// Those that gave the same plan, bit by bit.
+    /// Passes that gave the same plan, bit by bit.
     pub equal: u64,
     /// Passes that the recording lost.
     pub lost: u64,
     /// Files that end within a line.
     pub cut: Vec<String>,
-    /// Files that go on where another ended, and what the planner remembered there was compared.
+    /// Files that continue another one, where the planner's memory was compared.
     pub memories: u64,
     /// The first difference.
     pub first_difference: Option<Difference>,
@@ -42,7 +42,7 @@ pub struct Replayed {
     pub jobs: Vec<JobTally>,
 }
 
-/// Where what is decided again differs first.
+/// The location of the first difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// File and line.
@@ -51,7 +51,7 @@ pub struct Difference {
     pub what: String,
 }
 
-/// How often something was decided for a job.
+/// The numbers of decisions for a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// First attempts.
@@ -64,7 +64,7 @@ pub struct Counts {
     pub kills: u64,
 }
 
-/// What was and what would have been decided for a job.
+/// The recorded and the new decisions for a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobTally {
     /// Its name, or its key if the recording has none.
@@ -77,7 +77,7 @@ pub struct JobTally {
     pub again: Counts,
 }
 
-/// Replays a recording, under the policy that `choose` makes of each file's own.
+/// Replays a recording, under the policy that `choose` returns for each file's own.
 ///
 /// # Errors
 /// If it can't be read.
@@ -127,7 +127,7 @@ struct Run {
     policy: Policy,
     /// The chosen policy is the recorded one.
     is_same: bool,
-    /// Which run the last file belongs to, and the number of the pass after its last.
+    /// The run that the last file belongs to, and the number of the pass after its last.
     run: Option<shed_core::time::Instant>,
     next: u64,
 }
@@ -148,7 +148,7 @@ impl Run {
                 &self.memory.clone(),
             );
         }
-        // Another policy goes on with what it remembers itself.
+        // Another policy continues with its own memory.
         if !goes_on || self.is_same {
             self.memory = header.memory;
         }
@@ -175,7 +175,7 @@ impl Run {
         self.tally.pass(snapshot, recorded, &plan);
     }
 
-    /// Whether both are written alike: floats too are written so that no bit of them is lost.
+    /// Whether both are written identically: floats are written without loss of any bit.
     fn compare<T: serde::Serialize>(
         &mut self,
         reader: &Reader,
@@ -210,7 +210,7 @@ impl Run {
     }
 }
 
-/// The first field in which two values differ, with both.
+/// The first field in which two values differ, with both values.
 fn difference(at: &str, recorded: &Value, again: &Value) -> String {
     match (recorded, again) {
         (Value::Object(a), Value::Object(b)) => {
@@ -233,12 +233,12 @@ fn difference(at: &str, recorded: &Value, again: &Value) -> String {
     format!("{at}: {recorded} recorded, {again} decided again")
 }
 
-/// Decisions by job, each wish once.
+/// Decisions by job, where each request counts once.
 #[derive(Default)]
 struct Tally {
     order: Vec<JobKey>,
     jobs: BTreeMap<JobKey, JobTally>,
-    /// The highest number that an attempt of the task was seen to have.
+    /// The highest attempt number of the task so far.
     highest: BTreeMap<(JobKey, TaskIndex), u32>,
     recorded: BTreeSet<Wish>,
     again: BTreeSet<Wish>,
@@ -292,7 +292,7 @@ impl Tally {
         seen: &mut BTreeSet<Wish>,
         side: fn(&mut JobTally) -> &mut Counts,
     ) {
-        // Launches of a task within this plan, beside those of earlier passes.
+        // Launches of a task within this plan, in addition to those of earlier passes.
         let mut here: BTreeMap<(JobKey, TaskIndex), u32> = BTreeMap::new();
         for planned in &plan.actions {
             let Some(tally) = self.jobs.get_mut(&planned.job) else {

@@ -1,4 +1,4 @@
-//! What a run depends on, beside its workload.
+//! The settings of a run, without its workload.
 
 use shed_core::ids::NodeName;
 use shed_core::policy::Policy;
@@ -12,35 +12,34 @@ use crate::model::slowdown::Slowdowns;
 /// One node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeSpec {
-    /// Its name.
+    /// The node's name.
     pub name: NodeName,
-    /// What attempts may use of it.
+    /// The amounts that attempts may use of it.
     pub allocatable: Resources,
-    /// How fast it is; 1 is the speed that durations are given for.
+    /// The node's speed; 1 is the speed that durations are given for.
     pub speed: f64,
-    /// What becomes of it, ascending by time.
+    /// The node's changes, ascending by time.
     pub changes: Vec<NodeChange>,
-    /// What makes it slow and fast, from the start on; then `changes` say when it is lost and
-    /// when it is back.
+    /// The process that changes its speed from the start on; `changes` then only determine when the node is lost and
+    /// when it returns.
     pub slowdowns: Option<Slowdowns>,
 }
 
-/// From an instant on a node is different.
+/// A change of a node at an instant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NodeChange {
     /// When.
     pub at: Instant,
-    /// Its speed times this; 0 means that it is lost with all that runs on it, until the next
-    /// change.
+    /// The factor of its speed; 0 means that the node is lost with all attempts on it until the next change.
     pub factor: f64,
 }
 
 /// Where attempts run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cluster {
-    /// So many places, each of which takes any one attempt: the papers' slots.
+    /// This many slots, where each takes any one attempt: the papers' slots.
     Slots(u32),
-    /// Nodes with resources, speeds and a fate.
+    /// Nodes with resources, speeds and changes.
     Nodes(Vec<NodeSpec>),
 }
 
@@ -49,12 +48,12 @@ pub enum Cluster {
 pub enum Delay {
     /// The same for all.
     Fixed(Span),
-    /// That share of the job's median task time.
+    /// This share of the job's median task time.
     OfMedian(f64),
 }
 
 impl Delay {
-    /// For a job with that median task time.
+    /// The time for a job with this median task time.
     #[must_use]
     pub fn of(self, median: Span) -> Span {
         match self {
@@ -77,7 +76,7 @@ pub enum Resuming {
     Checkpoint(Span),
 }
 
-/// What attempts tell.
+/// The reports of attempts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reports {
     /// From the start of an attempt to its first report.
@@ -89,15 +88,15 @@ pub struct Reports {
     pub noise: f64,
 }
 
-/// Which jobs a planner pass looks at.
+/// The jobs that a planner pass examines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passes {
-    /// Every job, after every event: as the operator.
+    /// Every job, after every event, as in the operator.
     Full,
     /// The same actions, by shortcuts where there are exact ones.
     Exact,
-    /// Shortcuts also where results differ: see `engine::passes`; `engine::exact` makes them all
-    /// but needless.
+    /// Also shortcuts that change results: see `engine::passes`. `engine::exact` makes almost all of them
+    /// unnecessary.
     Fast,
 }
 
@@ -106,7 +105,7 @@ pub enum Passes {
 pub struct Settings {
     /// One seed, one run.
     pub seed: u64,
-    /// Who is first, who gets clones.
+    /// The policy: the order of first attempts and the clones.
     pub policy: Policy,
     /// Where attempts run.
     pub cluster: Cluster,
@@ -114,31 +113,30 @@ pub struct Settings {
     pub model: Model,
     /// From an attempt's launch to its start.
     pub launch_overhead: Delay,
-    /// What attempts tell; absent: nothing.
+    /// The reports of attempts; absent if they report nothing.
     pub reports: Option<Reports>,
     /// Where clones and retries begin.
     pub resuming: Resuming,
-    /// From a kill until what the attempt held is free.
+    /// From a kill until the attempt's capacity is free.
     pub kill_latency: Span,
-    /// From the end of an attempt that was not killed until what it held is free. Its job knows of the
-    /// end at once.
+    /// From the end of an attempt that was not killed until its capacity is free. Its job sees the end immediately.
     pub release_latency: Span,
-    /// What happens to a job at its deadline.
+    /// The treatment of a job at its deadline.
     pub on_miss: OnMiss,
     /// Failures that a task may have before it has failed for good.
     pub backoff_limit: u32,
     /// The most clones of a task.
     pub max_clones: u32,
-    /// Whether first attempts may make way.
+    /// Whether first attempts may be preempted.
     pub preemption: Preemption,
-    /// Which jobs a planner pass looks at.
+    /// The jobs that a planner pass examines.
     pub passes: Passes,
-    /// Checks every plan against the core's rules and every shortcut against the long way.
+    /// Checks every plan against the core's rules and every shortcut against the full computation.
     pub check: bool,
 }
 
 impl Settings {
-    /// The plainest run: no overhead, exact reports every 3 s, deadlines that stop nothing.
+    /// The simplest run: no overhead, exact reports every 3 s, deadlines that stop nothing.
     #[must_use]
     pub fn new(policy: Policy, cluster: Cluster) -> Self {
         Self {

@@ -7,7 +7,7 @@ const T_95: [f64; 30] = [
     2.052, 2.048, 2.045, 2.042,
 ];
 
-/// The same for more: that of the normal law with two terms of its Cornish-Fisher correction.
+/// The same for more degrees: that of the normal distribution with two terms of its Cornish-Fisher correction.
 fn t_95(degrees: usize) -> f64 {
     if let Some(&exact) = T_95.get(degrees.wrapping_sub(1)) {
         return exact;
@@ -18,7 +18,7 @@ fn t_95(degrees: usize) -> f64 {
     z + first + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * degrees * degrees)
 }
 
-/// The mean; NaN of nothing.
+/// The mean; NaN without values.
 #[must_use]
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64

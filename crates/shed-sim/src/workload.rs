@@ -9,23 +9,22 @@ use crate::random::{Purpose, Stream};
 use crate::settings::Cluster;
 use crate::trace::{Demand, Job, Trace};
 
-/// How a trace is changed before it is run.
+/// The changes of a trace before it is run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shaping {
     /// Durations lose their fraction of a second, as in other simulators.
     pub whole_seconds: bool,
-    /// Arrivals are scaled so that the originals' durations add up to this × slots × span, each as
-    /// long as it takes on a node that is found slow or fast; where the trace knows no arrivals
-    /// they are drawn.
+    /// Arrivals are scaled so that the originals' durations add up to this × slots × span. Each duration is that on a
+    /// node with its slowness. If the trace has no arrivals, they are sampled.
     pub load: Option<f64>,
-    /// k: deadlines are arrival + k × usual task time × ⌈tasks / (fair share × slots)⌉. A
-    /// deadline of the trace's own wins.
+    /// k: deadlines are arrival + k × usual task time × ⌈tasks / (fair share × slots)⌉. A deadline in the trace takes
+    /// precedence.
     pub deadline_factor: Option<f64>,
-    /// f: the share of the slots that a job is taken to get.
+    /// f: the share of the slots that a job is assumed to get.
     pub fair_share: f64,
     /// Each job's k is multiplied by e^u, u uniform between −this and this.
     pub deadline_jitter: f64,
-    /// For the jitter, and for arrivals that are drawn.
+    /// The seed of the jitter, and of sampled arrivals.
     pub seed: u64,
 }
 
@@ -42,16 +41,16 @@ impl Default for Shaping {
     }
 }
 
-/// Why a workload can't be run.
+/// The error for a workload that cannot be run.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum WorkloadError {
-    /// There is nowhere to run.
+    /// The cluster has no slots.
     #[error("the cluster has no slots; at least one is expected")]
     NoSlots,
-    /// There is nothing to run.
+    /// The trace has no task.
     #[error("the trace holds no task")]
     Empty,
-    /// A task that no node holds.
+    /// No node can hold a task.
     #[error(
         "job `{job}` asks for {} milli-cores and {} MiB per attempt, and no node of the cluster \
          has that much",
@@ -61,13 +60,13 @@ pub enum WorkloadError {
     TooLarge {
         /// The job.
         job: String,
-        /// What it asks for.
+        /// The task's demand.
         demand: Demand,
     },
 }
 
-/// How many attempts the cluster runs at a time: slots, or how often the smallest demand of the
-/// trace fits its nodes.
+/// The number of attempts that the cluster runs at a time: slots, or how often the smallest demand of the trace fits
+/// its nodes.
 #[must_use]
 pub fn slots(cluster: &Cluster, demand: &Resources) -> u32 {
     match cluster {
@@ -102,10 +101,10 @@ pub fn shape(
     Ok(trace)
 }
 
-/// Whether the cluster can run the trace; how many attempts it runs at a time.
+/// Checks that the cluster can run the trace; returns the number of attempts that it runs at a time.
 ///
 /// # Errors
-/// If it can't.
+/// If the cluster cannot run it.
 pub fn check(trace: &Trace, cluster: &Cluster) -> Result<u32, WorkloadError> {
     if trace.jobs.iter().all(|job| job.tasks() == 0) {
         return Err(WorkloadError::Empty);
@@ -170,8 +169,8 @@ fn truncate(trace: &mut Trace) {
     }
 }
 
-/// What the originals take, in milliseconds. Each starts on a node of its own, whose slowness the
-/// run does not draw: arrivals must not tell what becomes of it.
+/// The total time of the originals, in milliseconds. Each starts on a node of its own, whose slowness differs from
+/// those in the run, because arrivals must not reveal these.
 fn work(trace: &Trace, cluster: &Cluster, seed: u64) -> f64 {
     let nodes = match cluster {
         Cluster::Slots(_) => &[][..],
@@ -189,8 +188,8 @@ fn work(trace: &Trace, cluster: &Cluster, seed: u64) -> f64 {
     taken.map(|span| span.0 as f64).sum()
 }
 
-/// The jobs arrive within `wanted` milliseconds. Where all jobs arrive at once there is nothing to scale (the source knows no arrivals): they
-/// are drawn, Poisson.
+/// Scales the arrivals to `wanted` milliseconds. If all jobs arrive at once, the source has no arrivals, so they are
+/// sampled as Poisson.
 fn scale_arrivals(trace: &mut Trace, wanted: f64, seed: u64) {
     let first = trace.jobs.first().map_or(Instant(0), |job| job.arrival);
     let last = trace.jobs.last().map_or(Instant(0), |job| job.arrival);
@@ -265,7 +264,7 @@ mod tests {
             let states = Slowdowns::of_states(share, [4.0, 4.0], Span::from_seconds(period));
             span_of(&nodes(Some(states))) / span_of(&nodes(None))
         };
-        // States that outlast every task: a half takes four times as long, so that all take 2.5.
+        // States that outlast every task: a half take four times as long, so the mean factor is 2.5.
         assert!((slow(0.5, 1_000_000) - 2.5).abs() < 0.1);
         assert!((slow(1.0, 600) - 4.0).abs() < 1e-3);
         // States that are short against tasks: half of the time at a quarter of the speed.

@@ -1,5 +1,5 @@
-//! Recordings as a user meets them: a run recorded, decided again bit by bit, decided under other
-//! policies, and run as a trace; faults named by file, line and field.
+//! Recordings from a user's view: a run recorded, decided again bit by bit, decided under other policies, and run as
+//! a trace. Faults are reported by file, line and field.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What can't be removed is left to the system's own cleaning.
+        // The system cleans up a folder that cannot be removed here.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -151,7 +151,7 @@ fn another_policy_shows_what_it_would_have_decided() {
     assert_eq!(sum(&none, "clones"), recorded["clones"].as_u64().unwrap());
     assert!(sum(&none, "clones") > 0, "{recorded}");
     assert_eq!(sum(&none, "clones_would_be"), 0);
-    // It would still end recorded clones where first attempts wait.
+    // It would still stop recorded clones where first attempts wait.
     assert!(sum(&none, "kills_would_be") < sum(&none, "kills"));
     assert_eq!(sum(&none, "originals"), recorded["tasks"].as_u64().unwrap());
     assert_eq!(sum(&none, "originals_would_be"), sum(&none, "originals"));
@@ -196,7 +196,7 @@ fn a_task_whose_original_was_ended_goes_on_at_its_last_rate() {
     let folder = Folder::new("ended");
     let recorded = record(&folder, "shed-plus", &["--slots", "60"]);
     assert!(recorded["clone_wins"].as_u64() > Some(0), "{recorded}");
-    // Originals as they were, those that lost included: the times of the run without clones.
+    // The recorded originals, including those that lost: the times of the run without clones.
     let plain = json(&[
         "run",
         "--trace",

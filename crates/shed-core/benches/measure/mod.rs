@@ -1,4 +1,4 @@
-//! How the benchmarks measure: CPU time of the one thread, and what else the machine does.
+//! How the benchmarks measure: CPU time of the one thread, and the machine's other load.
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! Nodes on which nothing can be launched now: cordoned, not ready, gone, or kept from every active
-//! job by its selectors and tolerations. What runs there is charged to them alone: it holds nothing
-//! of what is usable, and its end frees nothing of it.
+//! Nodes on which nothing can be launched now: cordoned, not ready, gone, or excluded by the selectors and
+//! tolerations of every active job. Attempts there are charged to these nodes alone: they hold no usable capacity,
+//! and their end frees none of it.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(crate) struct UnusableNodes(
 );
 
 impl UnusableNodes {
-    /// Those of the snapshot.
+    /// The unusable nodes of the snapshot.
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let nodes = snapshot.nodes.iter().zip(eligible(snapshot));
         let nodes = nodes.zip((0..).map(NodeIndex));
@@ -22,7 +22,7 @@ impl UnusableNodes {
         Self(unusable.map(|(_, index)| index).collect())
     }
 
-    /// Whether an attempt there holds nothing of what is usable.
+    /// Whether an attempt there holds no usable capacity.
     pub(crate) fn has(&self, node: Option<NodeIndex>) -> bool {
         !self.0.is_empty() && node.is_some_and(|node| self.0.binary_search(&node).is_ok())
     }
@@ -34,7 +34,7 @@ fn eligible(snapshot: &Snapshot) -> Vec<bool> {
     let jobs = snapshot.jobs.iter();
     let mut last: Option<&Arc<[NodeIndex]>> = None;
     for job in jobs.filter(|job| job.phase == JobPhase::Active) {
-        // Jobs without wishes share one list.
+        // Jobs without restrictions share one list.
         if last.is_some_and(|last| Arc::ptr_eq(last, &job.eligible_nodes)) {
             continue;
         }

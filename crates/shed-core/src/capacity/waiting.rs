@@ -11,7 +11,7 @@ impl Capacity {
         let jobs = snapshot.jobs.iter().zip(holdings).enumerate();
         let jobs = jobs.filter(|(_, (job, held))| held.unplaceable > 0 && !job.obstacles.no_node);
         for (position, (job, _)) in jobs {
-            // Only what has a pod is seen by an autoscaler.
+            // An autoscaler sees only attempts that have a pod.
             let waits = |a: &&AttemptSnapshot| {
                 a.unplaceable && a.lives() && a.node.is_none() && a.state == AttemptState::Pending
             };
@@ -21,7 +21,7 @@ impl Capacity {
         }
     }
 
-    /// How many pods of each tenant wait that nothing can be done for but to let the cluster grow.
+    /// The number of pending pods of each tenant that only a larger cluster can run.
     pub(crate) fn waiting_pods(&self, snapshot: &Snapshot) -> BTreeMap<Tenant, usize> {
         let mut waiting = BTreeMap::new();
         for &position in self.surging.iter().chain(&self.unplaceable) {

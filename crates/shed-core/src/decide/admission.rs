@@ -1,5 +1,5 @@
-//! First attempts and retries: who is launched when capacity is short, which clones make way,
-//! and who waits beyond capacity so that the cluster may grow.
+//! First attempts and retries: which jobs are launched when capacity is short, which clones are evicted for them, and
+//! which attempts wait beyond capacity so that the cluster may grow.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Chain;
@@ -21,12 +21,12 @@ mod surge;
 
 use surge::Surge;
 
-/// Launches what fits, in the policy's order, and makes room for what does not. A job that
-/// does not fit holds up nobody behind it.
+/// Launches the attempts that fit, in the policy's order, and evicts clones for the others. A job that does not fit
+/// does not delay the jobs after it.
 pub(super) fn admit(pass: &mut Round<'_>, policy: &Policy) {
     let mut evictions = Evictions::new(pass);
     let mut surge = Surge::new(pass, policy.surge_max);
-    // Those that wait as pods already come first: their room is reserved before anything new.
+    // Jobs that wait as pods already come first: their capacity is reserved before anything new.
     for position in std::mem::take(&mut pass.capacity.surging) {
         Reserve::new(position).one(pass, &mut evictions);
     }
@@ -41,9 +41,9 @@ pub(super) fn admit(pass: &mut Round<'_>, policy: &Policy) {
     }
 }
 
-/// Serves the jobs one after another, each as far as it gets.
+/// Serves the jobs one after another, each to its limit.
 fn serve_ranked(pass: &mut Round<'_>, order: Order, evictions: &mut Evictions, surge: &mut Surge) {
-    // The other orders don't put late jobs last.
+    // The other orders do not put late jobs last.
     let mut turns = match order {
         Order::LeastSlack => serve_aged(pass, evictions, surge),
         _ => BTreeMap::new(),
@@ -85,7 +85,7 @@ fn serve_aged<'a>(
     turns
 }
 
-/// Serves attempt by attempt: always a job whose share is least, which its attempts raise.
+/// Serves attempt by attempt: always a job with the least share, which its attempts raise.
 fn serve_by_share(
     pass: &mut Round<'_>,
     order: Order,
@@ -116,7 +116,7 @@ fn serve_by_share(
         let (.., submitted, key) = rank;
         let current = (Tier::Usual, 0, Number(before + by_plan), submitted, key);
         if current > rank {
-            // Its share has risen since it was queued: it takes its new place.
+            // The job's share has risen since it was queued, so it moves to its new position.
             queue.insert((current, position));
         } else if turn.step(pass, evictions, surge) {
             *planned.entry(turn.job.tenant.clone()).or_insert(0.0) += dominant;
@@ -135,13 +135,13 @@ struct Turn<'a> {
     candidates: Chain<IntoIter<TaskIndex>, Untouched<'a>>,
     /// Tasks that wait for an attempt.
     total: u32,
-    /// How many of them parallelism, and what is kept for others, lets start.
+    /// The number of tasks that may start, given parallelism and the headroom kept for others.
     slots: u32,
-    /// How many of them wait because room is kept for others.
+    /// The number of tasks that wait because headroom is kept for others.
     kept_back: u32,
     launched: u32,
     reserved: u32,
-    /// Whether there was room when it was looked for last.
+    /// Whether the last search found capacity.
     has_room: bool,
     reserve: Reserve,
 }
@@ -173,12 +173,12 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Attempts that it was served with.
+    /// The number of attempts that the job was served with.
     fn taken(&self) -> usize {
         self.launched.saturating_add(self.reserved) as usize
     }
 
-    /// Launches one attempt, or reserves for one; false if it can get no more.
+    /// Launches one attempt, or reserves for one; false if the job can get no more.
     fn step(&mut self, pass: &mut Round<'_>, evictions: &mut Evictions, surge: &mut Surge) -> bool {
         let position = self.position;
         if self.launched + self.reserved >= self.slots {
@@ -197,8 +197,7 @@ impl<'a> Turn<'a> {
             self.reserved += 1;
             return true;
         }
-        // Only a pod that no node can take makes an autoscaler act; one that λ alone keeps
-        // out would be run at once.
+        // An autoscaler acts only on a pod that no node can take. A pod that only λ holds back would be run at once.
         let tenant = &self.job.tenant;
         if !surge.is_left(tenant) || pass.find_node(position, &[]).is_some() {
             return false;
@@ -208,7 +207,7 @@ impl<'a> Turn<'a> {
         launched
     }
 
-    /// `node` has room for it; `is_chosen`: it shall go there.
+    /// `node` has capacity for the attempt; `is_chosen`: the attempt must go there.
     fn launch(&mut self, pass: &mut Round<'_>, node: Option<NodeIndex>, is_chosen: bool) -> bool {
         let Some(index) = self.candidates.next() else {
             return false;
@@ -266,11 +265,11 @@ fn launch_first(
         task: index,
         kind,
         resume: task.and_then(|task| resume_point(job, task)).cloned(),
-        // Unless the order chooses nodes, first attempts are placed by the cluster's scheduler alone, so that a job that only
-        // observes runs as it would without shed. They keep off nodes where others could not start.
+        // First attempts are placed by the cluster's scheduler alone, unless the order chooses nodes. A job that only
+        // observes therefore runs as it would without shed. Attempts avoid nodes where others could not start.
         avoid: match kind {
             AttemptKind::Original => pass.names(avoided),
-            // All of these are a preference.
+            // All of these nodes are a preference.
             AttemptKind::Retry | AttemptKind::Clone => {
                 let doubtful = pass.doubtful(position).iter().copied();
                 pass.avoid(position, avoided.chain(doubtful))
@@ -290,7 +289,7 @@ fn launch_first(
     }
 }
 
-/// The tasks that nothing was ever launched for, ascending, in one walk over the indexes.
+/// The tasks without any launch so far, ascending, in one walk over the indexes.
 struct Untouched<'a> {
     job: &'a JobSnapshot,
     next: u32,

@@ -29,8 +29,8 @@ pub(super) struct AgedShare {
 }
 
 impl AgedShare {
-    /// What aged jobs hold before the plan, and the positions of those that wait: the job that aged first
-    /// comes first. Asks for a pass when the next late job has aged.
+    /// The capacity that aged jobs hold before the plan, and the positions of those that wait: the job that aged
+    /// first comes first. Requests a pass when the next late job has aged.
     pub(super) fn new(pass: &mut Round<'_>) -> (Self, Vec<usize>) {
         let now = pass.snapshot.now;
         let (mut held, mut waiting, mut next) = (0.0, Vec::new(), None);

@@ -1,5 +1,5 @@
-//! Room for waiting first attempts: what comes free anyway is reserved for them, and clones
-//! are evicted for the rest. They are launched by a later pass, when the room is there.
+//! Capacity for waiting first attempts: capacity that comes free anyway is reserved for them, and clones are evicted
+//! for the rest. A later pass launches them when the capacity is free.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use crate::ids::AttemptNumber;
 use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};
 use crate::snapshot::{AttemptKind, JobSnapshot, KillKind, NodeIndex};
 
-/// Evictions in one pass: each looks at every clone. What waits beyond that is served by the
-/// next pass, which the first evicted pod's end triggers.
+/// Evictions in one pass, because each examines every clone. The next pass serves the other waiting attempts; the end
+/// of the first evicted pod triggers it.
 const EVICTIONS_MAX: usize = 256;
 
-/// Reserves what comes free when killed attempts are gone for waiting attempts of one job, so
-/// that nobody is evicted twice for one of them and no clone takes it meanwhile.
+/// Reserves capacity that stopped attempts will release for waiting attempts of one job. It prevents a second
+/// eviction for the same attempt, and no clone takes the capacity meanwhile.
 pub(super) struct Reserve {
     position: usize,
     queue: Option<NodeQueue>,
@@ -29,7 +29,7 @@ impl Reserve {
         }
     }
 
-    /// Reserves for one more, evicting clones if need be; false if even that does not help.
+    /// Reserves for one more attempt, and evicts clones if necessary; false if even that does not suffice.
     pub(super) fn one(&mut self, pass: &mut Round<'_>, evictions: &mut Evictions) -> bool {
         if self.failed {
             return false;
@@ -64,7 +64,7 @@ impl Reserve {
     ) -> Option<NodeIndex> {
         let position = self.position;
         let after = &pass.capacity.room_after_kills;
-        // An eviction is the one thing that gives room to a node that had none before.
+        // Only an eviction gives capacity to a node that had none before.
         let freed = evictions.freed.iter().copied();
         let mut freed = freed.filter(|node| is_eligible(job, *node));
         freed
@@ -83,7 +83,7 @@ fn is_eligible(job: &JobSnapshot, node: NodeIndex) -> bool {
     job.eligible_nodes.binary_search(&node).is_ok()
 }
 
-/// A clone that may have to go.
+/// A clone that may be evicted.
 struct Victim {
     id: AttemptId,
     node: Option<NodeIndex>,
@@ -91,7 +91,7 @@ struct Victim {
     worth: f64,
 }
 
-/// Whether the clone's end makes room: one on a node that is not usable, or that holds nothing, makes none.
+/// Whether the clone's end frees capacity: a clone on an unusable node, or one that holds nothing, frees none.
 fn makes_room(
     pass: &Round<'_>,
     state: &JobView<'_>,
@@ -103,7 +103,7 @@ fn makes_room(
     holds && !pass.capacity.unusable.has(clone.node)
 }
 
-/// The clones that may be evicted, those to go first first.
+/// The clones that may be evicted, in order of eviction.
 pub(super) struct Evictions {
     victims: Vec<Victim>,
     /// Nodes on which a clone was evicted in this pass.
@@ -112,16 +112,15 @@ pub(super) struct Evictions {
 }
 
 impl Evictions {
-    /// Clones that are worth least go first, by a policy that weighs them; of equals those with the
-    /// least progress, then the youngest; a clone that is the best attempt of its task goes after
-    /// all others.
+    /// Clones of the lowest value density are evicted first, if the policy estimates it. Between equals the least
+    /// progress goes first, then the youngest. A clone that is the best attempt of its task goes after all others.
     pub(super) fn new(pass: &Round<'_>) -> Self {
         let mut victims = Vec::new();
         for (position, state) in pass.jobs.iter().enumerate() {
             let Some(demand) = pass.capacity.demands.get(position) else {
                 continue;
             };
-            // `settle` kills what lives of a job that must not run.
+            // `settle` stops the live attempts of a job that must not run.
             let tasks = state.estimate.tasks.iter().filter(|_| state.may_run());
             for task in tasks.filter(|task| task.attempts.len() > 1) {
                 let kept = task.kept().map(|kept| kept.number);
@@ -143,7 +142,7 @@ impl Evictions {
                 }
             }
         }
-        // Not the position: where a job stands in the snapshot must not matter.
+        // Not the position, because a job's position in the snapshot must not matter.
         let name = |victim: &Victim| {
             let key = pass.jobs.get(victim.id.0).map(|state| &state.job.key);
             (key, victim.id.1, victim.id.2)
@@ -163,8 +162,8 @@ impl Evictions {
         }
     }
 
-    /// Evicts until the demand will fit usable capacity and a node of the job: `node`, if one
-    /// has room already. Nobody is evicted if that can't be reached.
+    /// Evicts clones until the demand will fit usable capacity and a node of the job: `node`, if one has capacity
+    /// already. If that cannot be reached, no clone is evicted.
     fn make_room(
         &mut self,
         pass: &mut Round<'_>,
@@ -200,8 +199,8 @@ impl Evictions {
         Some(node)
     }
 
-    /// Takes back the clones that turn out not to be needed, those worth most first: a small
-    /// one was picked before a large one that makes room alone.
+    /// Spares the clones that turn out not to be needed, highest value density first. A small clone may have been
+    /// picked before a large one that suffices alone.
     fn spare(
         &self,
         pass: &Round<'_>,
@@ -235,7 +234,7 @@ impl Evictions {
         });
     }
 
-    /// The node on which the first clones in order make room, and these clones.
+    /// The node on which the first clones in order free enough capacity, and these clones.
     fn clear_node(
         &self,
         pass: &Round<'_>,
@@ -266,8 +265,8 @@ impl Evictions {
         None
     }
 
-    /// Whether the clone is worth no more than who waits, an attempt of its task lives on without
-    /// it and those picked, and no kill relies on it.
+    /// Whether the clone may be evicted. Its value density is no higher than that of the waiting attempt, an attempt
+    /// of its task survives it and those picked, and no stop relies on it.
     fn may_go(&self, pass: &Round<'_>, victim: &Victim, worth: f64, picked: &[usize]) -> bool {
         let (position, index, number) = victim.id;
         let Some(state) = pass.jobs.get(position) else {
@@ -306,7 +305,7 @@ impl Evictions {
     }
 }
 
-/// The attempt that carries the task on without `going`: the best that reports, else the first.
+/// The attempt that continues the task without `going`: the best that reports, else the first.
 fn survivor(
     state: &JobView<'_>,
     victim: &Victim,

@@ -1,6 +1,5 @@
-//! Which deadline a job could keep with the capacity of the moment, for those jobs of the snapshot
-//! that ask for it. Clones are not counted in: they are what helps against a bad estimate, not what
-//! to plan with.
+//! The deadline that a job could keep with the present capacity, for the jobs of the snapshot that request it. Clones
+//! are not included, because they are a remedy for a bad estimate and not a basis for planning.
 
 use crate::estimate::feasibility::{EVALUATIONS_MAX, earliest_slack};
 use crate::estimate::law::{AttemptLaw, Law};
@@ -10,14 +9,14 @@ use crate::round::{JobView, Round};
 use crate::snapshot::{JobPhase, Node};
 use crate::time::Span;
 
-/// The PoCD that is enough where the user does not say it.
+/// The PoCD target if the user does not set one.
 pub const TARGET_DEFAULT: f64 = 0.9;
 
-/// A pass asks laws so often at most, but for the first job that asks; the others are left to later
-/// passes. About a tenth of a second.
+/// Evaluations of distributions in a pass. The first job that requests an estimate always gets it; later passes serve
+/// the others. About a tenth of a second.
 const WORK_MAX: u64 = 1_000_000;
 
-/// Answers the jobs that ask, in the order of submission.
+/// Serves the jobs that request an estimate, in the order of submission.
 pub(super) fn weigh(pass: &mut Round<'_>) {
     let mut spent = 0u64;
     for position in pass.by_submission() {
@@ -41,9 +40,9 @@ pub(super) fn weigh(pass: &mut Round<'_>) {
 }
 
 impl JobView<'_> {
-    /// How tasks without an attempt would start: as this plan lets them; those of a job that may not
-    /// launch now as if it might; and where there is no room at all, as many at a time as nodes hold
-    /// beside other pods, one mean time from now.
+    /// How tasks without an attempt would start. It follows this plan; for a job that may not launch now, it assumes
+    /// that the job may. If no capacity is free at all, as many start at a time as the nodes hold next to other pods,
+    /// one mean time from now.
     fn outlook(&self, pass: &Round<'_>, position: usize) -> Waves {
         let now = pass.snapshot.now;
         let held = self.active.saturating_add(self.admitted);
@@ -85,7 +84,7 @@ impl JobView<'_> {
         self.estimate.mean_run.unwrap_or_else(least)
     }
 
-    /// How often one look at a PoCD asks the law.
+    /// The number of evaluations of the distribution for one PoCD.
     fn evaluation(&self, waves: Waves) -> u64 {
         let attempts = self.estimate.tasks.iter().map(|task| task.attempts.len());
         let waiting = self.ready.len() + self.held_back.len();
@@ -116,7 +115,7 @@ impl JobView<'_> {
         }
     }
 
-    /// ln of the PoCD with a deadline that many seconds away. It never falls with them.
+    /// ln of the PoCD with a deadline that is `slack` seconds away. It never falls as `slack` grows.
     fn ln_pocd_within(&self, law: &Law, waves: Waves, overhead: f64, slack: f64) -> f64 {
         let waits = !self.ready.is_empty() || !self.held_back.is_empty() || self.untouched > 0;
         if !self.job.failed.is_empty() || waits && waves.width == 0 {

@@ -1,6 +1,6 @@
-//! What the whole cluster's view decides: the order of first attempts and retries, evictions
-//! of clones for them, prunes, and clones for stragglers. A pure function of its arguments: it
-//! draws no random numbers, and the same snapshot, memory and policy give the same plan.
+//! Decisions that need the whole cluster: the order of first attempts and retries, evictions of clones for them,
+//! prunes, and clones for stragglers. It is a pure function of its arguments. It uses no random numbers, and the same
+//! snapshot, memory and policy give the same plan.
 
 use crate::memory::Memory;
 use crate::plan::Plan;
@@ -16,10 +16,10 @@ pub mod feasibility;
 mod order;
 pub mod shed_plus_lookahead;
 
-/// Jobs that were cut short are looked at again after so long.
+/// The time until jobs that were cut short are examined again.
 const CUT_SHORT_LOOK: Span = Span::from_seconds(1);
 
-/// The pass as it begins.
+/// The pass in its initial state.
 fn opened<'a>(snapshot: &'a Snapshot, memory: &'a Memory, policy: &Policy) -> Round<'a> {
     let rule = policy.speculation.rule();
     let terms = Terms {
@@ -34,8 +34,8 @@ fn opened<'a>(snapshot: &'a Snapshot, memory: &'a Memory, policy: &Policy) -> Ro
     Round::new(snapshot, memory, &terms)
 }
 
-/// Decides. Jobs that `settle` has not finished with are left to it: a task with an end that
-/// is not accounted for yet gets nothing in this pass.
+/// Decides. Jobs that `settle` has not finished with are left to it: a task with an end that is not accounted for yet
+/// gets nothing in this pass.
 #[must_use]
 pub fn decide(snapshot: &Snapshot, memory: Memory, policy: &Policy) -> (Plan, Memory) {
     let mut round = opened(snapshot, &memory, policy);

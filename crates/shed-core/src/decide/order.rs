@@ -1,6 +1,6 @@
-//! Who is served first when capacity is short: what each [`Order`] ranks jobs by. The orders whose
-//! papers match tasks with nodes one by one (Tetris, DollyMP) rank by the cluster as a whole only
-//! what finds no node: see `admission::by_node`.
+//! The order of service when capacity is short: the rank of a job under each [`Order`]. Some papers match tasks with
+//! nodes one by one (Tetris, DollyMP). Their orders rank by the cluster as a whole only the jobs that find no node:
+//! see `admission::by_node`.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ pub(super) const DOLLYMP_RHO: f64 = 1.5;
 /// DollyMP's slot, in seconds.
 pub(super) const SLOT: f64 = 5.0;
 
-/// What is smaller is served first. Of equals, the earlier submission, then the smaller key.
+/// The smallest rank is served first. Between equals the earlier submission, then the smaller key.
 pub(super) type Rank<'a> = (Tier, i64, Number, Instant, &'a JobKey);
 
-/// What is ranked before all else.
+/// The first component of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Tier {
-    /// Can be in time, and so can all others of this tier.
+    /// The job can be in time together with all others of this tier.
     Timely,
     Usual,
     Hopeless,
@@ -72,10 +72,10 @@ pub(super) fn ranks<'a>(pass: &Round<'a>, order: Order) -> Vec<(Rank<'a>, usize)
     ranks
 }
 
-/// The part of the cluster that counts against each job, by position, before the plan: its own
-/// dominant share (DRF; Carbyne, whose jobs give back what their slack allows, which jobs of one
-/// phase have none of), or that of its tenant's jobs (Capacity: one queue per tenant, all with
-/// equal shares, filled in the order of submission).
+/// The share of the cluster that counts against each job, by position, before the plan. For DRF and Carbyne it is the
+/// job's own dominant share: Carbyne's jobs return the slack of a phase, and jobs of one phase have none. For
+/// Capacity it is that of the tenant's jobs: one queue per tenant, all with equal shares, filled in the order of
+/// submission.
 pub(super) fn shares(pass: &Round<'_>, order: Order) -> Vec<f64> {
     let held: Vec<f64> = (0..pass.jobs.len()).map(|at| held(pass, at)).collect();
     if order != Order::Capacity {
@@ -89,14 +89,14 @@ pub(super) fn shares(pass: &Round<'_>, order: Order) -> Vec<f64> {
     pass.jobs.iter().map(of).collect()
 }
 
-/// The dominant share of what the job's attempts hold.
+/// The dominant share of the capacity that the job's attempts hold.
 fn held(pass: &Round<'_>, position: usize) -> f64 {
     let state = pass.jobs.get(position);
     let holding = state.map_or(0, |state| state.holdings.all);
     times(holding, pass.capacity.dominant_share(position))
 }
 
-/// Never 0·∞.
+/// The product, which never is 0·∞.
 pub(super) fn times(count: usize, share: f64) -> f64 {
     if count == 0 {
         0.0
@@ -105,8 +105,8 @@ pub(super) fn times(count: usize, share: f64) -> f64 {
     }
 }
 
-/// Tetris' score a + ε/p (`inverse`: it agrees with what [D] says of Tetris and with SRPT): the
-/// alignment a with what is free, and the remaining work p with ε = mean a / mean 1/p.
+/// Tetris' score a + ε/p, where a is the alignment with the free capacity and p the remaining work, with ε = mean a /
+/// mean 1/p. (`inverse` agrees with the description of Tetris in \[D\] and with SRPT.)
 fn tetris_scores(pass: &Round<'_>) -> Vec<f64> {
     let of = |position: usize| {
         let alignment = pass.capacity.alignment(position);
@@ -134,8 +134,8 @@ fn tetris_scores(pass: &Round<'_>) -> Vec<f64> {
     terms.iter().map(score).collect()
 }
 
-/// Least slack first; by a policy that weighs what attempts bring, only those that can all be in
-/// time, and of the others those that bring most.
+/// Least slack first. If the policy estimates value density, this holds only for the feasible set, and the other jobs
+/// are ordered by value density.
 fn by_slack(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> (Tier, i64, Number) {
     let rank = state.rank;
     let (is_hopeless, urgency) = rank.unwrap_or_else(|| urgency(pass, position, state));
@@ -151,9 +151,9 @@ fn by_slack(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> (Tier, i6
     }
 }
 
-/// Whether the job can't make it, and its slack in milliseconds: the time to its deadline less
-/// the work that is left on as many nodes as it could get. Without any known time the work is
-/// taken as none, so that such jobs are served by deadline.
+/// Whether the job cannot meet its deadline, and its slack in milliseconds. The slack is the time to the deadline
+/// less the remaining work on as many nodes as the job could get. Without any known time the work counts as zero, so
+/// that such jobs are served by deadline.
 fn urgency(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> (bool, i64) {
     let Some(slack) = state.estimate.slack else {
         return (false, i64::MAX);

@@ -1,7 +1,6 @@
-//! What an executor must know of one job so that it may leave the job out of passes that would
-//! not run the optimizer for it: how the job stands now, and from when on a task of it may turn
-//! out late. `decide` looks at every job in every pass, which a simulation of thousands can't
-//! afford.
+//! A summary of one job that lets an executor omit the job from passes in which the optimizer would not run for it.
+//! It has the present state of the job, and the time from which one of its tasks may turn out late. `decide` examines
+//! every job in every pass, which a simulation of thousands of jobs cannot afford.
 
 use crate::capacity::UnusableNodes;
 use crate::ids::TaskIndex;
@@ -13,54 +12,54 @@ use crate::round::slow::LnRatios;
 use crate::snapshot::JobSnapshot;
 use crate::time::{Instant, Span};
 
-/// The median is bounded by ranks that are such a share of all times away from the middle.
+/// The median is bounded by ranks that are this share of all times away from the middle.
 const BANDS: [usize; 3] = [8, 32, usize::MAX];
 
-/// Predictions are worked out anew in every pass, and differ in their last digits.
+/// Predictions are computed again in every pass, and differ in their last digits.
 const ROUNDING: f64 = 1e-6;
 
-/// How often the time before which nobody is late is halved.
+/// How often the time before which no task is late is halved.
 const HALVINGS: u32 = 12;
 
-/// How a job stands.
+/// The state of a job.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Look {
-    /// Whether its progress has reached ξ.
+    /// Whether the job's progress has reached ξ.
     pub has_reached_xi: bool,
     /// Whether a task turned out late since the last run of the optimizer.
     pub has_new_straggler: bool,
-    /// A task for which that stays so while its attempt runs and `usual` holds, if there is one.
+    /// A task that stays late while its attempt runs and `usual` holds, if there is one.
     pub stays_late: Option<TaskIndex>,
-    /// Before this no task that has reported since that run turns out late, as long as `usual`
-    /// holds; absent if none ever does.
+    /// Before this time no task that has reported since that run turns out late, while `usual` holds; absent if none
+    /// ever does.
     pub late_from: Option<Instant>,
-    /// What attempts of the job take.
+    /// The usual duration of the job's attempts.
     pub usual: Usual,
 }
 
 /// Bounds of the median by which attempts of a job are judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Usual {
-    /// In seconds; absent where too few times are known for attempts to be judged by it.
+    /// In seconds; absent while too few times are known to judge attempts by the median.
     median: Option<(f64, f64)>,
-    /// How many times may come and go before the bounds fail.
+    /// The number of times that may come or go before the bounds fail.
     changes: usize,
 }
 
-/// An attempt that reports exactly; in seconds.
+/// An attempt with exact reports; in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Runner {
-    /// For a whole task.
+    /// Seconds for a whole task.
     pub total: f64,
-    /// Until its end.
+    /// Seconds until the attempt's end.
     pub remaining: f64,
-    /// What it has done itself, as a share of a task.
+    /// The share of a task that the attempt has done itself.
     pub own: f64,
-    /// Since its start.
+    /// Seconds since the attempt's start.
     pub age: f64,
 }
 
-/// Looks at a job for which the optimizer ran at `last`.
+/// Examines a job for which the optimizer ran at `last`.
 #[must_use]
 pub fn look(
     now: Instant,
@@ -86,7 +85,7 @@ pub fn look(
         let late = late.find(|(_, runner)| usual.stays_late(*runner, slack, rate_prior));
         late.map(|(task, _)| *task)
     };
-    // Wide bounds hold longer, narrow ones say more.
+    // Wide bounds hold longer, narrow ones are more precise.
     let mut seen = Look::default();
     for band in BANDS {
         let usual = Usual::of(&totals, totals.len() / band);
@@ -111,7 +110,7 @@ pub fn look(
     seen
 }
 
-/// Those that have reported since then.
+/// The attempts that have reported since then.
 fn runners(estimate: &JobEstimate<'_>, last: Instant) -> Vec<(TaskIndex, Runner)> {
     let news = estimate
         .tasks
@@ -131,7 +130,7 @@ fn runners(estimate: &JobEstimate<'_>, last: Instant) -> Vec<(TaskIndex, Runner)
 }
 
 impl Usual {
-    /// From all times, ascending: the median after so many changes.
+    /// From all times, ascending: bounds of the median after `changes` changes.
     fn of(totals: &[f64], changes: usize) -> Self {
         let count = totals.len();
         if count < REPORTS_MIN {
@@ -140,7 +139,7 @@ impl Usual {
                 changes: 0,
             };
         }
-        // With few times left after the changes there may be no median at all.
+        // If few times remain after the changes, there may be no median at all.
         let changes = changes.min(count - REPORTS_MIN);
         let at = |rank: usize| totals.get(rank).copied().unwrap_or(f64::INFINITY);
         let low = (count / 2).checked_sub(changes).map_or(0.0, at);
@@ -151,7 +150,7 @@ impl Usual {
         }
     }
 
-    /// So many times came or went; false if the bounds hold no longer.
+    /// Counts `changes` of times that came or went; false if the bounds no longer hold.
     #[must_use]
     pub fn outlives(&mut self, changes: usize) -> bool {
         let left = self.changes.checked_sub(changes);
@@ -159,9 +158,9 @@ impl Usual {
         left.is_some()
     }
 
-    /// Seconds from now before which the attempt is not expected to miss a deadline that far off;
-    /// absent if it never is. As printed (`prior` 0) it is late if it ends later; otherwise the
-    /// job's median counts at first, and the less the further the attempt is.
+    /// Seconds from now before which the attempt is not expected to miss a deadline that far off; absent if it never
+    /// is. As printed (`prior` 0), an attempt is late if it ends later. Otherwise the job's median counts at first,
+    /// and it counts less as the attempt progresses.
     #[must_use]
     pub fn late_from(&self, runner: Runner, slack: f64, prior: f64) -> Option<f64> {
         let may_be_late = |after: f64| {
@@ -172,14 +171,14 @@ impl Usual {
                 ..runner
             };
             let most = later.remaining * self.factor(later, prior);
-            // A factor that is no number says nothing.
+            // A factor that is not a number gives no bound.
             most.is_nan() || most >= (slack - after) * (1.0 - ROUNDING) - ROUNDING
         };
         if may_be_late(0.0) {
             return Some(0.0);
         }
         if runner.remaining <= slack {
-            // It comes nearer to its end and the median weighs less and less.
+            // The attempt comes nearer to its end, and the median weighs less and less.
             return None;
         }
         let (mut before, mut after) = (0.0, slack);
@@ -206,7 +205,7 @@ impl Usual {
         runner.remaining > slack && runner.remaining * least > slack + ROUNDING
     }
 
-    /// The most by which the median lengthens what remains.
+    /// The largest factor by which the median lengthens the remaining time.
     fn factor(&self, runner: Runner, prior: f64) -> f64 {
         let Some((low, high)) = self.median.filter(|_| prior > 0.0) else {
             return 1.0;

@@ -31,7 +31,7 @@ fn plan(world: World, policy: &Policy) -> Plan {
     plan_of(&world.build(), &Memory::default(), policy).0
 }
 
-/// Without clones the plan for this cluster says exactly that.
+/// Without clones the plan for this cluster has exactly these actions.
 #[track_caller]
 fn check(world: World, expected: &[&str]) {
     check_by(&no_clones(), world, expected);
@@ -95,10 +95,10 @@ fn retries_come_first_and_begin_at_the_best_checkpoint() {
         world(9.0, 1, 2000).job(retrying()),
         &["a: retry 3 from 0.4", "a: original 0"],
     );
-    // Without resume it starts over.
+    // Without resume the task starts over.
     let over = retrying().with(|job| job.rules.resume = crate::snapshot::Resume::None);
     check(world(9.0, 1, 1000).job(over), &["a: retry 3"]);
-    // A dying attempt may have reported more than what was made durable.
+    // A stopped attempt may have reported more progress than was made durable.
     let dying = attempt(0)
         .on(0)
         .checkpoint(0.6)
@@ -236,7 +236,7 @@ fn one_first_attempt_in_the_cluster_waits_beyond_capacity() {
     check_by(&surging(), two, &["big: original 0 beyond capacity"]);
     let waits = job("big").cpu(3000).task(0, [attempt(0).pending()]);
     check_by(&surging(), world(0.0, 1, 2000).job(waits.clone()), &[]);
-    // It holds nothing, so that others can go on meanwhile.
+    // The job holds nothing, so that others can proceed meanwhile.
     let cluster = world(0.0, 1, 2000).job(waits).job(job("small").tasks(2));
     check_by(
         &surging(),
@@ -303,7 +303,7 @@ fn clones_stay_if_their_room_does_not_help() {
 
 #[test]
 fn no_clone_goes_that_another_one_makes_superfluous() {
-    // The younger clone is small; the older one makes room for the large attempt alone.
+    // The younger clone is small; the older one alone frees enough for the large attempt.
     let small = job("a")
         .cpu(500)
         .tasks(1)
@@ -398,7 +398,7 @@ fn memory_of_jobs_that_are_gone_is_dropped() {
     assert_eq!(serde_json::from_str::<Memory>(&text).unwrap(), after);
 }
 
-/// Jobs with a thousand tasks each, half of them running and reporting, of which some straggle.
+/// Jobs with a thousand tasks each: half of the tasks run and report, and some of these straggle.
 fn a_hundred_large_jobs() -> Snapshot {
     let mut cluster = world(30.0, 2000, 40_000);
     for number in 0..100 {

@@ -1,12 +1,12 @@
-//! Comparison of computed numbers. Sums of the same terms in another order differ in their last
-//! digits; without a tolerance such a difference would decide who is served.
+//! Comparison of computed numbers. Sums of the same terms in another order differ in their last digits. Without a
+//! tolerance such a difference would decide which job is served.
 
 /// Keys closer than this (relative) are a tie.
 const TOLERANCE: f64 = 1e-9;
 /// The least magnitude that the tolerance is relative to.
 const SMALL: f64 = 1e-6;
 
-/// By how much two numbers of the size of these may differ and still be a tie.
+/// The difference that two numbers of this size may have and still be a tie.
 #[must_use]
 pub fn margin(a: f64, b: f64) -> f64 {
     TOLERANCE * a.abs().max(b.abs()).max(SMALL)
@@ -15,11 +15,11 @@ pub fn margin(a: f64, b: f64) -> f64 {
 /// a ≤ b, or so close that it counts as equal. False when one is NaN.
 #[must_use]
 pub fn at_most(a: f64, b: f64) -> bool {
-    // The margin of an infinity is infinite: only the plain comparison is right.
+    // The margin of an infinity is infinite, so only the plain comparison is correct.
     a <= b || (a.is_finite() && b.is_finite() && a <= b + margin(a, b))
 }
 
-/// The largest number that is [`at_most`] `bound`: to compare many with it is less work.
+/// The largest number that is [`at_most`] `bound`: comparing many numbers with it is cheaper.
 #[must_use]
 pub fn largest_at_most(bound: f64) -> f64 {
     if !bound.is_finite() {
@@ -49,9 +49,9 @@ pub fn is_tie(a: f64, b: f64) -> bool {
 
 /// Sorts by `key` ascending; keys that are ties with their neighbour are ordered by `tie`.
 ///
-/// Ties are not transitive, so no comparison of two elements can express this: the keys are
-/// sorted first, then each chain of near neighbours by `tie`. The result does not depend on the
-/// order of the input as long as `tie` tells all elements apart. NaN counts as the largest key.
+/// Ties are not transitive, so no comparison of two elements can express this. The keys are sorted first, then each
+/// chain of near neighbors by `tie`. The result does not depend on the order of the input if `tie` distinguishes all
+/// elements. NaN counts as the largest key.
 pub fn sort_with_ties<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> f64, tie: impl Fn(&T) -> K) {
     items.sort_by(|a, b| {
         let by_key = key(a).total_cmp(&key(b));
@@ -62,9 +62,8 @@ pub fn sort_with_ties<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> f64, tie: 
     }
 }
 
-/// The candidate with the largest key in a scan: it replaces the one before only when its key is
-/// larger by more than the tolerance, so that the first of equals wins. Candidates are `(key,
-/// value)` pairs; NaN never wins.
+/// The candidate with the largest key in a scan. A candidate replaces the previous one only if its key is larger by
+/// more than the tolerance, so that the first of equals wins. Candidates are `(key, value)` pairs; NaN never wins.
 pub fn first_largest<T>(candidates: impl IntoIterator<Item = (f64, T)>) -> Option<T> {
     let numbers = candidates.into_iter().filter(|(key, _)| !key.is_nan());
     let best = numbers.reduce(|best, next| if is_less(best.0, next.0) { next } else { best });

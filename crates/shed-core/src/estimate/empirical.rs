@@ -1,4 +1,4 @@
-//! The empirical law: what was seen, with censoring (Kaplan–Meier), and a Pareto tail beyond.
+//! The empirical distribution: the observed times, with censoring (Kaplan–Meier), and a Pareto tail beyond.
 
 use std::sync::Arc;
 
@@ -8,21 +8,20 @@ use crate::estimate::sample::Sample;
 
 /// The share of the longest ended attempts from which the tail's exponent is taken …
 const TAIL_SHARE: f64 = 0.1;
-/// … and at least so many of them.
+/// … and at least this many of them.
 const TAIL_COUNT_MIN: usize = 10;
 
-/// What is believed of the tail's exponent before anything is seen of it, and how many attempts
-/// that is worth: the shape of the papers' model runs.
+/// The prior of the tail's exponent, and its weight in attempts: the shape of the papers' model runs.
 const TAIL_PRIOR: (f64, f64) = (2.0, 2.0);
 
 /// The largest exponent: a tail that falls by e within 0.1 % of a time.
 const EXPONENT_MAX: f64 = 1000.0;
 
-/// Bound of |ln of a factor on all times|: e to its power still is a float.
+/// Bound of |ln of a factor on all times|, so that e to its power still is a float.
 const LN_FACTOR_MAX: f64 = 700.0;
 
-/// ln P(T > t) is a chain of straight lines over ln t: a Pareto law from each knot to the next,
-/// and one without end behind the last.
+/// ln P(T > t) is a chain of straight lines over ln t: a Pareto distribution from each knot to the next, and one
+/// without end after the last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmpiricalLaw {
     knots: Arc<[Knot]>,
@@ -30,24 +29,24 @@ pub struct EmpiricalLaw {
     ln_factor: f64,
 }
 
-/// Where a line begins.
+/// The start of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Knot {
     ln_t: f64,
     ln_survival: f64,
-    /// −d ln P(T > t) / d ln t up to the next knot; that of the last one is the tail's.
+    /// −d ln P(T > t) / d ln t up to the next knot; that of the last knot is the tail's.
     exponent: f64,
     /// ∫ P(T > t)/P(T > here) dt from here on.
     mean_residual: f64,
 }
 
 impl EmpiricalLaw {
-    /// Kaplan–Meier: each ended attempt takes its share of the probability of those that had not
-    /// ended or been lost from sight before it. `None` if none has ended.
+    /// Kaplan–Meier: each ended attempt takes its share of the probability of the attempts that had not ended or been
+    /// censored before it. `None` if no attempt has ended.
     ///
-    /// The steps become a chain through their middles, which keeps the mean where upper or lower
-    /// middles shift it. Behind the last ended attempt the tail is a Pareto tail with Hill's
-    /// exponent of the longest tenth, shrunk: ages beyond, which steps can't show, count in it.
+    /// The steps become a chain through their middles. This keeps the mean, which upper or lower middles would shift.
+    /// After the last ended attempt the tail is a Pareto tail with Hill's exponent of the longest tenth, shrunk.
+    /// Larger ages, which steps cannot show, count in it.
     #[must_use]
     pub fn fit(sample: &Sample) -> Option<Self> {
         let mut middles = Vec::new();
@@ -60,7 +59,7 @@ impl EmpiricalLaw {
                     middles.push((ln_t, LN_CERTAIN));
                 }
                 middles.push((ln_t, ln_survival + libm::log1p(-0.5 / at_risk)));
-                // The last of all takes the rest: there is none behind it.
+                // The last of all takes the rest, because no attempt follows it.
                 ln_survival += libm::log1p(-1.0 / at_risk);
             }
             at_risk -= 1.0;
@@ -73,8 +72,8 @@ impl EmpiricalLaw {
                 None => Knot::last(ln_t, ln_survival, tail_exponent(sample)),
                 Some(next) => Knot::before(ln_t, ln_survival, &next),
             };
-            // Of knots at one time the last says how it goes on, and the first of all that the
-            // minimum is surely exceeded: those between say nothing.
+            // Of several knots at one time two matter. The last gives the further course, and the first of all states
+            // that the minimum is surely exceeded. The knots between them have no effect.
             let is_last_of_its_time = behind.is_none_or(|next| next.ln_t > ln_t);
             if is_last_of_its_time || position == 0 || position == last {
                 knots.push(knot);
@@ -88,7 +87,7 @@ impl EmpiricalLaw {
         })
     }
 
-    /// The exponent of the tail behind the longest time seen.
+    /// The exponent of the tail after the longest observed time.
     #[must_use]
     pub fn tail_exponent(&self) -> f64 {
         self.knots
@@ -142,7 +141,7 @@ impl Knot {
         let knot = Self {
             ln_t,
             ln_survival,
-            // With no width there is no time that this line is read for.
+            // A line without width is never evaluated.
             exponent: if width > 0.0 { fall / width } else { 0.0 },
             mean_residual: 0.0,
         };
@@ -196,7 +195,7 @@ impl AttemptLaw for EmpiricalLaw {
 
     fn ln_density(&self, t: f64) -> f64 {
         let knot = (t > 0.0).then(|| self.knot_at(self.ln_own(t))).flatten();
-        // An exponent of 0, where the survival is flat, gives −∞ too.
+        // An exponent of 0, where the survival is flat, also gives −∞.
         knot.map_or(f64::NEG_INFINITY, |knot| {
             self.ln_survival(t) + libm::log(knot.exponent) - libm::log(t)
         })
@@ -295,7 +294,7 @@ mod tests {
 
     #[test]
     fn what_is_lost_from_sight_shares_its_probability_with_those_behind_it() {
-        // Kaplan–Meier by hand: 1, 3/4, 1/2, and 0 behind 4, which takes the share of two.
+        // Kaplan–Meier by hand: 1, 3/4, 1/2, and 0 after 4, which takes the share of two.
         let law = fit(&[1.0, 2.0, 4.0], &[2.5]);
         assert!((survival(&law, 2.0) - 0.625).abs() < 1e-14);
         assert!((survival(&law, 4.0) - 0.25).abs() < 1e-14);
@@ -383,7 +382,7 @@ mod tests {
             let got = libm::exp(law.ln_residual_survival(age, wait));
             assert!((got - wanted).abs() < 1e-12, "{age} {wait}: {got}");
         }
-        // Within a line a short wait keeps its digits.
+        // Within a line a short wait keeps its precision.
         let hazard = libm::exp(law.ln_density(2.5) - law.ln_survival(2.5));
         let got = law.ln_residual_survival(2.5, 1e-12);
         assert!((got / (-1e-12 * hazard) - 1.0).abs() < 1e-9, "{got}");

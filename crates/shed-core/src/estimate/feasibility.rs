@@ -1,25 +1,24 @@
-//! The earliest deadline that reaches a PoCD: the search behind what a user is told at submission.
+//! The earliest deadline that reaches a PoCD: the search for the value that shed reports at submission.
 
-/// No deadline further away than this many seconds (a year) is looked for.
+/// The search considers no deadline further away than this many seconds (a year).
 pub const SLACK_MAX: f64 = 366.0 * 86_400.0;
 
 /// The result is at most by this share above the smallest slack that reaches the target …
 const PRECISION: f64 = 1.0 / 256.0;
-/// … or by so many seconds.
+/// … or by this many seconds.
 const PRECISION_SECONDS: f64 = 0.1;
 
-/// The search asks for the PoCD at most so often.
+/// The most often that the search evaluates the PoCD.
 pub const EVALUATIONS_MAX: u32 = DOUBLINGS_MAX + HALVINGS_MAX + 1;
 /// From a tenth of a second to more than [`SLACK_MAX`].
 const DOUBLINGS_MAX: u32 = 30;
 /// From [`SLACK_MAX`] to less than a tenth of a second.
 const HALVINGS_MAX: u32 = 30;
 
-/// The smallest time in seconds from now at which a deadline would reach the target, `ln_pocd` being
-/// the job's ln PoCD with a deadline so far away. It must not fall with its argument; then what is
-/// returned reaches the target, and is at most 0.4 % or a tenth of a second more than the smallest
-/// that does. `guess` is where the search begins, in seconds. None if [`SLACK_MAX`] does not reach it,
-/// or if the target is no number.
+/// The smallest time in seconds from now at which a deadline would reach the target. `ln_pocd` is the job's ln PoCD
+/// with a deadline so far away, and must not fall with its argument. The result then reaches the target, and is at
+/// most 0.4 % or a tenth of a second more than the smallest that does. `guess` is the start of the search, in
+/// seconds. `None` if [`SLACK_MAX`] does not reach the target, or if the target is not a number.
 #[must_use]
 pub fn earliest_slack(ln_target: f64, guess: f64, ln_pocd: impl Fn(f64) -> f64) -> Option<f64> {
     let reaches = |slack: f64| ln_pocd(slack) >= ln_target;
@@ -29,7 +28,7 @@ pub fn earliest_slack(ln_target: f64, guess: f64, ln_pocd: impl Fn(f64) -> f64) 
     let mut high = if guess > PRECISION_SECONDS {
         guess.min(SLACK_MAX)
     } else {
-        // Also for what is no number.
+        // Also for a guess that is not a number.
         PRECISION_SECONDS
     };
     let mut low = 0.0;
@@ -45,7 +44,7 @@ pub fn earliest_slack(ln_target: f64, guess: f64, ln_pocd: impl Fn(f64) -> f64) 
     None
 }
 
-/// `high` reaches, `low` does not.
+/// `high` reaches the target, `low` does not.
 fn between(mut low: f64, mut high: f64, reaches: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..HALVINGS_MAX {
         if high - low <= (high * PRECISION).max(PRECISION_SECONDS) {

@@ -1,47 +1,46 @@
-//! A forecast from a PoCD: what became of earlier jobs of which about as much was said at the same
-//! moment of their time. A PoCD counts what lives and what the plan launches; what later passes
-//! will do for a job only experience tells.
+//! Calibrated PoCD: the share of past jobs with a similar PoCD at the same moment of their time that met their
+//! deadline. A PoCD considers only the live attempts and the plan's launches. Only experience shows the effect of
+//! later passes.
 
 use std::collections::BTreeMap;
 
 use crate::ids::{JobKey, Tenant};
 
-/// When it is noted what is said of a job: as soon as anything is, and then when these shares of
-/// its time to the deadline have passed.
+/// The moments at which a job's PoCD is noted, as shares of its time to the deadline. The first one is noted as soon
+/// as it is known.
 const MOMENTS: [f64; 8] = [0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875];
 
-/// With fewer jobs there is no forecast.
+/// With fewer jobs there is no calibrated PoCD.
 const JOBS_MIN: u32 = 30;
 
-/// A PoCD itself counts as so many jobs.
+/// The weight of a PoCD itself, in jobs.
 const PRIOR: f64 = 1.0;
 
-/// The standard deviation of the kernel: jobs of which that much more or less was said count for
-/// 0.6 of one.
+/// The standard deviation of the kernel: a job whose PoCD differs by this much counts 0.6.
 const WIDTH: f64 = 0.05;
 
-/// Sums are kept at PoCDs that are so far apart, and read in between.
+/// Sums are kept at PoCDs this far apart, and interpolated in between.
 const CELL: f64 = 0.01;
 const CELLS: usize = 101;
 
-/// Each job makes those before it count for so much of what they did: jobs, nodes and policies
-/// change, and some thousand jobs tell enough.
+/// The factor by which each job reduces the weight of those before it. Jobs, nodes and policies change, and some
+/// thousand jobs suffice.
 const KEPT: f64 = 0.999;
 
-/// All jobs of another tenant weigh as much as so many of a tenant's own.
+/// All jobs of another tenant weigh at most this many of a tenant's own.
 const FOREIGN_MAX: f64 = 1.0;
 
 /// Tenants that are remembered; the one that learned longest ago is forgotten first.
 const TENANTS_MAX: usize = 256;
 
-/// What became of jobs, by what was said of them at one moment of their time.
+/// The results of jobs by their PoCD at one moment of their time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forecast {
     jobs: u32,
     cells: [Cell; CELLS],
 }
 
-/// Jobs of which about as much was said, each weighed by how near to it.
+/// Jobs of a similar PoCD, each weighted by its distance.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Cell {
     count: f64,
@@ -58,7 +57,7 @@ impl Default for Forecast {
 }
 
 impl Forecast {
-    /// Takes in a job that has ended: what was said of it, in [0, 1], and whether it was in time.
+    /// Adds a job that has ended: its PoCD then, in [0, 1], and whether it was in time.
     pub fn learn(&mut self, pocd: f64, met: bool) {
         self.jobs = self.jobs.saturating_add(1);
         for (number, cell) in self.cells.iter_mut().enumerate() {
@@ -69,15 +68,14 @@ impl Forecast {
         }
     }
 
-    /// P(a job is in time) of which that PoCD, in [0, 1], is said; absent while fewer than 30 jobs
-    /// have been seen.
+    /// P(a job with this PoCD, in [0, 1], is in time); absent while fewer than 30 jobs are known.
     #[must_use]
     pub fn of(&self, pocd: f64) -> Option<f64> {
         forecast(pocd, self.jobs, |at| self.cells.get(at).copied())
     }
 
-    /// The same for a tenant that has seen this, with what others have: `common` holds each
-    /// tenant's as one witness, this one's too.
+    /// The same for a tenant with these results, combined with those of others: `common` holds the results of each
+    /// tenant as one witness, including this one's.
     fn of_with(&self, common: &Self, pocd: f64) -> Option<f64> {
         let others = common.jobs.saturating_sub(self.witness_jobs());
         let cell = |at| {
@@ -91,7 +89,7 @@ impl Forecast {
         forecast(pocd, self.jobs.saturating_add(others), cell)
     }
 
-    /// Adds what a tenant has seen, as one witness.
+    /// Adds a tenant's results as one witness.
     fn add_witness(&mut self, own: &Self) {
         self.jobs = self.jobs.saturating_add(own.witness_jobs());
         for (cell, own) in self.cells.iter_mut().zip(&own.cells) {
@@ -107,7 +105,7 @@ impl Forecast {
 }
 
 impl Cell {
-    /// What it weighs for other tenants.
+    /// The weight of the cell for other tenants.
     fn as_witness(self) -> Self {
         let share = (FOREIGN_MAX / self.count).min(1.0);
         if self.count > 0.0 {
@@ -121,7 +119,7 @@ impl Cell {
     }
 }
 
-/// By what `cell` says of the jobs that were seen.
+/// Calibrates a PoCD from the known jobs, whose sums `cell` returns.
 fn forecast(pocd: f64, jobs: u32, cell: impl Fn(usize) -> Option<Cell>) -> Option<f64> {
     if jobs < JOBS_MIN {
         return None;
@@ -139,28 +137,28 @@ fn between(below: f64, above: f64, part: f64) -> f64 {
     below + (above - below) * part
 }
 
-/// Forecasts at any time of a job, for an executor that plans pass by pass. A job is forecast by
-/// what became of its own tenant's jobs; all jobs of another tenant count as one at most.
+/// Calibrated PoCDs at any time of a job, for an executor that plans pass by pass. A job's value comes from its own
+/// tenant's jobs; all jobs of another tenant count as one at most.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Forecasts {
     tenants: BTreeMap<Tenant, Taught>,
-    /// What all tenants have seen, each as one job at most.
+    /// The results of all tenants, each as one job at most.
     common: [Forecast; MOMENTS.len()],
-    /// What was said at each moment of the jobs that are under way.
+    /// The PoCD of the unfinished jobs at each moment.
     said: BTreeMap<JobKey, Said>,
-    /// How many jobs have taught anything.
+    /// The number of jobs that have been learned from.
     lessons: u64,
 }
 
-/// What became of one tenant's jobs.
+/// The results of one tenant's jobs.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Taught {
     moments: [Forecast; MOMENTS.len()],
-    /// When the last job taught something, counted in jobs.
+    /// When the tenant's last job was learned from, counted in jobs.
     last: u64,
 }
 
-/// What was said of one job.
+/// The PoCDs of one job.
 #[derive(Debug, Clone, PartialEq)]
 struct Said {
     tenant: Tenant,
@@ -168,9 +166,9 @@ struct Said {
 }
 
 impl Forecasts {
-    /// Notes what a pass says of a job, and forecasts what will come of it: P(it is in time), in
-    /// [0, 1]. `passed` is the share of its time to the deadline that has passed; at 1 it is late.
-    /// Absent while too few jobs have been seen.
+    /// Notes a job's PoCD in a pass, and returns its calibrated PoCD: P(the job is in time), in [0, 1]. `passed` is
+    /// the share of its time to the deadline that has passed; at 1 the job is late. Absent while too few jobs are
+    /// known.
     pub fn say(&mut self, tenant: &Tenant, job: &JobKey, passed: f64, pocd: f64) -> Option<f64> {
         if passed >= 1.0 {
             return Some(0.0);
@@ -187,13 +185,13 @@ impl Forecasts {
         let next = MOMENTS.partition_point(|moment| *moment <= passed);
         let last = next.checked_sub(1)?;
         let before = self.of(tenant, last, pocd)?;
-        // Fewer jobs live until the next moment: what those tell may still be missing.
+        // Fewer jobs live until the next moment, so their result may still be missing.
         let after = self.of(tenant, next, pocd);
         let part = (passed - MOMENTS[last]) / (MOMENTS[1] - MOMENTS[0]);
         Some(after.map_or(before, |after| between(before, after, part)))
     }
 
-    /// What the tenant may expect at that moment.
+    /// The tenant's calibrated PoCD at that moment.
     fn of(&self, tenant: &Tenant, moment: usize, pocd: f64) -> Option<f64> {
         let common = self.common.get(moment)?;
         match self.tenants.get(tenant) {
@@ -202,7 +200,7 @@ impl Forecasts {
         }
     }
 
-    /// The fate of a job is known. What is said of it from now on teaches nothing.
+    /// Records whether a job met its deadline. Later PoCDs of the job are not learned from.
     pub fn learn(&mut self, job: &JobKey, met: bool) {
         let Some(Said { tenant, pocds }) = self.said.remove(job) else {
             return;
@@ -229,7 +227,7 @@ impl Forecasts {
         }
     }
 
-    /// Forgets jobs that went without a fate.
+    /// Forgets jobs that were removed without a result.
     pub fn retain(&mut self, exists: impl Fn(&JobKey) -> bool) {
         self.said.retain(|job, _| exists(job));
     }
@@ -285,7 +283,7 @@ mod tests {
                 number >= 30
             );
             forecasts.say(&ours(), &key, 0.3, 0.5);
-            // Every second job ends in time before the next moment; of those that are left none is.
+            // Every second job ends in time before the next moment; none of the others does.
             let is_early = number % 2 == 0;
             if !is_early {
                 forecasts.say(&ours(), &key, 0.9, 0.5);
@@ -296,7 +294,7 @@ mod tests {
         let at =
             |forecasts: &mut Forecasts, passed| forecasts.say(&ours(), &next, passed, 0.5).unwrap();
         assert!((at(&mut forecasts, 0.0) - 0.5).abs() < 0.01);
-        // Too few lived until the last moments: what was seen before stands.
+        // Too few jobs lived until the last moments, so the earlier results apply.
         assert!((at(&mut forecasts, 0.34) - 0.5).abs() < 0.01);
         for number in 40..80 {
             let key = JobKey::from(format!("{number}").as_str());
@@ -333,7 +331,7 @@ mod tests {
         assert_eq!(forecasts, Forecasts::default());
     }
 
-    /// So many jobs of which 0.5 was said end.
+    /// Ends this many jobs with a PoCD of 0.5.
     fn end(forecasts: &mut Forecasts, tenant: &str, jobs: u32, met: bool) {
         let tenant = Tenant::from(tenant);
         for number in 0..jobs {
@@ -353,7 +351,7 @@ mod tests {
         let with_others = forecasts.say(&ours(), &next, 0.0, 0.5).unwrap();
         assert!((alone - with_others).abs() < 0.02, "{alone} {with_others}");
         assert!(with_others < alone);
-        // Who has seen nothing is told nothing by one tenant alone.
+        // A tenant without results gets none from one other tenant alone.
         let stranger = Tenant::from("stranger");
         assert_eq!(forecasts.say(&stranger, &JobKey::from("s"), 0.0, 0.5), None);
     }

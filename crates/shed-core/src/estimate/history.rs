@@ -1,12 +1,12 @@
-//! What jobs that ran before say about one that has shown little yet.
+//! Estimates of a job with few times of its own, from jobs that ran before.
 //!
-//! Jobs that recur share a class. A job's estimates are shrunk toward its class, the class toward
-//! all jobs of its tenant, and these toward what other tenants' jobs show, each time as if
-//! [`PSEUDO_ATTEMPTS`] attempts had been seen of what it is shrunk toward: with a few attempts of
-//! its own the job is believed, and with none the class. All jobs of another tenant count as one
-//! attempt. What jobs of a class share is the law of an attempt's time *over the least time of its
-//! job*, as inputs grow and shrink from run to run; the least time itself is taken from them only
-//! as long as the job has none.
+//! Jobs that recur share a class. A job's estimates are shrunk toward its class, the class toward all jobs of its
+//! tenant, and these toward the jobs of other tenants. Each prior weighs as much as [`PSEUDO_ATTEMPTS`] attempts:
+//! with a few attempts of its own the job decides, and without any the class. All jobs of another tenant count as one
+//! attempt.
+//!
+//! Jobs of a class share the distribution of an attempt's time *over the least time of its job*, because inputs grow
+//! and shrink from run to run. The least time itself comes from the class only while the job has none.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::float;
 use crate::ids::{JobClass, JobKey, Tenant};
 use crate::time::{Instant, Span};
 
-/// How many attempts a belief is worth against what is seen, at every level.
+/// The weight of a prior against observed attempts, at every level.
 pub const PSEUDO_ATTEMPTS: u32 = 8;
 
-/// Attempts that are remembered of one job, its quantiles: a large job does not drown others.
+/// Attempts that are remembered of one job, as quantiles, so that a large job does not outweigh others.
 const PER_JOB_MAX: usize = 32;
 
 /// Jobs that are remembered of one class, the newest …
@@ -36,25 +36,24 @@ const PER_TENANT_MAX: usize = 32;
 /// Tenants that are remembered; the one that learned longest ago is forgotten first.
 const TENANTS_MAX: usize = 256;
 
-/// Other tenants are believed as far as their times spread so many times as much as the model's, or
-/// as little.
+/// Other tenants count only while their times spread at most this many times as much, or as little, as the model's.
 const FOREIGN_FACTOR: f64 = 4.0;
 
-/// Classes that are remembered; that which learned longest ago is forgotten first.
+/// Classes that are remembered; the one that learned longest ago is forgotten first.
 const CLASSES_MAX: usize = 256;
 
-/// What was last seen of one job's attempts. In whole milliseconds, so that it is the same after
-/// it was written and read.
+/// The last observed times of one job's attempts. They are in whole milliseconds, so that writing and reading do not
+/// change them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct JobTimes {
-    /// Times of those that had ended, ascending.
+    /// Times of attempts that had ended, ascending.
     ended: Vec<Span>,
-    /// Ages of those that still ran, ascending.
+    /// Ages of attempts that still ran, ascending.
     running: Vec<Span>,
 }
 
 impl JobTimes {
-    /// From times in seconds: at most `PER_JOB_MAX`, evenly spaced from least to largest.
+    /// From times in seconds: at most `PER_JOB_MAX`, evenly spaced from the least to the largest.
     #[must_use]
     pub fn new(sample: &Sample) -> Self {
         let all = sample.observations();
@@ -73,13 +72,13 @@ impl JobTimes {
         times
     }
 
-    /// The least time that one took, in seconds.
+    /// The least time of an ended attempt, in seconds.
     fn least(&self) -> Option<f64> {
         let ended = self.ended.iter().map(|span| span.seconds());
         ended.into_iter().find(|&seconds| seconds > 0.0)
     }
 
-    /// Its times over the least of them; none if none had ended.
+    /// The job's times over the least of them; empty if no attempt had ended.
     fn ratios(&self) -> impl Iterator<Item = Observation> + '_ {
         let of = |ended: bool| move |span: &Span| (span.seconds(), ended);
         let all = self.ended.iter().map(of(true));
@@ -93,18 +92,17 @@ impl JobTimes {
     }
 }
 
-/// What the jobs of one class have shown.
+/// The times of the jobs of one class.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ClassHistory {
     /// Oldest first.
     jobs: Vec<JobTimes>,
-    /// When it last learned.
+    /// When the class last learned.
     updated: Instant,
 }
 
 impl ClassHistory {
-    /// Learns from a job that is gone. One of which no attempt has ended has no least time and
-    /// teaches nothing.
+    /// Learns from a job that is gone. A job without any ended attempt has no least time, so it is ignored.
     fn record(&mut self, job: &JobTimes, jobs_max: usize, now: Instant) {
         if job.least().is_some() {
             self.jobs.push(job.clone());
@@ -118,7 +116,7 @@ impl ClassHistory {
         Sample::from_observations(self.jobs.iter().flat_map(JobTimes::ratios))
     }
 
-    /// The usual least time of its jobs in seconds, once one was seen.
+    /// The usual least time of the class's jobs in seconds, if one is known.
     #[must_use]
     pub fn least(&self) -> Option<f64> {
         let logs: Vec<f64> = self
@@ -130,9 +128,8 @@ impl ClassHistory {
         (!logs.is_empty()).then(|| libm::exp(mean))
     }
 
-    /// The Pareto shape of its jobs, shrunk toward `beta`: the mean of the posterior under a
-    /// Gamma prior, conjugate with running attempts as censored. A job's least time says nothing
-    /// about the shape.
+    /// The Pareto shape of the class's jobs, shrunk toward `beta`: the mean of the posterior under a Gamma prior,
+    /// conjugate with running attempts as censored. A job's least time is no evidence about the shape.
     fn shape(&self, beta: f64) -> f64 {
         let ratios = self.ratios();
         let informative = ratios.ended().filter(|&ratio| ratio > 1.0).count() as f64;
@@ -142,7 +139,7 @@ impl ClassHistory {
         (informative + weight) / (excess + weight / beta)
     }
 
-    /// The law of its ratios, shrunk toward `law`.
+    /// The distribution of the class's ratios, shrunk toward the given one.
     fn ratio_law(&self, law: &Law) -> Law {
         let sample = self.ratios();
         let best = fit(&sample).best;
@@ -151,30 +148,30 @@ impl ClassHistory {
     }
 }
 
-/// The law of that kind of a sample to which `law` adds its quantiles, [`PSEUDO_ATTEMPTS`] of
-/// them; `law` itself if that has no law of the kind.
+/// Fits a distribution of that kind to a sample with [`PSEUDO_ATTEMPTS`] quantiles of the prior added. If the sample
+/// has no distribution of the kind, the prior itself is returned.
 #[must_use]
 pub fn shrunk(kind: LawKind, sample: &Sample, law: &Law) -> Law {
     let sample = sample.with_pseudo_attempts(law, PSEUDO_ATTEMPTS);
     max_likelihood(kind, &sample).unwrap_or_else(|| law.clone())
 }
 
-/// What a job teaches once it is gone.
+/// The lesson of a job once it is gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lesson {
-    /// Whose job it is.
+    /// The job's tenant.
     pub tenant: Tenant,
-    /// What it recurs as. Classes of two tenants have different names.
+    /// The class in which the job recurs. Classes of two tenants have different names.
     pub class: JobClass,
-    /// What was last seen of its attempts.
+    /// The last observed times of the job's attempts.
     pub times: JobTimes,
 }
 
-/// What the jobs of one tenant have shown, of whatever class.
+/// The times of the jobs of one tenant, of any class.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct TenantHistory {
     jobs: ClassHistory,
-    /// Mean ln(time over the job's least time), as far as other tenants believe it.
+    /// Mean ln(time over the job's least time), limited to the range in which other tenants count it.
     #[serde(with = "float")]
     excess: f64,
 }
@@ -188,28 +185,28 @@ impl TenantHistory {
     }
 }
 
-/// The shape that is believed before anything was seen.
+/// The prior of the shape before any observation.
 fn model_shape() -> f64 {
     ShapePrior::with_t_min(1.0).beta
 }
 
 /// The histories of all classes. Jobs without a class neither teach nor learn.
 ///
-/// (Recordings from before tenants learned apart have `cluster` and `open`, which are forgotten.)
+/// (Recordings from before tenants learned separately have `cluster` and `open`, which are ignored.)
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct History {
-    /// Jobs of all classes alike.
+    /// The jobs of all classes together.
     #[serde(default)]
     tenants: BTreeMap<Tenant, Arc<TenantHistory>>,
     classes: BTreeMap<JobClass, Arc<ClassHistory>>,
-    /// Jobs that may still be there.
+    /// Jobs that may still exist.
     #[serde(default)]
     under_way: BTreeMap<JobKey, Lesson>,
 }
 
 impl History {
-    /// This history after a look at the jobs that are there: those that are gone since the last
-    /// look have taught their class and the cluster what was last seen of them.
+    /// This history after an update with the present jobs. Jobs that are gone since the last update have taught their
+    /// class and tenant their last observed times.
     #[must_use]
     pub fn after(&self, now: Instant, jobs: impl IntoIterator<Item = (JobKey, Lesson)>) -> Self {
         let mut next = Self {
@@ -243,7 +240,7 @@ impl History {
         next
     }
 
-    /// What is remembered of a class.
+    /// The memory of a class.
     #[must_use]
     pub fn class(&self, class: &JobClass) -> Option<&ClassHistory> {
         self.classes.get(class).map(Arc::as_ref)
@@ -258,7 +255,7 @@ impl History {
         own.map_or(NONE, |own| &own.jobs)
     }
 
-    /// The Pareto shape by what other tenants' jobs show, each tenant as one attempt.
+    /// The Pareto shape from other tenants' jobs, each tenant as one attempt.
     fn foreign_shape(&self, tenant: &Tenant) -> f64 {
         let (mut count, mut excess) = (0.0, 0.0);
         for (_, foreign) in self.tenants.iter().filter(|(other, _)| *other != tenant) {
@@ -273,8 +270,8 @@ impl History {
         }
     }
 
-    /// What is believed of a job's Pareto law before it has shown anything: that of its class,
-    /// shrunk toward its tenant's, shrunk toward that of others and the model's.
+    /// The prior of a job's Pareto distribution before any observation: that of its class, shrunk toward its
+    /// tenant's, shrunk toward that of others and the model's.
     #[must_use]
     pub fn shape_prior(&self, tenant: &Tenant, class: Option<&JobClass>) -> ShapePrior {
         let model = ShapePrior::with_t_min(1.0);
@@ -291,13 +288,13 @@ impl History {
         }
     }
 
-    /// The usual least time of the jobs of that class in seconds, once one was seen.
+    /// The usual least time of the jobs of that class in seconds, if one is known.
     #[must_use]
     pub fn least(&self, class: Option<&JobClass>) -> Option<f64> {
         self.class(class?)?.least()
     }
 
-    /// What is believed of a job's times over its least time before it has shown anything.
+    /// The prior of a job's times over its least time before any observation.
     #[must_use]
     pub fn ratio_law(&self, tenant: &Tenant, class: Option<&JobClass>) -> Law {
         let pareto = |beta| ParetoLaw { t_min: 1.0, beta }.into();
@@ -334,7 +331,7 @@ mod tests {
         (JobKey::from(key), lesson)
     }
 
-    /// The quantiles of a Pareto law, a job without luck.
+    /// The quantiles of a Pareto distribution: a job without chance.
     fn job(t_min: f64, beta: f64, tasks: u32) -> Sample {
         Sample::default().with_pseudo_attempts(&ParetoLaw { t_min, beta }, tasks)
     }
@@ -491,7 +488,7 @@ mod tests {
         }
         let lied_to = history.shape_prior(&ours(), Some(&etl)).beta;
         assert!((own / lied_to - 1.0).abs() < 0.05, "{own} {lied_to}");
-        // Of a tenant that has shown nothing one other does not decide either.
+        // For a tenant without observations, one other tenant does not decide either.
         let stranger = Tenant::from("stranger");
         let beta = history.shape_prior(&stranger, Some(&other)).beta;
         assert!(beta > 1.0 && beta < 3.0, "{beta}");

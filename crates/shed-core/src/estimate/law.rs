@@ -1,49 +1,47 @@
-//! The law of attempt times, as every policy reads it.
+//! The distribution of attempt durations, as every policy reads it.
 
 use crate::estimate::empirical::EmpiricalLaw;
 use crate::estimate::log_normal::LogNormalLaw;
 use crate::estimate::pareto::{LN_CERTAIN, LN_IMPOSSIBLE, ParetoLaw};
 use crate::estimate::weibull::WeibullLaw;
 
-/// What is known of an attempt.
+/// The facts about an attempt.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Evidence {
-    /// `phi` of its work is done, 0…1, and its speed from now on is drawn afresh: the papers'
-    /// model of every attempt, and that of one that is launched now.
+    /// `phi` of the attempt's work is done, 0…1, and its further speed is a new sample. This is the papers' model of
+    /// every attempt, and that of one that is launched now.
     Progress {
         /// The share done.
         phi: f64,
     },
-    /// `phi` of its work is done, and at its rate it needs `t_rem` more on the mean.
+    /// `phi` of the attempt's work is done, and its rate gives a mean remaining time of `t_rem`.
     Predicted {
         /// The share done.
         phi: f64,
-        /// Expected remaining time, in the law's unit.
+        /// Expected remaining time, in the distribution's unit.
         t_rem: f64,
     },
-    /// It never reported; `age` is the time since it started to process, negative for one that
-    /// starts only later.
+    /// The attempt never reported. `age` is the time since it started to process, negative for one that starts later.
     Silent {
-        /// Time since processing started, in the law's unit.
+        /// Time since processing started, in the distribution's unit.
         age: f64,
     },
 }
 
-/// The law of the time T that an attempt takes for a whole task, in seconds or any one unit.
+/// The distribution of the time T that an attempt takes for a whole task, in seconds or any one unit.
 ///
-/// Probabilities are natural logarithms in `[-∞, 0]`. No method returns NaN for a finite
-/// argument, and survival never rises with time. The fastest of n independent attempts survives
-/// with n times the ln survival of one.
+/// Probabilities are natural logarithms in `[-∞, 0]`. No method returns NaN for a finite argument, and survival never
+/// rises with time. The fastest of n independent attempts survives with n times the ln survival of one.
 pub trait AttemptLaw: Sized {
     /// ln P(T > t); 0 up to the minimum.
     fn ln_survival(&self, t: f64) -> f64;
 
-    /// ln P(T > age + wait | T > age). A `wait` or an end of the wait at or before 0 is a sure
-    /// survival, and so is an age that the law holds for impossible: it is refuted, and nothing
-    /// speaks for a near end.
+    /// ln P(T > age + wait | T > age). If `wait` or the end of the wait is at or before 0, survival is certain. It is
+    /// also certain at an age that is impossible under the distribution. Such an age refutes the distribution, which
+    /// then gives no reason to expect a near end.
     fn ln_residual_survival(&self, age: f64, wait: f64) -> f64;
 
-    /// ln of the density at `t`; −∞ where there is none.
+    /// ln of the density at `t`; −∞ where the density is 0.
     fn ln_density(&self, t: f64) -> f64;
 
     /// E\[T\]; infinite for a tail too heavy to have one.
@@ -55,17 +53,16 @@ pub trait AttemptLaw: Sized {
     /// The time that is exceeded with probability e^`ln_tail`: the median for −ln 2.
     fn quantile(&self, ln_tail: f64) -> f64;
 
-    /// The law of `share`·T: that of an attempt which has this share of a task to do; a negative
-    /// one counts as 0.
+    /// The distribution of `share`·T: that of an attempt which has this share of a task to do. A negative share
+    /// counts as 0.
     #[must_use]
     fn scaled(&self, share: f64) -> Self;
 
     /// The largest time that is surely exceeded, or 0.
     fn minimum(&self) -> f64;
 
-    /// The law of the remaining time of an attempt that has done `phi` and at its rate needs
-    /// `t_rem` more: this law, brought to that mean. Without a finite mean, that of the share
-    /// left.
+    /// The distribution of the remaining time of an attempt that has done `phi` and at its rate needs `t_rem` more.
+    /// It is this distribution, scaled to that mean. Without a finite mean it is that of the remaining share.
     #[must_use]
     fn predicted(&self, phi: f64, t_rem: f64) -> Self {
         let mean = self.mean();
@@ -77,11 +74,11 @@ pub trait AttemptLaw: Sized {
         self.scaled(share)
     }
 
-    /// ln P(an attempt of which `evidence` is known does not end within `slack`).
+    /// ln P(an attempt with this `evidence` does not end within `slack`).
     ///
-    /// The order of the cases matters: done is done, even after the deadline; then no time left
-    /// is a miss; then the law says. \[S\], \[S+\] Theorem 2 for `Progress`, \[S+\] (14) and its like
-    /// in other laws for `Predicted`, the law's memory for `Silent`.
+    /// The order of the cases matters. A finished attempt is in time, even after the deadline. Next, without any time
+    /// left it misses. Otherwise the distribution decides. \[S\] and \[S+\] Theorem 2 apply to `Progress`, \[S+\]
+    /// (14) and its equivalent for other distributions to `Predicted`, and the conditional distribution to `Silent`.
     fn ln_miss(&self, evidence: Evidence, slack: f64) -> f64 {
         let remaining = match evidence {
             Evidence::Progress { phi } | Evidence::Predicted { phi, .. } if phi >= 1.0 => {
@@ -96,7 +93,7 @@ pub trait AttemptLaw: Sized {
     }
 }
 
-/// Which family a law belongs to.
+/// The family of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LawKind {
     /// [`ParetoLaw`].
@@ -110,7 +107,7 @@ pub enum LawKind {
 }
 
 impl LawKind {
-    /// All of them.
+    /// All families.
     pub const ALL: [Self; 4] = [
         Self::Pareto,
         Self::LogNormal,
@@ -130,21 +127,21 @@ impl LawKind {
     }
 }
 
-/// A law of any family. Cheap to clone.
+/// A distribution of any family. Cheap to clone.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Law {
-    /// Heavy tail, sharp least time: the papers' law.
+    /// Heavy tail, sharp least time: the papers' distribution.
     Pareto(ParetoLaw),
     /// ln T is normal: multiplied effects.
     LogNormal(LogNormalLaw),
     /// Exponential and lighter or heavier.
     Weibull(WeibullLaw),
-    /// What was seen, with a tail beyond.
+    /// The observed times, with a tail beyond.
     Empirical(EmpiricalLaw),
 }
 
 impl Law {
-    /// Its family.
+    /// The distribution's family.
     #[must_use]
     pub fn kind(&self) -> LawKind {
         match self {
@@ -156,7 +153,7 @@ impl Law {
     }
 }
 
-/// Calls a method of whichever law it is.
+/// Calls a method of the distribution, whatever its family.
 macro_rules! delegate {
     ($self:ident, $law:ident => $call:expr) => {
         match $self {
@@ -230,7 +227,7 @@ impl From<EmpiricalLaw> for Law {
     }
 }
 
-/// ln of a share of a task, finite whatever it is; what is no number counts as very much.
+/// ln of a share of a task, always finite; NaN counts as a very large share.
 pub(crate) fn ln_share(share: f64) -> f64 {
     let finite = if share < f64::MAX {
         share.max(f64::MIN_POSITIVE)
@@ -256,7 +253,7 @@ mod tests {
     fn without_a_mean_to_bring_it_to_a_law_is_that_of_the_share_left() {
         let law = LogNormalLaw::new(3.0, 0.5).unwrap();
         assert_eq!(law.predicted(0.25, f64::INFINITY), law.scaled(0.75));
-        // Means of 0 and of ∞, as floats go.
+        // Means of 0 and of ∞ in floating point.
         for mu in [-2000.0, 2000.0] {
             let law = LogNormalLaw::new(mu, 0.5).unwrap();
             assert_eq!(law.predicted(0.25, 50.0), law.scaled(0.75), "{mu}");

@@ -1,4 +1,4 @@
-//! The log-normal law: ln T is normal.
+//! The log-normal distribution: ln T is normal.
 
 use crate::estimate::law::{AttemptLaw, ln_share};
 use crate::estimate::pareto::LN_CERTAIN;
@@ -17,14 +17,14 @@ pub struct LogNormalLaw {
 }
 
 impl LogNormalLaw {
-    /// The spreads of ln T that a law may have: from times that agree to a per mille to times
-    /// that differ by more than floats can.
+    /// The spreads of ln T that a distribution may have: from times that agree to a per mille to times that differ by
+    /// more than floats can.
     pub const SIGMA_MIN: f64 = 1e-3;
     /// See [`Self::SIGMA_MIN`].
     pub const SIGMA_MAX: f64 = 100.0;
 
-    /// The law with mean `mu` and standard deviation `sigma` of ln T, the latter brought into
-    /// its range; `None` unless both are finite.
+    /// The distribution with mean `mu` and standard deviation `sigma` of ln T, the latter clamped to its range;
+    /// `None` unless both are finite.
     #[must_use]
     pub fn new(mu: f64, sigma: f64) -> Option<Self> {
         (mu.is_finite() && sigma.is_finite()).then(|| Self {
@@ -90,7 +90,7 @@ impl AttemptLaw for LogNormalLaw {
         }
         let z = self.z(age);
         if z >= self.sigma {
-            // The same, with a taken out: no digits are lost in the far tail.
+            // The same with a factored out, which keeps precision in the far tail.
             return age * (mills_ratio_quotient(z, self.sigma) - 1.0).max(0.0);
         }
         let ln_ratio = ln_normal_tail(z - self.sigma) - ln_normal_tail(z);

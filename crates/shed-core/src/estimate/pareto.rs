@@ -1,4 +1,4 @@
-//! The Pareto law of attempt times and the probability that one attempt misses its deadline.
+//! The Pareto distribution of attempt durations and the probability that one attempt misses its deadline.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ pub const LN_CERTAIN: f64 = 0.0;
 /// ln of a probability of 0: the attempt surely is in time.
 pub const LN_IMPOSSIBLE: f64 = f64::NEG_INFINITY;
 
-/// P(T > t) = (t_min / t)^β for t ≥ t_min, and 1 below: the law of an attempt's execution time.
+/// P(T > t) = (t_min / t)^β for t ≥ t_min, and 1 below: the distribution of an attempt's execution time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ParetoLaw {
     /// The least time an attempt takes, in the caller's unit of time.
@@ -57,7 +57,7 @@ impl AttemptLaw for ParetoLaw {
         if ln_tail >= 0.0 {
             self.t_min
         } else if self.beta > 0.0 {
-            // The product in logs: 0·∞ is none.
+            // The product in logs, which avoids 0·∞.
             libm::exp(libm::log(self.t_min) - ln_tail / self.beta)
         } else {
             f64::INFINITY
@@ -79,7 +79,7 @@ impl AttemptLaw for ParetoLaw {
     fn predicted(&self, phi: f64, t_rem: f64) -> Self {
         let beta = beta_from_remaining(Some(t_rem), phi, self.t_min, BETA_MAX);
         Self {
-            // None: all is done.
+            // Without β all is done.
             beta: beta.unwrap_or(BETA_MAX),
             ..self.scaled(1.0 - phi)
         }
@@ -102,9 +102,9 @@ pub fn ln_miss(phi: f64, t_min: f64, slack: f64, beta: f64) -> f64 {
 /// `slack`: its remaining time is Pareto((1−φ)·t_min, β) (Shed+ (7)), so it is
 /// `((1−φ)·t_min / slack)^β`. With φ = 0 and slack = D this is the miss of a new attempt.
 ///
-/// The order of the cases matters: done is done, even after the deadline (φ ≥ 1 → 0); then no
-/// time left is a miss (slack ≤ 0 → 1); then a least time above the slack (→ 1); then a law
-/// without a tail (β = ∞ → 0). What is no number, and β ≤ 0, counts as a miss.
+/// The order of the cases matters. A finished attempt is in time, even after the deadline (φ ≥ 1 → 0). Next, without
+/// any time left it misses (slack ≤ 0 → 1), as it does with a least time above the slack (→ 1). A distribution
+/// without a tail is in time (β = ∞ → 0). NaN and β ≤ 0 count as a miss.
 #[must_use]
 pub fn miss(phi: f64, t_min: f64, slack: f64, beta: f64) -> f64 {
     libm::exp(ln_miss(phi, t_min, slack, beta))
@@ -113,9 +113,9 @@ pub fn miss(phi: f64, t_min: f64, slack: f64, beta: f64) -> f64 {
 /// ln of the probability that an attempt which has processed for `age` without ever reporting
 /// does not end within `slack`: P(T > age + slack | T > age).
 ///
-/// A Pareto time keeps its shape when it is known to exceed `age`: it is Pareto(max(age, t_min),
-/// β), hence `(max(age, t_min) / (age + slack))^β`, and 1 while `age + slack` ≤ t_min.
-/// A negative `age` stands for an attempt that starts to process only later.
+/// A Pareto time keeps its shape when it is known to exceed `age`: it is Pareto(max(age, t_min), β), hence `(max(age,
+/// t_min) / (age + slack))^β`, and 1 while `age + slack` ≤ t_min. A negative `age` denotes an attempt that starts to
+/// process later.
 #[must_use]
 pub fn ln_miss_silent(age: f64, t_min: f64, slack: f64, beta: f64) -> f64 {
     let reach = age + slack;

@@ -53,9 +53,9 @@ fn repeated(count: u32, ln_miss: f64) -> f64 {
     }
 }
 
-/// How probable it is that a task misses, split so that one more clone can be weighed.
+/// The probability that a task misses, split so that the effect of one more clone can be computed.
 ///
-/// The optimizer decides on it and an explanation shows it. All logarithms are in `[-∞, 0]`.
+/// The optimizer decides by it and an explanation shows it. All logarithms are in `[-∞, 0]`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TaskMiss {
     /// ln P(every live attempt misses): the sum of their ln misses, 0 when none lives.
@@ -79,17 +79,16 @@ impl TaskMiss {
         ln_task_pocd(self.ln_miss())
     }
 
-    /// What one more clone adds to the task's ln PoCD, and so to the job's; ≥ 0.
+    /// The increase of the task's ln PoCD, and so of the job's, by one more clone; ≥ 0.
     ///
-    /// `ln((1 − miss·q) / (1 − miss))`, as one `log1p` and never as a difference of two
-    /// logarithms, which keeps no digits where a clone hardly helps (q near 1). +∞ when the clone
-    /// makes an impossible task possible; 0 when it can't help.
+    /// `ln((1 − miss·q) / (1 − miss))`, as one `log1p`. A difference of two logarithms would lose all precision where
+    /// a clone hardly helps (q near 1). +∞ when the clone makes an impossible task possible; 0 when it cannot help.
     #[must_use]
     pub fn gain_of_one_more(&self) -> f64 {
         gain_of_one_more(self.ln_miss(), self.ln_miss_per_clone)
     }
 
-    /// Whether the task can't be in time, whatever number of further clones it gets.
+    /// Whether the task cannot be in time, whatever number of further clones it gets.
     #[must_use]
     pub fn is_hopeless(&self) -> bool {
         self.ln_pocd().is_infinite() && !self.clone_can_help()
@@ -120,24 +119,24 @@ pub fn gain_of_one_more(ln_miss: f64, ln_miss_per_clone: f64) -> f64 {
 /// A live attempt, as a PoCD counts it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LiveAttempt {
-    /// The share of the task that was done where it began, 0…1: 0 for one that started over.
+    /// The share of the task that was done where the attempt began, 0…1: 0 for one that started over.
     pub begin: f64,
-    /// What is known of it since.
+    /// The later facts about the attempt.
     pub evidence: Evidence,
 }
 
 impl LiveAttempt {
-    /// ln P(it does not end within `slack`).
+    /// ln P(the attempt does not end within `slack`).
     #[must_use]
     pub fn ln_miss(&self, law: &impl AttemptLaw, slack: f64) -> f64 {
         match self.evidence {
-            // Its age is that of a part.
+            // The attempt's age covers only a share of the task.
             Evidence::Silent { .. } => self.part(law).ln_miss(self.evidence, slack),
             _ => law.ln_miss(self.evidence, slack),
         }
     }
 
-    /// Expected time to its end: by its rate, or by its age.
+    /// Expected time to the attempt's end: by its rate, or by its age.
     #[must_use]
     pub fn remaining(&self, law: &impl AttemptLaw) -> f64 {
         match self.evidence {
@@ -152,16 +151,15 @@ impl LiveAttempt {
     }
 }
 
-/// ln P(an attempt that is launched now and begins at `begin` does not end within `slack`), of
-/// which it loses `overhead` (δ) to its launch: a restart at 0, a resumed one beyond. It draws its
-/// time from the law. The papers' case is `overhead` 0.
+/// ln P(an attempt that is launched now and begins at `begin` does not end within `slack`). Its launch takes
+/// `overhead` (δ) of the slack. `begin` is 0 for a restart, larger for a resumed attempt. Its time is a sample of the
+/// distribution. The papers' case is `overhead` 0.
 #[must_use]
 pub fn ln_miss_of_launch(law: &impl AttemptLaw, begin: f64, slack: f64, overhead: f64) -> f64 {
     law.ln_miss(Evidence::Progress { phi: begin }, slack - overhead)
 }
 
-/// The attempts of one task when they are not alike: one that runs, and clones that start over
-/// or resume.
+/// The attempts of one task when they differ: one that runs, and clones that start over or resume.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MixedAttempts {
     /// The attempt that runs, by its report or its age.
@@ -175,8 +173,8 @@ pub struct MixedAttempts {
 }
 
 impl MixedAttempts {
-    /// ln P(all attempts miss) with `slack` until the deadline, of which a clone loses
-    /// `overhead` (δ) to its launch. The papers' case is `overhead` 0.
+    /// ln P(all attempts miss) with `slack` until the deadline; the launch of a clone takes `overhead` (δ) of it. The
+    /// papers' case is `overhead` 0.
     #[must_use]
     pub fn ln_miss(&self, law: &impl AttemptLaw, slack: f64, overhead: f64) -> f64 {
         let original = law.ln_miss(self.original, slack);
@@ -187,16 +185,16 @@ impl MixedAttempts {
     }
 }
 
-/// How tasks that have no attempt yet will start: some at once, and the others in waves of as
-/// many as the job runs at a time, one period after another.
+/// How tasks without an attempt will start: some at once, and the others in waves, one period after another. A wave
+/// has as many tasks as the job runs at a time.
 ///
-/// That is pessimistic where room comes free before a whole wave has ended, and optimistic where
-/// one of its tasks straggles.
+/// That is pessimistic where capacity comes free before a whole wave has ended, and optimistic where one of its tasks
+/// straggles.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Waves {
-    /// How many start at once.
+    /// The number of tasks that start at once.
     pub at_once: u32,
-    /// How many run at a time; none counts as one.
+    /// The number of tasks that run at a time; 0 counts as 1.
     pub width: u32,
     /// From one wave to the next: the mean time of an attempt.
     pub period: f64,
@@ -212,15 +210,15 @@ impl Waves {
         }
     }
 
-    /// The first position behind a wave.
+    /// The first position after a wave.
     fn end(&self, wave: u32) -> u32 {
         let behind = wave.saturating_mul(self.width.max(1));
         self.at_once.saturating_add(behind)
     }
 
-    /// ln P(all tasks that wait are in time, each with one attempt): first those that begin at
-    /// `begins`, then `fresh` ones that begin at 0. `slack` is what the first wave has, its
-    /// launch overhead taken off; a later one has its waiting time less.
+    /// ln P(all waiting tasks are in time, each with one attempt): first those that begin at `begins`, then `fresh`
+    /// ones that begin at 0. `slack` is the slack of the first wave without its launch overhead. A later wave has
+    /// less slack by its waiting time.
     #[must_use]
     pub fn ln_pocd(
         &self,
@@ -288,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_steady_task_gets_the_pocd_that_the_papers_model_gives_it() {
-        // Half done after 200 s of 500 s: Thm 2 says 0.911 with β 1.5, 0.900 with β of (14).
+        // Half done after 200 s of 500 s: Thm 2 gives 0.911 with β 1.5, 0.900 with β of (14).
         let prior = ln_task_pocd(ln_miss(0.5, 120.0, 300.0, 1.5));
         assert!((probability(prior) - 0.911).abs() < 1e-3);
         let beta = 200.0 / (200.0 - 60.0);
@@ -397,7 +395,7 @@ mod tests {
             begin: 0.5,
             evidence: Evidence::Silent { age: 20.0 },
         };
-        // At least 50 s, 100 s on the mean.
+        // At least 50 s, with a mean of 100 s.
         let wanted = 2.0 * libm::log(50.0 / 70.0);
         assert!((young.ln_miss(&law, 50.0) - wanted).abs() < 1e-14);
         assert_eq!(young.remaining(&law), 80.0);
@@ -438,12 +436,12 @@ mod tests {
             [0, 0, 1, 1, 2, 2, 3]
         );
         let pocd = |left: f64, slack: f64| libm::log(1.0 - left / slack * (left / slack));
-        // One resumes at once; of five others one starts at once, and two in each wave behind.
+        // One resumes at once; of five others one starts at once, and two in each later wave.
         let wanted =
             pocd(5.0, 100.0) + pocd(10.0, 100.0) + 2.0 * pocd(10.0, 90.0) + 2.0 * pocd(10.0, 80.0);
         let got = waves.ln_pocd(&law, [0.5], 5, 100.0);
         assert!((got - wanted).abs() < 1e-14, "{got}, not {wanted}");
-        // The tenth wave has nothing left.
+        // The tenth wave has no time left.
         assert_eq!(waves.ln_pocd(&law, [], 22, 100.0), f64::NEG_INFINITY);
     }
 

@@ -1,14 +1,14 @@
-//! What an attempt's progress says: its remaining time, the shape β that fits it, whether it is
-//! a straggler, where a clone should resume, and when to look again.
+//! Estimates from an attempt's progress: its remaining time, the shape β that fits it, whether it is a straggler,
+//! where a clone should resume, and when the next optimization is due.
 
 /// β when an attempt is so fast that [`beta_from_remaining`] has no finite answer.
 pub const BETA_MAX: f64 = 1000.0;
 
 /// The remaining time of an attempt by linear extrapolation, in the unit of `elapsed`.
 ///
-/// `phi` is its progress now, `phi_start` the progress it resumed from (0 for one that started
-/// over), `elapsed` the time since it started to process. `(1−φ)·elapsed / (φ−φ_start)`; Shed+
-/// leaves the estimator open, LASER uses the same rule. `None` when nothing was done yet.
+/// `phi` is its progress now, `phi_start` the progress it resumed from (0 for one that started over), `elapsed` the
+/// time since it started to process. `(1−φ)·elapsed / (φ−φ_start)`. Shed+ does not define the estimator; LASER uses
+/// the same rule. `None` if nothing was done yet.
 #[must_use]
 pub fn remaining_time(phi: f64, phi_start: f64, elapsed: f64) -> Option<f64> {
     if phi >= 1.0 {
@@ -18,13 +18,12 @@ pub fn remaining_time(phi: f64, phi_start: f64, elapsed: f64) -> Option<f64> {
     (done > 0.0 && elapsed > 0.0).then(|| (1.0 - phi) * elapsed / done)
 }
 
-/// Shed+ (14): the β for which the mean of Pareto((1−φ)·t_min, β), the model of what remains, is
-/// the remaining time `t_rem`; above 1, small for a slow attempt.
+/// Shed+ (14): the β for which the mean of Pareto((1−φ)·t_min, β), the model of the remaining time, is `t_rem`; above
+/// 1, small for a slow attempt.
 ///
-/// `None` when φ ≥ 1, as a finished task needs none. `beta_max` when the attempt is at least as
-/// fast as t_min allows (the formula gives ∞ or a negative), and as an upper bound. An unknown
-/// `t_rem` gives 1, the limit for t_rem → ∞; where a job's prior β is known, use that with
-/// [`crate::estimate::pareto::ln_miss_silent`] instead.
+/// `None` when φ ≥ 1, because a finished task needs none. `beta_max` when the attempt is at least as fast as t_min
+/// allows (the formula gives ∞ or a negative), and as an upper bound. An unknown `t_rem` gives 1, the limit for t_rem
+/// → ∞. If a job's prior β is known, use that with [`crate::estimate::pareto::ln_miss_silent`] instead.
 #[must_use]
 pub fn beta_from_remaining(t_rem: Option<f64>, phi: f64, t_min: f64, beta_max: f64) -> Option<f64> {
     if phi >= 1.0 {
@@ -41,8 +40,8 @@ pub fn beta_from_remaining(t_rem: Option<f64>, phi: f64, t_min: f64, beta_max: f
     }
 }
 
-/// Whether an attempt is a straggler: its remaining time strictly exceeds the time left.
-/// What is unknown is no straggler.
+/// Whether an attempt is a straggler: its remaining time strictly exceeds the time left. An attempt with an unknown
+/// remaining time is not a straggler.
 #[must_use]
 pub fn is_straggler(t_rem: Option<f64>, slack: f64) -> bool {
     t_rem.is_some_and(|t_rem| t_rem > slack)
@@ -54,21 +53,21 @@ pub fn is_straggler(t_rem: Option<f64>, slack: f64) -> bool {
 pub struct ProcessedRange {
     /// Where the attempt's input starts.
     pub b_start: f64,
-    /// What it processed since `b_start`.
+    /// The amount processed since `b_start`.
     pub b_proc: f64,
-    /// Where its input ends.
+    /// Where the attempt's input ends.
     pub b_end: f64,
-    /// When it was launched.
+    /// When the attempt was launched.
     pub t_launch: f64,
-    /// When it started to process.
+    /// When the attempt started to process.
     pub t_process: f64,
-    /// When its first progress report came.
+    /// When the attempt's first progress report came.
     pub t_first_report: f64,
     /// Now.
     pub t_now: f64,
 }
 
-/// Over which time the processing rate is taken.
+/// The time over which the processing rate is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RateReading {
     /// Shed (14): since processing started.
@@ -81,18 +80,18 @@ pub enum RateReading {
 /// Where the clones of an attempt start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ResumeOffset {
-    /// What the original will process while the clones launch.
+    /// The amount that the original will process while the clones launch.
     pub b_extra: f64,
     /// Where the clones start, at most `b_end`.
     pub b_new: f64,
-    /// Whether anything is left for them: if not, don't launch (or kill) them.
+    /// Whether any work remains for the clones: if not, do not launch (or stop) them.
     pub launch: bool,
 }
 
-/// Shed+ (15), (16): the clones take over where the original will be once they have started:
-/// its rate times the launch time it needed itself, ahead of what it has processed.
+/// Shed+ (15), (16): the clones take over where the original will be once they have started. That is its rate times
+/// the launch time it needed itself, ahead of its processed amount.
 ///
-/// No time since the rate's origin gives no extra.
+/// If no time has passed since the rate's origin, the extra is 0.
 #[must_use]
 pub fn resume_offset(range: &ProcessedRange, reading: RateReading) -> ResumeOffset {
     let since = match reading {
@@ -221,7 +220,7 @@ mod tests {
             t_first_report: 10.0,
             t_now: 40.0,
         };
-        // A launch of 8 s at 30 in 30 s, or in the 32 s since processing started.
+        // A launch of 8 s at a rate of 30 in 30 s, or in the 32 s since processing started.
         assert_eq!(resume_offset(&range, RateReading::ShedPlus).b_extra, 8.0);
         assert_eq!(resume_offset(&range, RateReading::Shed).b_extra, 7.5);
         let just_reported = ProcessedRange {

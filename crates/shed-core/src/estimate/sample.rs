@@ -1,14 +1,14 @@
-//! What was seen of attempt times: those that ended, and those that still run and are known only
-//! to take longer than their age.
+//! Observed attempt durations: those of ended attempts, and lower bounds for attempts that still run, which take
+//! longer than their age.
 
 use crate::estimate::law::AttemptLaw;
 
 /// One attempt.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Observation {
-    /// Its whole time, or its age.
+    /// The attempt's whole time, or its age.
     pub time: f64,
-    /// Whether it ended; otherwise it is censored from the right at `time`.
+    /// Whether the attempt ended; otherwise it is censored from the right at `time`.
     pub ended: bool,
 }
 
@@ -19,8 +19,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// From the times of `ended` attempts and the ages of `running` ones; what is not positive
-    /// and finite is left out.
+    /// From the times of `ended` attempts and the ages of `running` ones, without those that are not positive and
+    /// finite.
     #[must_use]
     pub fn new(ended: &[f64], running: &[f64]) -> Self {
         let of = |ended: bool| move |&time: &f64| Observation { time, ended };
@@ -29,7 +29,7 @@ impl Sample {
         Self::from_observations(ended.chain(running))
     }
 
-    /// From any order; what is not positive and finite is left out.
+    /// From any order, without times that are not positive and finite.
     #[must_use]
     pub fn from_observations(observations: impl IntoIterator<Item = Observation>) -> Self {
         let usable = |seen: &Observation| seen.time > 0.0 && seen.time.is_finite();
@@ -39,8 +39,8 @@ impl Sample {
         Self { observations }
     }
 
-    /// The same with `count` further ended attempts: the quantiles of `law` at (i − ½)/count.
-    /// They pull a fit towards `law` as much as `count` attempts seen would, in any family.
+    /// The same with `count` further ended attempts: the quantiles of the prior at (i − ½)/count. They pull a fit
+    /// towards the prior as much as `count` observed attempts would, in any family.
     #[must_use]
     pub fn with_pseudo_attempts(&self, law: &impl AttemptLaw, count: u32) -> Self {
         let tail = |i: u32| (f64::from(i) + 0.5) / f64::from(count);
@@ -51,44 +51,44 @@ impl Sample {
         Self::from_observations(self.observations.iter().copied().chain(pseudo))
     }
 
-    /// All of them, ascending.
+    /// All observations, ascending.
     #[must_use]
     pub fn observations(&self) -> &[Observation] {
         &self.observations
     }
 
-    /// The times of those that ended, ascending.
+    /// The times of ended attempts, ascending.
     pub fn ended(&self) -> impl DoubleEndedIterator<Item = f64> + '_ {
         let ended = self.observations.iter().filter(|seen| seen.ended);
         ended.map(|seen| seen.time)
     }
 
-    /// The ages of those that run, ascending.
+    /// The ages of running attempts, ascending.
     pub fn running(&self) -> impl Iterator<Item = f64> + '_ {
         let running = self.observations.iter().filter(|seen| !seen.ended);
         running.map(|seen| seen.time)
     }
 
-    /// How many there are.
+    /// The number of observations.
     #[must_use]
     pub fn len(&self) -> usize {
         self.observations.len()
     }
 
-    /// Whether there is none.
+    /// Whether the sample is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.observations.is_empty()
     }
 
-    /// How many ended.
+    /// The number of ended attempts.
     #[must_use]
     pub fn ended_count(&self) -> usize {
         self.ended().count()
     }
 
-    /// ln of the likelihood of `law`: densities of those that ended, survivals of those that
-    /// run. −∞ where the law holds one for impossible.
+    /// ln of the likelihood of a distribution: densities of the ended attempts, survivals of the running ones. −∞ if
+    /// an observation is impossible under the distribution.
     #[must_use]
     pub fn ln_likelihood(&self, law: &impl AttemptLaw) -> f64 {
         let terms = self.observations.iter().map(|seen| {
@@ -101,9 +101,9 @@ impl Sample {
         terms.sum()
     }
 
-    /// The exponent of the far tail by Hill's estimator with censoring: of the `count` longest
-    /// that ended, their number over Σ ln(t/u) of all beyond u, the next shorter one that ended.
-    /// `None` with fewer ended attempts, or if none lies above u.
+    /// The exponent of the far tail by Hill's estimator with censoring. Let u be the next shorter time than the
+    /// `count` longest that ended. The exponent is `count` over Σ ln(t/u) of all times beyond u. `None` with fewer
+    /// ended attempts, or if none lies above u.
     #[must_use]
     pub fn hill(&self, count: usize) -> Option<f64> {
         let threshold = self.ended().rev().nth(count)?;

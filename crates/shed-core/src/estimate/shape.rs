@@ -1,24 +1,24 @@
-//! A job's Pareto law, learned from attempts that have ended and from those that still run.
+//! A job's Pareto distribution, learned from attempts that have ended and from those that still run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::pareto::ParetoLaw;
 
-/// What is believed before anything was observed.
+/// The prior before any observation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ShapePrior {
-    /// The least time, above 0; used as long as no attempt has ended and none is predicted.
+    /// The least time, above 0; used while no attempt has ended and none is predicted.
     pub t_min: f64,
-    /// The shape, above 0, to which the estimate is shrunk.
+    /// The shape, above 0, toward which the estimate is shrunk.
     pub beta: f64,
-    /// How many observations the prior shape is worth.
+    /// The weight of the prior shape, in observations.
     pub pseudo_count: f64,
     /// The smallest total time predicted for an attempt that still runs, if one reports.
     pub smallest_predicted_total: Option<f64>,
 }
 
 impl ShapePrior {
-    /// The shape that the papers' model runs use as their upper value, worth eight observations.
+    /// The shape that the papers' model runs use as their upper value, with the weight of eight observations.
     #[must_use]
     pub fn with_t_min(t_min: f64) -> Self {
         Self {
@@ -30,17 +30,17 @@ impl ShapePrior {
     }
 }
 
-/// Fits the law to the total times of `ended` attempts and the present ages of those that
-/// `running` (both in one unit of time; what is not positive and finite is left out).
+/// Fits the distribution to the total times of `ended` attempts and the present ages of `running` ones. Both are in
+/// one unit of time, and those that are not positive and finite are ignored.
 ///
-/// t_min is the smallest total observed or predicted, or else the prior's. β maximises the
-/// likelihood `Π β·t_min^β/t^(β+1) · Π (t_min/age)^β` with running attempts as censored from the
-/// right, which gives `β = d/S` with d ended attempts and `S = Σ ln(t/t_min)` over ended and
-/// running alike. Without the censored ones the estimate says "all attempts are short", as the
-/// long ones are still running. Shrinkage is the mean of the posterior under a Gamma prior of
-/// mean `prior.beta` that weighs `pseudo_count` observations: `(d + c)/(S + c/β₀)`.
-/// When t_min is itself the smallest ended time, that one says nothing about the shape, so that
-/// d counts the others (the unbiased form).
+/// t_min is the smallest total observed or predicted, or else the prior's. β maximizes the likelihood `Π
+/// β·t_min^β/t^(β+1) · Π (t_min/age)^β` with running attempts as censored from the right. This gives `β = d/S` with d
+/// ended attempts and `S = Σ ln(t/t_min)` over ended and running alike. Without the censored ones the estimate would
+/// treat all attempts as short, because the long ones are still running.
+///
+/// Shrinkage is the mean of the posterior under a Gamma prior of mean `prior.beta` that weighs `pseudo_count`
+/// observations: `(d + c)/(S + c/β₀)`. When t_min is itself the smallest ended time, that attempt is no evidence for
+/// the shape, so d counts only the others (the unbiased form).
 #[must_use]
 pub fn fit(ended: &[f64], running_ages: &[f64], prior: &ShapePrior) -> ParetoLaw {
     let usable = |time: &f64| time.is_finite() && *time > 0.0;
@@ -95,7 +95,7 @@ mod tests {
         smallest_predicted_total: None,
     };
 
-    /// The quantiles of Pareto(120, β), a sample without luck.
+    /// The quantiles of Pareto(120, β): a sample without chance.
     fn quantiles(beta: f64, count: u32) -> Vec<f64> {
         (0..count)
             .map(|rank| 1.0 - (f64::from(rank) + 0.5) / f64::from(count))

@@ -1,4 +1,4 @@
-//! Tails of the normal and the gamma law in log space or scaled, where plain ones underflow.
+//! Tails of the normal and the gamma distribution in log space or scaled, where plain ones underflow.
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2, SQRT_2};
 
@@ -7,12 +7,12 @@ const FRAC_1_SQRT_PI: f64 = 0.564_189_583_547_756_3;
 /// √(2/π).
 const SQRT_2_OVER_PI: f64 = 0.797_884_560_802_865_4;
 
-/// From here on erfc comes from its continued fraction: below, e^(x²)·erfc(x) loses nothing.
+/// From here on erfc comes from its continued fraction; below, e^(x²)·erfc(x) loses no precision.
 const ERFCX_FRACTION_FROM: f64 = 2.0;
 
-/// Up to here ln(1 − e^x) comes from e^x, which takes less time than e^x − 1. What its rounding,
-/// ½ulp, does to the result is ½ulp·e^x / ((1 − e^x)·|ln(1 − e^x)|): 1.6e-16 at −ln 2, 2.5e-16
-/// here, and only then more and more.
+/// Up to here ln(1 − e^x) is computed from e^x, which takes less time than e^x − 1. The rounding of e^x, ½ulp,
+/// changes the result by ½ulp·e^x / ((1 − e^x)·|ln(1 − e^x)|). That is 1.6e-16 at −ln 2, 2.5e-16 here, and larger
+/// beyond.
 const FROM_EXP_UP_TO: f64 = -0.1;
 
 /// ln(1 − e^x) for x ≤ 0, exact to the last digits on both sides; −∞ for x ≥ 0 and NaN.
@@ -66,8 +66,8 @@ pub fn ln_normal_tail_ratio(z: f64, step: f64) -> f64 {
     -step * (z + 0.5 * step) + libm::log(erfcx(next) / erfcx(x))
 }
 
-/// P(Z > z − back) · density(z) / (P(Z > z) · density(z − back)) for 0 ≤ back ≤ z: what the mean
-/// residual of a log-normal law needs.
+/// P(Z > z − back) · density(z) / (P(Z > z) · density(z − back)) for 0 ≤ back ≤ z: the mean residual of a log-normal
+/// distribution needs it.
 #[must_use]
 pub fn mills_ratio_quotient(z: f64, back: f64) -> f64 {
     erfcx((z - back) * FRAC_1_SQRT_2) / erfcx(z * FRAC_1_SQRT_2)

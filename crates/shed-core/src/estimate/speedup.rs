@@ -1,20 +1,19 @@
-//! What copies of a task gain under a Pareto law: the fit from mean and standard deviation, the
-//! speedup h(r), and the means of the fastest copy and of a job's slowest task.
+//! The gain of task copies under a Pareto distribution: the fit from mean and standard deviation, the speedup h(r),
+//! and the means of the fastest copy and of a job's slowest task.
 //!
-//! Sources: *DollyMP* (ICPP 2022), equations (2) and (3); *SCA/ESE* (Infocom 2015), equations
-//! (13)–(15). Copies of a task are taken as launched together, on equal machines, with
-//! independent times. A shape of ∞ stands for times that do not vary.
+//! Sources: *DollyMP* (ICPP 2022), equations (2) and (3); *SCA/ESE* (Infocom 2015), equations (13)–(15). Copies of a
+//! task are assumed to launch together, on equal machines, with independent times. A shape of ∞ denotes times that do
+//! not vary.
 
 use crate::estimate::compare::at_most;
 use crate::estimate::pareto::ParetoLaw;
 
-/// The Pareto law with this mean and standard deviation, in the unit of both (DollyMP §5, which
-/// only says that a Pareto law is fitted).
+/// The Pareto distribution with this mean and standard deviation, in the unit of both (DollyMP §5, which only states
+/// that a Pareto distribution is fitted).
 ///
-/// `σ/θ = 1/√(α(α−2))` gives `α = 1 + √(1 + (θ/σ)²)` and `t_min = θ(α−1)/α`. The shape is above 2
-/// whatever the data, because the law has a standard deviation only there: with this fit two
-/// copies gain less than a factor 1.5, and heavier tails need a fit by likelihood. A standard
-/// deviation of 0 gives times that do not vary.
+/// `σ/θ = 1/√(α(α−2))` gives `α = 1 + √(1 + (θ/σ)²)` and `t_min = θ(α−1)/α`. The shape is above 2 for any data,
+/// because the distribution has a standard deviation only there. With this fit two copies gain less than a factor
+/// 1.5; heavier tails need a fit by likelihood. A standard deviation of 0 gives times that do not vary.
 #[must_use]
 pub fn pareto_from_moments(mean: f64, std: f64) -> ParetoLaw {
     if std <= 0.0 {
@@ -57,8 +56,8 @@ pub fn machine_time_ratio(alpha: f64, copies: f64) -> Option<f64> {
     speedup(alpha, copies).map(|gain| copies / gain)
 }
 
-/// r_j(l) = min{r : 2^l·h(r) ≥ e}, the least copies that bring an effective time of `time` within
-/// `limit` (DollyMP Corollary 4.1, with `limit` = 2^l).
+/// r_j(l) = min{r : 2^l·h(r) ≥ e}, the least copies that reduce an effective time of `time` to `limit` (DollyMP
+/// Corollary 4.1, with `limit` = 2^l).
 ///
 /// `None` when no number of copies does (`time/limit` ≥ R), or α ≤ 1.
 #[must_use]

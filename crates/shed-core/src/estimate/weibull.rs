@@ -1,4 +1,4 @@
-//! The Weibull law: exponential with shape 1, lighter-tailed above, heavier-tailed below.
+//! The Weibull distribution: exponential with shape 1, lighter-tailed above, heavier-tailed below.
 
 use crate::estimate::law::{AttemptLaw, ln_share};
 use crate::estimate::pareto::LN_CERTAIN;
@@ -12,13 +12,12 @@ pub struct WeibullLaw {
 }
 
 impl WeibullLaw {
-    /// The shapes that a law may have; the largest is that of times which agree to about 1 %.
+    /// The shapes that a distribution may have; the largest is that of times which agree to about 1 %.
     pub const SHAPE_MIN: f64 = 0.01;
     /// See [`Self::SHAPE_MIN`].
     pub const SHAPE_MAX: f64 = 100.0;
 
-    /// The law with ln λ and shape k, the latter brought into its range; `None` unless both are
-    /// finite.
+    /// The distribution with ln λ and shape k, the latter clamped to its range; `None` unless both are finite.
     #[must_use]
     pub fn new(ln_scale: f64, shape: f64) -> Option<Self> {
         (ln_scale.is_finite() && shape.is_finite()).then(|| Self {
@@ -27,7 +26,7 @@ impl WeibullLaw {
         })
     }
 
-    /// ln λ, λ being the time that e^−1 of the attempts exceed.
+    /// ln λ, where λ is the time that e^−1 of the attempts exceed.
     #[must_use]
     pub fn ln_scale(&self) -> f64 {
         self.ln_scale

@@ -5,7 +5,7 @@ use crate::fixtures::{JobBuilder, attempt, job, world};
 use crate::plan::Move;
 use crate::plan_check::plan_check;
 
-/// At 30 s three tasks are on their way, and task 2 will be late by far.
+/// At 30 s three tasks are on time, and task 2 will be very late.
 fn straggling(key: &str) -> JobBuilder {
     let regular = |node| attempt(0).on(node).progress(0.4, 29.0);
     job(key)
@@ -41,7 +41,7 @@ fn launches(guarded: &Guarded<'_>) -> Vec<String> {
             other => panic!("{other:?}"),
         });
     let mut launches: Vec<String> = launches.collect();
-    // Clones go round the jobs.
+    // Clones rotate over the jobs.
     let mut seen = BTreeSet::new();
     launches.retain(|launch| seen.insert(launch.clone()));
     launches

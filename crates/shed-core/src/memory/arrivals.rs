@@ -1,4 +1,4 @@
-//! What the jobs that came lately asked for, by which a policy can tell what is likely to come.
+//! The demands of the jobs that arrived lately, from which a policy predicts future demand.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::time::Instant;
 /// Jobs that are remembered, those submitted last.
 const JOBS_MAX: usize = 256;
 
-/// What one job asked for.
+/// The demand of one job.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Arrival {
-    /// When it came.
+    /// When the job was submitted.
     pub submitted: Instant,
-    /// The share of what is usable that its tasks take together, as many as may run at a time.
+    /// The share of the usable capacity that the job's tasks take together, as many as may run at a time.
     #[serde(with = "float")]
     pub width: f64,
     /// That share times the seconds that all its tasks hold it.
@@ -25,23 +25,23 @@ pub struct Arrival {
     /// Seconds for which a task could wait without being late.
     #[serde(with = "float")]
     pub slack: f64,
-    /// When it had to be complete.
+    /// The job's deadline.
     #[serde(default)]
     pub deadline: Instant,
-    /// Whether an attempt of it has begun.
+    /// Whether an attempt of the job has begun.
     #[serde(default = "as_before")]
     pub has_run: bool,
-    /// Whether attempts of it held room when it was seen last: it may have run since.
+    /// Whether attempts of the job held capacity in the last pass: it may have run since.
     #[serde(default)]
     pub is_launched: bool,
 }
 
-/// Memories that do not say it were kept whatever became of the job.
+/// Memories without this field kept every job, whatever its result.
 fn as_before() -> bool {
     true
 }
 
-/// The jobs that came last.
+/// The jobs that arrived last.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Arrivals(BTreeMap<JobKey, Arrival>);
@@ -51,8 +51,8 @@ impl Arrivals {
         self.0.is_empty()
     }
 
-    /// Remembers what the job asks for, by what is known of it now. Of too many jobs those that
-    /// came first are forgotten.
+    /// Remembers the job's demand, by the present estimate. If there are too many jobs, those that arrived first are
+    /// forgotten.
     pub fn note(&mut self, key: &JobKey, arrival: Arrival) {
         self.0.insert(key.clone(), arrival);
         if self.0.len() > JOBS_MAX {
@@ -69,7 +69,7 @@ impl Arrivals {
         self.0.get(key).is_some_and(|arrival| arrival.has_run)
     }
 
-    /// Remembers of a job whether it has run, and whether its attempts hold room.
+    /// Records whether the job has run, and whether its attempts hold capacity.
     pub fn mark(&mut self, key: &JobKey, has_run: bool, is_launched: bool) {
         if let Some(arrival) = self.0.get_mut(key) {
             (arrival.has_run, arrival.is_launched) = (has_run, is_launched);
@@ -81,8 +81,7 @@ impl Arrivals {
         self.0.remove(key);
     }
 
-    /// Forgets the jobs that went before their deadline and have never run: their users took them
-    /// back.
+    /// Forgets the jobs that were removed before their deadline and have never run: their users withdrew them.
     pub fn forget_withdrawn(&mut self, now: Instant, is_present: impl Fn(&JobKey) -> bool) {
         self.0.retain(|key, arrival| {
             let may_have_run = arrival.has_run || arrival.is_launched;
@@ -90,20 +89,20 @@ impl Arrivals {
         });
     }
 
-    /// Whether a job is remembered that has not run and could yet in time.
+    /// Whether a job is remembered that has not run and still could be in time.
     #[must_use]
     pub fn may_be_withdrawn(&self, now: Instant) -> bool {
         let mut all = self.0.values();
         all.any(|arrival| !arrival.has_run && arrival.deadline > now)
     }
 
-    /// When the first of them came.
+    /// When the first of the remembered jobs arrived.
     #[must_use]
     pub fn first(&self) -> Option<Instant> {
         self.0.values().map(|arrival| arrival.submitted).min()
     }
 
-    /// All of them.
+    /// All remembered jobs.
     pub fn iter(&self) -> impl Iterator<Item = (&JobKey, &Arrival)> {
         self.0.iter()
     }

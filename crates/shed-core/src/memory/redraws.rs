@@ -1,4 +1,4 @@
-//! What comes of giving up a slow attempt: whether the next one on the same node is slow too.
+//! The results of restarting a slow attempt: whether the next one on the same node is slow too.
 
 use std::collections::BTreeMap;
 
@@ -8,26 +8,26 @@ use crate::float;
 use crate::ids::{NodeName, Tenant};
 use crate::time::Instant;
 
-/// How attempts came out on nodes where one was given up for being slow: whether slowness is the
-/// place's, and stays, or the attempt's, and goes with it. Each tenant learns from its own; another
-/// tenant counts as one witness at most.
+/// The results of attempts on nodes where a slow one was given up. They tell whether slowness belongs to the node and
+/// stays, or to the attempt and ends with it. Each tenant learns from its own; another tenant counts as one witness
+/// at most.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Redraws {
-    /// (Recordings from before tenants learned apart have none; what they knew is forgotten.)
+    /// (Recordings from before tenants learned separately have none; their data is ignored.)
     #[serde(default)]
     tenants: BTreeMap<Tenant, Redrawn>,
 }
 
-/// What one tenant's attempts show.
+/// The results of one tenant's attempts.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct Redrawn {
-    /// Σ x², x being ln(time of the attempt that was given up over the median of its job).
+    /// Σ x², where x is ln(time of the attempt that was given up over the median of its job).
     #[serde(with = "float")]
     squares: f64,
-    /// Σ x·y, y being the same of the next attempt there, whatever its job.
+    /// Σ x·y, where y is the same of the next attempt there, whatever its job.
     #[serde(with = "float")]
     products: f64,
-    /// Where the next attempt is still to be seen.
+    /// The nodes where the next attempt is still awaited.
     places: BTreeMap<NodeName, GivenUp>,
 }
 
@@ -39,17 +39,17 @@ struct GivenUp {
     ln_ratio: f64,
 }
 
-/// Before anything is seen the next attempt is taken to keep so much of the slowness …
+/// The share of the slowness that the next attempt is assumed to keep before any observation …
 const KEPT_BEFORE: f64 = 0.5;
 
-/// … as firmly as two after attempts that took three times the median would show it.
+/// … and its weight: that of two attempts after ones that took three times the median.
 const FIRMNESS: f64 = 2.4;
 
-/// What another tenant has seen weighs at most as one such attempt, and that of all others together
-/// at most as what is believed before anything is seen.
+/// Another tenant's results weigh at most as one such attempt. Those of all others together weigh at most as much as
+/// the prior.
 const FOREIGN_MAX: f64 = FIRMNESS / 2.0;
 
-/// Tenants that are remembered; the one that has seen least is forgotten first.
+/// Tenants that are remembered; the one with the fewest results is forgotten first.
 const TENANTS_MAX: usize = 256;
 
 impl Redraws {
@@ -57,8 +57,8 @@ impl Redraws {
         *self == Self::default()
     }
 
-    /// An attempt of the tenant there, of which ln(its time over the median of its job) is given,
-    /// is given up; one that was not slow tells nothing.
+    /// Records that an attempt of the tenant there, with this ln(its time over the median of its job), is given up.
+    /// An attempt that was not slow is no evidence.
     pub fn give_up(&mut self, tenant: &Tenant, node: &NodeName, at: Instant, ln_ratio: f64) {
         if ln_ratio <= 0.0 {
             return;
@@ -74,8 +74,8 @@ impl Redraws {
         }
     }
 
-    /// Whether an attempt of the tenant that was launched there so many seconds ago is the next one
-    /// after one that was given up.
+    /// Whether an attempt of the tenant that was launched there `since_launch` seconds ago is the first since one was
+    /// given up.
     #[must_use]
     pub fn awaits(
         &self,
@@ -89,7 +89,7 @@ impl Redraws {
         given_up.is_some_and(|given_up| since_launch <= now.since(given_up.at).seconds())
     }
 
-    /// How the tenant's next attempt there does.
+    /// Records the speed of the tenant's next attempt there.
     pub fn note(&mut self, tenant: &Tenant, node: &NodeName, ln_ratio: f64) {
         let Some(own) = self.tenants.get_mut(tenant) else {
             return;
@@ -100,7 +100,7 @@ impl Redraws {
         }
     }
 
-    /// Whether nothing is to be seen.
+    /// Whether no attempt is awaited.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.tenants.values().all(|own| own.places.is_empty())
@@ -113,8 +113,8 @@ impl Redraws {
         }
     }
 
-    /// The share of ln(slowness) that stays with the place, in [0, 1], as the tenant believes: the
-    /// slope of y on x, shrunk.
+    /// The tenant's estimate of the share of ln(slowness) that stays with the node, in [0, 1]: the slope of y on x,
+    /// shrunk.
     #[must_use]
     pub fn kept(&self, tenant: &Tenant) -> f64 {
         let (mut squares, mut products) = (0.0, 0.0);
@@ -142,7 +142,7 @@ impl Redraws {
 mod tests {
     use super::*;
 
-    /// So many slow attempts of the tenant were followed by such ones.
+    /// This many slow attempts of the tenant were followed by attempts of this ratio.
     fn followed(redraws: &mut Redraws, tenant: &str, times: usize, ln_ratio: f64) {
         let (tenant, node) = (Tenant::from(tenant), NodeName::from("n"));
         for _ in 0..times {

@@ -1,4 +1,4 @@
-//! The α-fair family (\[S\], \[S+\] (10)): clones go where they raise Σ U_α(PoCD) most.
+//! The α-fair family (\[S\], \[S+\] (10)): each clone goes where it raises Σ U_α(PoCD) most.
 
 use std::collections::VecDeque;
 
@@ -12,32 +12,32 @@ use crate::optimize::room::Room;
 use crate::optimize::tournament::{ABSENT, Tournament};
 use crate::optimize::utility::is_logarithm;
 
-/// A longer bundle must be better by so much (in ln of the slope) to be taken instead.
+/// A longer bundle must be better by this much (in ln of the slope) to be taken instead.
 const LONGER: f64 = 1e-12;
 
-/// How many clones are weighed together.
+/// The number of clones that are weighed together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stride {
-    /// One: "jobs with highest utility improvement" in the papers' text. With α < 1 it stalls
-    /// when a job has several bad tasks, as no single clone helps a product that is near 0.
+    /// One: "jobs with highest utility improvement" in the papers' text. With α < 1 it stalls when a job has several
+    /// bad tasks, because no single clone helps a product that is near 0.
     Clone,
-    /// As many clones of one job as raise the utility most per clone, the steepest edge of the
-    /// upper concave hull of its curve. Exact whenever the room ends between two bundles.
+    /// The number of clones of one job with the largest gain in utility per clone: the steepest edge of the upper
+    /// concave hull of its curve. Exact whenever the capacity ends between two bundles.
     #[default]
     Bundle,
 }
 
-/// Hands out clones so that Σ U_α(PoCD) over the jobs that are not hopeless becomes large. `alpha`
-/// 0 adds up PoCDs, 1 is proportional fairness ([`GreedyMode::Marginal`]), +∞ max-min fairness
-/// ([`GreedyMode::MaxMin`]); what is negative or no number counts as 0.
+/// Hands out clones so that Σ U_α(PoCD) over the jobs that are not hopeless becomes large. `alpha` 0 sums PoCDs, 1 is
+/// proportional fairness ([`GreedyMode::Marginal`]), +∞ max-min fairness ([`GreedyMode::MaxMin`]). A negative number
+/// or NaN counts as 0.
 ///
-/// Exact for α ≥ 1 where all attempts take the same: within a job the clones that gain most come
-/// first whatever α is, ln PoCD is concave along them, and so is U_α of it, increasing and
-/// concave in ln PoCD from α = 1 on. Below, the curve of U_α is convex at first; the hull's
-/// bundles are exact for the relaxed problem in which the last one may be cut.
+/// Exact for α ≥ 1 if all attempts take the same. Within a job the clones that gain most come first for any α, and ln
+/// PoCD is concave along them. So is U_α of it, which from α = 1 on is increasing and concave in ln PoCD. Below, the
+/// curve of U_α is convex at first; the hull's bundles are exact for the relaxed problem in which the last one may be
+/// cut.
 ///
-/// No bundle reaches beyond a job's target. Costs as [`crate::optimize::greedy::alloc_task`], and for each bundle the clones weighed in
-/// vain: at most those from which PoCD 1 would not be steeper.
+/// No bundle extends beyond a job's target. The cost is that of [`crate::optimize::greedy::alloc_task`], plus for
+/// each bundle the clones weighed in vain. These are at most the clones up to which PoCD 1 would be steeper.
 #[must_use]
 pub fn alloc_alpha_fair(
     jobs: &[GreedyJob],
@@ -82,7 +82,7 @@ impl Run {
             let Some(curve) = self.curves.get_mut(job) else {
                 break;
             };
-            // What does not fit any more is weighed again, for what is left.
+            // A bundle that no longer fits is weighed again for the remaining capacity.
             if curve.bundle <= fits {
                 self.steps.extend(curve.grant_bundle());
                 self.room.take(job, curve.bundle);
@@ -98,7 +98,7 @@ impl Run {
         }
     }
 
-    /// Chooses the job's next bundle and gives its key, [`ABSENT`] if it gets no more.
+    /// Chooses the job's next bundle and returns its key, [`ABSENT`] if the job gets no more.
     fn rank(&mut self, job: usize) -> f64 {
         let (fits, price) = (self.room.times(job), self.room.price(job));
         let Some(curve) = self.curves.get_mut(job) else {
@@ -110,7 +110,7 @@ impl Run {
         match curve.best_bundle(fits, self.rule) {
             Some((clones, ln_slope)) => {
                 curve.bundle = clones;
-                // What costs nothing comes first.
+                // A bundle without cost comes first.
                 libm::log(price) - ln_slope
             }
             None => {
@@ -131,8 +131,8 @@ struct Rule {
 }
 
 impl Rule {
-    /// ln of what U_α rises by when ln PoCD rises by `gain` from `before` to `after`, as a
-    /// difference of powers that neither overflows nor loses its digits. −∞ for no rise.
+    /// ln of the rise of U_α when ln PoCD rises by `gain` from `before` to `after`. It is computed as a difference of
+    /// powers that neither overflows nor loses precision. −∞ for no rise.
     fn ln_improvement(self, before: f64, gain: f64, after: f64) -> f64 {
         let exponent = 1.0 - self.alpha;
         if is_impossible(after) {
@@ -152,25 +152,25 @@ impl Rule {
 #[derive(Debug, Clone, Copy)]
 struct Rung {
     task: usize,
-    /// What it adds to ln PoCD, as [`JobState::grant`] says it.
+    /// The clone's increase of ln PoCD, as [`JobState::grant`] returns it.
     gain: f64,
-    /// ln PoCD with it.
+    /// ln PoCD with the clone.
     after: f64,
 }
 
 /// The clones of one job in the order of their gains, weighed ahead of being granted.
 struct Curve {
     job: usize,
-    /// With all clones that were weighed.
+    /// The state with all clones that were weighed.
     state: JobState,
     tasks: Tournament,
-    /// Weighed and not granted.
+    /// Clones that were weighed and not granted.
     ahead: VecDeque<Rung>,
-    /// Granted, per task, and ln PoCD with them.
+    /// The granted clones per task, and ln PoCD with them.
     clones: Vec<u32>,
     ln_pocd: f64,
     ln_pocd_before: f64,
-    /// The next bundle's clones.
+    /// The number of clones in the next bundle.
     bundle: i64,
 }
 
@@ -188,8 +188,8 @@ impl Curve {
         }
     }
 
-    /// The bundle of at most `fits` clones with the steepest rise of the utility per clone, and
-    /// ln of that slope; of equally steep ones the shortest.
+    /// The bundle of at most `fits` clones with the steepest rise of the utility per clone, and ln of that slope.
+    /// Among equally steep ones it is the shortest.
     fn best_bundle(&mut self, fits: i64, rule: Rule) -> Option<(i64, f64)> {
         let longest = match rule.stride {
             Stride::Clone => fits.min(1),
@@ -217,7 +217,7 @@ impl Curve {
         best
     }
 
-    /// Gain and ln PoCD of the clone at that place behind the granted ones.
+    /// Gain and ln PoCD of the clone at position `at` after the granted ones.
     fn weigh(&mut self, at: usize) -> Option<(f64, f64)> {
         while self.ahead.len() <= at {
             let task = self.tasks.best()?;
@@ -250,7 +250,7 @@ impl Curve {
         })
     }
 
-    /// How many clones the job may still get.
+    /// The number of clones that the job may still get.
     fn clones_left(&self) -> i64 {
         let ahead = i64::try_from(self.ahead.len()).unwrap_or(i64::MAX);
         self.state.clones_left().saturating_add(ahead)

@@ -1,4 +1,4 @@
-//! Clones go to the task that gains most for its price, across all jobs.
+//! Each clone goes to the task that gains most for its price, across all jobs.
 
 use crate::optimize::greedy::{GreedyJob, GreedyOutcome, GreedyStep, Refusal, hopeless_jobs};
 use crate::optimize::job_state::JobState;
@@ -16,7 +16,7 @@ pub(super) fn alloc(jobs: &[GreedyJob], room: &mut Room) -> GreedyOutcome {
         let Some(state) = states.get_mut(job) else {
             break;
         };
-        // Without room to rescue it its PoCD would stay 0: the clones would be wasted.
+        // Without the capacity to rescue it, the job's PoCD would stay 0 and the clones would be wasted.
         if room.times(job) < state.rescues_needed.max(1) {
             if room.is_exhausted() {
                 break;
@@ -44,8 +44,8 @@ pub(super) fn alloc(jobs: &[GreedyJob], room: &mut Room) -> GreedyOutcome {
     }
 }
 
-/// All tasks by gain. `first[j]` is the place of job j's first task in the ranking, which counts
-/// tasks through all jobs.
+/// All tasks by gain. `first[j]` is the position of job j's first task in the ranking, which counts the tasks of all
+/// jobs.
 struct Board {
     tasks: Tournament,
     first: Vec<usize>,
@@ -104,14 +104,14 @@ impl Board {
         jobs
     }
 
-    /// The job and the task at a place that counts tasks through all jobs.
+    /// The job and the task at a position that counts the tasks of all jobs.
     fn at(&self, place: usize) -> Option<(usize, usize)> {
         let job = self.first.partition_point(|&start| start <= place) - 1;
         Some((job, place - self.first.get(job)?))
     }
 }
 
-/// A gain's key for what it costs. What costs nothing and helps comes first.
+/// A gain's key for its price. A clone that helps at no cost comes first.
 fn priced(key: f64, price: f64) -> f64 {
     if key == 0.0 || key == ABSENT {
         key

@@ -3,14 +3,15 @@
 /// Children of a node.
 const WIDTH: usize = 8;
 
-/// The children of one node, on one cache line: what a change touches decides its cost.
+/// The children of one node, on one cache line, because the number of lines that a change touches determines its
+/// cost.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 struct Block([f64; WIDTH]);
 
-/// What a node holds of its children.
+/// How a node combines its children.
 pub(super) trait Combine {
-    /// What stands where there is no value; it changes no combination.
+    /// The filler where no value is set; it changes no combination.
     const NOTHING: f64;
 
     fn combine(one: f64, other: f64) -> f64;
@@ -27,14 +28,14 @@ pub(super) struct BlockTree {
 }
 
 impl BlockTree {
-    /// A place for each of `places` values; those that `values` does not give hold nothing. O(n).
+    /// A position for each of `places` values; positions that `values` does not fill hold nothing. O(n).
     pub(super) fn new<C: Combine>(values: impl IntoIterator<Item = f64>, places: usize) -> Self {
         let mut tree = Self::default();
         tree.refill::<C>(values, places);
         tree
     }
 
-    /// As [`BlockTree::new`], in the memory of what it held before.
+    /// As [`BlockTree::new`], in the memory of the previous content.
     pub(super) fn refill<C: Combine>(
         &mut self,
         values: impl IntoIterator<Item = f64>,
@@ -70,26 +71,26 @@ impl BlockTree {
         self.combined::<C>(0)
     }
 
-    /// The value at a place, or nothing.
+    /// The value at a position, or the filler.
     pub(super) fn value<C: Combine>(&self, index: usize) -> f64 {
         self.slot(self.first_leaf + index).unwrap_or(C::NOTHING)
     }
 
-    /// All places with what they hold, as far as there are blocks.
+    /// All positions with their content, up to the last block.
     pub(super) fn values(&self) -> impl Iterator<Item = f64> + '_ {
         let leaves = self.blocks.iter().skip(self.first_leaf / WIDTH);
         leaves.flat_map(|block| block.0)
     }
 
-    /// Changes a value; the combination of all, if that changes a block at the top.
+    /// Changes a value. Returns the combination of all values if that changes a block at the top.
     pub(super) fn set<C: Combine>(&mut self, index: usize, value: f64) -> Option<f64> {
         let (mut slot, mut value) = (self.first_leaf + index, value);
         loop {
             let (block, within) = (slot / WIDTH, slot % WIDTH);
             let Block(slots) = self.blocks.get_mut(block)?;
             let mut changed = *slots;
-            // Not by its index: what was just written one by one would have to get back from the
-            // processor's store buffer before it can be read together, at every level anew.
+            // Not by its index. The values just written one by one would otherwise have to leave the processor's
+            // store buffer before they can be read together, again at every level.
             for (at, held) in changed.iter_mut().enumerate() {
                 *held = if at == within { value } else { *held };
             }
@@ -106,12 +107,12 @@ impl BlockTree {
         }
     }
 
-    /// The first place that is wanted. A node must be wanted if anything below it is.
+    /// The first wanted position. A node must be wanted if anything below it is.
     pub(super) fn first(&self, is_wanted: impl Fn(f64) -> bool) -> Option<usize> {
         self.descend(0, 0, is_wanted)
     }
 
-    /// The first place after `index` that is wanted.
+    /// The first wanted position after `index`.
     pub(super) fn next(&self, index: usize, is_wanted: impl Fn(f64) -> bool) -> Option<usize> {
         let mut slot = self.first_leaf + index;
         loop {
@@ -123,13 +124,13 @@ impl BlockTree {
         }
     }
 
-    /// The place that is wanted if it is the only one.
+    /// The wanted position if it is the only one.
     pub(super) fn only(&self, is_wanted: impl Fn(f64) -> bool) -> Option<usize> {
         let mut block = 0;
         loop {
             let Block(slots) = self.blocks.get(block)?;
-            // How many are wanted above, the sum of their slots below: a compiler makes this
-            // a few instructions, where bits in their places take one for each slot and more.
+            // The number of wanted values in the upper bits, the sum of their slots in the lower. A compiler reduces
+            // this to a few instructions, where one bit per slot takes at least one instruction each.
             let marks = (0..).zip(slots).map(|(slot, &value)| {
                 let mark: u64 = (1 << 32) | slot;
                 if is_wanted(value) { mark } else { 0 }
@@ -146,7 +147,7 @@ impl BlockTree {
         }
     }
 
-    /// The first wanted place below the slots of a block from `from` on.
+    /// The first wanted position below the slots of a block from `from` on.
     fn descend(&self, block: usize, from: usize, is_wanted: impl Fn(f64) -> bool) -> Option<usize> {
         let (mut block, mut from) = (block, from);
         loop {
@@ -162,7 +163,7 @@ impl BlockTree {
         }
     }
 
-    /// The wanted slots of a block, a bit for each: without branches, which one could not predict.
+    /// The wanted slots of a block, one bit for each, without branches, which a processor could not predict.
     fn wanted(&self, block: usize, is_wanted: impl Fn(f64) -> bool) -> Option<u32> {
         let Block(slots) = self.blocks.get(block)?;
         let bits = slots.iter().enumerate();
@@ -183,7 +184,7 @@ impl BlockTree {
 }
 
 fn combine<C: Combine>([a, b, c, d, e, f, g, h]: [f64; WIDTH]) -> f64 {
-    // Halves upon each other, so that they need not wait for each other.
+    // Combines halves, so that the operations do not wait for each other.
     let (a, b, c, d) = (
         C::combine(a, e),
         C::combine(b, f),

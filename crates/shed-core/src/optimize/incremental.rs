@@ -1,5 +1,5 @@
-//! The greedy's outcome kept up to date: when one task or the room changes, only what the change
-//! touches is decided again.
+//! The greedy's result, updated incrementally: when one task or the capacity changes, only the affected decisions are
+//! made again.
 
 use crate::optimize::greedy::{
     GreedyInput, GreedyJob, GreedyMode, GreedyTask, JobOutcome, Refusal, RefusalReason,
@@ -8,51 +8,51 @@ use crate::optimize::job_state::JobState;
 use crate::optimize::keys::{TaskKey, job_key};
 use crate::optimize::tournament::{ABSENT, TIE, Tournament};
 
-/// [`crate::optimize::greedy::alloc_task`] as a state that changes. After every change its clones
-/// are those that `alloc_task` gives from scratch, ties included.
+/// [`crate::optimize::greedy::alloc_task`] as a state that changes. After every change its clones equal those that
+/// `alloc_task` computes from scratch, ties included.
 ///
-/// Every mode merges *queues*: the clones of a job in its own order (or, in `Marginal`, those of
-/// a task), each with a key that never falls along the queue, and takes the κ clones of the
-/// lowest keys. What was taken is a prefix of each queue, so a change of one queue moves the
-/// others only by what it takes or leaves. Near the last key that was taken, where ties decide,
-/// clones are given back up to the next gap wider than a tie (a state that the greedy passes
-/// through, as everything before a gap is taken before anything behind it), and handed out
-/// anew by the greedy's own rule.
+/// Every mode merges *queues* and takes the κ clones of the lowest keys. A queue has the clones of a job in its own
+/// order, or in `Marginal` those of a task, and its keys never fall. The clones taken are a prefix of each queue. A
+/// change of one queue therefore affects the others only by the number of clones that it takes or leaves.
 ///
-/// Targets ([`GreedyJob::ln_pocd_target`]) are taken as absent: a job that reaches its own ends all
-/// its queues at once, and then what was taken is no prefix by key any more.
+/// Ties matter near the last key that was taken. There clones are returned up to the next gap wider than a tie, and
+/// handed out again by the greedy's own rule. The greedy passes through that state, because it takes everything
+/// before a gap before anything after it.
 ///
-/// A change costs O(clones moved · log S), plus O(jobs) and O(tasks of the job). It is as slow as
-/// starting from scratch where very many keys tie at the end of the room.
+/// Targets ([`GreedyJob::ln_pocd_target`]) are assumed absent. A job that reaches its target ends all its queues at
+/// once, so the clones taken would no longer be a prefix by key.
+///
+/// A change costs O(clones moved · log S), plus O(jobs) and O(tasks of the job). It is as slow as starting from
+/// scratch if very many keys tie at the end of the capacity.
 #[derive(Debug, Clone)]
 pub struct Incremental {
     input: GreedyInput,
     mode: GreedyMode,
     jobs: Vec<Job>,
-    /// The key of each queue's next clone, and minus that of the last one taken.
+    /// The key of each queue's next clone, and minus the key of the last one taken.
     next: Tournament,
     last: Tournament,
     omega: i64,
 }
 
-/// A job with the clones that it has.
+/// A job with its clones.
 #[derive(Debug, Clone)]
 struct Job {
     state: JobState,
     order: Order,
     /// The job's first queue.
     first: usize,
-    /// Refused for good: hopeless, or the room is too small to make it possible.
+    /// Refused permanently: hopeless, or the capacity is too small to make the job possible.
     refused: Option<RefusalReason>,
-    /// Clones that it takes to make it possible, counted before any is given.
+    /// The number of clones that make the job possible, counted before any is given.
     rescues: i64,
 }
 
 /// The order of a job's clones.
 #[derive(Debug, Clone)]
 enum Order {
-    /// One queue for the job: its tasks ranked by their own key, and what was taken: the task,
-    /// and the job's key before.
+    /// One queue for the job: its tasks ranked by their own key, and the clones taken, each with its task and the
+    /// job's key before.
     OfJob {
         key: TaskKey,
         tasks: Tournament,
@@ -89,13 +89,13 @@ impl Incremental {
         all
     }
 
-    /// Another κ.
+    /// Sets another κ.
     pub fn set_kappa(&mut self, kappa: i64) {
         self.input.kappa = kappa;
         self.replan();
     }
 
-    /// What is known of a task has changed. A place that does not exist is ignored.
+    /// Updates the facts about a task. A position that does not exist is ignored.
     pub fn set_task(&mut self, job: usize, task: usize, known: GreedyTask) {
         let inputs = self.input.jobs.get_mut(job);
         let held = inputs.and_then(|inputs| inputs.tasks.get_mut(task));
@@ -123,7 +123,7 @@ impl Incremental {
         self.omega
     }
 
-    /// What the job has; absent if there is no such job.
+    /// The job's clones; absent if there is no such job.
     #[must_use]
     pub fn job(&self, job: usize) -> Option<JobOutcome> {
         self.jobs.get(job).map(|job| job.state.outcome())
@@ -158,8 +158,8 @@ impl Incremental {
         }
     }
 
-    /// Whether the last clone that was taken and the first that was not are within twice a tie;
-    /// twice, so that rounding within a queue can't matter.
+    /// Whether the last clone taken and the first one not taken are within twice a tie. Twice, so that rounding
+    /// within a queue cannot matter.
     fn is_unsettled(&self) -> bool {
         let (last, next) = (-self.last.lowest(), self.next.lowest());
         if next >= ABSENT || last <= -ABSENT {
@@ -171,9 +171,8 @@ impl Incremental {
         next - last <= 2.0 * TIE * last.abs().max(next.abs())
     }
 
-    /// Impossible jobs come first, in their order, and each takes what makes it possible if there
-    /// is still so much room; otherwise it gets nothing at all. As printed in the paper, they
-    /// just take.
+    /// Impossible jobs come first, in their order. Each takes the clones that make it possible if the capacity still
+    /// suffices; otherwise it gets nothing at all. As printed in the paper, they take in any case.
     fn refuse_lost_jobs(&mut self) {
         if self.mode == GreedyMode::Paper {
             return;
@@ -204,7 +203,7 @@ impl Incremental {
         }
     }
 
-    /// Takes (1) or gives back (−1) one clone of a queue.
+    /// Takes (1) or returns (−1) one clone of a queue.
     fn serve(&mut self, queue: usize, clones: i64) {
         self.omega += clones;
         let job = self.jobs.partition_point(|job| job.first <= queue) - 1;
@@ -229,7 +228,7 @@ impl Incremental {
     fn rank_queue(&mut self, job: usize, place: usize) {
         if let Some(held) = self.jobs.get(job) {
             self.next.set(held.first + place, held.next_key(place));
-            // −∞ can be given back too, after everything else.
+            // A key of −∞ can be returned too, after everything else.
             let last = held.last_key(place).map(|key| -key.max(f64::MIN));
             self.last.set(held.first + place, last.unwrap_or(ABSENT));
         }
@@ -270,7 +269,7 @@ impl Job {
         (0..self.queues()).map(|place| self.next_key(place))
     }
 
-    /// [`ABSENT`] where no more is to be had.
+    /// The key of the queue's next clone, [`ABSENT`] if it has none.
     fn next_key(&self, place: usize) -> f64 {
         if self.refused.is_some() {
             return ABSENT;
@@ -319,8 +318,8 @@ impl Job {
         }
     }
 
-    /// Takes what `old` had, as far as the change of `task` leaves it in order, and what now
-    /// comes before `level`.
+    /// Takes the clones of `old` whose order the change of `task` does not affect, and those that now come before
+    /// `level`.
     fn restore(&mut self, old: &Job, task: usize, level: f64) {
         if matches!(self.order, Order::OfTasks) && self.refused.is_none() {
             for (place, clones) in old.state.clones().into_iter().enumerate() {

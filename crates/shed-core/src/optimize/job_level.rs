@@ -4,7 +4,7 @@ use crate::estimate::pocd::ln_job_pocd_uniform;
 use crate::optimize::room::Room;
 use crate::optimize::tournament::{ABSENT, Tournament};
 
-/// One job, all of whose tasks are taken to be like its slowest.
+/// One job, where all tasks are assumed to be like its slowest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JobLevelJob {
     /// N, the job's tasks.
@@ -13,7 +13,7 @@ pub struct JobLevelJob {
     pub ln_miss_attempt: f64,
 }
 
-/// What is shared out. Jobs past their deadline are not among `jobs` (step 1 kills them).
+/// The capacity and the jobs that compete for it. Jobs past their deadline are not among `jobs` (step 1 kills them).
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobLevelInput {
     /// κ, see [`crate::optimize::capacity::room_for_clones`].
@@ -24,7 +24,7 @@ pub struct JobLevelInput {
     pub jobs: Vec<JobLevelJob>,
 }
 
-/// What becomes of jobs that no clone can bring in time.
+/// The treatment of jobs that no clone can rescue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobLevelMode {
     /// As printed: their PoCD of 0 is the lowest, so they are served first.
@@ -38,20 +38,20 @@ crate::word!(
     [JobLevelMode::Paper => "paper", JobLevelMode::Guarded => "guarded"]
 );
 
-/// Who got what.
+/// The result of the allocation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobLevelOutcome {
     /// r per job: extra attempts of each of its tasks.
     pub clones: Vec<u32>,
-    /// ω: extra attempts handed out in all.
+    /// ω: the total of extra attempts handed out.
     pub omega: i64,
     /// ln PoCD per job with its clones.
     pub ln_pocd: Vec<f64>,
 }
 
-/// Shed Algorithm 1, steps 2–4: the job with the lowest PoCD gets one more clone for each of its
-/// tasks, until none fits. A job that does not fit makes way for smaller ones. The closed form
-/// for a single job, `min(MAX, ⌊(λm − N − 1)/N⌋)`, is what the loop gives.
+/// Shed Algorithm 1, steps 2–4: the job with the lowest PoCD gets one more clone for each of its tasks, until none
+/// fits. A job that does not fit is skipped in favor of smaller ones. For a single job the loop gives the closed
+/// form, `min(MAX, ⌊(λm − N − 1)/N⌋)`.
 ///
 /// At most κ + |J| rounds of O(log |J|). Max-min optimal among the jobs that are not hopeless.
 #[must_use]
@@ -60,7 +60,7 @@ pub fn alloc_job(input: &JobLevelInput, mode: JobLevelMode) -> JobLevelOutcome {
     alloc_job_within(&input.jobs, input.max_clones, room, mode)
 }
 
-/// As [`alloc_job`], with attempts that take unlike amounts of several resources.
+/// As [`alloc_job`], with attempts that take different amounts of several resources.
 #[must_use]
 pub fn alloc_job_within(
     jobs: &[JobLevelJob],

@@ -5,16 +5,16 @@ use crate::estimate::pocd::{TaskMiss, probability};
 use crate::optimize::greedy::{GreedyJob, GreedyTask, JobOutcome, StepGain};
 use crate::optimize::ln_sum::LnSum;
 
-/// A job with the clones that it was granted so far; by default, one without tasks.
+/// A job with the clones that it was granted so far; the default has no tasks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct JobState {
     tasks: Vec<TaskState>,
     /// ln PoCD of every task, then of the rest.
     ln_pocds: LnSum,
     ln_pocd_before: f64,
-    /// With so much it needs no more.
+    /// At this ln PoCD the job needs no more clones.
     ln_pocd_target: f64,
-    /// How many tasks may still get clones.
+    /// The number of tasks that may still get clones.
     open: usize,
     /// Tasks that are impossible now and that one clone would make possible.
     pub(super) rescues_needed: i64,
@@ -22,33 +22,33 @@ pub(super) struct JobState {
     pub(super) is_hopeless: bool,
 }
 
-/// What a job was granted before, per task; nothing where it ends.
+/// The clones that a job was granted before, per task; tasks beyond its end have none.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Granted<'a> {
     pub(super) clones: &'a [u32],
-    /// With them, so that they need not be worked out again.
+    /// The tasks' ln PoCDs with them, so that they need not be computed again.
     pub(super) ln_pocds: &'a [f64],
 }
 
-/// A task in 24 bytes: with 32 as the two structs in it would have, fewer fit the caches.
+/// A task in 24 bytes. The two structs in it would take 32, and fewer tasks would fit the caches.
 #[derive(Debug, Clone, Copy)]
 struct TaskState {
     ln_miss_present: f64,
     ln_miss_per_clone: f64,
     clones: u32,
-    /// How many further clones it may still get.
+    /// The number of further clones that the task may still get.
     clones_left: u32,
 }
 
 impl JobState {
-    /// `useless_too` also lets tasks have clones that can't help, as the papers' algorithm does.
+    /// `useless_too` also allows clones that cannot help, as the papers' algorithm does.
     pub(super) fn new(job: &GreedyJob, useless_too: bool) -> Self {
         let mut state = Self::default();
         state.load(job, useless_too, Granted::default());
         state
     }
 
-    /// Becomes that of a job with clones granted, in the memory of what it was before.
+    /// Becomes the state of a job with clones granted, in the memory of the previous one.
     pub(super) fn load(&mut self, job: &GreedyJob, useless_too: bool, granted: Granted<'_>) {
         let tasks = job.tasks.iter();
         let tasks = tasks.map(|task| TaskState::new(task, job.max_clones, useless_too));
@@ -96,7 +96,7 @@ impl JobState {
         self.tasks.len()
     }
 
-    /// Whether any task may still get clones, and the job has use for them.
+    /// Whether any task may still get clones, and the job needs them.
     pub(super) fn is_open(&self) -> bool {
         self.open > 0 && !self.is_enough(self.ln_pocd())
     }
@@ -120,14 +120,13 @@ impl JobState {
         self.ln_pocds.terms().take(self.tasks.len())
     }
 
-    /// What one more clone of the task adds to ln PoCD; +∞ when it makes an impossible task
-    /// possible.
+    /// The increase of ln PoCD by one more clone of the task; +∞ when it makes an impossible task possible.
     pub(super) fn gain(&self, task: usize) -> f64 {
         let task = self.tasks.get(task);
         task.map_or(0.0, |task| task.miss().gain_of_one_more())
     }
 
-    /// How many clones its tasks may still get altogether.
+    /// The number of clones that the job's tasks may still get altogether.
     pub(super) fn clones_left(&self) -> i64 {
         let tasks = self.tasks.iter();
         tasks.map(|task| i64::from(task.clones_left)).sum()
@@ -137,14 +136,14 @@ impl JobState {
         self.tasks.iter().map(|task| task.clones).collect()
     }
 
-    /// What the task's last clone added to ln PoCD; absent if it was granted none.
+    /// The increase of ln PoCD by the task's last clone; absent if the task was granted none.
     pub(super) fn last_gain(&self, task: usize) -> Option<f64> {
         let miss = self.tasks.get(task)?.miss();
         let clones = miss.clones.checked_sub(1)?;
         Some(TaskMiss { clones, ..miss }.gain_of_one_more())
     }
 
-    /// Gives the task one clone and says what that adds to the job.
+    /// Gives the task one clone and returns its effect on the job.
     pub(super) fn grant(&mut self, task: usize) -> StepGain {
         let (before, task_gain) = (self.ln_pocd(), self.gain(task));
         self.give(task);
@@ -198,7 +197,7 @@ impl JobState {
 
 impl TaskState {
     fn new(task: &GreedyTask, max_clones: u32, useless_too: bool) -> Self {
-        // What is no number, or above 0, is a sure miss.
+        // NaN, or a number above 0, is a sure miss.
         let mut state = Self {
             ln_miss_present: task.ln_miss_present.min(LN_CERTAIN),
             ln_miss_per_clone: task.ln_miss_per_clone.min(LN_CERTAIN),
@@ -221,7 +220,7 @@ impl TaskState {
     }
 }
 
-/// Whether a ln PoCD stands for 0.
+/// Whether a ln PoCD denotes 0.
 pub(super) fn is_impossible(ln_pocd: f64) -> bool {
     ln_pocd.is_infinite()
 }

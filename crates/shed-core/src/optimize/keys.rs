@@ -1,9 +1,9 @@
-//! What orders jobs and tasks when clones are handed out.
+//! The keys that order jobs and tasks when clones are handed out.
 
 use crate::optimize::job_state::JobState;
 use crate::optimize::tournament::{ABSENT, Tournament};
 
-/// What orders the tasks of the worst job; smallest first.
+/// The key that orders the tasks of the worst job; smallest first.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum TaskKey {
     Pocd,
@@ -22,7 +22,7 @@ impl TaskKey {
         }
     }
 
-    /// Whether it takes more than a look to know it.
+    /// Whether the key requires computation.
     pub(super) fn is_costly(self) -> bool {
         match self {
             TaskKey::Pocd => false,
@@ -44,7 +44,7 @@ impl TaskKey {
     }
 }
 
-/// [`ABSENT`] for a job of which no task may get more, or that has enough.
+/// [`ABSENT`] for a job whose tasks may get no more, or that has reached its target.
 pub(super) fn job_key(state: &JobState) -> f64 {
     if state.is_open() {
         state.ln_pocd()

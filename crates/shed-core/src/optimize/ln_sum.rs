@@ -1,14 +1,14 @@
-//! A sum of logarithms of which one term changes at a time.
+//! A sum of logarithms whose terms change one at a time.
 
 use crate::optimize::block_tree::{BlockTree, Combine};
 
-/// The sum of a fixed number of terms in `[-∞, 0]`, kept as a tree of partial sums: a change
-/// costs O(log n), nothing is ever subtracted (so −∞ can leave again), and the result depends
-/// only on the terms and not on the order in which they changed.
+/// The sum of a fixed number of terms in `[-∞, 0]`, stored as a tree of partial sums. A change costs O(log n), and
+/// nothing is ever subtracted, so a −∞ can be replaced. The result depends only on the terms and not on the order of
+/// their changes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LnSum {
     terms: BlockTree,
-    /// Kept, as it is asked for often.
+    /// Cached, because it is read often.
     total: f64,
 }
 
@@ -23,7 +23,7 @@ impl Combine for Sum {
 }
 
 impl LnSum {
-    /// Becomes the sum of these terms, in the memory of what it was before.
+    /// Becomes the sum of these terms, in the memory of the previous content.
     pub(super) fn refill(&mut self, terms: impl IntoIterator<Item = f64>, count: usize) {
         self.terms.refill::<Sum>(terms, count);
         self.total = self.terms.total::<Sum>();
@@ -37,7 +37,7 @@ impl LnSum {
         self.terms.value::<Sum>(index)
     }
 
-    /// All terms, as far as there are places.
+    /// All terms, up to the last position.
     pub(super) fn terms(&self) -> impl Iterator<Item = f64> + '_ {
         self.terms.values()
     }

@@ -1,9 +1,8 @@
-//! Optimizers: who gets the room that is left for clones.
+//! Optimizers: they allocate the free capacity to clones.
 //!
-//! Pure functions from probabilities and a number of slots to numbers of clones. Which tasks
-//! are stragglers, what a clone of one would bring, and what of it is carried out is decided
-//! elsewhere. The papers' notions: κ is the room for extra attempts, ω what was handed out,
-//! MAX the bound per task, r the clones of a task.
+//! They are pure functions from probabilities and a number of slots to numbers of clones. Other modules decide which
+//! tasks are stragglers, estimate a clone's effect, and carry out the result. The papers' symbols: κ are the slots
+//! for extra attempts, ω the clones handed out, MAX the bound per task, r the clones of a task.
 
 pub mod alpha_fair;
 mod best_task;

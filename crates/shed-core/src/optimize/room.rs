@@ -1,23 +1,23 @@
-//! What is free for clones and what each clone takes of it.
+//! The free capacity for clones and the demand of each clone.
 
 use std::collections::BTreeSet;
 
 use crate::resources::Resources;
 
-/// The room for clones: slots, as the papers count, or amounts of cpu, memory and whatever else
-/// the attempts ask for.
+/// The free capacity for clones: slots, as the papers count, or amounts of cpu, memory and any other resource that
+/// the attempts request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Room {
-    /// What is left, per resource.
+    /// The free amount per resource.
     free: Vec<i64>,
-    /// What an attempt takes, per resource: one row for each job, or one for all.
+    /// The demand of an attempt, per resource: one row for each job, or one for all.
     demands: Vec<Vec<i64>>,
     /// A clone's price, per row of `demands`.
     prices: Vec<f64>,
 }
 
 impl Room {
-    /// κ slots; an attempt of any job takes one. Zero or less is no room.
+    /// κ slots; an attempt of any job takes one. Zero or less means no capacity.
     #[must_use]
     pub fn slots(kappa: i64) -> Self {
         Self {
@@ -27,8 +27,8 @@ impl Room {
         }
     }
 
-    /// Amounts by resource. `demands` has, for each job in the input's order, what one attempt
-    /// takes. A negative demand counts as none.
+    /// Amounts by resource. `demands` has the demand of one attempt for each job, in the input's order. A negative
+    /// demand counts as 0.
     #[must_use]
     pub fn vector(free: &Resources, demands: &[&Resources]) -> Self {
         let all = demands.iter().flat_map(|demand| demand.iter());
@@ -44,7 +44,7 @@ impl Room {
         }
     }
 
-    /// How many attempts of the job fit; `i64::MAX` if they take nothing.
+    /// The number of attempts of the job that fit; `i64::MAX` if they take nothing.
     #[must_use]
     pub fn times(&self, job: usize) -> i64 {
         let Some(demand) = self.demands.get(self.row(job)) else {
@@ -52,7 +52,7 @@ impl Room {
         };
         let amounts = self.free.iter().zip(demand);
         let times = amounts.filter(|&(_, &amount)| amount > 0);
-        // A division takes longer than all the rest, and slots need none.
+        // A division takes longer than everything else here, and slots need none.
         let fitting = |free: i64, amount| if amount == 1 { free } else { free / amount };
         times
             .map(|(&free, &amount)| fitting(free.max(0), amount))
@@ -60,7 +60,7 @@ impl Room {
             .unwrap_or(i64::MAX)
     }
 
-    /// Whether nothing fits any more, whatever the job: only where all jobs take the same.
+    /// Whether no job's attempt fits any more: known only if all jobs have the same demand.
     pub(super) fn is_exhausted(&self) -> bool {
         self.demands.len() == 1 && self.times(0) == 0
     }
@@ -75,9 +75,9 @@ impl Room {
         }
     }
 
-    /// What a gain is weighed against: 1 for slots; else the largest share of what was free at
-    /// the start that an attempt takes of any resource (its dominant share, as in DRF and
-    /// DollyMP). 0 if it takes nothing, +∞ if it takes what there is none of.
+    /// The price that divides a gain: 1 for slots. Otherwise it is the largest share of the free amount at the start
+    /// that an attempt takes of any resource (its dominant share, as in DRF and DollyMP). It is 0 if the attempt
+    /// takes nothing, and +∞ if it takes a resource without any free amount.
     #[must_use]
     pub fn price(&self, job: usize) -> f64 {
         let price = self.prices.get(self.row(job)).copied();

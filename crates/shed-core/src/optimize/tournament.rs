@@ -1,23 +1,23 @@
-//! The best of many candidates whose keys change, with ties that go to the lowest index.
+//! The best of many candidates whose keys change; ties go to the lowest index.
 
 use crate::optimize::block_tree::{BlockTree, Combine};
 
-/// Keys closer than this (relative) are a tie: two sums of the same logarithms in another order
-/// must not decide who gets a clone (spec 4.3).
+/// Keys closer than this (relative) are a tie: two sums of the same logarithms in another order must not decide which
+/// task gets a clone (spec 4.3).
 pub(super) const TIE: f64 = 1e-11;
 
-/// The key of a place without a candidate. No candidate has it, and no key is NaN.
+/// The key of a position without a candidate. No candidate has it, and no key is NaN.
 pub(super) const ABSENT: f64 = f64::INFINITY;
 
 /// A heap that keeps its candidates in the order of their indexes.
 ///
-/// A change costs O(log n) and so does the best, whatever the number of equal keys. A binary heap
-/// would have to dig through all that tie to find the lowest index.
+/// A change costs O(log n) and so does the best, for any number of equal keys. A binary heap would have to search all
+/// ties for the lowest index.
 #[derive(Debug, Clone)]
 pub(super) struct Tournament {
     /// A node holds the lowest key below it.
     keys: BlockTree,
-    /// Kept, as it is asked for often.
+    /// Cached, because it is read often.
     lowest: f64,
 }
 
@@ -32,32 +32,32 @@ impl Combine for Lowest {
 }
 
 impl Tournament {
-    /// A place for each key; [`ABSENT`] leaves it empty. O(n).
+    /// A position for each key; [`ABSENT`] leaves it empty. O(n).
     pub(super) fn new(keys: impl IntoIterator<Item = f64>, places: usize) -> Self {
         let keys = BlockTree::new::<Lowest>(keys, places);
         let lowest = keys.total::<Lowest>();
         Self { keys, lowest }
     }
 
-    /// As [`Tournament::new`], in the memory of what it held before.
+    /// As [`Tournament::new`], in the memory of the previous content.
     pub(super) fn refill(&mut self, keys: impl IntoIterator<Item = f64>, places: usize) {
         self.keys.refill::<Lowest>(keys, places);
         self.lowest = self.keys.total::<Lowest>();
     }
 
-    /// Gives the candidate at `index` this key; [`ABSENT`] takes it out.
+    /// Sets the key of the candidate at `index`; [`ABSENT`] removes it.
     pub(super) fn set(&mut self, index: usize, key: f64) {
         if let Some(lowest) = self.keys.set::<Lowest>(index, key) {
             self.lowest = lowest;
         }
     }
 
-    /// Takes the candidate at `index` out, if it is in.
+    /// Removes the candidate at `index`, if it is present.
     pub(super) fn remove(&mut self, index: usize) {
         self.set(index, ABSENT);
     }
 
-    /// The lowest key, [`ABSENT`] when there is no candidate.
+    /// The lowest key, [`ABSENT`] without a candidate.
     pub(super) fn lowest(&self) -> f64 {
         self.lowest
     }
@@ -69,19 +69,19 @@ impl Tournament {
             .map(|(index, _)| index)
     }
 
-    /// The candidate that a scan by ascending index ends with, if it replaces its incumbent only
-    /// for a key that is smaller by more than the tie.
+    /// The last incumbent of a scan by ascending index that replaces its incumbent only for a key that is smaller by
+    /// more than the tie.
     ///
-    /// "Within the tie" is not transitive, so the scan's winner need not be the first near the
-    /// minimum. But a candidate that beats everything before it is an incumbent whatever came
-    /// before: going left while something there ties finds one, and the scan starts there.
-    /// O(log n) for each step of the chain of near ties, one as a rule.
+    /// "Within the tie" is not transitive, so the scan's winner need not be the first near the minimum. But a
+    /// candidate that beats everything before it becomes the incumbent whatever came before. Moving left while a
+    /// candidate there ties finds such a candidate, and the scan starts there. O(log n) for each step of the chain of
+    /// near ties, usually one.
     pub(super) fn best(&self) -> Option<usize> {
         let lowest = self.lowest();
         if lowest >= ABSENT {
             return None;
         }
-        // As a rule nothing else is anywhere near.
+        // Usually no other key is near.
         let wide = lowest + 2.0 * TIE * lowest.abs();
         if let Some(only) = self.keys.only(|key| key <= wide) {
             return Some(only);
@@ -110,8 +110,8 @@ impl Tournament {
     }
 }
 
-/// The largest key that is not larger than `bound` by more than the tie: to compare with it is
-/// less work than to work out the tie for every key.
+/// The largest key that is not larger than `bound` by more than the tie. A comparison with it costs less than
+/// computing the tie for every key.
 fn largest_tie(bound: f64) -> f64 {
     if bound.is_infinite() {
         return bound;
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(best_of(&[0.0, -0.0]), Some(0));
         let lowest = f64::NEG_INFINITY;
         assert_eq!(best_of(&[-1e300, lowest, lowest]), Some(1));
-        // Of a full block one is worse than all others, which tie.
+        // In a full block one key is worse than all others, which tie.
         assert_eq!(
             best_of(&[-1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, 0.0]),
             Some(0)
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(best_of(&[-1.0 - step, -1.0, -1.0 - 2.0 * step]), Some(0));
     }
 
-    /// The definition, word for word.
+    /// The definition, implemented literally.
     fn scanned(keys: &[f64]) -> Option<usize> {
         let mut incumbent: Option<(usize, f64)> = None;
         for (index, &key) in keys.iter().enumerate() {
@@ -190,7 +190,7 @@ mod tests {
         incumbent.map(|(index, _)| index)
     }
 
-    /// Keys in clusters, whose members are ties with their neighbours but not with all.
+    /// Keys in clusters, whose members tie with their neighbors but not with all.
     fn any_key() -> impl Strategy<Value = f64> {
         let centre = prop::sample::select(vec![-3.0, -1.0, -1e-200, 0.0, 2.0]);
         prop_oneof![

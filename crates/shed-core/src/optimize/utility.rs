@@ -1,10 +1,10 @@
 //! α-fair utility of a probability of completion.
 
-/// |1 − α| below which the family is at its logarithm.
+/// |1 − α| below which the family equals its logarithm.
 const LN_BAND: f64 = 1e-12;
 
-/// U_α(p) = p^(1−α)/(1−α); U_1 = ln p; α = 0 adds up PoCDs; α = ∞ (max-min) compares p itself.
-/// −∞ at p = 0 from α = 1 on (Shed (10), Shed+ (10)).
+/// U_α(p) = p^(1−α)/(1−α); U_1 = ln p; α = 0 sums PoCDs; α = ∞ (max-min) compares p itself. −∞ at p = 0 from α = 1 on
+/// (Shed (10), Shed+ (10)).
 #[must_use]
 pub fn alpha_fair(p: f64, alpha: f64) -> f64 {
     if alpha.is_infinite() {

@@ -1,4 +1,4 @@
-//! Clones go to the job with the lowest PoCD, and in it to the task that its own key puts first.
+//! Each clone goes to the job with the lowest PoCD, and in it to the task that is first by its own key.
 
 use crate::optimize::greedy::{GreedyJob, GreedyOutcome, GreedyStep, JobOutcome, Refusal};
 use crate::optimize::job_state::{Granted, JobState, is_impossible};
@@ -6,18 +6,18 @@ use crate::optimize::keys::{TaskKey, job_key};
 use crate::optimize::room::Room;
 use crate::optimize::tournament::{ABSENT, Tournament};
 
-/// So many clones of a job are worked out together at least.
+/// The least number of clones of a job that are computed together.
 const AHEAD_MIN: usize = 8;
 
-/// And one for so many tasks, which have to be looked at for it.
+/// One more clone is computed for this many tasks, which have to be examined for it.
 const TASKS_PER_AHEAD: usize = 16;
 
-/// Hands out clones while anything fits. `guarded` leaves out hopeless jobs and those that the
-/// room can't make possible.
+/// Hands out clones while anything fits. `guarded` excludes hopeless jobs and those that the capacity cannot make
+/// possible.
 ///
-/// In which order the tasks of a job are served does not depend on other jobs, and turns go from
-/// job to job with every clone. So a job is worked on at a [`Desk`], several clones at a time, and
-/// what has to be kept in between is little: to fetch a whole job from memory for each clone would
+/// The order in which a job's tasks are served does not depend on other jobs, and turns change from job to job with
+/// every clone. Several clones of a job are therefore computed together at a [`Desk`], and little has to be kept in
+/// between. Fetching a whole job from memory for each clone would take longer than the computation itself.
 /// take longer than the work itself.
 pub(super) fn alloc(
     jobs: &[GreedyJob],
@@ -42,7 +42,7 @@ pub(super) fn alloc(
             break;
         };
         let fits = room.times(job);
-        // Without room to rescue it its PoCD would stay 0: the clones would be wasted.
+        // Without the capacity to rescue it, the job's PoCD would stay 0 and the clones would be wasted.
         let least = if guarded { queue.rescues_needed } else { 1 };
         if fits < least.max(1) {
             if room.is_exhausted() {
@@ -76,27 +76,27 @@ pub(super) fn alloc(
     }
 }
 
-/// The part of a room that a job gets where all get the same.
+/// The number of clones per job in an equal split of the capacity.
 fn share(fits: i64, jobs: usize) -> usize {
     usize::try_from(fits).unwrap_or(0) / jobs.max(1)
 }
 
-/// The clones of a job that were worked out last.
+/// The clones of a job that were computed last.
 #[derive(Default)]
 struct Queue {
     ahead: Vec<Served>,
-    /// So many of them are handed out.
+    /// The number of them that are handed out.
     taken: usize,
-    /// The one after those, fetched early: at its turn there would be a wait for memory.
+    /// The next clone, fetched early to avoid a wait for memory at its turn.
     next: Option<Served>,
-    /// With all of them.
+    /// The rescues that the job still needs with all of them.
     rescues_needed: i64,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Served {
     task: usize,
-    /// The job's key with it.
+    /// The job's key with the clone.
     key_after: f64,
 }
 
@@ -113,10 +113,10 @@ impl Queue {
     }
 }
 
-/// What is kept of a job while it is not at the desk.
+/// The data of a job while it is not at the desk.
 struct File<'a> {
     job: &'a GreedyJob,
-    /// Per task, with all clones that were worked out; `keys` only if they take long to work out.
+    /// Per task, with all clones that were computed; `keys` only if they are costly to compute.
     clones: Vec<u32>,
     ln_pocds: Vec<f64>,
     keys: Vec<f64>,
@@ -126,12 +126,12 @@ struct File<'a> {
     ln_pocd: f64,
     /// The job's key without any clone.
     key: f64,
-    /// Whether it gets none, as it is hopeless.
+    /// Whether the job gets no clone because it is hopeless.
     is_lost: bool,
 }
 
 impl File<'_> {
-    /// Takes note of the clone that a task was given last.
+    /// Records the clone that a task was given last.
     fn note(&mut self, task: usize, state: &JobState, key: f64) {
         if let Some(clones) = self.clones.get_mut(task) {
             *clones += 1;
@@ -144,7 +144,7 @@ impl File<'_> {
         }
     }
 
-    /// Without the clones that were worked out in vain.
+    /// The outcome without the clones that were computed in vain.
     fn outcome(mut self, queue: &Queue) -> JobOutcome {
         let (taken, rest) = queue.ahead.split_at(queue.taken.min(queue.ahead.len()));
         for clone in rest {
@@ -154,7 +154,7 @@ impl File<'_> {
         }
         let ln_pocd_after = match (taken.last(), rest.is_empty()) {
             (_, true) => self.ln_pocd,
-            // A job that gets more has its ln PoCD as key.
+            // A job that gets more clones has its ln PoCD as key.
             (Some(last), false) => last.key_after,
             (None, false) => self.ln_pocd_behind,
         };
@@ -166,10 +166,10 @@ impl File<'_> {
     }
 }
 
-/// Where one job at a time is worked on, always in the same memory.
+/// The workspace for one job at a time, always in the same memory.
 struct Desk {
     state: JobState,
-    /// Its tasks ranked.
+    /// The job's tasks, ranked.
     tasks: Tournament,
     key: TaskKey,
     useless_too: bool,
@@ -185,7 +185,7 @@ impl Desk {
         }
     }
 
-    /// A job's file, and its first clones if `ahead` are worth it.
+    /// A job's file, and its first clones if computing `ahead` of them is worthwhile.
     fn open<'a>(&mut self, job: &'a GreedyJob, ahead: usize) -> (File<'a>, Queue) {
         let state = &mut self.state;
         state.load(job, self.useless_too, Granted::default());
@@ -206,16 +206,16 @@ impl Desk {
             rescues_needed: state.rescues_needed,
             ..Queue::default()
         };
-        // One that is impossible may be refused.
+        // An impossible job may be refused.
         if ahead >= AHEAD_MIN && !is_impossible(ln_pocd) && self.state.is_open() {
             self.work_ahead(&mut file, &mut queue, ahead.min(job.tasks.len()));
         }
         (file, queue)
     }
 
-    /// Works out the job's next clones: about what it will get when `in_turn` jobs compete for the
-    /// room, in which `fits` of its clones find place. It does not matter that the job may be
-    /// impossible before some of them: it has its turn until it is possible.
+    /// Computes the job's next clones: about as many as it will get when `in_turn` jobs compete for the capacity, in
+    /// which `fits` of its clones fit. The job may be impossible before some of them. This does not matter, because
+    /// it has its turn until it is possible.
     fn continue_with(&mut self, file: &mut File<'_>, queue: &mut Queue, fits: i64, in_turn: usize) {
         let granted = Granted {
             clones: &file.clones,
@@ -228,7 +228,7 @@ impl Desk {
         self.work_ahead(file, queue, ahead.min(share(fits, 1)));
     }
 
-    /// Works out clones of the job that is loaded.
+    /// Computes clones of the job that is loaded.
     fn work_ahead(&mut self, file: &mut File<'_>, queue: &mut Queue, clones: usize) {
         let Self {
             state, tasks, key, ..
@@ -254,7 +254,7 @@ impl Desk {
             file.note(task, state, key);
             let key_after = job_key(state);
             queue.ahead.push(Served { task, key_after });
-            // With enough the job takes no more.
+            // With enough clones the job takes no more.
             if key_after >= ABSENT {
                 break;
             }

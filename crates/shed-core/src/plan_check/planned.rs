@@ -1,4 +1,4 @@
-//! What must hold of a plan of `decide`.
+//! Properties that a plan of `decide` must have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +13,8 @@ use crate::snapshot::{
 };
 use crate::time::{Instant, Span};
 
-/// What is wrong with a plan. Each violation names the job whose slice is to be refused; the
-/// slices of the others stand.
+/// The faults of a plan. Each violation names the job whose slice the operator must refuse; the slices of the others
+/// remain valid.
 #[must_use]
 pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Violation> {
     let positions = snapshot.jobs.iter().enumerate();
@@ -42,7 +42,7 @@ pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Viol
         violations: Vec::new(),
         step: 0,
     };
-    // All kills first: what a launch or a kill relies on must survive every one of them.
+    // All stops first, because the survivor that a launch or a stop relies on must survive all of them.
     for planned in &plan.actions {
         if let (Move::Kill(kill), Some(&at)) = (&planned.action, positions.get(&planned.job)) {
             slices[at].kill_target(kill, &mut check.violations);
@@ -65,12 +65,12 @@ struct PlanCheck<'a> {
     policy: &'a Policy,
     capacity: Capacity,
     nodes: &'a [Node],
-    /// Of the nodes by name, once a launch names one.
+    /// Positions of the nodes by name, built once a launch names one.
     positions: Option<BTreeMap<&'a NodeName, NodeIndex>>,
     /// Pods of each tenant that wait beyond capacity.
     waiting: BTreeMap<Tenant, usize>,
     violations: Vec<Violation>,
-    /// 0 kills, 1 first attempts and retries, 2 clones.
+    /// 0 stops, 1 first attempts and retries, 2 clones.
     step: u8,
 }
 
@@ -88,9 +88,9 @@ struct Slice<'a> {
     clones: BTreeMap<TaskIndex, u32>,
     /// Tasks with an attempt before the plan.
     active: u32,
-    /// What its attempts hold before the plan.
+    /// The capacity that the job's attempts hold before the plan.
     holdings: Holdings,
-    /// Its launches so far.
+    /// The job's launches so far.
     launched: usize,
 }
 
@@ -141,7 +141,7 @@ impl PlanCheck<'_> {
 }
 
 impl PlanCheck<'_> {
-    /// Whether the job's tenant has more pods beyond capacity than it may, this one included.
+    /// Whether the job's tenant exceeds its limit of pods beyond capacity, including this one.
     fn is_one_too_many(&mut self, slice: &Slice<'_>) -> bool {
         if slice.job.obstacles.no_node {
             return false;
@@ -167,7 +167,7 @@ impl PlanCheck<'_> {
             demand.is_some_and(|demand| self.capacity.room.fits_node(node, demand))
         };
         if !node.as_ref().is_some_and(fits) {
-            let message = format!("task {} has no room on {name}", launch.task);
+            let message = format!("task {} does not fit on {name}", launch.task);
             self.violations
                 .push(slice.violation(Rule::Placement, message));
         }
@@ -212,7 +212,7 @@ impl<'a> Slice<'a> {
         }
     }
 
-    /// How many attempts of the task live on after all kills of the plan.
+    /// The number of attempts of the task that survive all stops of the plan.
     fn survivors(&self, task: &TaskSnapshot) -> u32 {
         let stays = |a: &&AttemptSnapshot| !self.doomed.contains(&(task.index, a.number));
         task.live().filter(stays).count() as u32
@@ -228,7 +228,7 @@ impl<'a> Slice<'a> {
             violations.push(self.violation(Rule::KillTarget, format!("{name} may be publishing")));
         }
         if !attempt.lives() {
-            violations.push(self.violation(Rule::KillTarget, format!("{name} does not live")));
+            violations.push(self.violation(Rule::KillTarget, format!("{name} is not live")));
         }
         if !self.doomed.insert((kill.task, kill.attempt)) {
             violations.push(self.violation(Rule::KillTarget, format!("{name} is killed twice")));
@@ -282,8 +282,8 @@ impl<'a> Slice<'a> {
         }
     }
 
-    /// An attempt makes way only if its user lets it and its work is not lost; and never right
-    /// after its launch, so that two jobs can't drive each other out for ever.
+    /// An attempt is preempted only if its user allows it and its work is not lost. It is never preempted right after
+    /// its launch, so that two jobs cannot preempt each other endlessly.
     fn preemption_rule(&self, task: &TaskSnapshot, victim: &AttemptSnapshot) -> Option<Rule> {
         let rules = &self.job.rules;
         let is_allowed = rules.preemption == Preemption::WhenCheckpointed
@@ -299,7 +299,7 @@ impl<'a> Slice<'a> {
         (!is_durable || !is_settled).then_some(Rule::KillRule)
     }
 
-    /// The first rule that the launch breaks, capacity apart.
+    /// The first rule that the launch breaks, without capacity.
     fn launch(&mut self, launch: &Launch, max_clones: u32) -> Option<Rule> {
         let job = self.job;
         if launch.task.0 >= job.rules.completions {
@@ -327,7 +327,7 @@ impl<'a> Slice<'a> {
             } else if survivors == 0 {
                 Some(Rule::LaunchKind)
             } else {
-                // Of n attempts one is the task's own, the others are clones.
+                // Of n attempts one is the task's own; the others are clones.
                 (*clones + survivors - 1 > most).then_some(Rule::CloneCount)
             }
         } else {
@@ -356,8 +356,7 @@ impl<'a> Slice<'a> {
 }
 
 impl Slice<'_> {
-    /// Whether the job must get no further attempt since none of it can be created or placed, or not
-    /// as many.
+    /// Whether the job must get no further attempt, or fewer, because its pods cannot be created or placed.
     fn is_in_the_way(&self, launch: &Launch) -> bool {
         let obstacles = &self.job.obstacles;
         let (held, launched) = (self.holdings, self.launched);
@@ -374,7 +373,7 @@ impl Slice<'_> {
     }
 }
 
-/// None if the policy preempts nothing.
+/// `None` if the policy preempts nothing.
 fn preemptible_from(snapshot: &Snapshot, job: &JobSnapshot, policy: &Policy) -> Option<Instant> {
     if !policy.speculation.preempts() {
         return None;
@@ -385,7 +384,7 @@ fn preemptible_from(snapshot: &Snapshot, job: &JobSnapshot, policy: &Policy) -> 
     Some(Instant(snapshot.now.0 - Span::from_seconds_f64(run).0))
 }
 
-/// Whether the attempt has reported more than it began with.
+/// Whether the attempt has reported more progress than it began with.
 fn has_advanced(attempt: &AttemptSnapshot) -> bool {
     attempt
         .progress

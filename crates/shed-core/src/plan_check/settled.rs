@@ -1,4 +1,4 @@
-//! What must hold of the actions of `settle`.
+//! Properties that the actions of `settle` must have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::snapshot::{
     JobSnapshot, KillKind, TaskSnapshot,
 };
 
-/// What is wrong with what `settle` said about a job.
+/// The faults in the actions of `settle` for a job.
 #[must_use]
 pub fn settle_check(job: &JobSnapshot, actions: &[Settled]) -> Vec<Violation> {
     let mut check = SettleCheck {
@@ -39,14 +39,14 @@ pub fn settle_check(job: &JobSnapshot, actions: &[Settled]) -> Vec<Violation> {
 struct SettleCheck<'a> {
     job: &'a JobSnapshot,
     winners: BTreeMap<TaskIndex, AttemptNumber>,
-    /// Attempts that were won or counted.
+    /// Attempts that won or were counted.
     accounted: BTreeSet<(TaskIndex, AttemptNumber)>,
     killed: BTreeSet<(TaskIndex, AttemptNumber)>,
     failed: BTreeSet<TaskIndex>,
     end: Option<Conclusion>,
     /// Whether more tasks run than the job allows.
     runs_too_many: bool,
-    /// 0 wins and counts, 1 the job's end, 2 kills.
+    /// 0 wins and counts, 1 the job's end, 2 stops.
     step: u8,
     violations: Vec<Violation>,
 }
@@ -108,7 +108,7 @@ impl<'a> SettleCheck<'a> {
             return;
         };
         if self.is_fenced() && task.granted_at(number).is_none() {
-            let message = format!("task {index} attempt {number} had no leave to publish");
+            let message = format!("task {index} attempt {number} had no commit grant");
             self.report(Rule::Accounting, message);
         }
         let had_fate = self.job.has_ended(index) || self.failed.contains(&index);
@@ -161,7 +161,10 @@ impl<'a> SettleCheck<'a> {
             Outcome::Late => !superseded && matches!(attempt.state, AttemptState::Succeeded { .. }),
         };
         if !right || attempt.holds_capacity() || task.winner == Some(number) {
-            let message = format!("task {index} attempt {number} can't be {}", outcome.label());
+            let message = format!(
+                "task {index} attempt {number} cannot be {}",
+                outcome.label()
+            );
             self.report(Rule::Accounting, message);
         }
     }
@@ -169,7 +172,10 @@ impl<'a> SettleCheck<'a> {
     fn fail_task(&mut self, index: TaskIndex) {
         let had_fate = self.job.has_ended(index) || self.winners.contains_key(&index);
         if had_fate || !self.failed.insert(index) {
-            self.report(Rule::Accounting, format!("task {index} has a fate already"));
+            self.report(
+                Rule::Accounting,
+                format!("task {index} has a result already"),
+            );
         }
         let task = self.job.task(index);
         let by_rule = |attempt: &AttemptSnapshot| {
@@ -239,7 +245,7 @@ impl<'a> SettleCheck<'a> {
         };
         let name = format!("task {} attempt {}", kill.task, kill.attempt);
         if !attempt.lives() || !self.killed.insert((kill.task, kill.attempt)) {
-            self.report(Rule::KillTarget, format!("{name} does not live"));
+            self.report(Rule::KillTarget, format!("{name} is not live"));
         }
         let ending = self.end.is_some() || self.job.phase != JobPhase::Active;
         let winner = self.winners.get(&kill.task).copied();

@@ -7,7 +7,7 @@ use crate::snapshot::{
     AttemptKind, Conclusion, KillKind, NodeIndex, Preemption, Snapshot, SpeculationMode,
 };
 
-/// What the check says about these actions of job `a` on two nodes of two cpus.
+/// The check's violations for these actions of job `a` on two nodes of two cpus.
 #[track_caller]
 fn check(builder: JobBuilder, actions: impl IntoIterator<Item = Move>, expected: &[Rule]) {
     check_with(
@@ -87,7 +87,7 @@ fn use_above_usable_capacity_is_caught() {
     check(pair(), [original(1), original(2)], &[]);
     let three = [original(1), original(2), original(3)];
     check(pair(), three, &[Rule::Capacity]);
-    // What is being killed holds its capacity until it is gone.
+    // A stopped attempt holds its capacity until it is gone.
     let prune = kill(0, 1, KillKind::Prune, Some(0));
     let three = [prune, original(1), original(2), original(3)];
     check(pair(), three, &[Rule::Capacity]);
@@ -153,7 +153,7 @@ fn a_launch_for_what_must_not_get_any_is_caught() {
     check(job("a").done([1]), [original(1)], rule);
     check(job("a").failed([1]), [original(1)], rule);
     check(job("a").suspended(), [original(1)], rule);
-    // Its nodes are no capacity for attempts any more either.
+    // The job's nodes are no longer capacity for attempts either.
     let rules = &[Rule::Capacity, Rule::LaunchTarget];
     check(job("a").ending(Conclusion::Complete), [original(1)], rules);
     let held = job("a").with(|job| job.launch_not_before = Some(at(30.001)));
@@ -195,7 +195,7 @@ fn a_prune_without_a_survivor_that_reports_is_caught() {
     check(pair(), [kill(0, 0, KillKind::Prune, Some(1))], rule);
     check(pair(), [kill(0, 1, KillKind::Prune, None)], rule);
     check(pair(), [kill(0, 1, KillKind::Prune, Some(1))], rule);
-    // It began where it stands and has not moved.
+    // The attempt began at this progress and has not advanced.
     let resumed = attempt(1).resumed_at(0.5).progress(0.5, 30.0);
     let standing = job("a").task(0, [attempt(0), resumed]);
     check(standing, [kill(0, 0, KillKind::Prune, Some(1))], rule);
@@ -337,7 +337,7 @@ fn a_restart_is_for_the_only_attempt_of_a_task_where_the_policy_restarts() {
     );
 }
 
-/// Two tasks with checkpoints, launched at 0 s, that may make way.
+/// Two tasks with checkpoints, launched at 0 s, that may be preempted.
 fn patient() -> JobBuilder {
     let long = |node| attempt(0).on(node).progress(0.3, 29.0).checkpoint(0.3);
     job("a")
@@ -353,7 +353,7 @@ fn an_attempt_makes_way_only_if_its_user_and_the_policy_let_it() {
     let of = |job: JobBuilder| world(30.0, 2, 2000).launch_overhead(10.0).job(job).build();
     let prime: Policy = "shed-prime".parse().unwrap();
     check_with(&of(patient()), &prime, preempt(0), &[]);
-    // Task 1 has a clone, which goes first.
+    // Task 1 has a clone, which must be evicted first.
     check_with(&of(patient()), &prime, preempt(1), &[Rule::KillRule]);
     let never = patient().with(|job| job.rules.preemption = Preemption::Never);
     check_with(&of(never), &prime, preempt(0), &[Rule::Preemption]);

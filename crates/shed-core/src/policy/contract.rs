@@ -1,17 +1,17 @@
-//! What a policy about clones is: it judges one job at a time, and asks for stops and clones.
+//! The contract of a policy about clones: it judges one job at a time, and requests stops and clones.
 //!
 //! In each planning pass `decide` calls, in this order:
 //!
 //! 1. [`PolicyRule::assess`] and [`PolicyRule::judge`] for each job: pure functions of the job's
-//!    facts and of what the policy remembers of it. They return what the policy believes, whether it acts on the job in
-//!    this pass, and when it wants to look at the job again.
+//!    facts and of the policy's memory of it. They return the policy's estimates, whether it acts on the job in
+//!    this pass, and when it needs to judge the job again.
 //! 2. [`PolicyRule::arrange`] once, with a summary of each job: for rules that compare jobs. It may
 //!    change their order.
 //! 3. [`PolicyRule::before`]: stops, before first attempts are served.
 //! 4. [`PolicyRule::after`]: clones, from what first attempts leave.
 //!
-//! A policy holds no limits. Capacity, quotas, placement, the rules of the job's user and the work
-//! budget belong to `decide`, which grants, checks and records what is asked at the [`Desk`].
+//! A policy holds no limits. Capacity, quotas, placement, the rules of the job's user and the work budget belong to
+//! `decide`. It grants, checks and records what a policy requests at the [`Desk`].
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -27,25 +27,24 @@ use crate::settings::{Parsed, Setting};
 use crate::snapshot::Snapshot;
 use crate::time::{Instant, Span};
 
-/// t_avg as long as none was measured, for policies that have no parameter of their own for it.
+/// t_avg until one is measured, for policies that have no parameter of their own for it.
 const LAUNCH_OVERHEAD: Span = Span::from_seconds(3);
 
-/// Half-life of the node-slowness estimate. Once a slow node's attempts are pruned nothing runs
-/// there that could show its speed, and it looks as free as a healthy one.
+/// Half-life of the node-slowness estimate. Once a slow node's attempts are pruned, no attempt runs there that could
+/// show its speed. The node then looks as free as a healthy one.
 pub(super) const SLOW_HALF_LIFE: Span = Span::from_seconds(120);
 
-/// After a clone was disrupted its task gets no other for this share of the job's time, within these
-/// bounds.
+/// After a clone was disrupted, its task gets no other clone for this share of the job's time, within these bounds.
 const CLONE_REST_SHARE: f64 = 0.05;
 const CLONE_REST_MIN: Span = Span::from_seconds(10);
 const CLONE_REST_MAX: Span = Span::from_seconds(60);
 
-/// What a policy remembers of one job from pass to pass.
+/// A policy's memory of one job, kept from pass to pass.
 pub trait Remembered: Clone + Default + PartialEq + fmt::Debug {
-    /// As text.
+    /// The memory as text.
     fn write(&self) -> PolicyState;
 
-    /// From text. What cannot be read is forgotten.
+    /// Reads the memory from text. Parts that do not parse are forgotten.
     fn read(state: &PolicyState) -> Self;
 }
 
@@ -57,7 +56,7 @@ impl Remembered for () {
     fn read(_: &PolicyState) -> Self {}
 }
 
-/// What is remembered of a job when it is judged.
+/// The policy's memory of a job at the time it judges the job.
 #[derive(Debug, Clone, Copy)]
 pub struct Recall<'m, S> {
     /// When the pass takes place.
@@ -66,32 +65,32 @@ pub struct Recall<'m, S> {
     pub last: Option<Instant>,
     /// Whether it changed nothing then.
     pub was_idle: bool,
-    /// What the policy remembers.
+    /// The policy's memory of the job.
     pub state: &'m S,
 }
 
-/// What a policy finds of one job.
+/// A policy's findings about one job.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Judgement<B> {
     /// Whether the policy acts on the job in this pass: only then are its requests granted.
     pub acts: bool,
-    /// When it wants to look at the job again, even if nothing happens.
+    /// When the policy needs to judge the job again, even if nothing happens.
     pub next: Option<Instant>,
     /// Its rank, where the policy has one: whether it is hopeless, and its slack in milliseconds.
     pub rank: Option<(bool, i64)>,
-    /// What else the policy believes.
+    /// The policy's other estimates.
     pub belief: B,
 }
 
 impl<B: Default> Judgement<B> {
-    /// Of a job that the policy leaves alone.
+    /// The judgement of a job that the policy leaves alone.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Of a job that the policy acts on in every pass, at least every `interval`: progress is no
-    /// event.
+    /// The judgement of a job that the policy acts on in every pass, at least every `interval`, because progress
+    /// causes no event.
     #[must_use]
     pub fn every<S>(interval: Span, job: &JobView<'_>, recall: &Recall<'_, S>) -> Self {
         let acts = job.may_speculate();
@@ -103,12 +102,12 @@ impl<B: Default> Judgement<B> {
     }
 }
 
-/// What a rule that compares jobs knows of one of them: a few numbers, whatever its size.
+/// A summary of one job for rules that compare jobs: a few numbers, whatever the job's size.
 #[derive(Debug, Clone, Copy)]
 pub struct Summary<'s, B> {
-    /// Its place in the pass.
+    /// The job's position in the pass.
     pub position: usize,
-    /// Whose it is.
+    /// The tenant that the job belongs to.
     pub tenant: &'s Tenant,
     /// Seconds from its submission to its deadline.
     pub limit: Option<f64>,
@@ -118,25 +117,25 @@ pub struct Summary<'s, B> {
     pub is_new: bool,
     /// Its rank.
     pub rank: Option<(bool, i64)>,
-    /// Tasks that have not ended, those that wait included.
+    /// Tasks that have not ended, including those that wait.
     pub unfinished: u32,
     /// How many attempts like its own the usable capacity holds.
     pub slots: u32,
-    /// What the policy believes.
+    /// The policy's estimates of the job.
     pub belief: &'s B,
 }
 
-/// What comparing the jobs decides about one of them.
+/// The result of comparing one job with the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Arranged<P> {
-    /// Its rank, instead of that of its judgement.
+    /// The job's rank, instead of that of its judgement.
     pub rank: Option<(bool, i64)>,
-    /// What the policy wants to know of it when it asks for stops and clones.
+    /// The policy's facts about the job when it requests stops and clones.
     pub place: P,
 }
 
 impl<P> Arranged<P> {
-    /// Without another rank.
+    /// The arrangement without another rank.
     pub fn at(place: P) -> Self {
         Self { rank: None, place }
     }
@@ -144,25 +143,25 @@ impl<P> Arranged<P> {
 
 /// A policy about clones.
 pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
-    /// What it believes of one job.
+    /// The policy's estimates of one job.
     type Belief: Clone + Default + fmt::Debug;
 
-    /// What it remembers of one job.
+    /// The policy's memory of one job.
     type State: Remembered;
 
-    /// What it wants to know of one job when it asks for stops and clones, and can only know by
-    /// comparing it with the others: its share, its tier, what they show of it.
+    /// The facts about one job that only a comparison with the others yields, and that the policy needs when it
+    /// requests stops and clones: for example its share or its tier.
     type Place: Clone + Default + fmt::Debug;
 
-    /// The name in the text, as in the papers.
+    /// The policy's name in the text, as in the papers.
     fn name(&self) -> &'static str;
 
-    /// Its parameters.
+    /// The policy's parameters.
     fn settings(&mut self) -> Vec<Setting<'_>> {
         Vec::new()
     }
 
-    /// Whether it decides by files.
+    /// Whether the policy decides by files.
     fn reads_files(&self) -> bool {
         false
     }
@@ -175,39 +174,38 @@ pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
         Err(format!("`{}` reads no file `{name}`", self.name()))
     }
 
-    /// The files that it decides by: name and text.
+    /// The files that the policy decides by: name and text.
     fn files(&self) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
 
-    /// Most live clones of a task next to its first attempt; 0: it launches none.
+    /// Most live clones of a task next to its first attempt; 0: the policy launches none.
     fn max_clones(&self) -> u32;
 
-    /// Whether it gives up a task's only attempt and has the task launched again.
+    /// Whether the policy gives up a task's only attempt and has the task launched again.
     fn restarts(&self) -> bool {
         false
     }
 
-    /// Whether it lets a task's only attempt be preempted for another job.
+    /// Whether the policy lets a task's only attempt be preempted for another job.
     fn preempts(&self) -> bool {
         false
     }
 
-    /// t_avg as long as none was measured.
+    /// t_avg until one is measured.
     fn launch_overhead(&self) -> Span {
         LAUNCH_OVERHEAD
     }
 
-    /// The weight of the job's median against what an attempt has shown itself, in tasks; 0: each
-    /// attempt is judged by its own reports alone, as printed.
+    /// The weight of the job's median against the attempt's own reports, in tasks; 0: each attempt is judged by its
+    /// own reports alone, as printed.
     fn rate_prior(&self) -> f64 {
         0.0
     }
 
-    /// How long a task gets no clone after one of its clones was disrupted: the pod that took its
-    /// slot needs it. By default about θ (eq. 17 of Shed+), within bounds that suit policies that
-    /// look more often. `limit`: from the job's submission to its deadline, if it has one;
-    /// `overhead`: t_avg.
+    /// How long a task gets no clone after one of its clones was disrupted, because the pod that took its slot needs
+    /// it. The default is about θ (eq. 17 of Shed+), within bounds that suit policies that look more often. `limit`:
+    /// from the job's submission to its deadline, if it has one; `overhead`: t_avg.
     fn clone_rest(&self, limit: Option<Span>, overhead: f64) -> Span {
         let limit = limit.map_or(0.0, Span::seconds);
         let theta = optimization_interval(limit, overhead, CLONE_REST_SHARE);
@@ -219,18 +217,18 @@ pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
         SLOW_HALF_LIFE
     }
 
-    /// How the attempts of a job are to be judged. As [`PolicyRule::judge`], which comes after it,
-    /// this depends on nothing but the job.
+    /// How the policy assesses the attempts of a job. Like [`PolicyRule::judge`], which follows it, the result
+    /// depends only on the job.
     fn assess(&self, _job: &JobView<'_>) -> Assessment {
         Assessment::default()
     }
 
-    /// Judges one job. The result depends on nothing but its arguments, so that a job whose facts
-    /// are unchanged need not be judged again before `next`.
+    /// Judges one job. The result depends only on the arguments, so a job whose facts are unchanged need not be
+    /// judged again before `next`.
     fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, Self::State>)
     -> Judgement<Self::Belief>;
 
-    /// Compares the jobs of a pass, given in its order; none of them is arranged by default.
+    /// Compares the jobs of a pass, given in its order. The default arranges none of them.
     fn arrange(
         &self,
         _jobs: &[Summary<'_, Self::Belief>],
@@ -239,10 +237,10 @@ pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Asks for stops, before first attempts are served.
+    /// Requests stops, before first attempts are served.
     fn before(&self, _desk: &mut Desk<'_, '_, Self>) {}
 
-    /// Asks for clones, after first attempts are served and the jobs' PoCDs are known.
+    /// Requests clones, after first attempts are served and the jobs' PoCDs are known.
     fn after(&self, _desk: &mut Desk<'_, '_, Self>) {}
 }
 
@@ -271,7 +269,7 @@ pub(crate) trait AnyRule: fmt::Debug + Send + Sync {
 pub(crate) trait Session {
     fn before(&mut self, round: &mut Round<'_>);
     fn after(&mut self, round: &mut Round<'_>);
-    /// What the policy remembers of each job, by position.
+    /// The policy's memory of each job, by position.
     fn states(&self) -> Vec<PolicyState>;
 }
 

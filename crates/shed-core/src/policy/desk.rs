@@ -1,4 +1,4 @@
-//! Where a policy looks at the jobs of a pass and asks for stops and clones.
+//! The view of a pass through which a policy reads the jobs and requests stops and clones.
 
 use crate::capacity::Capacity;
 use crate::ids::{AttemptNumber, TaskIndex};
@@ -9,7 +9,7 @@ use crate::round::{JobView, Round, TaskEstimate};
 use crate::snapshot::{KillKind, Snapshot, SpeculationMode};
 use crate::time::{Instant, Span};
 
-/// The jobs of a pass, what the policy believes and remembers of them, and what it asks for.
+/// The jobs of a pass, the policy's estimates and memory of them, and its requests.
 pub struct Desk<'d, 'a, R: PolicyRule> {
     round: &'d mut Round<'a>,
     states: &'d mut [R::State],
@@ -50,7 +50,7 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         &self.round.jobs
     }
 
-    /// One of them.
+    /// The job at this position.
     #[must_use]
     pub fn job(&self, position: usize) -> Option<&JobView<'a>> {
         self.round.jobs.get(position)
@@ -63,13 +63,13 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         self.round.by_submission()
     }
 
-    /// What is left of the cluster's capacity.
+    /// The cluster's capacity that remains.
     #[must_use]
     pub fn capacity(&self) -> &Capacity {
         &self.round.capacity
     }
 
-    /// What the policy believes of the job.
+    /// The policy's estimates of the job.
     #[must_use]
     pub fn belief(&self, position: usize) -> Option<&R::Belief> {
         self.beliefs.get(position)
@@ -81,36 +81,36 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         self.beliefs
     }
 
-    /// What the policy has decided about all jobs, by position.
+    /// The policy's decisions about all jobs, by position.
     #[must_use]
     pub fn places(&self) -> &[R::Place] {
         self.places
     }
 
-    /// What the policy has decided about the job by comparing it with the others.
+    /// The policy's decision about the job after comparing it with the others.
     #[must_use]
     pub fn place(&self, position: usize) -> Option<&R::Place> {
         self.places.get(position)
     }
 
-    /// What the policy remembers of the jobs, by position.
+    /// The policy's memory of the jobs, by position.
     #[must_use]
     pub fn states(&self) -> &[R::State] {
         self.states
     }
 
-    /// What the policy remembers of the job.
+    /// The policy's memory of the job.
     #[must_use]
     pub fn state(&self, position: usize) -> Option<&R::State> {
         self.states.get(position)
     }
 
-    /// The same, to be changed.
+    /// The policy's memory of the job, mutable.
     pub fn state_mut(&mut self, position: usize) -> Option<&mut R::State> {
         self.states.get_mut(position)
     }
 
-    /// Whether a job is remembered that is not in the snapshot any more.
+    /// Whether the policy remembers a job that is no longer in the snapshot.
     #[must_use]
     pub fn has_departed(&self) -> bool {
         self.round.memory.has_departed(self.round.snapshot)
@@ -122,13 +122,13 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         self.round.levels(rho, slot.seconds())
     }
 
-    /// Asks for a pass at `at`, if that is still to come.
+    /// Requests a pass at `at`, if that is still to come.
     pub fn wake_at(&mut self, at: Instant) {
         self.round.wake_at(Some(at));
     }
 
-    /// Takes that many steps of the pass's work budget for these jobs, which are decided on
-    /// together. If fewer are left it takes none, and the policy must leave the jobs as they are.
+    /// Takes `steps` of the pass's work budget for these jobs, which are decided together. If fewer steps remain it
+    /// takes none, and the policy must leave the jobs unchanged.
     pub fn afford(&mut self, positions: &[usize], steps: u64) -> bool {
         self.round.afford_all(positions, steps)
     }
@@ -148,12 +148,12 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         }
     }
 
-    /// Stops a task's only attempt; the task is launched again.
+    /// Stops a task's only attempt, and the task is launched again.
     pub fn restart(&mut self, position: usize, id: (TaskIndex, AttemptNumber)) {
         self.round.kill(position, id, KillKind::Restart, None);
     }
 
-    /// The jobs of that mode with tasks that the policy wants clones for, by submission.
+    /// The jobs of that mode with tasks that may get clones from the policy, by submission.
     pub fn clone_jobs(
         &mut self,
         mode: SpeculationMode,
@@ -173,12 +173,12 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         clones::clone_job_of_started(self.round, position, mode, ask)
     }
 
-    /// Asks for one clone of the task at that place of the job, and returns whether it is granted.
+    /// Requests one clone of the task at that index of the job, and returns whether it is granted.
     pub fn request(&mut self, job: &mut CloneJob, at: usize, finding: Finding) -> bool {
         clones::grant(self.round, job, at, |odds| clones::by_rule(finding, odds))
     }
 
-    /// The same with a reason of the policy's own, given the job's PoCD before and after.
+    /// The same with the policy's own reason, given the job's PoCD before and after.
     pub fn request_as(
         &mut self,
         job: &mut CloneJob,
@@ -188,19 +188,19 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         clones::grant(self.round, job, at, why)
     }
 
-    /// Whether the job's PoCD is as high as its user wants it.
+    /// Whether the job's PoCD has reached the value that its user set.
     #[must_use]
     pub fn has_enough(&self, position: usize) -> bool {
         clones::has_enough(self.round, position)
     }
 
-    /// How much of the pass's work budget is left.
+    /// The work budget that remains in the pass.
     #[must_use]
     pub fn steps_left(&self) -> u64 {
         self.round.steps_left()
     }
 
-    /// Reports that the work budget ended before the policy was through with the job.
+    /// Reports that the work budget ended before the policy was done with the job.
     pub fn cut_short(&mut self, position: usize) {
         self.round.cut_short(&[position]);
     }
@@ -212,12 +212,12 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         }
     }
 
-    /// Reports the tasks of the job that got nothing and were not refused yet.
+    /// Reports the tasks of the job that got no clone and were not refused yet.
     pub fn refuse_rest(&mut self, job: &mut CloneJob, why: RefusalReason) {
         job.refuse_rest(self.round, why);
     }
 
-    /// The pass itself. shed-prime alone still ranks, weighs and preempts there.
+    /// The pass itself. Only shed-prime still ranks, weighs and preempts there.
     pub(super) fn round(&mut self) -> &mut Round<'a> {
         self.round
     }

@@ -1,14 +1,18 @@
 //! The policy of an operator: in which order first attempts are served and who gets clones.
 //!
-//! Written as text such as `shed-plus{xi=0.1,theta=0.05,max_clones=5,order=edf,law=best}`; order
-//! and distribution of attempt durations ([`LawChoice`]) combine with every policy about clones.
-//! [`PolicyRule`] is the contract of such a policy; [`ShedPrime`], [`ShedPlus`] and [`HadoopNs`] are
-//! the product's, and a [`Registry`] takes more. What policies share: [`prune`] stops superfluous
-//! attempts, [`round::clones`](crate::round::clones) weighs and grants clones by the rules of the
-//! job's user.
+//! A policy is written as text, for example:
 //!
-//! For all of them first attempts go before clones, a clone is evicted for a waiting first attempt,
-//! and the first attempt to end wins: these are rules of the product, not of the papers.
+//! ```text
+//! shed-plus{xi=0.1,theta=0.05,max_clones=5,order=edf}
+//! ```
+//!
+//! The order and the distribution of attempt durations ([`LawChoice`]) combine with every policy about clones.
+//! [`PolicyRule`] is the contract of such a policy. [`ShedPrime`], [`ShedPlus`] and [`HadoopNs`] are the product's,
+//! and a [`Registry`] takes more. The policies share two modules: [`prune`] stops superfluous attempts,
+//! [`round::clones`](crate::round::clones) weighs and grants clones by the rules of the job's user.
+//!
+//! For all of them first attempts go before clones, a waiting first attempt evicts a clone, and the first attempt to
+//! end wins. These are rules of the product, not of the papers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -38,30 +42,28 @@ pub use shed_plus::turn::Turn;
 pub use shed_plus::{Mode, ShedPlus, Utility, Variant};
 pub use shed_prime::{Hedge, ShedPrime};
 
-/// Ten times what a cluster of 10 000 jobs with 100 stragglers each asks for; on one core some
-/// seconds at most.
+/// Ten times the requests of a cluster of 10 000 jobs with 100 stragglers each; a few seconds at most on one core.
 const WORK_MAX: u64 = 10_000_000;
 
-/// A preempted attempt has run for at least this many launch overheads, so that two jobs cannot
-/// preempt each other without ever doing work.
+/// A preempted attempt has run for at least this many launch overheads, so that two jobs cannot preempt each other
+/// without ever doing work.
 pub(crate) const PREEMPTION_LAUNCHES: f64 = 3.0;
 
-/// Everything that the operator's user may choose about decisions.
+/// The settings of the operator's user about decisions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
-    /// Who is first when capacity is short.
+    /// The order of service when capacity is short.
     pub order: Order,
-    /// Who gets clones.
+    /// The policy about clones.
     pub speculation: Speculation,
-    /// The law of attempt times that every policy reads.
+    /// The distribution of attempt durations that every policy reads.
     pub law: LawChoice,
     /// λ: the share of the cluster that attempts may use, above 0 and at most 1.
     pub capacity_share: f64,
-    /// First attempts of each tenant that may wait as pods beyond capacity, so that autoscalers see
-    /// demand.
+    /// First attempts of each tenant that may wait as pods beyond capacity, so that autoscalers see demand.
     pub surge_max: u32,
-    /// Steps that a policy about clones may take in one pass: tasks weighed and clones handed out.
-    /// A job that does not fit into what is left is cut short.
+    /// Steps that a policy about clones may take in one pass: tasks weighed and clones handed out. A job that does
+    /// not fit into the remaining budget is cut short.
     pub work_max: u64,
 }
 
@@ -79,8 +81,8 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// The policy of the product that `text` says, with `order` unless the text has an `order=` of
-    /// its own; all else as by default. A [`Registry`] reads more policies.
+    /// The policy of the product that `text` describes, with `order` unless the text has an `order=` of its own. All
+    /// other settings are the defaults. A [`Registry`] reads more policies.
     ///
     /// # Errors
     /// If there is no such policy: the message lists the names, or the parameters of the one named.
@@ -109,7 +111,7 @@ impl FromStr for Policy {
     }
 }
 
-/// Speculation, order and any other law than the usual; what is left has settings of its own.
+/// Speculation, order and the distribution unless it is the default. The other settings have their own text.
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = self.speculation.rule().parts();

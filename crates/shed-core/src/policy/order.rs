@@ -8,30 +8,30 @@ use crate::settings::ParsePolicyError;
 /// The order of first attempts and retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// Least slack first; jobs that can't make it last. Where a policy weighs what attempts bring,
-    /// that holds for those that can all be in time; after them come those that bring most.
+    /// Least slack first; jobs that cannot meet their deadline last. If a policy estimates the value of attempts,
+    /// this holds for the jobs that can all finish in time. After them come the jobs of the highest value.
     #[default]
     LeastSlack,
     /// Earliest deadline first.
     EarliestDeadline,
     /// First submitted first.
     Fifo,
-    /// The queue with the least used share first, in it first submitted first: one queue per
-    /// tenant, all with equal shares and no upper bound.
+    /// The queue with the least used share first, and within it first submitted first. There is one queue per tenant;
+    /// all have equal shares and no upper bound.
     Capacity,
     /// Dominant resource fairness: the job with the least dominant share first.
     Drf,
-    /// Node by node, jobs that fit what is free there and have little work left first.
+    /// Node by node: jobs that fit the free capacity there and have little work left come first.
     Tetris,
-    /// DRF, and what jobs give back because of the slack of a phase to the shortest. Jobs here
-    /// have one phase, which has none: nothing is given back, and the order is that of DRF.
+    /// DRF, and the slack that jobs return within a phase goes to the shortest job. Jobs here have one phase, which
+    /// has no slack, so the order is that of DRF.
     Carbyne,
     /// Least remaining time first: the mean time of a task.
     Srpt,
     /// Least volume first: remaining tasks times their mean time times their dominant share.
     Svf,
-    /// DollyMP Algorithm 2: node by node, lowest level of Algorithm 1 first (ρ = 1.5, slots of 5 s),
-    /// within it the best fit.
+    /// DollyMP Algorithm 2: node by node, lowest level of Algorithm 1 first (ρ = 1.5, slots of 5 s). Within a level
+    /// the best fit comes first.
     DollyMp,
 }
 
@@ -82,7 +82,7 @@ impl FromStr for Order {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|order| order.label() == text);
-        let fault = || ParsePolicyError::new(format!("`{text}` is no order: use {}", Self::HELP));
+        let fault = || ParsePolicyError::new(format!("unknown order `{text}`: use {}", Self::HELP));
         found.ok_or_else(fault)
     }
 }

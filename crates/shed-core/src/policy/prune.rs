@@ -1,4 +1,4 @@
-//! Which attempts of a task are kept and which are killed, shared by the policies that prune.
+//! Rules that keep or stop attempts of a task, shared by the policies that prune.
 
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::policy::contract::PolicyRule;
@@ -7,23 +7,22 @@ use crate::round::{AttemptEstimate, JobView, TaskEstimate};
 use crate::snapshot::{AttemptKind, SpeculationMode};
 use crate::time::Span;
 
-/// A silent attempt is left alone for so many launch overheads: it needs one to start and about
-/// another to report. Killing it earlier would launch it anew at every run (pitfall 3).
+/// A silent attempt is left alone for this many launch overheads: it needs one to start and about another to report.
+/// If a policy stopped it earlier, it would restart the attempt at every run (pitfall 3).
 const GRACE_LAUNCHES: f64 = 3.0;
 
-/// At least this long, as overheads are measured on the mean and images are pulled.
+/// The least grace, because overheads are measured as a mean and images are pulled.
 pub const GRACE_MIN: Span = Span::from_seconds(10);
 
-/// For how long after its launch an attempt of the job is still starting up, in seconds; at least
-/// `least`.
+/// The time after its launch in which an attempt of the job is still starting up, in seconds; at least `least`.
 pub fn start_up(state: &JobView<'_>, least: Span) -> f64 {
     least.seconds().max(GRACE_LAUNCHES * state.t_avg)
 }
 
-/// An attempt and the one of its task that is to be kept: of those that report, the one with the
-/// earliest predicted end (pitfall 2).
+/// An attempt and the one of its task that the policy keeps: of those that report, the one with the earliest
+/// predicted end (pitfall 2).
 pub struct Rivals<'a> {
-    /// The job's place in the pass.
+    /// The job's position in the pass.
     pub position: usize,
     /// The job.
     pub state: &'a JobView<'a>,
@@ -35,8 +34,8 @@ pub struct Rivals<'a> {
     pub other: &'a AttemptEstimate,
 }
 
-/// Kills the attempts that lose against the kept one of their task, in the jobs that are due and
-/// want clones launched. A task of which no attempt reports loses none.
+/// Stops the attempts that lose against the kept one of their task, in the jobs that are due and want clones. A task
+/// loses no attempt unless one of its attempts reports.
 pub fn prune<R: PolicyRule>(desk: &mut Desk<'_, '_, R>, loses: impl Fn(&Rivals<'_>) -> bool) {
     let mut losers = Vec::new();
     for (position, state) in desk.jobs().iter().enumerate() {
@@ -65,8 +64,8 @@ pub fn prune<R: PolicyRule>(desk: &mut Desk<'_, '_, R>, loses: impl Fn(&Rivals<'
     stop(desk, losers);
 }
 
-/// Kills what is no clone in the tasks that `picks` says, as soon as a clone of the task reports:
-/// the clone with the earliest predicted end takes over.
+/// Stops the attempts that are not clones in the tasks that `picks` selects, as soon as a clone of the task reports.
+/// The clone with the earliest predicted end takes over.
 pub fn prune_for_clones<R: PolicyRule>(
     desk: &mut Desk<'_, '_, R>,
     picks: impl Fn(usize, &JobView<'_>, &TaskEstimate<'_>) -> bool,
@@ -107,7 +106,7 @@ fn stop<R: PolicyRule>(desk: &mut Desk<'_, '_, R>, losers: Vec<Loser>) {
     }
 }
 
-/// Whether the attempt reports, or is past the time in which it should have begun to.
+/// Whether the attempt reports, or should have begun to report by now.
 pub fn is_seen(attempt: &AttemptEstimate, grace: f64) -> bool {
     attempt.reports() || attempt.since_launch > grace
 }

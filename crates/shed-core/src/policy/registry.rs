@@ -10,7 +10,7 @@ use crate::policy::contract::{AnyRule, PolicyRule};
 use crate::policy::{HadoopNs, Order, ParsePolicyError, Policy, ShedPlus, ShedPrime};
 use crate::settings::{self, Parsed};
 
-/// Which policy about clones decides, with its parameters.
+/// The policy about clones, with its parameters.
 #[derive(Debug, Clone)]
 pub struct Speculation(Arc<dyn AnyRule>);
 
@@ -27,7 +27,7 @@ impl Default for Speculation {
 }
 
 impl Speculation {
-    /// By this policy.
+    /// The choice of this policy.
     #[must_use]
     pub fn new(rule: impl PolicyRule) -> Self {
         Self(Arc::new(rule))
@@ -75,13 +75,13 @@ impl Speculation {
         self.0.preempts()
     }
 
-    /// Whether it decides by files.
+    /// Whether the policy decides by files.
     #[must_use]
     pub fn reads_files(&self) -> bool {
         self.0.reads_files()
     }
 
-    /// The files that it decides by: name and text.
+    /// The files that the policy decides by: name and text.
     #[must_use]
     pub fn files(&self) -> BTreeMap<String, String> {
         self.0.files()
@@ -120,7 +120,7 @@ impl FromStr for Speculation {
 pub struct Registry(Vec<Speculation>);
 
 impl Default for Registry {
-    /// Those of the product.
+    /// The policies of the product.
     fn default() -> Self {
         Self(Vec::new())
             .with(HadoopNs)
@@ -130,21 +130,21 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// With one more.
+    /// The registry with one more policy.
     #[must_use]
     pub fn with(mut self, rule: impl PolicyRule) -> Self {
         self.0.push(Speculation::new(rule));
         self
     }
 
-    /// All of them.
+    /// All policies of the registry.
     #[must_use]
     pub fn all(&self) -> &[Speculation] {
         &self.0
     }
 
-    /// The policy that `text` says, with `order` unless the text has an `order=` of its own;
-    /// all else as by default.
+    /// The policy that `text` describes, with `order` unless the text has an `order=` of its own. All other settings
+    /// are the defaults.
     ///
     /// # Errors
     /// If there is no such policy: the message lists the names, or the parameters of the one named.
@@ -166,7 +166,7 @@ impl Registry {
         })
     }
 
-    /// The policy about clones that `text` says.
+    /// The policy about clones that `text` describes.
     ///
     /// # Errors
     /// As [`Registry::parse`].
@@ -198,7 +198,9 @@ fn read_law(text: &str) -> Result<LawChoice, ParsePolicyError> {
     let mut all = LawChoice::ALL.into_iter();
     let fault = || {
         let labels = LawChoice::ALL.map(LawChoice::label).join(", ");
-        ParsePolicyError::new(format!("`{text}` is no law: use one of {labels}"))
+        ParsePolicyError::new(format!(
+            "unknown distribution `{text}`: use one of {labels}"
+        ))
     };
     all.find(|law| law.label() == text).ok_or_else(fault)
 }

@@ -1,6 +1,6 @@
-//! Shed+ ([S+] Algorithm 1) on live jobs: when the optimizer runs for a job, which attempts it
-//! keeps, which tasks are stragglers, and which of them get clones. The counting is done by
-//! [`alloc_task`]; this module says what it counts and carries it out.
+//! Shed+ ([S+] Algorithm 1) on live jobs. It determines when the optimizer runs for a job, which attempts it keeps,
+//! which tasks are stragglers, and which of them get clones. [`alloc_task`] counts the clones; this module prepares
+//! its input and applies its result.
 
 use crate::optimize::alpha_fair::{Stride, alloc_alpha_fair};
 use crate::optimize::greedy::{
@@ -25,12 +25,12 @@ use turn::look_again;
 /// both lanes.
 const PRUNE_MARGIN: f64 = 0.1;
 
-/// Clones that one pass may hand out: it bounds the work of the optimizer, of which the greedy
-/// does O(log tasks) per clone. What is left is a matter of the next run.
+/// Clones that one pass may hand out. It bounds the work of the optimizer, whose greedy takes O(log tasks) per clone.
+/// The next run hands out the rest.
 const CLONES_PER_PASS_MAX: u32 = 10_000;
 
-/// The largest α that is taken for a number: from here on the family is max-min fairness to within
-/// what a probability is known to, and `utility=maxmin` says so.
+/// The largest α that is used as a number. From here on the family equals max-min fairness up to the precision of a
+/// probability, and `utility=maxmin` denotes that.
 const ALPHA_MAX: f64 = 100.0;
 
 /// The parameters of Shed+, named as in the papers.
@@ -41,26 +41,26 @@ pub struct ShedPlus {
     /// θ': the share of the deadline that lies between two runs for a job, eq. 17.
     pub theta: f64,
     /// Whether θ adds t_avg, so that it is never less than a launch takes (eq. 17). Off: θ = θ'·D, as
-    /// in Table II of \[S+\], which shows what becomes of a smaller one.
+    /// in Table II of \[S+\], which shows the effect of a smaller one.
     pub theta_floor: bool,
-    /// MAX: the most clones that a task may have at a time; jobs may allow less.
+    /// MAX: the most clones that a task may have at a time; a job may set a lower limit.
     pub max_clones: u32,
-    /// Shed+ as printed, or with what this repository adds.
+    /// Shed+ as printed, or with the additions of this repository.
     pub variant: Variant,
     /// How clones are shared out.
     pub mode: Mode,
-    /// Which sum over the jobs is maximised, instead of what `mode` says.
+    /// The sum over the jobs that the optimizer maximizes, unless `mode` determines it.
     pub utility: Utility,
-    /// α of `utility=alpha`, from 0 (the sum) on; 1 is proportional, and the larger it is, the more
-    /// the lowest PoCD counts. Other utilities leave it alone.
+    /// α of `utility=alpha`, at least 0 (the sum); 1 is proportional. The larger α is, the more the lowest PoCD
+    /// counts. Other utilities ignore it.
     pub alpha: f64,
-    /// t_avg as long as none was measured.
+    /// t_avg until one is measured.
     pub launch_overhead: Span,
     /// Lower bound of θ.
     pub min_interval: Span,
-    /// For so long at least a silent attempt is left alone: it may be starting up.
+    /// How long a silent attempt is left alone at least, because it may be starting up.
     pub grace: Span,
-    /// In how long half is forgotten of how slow a node was seen.
+    /// The time in which the estimate of a node's slowness loses half its weight.
     pub slow_half_life: Span,
 }
 
@@ -83,15 +83,15 @@ impl Default for ShedPlus {
     }
 }
 
-/// Which rules a run follows.
+/// The rules that a run follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
-    /// As printed in [S+]: the job with the lowest PoCD is served first, its task with the lowest
-    /// PoCD, whether a clone helps it or not, until capacity or MAX is reached. A run keeps the
-    /// fastest attempt of a flagged task, kills all others and launches the clones that the task
-    /// needs. Each attempt is judged by its own reports alone, and a silent one is no straggler.
+    /// As printed in [S+]: the job with the lowest PoCD is served first, and within it the task with the lowest PoCD.
+    /// This holds whether or not a clone helps the task, until capacity or MAX is reached. A run keeps the fastest
+    /// attempt of a flagged task, stops all others and launches the clones that the task needs. Each attempt is
+    /// judged by its own reports alone, and a silent one is no straggler.
     Printed,
-    /// The same with what the notes found necessary on real clusters: judged by `Rules`.
+    /// The printed rules with the corrections that the notes found necessary on real clusters: judged by `Rules`.
     Tuned,
 }
 
@@ -103,23 +103,23 @@ word!(
     ]
 );
 
-/// The figures that tell the two variants apart.
+/// The figures that distinguish the two variants.
 #[derive(Debug, Clone, Copy)]
 struct Rules {
-    /// A task whose probability of a miss is at or below this gets no further clone; 0 for the
-    /// paper's rule, which goes on until capacity or MAX is reached.
+    /// A task whose probability of a miss is at or below this gets no further clone. It is 0 for the paper's rule,
+    /// which continues until capacity or MAX is reached.
     miss_target: f64,
-    /// Jobs that stay below this PoCD even with every permitted clone get none. Where many pods
-    /// start at once the first reports make every task look late, and a clone of each makes it so.
+    /// Jobs that stay below this PoCD even with every permitted clone get none. When many pods start at once, the
+    /// first reports make every task look late. A clone of each task would then make it late.
     min_pocd: f64,
     /// A task that reports is also a straggler if its probability of a miss is above this (A4),
     /// though it is expected to end in time.
     straggler_miss: f64,
-    /// The weight of the job's median (on a node believed slow, times that node's slowness)
-    /// against an attempt's own reports, in tasks. First reports are noisy, and the clones that
-    /// they call for take capacity from those that are needed.
+    /// The weight of the job's median against an attempt's own reports, in tasks. On a node estimated as slow, the
+    /// median is multiplied by that node's slowness. First reports are noisy, and clones launched because of them
+    /// take capacity from the clones that are needed.
     rate_prior: f64,
-    /// Whether a run leaves clones alone that are still wanted (spec 7.7g).
+    /// Whether a run keeps clones that are still needed (spec 7.7g).
     keeps: bool,
     /// Whether a task without a report is judged by its age (spec 7.1), and may be a straggler.
     judges_silent: bool,
@@ -148,7 +148,7 @@ impl Variant {
     }
 }
 
-/// How the greedy optimizer of the tuned variant picks who gets the next clone.
+/// How the greedy optimizer of the tuned variant selects the next clone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// The job with the lowest PoCD that a clone can help, its task with the lowest PoCD.
@@ -160,7 +160,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// All of them.
+    /// All modes.
     pub const ALL: [Self; 3] = [Self::Guarded, Self::MaxMin, Self::Marginal];
 
     fn greedy(self) -> GreedyMode {
@@ -181,10 +181,10 @@ word!(
     ]
 );
 
-/// The α-fair utility of [S+] (10): jobs that are hopeless are left out of it.
+/// The α-fair utility of [S+] (10), without the jobs that are hopeless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Utility {
-    /// What the mode says.
+    /// The utility of the mode.
     ByMode,
     /// α = 0: the sum of PoCDs, the share of jobs in time.
     Sum,
@@ -208,7 +208,7 @@ word!(
 );
 
 impl Utility {
-    /// All of them.
+    /// All utilities.
     pub const ALL: [Self; 5] = [
         Self::ByMode,
         Self::Sum,
@@ -219,7 +219,7 @@ impl Utility {
 }
 
 impl ShedPlus {
-    /// How much the job's median weighs against an attempt's own reports, in tasks.
+    /// The weight of the job's median against an attempt's own reports, in tasks.
     #[must_use]
     pub fn rate_prior(&self) -> f64 {
         self.rules().rate_prior
@@ -241,7 +241,7 @@ impl ShedPlus {
         }
     }
 
-    /// α of the utility; none where the mode decides.
+    /// α of the utility; absent if the mode determines it.
     fn alpha_of_utility(&self) -> Option<f64> {
         match self.utility {
             Utility::ByMode => None,
@@ -295,7 +295,7 @@ impl PolicyRule for ShedPlus {
         self.slow_half_life
     }
 
-    /// θ: what the optimizer decided stands until its next run.
+    /// θ: a decision of the optimizer holds until its next run.
     fn clone_rest(&self, limit: Option<Span>, overhead: f64) -> Span {
         self.interval(limit.map_or(0.0, Span::seconds), overhead)
     }
@@ -314,9 +314,10 @@ impl PolicyRule for ShedPlus {
     }
 }
 
-/// Spec 5.5: at an optimization the fastest attempt of a flagged task is kept and the others
-/// are killed. Ours differs where the notes found the paper's rule to do harm: "fastest" is the
-/// earliest predicted end of those that report, and the tuned variant keeps siblings in a close
+/// Spec 5.5: at an optimization the fastest attempt of a flagged task is kept and the others are stopped. Ours
+/// differs where the notes found the paper's rule to be harmful. "Fastest" means the earliest predicted end of those
+/// that report. The tuned variant keeps siblings in a close race. Silent siblings that are still starting up stay and
+/// count towards r.
 /// race, and silent ones that are still starting up stay and count towards r.
 fn prune(desk: &mut Desk<'_, '_, ShedPlus>, plus: &ShedPlus) {
     prune::prune(desk, |rivals| {
@@ -329,8 +330,8 @@ fn prune(desk: &mut Desk<'_, '_, ShedPlus>, plus: &ShedPlus) {
     });
 }
 
-/// Whether `kept` makes the attempt superfluous. One that has said nothing for long is given
-/// up only for one that will make it.
+/// Whether `kept` makes the attempt superfluous. An attempt that has been silent for long is given up only if the
+/// kept one is expected to end in time.
 fn is_loser(attempt: &AttemptEstimate, kept: &AttemptEstimate, in_time: bool, grace: f64) -> bool {
     match (attempt.remaining, kept.remaining) {
         (Some(other), Some(best)) if attempt.reports() => other > best * (1.0 + PRUNE_MARGIN),
@@ -338,14 +339,14 @@ fn is_loser(attempt: &AttemptEstimate, kept: &AttemptEstimate, in_time: bool, gr
     }
 }
 
-/// Clones for the stragglers of the jobs that are due, from what is left after admission.
+/// Launches clones for the stragglers of the jobs that are due, from the capacity left after admission.
 fn launch_clones(desk: &mut Desk<'_, '_, ShedPlus>, plus: &ShedPlus) {
     let ask = Ask {
         heeds: match (plus.variant, plus.utility) {
             (Variant::Printed, Utility::ByMode) => Heeds::Deadline,
             _ => Heeds::Chance,
         },
-        // On a slow node a clone would be late too, and take cpu from those that already are.
+        // On a slow node a clone would be late too, and take cpu from attempts that already are.
         fast_nodes_only: !plus.is_printed(),
         ..Ask::aware(plus.max_clones)
     };
@@ -367,7 +368,7 @@ fn launch_clones(desk: &mut Desk<'_, '_, ShedPlus>, plus: &ShedPlus) {
     }
 }
 
-/// A job as the optimizer sees it.
+/// A job in the form that the optimizer reads.
 fn greedy_job(job: &CloneJob, plus: &ShedPlus) -> GreedyJob {
     let miss_target = plus.rules().miss_target;
     let task = |task: &CloneTask| {
@@ -375,7 +376,7 @@ fn greedy_job(job: &CloneJob, plus: &ShedPlus) -> GreedyJob {
         GreedyTask {
             ln_miss_present: task.ln_miss,
             ln_miss_per_clone: task.ln_miss_per_clone,
-            // What counts against MAX: what is alive, and what the task does not need.
+            // MAX counts both the live clones and those that the task does not need.
             clones_alive: task.clones_alive.max(job.max_clones.saturating_sub(enough)),
             may_receive_clones: true,
         }
@@ -388,21 +389,21 @@ fn greedy_job(job: &CloneJob, plus: &ShedPlus) -> GreedyJob {
     }
 }
 
-/// How many clones bring the task's miss to the target. The papers' greedy goes on until
-/// capacity or MAX is reached, also for a task that is all but certain; on real nodes such
-/// clones take cpu from each other and from first attempts (clone storms, pitfall 6).
+/// The number of clones that reduce the task's miss to the target. The papers' greedy continues until capacity or MAX
+/// is reached, even for a task that is nearly certain. On real nodes such clones take cpu from each other and from
+/// first attempts (clone storms, pitfall 6).
 fn clones_until_enough(task: &CloneTask, miss_target: f64) -> u32 {
     if miss_target <= 0.0 {
         return u32::MAX;
     }
     let needed = (libm::log(miss_target) - task.ln_miss) / task.ln_miss_per_clone;
-    // `as` saturates; a certain task needs none, a clone that surely misses helps none.
+    // `as` saturates. A certain task needs no clone, and a clone that surely misses does not help.
     needed.ceil().max(0.0) as u32
 }
 
-/// Lets the greedy count in slots of the smallest demand, the most that could fit, and then
-/// carries its clones out one by one in its order, each checked against real room: a job of
-/// larger pods or without a node passes its turn.
+/// Runs the greedy with capacity counted in slots of the smallest demand, the most that could fit. Then it launches
+/// the clones one by one in the greedy's order, each checked against real capacity. A job with larger pods or without
+/// a node is skipped.
 fn share_out(desk: &mut Desk<'_, '_, ShedPlus>, mut jobs: Vec<CloneJob>, plus: &ShedPlus) {
     let free = jobs
         .iter()
@@ -441,8 +442,8 @@ fn optimum(input: &GreedyInput, plus: &ShedPlus) -> GreedyOutcome {
     }
 }
 
-/// Makes hopeless what its clones don't bring above `min_pocd`, and says whether there is any: its
-/// clones are then worth more elsewhere.
+/// Marks jobs hopeless that their clones do not raise above `min_pocd`, and returns whether there are any. Those
+/// clones have a higher value elsewhere.
 fn give_up_lost(input: &mut GreedyInput, outcome: &GreedyOutcome, min_pocd: f64) -> bool {
     let ln_min = libm::log(min_pocd);
     let mut is_any = false;
@@ -462,7 +463,7 @@ fn straggler(odds: Odds) -> LaunchReason {
     }
 }
 
-/// `ran_out`: work was shorter than capacity.
+/// `ran_out`: the work budget was used up before the capacity.
 fn report_refused(
     desk: &mut Desk<'_, '_, ShedPlus>,
     jobs: &mut [CloneJob],

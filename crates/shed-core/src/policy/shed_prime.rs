@@ -1,11 +1,15 @@
-//! `shed-prime`: plans on events, by what each attempt has shown itself to be.
+//! `shed-prime`: plans on events, by the speed that each attempt has reported.
 //!
-//! In every pass, in this order: [`beliefs`] predicts each attempt's end and what a new one could
-//! do, [`feasible_set`] says which jobs can all be in time, and [`headroom`] how much room is kept for jobs
-//! to come; [`prune`] ends attempts that are superfluous and gives up lone ones that will miss for a
-//! new draw; [`preempt`] lets attempts with time to spare make way for tasks that have none, where
-//! their users allow it; [`value_density`] launches the clones that bring more than any task that waits; and,
-//! after first attempts are served, [`bundles`] hands out clones where they gain most per slot.
+//! In every pass, in this order:
+//!
+//! 1. [`beliefs`] predicts each attempt's end and the duration of a new one.
+//! 2. [`feasible_set`] selects the jobs that can all finish in time, and [`headroom`] the capacity that is reserved
+//!    for future jobs.
+//! 3. [`prune`] stops attempts that are superfluous, and restarts lone attempts that will miss.
+//! 4. [`preempt`] stops attempts that have time to spare for tasks that have none, where their users allow it.
+//! 5. [`value_density`] launches the clones of a higher value density than any waiting task.
+//! 6. After first attempts are served, [`bundles`] hands out clones where they gain most per slot.
+//!
 //! `docs/shed-prime.md` has the reasons.
 
 use crate::policy::contract::{Arranged, Judgement, PolicyRule, Recall, Summary};
@@ -29,30 +33,30 @@ mod value_density;
 pub struct ShedPrime {
     /// Most clones of a task at a time.
     pub max_clones: u32,
-    /// A task whose probability of a miss is at or below this gets no clone, and siblings of an
-    /// attempt that alone is that safe are superfluous. (Were attempts superfluous already at a
-    /// larger miss, clones would be launched and killed for ever.)
+    /// A task whose probability of a miss is at or below this gets no clone. Siblings of an attempt that alone is
+    /// that safe are superfluous. (If a larger miss already made attempts superfluous, clones would be launched and
+    /// stopped endlessly.)
     pub miss_target: f64,
-    /// A bundle of clones must raise its job's PoCD by so much per clone.
+    /// The least gain in its job's PoCD that a bundle of clones must have per clone.
     pub min_gain: f64,
     /// The standard deviation of a predicted remaining time, as a share of it.
     pub spread: f64,
-    /// Which attempts that have said nothing yet are hedged by clones.
+    /// The silent attempts that are hedged by clones.
     pub hedge: Hedge,
-    /// Whether attempts are weighed against each other by what they bring where room is short. If
-    /// not, those with the least slack come first, and clones make way for any of them.
+    /// Whether attempts are ordered by value density when capacity is short. If not, the least slack comes first, and
+    /// any waiting attempt may evict a clone.
     pub weigh: bool,
-    /// Whether attempts of a job that has shown nothing are judged by what the others show.
+    /// Whether attempts of a job without times of its own are judged by the times of other jobs.
     pub pool: bool,
-    /// Whether first attempts leave room for jobs that bring more and are likely to come; only
-    /// where attempts are weighed.
+    /// Whether first attempts leave headroom for jobs of a higher value density that are likely to come. It applies
+    /// only if attempts are weighed.
     pub reserve: bool,
-    /// Whether jobs that can all be in time are served by slack, those that bring most only beyond
-    /// them; only where attempts are weighed.
+    /// Whether the jobs of the feasible set are served by slack, and only the other jobs by value density. It applies
+    /// only if attempts are weighed.
     pub timely: bool,
-    /// From look to look while nothing happens.
+    /// The time between two judgements of a job while nothing happens.
     pub interval: Span,
-    /// For so long at least a silent attempt is left alone: it may be starting up.
+    /// How long a silent attempt is left alone at least, because it may be starting up.
     pub grace: Span,
 }
 
@@ -74,14 +78,14 @@ impl Default for ShedPrime {
     }
 }
 
-/// Which attempts that have said nothing yet are hedged.
+/// The silent attempts that are hedged by clones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hedge {
     /// None.
     Never,
-    /// Those of jobs that report nothing, and those that should have begun to report.
+    /// Attempts of jobs that report nothing, and attempts whose first report is overdue.
     Silent,
-    /// All but those that will soon report.
+    /// All except those that will report soon.
     Always,
 }
 
@@ -97,7 +101,7 @@ word!(
 impl PolicyRule for ShedPrime {
     type Belief = beliefs::Belief;
     type State = ();
-    /// The time of a usual task as a share of the time that the job was given.
+    /// The usual task time as a share of the time between the job's submission and its deadline.
     type Place = f64;
 
     fn name(&self) -> &'static str {

@@ -52,7 +52,7 @@ fn a_law_combines_with_every_policy_and_an_unknown_one_is_answered_with_all() {
     let message = law("shed-plus{law=gauss}").unwrap_err().to_string();
     assert_eq!(
         message,
-        "`gauss` is no law: use one of pareto, log-normal, weibull, empirical, best"
+        "unknown distribution `gauss`: use one of pareto, log-normal, weibull, empirical, best"
     );
 }
 
@@ -89,8 +89,8 @@ fn a_wrong_parameter_is_answered_with_those_of_the_policy() {
     for (text, fault) in [
         ("shed-plus{xi=2}", "xi=2 is not from 0 to 1"),
         ("shed-plus{xi=NaN}", "xi=NaN is not from 0 to 1"),
-        ("shed-plus{max_clones=1.5}", "no whole number"),
-        ("shed-plus{mode=best}", "`best` is no mode"),
+        ("shed-plus{max_clones=1.5}", "is not a whole number"),
+        ("shed-plus{mode=best}", "unknown mode `best`"),
         ("shed-plus{alpha=-0.5}", "alpha=-0.5 is not from 0 to 100"),
         ("shed-plus{alpha=inf}", "alpha=inf is not from 0 to 100"),
         ("shed-plus{alpha=NaN}", "alpha=NaN is not from 0 to 100"),
@@ -118,6 +118,6 @@ fn an_order_is_read_by_its_label() {
     let message = "lifo".parse::<Order>().unwrap_err().to_string();
     assert_eq!(
         message,
-        "`lifo` is no order: use lst, edf, fifo, capacity, drf, tetris, carbyne, srpt, svf or dollymp"
+        "unknown order `lifo`: use lst, edf, fifo, capacity, drf, tetris, carbyne, srpt, svf or dollymp"
     );
 }

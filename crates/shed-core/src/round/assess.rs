@@ -1,17 +1,17 @@
-//! How a policy has the attempts of a job judged.
+//! How a policy overrides the estimate of a job's attempts.
 
 use crate::estimate::pareto::{LN_CERTAIN, LN_IMPOSSIBLE};
 use crate::estimate::special::ln_normal_tail;
 use crate::round::JobView;
 
-/// How the attempts of a job are to be judged, where a policy knows better than by the
-/// distribution of the job's attempt durations.
+/// How the attempts of a job are judged, for a policy with a better estimate than the distribution of the job's
+/// attempt durations.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Assessment {
     /// Seconds from a launch to the start of its work; absent: t_avg.
     pub launch_time: Option<f64>,
-    /// The standard deviation of the predicted remaining time of an attempt that reports, as a
-    /// share of it; absent: eq. 14 says how probable a miss is.
+    /// The standard deviation of the predicted remaining time of an attempt that reports, as a share of that time. If
+    /// absent, eq. 14 gives the probability of a miss.
     pub spread: Option<f64>,
 }
 
@@ -24,8 +24,8 @@ impl JobView<'_> {
         }
     }
 
-    /// An attempt that reports ends about when it is predicted to. Eq. 14 gives it the spread of
-    /// all attempts, though most of that is in its rate, which is known.
+    /// An attempt that reports ends at about its predicted time. Eq. 14 gives it the spread of all attempts, but most
+    /// of that spread is in the attempt's rate, which is known.
     fn spread(&mut self, spread: f64, slack: f64) {
         let tasks = self.estimate.tasks.iter_mut();
         for attempt in tasks.flat_map(|task| &mut task.attempts) {

@@ -1,7 +1,7 @@
-//! What every policy about clones shares: which tasks of a job may get one at all, what one more
-//! would bring and cost, and granting it. The rules of the job's user are kept here, so that no
-//! policy can forget one: `speculation`, `idempotency`, the bound per task, failed clones, real
-//! room, and the room that waiting first attempts count on.
+//! Functions that every policy about clones shares: they select the tasks of a job that may get a clone, estimate its
+//! gain and cost, and grant it. The rules of the job's user are enforced here, so that no policy can forget one:
+//! `speculation`, `idempotency`, the bound per task, failed clones, real capacity, and the capacity that waiting
+//! first attempts count on.
 
 use crate::estimate::law::AttemptLaw;
 use crate::estimate::pareto::LN_CERTAIN;
@@ -11,47 +11,47 @@ use crate::plan::{CloneReport, Finding, Launch, LaunchReason, Refusal, RefusalRe
 use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};
 use crate::snapshot::{AttemptKind, Idempotency, NodeIndex, ResumePoint, SpeculationMode};
 
-/// After so many failed clones a task gets no more.
+/// After this many failed clones a task gets no more.
 const CLONE_FAILURES_MAX: u32 = 2;
 
-/// Jobs that only observe are served last and on paper, so that they take nothing from others.
+/// Jobs that only observe are served last and only on paper, so that they take nothing from others.
 pub const MODES: [SpeculationMode; 2] = [SpeculationMode::Enabled, SpeculationMode::Observe];
 
-/// How a policy looks at the tasks that it wants clones for.
+/// How a policy selects the tasks that it requests clones for.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask {
     /// The policy's bound of clones per task; jobs may allow less.
     pub max_clones: u32,
-    /// How far the deadline matters.
+    /// How the deadline limits clones.
     pub heeds: Heeds,
     /// Where clones begin.
     pub begins: Begins,
-    /// Whether clones go only where no node is believed slow.
+    /// Whether clones avoid every node that is estimated as slow.
     pub fast_nodes_only: bool,
 }
 
-/// How far a policy looks at the deadline.
+/// How a policy treats the deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heeds {
-    /// Not at all.
+    /// It ignores the deadline.
     Nothing,
     /// Jobs past it get no clones.
     Deadline,
-    /// Nor do tasks that no clone can bring in time.
+    /// In addition, tasks that no clone can bring in time get none.
     Chance,
 }
 
 /// Where the clones of a policy begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begins {
-    /// Where the job's user lets attempts begin: at the best checkpoint or from zero.
+    /// Where the job's user allows attempts to begin: at the best checkpoint or from zero.
     AsTheJobResumes,
     /// From zero, as in the policies that know no checkpoints.
     FromZero,
 }
 
 impl Ask {
-    /// Of a policy that knows neither deadlines nor checkpoints.
+    /// The options of a policy that reads neither deadlines nor checkpoints.
     pub fn blind(max_clones: u32) -> Self {
         Self {
             max_clones,
@@ -61,7 +61,7 @@ impl Ask {
         }
     }
 
-    /// Of a policy that knows both.
+    /// The options of a policy that reads both.
     pub fn aware(max_clones: u32) -> Self {
         Self {
             max_clones,
@@ -75,14 +75,14 @@ impl Ask {
 /// A job with tasks that may get clones.
 pub struct CloneJob {
     pub position: usize,
-    /// As the job's user wants it: `Enabled`, or `Observe`.
+    /// The mode that the job's user set: `Enabled`, or `Observe`.
     pub mode: SpeculationMode,
     /// Most live clones per task.
     pub max_clones: u32,
-    /// ln of the PoCD that is enough; +∞ without one.
+    /// ln of the PoCD at which shed stops starting clones; +∞ without one.
     pub ln_pocd_target: f64,
     fast_nodes_only: bool,
-    /// Ascending.
+    /// The tasks, ascending.
     pub tasks: Vec<CloneTask>,
     /// ln of the product of the PoCDs of all other tasks.
     pub ln_pocd_rest: f64,
@@ -99,12 +99,12 @@ impl CloneJob {
 pub struct CloneTask {
     pub index: TaskIndex,
     launch: Launch,
-    /// More nodes to prefer others to.
+    /// Further nodes to avoid if possible.
     avoid: Vec<NodeIndex>,
-    /// Nodes with an attempt of the task, those of attempts without a node that it is taken to get, and
-    /// those that its clones of this pass go to.
+    /// Nodes with an attempt of the task. They include the assumed nodes of attempts without one, and the nodes of
+    /// the task's clones of this pass.
     nodes: Vec<NodeIndex>,
-    /// The first of these.
+    /// The first of these nodes.
     known: Vec<NodeIndex>,
     /// ln P(its attempts that the plan leaves alive, and its clones of this pass, all miss).
     pub ln_miss: f64,
@@ -114,7 +114,7 @@ pub struct CloneTask {
     pub clones_alive: u32,
     /// Clones of this pass.
     pub clones: u32,
-    /// Seconds until the task is expected to end as it is; absent while unknown.
+    /// Seconds until the task is expected to end without a further clone; absent while unknown.
     pub remaining: Option<f64>,
     /// Expected slot-seconds of a clone.
     pub cost: f64,
@@ -151,8 +151,8 @@ pub(crate) fn by_rule(finding: Finding, odds: Odds) -> LaunchReason {
     }
 }
 
-/// The jobs of that mode with tasks that the policy wants clones for, by submission: where a job
-/// stands in the snapshot does not matter.
+/// The jobs of that mode with tasks that may get clones from the policy, by submission. A job's position in the
+/// snapshot does not matter.
 pub(crate) fn clone_jobs(
     pass: &mut Round<'_>,
     mode: SpeculationMode,
@@ -168,9 +168,8 @@ pub(crate) fn clone_jobs(
     positions.into_iter().filter_map(of).collect()
 }
 
-/// The job's tasks that the policy `wants` clones for and that may have them; the others that it
-/// wants them for are reported as refused. None unless the job is due, is in that mode and may
-/// be launched for.
+/// The job's tasks that the policy `wants` clones for and that may get them. The other wanted tasks are reported as
+/// refused. `None` unless the job is due, is in that mode and may be launched for.
 pub(crate) fn clone_job(
     pass: &mut Round<'_>,
     position: usize,
@@ -193,7 +192,7 @@ pub(crate) fn clone_job(
             }),
         }
     }
-    // Most runs find none, and a PoCD takes longer than to look for them.
+    // Most runs find no such tasks, and a PoCD takes longer to compute than the search.
     let ln_pocd_rest = if tasks.is_empty() {
         None
     } else {
@@ -239,8 +238,8 @@ impl CloneJob {
     }
 }
 
-/// The same for the tasks whose first attempts this plan launches: clones at submission.
-/// The rest of the PoCD has these tasks among it, as they are without clones.
+/// The same for the tasks whose first attempts this plan launches: clones at submission. `ln_pocd_rest` includes
+/// these tasks, without clones.
 pub(crate) fn clone_job_of_started(
     pass: &mut Round<'_>,
     position: usize,
@@ -273,7 +272,7 @@ fn clones_alive(state: &JobView<'_>, task: &TaskEstimate<'_>) -> u32 {
     (alive.count() as u32).saturating_sub(1)
 }
 
-/// Why a task with so many failed and live clones may not even be considered.
+/// Why a task with this many failed and live clones is not considered.
 fn refusal(
     state: &JobView<'_>,
     clone_failures: u32,
@@ -285,7 +284,7 @@ fn refusal(
     if state.job.rules.idempotency == Idempotency::None {
         Some(RefusalReason::NotIdempotent)
     } else if heeds_deadline && state.estimate.slack.is_none_or(|slack| slack <= 0.0) {
-        // [S+] Algorithm 1, step 1: jobs past their deadline get none.
+        // [S+] Algorithm 1, step 1: jobs past their deadline get no clones.
         Some(RefusalReason::Hopeless)
     } else if clone_failures >= CLONE_FAILURES_MAX {
         Some(RefusalReason::CloneFailures)
@@ -296,15 +295,14 @@ fn refusal(
     }
 }
 
-/// What an attempt launched now would be worth.
+/// The expected result of an attempt launched now.
 struct Prospect {
     ln_miss: f64,
     cost: f64,
 }
 
-/// Spec 7.2: a new attempt draws its remaining time from the job's law, and loses the launch
-/// overhead δ of the slack. Without a law or deadline it counts as a miss; None if the policy
-/// needs both.
+/// Spec 7.2: the remaining time of a new attempt follows the job's distribution, and the launch overhead δ reduces
+/// its slack. Without a distribution or deadline it counts as a miss. `None` if the policy needs both.
 fn prospect(state: &JobView<'_>, begin: f64, ask: Ask) -> Option<Prospect> {
     let known = state.estimate.law.as_ref().zip(state.estimate.slack);
     let mean = state.estimate.mean_run;
@@ -418,14 +416,14 @@ fn started_task(
     })
 }
 
-/// Whether the job's PoCD is as high as its user wants it.
+/// Whether the job's PoCD has reached the value that its user set.
 pub(crate) fn has_enough(pass: &Round<'_>, position: usize) -> bool {
     let state = pass.jobs.get(position);
     let known = state.and_then(|state| state.job.rules.target_pocd.zip(state.ln_pocd_after));
     known.is_some_and(|(target, ln_pocd)| ln_pocd >= libm::log(target))
 }
 
-/// Gives the task at that place of the job one clone if there is room, and says whether it did.
+/// Gives the task at that index of the job one clone if capacity allows it, and returns whether it did.
 pub(crate) fn grant(
     pass: &mut Round<'_>,
     job: &mut CloneJob,
@@ -476,7 +474,7 @@ pub(crate) fn grant(
     if is_first {
         refuse(pass, position, index, RefusalReason::Observe);
     }
-    // Nothing is served after those that observe, so that the room may be taken on paper.
+    // The jobs that observe are served last, so their clones may take capacity on paper.
     pass.capacity.launch(position, Some(node));
     true
 }
@@ -487,13 +485,13 @@ fn refuse(pass: &mut Round<'_>, position: usize, task: TaskIndex, why: RefusalRe
     }
 }
 
-/// The clone's launch. Where no other node has room, it must be let onto the one that has.
+/// The clone's launch. If only an avoided node has capacity, the clone must be allowed there.
 fn launch_on(pass: &Round<'_>, position: usize, task: &CloneTask, node: NodeIndex) -> Launch {
     let mut launch = task.launch.clone();
     let chosen = pass.snapshot.nodes.get(node.0).map(|node| &node.name);
     launch.avoid = pass.avoid(position, task.known.iter().chain(&task.avoid).copied());
-    // The scheduler may put siblings elsewhere: a clone that were kept off their nodes might be kept
-    // off the only one that is free.
+    // The scheduler may place siblings elsewhere. A clone that must avoid their nodes could then be kept off the only
+    // free one.
     launch.rather_not = pass.rather_not(position, &task.nodes, &launch.avoid);
     launch.avoid.retain(|name| Some(name) != chosen);
     launch.rather_not.retain(|name| Some(name) != chosen);
@@ -501,7 +499,7 @@ fn launch_on(pass: &Round<'_>, position: usize, task: &CloneTask, node: NodeInde
 }
 
 impl CloneJob {
-    /// Reports the tasks that got nothing and were not refused yet.
+    /// Reports the tasks that got no clone and were not refused yet.
     pub(crate) fn refuse_rest(&mut self, pass: &mut Round<'_>, why: RefusalReason) {
         let Some(state) = pass.jobs.get_mut(self.position) else {
             return;
@@ -514,8 +512,7 @@ impl CloneJob {
         }
     }
 
-    /// Raises the job's PoCD by what one more clone, which its task knows of already, adds to
-    /// its logarithm.
+    /// Raises the logarithm of the job's PoCD by `gain`, the effect of one more clone that its task includes already.
     fn raise(&self, pass: &mut Round<'_>, gain: f64) -> Odds {
         let state = pass.jobs.get_mut(self.position);
         let known = state.and_then(|state| state.ln_pocd_after.as_mut());
@@ -536,8 +533,8 @@ impl CloneJob {
     }
 }
 
-/// Where a clone of the task goes: not on the node of one of its attempts on a node that is believed slow,
-/// where it would be no faster, and not if it could end up in the way of a first attempt.
+/// The node for a clone of the task. A node that is estimated as slow and has an attempt of the task is excluded,
+/// because the clone would be no faster there. So is a node where the clone could displace a first attempt.
 fn place(
     pass: &mut Round<'_>,
     position: usize,
@@ -559,7 +556,7 @@ fn place(
         &both
     };
     let node = pass.find_node(position, avoid);
-    // Beside a live attempt on a slow node a clone would share what slows it.
+    // A clone next to a live attempt on a slow node would suffer from the same cause.
     let spoilt =
         |node| pass.is_slow(position, node) && (fast_nodes_only || task.nodes.contains(&node));
     let node = node

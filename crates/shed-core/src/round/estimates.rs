@@ -1,6 +1,5 @@
-//! What is known and believed about one job's attempts at the instant of the snapshot: when
-//! each is expected to end and how probable it is that it ends too late. Times are seconds
-//! from now.
+//! Facts and estimates of one job's attempts at the instant of the snapshot: when each is expected to end, and the
+//! probability that it ends too late. Times are seconds from now.
 
 use crate::round::learn::Learner;
 use crate::round::slow::LnRatios;
@@ -17,7 +16,7 @@ use crate::snapshot::{
 };
 use crate::time::Instant;
 
-/// A median of fewer attempts says little about what is usual.
+/// The median of fewer attempts is no reliable estimate of the usual time.
 pub(crate) const REPORTS_MIN: usize = 3;
 
 /// One live attempt.
@@ -26,53 +25,53 @@ pub struct AttemptEstimate {
     pub number: AttemptNumber,
     pub kind: AttemptKind,
     pub node: Option<NodeIndex>,
-    /// Since its launch.
+    /// Seconds since the attempt's launch.
     pub since_launch: f64,
-    /// Since it started to process; negative while it is expected to start only later.
+    /// Seconds since the attempt started to process; negative while its start is expected later.
     pub age: f64,
-    /// Its share done now, as far as it is known.
+    /// The share of the task that is done now, as far as known.
     pub progress: f64,
-    /// Its whole task's time at its rate; absent while it has not reported an advance, and
-    /// then all else about it is guessed from its age alone.
+    /// The time of a whole task at the attempt's rate. It is absent until the attempt has reported an advance; until
+    /// then all estimates follow from its age alone.
     pub total: Option<f64>,
-    /// Expected time to its end.
+    /// Expected time to the attempt's end.
     pub remaining: Option<f64>,
-    /// ln P(it does not end in time).
+    /// ln P(the attempt does not end in time).
     pub ln_miss: f64,
     start_progress: f64,
 }
 
 impl AttemptEstimate {
-    /// Its age for a whole task: that of a resumed one is that of a part.
+    /// The attempt's age for a whole task: a resumed attempt's age covers only a share of the task.
     pub(crate) fn whole_age(&self) -> f64 {
         self.age / (1.0 - self.start_progress)
     }
 
-    /// Only what the attempt itself has reported counts (pitfall 11): an attempt that was
-    /// launched at a checkpoint is not "as far as" the checkpoint before it says so.
+    /// Whether the attempt reports. Only its own reports count (pitfall 11): an attempt that was launched at a
+    /// checkpoint has not reached the checkpoint before it reports so.
     #[must_use]
     pub fn reports(&self) -> bool {
         self.total.is_some()
     }
 
-    /// What it has done itself, as a share of a task.
+    /// The share of a task that the attempt has done itself.
     #[must_use]
     pub fn own_progress(&self) -> f64 {
         (self.progress - self.start_progress).max(0.0)
     }
 
-    /// How far it will be in so many seconds, if it reports and does not end before.
+    /// The attempt's progress after `seconds`, if it reports and does not end before.
     fn progress_in(&self, seconds: f64) -> Option<f64> {
         let there = self.progress + seconds / self.total?;
         Some(there.min(1.0 - f64::EPSILON))
     }
 
-    /// Seconds until it starts, if it has not.
+    /// Seconds until the attempt starts, if it has not.
     fn starts_in(&self) -> Option<f64> {
         (self.age < 0.0).then_some(-self.age)
     }
 
-    /// It will begin there.
+    /// Sets the progress at which the attempt will begin.
     fn begin_at(&mut self, progress: f64) {
         self.start_progress = self.start_progress.max(progress);
         self.progress = self.start_progress;
@@ -80,7 +79,7 @@ impl AttemptEstimate {
 
     fn new(now: Instant, overhead: f64, attempt: &AttemptSnapshot) -> Self {
         let since_launch = now.since(attempt.launched).seconds().max(0.0);
-        // One that reports without a known start has started some time after its launch.
+        // An attempt that reports without a known start has started some time after its launch.
         let started = attempt
             .started
             .or(attempt.progress.map(|_| attempt.launched));
@@ -109,9 +108,9 @@ impl AttemptEstimate {
         estimate
     }
 
-    /// Spec 5.1, linear from `begin` on. The last report ages: its predicted end stands and comes
-    /// nearer. Once that end has passed without an end the prediction is refuted, and what was
-    /// reported last is taken as all that was done until now.
+    /// Spec 5.1, linear from `begin` on. The last report ages, so its predicted end stays and comes nearer. An
+    /// attempt that has not ended at that time refutes the prediction. The last reported progress then counts as all
+    /// the work done until now.
     fn extrapolate(&mut self, last: f64, begin: f64, until_report: f64, since_report: f64) {
         let last = if last > 1.0 { 1.0 } else { last };
         self.progress = last;
@@ -134,9 +133,9 @@ impl AttemptEstimate {
         self.progress = (1.0 - remaining / total).clamp(last, 1.0);
     }
 
-    /// Weighs its own total against that of its job's median attempt, times its node's usual
-    /// slowness: as geometric means, by what each rests on in tasks. Time that has passed tells
-    /// as much as work that was done: little work in much time is the mark of a straggler.
+    /// Combines the attempt's own total with that of the job's median attempt, times its node's usual slowness. It is
+    /// their geometric mean, weighted by the tasks behind each. Elapsed time weighs as much as work done, because
+    /// little work in much time is the mark of a straggler.
     fn shrink(&mut self, median: f64, ln_node: f64, prior: f64) {
         let (Some(total), Some(remaining)) = (self.total, self.remaining) else {
             return;
@@ -150,8 +149,8 @@ impl AttemptEstimate {
         }
     }
 
-    /// With the law of the job: eq. 14 or its like for an attempt that reports, the law's memory
-    /// (spec 7.1) for a silent one.
+    /// Judges by the job's distribution: eq. 14 or its equivalent for an attempt that reports, the conditional
+    /// distribution (spec 7.1) for a silent one.
     fn judge(&mut self, law: &Law, slack: Option<f64>) {
         let live = self.live();
         self.remaining = Some(live.remaining(law));
@@ -160,7 +159,7 @@ impl AttemptEstimate {
         }
     }
 
-    /// ln P(it does not end within that many seconds).
+    /// ln P(the attempt does not end within `slack` seconds).
     pub(crate) fn ln_miss_within(&self, law: &Law, slack: f64) -> f64 {
         self.live().ln_miss(law, slack)
     }
@@ -180,16 +179,16 @@ impl AttemptEstimate {
     }
 }
 
-/// From where on an attempt's rate is taken.
+/// The point from which an attempt's rate is measured.
 struct Baseline {
     at: Instant,
     progress: f64,
 }
 
 impl Baseline {
-    /// Since its first report, as in [S+] (15), as soon as that leaves at least half of what it
-    /// has done itself: where many pods start at once, the time until then is spent on starting
-    /// and says nothing about its rate. Until then since its start (spec 5.1).
+    /// The first report, as in [S+] (15), once at least half of the attempt's own work was done after it. When many
+    /// pods start at once, the time until the first report is spent on starting and is no measure of the rate. Until
+    /// then the baseline is the start (spec 5.1).
     fn of(progress: &Progress, started: Instant, start_progress: f64) -> Self {
         let before = progress.first - start_progress;
         let after = progress.last - progress.first;
@@ -211,17 +210,16 @@ impl Baseline {
 #[derive(Debug, Clone)]
 pub struct TaskEstimate<'a> {
     pub task: &'a TaskSnapshot,
-    /// Never empty, ascending by number.
+    /// The attempts, never empty, ascending by number.
     pub attempts: SmallVec<[AttemptEstimate; 1]>,
-    /// What an attempt launched now would begin with.
+    /// The resume point at which an attempt launched now would begin.
     pub resume: Option<&'a ResumePoint>,
-    /// Seconds that an attempt launched now takes to start, if it begins where the others are by
-    /// then.
+    /// Seconds that an attempt launched now takes to start, if it begins where the others are by then.
     start_up: Option<f64>,
 }
 
 impl TaskEstimate<'_> {
-    /// The progress at which an attempt launched now in the place of all others begins.
+    /// The progress at which an attempt that replaces all others begins, if launched now.
     #[must_use]
     pub fn begin(&self) -> f64 {
         self.resume.map_or(0.0, |point| point.progress)
@@ -236,7 +234,7 @@ impl TaskEstimate<'_> {
         }
     }
 
-    /// Eq. (16) of Shed+: how far the best of the attempts will be in so many seconds.
+    /// Eq. (16) of Shed+: the progress of the best attempt after `seconds`.
     fn lead_in(&self, seconds: f64) -> f64 {
         let there = self.attempts.iter().filter_map(|a| a.progress_in(seconds));
         there.fold(self.begin(), f64::max)
@@ -255,15 +253,15 @@ impl TaskEstimate<'_> {
         }
     }
 
-    /// The attempt to keep: of those that report, the one with the earliest predicted end
-    /// (pitfall 2: the one with the most progress may be the slow one).
+    /// The attempt to keep: of those that report, the one with the earliest predicted end (pitfall 2: the one with
+    /// the most progress may be the slow one).
     #[must_use]
     pub fn kept(&self) -> Option<&AttemptEstimate> {
         let reporting = self.attempts.iter().filter(|attempt| attempt.reports());
         reporting.min_by(|a, b| end(a).total_cmp(&end(b)))
     }
 
-    /// Whether its one attempt has since then reported for the first time.
+    /// Whether the task's only attempt has reported for the first time since `last`.
     pub(crate) fn is_news_since(&self, last: Instant) -> bool {
         let [attempt] = self.task.attempts.as_slice() else {
             return false;
@@ -286,7 +284,7 @@ impl TaskEstimate<'_> {
         }
     }
 
-    /// ln P(all of them miss), as far as `counts` says that they count.
+    /// ln P(all attempts miss) over the attempts that `counts` selects.
     #[must_use]
     pub fn ln_miss(&self, counts: impl Fn(&AttemptEstimate) -> bool) -> f64 {
         let counted = self.attempts.iter().filter(|attempt| counts(attempt));
@@ -298,24 +296,24 @@ fn end(attempt: &AttemptEstimate) -> f64 {
     attempt.remaining.unwrap_or(f64::INFINITY)
 }
 
-/// One job.
+/// The estimate of one job.
 #[derive(Debug, Clone)]
 pub struct JobEstimate<'a> {
-    /// Seconds until the deadline.
+    /// Seconds until the job's deadline.
     pub slack: Option<f64>,
-    /// The law of its attempts' times; absent while not one time was seen or predicted.
+    /// The distribution of the job's attempt durations; absent until a time was observed or predicted.
     pub law: Option<Law>,
-    /// Whether that is what other jobs have shown: enough to decide by, not to be reported.
+    /// Whether that distribution comes from other jobs: it suffices to decide, but is not reported.
     pub is_assumed: bool,
-    /// Mean time of an attempt from zero, of those that ended and those predicted.
+    /// Mean duration of an attempt from zero, over ended and predicted ones.
     pub mean_run: Option<f64>,
     /// Unfinished tasks with live attempts, ascending.
     pub tasks: Vec<TaskEstimate<'a>>,
-    /// Mean progress over all tasks, a finished one being 1 (A17).
+    /// Mean progress over all tasks, where a finished task counts 1 (A17).
     pub progress: f64,
-    /// Seconds that ended attempts took for a whole task: recorded winners, and successes that
-    /// `settle` has yet to record. Without those a job whose healthy attempts end together would
-    /// for an instant be judged by its slow ones alone.
+    /// Seconds that ended attempts took for a whole task: recorded winners, and successes that `settle` has not
+    /// recorded yet. Without those a job whose healthy attempts end together would for an instant be judged by its
+    /// slow ones alone.
     pub(crate) ended: Vec<f64>,
 }
 
@@ -329,7 +327,7 @@ impl<'a> JobEstimate<'a> {
         position.ok().and_then(|position| self.tasks.get(position))
     }
 
-    /// Of no task yet.
+    /// The estimate before any task is noted.
     pub(crate) fn new(now: Instant, job: &JobSnapshot) -> Self {
         let slack = job.deadline.map(|deadline| deadline.since(now).seconds());
         Self {
@@ -343,7 +341,7 @@ impl<'a> JobEstimate<'a> {
         }
     }
 
-    /// One more task, ascending: successes that `settle` has yet to record.
+    /// Notes one more task, in ascending order: the successes that `settle` has not recorded yet.
     pub(crate) fn note_ended(&mut self, task: &TaskSnapshot) {
         if task.winner.is_none() {
             let fresh = task.attempts.iter().filter_map(unrecorded_run);
@@ -351,7 +349,7 @@ impl<'a> JobEstimate<'a> {
         }
     }
 
-    /// One more unfinished task with live attempts, ascending.
+    /// Notes one more unfinished task with live attempts, in ascending order.
     pub(crate) fn note_running(
         &mut self,
         now: Instant,
@@ -377,7 +375,7 @@ impl<'a> JobEstimate<'a> {
         self.tasks.push(estimate);
     }
 
-    /// All tasks are noted.
+    /// Sums the progress once all tasks are noted.
     pub(crate) fn add_up_progress(&mut self, job: &JobSnapshot) {
         let mut reported = 0.0;
         for task in &self.tasks {
@@ -388,9 +386,8 @@ impl<'a> JobEstimate<'a> {
         self.progress = (f64::from(job.done.len()) + reported) / total;
     }
 
-    /// Learns the job's law and judges each attempt by it. `nodes` is what is believed about
-    /// nodes, `rate_prior` how much that and the job's median weigh against what an attempt has
-    /// shown itself, in tasks.
+    /// Learns the job's distribution and judges each attempt by it. `nodes` are the estimates of nodes. `rate_prior`
+    /// is the weight of those and of the job's median against an attempt's own reports, in tasks.
     pub(crate) fn judge(
         &mut self,
         job: &JobSnapshot,
@@ -418,13 +415,13 @@ impl<'a> JobEstimate<'a> {
         self.tasks.get(at.ok()?)
     }
 
-    /// The law by what the job has shown itself.
+    /// The distribution from the job's own times.
     #[must_use]
     pub fn own_law(&self) -> Option<&Law> {
         self.law.as_ref().filter(|_| !self.is_assumed)
     }
 
-    /// Takes this law for the job's, which has shown nothing itself.
+    /// Assumes this distribution for a job without times of its own.
     pub(crate) fn assume(&mut self, law: Law) {
         let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
         for attempt in attempts {
@@ -433,8 +430,7 @@ impl<'a> JobEstimate<'a> {
         (self.law, self.is_assumed) = (Some(law), true);
     }
 
-    /// Weighs what each attempt has shown against the job's median and what is believed about its
-    /// node.
+    /// Combines each attempt's reports with the job's median and the estimate of its node.
     fn weigh(&mut self, nodes: LnRatios<'_>, rate_prior: f64) {
         let weighs = rate_prior > 0.0;
         if let Some(median) = weighs.then(|| self.median_total()).flatten() {
@@ -442,7 +438,7 @@ impl<'a> JobEstimate<'a> {
         }
     }
 
-    /// The same for the attempts of some tasks, where the median is known.
+    /// The same for the attempts of some tasks, given the median.
     pub(crate) fn weigh_those(
         &mut self,
         are_weighed: impl Fn(&TaskEstimate<'_>) -> bool,
@@ -457,14 +453,13 @@ impl<'a> JobEstimate<'a> {
         }
     }
 
-    /// The usual time of a whole task, absent where too few tell. Winners count: the healthy
-    /// nodes' attempts end first, and those that are left must not become the measure of
-    /// themselves.
+    /// The usual time of a whole task, absent with too few times. Winners count, because the attempts on healthy
+    /// nodes end first. Otherwise the remaining attempts would be measured by themselves.
     pub(crate) fn median_total(&self) -> Option<f64> {
         median_of(&mut self.totals())
     }
 
-    /// Times of a whole task, predicted and seen.
+    /// Times of a whole task, predicted and observed.
     pub(crate) fn totals(&self) -> Vec<f64> {
         let attempts = self.tasks.iter().flat_map(|task| &task.attempts);
         let predicted = attempts.filter_map(|attempt| attempt.total);
@@ -472,7 +467,7 @@ impl<'a> JobEstimate<'a> {
     }
 }
 
-/// What [`JobEstimate::median_total`] is of these totals, whose order it may change.
+/// The same as [`JobEstimate::median_total`] for these totals, whose order may change.
 pub(crate) fn median_of(totals: &mut [f64]) -> Option<f64> {
     if totals.len() < REPORTS_MIN {
         return None;
@@ -482,7 +477,7 @@ pub(crate) fn median_of(totals: &mut [f64]) -> Option<f64> {
     Some(*median).filter(|median| *median > 0.0)
 }
 
-/// Where an attempt launched now begins.
+/// The resume point at which an attempt launched now begins.
 pub(crate) fn resume_point<'a>(
     job: &JobSnapshot,
     task: &'a TaskSnapshot,
@@ -502,27 +497,27 @@ fn unrecorded_run(attempt: &AttemptSnapshot) -> Option<f64> {
     (seconds > 0.0 && seconds.is_finite()).then_some(seconds)
 }
 
-/// How a task stands when a launch is considered.
+/// The state of a task when a launch is considered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It has a winner or has failed for good.
+    /// The task has a winner or has failed for good.
     Ended,
-    /// An attempt succeeded, and `settle` will record it as the winner; or it is publishing, and
-    /// must be left alone.
+    /// An attempt succeeded, and `settle` will record it as the winner; or an attempt is publishing and must be left
+    /// alone.
     Succeeded,
-    /// Ends that `settle` must count first.
+    /// An attempt has ended, and `settle` must count it first.
     Unsettled,
     /// An attempt lives.
     Live,
-    /// It must not be retried before.
+    /// The task must not be retried before this time.
     BackOff(Instant),
-    /// An attempt of it is not known to be gone, and it must be before another one is launched.
+    /// An attempt of the task may still exist, and must be gone before another one is launched.
     NotGone,
-    /// It waits for an attempt.
+    /// The task waits for an attempt.
     Ready,
 }
 
-/// How the task stands.
+/// The state of the task.
 pub(crate) fn standing(now: Instant, job: &JobSnapshot, task: &TaskSnapshot) -> Standing {
     let succeeded = |attempt: &AttemptSnapshot| {
         attempt.kill.is_none() && matches!(attempt.state, AttemptState::Succeeded { .. })
@@ -550,8 +545,8 @@ pub(crate) fn standing(now: Instant, job: &JobSnapshot, task: &TaskSnapshot) -> 
     }
 }
 
-/// Whether the task takes one of the job's `parallelism`: it has a live attempt, or, where
-/// there must never be two, one that is not gone.
+/// Whether the task counts against the job's `parallelism`. It does with a live attempt. Where two attempts must
+/// never exist at once, it does with one that may still exist.
 pub(crate) fn is_active(job: &JobSnapshot, task: &TaskSnapshot) -> bool {
     let never_two = job.rules.waits_until_gone();
     let holds = |attempt: &AttemptSnapshot| never_two && attempt.holds_capacity();

@@ -1,4 +1,4 @@
-//! One job in a run of `decide`: how its tasks stand, and what the plan does for it.
+//! One job in a run of `decide`: the state of its tasks, and the plan's actions for it.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,14 @@ use crate::snapshot::{
 };
 use crate::time::{Instant, Span};
 
-/// Expected deadlines met per second for which an attempt holds its place.
+/// Value density: expected deadlines met per second for which an attempt holds its slot.
 #[derive(Debug, Clone)]
 pub(crate) struct Worth {
-    /// Of each of the attempts that wait.
+    /// The value density of each waiting attempt.
     pub waiting: f64,
-    /// Whether these can be in time together with those of all jobs that bring more.
+    /// Whether the waiting attempts can be in time together with those of all jobs of a higher value density.
     pub(crate) is_timely: bool,
-    /// Of each live clone, ascending by task and number.
+    /// The value density of each live clone, ascending by task and number.
     pub(crate) clones: Vec<((TaskIndex, AttemptNumber), f64)>,
 }
 
@@ -30,37 +30,37 @@ impl Worth {
     }
 }
 
-/// What a job takes of the cluster and brings, for a policy that keeps room for jobs to come.
+/// The demand and the value of a job, for a policy that reserves headroom for future jobs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Claim {
-    /// The share of what is usable that one attempt takes.
+    /// The share of the usable capacity that one attempt takes.
     pub(crate) share: f64,
     /// Deadlines met per share and second by the whole job; 0 without a deadline.
     pub(crate) density: f64,
-    /// How much it may take, if room is kept from it.
+    /// The limit of the job's capacity, if headroom is kept from it.
     pub(crate) allowance: Option<Allowance>,
 }
 
-/// How much the jobs that bring no more than `up_to` may take yet.
+/// The capacity that the jobs up to the value density `up_to` may still take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowance {
     /// Deadlines met per share and second.
     pub(crate) up_to: f64,
-    /// The share of what is usable.
+    /// The share of the usable capacity.
     pub(crate) left: f64,
 }
 
-/// Of an attempt: what is left is a sum of shares.
+/// Tolerance of an attempt's share, because the remaining capacity is a sum of shares.
 const ROUNDING: f64 = 1e-6;
 
 impl Claim {
-    /// Whether what that job takes counts against this one's allowance.
+    /// Whether the capacity that the other job takes counts against this one's allowance.
     pub(crate) fn shares_with(&self, other: &Self) -> bool {
         let allowance = self.allowance;
         allowance.is_some_and(|allowance| other.density <= allowance.up_to)
     }
 
-    /// How many attempts it leaves, after so much was `taken` of it.
+    /// The attempts that the allowance still permits after `taken` was used.
     pub(crate) fn allowed(&self, taken: f64) -> u32 {
         self.allowance.map_or(u32::MAX, |allowance| {
             ((allowance.left - taken) / self.share + ROUNDING) as u32
@@ -68,63 +68,62 @@ impl Claim {
     }
 }
 
-/// One job.
+/// One job of a pass.
 pub struct JobView<'a> {
     pub job: &'a JobSnapshot,
     pub estimate: JobEstimate<'a>,
-    /// What its attempts hold.
+    /// The capacity that the job's attempts hold.
     pub(crate) holdings: Holdings,
-    /// Which of the beliefs about nodes are its tenant's.
+    /// The index of its tenant's view in the estimates of nodes.
     pub(crate) view: usize,
-    /// When the first of its tasks that back off may be launched again.
+    /// When the first of the job's tasks that back off may be launched again.
     pub(crate) next_retry: Option<Instant>,
     /// Touched tasks that need an attempt and may get one now, ascending.
     pub(crate) ready: Vec<TaskIndex>,
     /// Touched tasks that need an attempt and must not get one yet, ascending.
     pub(crate) held_back: Vec<TaskIndex>,
-    /// How many tasks no attempt was ever launched for.
+    /// The number of tasks without any launch so far.
     pub(crate) untouched: u32,
     /// How many tasks count against parallelism.
     pub(crate) active: u32,
     /// First attempts and retries that the plan launches.
     pub(crate) admitted: u32,
-    /// Those that would start if there were room or parallelism.
+    /// First attempts and retries that would start if capacity or parallelism allowed it.
     pub waiting: u32,
-    /// Those of them that may not start though parallelism lets them.
+    /// Those of them that may not start although parallelism allows it.
     pub(crate) kept_back: u32,
     pub(crate) queue: Option<NodeQueue>,
-    /// Tasks whose first attempt or retry the plan launches, and where there is room for it.
+    /// Tasks whose first attempt or retry the plan launches, each with the node that has capacity for it.
     pub started: Vec<(TaskIndex, NodeIndex)>,
     /// Launches of the plan, clones included.
     pub(crate) launched: usize,
-    /// Live attempts that the plan kills.
+    /// Live attempts that the plan stops.
     pub(crate) doomed: BTreeSet<(TaskIndex, AttemptNumber)>,
-    /// Attempts that a kill of the plan relies on.
+    /// Attempts that a stop of the plan relies on.
     pub(crate) survivors: BTreeSet<(TaskIndex, AttemptNumber)>,
-    /// Whether the optimizer runs for it in this pass.
+    /// Whether the optimizer runs for the job in this pass.
     pub optimized: bool,
-    /// Whether the policy acts on it for the first time.
+    /// Whether the policy acts on the job for the first time.
     pub is_new: bool,
-    /// Whether it is hopeless and its slack in milliseconds, by a policy that knows better than
-    /// the order of first attempts.
+    /// Whether the job is hopeless, and its slack in milliseconds, if the policy ranks jobs itself.
     pub(crate) rank: Option<(bool, i64)>,
-    /// What its waiting attempts and clones are worth, by a policy that weighs them against those
-    /// of other jobs.
+    /// The value density of the job's waiting attempts and clones, if the policy compares them with those of other
+    /// jobs.
     pub(crate) worth: Option<Worth>,
-    /// What it takes and brings, by a policy that keeps room for jobs to come.
+    /// The job's demand and value, if the policy reserves headroom for future jobs.
     pub(crate) claim: Claim,
-    /// Seconds from a launch of its tenant to the first report.
+    /// Seconds from a launch of the job's tenant to the first report.
     pub t_avg: f64,
-    /// Seconds from a launch to the start of its work, by a policy that measures it job by job.
+    /// Seconds from a launch to the start of its work, if the policy measures it job by job.
     pub(crate) overhead: Option<f64>,
     /// How long a task gets no clone after one of its clones was disrupted.
     pub(crate) clone_rest: Span,
-    /// What the time of a usual task is taken for while nothing is known of the job, as a share of
-    /// the time from submission to deadline, by a policy that learns it.
+    /// The assumed time of a usual task while nothing is known of the job, if the policy learns it: a share of the
+    /// time from submission to deadline.
     pub(crate) usual_share: f64,
     /// Whether that run changes nothing, so that the next one need not wait for launches.
     pub(crate) was_idle: bool,
-    /// Whether the pass ran out of work before the policy was through with it.
+    /// Whether the pass ran out of work before the policy was done with the job.
     pub(crate) is_cut_short: bool,
     /// Tasks whose expected end is after the deadline.
     pub stragglers: Vec<TaskIndex>,
@@ -134,9 +133,9 @@ pub struct JobView<'a> {
     pub(crate) clones: Vec<CloneReport>,
     pub(crate) kills: Vec<KillReport>,
     pub(crate) refusals: Vec<Refusal>,
-    /// Seconds until its last task is expected to end.
+    /// Seconds until the job's last task is expected to end.
     pub(crate) completion: Option<f64>,
-    /// Which deadline it could keep, if that was asked for.
+    /// The deadline that the job could keep, if its user requests that estimate.
     pub(crate) feasibility: Option<Feasibility>,
 }
 
@@ -212,15 +211,14 @@ impl<'a> JobView<'a> {
         }
     }
 
-    /// Seconds from a launch to the start of its work: what a policy has measured of the job, or
-    /// else t_avg.
+    /// Seconds from a launch to the start of its work: measured for the job by a policy, or else t_avg.
     #[must_use]
     pub fn launch_time(&self) -> f64 {
         self.overhead.unwrap_or(self.t_avg)
     }
 
-    /// Nodes that attempts of the task had better avoid: it was disrupted there, or attempts of its
-    /// job could not start.
+    /// Nodes that attempts of the task avoid if possible: the task was disrupted there, or attempts of its job could
+    /// not start there.
     pub(crate) fn avoided(
         &self,
         task: Option<&'a TaskSnapshot>,
@@ -229,19 +227,19 @@ impl<'a> JobView<'a> {
         of_task.chain(&self.job.avoid).copied()
     }
 
-    /// Whether a clone of the task was disrupted so short a time ago that it gets no other.
+    /// Whether a clone of the task was disrupted so recently that the task gets no other.
     pub(crate) fn rests(&self, now: Instant, task: &TaskSnapshot) -> bool {
         let disrupted = task.clone_disrupted;
         disrupted.is_some_and(|at| now < at.plus(self.clone_rest))
     }
 
-    /// What a clone of it is worth, 0 where nobody says.
+    /// The value density of this clone, 0 without an estimate.
     pub(crate) fn worth_of_clone(&self, id: (TaskIndex, AttemptNumber)) -> f64 {
         let worth = self.worth.as_ref();
         worth.and_then(|worth| worth.of_clone(id)).unwrap_or(0.0)
     }
 
-    /// What its waiting attempts are worth, ∞ where nobody says.
+    /// The value density of the waiting attempts, ∞ without an estimate.
     pub(crate) fn worth_of_waiting(&self) -> f64 {
         self.worth
             .as_ref()
@@ -254,52 +252,52 @@ impl<'a> JobView<'a> {
         self.doomed.contains(&id)
     }
 
-    /// Whether anything may be launched or pruned for it.
+    /// Whether the plan may launch or prune attempts of the job.
     #[must_use]
     pub fn may_run(&self) -> bool {
         self.job.phase == JobPhase::Active && !self.job.rules.suspend
     }
 
-    /// Seconds from its submission to its deadline.
+    /// Seconds from the job's submission to its deadline.
     #[must_use]
     pub fn limit(&self) -> Option<f64> {
         let limit = self.job.deadline?.since(self.job.submitted).seconds();
         (limit > 0.0).then_some(limit)
     }
 
-    /// Whether a policy about clones may act on it, also if nothing of it runs yet.
+    /// Whether a policy about clones may act on the job, also if no attempt of it runs yet.
     #[must_use]
     pub fn may_speculate(&self) -> bool {
         self.may_run() && self.job.rules.speculation != SpeculationMode::Disabled
     }
 
-    /// Whether it has attempts that a policy about clones may act on.
+    /// Whether the job has attempts that a policy about clones may act on.
     #[must_use]
     pub fn speculates(&self) -> bool {
         self.may_speculate() && !self.estimate.tasks.is_empty()
     }
 
-    /// Whether launches of it are not held off.
+    /// Whether launches of the job may proceed now.
     #[must_use]
     pub fn may_launch(&self, now: Instant) -> bool {
         self.may_run() && !self.is_held_up(now)
     }
 
-    /// Whether clones of it are not held off either.
+    /// Whether clones of the job may be launched now as well.
     #[must_use]
     pub fn may_clone(&self, now: Instant) -> bool {
         let until = self.job.obstacles.clones_not_before;
         self.may_launch(now) && until.is_none_or(|until| until <= now)
     }
 
-    /// Whether it may get the one attempt that shows an autoscaler what no node could hold.
+    /// Whether the job may get the one attempt that shows an autoscaler a demand that no node could hold.
     pub(crate) fn may_probe(&self, now: Instant) -> bool {
         let is_wanted = self.job.obstacles.no_node && self.holdings.waiting == 0;
         is_wanted && self.may_run() && !self.is_refused(now)
     }
 
-    /// Whether nothing is launched for it at present, though it may have room: it neither holds
-    /// nor reserves any.
+    /// Whether launches of the job are held up although capacity may be free. Such a job neither holds nor reserves
+    /// capacity.
     #[must_use]
     pub fn is_held_up(&self, now: Instant) -> bool {
         let obstacles = &self.job.obstacles;
@@ -313,7 +311,7 @@ impl<'a> JobView<'a> {
         until.is_some_and(|until| until > now)
     }
 
-    /// How many attempts more may exist, the launches of the plan taken off.
+    /// The number of further attempts that may exist, after the launches of the plan.
     #[must_use]
     pub fn attempts_left(&self) -> u32 {
         let most = self.job.obstacles.attempts_max;
@@ -322,20 +320,20 @@ impl<'a> JobView<'a> {
         most.map_or(u32::MAX, |most| most.saturating_sub(taken))
     }
 
-    /// Whether a run of the optimizer could change anything: past its deadline a job gets no
-    /// clones any more, and without any there is nothing to prune.
+    /// Whether a run of the optimizer could change anything. A job past its deadline gets no clones, and a job
+    /// without clones has nothing to prune.
     pub(crate) fn can_gain(&self) -> bool {
         let mut attempts = self.estimate.tasks.iter().flat_map(|task| &task.attempts);
         self.estimate.slack.is_some_and(|slack| slack > 0.0)
             || attempts.any(|attempt| attempt.kind == AttemptKind::Clone)
     }
 
-    /// Whether the optimizer ran for it and changed nothing.
+    /// Whether the optimizer ran for the job and changed nothing.
     pub(crate) fn optimized_idly(&self) -> bool {
         self.optimized && self.clones.is_empty() && self.doomed.is_empty()
     }
 
-    /// Tasks that could start now if there were room.
+    /// Tasks that could start now if capacity allowed it.
     #[must_use]
     pub fn waiting_now(&self) -> u32 {
         let ready = u32::try_from(self.ready.len()).unwrap_or(u32::MAX);
@@ -343,44 +341,44 @@ impl<'a> JobView<'a> {
         ready.saturating_add(self.untouched).min(slots)
     }
 
-    /// Those of them that the apiserver would let be created.
+    /// Those of them whose pods the apiserver would accept.
     pub(crate) fn launchable_now(&self) -> u32 {
         self.waiting_now().min(self.attempts_left())
     }
 
-    /// Those of them that no room is kept from.
+    /// Those of them that reserved headroom does not hold back.
     pub(crate) fn wanting_now(&self) -> u32 {
         self.launchable_now().min(self.allowed())
     }
 
-    /// How many attempts it may get, as far as room is kept for others.
+    /// The attempts that the job may get while headroom is kept for others.
     pub(crate) fn allowed(&self) -> u32 {
         self.claim.allowed(0.0)
     }
 
-    /// The share of what is usable that its attempts hold.
+    /// The share of the usable capacity that the job's attempts hold.
     pub(crate) fn held(&self) -> f64 {
         self.claim.share * self.holdings.all as f64
     }
 
-    /// Whether attempts of it hold room.
+    /// Whether attempts of the job hold capacity.
     pub(crate) fn holds_room(&self) -> bool {
         self.holdings.all > 0
     }
 
-    /// Whether tasks of it wait that its parallelism would let start.
+    /// Whether tasks of the job wait that its parallelism would allow to start.
     #[must_use]
     pub fn waits_for_room(&self) -> bool {
         let started = self.active.saturating_add(self.admitted);
         self.waiting > 0 && started < self.job.rules.parallelism
     }
 
-    /// Whether the optimizer's run for it counts as one.
+    /// Whether the optimizer's run for the job counts as a run.
     pub(crate) fn has_run(&self) -> bool {
         self.optimized && !self.is_cut_short
     }
 
-    /// Clones that run and that the plan leaves alive.
+    /// The running clones that the plan leaves alive.
     #[must_use]
     pub fn clones_alive(&self) -> usize {
         let attempts = self.estimate.tasks.iter().flat_map(|task| {
@@ -393,7 +391,7 @@ impl<'a> JobView<'a> {
         alive.count()
     }
 
-    /// Tasks that have not ended, those that wait included.
+    /// Tasks that have not ended, including those that wait.
     #[must_use]
     pub fn unfinished(&self) -> u32 {
         let ended = self.job.done.len().saturating_add(self.job.failed.len());

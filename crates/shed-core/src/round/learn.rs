@@ -1,4 +1,4 @@
-//! The law of a job's attempt times: from its own attempts, and from jobs of its class before.
+//! The distribution of a job's attempt durations: from its own attempts, and from earlier jobs of its class.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,22 @@ use crate::ids::{JobClass, JobKey, Tenant};
 use crate::round::estimates::JobEstimate;
 use crate::snapshot::{JobSnapshot, Snapshot};
 
-/// From so many ended attempts on, the family that fits best is taken from the job itself;
-/// before, from its class.
+/// With this many ended attempts the best-fitting family is selected from the job itself; with fewer, from its class.
 const ENDED_TO_CHOOSE: usize = 10;
 
-/// How laws are learned in one run of `decide`.
+/// How distributions are learned in one run of `decide`.
 pub(crate) struct Learner<'a> {
     choice: LawChoice,
     history: &'a History,
-    /// What is believed of times over their job's least, for the classes of the snapshot. Empty
-    /// where only Pareto shapes are asked for.
+    /// The distribution of times over their job's least time, for the classes of the snapshot. Empty if only Pareto
+    /// shapes are used.
     ratio_laws: BTreeMap<(&'a Tenant, Option<&'a JobClass>), Law>,
 }
 
-/// What is learned of one job.
+/// The distribution and the mean learned for one job.
 pub(super) struct Learned {
     pub(super) law: Law,
-    /// Mean time of an attempt from zero.
+    /// Mean duration of an attempt from zero.
     pub(super) mean_run: f64,
 }
 
@@ -50,10 +49,9 @@ impl<'a> Learner<'a> {
         }
     }
 
-    /// The law from winners and from what runs: an attempt that reports bears on the least time
-    /// by its predicted total, and everything that still runs bears on the shape as censored at
-    /// its age (pitfall 4: from ended attempts alone every task looks short). `None` while not one
-    /// time was seen or predicted, of the job or of its class.
+    /// The distribution from winners and running attempts. A reporting attempt informs the least time by its
+    /// predicted total. Each running attempt informs the shape as censored at its age (pitfall 4: from ended attempts
+    /// alone every task looks short). `None` until the job or its class has an observed or predicted time.
     pub(super) fn learn(&self, job: &JobSnapshot, estimate: &JobEstimate<'_>) -> Option<Learned> {
         let seen = Seen::new(estimate);
         let class = job.class.as_ref();
@@ -76,8 +74,8 @@ impl<'a> Learner<'a> {
         })
     }
 
-    /// The law of the kind asked for, shrunk toward what is believed of its ratios to the least
-    /// time of `pareto`. That one has its own, conjugate shrinkage.
+    /// The distribution of the selected kind, shrunk toward the prior for its ratios to the least time of `pareto`.
+    /// Pareto has its own, conjugate shrinkage.
     fn of_any_kind(&self, seen: &Seen<'_>, ratio_law: &Law, pareto: ParetoLaw) -> Law {
         let sample = Sample::new(seen.ended, &seen.ages);
         let kind = match self.choice {
@@ -95,7 +93,7 @@ impl<'a> Learner<'a> {
     }
 }
 
-/// The mean, or the median of a law without one.
+/// The mean, or the median of a distribution without one.
 fn usual_time(law: &Law) -> f64 {
     let mean = law.mean();
     if mean.is_finite() {
@@ -105,15 +103,15 @@ fn usual_time(law: &Law) -> f64 {
     }
 }
 
-/// What the snapshot shows of a job's times, in seconds for a whole task.
+/// The snapshot's data about a job's times, in seconds for a whole task.
 struct Seen<'a> {
     ended: &'a [f64],
-    /// Of all attempts that live.
+    /// The ages of all live attempts.
     ages: Vec<f64>,
-    /// How many of them predict their time, and the least of it.
+    /// The number of attempts that predict their time, and the least of these times.
     predicted: usize,
     smallest_predicted: Option<f64>,
-    /// Of ended and predicted times.
+    /// The sum of ended and predicted times.
     sum: f64,
 }
 
@@ -148,7 +146,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// What a job teaches its class once it is gone; nothing if it has none.
+/// The lesson of a job for its class once the job is gone; `None` if the job has none.
 pub(super) fn lesson(job: &JobSnapshot, estimate: &JobEstimate<'_>) -> Option<(JobKey, Lesson)> {
     let class = job.class.clone()?;
     let seen = Seen::new(estimate);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::estimate::compare::{at_most, sort_with_ties};
 
-/// A job as Algorithm 1 sees it.
+/// A job in the form that Algorithm 1 reads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevelItem {
     /// The job's id.
@@ -53,9 +53,9 @@ pub fn top_level(items: &[LevelItem]) -> u32 {
         .unwrap_or(LEVELS_MAX)
 }
 
-/// Algorithm 1: per level l the jobs that last at most 2^l, smallest volume first, while their
-/// volumes add up to at most 2^l; jobs that already have a level are packed again. As all jobs
-/// are worth the same, smallest first solves the knapsack exactly.
+/// Algorithm 1: on each level l it packs the jobs that last at most 2^l, smallest volume first, while their volumes
+/// add up to at most 2^l. Jobs that already have a level are packed again. All jobs have the same value, so smallest
+/// first solves the knapsack exactly.
 ///
 /// One sort, then O(N·G).
 #[must_use]

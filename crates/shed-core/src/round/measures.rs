@@ -1,14 +1,14 @@
-//! The size of a job as DollyMP, SRPT, SVF and Tetris see it. Jobs here have one phase.
+//! The size of a job as DollyMP, SRPT, SVF and Tetris define it. Jobs here have one phase.
 
 use crate::estimate::law::AttemptLaw;
 use crate::round::Round;
 use crate::round::levels::{LevelItem, Levels, levels};
 
-/// How large a job's remaining work is.
+/// The size of a job's remaining work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Measures {
-    /// e = (θ + ρσ)/slot: the effective time of its tasks; 0 while nothing is known of it, so that
-    /// such a job is served early and something becomes known.
+    /// e = (θ + ρσ)/slot: the effective time of its tasks. It is 0 while nothing is known of the job. Such a job is
+    /// served early, so that something becomes known.
     pub(crate) time: f64,
     /// v = n·e·d: its volume, n being the tasks that have not ended and d the dominant share.
     pub(crate) volume: f64,
@@ -16,7 +16,7 @@ pub(crate) struct Measures {
 
 impl Round<'_> {
     /// DollyMP (14)–(17) for a job of one phase, with ρ standard deviations added to the mean and
-    /// times in slots of that many seconds.
+    /// times in slots of `slot` seconds.
     pub(crate) fn measures(&self, position: usize, rho: f64, slot: f64) -> Measures {
         let Some(state) = self.jobs.get(position) else {
             return Measures {
@@ -41,8 +41,8 @@ impl Round<'_> {
         }
     }
 
-    /// DollyMP Algorithm 1: the level of each job, by position; 1 is served first. Ties go by
-    /// submission. The paper works them out when a job arrives; here each pass does.
+    /// DollyMP Algorithm 1: the level of each job, by position; 1 is served first. Submission breaks ties. The paper
+    /// computes the levels when a job arrives; here each pass does.
     pub(crate) fn levels(&self, rho: f64, slot: f64) -> Vec<u32> {
         let order = self.by_submission();
         let items = order.iter().zip(0..).map(|(&position, id)| {

@@ -1,6 +1,6 @@
-//! A planning pass under way: how the jobs stand, what is left of capacity, what the plan has so
-//! far. `decide` drives it; a policy sees of it what a [`Desk`](crate::policy::Desk) shows, and asks
-//! for clones and stops that are granted and recorded here.
+//! A planning pass in progress: the state of the jobs, the remaining capacity, and the plan so far. `decide` drives
+//! it. A policy reads it through a [`Desk`](crate::policy::Desk), and requests clones and stops that are granted and
+//! recorded here.
 
 use std::collections::BTreeSet;
 
@@ -31,43 +31,42 @@ use learn::{Learner, lesson};
 use slow::Beliefs;
 use work::Work;
 
-/// What a pass takes of the policy and its settings.
+/// The parameters of the policy and its settings that a pass needs.
 pub(crate) struct Terms<'p> {
-    /// t_avg while none was measured.
+    /// t_avg until one is measured.
     pub(crate) launch_overhead: Span,
     /// Half-life of the node-slowness estimate.
     pub(crate) slow_half_life: Span,
     /// The weight of the job's median against an attempt's own reports, in tasks.
     pub(crate) rate_prior: f64,
-    /// How long a task gets no clone after one of its clones was disrupted, from the time that its
-    /// job was given and t_avg.
+    /// How long a task gets no clone after one of its clones was disrupted, given the time of its job and t_avg.
     pub(crate) clone_rest: &'p dyn Fn(Option<Span>, f64) -> Span,
     /// The distribution of attempt durations.
     pub(crate) law: LawChoice,
-    /// λ.
+    /// λ, the share of the cluster that attempts may use.
     pub(crate) capacity_share: f64,
     /// The work budget.
     pub(crate) work_max: u64,
 }
 
-/// A planning pass under way.
+/// A planning pass in progress.
 pub struct Round<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) memory: &'a Memory,
     pub(crate) capacity: Capacity,
-    /// In the snapshot's order.
+    /// The jobs, in the snapshot's order.
     pub(crate) jobs: Vec<JobView<'a>>,
     beliefs: Beliefs,
-    /// How attempts came out where slow ones were given up.
+    /// The results of attempts on nodes where slow ones were given up.
     pub(crate) redraws: Redraws,
-    /// What the jobs that came lately asked for.
+    /// The demands of the jobs that arrived lately.
     pub(crate) arrivals: Arrivals,
-    /// Nodes where room that comes free is meant for waiting first attempts.
+    /// Nodes where capacity that comes free is reserved for waiting first attempts.
     pub(crate) reserved: Vec<NodeIndex>,
     work: Work,
     kills: Vec<PlannedMove>,
     launches: Vec<PlannedMove>,
-    /// The positions of the jobs that something is launched for.
+    /// The positions of the jobs that the plan launches attempts for.
     launching: Vec<usize>,
     next: Option<Instant>,
 }
@@ -119,14 +118,14 @@ impl<'a> Round<'a> {
         pass
     }
 
-    /// Asks for a pass at `at`, if that is still to come.
+    /// Requests a pass at `at`, if that is still to come.
     pub(crate) fn wake_at(&mut self, at: Option<Instant>) {
         let at = at.filter(|&at| at > self.snapshot.now);
         self.next = self.next.into_iter().chain(at).min();
     }
 
-    /// Kills an attempt of the job at `position` for the sake of something else, relying on
-    /// `survivor`; without one the task is launched again by a later pass.
+    /// Stops an attempt of the job at `position` in favor of something else, relying on `survivor`. Without a
+    /// survivor a later pass launches the task again.
     pub(crate) fn kill(
         &mut self,
         position: usize,
@@ -153,14 +152,14 @@ impl<'a> Round<'a> {
         });
         let mut attempts = state.job.task(task).into_iter().flat_map(|t| &t.attempts);
         let victim = attempts.find(|a| a.number == attempt);
-        // What holds nothing leaves nothing.
+        // A pod that holds no capacity releases none.
         if victim.is_none_or(|victim| state.job.takes_room(victim)) {
             let node = victim.and_then(|a| a.node);
             self.capacity.kill((position, task, attempt), node);
         }
     }
 
-    /// Launches an attempt of the job at `position`, for which `node` has room.
+    /// Launches an attempt of the job at `position`; `node` has capacity for it.
     pub(crate) fn launch(&mut self, position: usize, node: Option<NodeIndex>, launch: Launch) {
         if let Some(state) = self.jobs.get_mut(position) {
             if state.launched == 0 {
@@ -175,7 +174,7 @@ impl<'a> Round<'a> {
         self.capacity.launch(position, node);
     }
 
-    /// How many first attempts of the job may be launched yet, as far as room is kept for others.
+    /// The number of first attempts of the job that may still be launched while headroom is kept for others.
     pub(crate) fn may_start(&self, position: usize) -> u32 {
         let Some(state) = self.jobs.get(position) else {
             return 0;
@@ -188,7 +187,7 @@ impl<'a> Round<'a> {
         state.claim.allowed(launching.sum())
     }
 
-    /// Makes room for the launches of a job that has so many attempts to launch.
+    /// Allocates memory for the launches of a job with this number of attempts to launch.
     pub(crate) fn expect_launches(&mut self, position: usize, attempts: u32) {
         let fitting = self.capacity.times_left(position).min(attempts);
         self.launches.reserve(fitting as usize);
@@ -200,18 +199,18 @@ impl<'a> Round<'a> {
         state.map_or(&[], |state| self.beliefs.slow(state.view))
     }
 
-    /// Nodes that are slow by what attempts of others tell too, ascending.
+    /// Nodes that are slow only if the attempts of other tenants count too, ascending.
     pub(crate) fn doubtful(&self, position: usize) -> &[NodeIndex] {
         let state = self.jobs.get(position);
         state.map_or(&[], |state| self.beliefs.doubtful(state.view))
     }
 
-    /// Whether the job's clones keep off the node, as attempts of its tenant are slow there.
+    /// Whether the job's clones avoid the node, because attempts of its tenant are slow there.
     pub(crate) fn is_slow(&self, position: usize, node: NodeIndex) -> bool {
         self.slow(position).binary_search(&node).is_ok()
     }
 
-    /// What `Launch::avoid` of an attempt of the job says: these nodes and those that are slow.
+    /// The content of `Launch::avoid` for an attempt of the job: these nodes and the slow ones.
     pub(crate) fn avoid(
         &self,
         position: usize,
@@ -220,8 +219,8 @@ impl<'a> Round<'a> {
         self.names(nodes.into_iter().chain(self.slow(position).iter().copied()))
     }
 
-    /// What `Launch::rather_not` of a clone says: these nodes and those that are doubtful, but for those
-    /// that it avoids.
+    /// The content of `Launch::rather_not` for a clone: these nodes and the doubtful ones, without those that the
+    /// clone avoids.
     pub(crate) fn rather_not(
         &self,
         position: usize,
@@ -243,16 +242,15 @@ impl<'a> Round<'a> {
         known.map(|node| node.name.clone()).collect()
     }
 
-    /// The positions of the jobs by submission, then by key: where a job stands in the snapshot
-    /// does not matter.
+    /// The positions of the jobs by submission, then by key. A job's position in the snapshot does not matter.
     pub(crate) fn by_submission(&self) -> Vec<usize> {
         let mut positions: Vec<usize> = (0..self.jobs.len()).collect();
         positions.sort_by_key(|&at| self.jobs.get(at).map(|s| (s.job.submitted, &s.job.key)));
         positions
     }
 
-    /// A node with room for an attempt of the job that no waiting first attempt counts on;
-    /// one of `avoid` only if no other has any.
+    /// A node with capacity for an attempt of the job that no waiting first attempt counts on. It is one of `avoid`
+    /// only if no other node has such capacity.
     pub(crate) fn find_node(&mut self, position: usize, avoid: &[NodeIndex]) -> Option<NodeIndex> {
         let state = self.jobs.get_mut(position)?;
         let demand = self.capacity.demands.get(position)?;
@@ -266,8 +264,8 @@ impl<'a> Round<'a> {
         queue.find(fits, avoid)
     }
 
-    /// Whether the node is one of the job's and has room for an attempt that no waiting first
-    /// attempt counts on.
+    /// Whether the node is eligible for the job and has capacity for an attempt that no waiting first attempt counts
+    /// on.
     pub(crate) fn may_take(&self, position: usize, node: NodeIndex) -> bool {
         let state = self.jobs.get(position);
         let demand = self.capacity.demands.get(position);
@@ -278,9 +276,9 @@ impl<'a> Round<'a> {
         })
     }
 
-    /// Whether the cluster's scheduler, which chooses among all that has room now, could put an
-    /// attempt meant for `node` where a waiting first attempt counts on what comes free: clones
-    /// evicted for that one would have gone in vain, and again in every pass.
+    /// Whether the cluster's scheduler could place an attempt meant for `node` on capacity that a waiting first
+    /// attempt counts on. The scheduler chooses among all nodes that have capacity now. Clones evicted for that first
+    /// attempt would then be lost in vain, and again in every pass.
     pub(crate) fn could_displace(&self, position: usize, node: NodeIndex) -> bool {
         let state = self.jobs.get(position);
         let demand = self.capacity.demands.get(position);
@@ -295,7 +293,7 @@ impl<'a> Round<'a> {
         })
     }
 
-    /// The plan, and what is remembered of the jobs but for what their policy remembers.
+    /// The plan, and the memory of the jobs without that of their policy.
     pub(crate) fn finish(self) -> (Plan, Memory) {
         let mut used_after = self.capacity.used.clone();
         let mut remembered = Memory::default();
@@ -322,7 +320,7 @@ impl<'a> Round<'a> {
             jobs.push(state.report(self.snapshot.now));
         }
         let mut launches = self.launches;
-        // Clones may have been decided on first; there is room for all of them.
+        // A policy may have decided on clones first. The capacity suffices for all launches.
         launches.sort_by_key(|planned| is_clone(&planned.action));
         let mut actions = self.kills;
         if actions.is_empty() {

@@ -1,4 +1,4 @@
-//! A job's PoCD and expected completion, waiting tasks included.
+//! A job's PoCD and expected completion, including waiting tasks.
 
 use crate::estimate::law::{AttemptLaw, Law};
 use crate::estimate::pareto::LN_IMPOSSIBLE;
@@ -11,8 +11,8 @@ use crate::round::job::JobView;
 use crate::snapshot::KillKind;
 
 impl JobView<'_> {
-    /// Works out stragglers, PoCD and completion as they are without clones of this plan. The
-    /// same formulas serve every job, whether the optimizer runs for it or not.
+    /// Computes stragglers, PoCD and completion without clones of this plan. The same formulas serve every job,
+    /// whether or not the optimizer runs for it.
     pub(crate) fn predict(&mut self) {
         if self.estimate.is_assumed {
             self.ln_pocd_before = self.certain_ln_pocd();
@@ -41,7 +41,7 @@ impl JobView<'_> {
         task.ln_miss(|attempt| !self.doomed.contains(&(index, attempt.number)))
     }
 
-    /// What killing the attempt gains and costs, the kills that are planned already being done.
+    /// The gain and the cost of stopping the attempt, after the stops that are planned already.
     pub(crate) fn weigh_kill(
         &self,
         (index, number): (TaskIndex, AttemptNumber),
@@ -69,8 +69,7 @@ impl JobView<'_> {
         }
     }
 
-    /// ln of the job's PoCD with the attempts that the plan leaves alive, as if the tasks that
-    /// `is_out` names were not among it.
+    /// ln of the job's PoCD with the attempts that the plan leaves alive, without the tasks that `is_out` selects.
     pub(crate) fn ln_pocd_without(&self, is_out: impl Fn(TaskIndex) -> bool) -> Option<f64> {
         let overhead = self.launch_time();
         self.ln_pocd(overhead, |task| {
@@ -82,8 +81,8 @@ impl JobView<'_> {
         })
     }
 
-    /// ln of the job's PoCD: 0 with all tasks done, −∞ with one failed for good or the deadline
-    /// past, absent while nothing is known about times or the deadline.
+    /// ln of the job's PoCD. It is 0 with all tasks done, and −∞ with one failed for good or the deadline past. It is
+    /// absent while times or the deadline are unknown.
     fn ln_pocd(&self, overhead: f64, ln_miss_of: impl Fn(&TaskEstimate<'_>) -> f64) -> Option<f64> {
         if let Some(certain) = self.certain_ln_pocd() {
             return Some(certain);
@@ -109,8 +108,8 @@ impl JobView<'_> {
         (slack <= 0.0).then_some(f64::NEG_INFINITY)
     }
 
-    /// Tasks without an attempt start in waves: those that this plan launches at once, then as
-    /// many at a time as the job has running with them, a mean run later each.
+    /// Tasks without an attempt start in waves. The first wave are the launches of this plan. Each later wave has as
+    /// many tasks as the job then has running, a mean run later each.
     fn waves(&self, mean_run: f64) -> Waves {
         Waves {
             at_once: self.admitted,
@@ -119,7 +118,7 @@ impl JobView<'_> {
         }
     }
 
-    /// `slack` is what the first wave has, its launch overhead taken off.
+    /// `slack` is the slack of the first wave, without its launch overhead.
     pub(crate) fn ln_pocd_of_waiting(&self, waves: Waves, slack: f64, law: &Law) -> f64 {
         let touched = self.ready.iter().chain(&self.held_back);
         let begins = touched.map(|&index| self.resumed_at(index));
@@ -132,7 +131,7 @@ impl JobView<'_> {
         point.map_or(0.0, |point| point.progress)
     }
 
-    /// Seconds until the last task is expected to end; absent if that is unknown of any.
+    /// Seconds until the last task is expected to end; absent if that is unknown for any task.
     fn completion(&self, overhead: f64) -> Option<f64> {
         let mut latest: f64 = 0.0;
         for task in &self.estimate.tasks {

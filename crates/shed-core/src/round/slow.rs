@@ -1,9 +1,9 @@
-//! Nodes on which attempts are slow: a belief about each node, from what its attempts report now
-//! and what they reported lately.
+//! Nodes on which attempts are slow: an estimate for each node, from the present and the recent reports of its
+//! attempts.
 //!
-//! Anybody can report anything, so each tenant has beliefs of its own. Its own attempts count as
-//! they are; those of another tenant count as one witness per node at most. The clones of a tenant
-//! keep off the nodes that its own attempts show to be slow. What only others tell is a preference.
+//! A tenant's reports are not trusted by others, so each tenant has estimates of its own. Its own attempts count
+//! fully; those of another tenant count as one witness per node at most. The clones of a tenant keep off the nodes
+//! that its own attempts show to be slow. Evidence from other tenants alone is only a preference.
 
 use std::collections::BTreeMap;
 
@@ -17,58 +17,56 @@ mod evidence;
 
 use evidence::{Told, testimonies};
 
-/// ln of the slowness from which on a node is avoided: 1.5 times the median of the job.
+/// ln of the slowness at which a node is avoided: 1.5 times the median of the job.
 const LN_SLOW: f64 = 0.405_465_108_108_164_4;
 
-/// So many are named at most, the slowest: each becomes a term that the cluster's scheduler
-/// weighs for every pod.
+/// At most this many nodes are named, the slowest first: each becomes a term that the cluster's scheduler weighs for
+/// every pod.
 const SLOW_MAX: usize = 10;
 
-/// How much speaks for a node being as fast as others before anything is heard of it, in
-/// witnesses. A task can be slow by itself: one witness never convicts its node, two that take
-/// two and a half times the usual time do.
+/// The prior weight, in witnesses, of a node being as fast as others. A task can be slow by itself: one witness alone
+/// never marks its node as slow. Two witnesses that take two and a half times the usual time do.
 const PRIOR_WEIGHT: f64 = 2.5;
 
-/// More witnesses than so many say no more: they share what slows them.
+/// More witnesses add no evidence, because the same cause slows them.
 const WEIGHT_MAX: f64 = 4.0;
 
-/// What another tenant's attempts on a node count for at most, in witnesses.
+/// The most that another tenant's attempts on a node count, in witnesses.
 const FOREIGN_WEIGHT_MAX: f64 = 1.0;
 
-/// A belief with less weight is forgotten.
+/// An estimate with less weight is forgotten.
 const WEIGHT_MIN: f64 = 0.1;
 
-/// What one tenant's attempts tell of nodes, ascending by node.
+/// The evidence of one tenant's attempts about nodes, ascending by node.
 struct Testimony {
     tenant: Tenant,
     told: Vec<Told>,
 }
 
-/// What the tenants believe about nodes.
+/// The tenants' estimates of nodes.
 pub(crate) struct Beliefs {
-    /// Per node of the snapshot: what a tenant believes whose own attempts tell nothing of it, as
-    /// expected ln(time of an attempt there over the usual time).
+    /// Per node of the snapshot: the estimate of a tenant whose own attempts give no evidence about the node. It is
+    /// the expected ln(time of an attempt there over the usual time).
     common: Vec<f64>,
-    /// The first is that of tenants whose attempts tell nothing of any node.
+    /// The first view is that of tenants whose attempts give no evidence about any node.
     views: Vec<View>,
     tenants: BTreeMap<Tenant, usize>,
-    /// What is to be remembered.
+    /// The evidence to remember.
     pub(crate) remembered: SlowNodes,
 }
 
-/// What one tenant believes.
+/// One tenant's estimates.
 #[derive(Default)]
 struct View {
-    /// Where its own attempts tell something, ascending by node.
+    /// Nodes with evidence of the tenant's own attempts, ascending.
     own: Vec<(NodeIndex, f64)>,
-    /// Nodes that its own attempts show to be slow, ascending.
+    /// Nodes that the tenant's own attempts show to be slow, ascending.
     slow: Vec<NodeIndex>,
-    /// Nodes that are slow by what others tell too, ascending, none of `slow`.
+    /// Nodes that are slow only with the evidence of others, ascending, without those of `slow`.
     doubtful: Vec<NodeIndex>,
 }
 
-/// What a tenant believes about each node: expected ln(time of an attempt there over the usual
-/// time).
+/// A tenant's estimate of each node: expected ln(time of an attempt there over the usual time).
 #[derive(Clone, Copy, Default)]
 pub(crate) struct LnRatios<'b> {
     common: &'b [f64],
@@ -76,7 +74,7 @@ pub(crate) struct LnRatios<'b> {
 }
 
 impl LnRatios<'_> {
-    /// 0 for a node of which nothing is known.
+    /// The estimate for the node; 0 if nothing is known of it.
     pub(crate) fn of(&self, node: NodeIndex) -> f64 {
         let own = self.own.binary_search_by_key(&node, |(node, _)| *node);
         let own = own.ok().and_then(|at| self.own.get(at));
@@ -86,8 +84,7 @@ impl LnRatios<'_> {
     }
 }
 
-/// Weighs what is heard from each node against what was seen of it, which loses half its weight
-/// in `half_life`.
+/// Combines the present evidence about each node with the remembered one, which loses half its weight in `half_life`.
 pub(crate) fn beliefs(
     snapshot: &Snapshot,
     jobs: &[JobView<'_>],
@@ -111,8 +108,7 @@ pub(crate) fn beliefs(
     let suspects = suspects(&beliefs.common, &pooled);
     beliefs.views.push(View::of(&[], &pooled, &suspects));
     for Testimony { tenant, told } in testimonies {
-        // A node that was fast is not remembered, so that one that turns slow is noticed as soon
-        // as any other.
+        // A fast node is not remembered, so that one that turns slow is noticed as soon as any other.
         for told in told.iter().filter(|told| told.slowness.ln_ratio > LN_SLOW) {
             if let Some(node) = snapshot.nodes.get(told.node.0) {
                 let of_node = beliefs.remembered.entry(node.name.clone()).or_default();
@@ -126,12 +122,12 @@ pub(crate) fn beliefs(
 }
 
 impl Beliefs {
-    /// Which view is the tenant's.
+    /// The index of the tenant's view.
     pub(crate) fn view_of(&self, tenant: &Tenant) -> usize {
         self.tenants.get(tenant).copied().unwrap_or(0)
     }
 
-    /// What is believed of each node.
+    /// The estimate of each node.
     pub(crate) fn ln_ratios(&self, view: usize) -> LnRatios<'_> {
         LnRatios {
             common: &self.common,
@@ -139,26 +135,26 @@ impl Beliefs {
         }
     }
 
-    /// Nodes that clones keep off, ascending.
+    /// Nodes that clones must avoid, ascending.
     pub(crate) fn slow(&self, view: usize) -> &[NodeIndex] {
         self.views.get(view).map_or(&[], |view| &view.slow)
     }
 
-    /// Nodes to prefer others to, ascending, those that clones keep off left out.
+    /// Nodes that clones avoid only if possible, ascending, without those that they must avoid.
     pub(crate) fn doubtful(&self, view: usize) -> &[NodeIndex] {
         self.views.get(view).map_or(&[], |view| &view.doubtful)
     }
 }
 
-/// What is told of one node, each tenant's part capped.
+/// The evidence about one node, each tenant's share capped.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pooled {
     /// Σ weight · ln(time there over the usual time).
     sum: f64,
-    /// In witnesses.
+    /// The weight, in witnesses.
     weight: f64,
     tenants: u32,
-    /// Whether anything is launched there: else there is nothing to keep off.
+    /// Whether attempts are launched there: otherwise clones need not avoid it.
     is_usable: bool,
 }
 
@@ -177,7 +173,7 @@ impl Pooled {
         self.tenants += 1;
     }
 
-    /// What all but that tenant tell.
+    /// The evidence of all tenants but this one.
     fn without(&self, told: &Told) -> Self {
         let weight = told.weight.min(FOREIGN_WEIGHT_MAX);
         Self {
@@ -188,8 +184,8 @@ impl Pooled {
         }
     }
 
-    /// What a tenant believes whose own attempts tell this. Others count as far as its own are
-    /// fewer than tell anything new.
+    /// The estimate of a tenant with this evidence of its own. The evidence of others fills the weight that its own
+    /// lacks up to the cap.
     fn belief(&self, own: Option<&Told>) -> f64 {
         let own_weight = own.map_or(0.0, |own| own.weight);
         let own_ratio = own.map_or(0.0, |own| own.slowness.ln_ratio);
@@ -203,17 +199,17 @@ impl Pooled {
     }
 }
 
-/// What is believed of a node, and the node.
+/// The estimate of a node, and the node.
 type Suspect = (f64, NodeIndex);
 
-/// Those that are believed slow, ascending by node.
+/// Nodes that are estimated as slow, ascending by node.
 fn suspects(ln_ratios: &[f64], pooled: &[Pooled]) -> Vec<Suspect> {
     let all = ln_ratios.iter().zip(pooled).zip((0..).map(NodeIndex));
     let slow = all.filter(|((belief, pooled), _)| **belief > LN_SLOW && pooled.is_usable);
     slow.map(|((belief, _), node)| (*belief, node)).collect()
 }
 
-/// The `most` that are believed slowest, ascending by node.
+/// The `most` nodes with the highest estimated slowness, ascending by node.
 fn slowest(mut suspects: Vec<Suspect>, most: usize) -> Vec<NodeIndex> {
     suspects.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     suspects.truncate(most);
@@ -223,7 +219,7 @@ fn slowest(mut suspects: Vec<Suspect>, most: usize) -> Vec<NodeIndex> {
 }
 
 impl View {
-    /// That of a tenant whose own attempts tell this, ascending by node.
+    /// The view of a tenant with this evidence of its own, ascending by node.
     fn of(told: &[Told], pooled: &[Pooled], suspects: &[Suspect]) -> Self {
         let mut own = Vec::with_capacity(told.len());
         let (mut slow, mut doubtful) = (Vec::new(), Vec::new());

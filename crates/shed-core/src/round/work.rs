@@ -1,10 +1,10 @@
-//! The work of a policy about clones in one pass, counted in steps: a task weighed, a clone handed
-//! out. Synchronous code can't be interrupted, so that it is counted, which is also the same on
-//! every machine. First attempts are not counted: they are what a pass without budget still does.
+//! The work of a policy about clones in one pass, counted in steps: a task weighed, a clone handed out. Synchronous
+//! code cannot be interrupted, so its work is counted, which also gives the same result on every machine. First
+//! attempts are not counted, because a pass without budget still serves them.
 
 use crate::round::Round;
 
-/// What is left of a pass's steps.
+/// The remaining steps of a pass.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Work {
     left: u64,
@@ -17,13 +17,13 @@ impl Work {
 }
 
 impl Round<'_> {
-    /// Takes that many steps for the job at `position`. If fewer are left it takes none, and the
-    /// job is cut short: the policy must leave it as it is.
+    /// Takes `steps` for the job at `position`. If fewer remain it takes none and the job is cut short: the policy
+    /// must leave the job unchanged.
     pub(crate) fn afford(&mut self, position: usize, steps: u64) -> bool {
         self.afford_all(&[position], steps)
     }
 
-    /// The same for several jobs that are decided on together.
+    /// The same for several jobs that are decided together.
     pub(crate) fn afford_all(&mut self, positions: &[usize], steps: u64) -> bool {
         match self.work.left.checked_sub(steps) {
             Some(left) => {
@@ -37,7 +37,7 @@ impl Round<'_> {
         }
     }
 
-    /// The policy is not through with these jobs.
+    /// Records that the policy is not done with these jobs.
     pub(crate) fn cut_short(&mut self, positions: &[usize]) {
         for &position in positions {
             if let Some(state) = self.jobs.get_mut(position) {
@@ -46,7 +46,7 @@ impl Round<'_> {
         }
     }
 
-    /// How many steps are left.
+    /// The number of steps left.
     pub(crate) fn steps_left(&self) -> u64 {
         self.work.left
     }

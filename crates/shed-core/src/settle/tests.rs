@@ -9,7 +9,7 @@ use crate::fixtures::{AttemptBuilder, JobBuilder, at, attempt, job};
 use crate::ids::TaskIndex;
 use crate::plan_check::settle_check;
 
-/// `settle` at `now` seconds says exactly `expected`, and the rules hold.
+/// Checks that `settle` at `now` seconds returns exactly `expected`, and that the rules hold.
 #[track_caller]
 fn check(now: f64, builder: JobBuilder, expected: &[Settled]) {
     let job = builder.build();
@@ -124,7 +124,7 @@ fn a_pod_that_had_succeeded_before_its_kill_wins_while_nobody_else_has() {
 
 #[test]
 fn an_exit_with_0_that_may_answer_the_kill_is_no_success() {
-    // Whatever the stamp says: a node's clock may be minutes behind.
+    // For any stamp, because a node's clock may be minutes behind.
     for finished in [1.0, 25.0, 27.0] {
         let answer = attempt(1).succeeded(finished).in_deletion();
         check(
@@ -252,7 +252,7 @@ fn a_task_does_not_fail_while_a_killed_attempt_may_turn_out_to_have_succeeded() 
             .task(0, [attempt(0).failed(20.0), dying]),
         &[count(0, 0, Outcome::Failed)],
     );
-    // The next pass, when it is gone, still knows what to do.
+    // The next pass, when the attempt is gone, still has the facts to act.
     check(
         31.0,
         job("a").backoff_limit(0).task_with(
@@ -426,7 +426,7 @@ fn a_deadline_before_the_submission_ends_the_job_at_once() {
         past().never_launched(),
         &[Settled::End(Conclusion::DeadlineInPast)],
     );
-    // Facts of the job that reach to its submission also reach beyond such a deadline.
+    // Facts of the job that extend to its submission also extend beyond such a deadline.
     check(100.0, past(), &[Settled::End(Conclusion::DeadlineExceeded)]);
     let soft = past()
         .never_launched()

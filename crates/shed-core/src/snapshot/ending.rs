@@ -1,4 +1,4 @@
-//! How a job ends, and what ends it before all its tasks have ended: batch/v1 Job's rules.
+//! The ways in which a job ends, and the rules that end it before all its tasks have ended: those of batch/v1 Job.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::index_set::IndexSet;
 pub enum Conclusion {
     /// Every task has a winner.
     Complete,
-    /// The tasks that have a winner are enough for a rule of `successPolicy`.
+    /// The tasks that have a winner satisfy a rule of `successPolicy`.
     SuccessPolicy,
     /// `onMiss: Fail` and the deadline passed with tasks unfinished.
     DeadlineExceeded,
@@ -29,7 +29,7 @@ pub enum Conclusion {
 }
 
 impl Conclusion {
-    /// Whether the job did what its user wanted.
+    /// Whether the job achieved its user's goal.
     #[must_use]
     pub fn is_success(self) -> bool {
         match self {
@@ -45,7 +45,7 @@ impl Conclusion {
     }
 }
 
-/// What ends a job before all its tasks have ended; nothing unless its user says so.
+/// The rules that end a job before all its tasks have ended; empty unless its user sets them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndRules {
     /// Failures that all tasks together may have (`backoffLimit`).
@@ -56,17 +56,17 @@ pub struct EndRules {
     pub success: Vec<SuccessRule>,
 }
 
-/// Tasks whose success is enough.
+/// Tasks whose success suffices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SuccessRule {
-    /// Which tasks count; absent: all.
+    /// The indexes that count; absent: all.
     pub indexes: Option<IndexSet>,
     /// How many of them must have a winner; absent: each.
     pub count: Option<u32>,
 }
 
 impl SuccessRule {
-    /// Whether these winners are enough: those recorded and those found now, none of them twice.
+    /// Whether these winners suffice: those recorded and those found now, without duplicates.
     #[must_use]
     pub fn is_met(&self, done: &IndexSet, found: &[TaskIndex]) -> bool {
         let counts = |index: &&TaskIndex| {

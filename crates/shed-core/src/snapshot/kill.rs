@@ -1,39 +1,37 @@
-//! Why attempts are ended.
+//! The reasons for stopping attempts.
 
 use serde::{Deserialize, Serialize};
 
-/// Why shed ends an attempt. Each kind has its own rule in `plan_check`.
+/// Why shed stops an attempt. Each kind has its own rule in `plan_check`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum KillKind {
     /// A sibling won; the winner is recorded.
     Settle,
     /// A sibling that reports progress is kept and covers the range.
     Prune,
-    /// A clone makes room for a waiting first attempt; a sibling lives on.
+    /// A clone is evicted for a waiting first attempt; a sibling survives.
     Evict,
-    /// The attempt never started (image, config) and will be launched again later; or it is a clone
-    /// that can't be placed, and a sibling lives on.
+    /// The attempt never started (image, config) and will be launched again later. Or it is a clone that cannot be
+    /// placed, and a sibling survives.
     Replace,
     /// The user suspended the job.
     Suspend,
-    /// The job's fate is recorded.
+    /// The job's result is recorded.
     JobEnd,
-    /// A task's only attempt is given up for one that is launched anew: it reports, and still needs
-    /// longer than that one would.
+    /// A task's only attempt is stopped in favor of a new one: it reports, and needs longer than a new one would.
     Restart,
-    /// A task's only attempt makes way for one of a more urgent job: its user allowed it, its
-    /// checkpoint is durable, and it is launched again when there is room.
+    /// A task's only attempt is preempted for one of a more urgent job. Its user allowed it, its checkpoint is
+    /// durable, and it is launched again when capacity is free.
     Preempt,
-    /// Its node is out of reach: another attempt takes its place, and what it still uses there is
-    /// counted until it is gone.
+    /// Its node is unreachable: another attempt replaces it, and its usage there counts until it is gone.
     Abandon,
-    /// Nobody wants its task to run any more: it failed for good by a rule, `completions` was
-    /// lowered below it, or `parallelism` below the number of tasks that run.
+    /// Its task is no longer needed. It failed for good by a rule, `completions` was lowered below it, or
+    /// `parallelism` below the number of running tasks.
     Surplus,
 }
 
 impl KillKind {
-    /// Whether it ends a task's only attempt, which is launched again.
+    /// Whether it stops a task's only attempt, which is launched again.
     #[must_use]
     pub fn gives_up_the_only(self) -> bool {
         matches!(self, Self::Restart | Self::Preempt)

@@ -1,19 +1,19 @@
-//! What keeps a job's attempts from being created or placed, as far as its executor knows.
+//! Obstacles to creating or placing a job's attempts, as known to its executor.
 
 use serde::{Deserialize, Serialize};
 
 use super::{AttemptSnapshot, AttemptState, JobSnapshot};
 use crate::time::Instant;
 
-/// What keeps a job's attempts from being created or placed.
+/// Obstacles to creating or placing a job's attempts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Obstacles {
-    /// No node of the cluster could hold an attempt, even when empty. The job gets one attempt beyond
-    /// capacity, so that an autoscaler sees what is asked for.
+    /// No node of the cluster could hold an attempt, even when empty. The job gets one attempt beyond capacity, so
+    /// that an autoscaler sees the demand.
     #[serde(default)]
     pub no_node: bool,
-    /// Most attempts of the job that may exist at a time, those that are being killed included: the
-    /// apiserver refused more (a `ResourceQuota`).
+    /// Most attempts of the job that may exist at a time, including those that are being stopped: the apiserver
+    /// refused more (a `ResourceQuota`).
     #[serde(default)]
     pub attempts_max: Option<u32>,
     /// No clone is launched before this: the apiserver refused one.
@@ -22,7 +22,7 @@ pub struct Obstacles {
 }
 
 impl Obstacles {
-    /// Whether nothing is in the way.
+    /// Whether there is no obstacle.
     #[must_use]
     pub fn are_none(&self) -> bool {
         *self == Self::default()
@@ -30,7 +30,7 @@ impl Obstacles {
 }
 
 impl AttemptSnapshot {
-    /// Whether it waits for a node.
+    /// Whether the job waits for a node.
     #[must_use]
     pub fn waits_for_node(&self) -> bool {
         self.node.is_none() && matches!(self.state, AttemptState::Launching | AttemptState::Pending)
@@ -38,7 +38,7 @@ impl AttemptSnapshot {
 }
 
 impl JobSnapshot {
-    /// Whether the attempt uses what it requests. One that can't be created or placed uses nothing.
+    /// Whether the attempt uses its requests. One that cannot be created or placed uses nothing.
     #[must_use]
     pub fn takes_room(&self, attempt: &AttemptSnapshot) -> bool {
         let can_wait = attempt.unplaceable || self.obstacles.no_node;

@@ -1,5 +1,5 @@
-//! Lists of nodes as ranges, `[[0,99]]`: most jobs may use most nodes. Any list is read back as it
-//! was written.
+//! Lists of nodes as ranges, `[[0,99]]`, because most jobs may use most nodes. Any list is read back exactly as
+//! written.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::NodeIndex;
 
-/// No cluster has more nodes: a range beyond it is a fault, and not to be made room for.
+/// No cluster has more nodes. A range beyond it is a fault, and no memory is allocated for it.
 const NODES_MAX: usize = 1 << 24;
 
 pub(super) fn serialize<S: Serializer>(
@@ -34,7 +34,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         .find(|(low, high)| low > high || *high >= NODES_MAX);
     if let Some((low, high)) = fault {
         return Err(D::Error::custom(format!(
-            "[{low},{high}] is no range of nodes"
+            "[{low},{high}] is not a range of nodes"
         )));
     }
     let nodes = ranges.into_iter().flat_map(|(low, high)| low..=high);

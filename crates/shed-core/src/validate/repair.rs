@@ -1,4 +1,4 @@
-//! A snapshot without the values that may not be: what can't be true is taken for unknown.
+//! A snapshot without invalid values: an impossible value counts as unknown.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::validate::{
     CLOCK_SKEW_MAX, Fault, TIME_MAX, is_finite, is_negative, is_share, is_time, twice,
 };
 
-/// The snapshot without what `faults` says.
+/// The snapshot without the faulty values.
 pub(super) fn repaired(snapshot: &Snapshot, faults: &[Fault]) -> Snapshot {
     let mut snapshot = snapshot.clone();
     snapshot.now = nearest(snapshot.now);
@@ -20,8 +20,7 @@ pub(super) fn repaired(snapshot: &Snapshot, faults: &[Fault]) -> Snapshot {
     snapshot
         .launch_overheads
         .retain(|_, &mut span| is_time(span));
-    // Positions must stay what they are: a node that is named again has room for nothing, under a
-    // name of its own.
+    // Positions must not change: a node that is named twice has no capacity, under a name of its own.
     for at in twice(snapshot.nodes.iter().map(|node| &*node.name.0)) {
         if let Some(node) = snapshot.nodes.get_mut(at) {
             node.name = NodeName::from(format!("{}#{at}", node.name).as_str());
@@ -71,7 +70,7 @@ fn repair_job(job: &mut JobSnapshot, nodes: usize) {
     tasks.sort_by_key(|task| task.index);
     for mut task in tasks {
         match job.tasks.last_mut() {
-            // Its attempts hold what they hold.
+            // The attempts of the duplicate task still hold their capacity.
             Some(last) if last.index == task.index => last.attempts.append(&mut task.attempts),
             _ => job.tasks.push(task),
         }
@@ -83,7 +82,7 @@ fn repair_job(job: &mut JobSnapshot, nodes: usize) {
 
 fn repair_task(task: &mut TaskSnapshot, nodes: usize) {
     task.retry_not_before = task.retry_not_before.filter(|&at| is_finite(at));
-    // Who may be publishing is never forgotten.
+    // The attempt that may be publishing is never forgotten.
     task.grant = task.grant.map(|grant| Grant {
         at: nearest(grant.at),
         ..grant
@@ -126,7 +125,7 @@ fn repair_attempt(attempt: &mut AttemptSnapshot, nodes: usize) {
     });
 }
 
-/// The nearest instant that is one.
+/// The nearest valid instant.
 fn nearest(at: Instant) -> Instant {
     Instant(at.0.clamp(-TIME_MAX, TIME_MAX))
 }

@@ -23,7 +23,7 @@ impl Draw {
         ((self.bits() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    /// A time from the law.
+    /// A sample of the distribution.
     pub fn time(&mut self, law: &Law) -> f64 {
         law.quantile(libm::log(self.uniform()))
     }

@@ -1,4 +1,4 @@
-//! The best distribution of clones there is, by dynamic programming: for small instances.
+//! The optimal allocation of clones, by dynamic programming, for small instances.
 
 use shed_core::estimate::pocd::ln_task_pocd;
 use shed_core::optimize::greedy::{GreedyJob, GreedyTask};
@@ -8,11 +8,11 @@ use shed_core::optimize::utility::alpha_fair;
 pub struct Instance {
     pub jobs: Vec<GreedyJob>,
     pub free: [usize; 2],
-    /// Per job, what one attempt takes.
+    /// The demand of one attempt per job.
     pub demands: Vec<[usize; 2]>,
 }
 
-/// How many further clones a task may get.
+/// The number of further clones that a task may get.
 pub fn clones_allowed(job: &GreedyJob, task: &GreedyTask) -> u32 {
     if task.may_receive_clones {
         job.max_clones.saturating_sub(task.clones_alive)
@@ -95,7 +95,7 @@ pub fn optimum(instance: &Instance, alpha: f64) -> f64 {
     best[cell(first, second)]
 }
 
-/// The same by trying everything.
+/// The same by exhaustive search.
 pub fn tried(instance: &Instance, alpha: f64) -> f64 {
     let tasks: Vec<(usize, &GreedyTask, u32)> = instance
         .jobs

@@ -1,5 +1,5 @@
-//! The optimizers as one would write them down: every step scans everything and recomputes every
-//! sum. Slow and obviously right; the fast ones are compared with it.
+//! Straightforward implementations of the optimizers: every step scans everything and recomputes every sum. They are
+//! slow and evidently correct; the fast ones are compared with them.
 
 use shed_core::estimate::pocd::{ln_job_pocd_uniform, ln_task_pocd};
 use shed_core::optimize::greedy::{GreedyInput, GreedyJob, GreedyMode, GreedyTask};
@@ -91,7 +91,7 @@ impl Run<'_> {
         the_job.ln_pocd_rest <= IMPOSSIBLE || (0..the_job.tasks.len()).any(stuck)
     }
 
-    /// How many clones it takes to give the job any chance.
+    /// The number of clones that give the job any chance.
     fn rescues_needed(&self, job: usize) -> i64 {
         let tasks = self.input.jobs[job].tasks.iter().zip(&self.clones[job]);
         let impossible = tasks.filter(|&(task, &clones)| ln_pocd(task, clones) <= IMPOSSIBLE);

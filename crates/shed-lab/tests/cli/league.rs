@@ -72,6 +72,6 @@ fn a_league_goes_on_where_it_stopped_and_names_the_bound() {
             path(&data),
         ],
         "--preset",
-        &["`B` is none"],
+        &["unknown preset `B`"],
     );
 }

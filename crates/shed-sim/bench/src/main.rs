@@ -1,11 +1,10 @@
-//! Events per second of the simulator, beside simcore (the published engine of DSLab) on the same
-//! event pattern in the same run: FIFO on slots, one event per arrival and one per end of a task.
-//! simcore's part has the plainest scheduler that does this. It is compared with the same scheduler
-//! on our event queue, engine against engine, and with whole runs, in which every attempt has its
-//! facts and is decided on by the operator's `settle` and `decide`.
+//! Events per second of the simulator, compared with simcore (the published engine of DSLab) on the same event
+//! pattern in the same run: FIFO on slots, one event per arrival and one per end of a task. simcore has the simplest
+//! scheduler for this pattern. Two comparisons follow. One runs the same scheduler on our event queue, engine against
+//! engine. The other has whole runs, in which the operator's `settle` and `decide` handle the facts of every attempt.
 //!
-//! `cargo run --release --manifest-path crates/shed-sim/bench/Cargo.toml [TRACE [SLOTS]]`; without
-//! a trace, jobs are made up.
+//! `cargo run --release --manifest-path crates/shed-sim/bench/Cargo.toml [TRACE [SLOTS]]`; without a trace, jobs are
+//! made up.
 
 mod queue_fifo;
 mod simcore_fifo;
@@ -20,7 +19,7 @@ use shed_sim::settings::{Cluster, Delay, Passes, Reports, Settings};
 use shed_sim::trace::{self, Trace};
 use shed_sim::workload::{Shaping, shape};
 
-/// Of so many runs the fastest counts: the machine may do other things too.
+/// Number of runs. The fastest counts, because the machine may do other work too.
 const RUNS: usize = 5;
 
 fn main() {
@@ -95,7 +94,7 @@ fn run(trace: &Trace, slots: u32, policy: &str, factor: Option<f64>) -> (u64, f6
     (outcome.totals.events, started.elapsed().as_secs_f64())
 }
 
-/// About as large as the trace that the goal is set for.
+/// A trace about as large as the one that the goal is set for.
 fn made_up() -> Trace {
     let text = "A{jobs=19500,load=0.8,slots=12000}";
     let setup: trace::setups::Setup = text.parse().unwrap_or_else(|error| panic!("{error}"));

@@ -72,7 +72,7 @@ impl EventHandler for Fifo<'_> {
 
 /// Events and seconds of a run.
 pub fn run(trace: &Trace, slots: u32) -> (u64, f64) {
-    // Handlers live as long as the simulation, which wants them without borrowed parts.
+    // Handlers live as long as the simulation, which requires them to borrow nothing.
     let trace: &'static Trace = Box::leak(Box::new(trace.clone()));
     let started = Instant::now();
     let mut simulation = Simulation::new(1);

@@ -11,10 +11,10 @@ use crate::settings::{NodeChange, NodeSpec};
 use crate::trace::table::Table;
 use shed_record::InputError;
 
-/// What a kubelet takes unless told otherwise.
+/// The default limit of a kubelet.
 const PODS: f64 = 110.0;
 
-/// DollyMP's testbed: 30 nodes, 328 cores. Of the seven middle ones the paper says 32 to 64 GB.
+/// DollyMP's testbed: 30 nodes, 328 cores. For the seven middle ones the paper gives 32 to 64 GB.
 const TESTBED: &str = "\
 name,cpu,memory_mib,count
 large,24,49152,2
@@ -54,7 +54,7 @@ fn read_table(path: &Path, mut table: Table) -> Result<Vec<NodeSpec>, InputError
                 _ => format!("{base}-{number}"),
             };
             if nodes.iter().any(|node| &*node.name.0 == full.as_str()) {
-                return Err(table.error(name, format!("node `{full}` is there twice")));
+                return Err(table.error(name, format!("node `{full}` occurs twice")));
             }
             nodes.push(NodeSpec {
                 name: NodeName::from(full.as_str()),
@@ -76,8 +76,8 @@ fn read_table(path: &Path, mut table: Table) -> Result<Vec<NodeSpec>, InputError
     Ok(nodes)
 }
 
-/// Adds what becomes of nodes: a CSV with `node, at_s, factor`; a factor of 0 means that the node
-/// is lost with all that runs on it.
+/// Adds the changes of nodes: a CSV with `node, at_s, factor`. A factor of 0 means that the node is lost with all
+/// attempts on it.
 pub(super) fn read_changes(path: &Path, nodes: &mut [NodeSpec]) -> Result<(), InputError> {
     let mut table = Table::open(path)?;
     let (name, at, factor) = (

@@ -1,5 +1,5 @@
-//! `compare`: two or more policies on the same seeds, with the confidence interval of their
-//! paired differences, and who wins in each cell.
+//! `compare`: two or more policies on the same seeds, with the confidence interval of their paired differences, and
+//! the winner of each cell.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -24,13 +24,13 @@ Example:
 
 #[derive(Debug, Args)]
 pub(super) struct CompareArgs {
-    /// What is compared.
+    /// The metric to compare.
     #[arg(long, value_enum, default_value = "pocd")]
     metric: Metric,
     /// How results are written.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// How many runs at a time [default: as many as there are cores].
+    /// Number of runs at a time [default: the number of cores].
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     #[command(flatten)]
@@ -43,7 +43,7 @@ enum Metric {
     Pocd,
     /// Mean time from arrival to completion; less is better.
     MeanFlowtime,
-    /// 99th percentile of the same; less is better.
+    /// 99th percentile of that time; less is better.
     P99Flowtime,
     /// Time for which attempts held a slot; less is better.
     MachineSeconds,
@@ -69,7 +69,7 @@ impl Metric {
         }
     }
 
-    /// Times this, more is better.
+    /// The factor that makes more better.
     fn sign(self) -> f64 {
         match self {
             Self::Pocd => 1.0,
@@ -84,13 +84,13 @@ const COMPARED: [&str; 4] = ["--policy", "--order", "--policy-file", "--seed"];
 /// One policy in one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Compared {
-    /// What is compared: the value of `--metric`.
+    /// The metric: the value of `--metric`.
     metric: &'static str,
     /// The flags that the cell's runs share.
     cell: String,
     /// The policy and its order.
     policy: String,
-    /// How many seeds.
+    /// The number of seeds.
     seeds: usize,
     /// Mean over the seeds.
     mean: f64,
@@ -98,9 +98,9 @@ struct Compared {
     half_width: Option<f64>,
     /// Mean of the differences to the policy with the best mean, seed by seed.
     difference: f64,
-    /// Half width of the 95 % confidence interval of that.
+    /// Half width of the 95 % confidence interval of that mean.
     difference_half_width: Option<f64>,
-    /// Whether it has the best mean and beats every other beyond the interval.
+    /// Whether the policy has the best mean and beats every other beyond the interval.
     wins: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What `run --jobs` and `run --attempts` write: one row per job, one row per attempt. Times are
-//! seconds from the start of the trace.
+//! The files of `run --jobs` and `run --attempts`: one row per job, one row per attempt. Times are seconds from the
+//! start of the trace.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::settings::Cluster;
 /// Files for the details of a run.
 #[derive(Debug, Args)]
 pub(super) struct DetailArgs {
-    /// Write a row per job: JSON lines, or CSV if the name ends with .csv; gzip with .gz behind it.
+    /// Write a row per job: JSON lines, or CSV if the name ends with .csv; a further .gz compresses it.
     #[arg(long, value_name = "FILE")]
     jobs: Option<PathBuf>,
     /// Write a row per attempt, in the same formats.
@@ -30,7 +30,7 @@ pub(super) struct DetailFiles {
     attempts: Option<RowsFile>,
 }
 
-/// Which run a row belongs to: `csv` can't write nested structures, so rows repeat the fields.
+/// The run that a row belongs to: `csv` cannot write nested structures, so rows repeat the fields.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     trace: &'a str,
@@ -50,16 +50,16 @@ struct JobRow<'a> {
     load: Option<f64>,
     deadline_factor: Option<f64>,
     seed: u64,
-    /// Its name in the trace.
+    /// The job's name in the trace.
     job: &'a str,
     arrival_s: f64,
-    /// When it had to be done.
+    /// The job's deadline.
     deadline_s: Option<f64>,
-    /// When its fate was known.
+    /// When the job's result was known.
     ended_s: Option<f64>,
     /// Whether every task was done.
     complete: bool,
-    /// Whether that was at or before its deadline.
+    /// Whether the job was complete at or before its deadline.
     met: bool,
     /// From arrival to completion.
     flowtime_s: Option<f64>,
@@ -77,7 +77,7 @@ struct AttemptRow<'a> {
     job: &'a str,
     /// When the job arrived.
     arrival_s: f64,
-    /// When the job had to be done.
+    /// The job's deadline.
     deadline_s: Option<f64>,
     /// Position of the stage in the job.
     stage: u32,
@@ -90,22 +90,22 @@ struct AttemptRow<'a> {
     /// Absent on slots.
     node: Option<&'a str>,
     launched_s: f64,
-    /// When it took its place.
+    /// When the attempt took its slot.
     placed_s: Option<f64>,
-    /// When it started to process.
+    /// When the attempt started to process.
     started_s: Option<f64>,
-    /// When it was gone.
+    /// When the attempt was gone.
     ended_s: f64,
-    /// The share of its task that was done when it began.
+    /// The share of the task that was done when the attempt began.
     begin: f64,
-    /// `won`, or the bucket that its end counts in.
+    /// `won`, or the bucket of the attempt's end.
     outcome: &'static str,
-    /// Why it was killed.
+    /// Why the attempt was killed.
     kill: Option<&'static str>,
 }
 
 impl DetailArgs {
-    /// Opens the files that are asked for.
+    /// Opens the requested files.
     pub(super) fn create(&self) -> Result<DetailFiles, CliError> {
         if self.jobs.is_some() && self.jobs == self.attempts {
             let message = "--jobs and --attempts need different files";
@@ -120,7 +120,7 @@ impl DetailArgs {
 }
 
 impl DetailFiles {
-    /// Writes what came of the run.
+    /// Writes the results of the run.
     pub(super) fn write(
         self,
         row: &Row,

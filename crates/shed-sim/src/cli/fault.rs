@@ -1,4 +1,4 @@
-//! Where a fault lies that only trace and cluster together show: the line of the trace, the flag.
+//! The location of faults that only trace and cluster together show: the line of the trace, the flag.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::trace::tasks::Columns;
 use crate::workload::WorkloadError;
 use shed_record::InputError;
 
-/// The same error, with the place that the user has to mend.
+/// The same error, with the location that the user has to correct.
 pub(super) fn of_workload(error: WorkloadError, trace: &Path, cluster: &Cluster) -> CliError {
     match &error {
         WorkloadError::TooLarge { job, demand } => {
@@ -47,7 +47,7 @@ fn most(cluster: &Cluster) -> (i64, i64) {
     (of("cpu").unwrap_or(0), of("memory").unwrap_or(0))
 }
 
-/// The first line of a job that asks for that, if the trace is a file with a row per task.
+/// The first line of a job with that demand, if the trace is a file with a row per task.
 fn line_of(trace: &Path, job: &str, demand: Demand) -> Option<u64> {
     let mut table = Table::open(trace).ok()?;
     let columns = Columns::of(&table).ok()?;

@@ -1,5 +1,5 @@
-//! Files that are whole or not there: what is written goes to a neighbour whose name ends with
-//! `.part`, and takes the name when it is finished.
+//! Files that are either complete or absent: output goes to a file next to it whose name ends with `.part`. That file
+//! is renamed when it is finished.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -11,13 +11,13 @@ use serde::Serialize;
 
 use super::CliError;
 
-/// A file of rows that is being written; dropped before it is finished, it leaves nothing.
+/// A file of rows that is being written. If it is dropped before it is finished, no file remains.
 pub(super) struct RowsFile {
     part: Part,
     rows: Rows,
 }
 
-/// The format follows from the name: `.csv` or else JSON lines, with `.gz` behind it for gzip.
+/// The format follows from the name: `.csv` or else JSON lines; a further `.gz` means gzip.
 enum Rows {
     Json(Sink),
     Csv(Box<csv::Writer<Sink>>),
@@ -29,7 +29,7 @@ enum Sink {
 }
 
 impl RowsFile {
-    /// Opens it, so that a folder that can't be written to is known before anything is done.
+    /// Opens the file, so that a folder without write permission is reported before any work.
     pub(super) fn create(path: &Path) -> Result<Self, CliError> {
         let (part, file) = Part::create(path)?;
         let name = path.to_string_lossy();
@@ -59,7 +59,7 @@ impl RowsFile {
         written.map_err(|error| failed(&self.part.path, error))
     }
 
-    /// Gives it its name.
+    /// Renames the file to its final name.
     pub(super) fn finish(self) -> Result<(), CliError> {
         let Self { part, rows } = self;
         let closed = match rows {
@@ -110,7 +110,7 @@ pub fn write_text(path: &Path, text: &str) -> Result<(), CliError> {
     part.keep()
 }
 
-/// What has another name until it is whole.
+/// A file with a temporary name until it is complete.
 struct Part {
     path: PathBuf,
     part: PathBuf,
@@ -142,7 +142,7 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         if !self.is_kept {
-            // What can't be removed is left, under a name that nobody takes for a result.
+            // A file that cannot be removed stays, under a name that is not mistaken for a result.
             let _ = std::fs::remove_file(&self.part);
         }
     }

@@ -1,12 +1,12 @@
-//! The flags of a run, each of which takes a list: `--load 0.4,0.8 --seed 0..20`. Commas inside
-//! braces belong to the value: `--policy hadoop-ns,shed-plus{xi=0.1,mode=guarded}`.
+//! The flags of a run, where each takes a list: `--load 0.4,0.8 --seed 0..20`. Commas inside braces belong to the
+//! value: `--policy hadoop-ns,shed-plus{xi=0.1,mode=guarded}`.
 
 use clap::builder::ValueParser;
 use clap::{ArgAction, ArgMatches, Args, Command, FromArgMatches, Parser};
 
 use super::{CliError, RunOptions};
 
-/// More is a typing error.
+/// The most combinations; more are a typing error.
 const CELLS_MAX: usize = 1_000_000;
 
 /// Lists of values by flag, in the order of the flags.
@@ -20,10 +20,10 @@ pub struct Lists {
 #[derive(Debug, Clone, Parser)]
 #[command(no_binary_name = true)]
 pub struct Cell {
-    /// What its flags say.
+    /// The values of its flags.
     #[command(flatten)]
     pub options: RunOptions,
-    /// Its flags, as one would type them: the name of the cell.
+    /// Its flags, as typed by a user: the name of the cell.
     #[arg(skip)]
     pub name: String,
 }
@@ -77,10 +77,10 @@ impl FromArgMatches for Lists {
 }
 
 impl Lists {
-    /// Every combination; of the last flag all values in turn.
+    /// Every combination; the last flag changes fastest.
     ///
     /// # Errors
-    /// There are too many, or one's flags don't go together.
+    /// The combinations are too many, or one's flags are incompatible.
     pub fn cells(&self) -> Result<Vec<Cell>, CliError> {
         let count = self.values.iter().map(|(_, list)| list.len());
         let count = count.fold(1_usize, usize::saturating_mul);
@@ -107,7 +107,7 @@ impl Lists {
     }
 }
 
-/// The flags of a cell's name but for these, each of which has a value.
+/// The flags of a cell's name except these, each with its value.
 #[must_use]
 pub fn without(cell: &str, flags: &[&str]) -> String {
     let mut kept: Vec<&str> = Vec::new();
@@ -122,7 +122,7 @@ pub fn without(cell: &str, flags: &[&str]) -> String {
     kept.join(" ")
 }
 
-/// clap's message without its hints on usage.
+/// clap's message without its usage hints.
 fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();

@@ -1,5 +1,4 @@
-//! The command line. Its public modules are what `shed-lab` shares: flags, lists of flags, sweeps,
-//! files and formats.
+//! The command line. `shed-lab` shares its public modules: flags, lists of flags, sweeps, files and formats.
 
 mod cluster;
 mod compare;
@@ -47,13 +46,13 @@ enum Command {
     /// Run one trace under one policy.
     #[command(after_help = run::EXAMPLES, allow_negative_numbers = true)]
     Run(Box<run::RunArgs>),
-    /// Run every combination of lists of values, on all cores; a sweep that was stopped goes on.
+    /// Run every combination of lists of values, on all cores; a sweep that was stopped continues.
     #[command(after_help = sweep::EXAMPLES, allow_negative_numbers = true)]
     Sweep(Box<sweep::SweepArgs>),
     /// Compare policies on the same seeds.
     #[command(after_help = compare::EXAMPLES, allow_negative_numbers = true)]
     Compare(Box<compare::CompareArgs>),
-    /// Decide again on what a recording's passes saw.
+    /// Decide the passes of a recording again.
     #[command(after_help = replay::EXAMPLES)]
     Replay(replay::ReplayArgs),
     /// Print a completion script for a shell.
@@ -64,33 +63,33 @@ enum Command {
     },
 }
 
-/// What went wrong.
+/// The error of a sub-command.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
-    /// A file is not what it should be.
+    /// A file is not valid.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// Flags that do not go together, or with the workload.
+    /// Flags are incompatible with each other or with the workload.
     #[error("{0}")]
     Usage(String),
-    /// The run went wrong.
+    /// The run failed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// A recorded pass is decided otherwise.
-    #[error("the recording is not decided again alike, first at {0}")]
+    /// The decision of a recorded pass differs.
+    #[error("the decisions differ from the recording, first at {0}")]
     Differs(String),
     /// Something could not be written.
     #[error("can't write {what}: {error}")]
     Write {
-        /// What.
+        /// The name of the output.
         what: String,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
 }
 
 impl CliError {
-    /// 2 for what the user can mend in flags and files, 1 for the rest.
+    /// 2 for faults that the user can correct in flags and files, 1 for all others.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -101,10 +100,10 @@ impl CliError {
 }
 
 impl Args {
-    /// Carries out the sub-command.
+    /// Runs the sub-command.
     ///
     /// # Errors
-    /// Whatever keeps it from its result.
+    /// If the sub-command fails.
     pub fn run(self) -> Result<(), CliError> {
         match self.command {
             Command::Run(args) => run::run(&args),
@@ -120,7 +119,7 @@ impl Args {
     }
 }
 
-/// The program: parses the arguments, runs, and reports what failed.
+/// The program: parses the arguments, runs, and reports the error.
 #[must_use]
 pub fn main() -> ExitCode {
     match run_with(std::env::args_os().collect()) {

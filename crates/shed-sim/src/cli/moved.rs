@@ -1,4 +1,4 @@
-//! Sub-commands that are `shed-lab`'s.
+//! Sub-commands that moved to `shed-lab`.
 
 use std::ffi::OsString;
 
@@ -14,10 +14,10 @@ const MOVED: [&str; 7] = [
     "reproduce",
 ];
 
-/// Names the program that has the sub-command.
+/// Reports the program that has the sub-command.
 ///
 /// # Errors
-/// The sub-command is `shed-lab`'s.
+/// The sub-command belongs to `shed-lab`.
 pub(super) fn refuse(args: &[OsString]) -> Result<(), CliError> {
     let name = args.get(1).and_then(|name| name.to_str());
     match name.filter(|name| MOVED.contains(name)) {

@@ -22,10 +22,10 @@ use crate::trace::setups::Setup;
 use crate::trace::{self, Trace, recording};
 use crate::workload::{self, Shaping};
 
-/// How slow a slot is in its slow states.
+/// The slowdown factors of a slot in its slow states.
 const SLOW_FACTORS: [f64; 2] = [2.6, 12.0];
 
-/// More than any attempt asks for; few enough to be added up over nodes.
+/// More than any attempt requests, and small enough to be summed over nodes.
 const UNLIMITED: i64 = 1 << 50;
 
 /// One run.
@@ -35,41 +35,40 @@ pub struct RunOptions {
     /// workload such as setup:A{jobs=300} (the README lists them).
     #[arg(long, value_name = "FILE", visible_alias = "recording")]
     pub trace: PathBuf,
-    /// A named experiment: flags for all that is not given beside it. A, Ar, aL, aS, an, C, G, Gr,
-    /// Gn, G1, GJ, P, Y, F or T, some with m for slow slots; an unknown name prints what each is.
+    /// A named experiment: a set of flags; flags given in addition take precedence. A, Ar, aL, aS, an, C, G, Gr, Gn,
+    /// G1, GJ, P, Y, F or T, some with m for slow slots; an unknown name prints a description of each.
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
     #[command(flatten)]
     pub cut: CutOptions,
-    /// Who gets clones, with parameters: shed-prime, shed-plus{xi=0.1,variant=printed}, hadoop-ns, …
+    /// The policy about clones, with parameters: shed-prime, shed-plus{xi=0.1,variant=printed}, hadoop-ns, …
     #[arg(long, default_value = "shed-prime", value_parser = values::policy)]
     pub policy: String,
-    /// Who is served first when capacity is short: lst (least slack), edf, fifo, capacity, drf,
-    /// tetris, carbyne, srpt, svf or dollymp. The policy's own `order` parameter takes precedence.
+    /// The order of first attempts when capacity is short: lst (least slack), edf, fifo, capacity, drf, tetris,
+    /// carbyne, srpt, svf or dollymp. The policy's own `order` parameter takes precedence.
     #[arg(long, default_value = "lst")]
     pub order: Order,
     /// A file that the policy decides by, such as the networks that `shed-lab laser train` wrote, or
     /// none [default: none]; policies that read no file ignore it.
     #[arg(long, value_name = "FILE")]
     pub policy_file: Option<PathBuf>,
-    /// So many places that each take any one attempt.
+    /// Number of slots; each takes any one attempt.
     #[arg(long, value_name = "N")]
     pub slots: Option<u32>,
     /// Nodes with resources: a CSV with columns name, cpu, memory_mib, pods, speed, count; or
     /// setup:D, the 30 nodes of DollyMP's testbed.
     #[arg(long, value_name = "FILE", conflicts_with = "slots")]
     pub nodes: Option<PathBuf>,
-    /// What becomes of nodes: a CSV with columns node, at_s, factor (of speed; 0: lost until the
-    /// next change).
+    /// Changes of nodes: a CSV with columns node, at_s, factor (of speed; 0: lost until the next change).
     #[arg(long, value_name = "FILE", requires = "nodes")]
     pub node_changes: Option<PathBuf>,
-    /// Slowness of machines: a file of quantiles like azure_vm_slowdown; each node draws from it.
+    /// Slowness of machines: a file of quantiles like azure_vm_slowdown; each node takes samples from it.
     #[arg(long, value_name = "FILE", requires = "nodes")]
     pub slowdown: Option<PathBuf>,
-    /// Each slot is slow in that share of its states, by a factor of 2.6 to 12.
+    /// Each slot is slow in this share of its states, by a factor of 2.6 to 12.
     #[arg(long, value_name = "SHARE", conflicts_with = "nodes", value_parser = values::share)]
     pub slow_slots: Option<f64>,
-    /// How long a node stays as slow as it is, on the mean, in seconds.
+    /// Mean time between two changes of a node's slowness, in seconds.
     #[arg(long, value_name = "S", default_value = "600", value_parser = values::seconds)]
     pub slowdown_period: Span,
     /// Scale arrivals so that the durations add up to this × slots × span of arrivals.
@@ -78,7 +77,7 @@ pub struct RunOptions {
     /// k in: deadline = arrival + k × median task time × ⌈tasks / (fair share × slots)⌉.
     #[arg(long, value_name = "K", value_parser = values::above_zero)]
     pub deadline_factor: Option<f64>,
-    /// The share of the slots that a job is taken to get, for its deadline.
+    /// The share of the slots that the deadline of a job assumes for it.
     #[arg(long, value_name = "F", default_value_t = 0.25, value_parser = values::share)]
     pub fair_share: f64,
     /// Multiply each job's k by e^u, u uniform in ±this.
@@ -116,7 +115,7 @@ pub struct RunOptions {
     /// From the end of an attempt that was not killed until what it held is free, in seconds.
     #[arg(long, value_name = "S", default_value = "0", value_parser = values::seconds)]
     pub release_latency: Span,
-    /// What happens to a job at its deadline: continue or fail.
+    /// The treatment of a job at its deadline: continue or fail.
     #[arg(long, value_name = "WHAT", default_value = "continue", value_parser = values::on_miss)]
     pub on_miss: OnMiss,
     /// The most clones of a task at a time.
@@ -125,8 +124,8 @@ pub struct RunOptions {
     /// Failures that a task may have before it has failed for good.
     #[arg(long, value_name = "N", default_value_t = 6)]
     pub backoff_limit: u32,
-    /// Whether running first attempts may make way for more urgent ones: never, or
-    /// when-checkpointed, if they can go on from a checkpoint.
+    /// Whether running first attempts may be preempted for more urgent ones: never, or when-checkpointed, if they can
+    /// continue from a checkpoint.
     #[arg(long, value_name = "WHEN", default_value = "never", value_parser = values::preemption)]
     pub preemption: Preemption,
     /// λ: the share of the cluster that attempts may use.
@@ -138,32 +137,31 @@ pub struct RunOptions {
     /// Plan on every job after every event, as the operator does, without shortcuts.
     #[arg(long)]
     pub full_passes: bool,
-    /// Under shed-plus with fifo or edf on slots: look at a job only when the policy asked to.
-    /// Faster where reports are noisy or jobs have classes; a job may be seen to reach ξ later.
+    /// Under shed-plus with fifo or edf on slots: examine a job only when the policy requested it. Faster where
+    /// reports are noisy or jobs have classes; the policy may notice later that a job reached ξ.
     #[arg(long, conflicts_with = "full_passes")]
     pub fast: bool,
-    /// Check every plan against the core's rules, and every shortcut against the long way.
+    /// Check every plan against the core's rules, and every shortcut against the full computation.
     #[arg(long)]
     pub check: bool,
 }
 
-/// Which part of the trace is run.
+/// The part of the trace to run.
 #[derive(Debug, Clone, Args)]
 pub struct CutOptions {
-    /// Only jobs with so many tasks: LOW..HIGH, both included.
+    /// Only jobs with this number of tasks: LOW..HIGH, both included.
     #[arg(long, value_name = "RANGE", value_parser = values::range)]
     pub tasks: Option<RangeInclusive<usize>>,
-    /// Only jobs of which the median task takes so many seconds at least.
+    /// Only jobs whose median task takes at least this many seconds.
     #[arg(long, value_name = "S", default_value = "0", value_parser = values::seconds)]
     pub min_median: Span,
     /// Each stage is a job of its own and waits for no other.
     #[arg(long)]
     pub split_stages: bool,
-    /// Only the first or the second half of the jobs: what is designed on one is checked on the
-    /// other.
+    /// Only the first or the second half of the jobs: a design made on one half can be checked on the other.
     #[arg(long, value_enum, default_value = "both")]
     pub half: Half,
-    /// Only so many consecutive jobs, at a place that the seed draws.
+    /// Only this many consecutive jobs, from a random position that depends on the seed.
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub window: Option<usize>,
 }
@@ -180,7 +178,7 @@ impl CutOptions {
     }
 }
 
-/// Reads a trace, or makes it up if its name is that of a set-up.
+/// Reads a trace, or generates it if its name is that of a set-up.
 ///
 /// # Errors
 /// If the file is faulty.
@@ -196,18 +194,18 @@ fn setup(path: &Path) -> Result<Option<Setup>, CliError> {
     name.map(str::parse).transpose().map_err(CliError::Usage)
 }
 
-/// A run that can start.
+/// A prepared run.
 pub struct Prepared {
-    /// What it depends on.
+    /// The settings of the run.
     pub settings: Settings,
-    /// What it runs.
+    /// The workload of the run.
     pub workload: Trace,
-    /// For utilisation.
+    /// The slots, for utilization.
     pub slots: Option<u32>,
 }
 
 impl RunOptions {
-    /// Reads the files and checks that all fits together.
+    /// Reads the files and checks that everything fits together.
     ///
     /// # Errors
     /// If a file is faulty or the cluster can't run the trace.
@@ -215,7 +213,7 @@ impl RunOptions {
         self.prepare_with(self.read_trace()?)
     }
 
-    /// Reads the trace, or makes it up.
+    /// Reads the trace, or generates it.
     ///
     /// # Errors
     /// If the file is faulty.
@@ -223,10 +221,10 @@ impl RunOptions {
         read_trace(&self.trace, self.seed)
     }
 
-    /// The policy, in the order that it names or else that of `--order`.
+    /// The policy, with the order that it names or else that of `--order`.
     ///
     /// # Errors
-    /// If it is none.
+    /// If it is not valid.
     pub fn policy(&self) -> Result<Policy, CliError> {
         let fault = |error: ParsePolicyError| CliError::Usage(error.to_string());
         let policy = policies::known().parse(&self.policy, self.order);
@@ -257,7 +255,7 @@ impl RunOptions {
     /// The model that attempts follow.
     ///
     /// # Errors
-    /// If the made-up workload is none.
+    /// If the made-up workload is not valid.
     pub fn model(&self) -> Result<Model, CliError> {
         let own = match setup(&self.trace)? {
             Some(setup) => setup.model(),
@@ -287,11 +285,11 @@ impl RunOptions {
         })
     }
 
-    /// Whether the files of the cluster and the model are sound, and the cluster can run the
-    /// trace, if that was read before.
+    /// Checks that the files of the cluster and the model are valid, and that the cluster can run the trace, if that
+    /// was read before.
     ///
     /// # Errors
-    /// If not.
+    /// If the check fails.
     pub fn check(&self, trace: Option<&Trace>) -> Result<(), CliError> {
         self.model()?;
         self.policy()?;
@@ -313,7 +311,7 @@ impl RunOptions {
         }
     }
 
-    /// Slots as nodes that each take one attempt, whatever it asks for.
+    /// Slots as nodes that each take one attempt of any demand.
     fn nodes_of_one(&self, slots: u32) -> Vec<NodeSpec> {
         let share = self.slow_slots.unwrap_or(0.0);
         let states = Slowdowns::of_states(share, SLOW_FACTORS, self.slowdown_period);

@@ -19,7 +19,7 @@ pub enum Format {
     Csv,
 }
 
-/// One result: which run, and what came of it.
+/// One result: the run and its figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The trace's file.
@@ -38,7 +38,7 @@ pub struct Row {
     pub attempt_model: String,
     /// The seed.
     pub seed: u64,
-    /// What came of it.
+    /// The figures of the run.
     #[serde(flatten)]
     pub figures: Figures,
     /// Wall-clock time of the run in seconds, reading not included.
@@ -102,7 +102,7 @@ pub fn csv<T: Serialize>(rows: &[T]) -> Result<Vec<u8>, CliError> {
         .map_err(|error| failed(error.into_error()))
 }
 
-/// A table whose columns are as wide as their widest cell; numbers are flush right.
+/// A table whose columns are as wide as their widest cell; numbers are right-aligned.
 fn table(rows: &[Row]) -> String {
     let head = [
         "policy", "order", "load", "k", "seed", "jobs", "met %", "mean s", "p50 s", "p90 s",
@@ -163,10 +163,10 @@ fn cells(row: &Row) -> [String; 16] {
     ]
 }
 
-/// Writes to standard output; a reader that has seen enough (`| head`) is no error.
+/// Writes to standard output; a reader that closes it early (`| head`) causes no error.
 ///
 /// # Errors
-/// Standard output takes nothing.
+/// Standard output cannot be written.
 pub fn write_to_stdout(text: &[u8]) -> Result<(), CliError> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text).and_then(|()| stdout.flush()) {

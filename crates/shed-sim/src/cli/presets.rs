@@ -1,4 +1,4 @@
-//! Named experiments: `--preset G` stands for a list of flags, and what is given beside it wins.
+//! Named experiments: `--preset G` stands for a list of flags; flags given in addition take precedence.
 
 use std::ffi::{OsStr, OsString};
 
@@ -12,8 +12,8 @@ struct Preset {
     flags: &'static [(&'static str, &'static str)],
 }
 
-/// What an attempt is like unless a preset says otherwise: launch and first report take 5 % of the
-/// median each, and reports are wrong by 5 % at first. Jobs stop at their deadline.
+/// The default attempts of presets: launch and first report take 5 % of the median each, and reports have an error of
+/// 5 % at first. Jobs stop at their deadline.
 const COMMON: [(&str, &str); 8] = [
     ("load", "0.8"),
     ("deadline-factor", "1.5"),
@@ -25,7 +25,7 @@ const COMMON: [(&str, &str); 8] = [
     ("on-miss", "fail"),
 ];
 
-/// Set-up A with all that a preset of it needs.
+/// Set-up A with the flags that a preset of it needs.
 macro_rules! of_a {
     ($own:literal, $resume:literal $(, $flag:literal = $value:literal)*) => {
         &[
@@ -98,7 +98,7 @@ const PRESETS: [Preset; 20] = [
     Preset {
         name: "C",
         about: "sizes as A, tasks of 120 s ± 15 %; a fifth of the states of slots, which last 600 s \
-                on the mean, are slow by a factor of 2.6 to 12",
+                on average, are slow by a factor of 2.6 to 12",
         flags: &[
             ("trace", "setup:C"),
             ("slots", "138"),
@@ -213,8 +213,8 @@ const PRESETS: [Preset; 20] = [
     },
 ];
 
-/// The arguments with `--preset NAME` replaced by its flags, which go behind the sub-command's name:
-/// so many words.
+/// The arguments with `--preset NAME` replaced by its flags, which follow the `words` words of the sub-command's
+/// name.
 ///
 /// # Errors
 /// There is no such preset, or the folder of its trace is not known.
@@ -277,12 +277,12 @@ fn find(name: &str) -> Result<&'static Preset, CliError> {
                 .collect();
             let known = known.join("\n");
             CliError::Usage(format!(
-                "--preset: `{name}` is none; the presets are\n{known}"
+                "--preset: unknown preset `{name}`; the presets are\n{known}"
             ))
         })
 }
 
-/// Those of its own, then the common ones that it does not set.
+/// The flags of the preset, then the common ones that it does not set.
 fn flags_of(preset: &Preset) -> Vec<(&'static str, &'static str)> {
     let sets = |flag: &str| preset.flags.iter().any(|(own, _)| *own == flag);
     let common = COMMON.iter().filter(|(flag, _)| !sets(flag));

@@ -1,4 +1,4 @@
-//! `run --record`: a simulated run written as the operator writes its own.
+//! `run --record`: writes a simulated run in the operator's format.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,14 +14,14 @@ use shed_record::{Pass, WriteError, Writer};
 use super::CliError;
 use crate::engine::Watch;
 
-/// Writes what it sees; the first fault ends that.
+/// Writes each pass; stops at the first fault.
 pub(super) struct Recording {
     writer: Writer,
     fault: Option<WriteError>,
 }
 
 impl Recording {
-    /// Without bound: a simulated run ends.
+    /// Without a size limit, because a simulated run ends.
     pub(super) fn new(folder: &Path, policy: &Policy) -> Self {
         Self {
             writer: Writer::new(folder, u64::MAX, policy, Instant(0)),

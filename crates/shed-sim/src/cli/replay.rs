@@ -1,4 +1,4 @@
-//! `replay`: a recording decided again.
+//! `replay`: decides a recording again.
 
 use std::path::PathBuf;
 
@@ -22,8 +22,8 @@ Examples:
 pub(super) struct ReplayArgs {
     /// The recording: the folder that `--record` named, or one of its files.
     recording: PathBuf,
-    /// Decide under another policy. Each pass is decided on what the recorded decisions led to: this
-    /// shows what the policy would have wanted there, not what would have come of it.
+    /// Decide under another policy. Each pass uses facts that followed from the recorded decisions. The result shows
+    /// the policy's decisions there, not their consequences.
     #[arg(long, value_name = "POLICY", value_parser = values::policy)]
     policy: Option<String>,
     /// The order of first attempts, unless the policy names one.

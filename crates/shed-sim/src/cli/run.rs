@@ -31,8 +31,8 @@ Examples:
 pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) options: RunOptions,
-    /// Write what the planner sees and decides to a folder, as the operator does, for `replay`;
-    /// implies --full-passes.
+    /// Write the planner's facts and decisions to a folder, as the operator does, for `replay`; implies
+    /// --full-passes.
     #[arg(long, value_name = "DIR", conflicts_with = "fast")]
     record: Option<PathBuf>,
     /// How the result is written.
@@ -70,7 +70,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
     output::write_to_stdout(&output::render(&[row], args.format)?)
 }
 
-/// Runs what was prepared.
+/// Runs a prepared run.
 pub(super) fn execute(options: &RunOptions, prepared: &Prepared) -> Result<Row, CliError> {
     simulate(options, prepared, None, false).map(|(row, _)| row)
 }

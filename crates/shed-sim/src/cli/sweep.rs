@@ -1,5 +1,5 @@
-//! `sweep`: every combination of lists of flags, on all cores. Each result is one line of the
-//! output file, written at once and whole; what is there already is not run again.
+//! `sweep`: every combination of lists of flags, on all cores. Each result is one line of the output file, written
+//! immediately and completely. Results that are present are not run again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
@@ -29,10 +29,10 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct SweepArgs {
-    /// Where results go, one JSON object per line; what is there already is not run again.
+    /// The file for results, one JSON object per line; results that are present are not run again.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// How many runs at a time [default: as many as there are cores].
+    /// Number of runs at a time [default: the number of cores].
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     #[command(flatten)]
@@ -56,7 +56,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), CliError> {
 /// Runs the cells that are not in the file yet and adds them to it.
 ///
 /// # Errors
-/// Flags or files are faulty, a run goes wrong, or the file can't be written.
+/// Flags or files are faulty, a run fails, or the file cannot be written.
 pub fn run_open(cells: Vec<Cell>, out: &Path, threads: Option<usize>) -> Result<(), CliError> {
     let done = read_done(out)?;
     let done: BTreeMap<String, String> = done
@@ -72,7 +72,7 @@ pub fn run_open(cells: Vec<Cell>, out: &Path, threads: Option<usize>) -> Result<
         }
     }
     let traces = read_traces(&open)?;
-    // Everything that can be wrong with flags and files is known before the first line is written.
+    // All faults of flags and files are reported before the first line is written.
     let file = OpenOptions::new().create(true).append(true).open(out);
     let file = Arc::new(Mutex::new(file.map_err(|error| write_error(out, error))?));
     stop_between_lines(&file, out)?;
@@ -93,7 +93,7 @@ pub fn run_open(cells: Vec<Cell>, out: &Path, threads: Option<usize>) -> Result<
     Ok(())
 }
 
-/// Results that another version of a policy brought must not be taken for this one's.
+/// Rejects a file with results of another version of the policy.
 fn require_same_policy(cell: &Cell, made_by: &str, out: &Path) -> Result<(), CliError> {
     let policy = cell.options.policy_text(&cell.options.policy()?);
     if policy == made_by {
@@ -120,25 +120,25 @@ fn write_error(path: &Path, error: std::io::Error) -> CliError {
     }
 }
 
-/// Ctrl-C waits for the line that is being written and keeps all that are there.
+/// Ctrl-C waits for the line that is being written and keeps all present lines.
 fn stop_between_lines(file: &Arc<Mutex<File>>, path: &Path) -> Result<(), CliError> {
     let (file, path) = (Arc::clone(file), path.to_path_buf());
     let handler = move || {
         let _whole_lines = file.lock().unwrap_or_else(PoisonError::into_inner);
         eprintln!(
-            "\nstopped; finished runs are in {}, and the same command goes on from there",
+            "\nstopped; finished runs are in {}, and the same command continues from there",
             path.display()
         );
         std::process::exit(130);
     };
     ctrlc::set_handler(handler)
-        .map_err(|error| CliError::Usage(format!("can't take care of Ctrl-C: {error}")))
+        .map_err(|error| CliError::Usage(format!("can't handle Ctrl-C: {error}")))
 }
 
-/// Lines of an earlier sweep. A last line that was cut off is dropped from the file.
+/// Reads the lines of an earlier sweep. An incomplete last line is removed from the file.
 ///
 /// # Errors
-/// A line is no result.
+/// A line is not a result.
 pub fn read_done(path: &Path) -> Result<Vec<CellRow>, CliError> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -150,7 +150,7 @@ pub fn read_done(path: &Path) -> Result<Vec<CellRow>, CliError> {
     for (at, line) in text[..whole].lines().enumerate() {
         let parsed = serde_json::from_str::<CellRow>(line);
         lines.push(parsed.map_err(|error| {
-            let message = format!("is no result of a sweep: {error}");
+            let message = format!("is not a result of a sweep: {error}");
             InputError::of_line(path, at as u64 + 1, message)
         })?);
     }
@@ -187,7 +187,7 @@ pub fn read_traces(cells: &[Cell]) -> Result<Traces, CliError> {
     Ok(traces)
 }
 
-/// Runs all cells on all cores; results are handed over as they come.
+/// Runs all cells on all cores; results are passed on as they arrive.
 pub(super) fn run_all(
     cells: &[Cell],
     traces: &Traces,
@@ -205,7 +205,7 @@ pub(super) fn run_all(
         while let Some(cell) = cells.get(next.fetch_add(1, Ordering::Relaxed)) {
             let result = run_cell(cell, traces).and_then(|line| keep(&line));
             if let Err(error) = result {
-                // Nobody takes another cell; what is finished stays.
+                // No thread takes another cell; finished results stay.
                 next.store(cells.len(), Ordering::Relaxed);
                 *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             }

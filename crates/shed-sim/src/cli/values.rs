@@ -10,7 +10,7 @@ use shed_core::time::Span;
 use crate::policies;
 use crate::settings::{Delay, Resuming};
 
-/// A policy with its parameters, as text; which order it has depends on another flag.
+/// A policy with its parameters, as text; its order depends on another flag.
 pub(super) fn policy(text: &str) -> Result<String, String> {
     let parsed = policies::known().parse(text, Order::default());
     parsed
@@ -77,12 +77,12 @@ pub(super) fn resuming(text: &str) -> Result<Resuming, String> {
             _ => Err(format!("`{every}` is not a number of seconds above 0")),
         },
         _ => Err(format!(
-            "`{text}` is none of scratch, offset, latest, checkpoint:SECONDS"
+            "`{text}` is not one of scratch, offset, latest, checkpoint:SECONDS"
         )),
     }
 }
 
-/// What happens at the deadline.
+/// The treatment of attempts at the deadline.
 pub(super) fn on_miss(text: &str) -> Result<OnMiss, String> {
     match text {
         "continue" => Ok(OnMiss::Continue),
@@ -91,7 +91,7 @@ pub(super) fn on_miss(text: &str) -> Result<OnMiss, String> {
     }
 }
 
-/// Whether running first attempts may make way.
+/// Whether running first attempts may be preempted.
 pub(super) fn preemption(text: &str) -> Result<Preemption, String> {
     match text {
         "never" => Ok(Preemption::Never),

@@ -1,5 +1,4 @@
-//! Carrying actions out: the simulator's part of what the operator's ledger, the apiserver and
-//! the kubelet do.
+//! Carrying out actions: the simulator's replacement for the operator's ledger, the apiserver and the kubelet.
 
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Kill, Move, Outcome, Settled};
@@ -12,7 +11,7 @@ use crate::event::Event;
 use crate::settings::Resuming;
 
 impl Engine<'_> {
-    /// Carries out what was planned.
+    /// Carries out a planned action.
     pub(super) fn carry_out_move(&mut self, group: u32, planned: &Move) {
         match planned {
             Move::Launch(launch) => {
@@ -29,7 +28,7 @@ impl Engine<'_> {
         self.kill(group, kill);
     }
 
-    /// Carries out what was settled.
+    /// Carries out a settled action.
     pub(super) fn apply(&mut self, group: u32, action: &Settled) {
         self.tell_settled(group, action);
         let of_job = (TaskIndex(0), AttemptNumber(0));
@@ -60,7 +59,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Folds what is carried out into a number that two runs share only if they did the same.
+    /// Folds the action into a number that two runs share only if their actions are the same.
     fn digest(&mut self, group: u32, code: u64, task: TaskIndex, attempt: AttemptNumber) {
         let group = &self.groups[group as usize];
         let job = (u64::from(group.job) << 32) | u64::from(group.stage);
@@ -105,7 +104,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The progress at which an attempt begins that starts now.
+    /// The progress at which an attempt that starts now begins.
     fn begin(&self, slot: u32) -> f64 {
         let attempt = self.attempts.get(slot);
         let begin = attempt.start_progress;
@@ -133,7 +132,7 @@ impl Engine<'_> {
         told.chain(kept).fold(begin, f64::max)
     }
 
-    /// Whether reports change anything.
+    /// Whether reports have any effect.
     fn observes(&self) -> bool {
         use shed_core::policy::Order;
         let policy = &self.settings.policy;
@@ -178,8 +177,8 @@ impl Engine<'_> {
         }
     }
 
-    /// What an attempt held on a node for so many milliseconds is free now, or some time after an
-    /// end that no kill made.
+    /// Frees the capacity that an attempt held on a node for `held` milliseconds: now, or some time after an end
+    /// without a kill.
     fn leave(&mut self, id: u32, node: u32, held: i64, state: AttemptState) {
         let Some(facts) = &self.groups[id as usize].facts else {
             return;
@@ -195,7 +194,7 @@ impl Engine<'_> {
         }
     }
 
-    /// What the attempt that ended first held is free.
+    /// Frees the capacity of the attempt that ended first.
     pub(super) fn free_next(&mut self) {
         if let Some((node, demand)) = self.leaving.pop_front() {
             self.room.release(node, &demand);
@@ -204,7 +203,7 @@ impl Engine<'_> {
         }
     }
 
-    /// An attempt is over, in that state.
+    /// An attempt has ended in that state.
     pub(super) fn ended(&mut self, slot: u32, state: AttemptState) {
         self.attempts.forget_events(slot);
         let now = self.now;
@@ -260,7 +259,7 @@ impl Engine<'_> {
         if was_killed {
             group.dying -= 1;
             self.planner.dying -= 1;
-            // It may have been further than what a retry was planned to begin at.
+            // The attempt may have been beyond the progress at which a planned retry would begin.
             self.planner.forget_ahead();
         } else {
             self.loses(id, is_clone);
@@ -283,7 +282,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Where an attempt that told of `reached` can be taken up.
+    /// The progress at which an attempt that reported `reached` can be resumed.
     pub(super) fn checkpoint(&self, slot: u32, reached: f64) -> f64 {
         let attempt = self.attempts.get(slot);
         match (self.settings.resuming, attempt.started) {
@@ -361,7 +360,7 @@ impl Engine<'_> {
         }
     }
 
-    /// An attempt of the group can't win any more.
+    /// An attempt of the group can no longer win.
     fn loses(&mut self, id: u32, is_clone: bool) {
         let group = &mut self.groups[id as usize];
         group.live -= 1;
@@ -372,7 +371,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The task waits for no retry any more.
+    /// The task no longer waits for a retry.
     pub(super) fn forget_retry(&mut self, id: u32, task: TaskIndex, retry: Option<Instant>) {
         if let Some(at) = retry {
             self.planner.agenda.retries.remove(&(at, id, task.0));
@@ -404,7 +403,7 @@ impl Engine<'_> {
         self.note_waiting(id);
     }
 
-    /// Keeps the set of waiting groups in step.
+    /// Updates the set of waiting groups.
     pub(super) fn note_waiting(&mut self, id: u32) {
         if self.planner.scope == Scope::Full {
             return;
@@ -421,7 +420,7 @@ impl Engine<'_> {
             if self.planner.waiting.insert((rank, id)) {
                 self.planner.rivals = true;
                 self.planner.is_ahead_whole = false;
-                // Whoever comes before those that were planned for changes the order.
+                // A group that comes before those already planned changes the order.
                 let last = self
                     .planner
                     .ahead
@@ -432,12 +431,12 @@ impl Engine<'_> {
                 }
             }
         } else if self.planner.waiting.remove(&(rank, id)) && !active {
-            // What was planned for it must not happen any more.
+            // The launches planned for the group must not happen any more.
             self.planner.forget_ahead();
         }
     }
 
-    /// A winner that began in the middle is one only if others did what it skipped.
+    /// Checks a winner that began with progress: other attempts must have done the part that it skipped.
     pub(super) fn check_coverage(&self, slot: u32) -> Result<(), RunError> {
         let attempt = self.attempts.get(slot);
         let begin = attempt.start_progress;

@@ -1,5 +1,5 @@
-//! One attempt as it is, which no policy sees: when it will end, how far it is. What it has told
-//! is worked out when somebody asks, so that reports after the first cost no event.
+//! The true state of one attempt, which no policy sees: its end and its progress. Its reports are computed on demand,
+//! so that reports after the first cost no event.
 
 use shed_core::snapshot::{AttemptKind, Progress};
 use shed_core::time::{Instant, Span};
@@ -14,33 +14,33 @@ pub(super) struct Attempt {
     pub(super) group: u32,
     pub(super) task: u32,
     pub(super) number: u32,
-    /// Where its task's entry was when it was launched.
+    /// The index of its task's entry when it was launched.
     pub(super) position: usize,
     pub(super) kind: AttemptKind,
     pub(super) node: Option<u32>,
     pub(super) launched: Instant,
-    /// When it took its node; what it holds is counted from then on.
+    /// When the attempt took its node; its use of capacity is counted from then on.
     pub(super) placed: Instant,
     pub(super) started: Option<Instant>,
     pub(super) ended: bool,
     pub(super) start_progress: f64,
-    /// Its policy had it begin at zero though others had got further.
+    /// Its policy starts it at zero although others are further.
     pub(super) starts_over: bool,
     pub(super) draw: Draw,
-    /// Relative error of its reports at its start.
+    /// Relative error of the attempt's reports at its start.
     pub(super) error: f64,
-    /// Where it was when its speed last changed.
+    /// The attempt's time and progress when its speed last changed.
     base: (Instant, f64),
-    /// When its work will be done at its present speed.
+    /// When the attempt's work will be done at its present speed.
     completes: Instant,
-    /// What it had told when its speed last changed; few attempts see such a change.
+    /// The attempt's reports when its speed last changed; few attempts have such a change.
     told: Option<Box<Told>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Told {
     progress: Progress,
-    /// Where it really was at its last report.
+    /// The true progress at the attempt's last report.
     reached: f64,
 }
 
@@ -81,19 +81,19 @@ impl Attempt {
         }
     }
 
-    /// It starts to process on a node of that speed.
+    /// The attempt starts to process on a node of that speed.
     pub(super) fn start(&mut self, now: Instant, speed: f64) {
         self.started = Some(now);
         self.base = (now, self.start_progress);
         self.completes = self.completion(now, speed);
     }
 
-    /// Where it was when its speed last changed.
+    /// The attempt's time and progress when its speed last changed.
     pub(super) fn base(&self) -> (Instant, f64) {
         self.base
     }
 
-    /// When its work will be done.
+    /// When the attempt's work will be done.
     pub(super) fn completes(&self) -> Instant {
         self.completes
     }
@@ -103,7 +103,7 @@ impl Attempt {
         now.plus(Span(left.ceil() as i64))
     }
 
-    /// When it ends by itself, and how.
+    /// When and how the attempt ends by itself.
     pub(super) fn end(&self) -> (Instant, Ending) {
         let cut = self.draw.cut.zip(self.started);
         match cut.map(|((after, ending), started)| (started.plus(after), ending)) {
@@ -112,7 +112,7 @@ impl Attempt {
         }
     }
 
-    /// From now on its node has another speed.
+    /// Changes the speed of the attempt's node from now on.
     pub(super) fn change_speed(&mut self, now: Instant, speed: f64, times: Option<ReportTimes>) {
         if self.started.is_none() || self.ended {
             return;
@@ -122,7 +122,7 @@ impl Attempt {
         self.completes = self.completion(now, speed);
     }
 
-    /// How far it really is: the share of the whole task.
+    /// The true progress: the share of the whole task.
     pub(super) fn progress(&self, now: Instant) -> f64 {
         let (at, begin) = self.base;
         if now >= self.completes && self.started.is_some() {
@@ -135,7 +135,7 @@ impl Attempt {
         }
     }
 
-    /// What it has reported, and how far it was when it last did.
+    /// The attempt's reports, and its true progress at the last one.
     pub(super) fn reported(&self, now: Instant, times: ReportTimes) -> Option<(Progress, f64)> {
         self.told(now, times)
             .map(|told| (told.progress, told.reached))
@@ -166,8 +166,8 @@ impl Attempt {
         Some(Told { progress, reached })
     }
 
-    /// What it says when it is that far. Its own part is told wrong by `error`, less so the
-    /// further it is, and the claim never goes back.
+    /// The attempt's report at that progress. The reported value of its own part has the error `error`, which shrinks
+    /// with progress, and never decreases.
     fn claim(&self, progress: f64) -> f64 {
         let own = progress - self.start_progress;
         let whole = 1.0 - self.start_progress;
@@ -201,7 +201,7 @@ impl Attempts {
         self.free.push(slot);
     }
 
-    /// Events about it that are still to come name an old generation from now on.
+    /// Invalidates the pending events of the attempt: they name an old generation from now on.
     pub(super) fn forget_events(&mut self, slot: u32) {
         self.slots[slot as usize].0 = self.slots[slot as usize].0.wrapping_add(1);
     }
@@ -213,7 +213,7 @@ impl Attempts {
         }
     }
 
-    /// Whether an event about it still holds.
+    /// Whether an event about the attempt is still valid.
     pub(super) fn is_current(&self, name: AttemptRef) -> bool {
         self.slots[name.slot as usize].0 == name.generation
     }

@@ -1,7 +1,7 @@
-//! Tasks that only their attempt tells of. Where no policy judges running attempts, nobody looks at a
-//! task between the launch of its original and its end, and most of a run's time would go into
-//! fetching its entry among the facts from memory. So the entry is made only when a pass may look at
-//! the job, or when something else than a success becomes of the attempt.
+//! Bare tasks, whose only data is their attempt. If no policy judges running attempts, a task is not read between the
+//! launch of its original and its end. Most of a run's time would be spent fetching its entry among the facts from
+//! memory. The entry is therefore made only when a pass may examine the job, or when the attempt ends other than by
+//! success.
 
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::settle::settle_tasks;
@@ -50,7 +50,7 @@ impl Bare {
         Some(slot)
     }
 
-    /// All of them.
+    /// All bare tasks of the group.
     fn tasks(&self) -> Vec<TaskIndex> {
         if self.count == 0 {
             return Vec::new();
@@ -63,7 +63,7 @@ impl Bare {
     }
 }
 
-/// Whether a run has such tasks. A run with checks compares with the whole facts.
+/// Whether a run has bare tasks. A run with checks compares with the complete facts.
 pub(super) fn applies(settings: &Settings, scope: Scope) -> bool {
     scope == Scope::Scoped && settings.policy.speculation.is_none() && !settings.check
 }
@@ -94,7 +94,7 @@ impl Engine<'_> {
         self.attempts.get_mut(slot).position = group.position(task).unwrap_or(0);
     }
 
-    /// What an entry says of the attempt of a bare task.
+    /// The facts in an entry about the attempt of a bare task.
     pub(super) fn attempt_facts(&self, slot: u32) -> AttemptSnapshot {
         let attempt = self.attempts.get(slot);
         AttemptSnapshot {
@@ -115,7 +115,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Settles the group on these tasks if they are all bare; false if it must be done by entries.
+    /// Settles the group on these tasks if they are all bare; false if entries are required.
     pub(super) fn settle_bare(&mut self, id: u32, dirty: &[(u32, u32)]) -> bool {
         let bare = &self.groups[id as usize].bare;
         if !dirty.iter().all(|&(_, task)| bare.has(TaskIndex(task))) {

@@ -1,16 +1,15 @@
-//! Passes that look only at jobs for which the optimizer would run, and do what a pass on every
-//! job does.
+//! Passes that examine only jobs for which the optimizer would run, with the same result as a pass over every job.
 //!
-//! Shed+ acts on a job only in a run of the optimizer for it, and for each job there is a time
-//! before which none comes. Most of it is known in advance: θ after the last run, patience, the
-//! deadline. Two things come by themselves and are noticed by the first pass after them: progress
-//! reaches ξ, and a task that has just reported turns out late. For both the simulator, which knows
-//! how long attempts take, has a bound of the time before which they can't come (`Outlook`). A pass
-//! looks at the jobs whose time has come, one by one with the core's `look`, and calls `decide` on
-//! those for which the optimizer runs, with the room that the others leave. Which passes there are
-//! follows from what all jobs ask for (`Agenda`), so that both ways make the same ones.
+//! Shed+ acts on a job only in a run of the optimizer for it, and each job has a time before which no run comes. Most
+//! of it is known in advance: θ after the last run, patience, the deadline. Two triggers occur between events, and
+//! the first pass after them notices them: progress reaches ξ, and a task that has just reported turns out late. The
+//! simulator knows how long attempts take, so it has a lower bound of the time of both (`Outlook`).
 //!
-//! With `check` every pass is also made on every job, and both must be the same.
+//! A pass examines the jobs whose time has come, one by one with the core's `look`. It calls `decide` on those for
+//! which the optimizer runs, with the capacity that the other jobs leave. The times of passes follow from the
+//! requests of all jobs (`Agenda`), so that both methods make the same passes.
+//!
+//! With `check` every pass is also made on every job, and both results must be the same.
 
 use std::collections::BTreeSet;
 
@@ -68,7 +67,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// When t_avg has moved too far, every group is filed anew.
+    /// If t_avg has moved too far, every group is filed again.
     fn follow_overhead(&mut self, plus: &ShedPlus) {
         let current = self.overhead(plus);
         let (reference, band) = self.planner.agenda.overhead;
@@ -82,8 +81,7 @@ impl Engine<'_> {
         }
     }
 
-    /// First attempts and retries for free slots, in order; they are taken off the list, and not
-    /// launched yet.
+    /// First attempts and retries for free slots, in order. They are removed from the list, and not launched yet.
     fn next_launches(&mut self) -> Result<Vec<(u32, Launch)>, RunError> {
         let (usable, used) = self.usable_slots();
         let free = usable.saturating_sub(used);
@@ -162,10 +160,10 @@ impl Engine<'_> {
         Some(seen)
     }
 
-    /// If tasks stay without room: the groups whose clones may have to make room for them, and
-    /// those that they would make room for.
+    /// If tasks remain without capacity: the groups whose clones may be evicted for them, and the groups of these
+    /// tasks.
     fn add_rivals_beyond(&mut self, launches: &[(u32, Launch)], ids: &mut Vec<u32>) {
-        // A back-off that is over is no event.
+        // The end of a back-off is not an event.
         let is_news = std::mem::take(&mut self.planner.rivals) || self.planner.retries;
         if self.planner.clones > 0 && (is_news || !ids.is_empty()) {
             let mut waiting: BTreeSet<u32> = BTreeSet::new();
@@ -200,7 +198,7 @@ impl Engine<'_> {
         ids.dedup();
     }
 
-    /// `decide` on these groups, with the room that all others leave.
+    /// Runs `decide` on these groups, with the capacity that all others leave.
     fn decide_on(
         &mut self,
         ids: &[u32],
@@ -266,7 +264,7 @@ impl Engine<'_> {
         memory
     }
 
-    /// What `decide` on every job gives.
+    /// The result of `decide` on every job.
     fn whole_plan(&mut self) -> (Plan, Vec<u32>) {
         let ids = self.live.clone();
         let memory = self.remembered(&ids);
@@ -307,8 +305,8 @@ impl Engine<'_> {
     }
 }
 
-/// Whether a run may be made by such passes: on slots, where every attempt goes on at one speed,
-/// with exact reports, and jobs that are judged by nothing but themselves.
+/// Whether a run may use such passes. It must use slots, where every attempt continues at one speed. Reports must be
+/// exact, and jobs judged only by their own data.
 pub(super) fn applies(settings: &crate::settings::Settings, trace: &crate::trace::Trace) -> bool {
     let is_exact = |reports: &crate::settings::Reports| reports.noise <= 0.0;
     settings.reports.as_ref().is_none_or(is_exact)

@@ -1,5 +1,5 @@
-//! One stage of one job, which to the core is a job: the facts about it as the operator's ledger
-//! and stores would show them, and beside them what only the simulator knows.
+//! One stage of one job, which is a job to the core: the facts about it in the form of the operator's ledger and
+//! stores. It also has the data that only the simulator knows.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::attempt::ReportTimes;
 use super::bare::Bare;
 use super::outlook::Outlook;
 
-/// As in the operator's ledger: how many execution times of winners are kept.
+/// As in the operator's ledger: the number of execution times of winners that are kept.
 pub(super) const ENDED_RUNS_MAX: usize = 32;
 /// As in the operator's ledger: back-off before the first retry of a failed task; it doubles
 /// with each failure.
@@ -21,10 +21,10 @@ const RETRY_BACKOFF: Span = Span::from_seconds(1);
 /// As in the operator's ledger: no retry waits longer than this.
 const RETRY_BACKOFF_MAX: Span = Span::from_seconds(60);
 
-/// Room is made for so many entries at once.
+/// The most entries that memory is allocated for at once.
 const RESERVED_MAX: usize = 1024;
 
-/// Entries of ended tasks are dropped when there are this many, and as many as others.
+/// Entries of ended tasks are dropped when their number reaches this value and that of the other entries.
 const STALE_MIN: usize = 64;
 
 /// A stage of a job that has arrived.
@@ -34,15 +34,15 @@ pub(super) struct Group {
     pub(super) job: u32,
     /// Position of the stage in the job.
     pub(super) stage: u32,
-    /// What the planner may see; absent while a pass has it and once the group is finished.
+    /// The planner's facts; absent while a pass has them and once the group is finished.
     pub(super) facts: Option<JobSnapshot>,
-    /// In step with `facts.tasks`.
+    /// Parallel to `facts.tasks`.
     pub(super) truths: Vec<TaskTruth>,
-    /// Tasks without an entry that only their attempt tells of.
+    /// Tasks without an entry, whose only data is their attempt.
     pub(super) bare: Bare,
-    /// Where the last task was found: an event looks for its task several times.
+    /// The index of the last task found, because an event looks up its task several times.
     hint: Cell<usize>,
-    /// How many entries say nothing any more.
+    /// The number of entries that have no information any more.
     stale: usize,
     /// Tasks that have not ended and have no live attempt.
     pub(super) waiting: u32,
@@ -50,32 +50,32 @@ pub(super) struct Group {
     pub(super) held: u32,
     /// Clones among them.
     pub(super) clones: u32,
-    /// Attempts that may still win, and the clones among them.
+    /// Attempts that may still win, and the clones among these.
     pub(super) live: u32,
     pub(super) live_clones: u32,
-    /// Attempts that are being killed and hold capacity.
+    /// Attempts that are being stopped and hold capacity.
     pub(super) dying: u32,
-    /// Between exact passes.
+    /// The outlook between exact passes.
     pub(super) outlook: Outlook,
-    /// When a pass must look at it though nothing happens.
+    /// When a pass must examine the group although nothing happens.
     pub(super) wake: Option<Instant>,
-    /// A pass must look at it now.
+    /// Whether a pass must examine the group now.
     pub(super) stirred: bool,
     pub(super) last_optimized: Option<Instant>,
     pub(super) launch_overhead: Span,
-    /// Median task time of its job.
+    /// Median task time of the group's job.
     pub(super) median: Span,
-    /// Absent: its attempts tell nothing.
+    /// Absent if its attempts report nothing.
     pub(super) reports: Option<ReportTimes>,
 }
 
-/// What only the simulator knows of a task.
+/// The data of a task that only the simulator knows.
 #[derive(Debug, Default, Clone)]
 pub(super) struct TaskTruth {
     pub(super) next_number: u32,
-    /// Slots of its attempts, in step with `TaskSnapshot::attempts`.
+    /// Slots of the task's attempts, parallel to `TaskSnapshot::attempts`.
     pub(super) slots: Vec<u32>,
-    /// What ended attempts have done: from where to where.
+    /// The segments of the task that ended attempts have done, from and to.
     pub(super) segments: Vec<(f64, f64)>,
 }
 
@@ -112,7 +112,7 @@ impl Group {
         if tasks.get(hint).is_some_and(|entry| entry.index == task) {
             return Some(hint);
         }
-        // Most tasks that are looked for in vain are new, and tasks are launched in order.
+        // Most lookups without a result are for new tasks, and tasks are launched in order.
         if tasks.last().is_none_or(|last| last.index < task) {
             return None;
         }
@@ -123,13 +123,12 @@ impl Group {
         Some(found)
     }
 
-    /// Where the task's entry was when it was last looked for; wrong guesses cost nothing but
-    /// time.
+    /// Notes where the task's entry was when it was last looked up; a wrong position only costs time.
     pub(super) fn look_at(&self, position: usize) {
         self.hint.set(position);
     }
 
-    /// The task's entry and truth, made if there is none.
+    /// The task's entry and truth, created if absent.
     pub(super) fn entry(&mut self, task: TaskIndex) -> Option<(&mut TaskSnapshot, &mut TaskTruth)> {
         let found = self.position(task);
         let facts = self.facts.as_mut()?;
@@ -142,7 +141,7 @@ impl Group {
                 _ => tasks.len(),
             };
             if tasks.is_empty() {
-                // Most jobs come to have an entry of each of their tasks.
+                // Most jobs eventually have an entry for each of their tasks.
                 tasks.reserve_exact(completions.min(RESERVED_MAX));
                 self.truths.reserve_exact(completions.min(RESERVED_MAX));
             }
@@ -161,7 +160,7 @@ impl Group {
         attempts.iter_mut().find(|a| a.number.0 == number)
     }
 
-    /// Takes an attempt whose end is accounted for out of the facts.
+    /// Removes an attempt whose end is accounted for from the facts.
     pub(super) fn take(
         &mut self,
         task: TaskIndex,
@@ -183,7 +182,7 @@ impl Group {
         }
     }
 
-    /// Counts an end that was no win.
+    /// Counts an end other than a win.
     pub(super) fn add_outcome(&mut self, task: TaskIndex, outcome: Outcome, now: Instant) {
         let Some((entry, _)) = self.entry(task) else {
             return;
@@ -200,7 +199,7 @@ impl Group {
         }
     }
 
-    /// An entry may have become one that says nothing any more.
+    /// Drops the entry if it has no information any more.
     pub(super) fn fold(&mut self, task: TaskIndex) {
         let Some(at) = self.position(task) else {
             return;
@@ -227,8 +226,8 @@ impl Group {
     }
 }
 
-/// Lists that ended tasks do not need any more. Most tasks have one attempt, and a place on the
-/// heap for each would be taken and given back at every event.
+/// Lists that ended tasks no longer need. Most tasks have one attempt, and a heap allocation for each would be made
+/// and freed at every event.
 #[derive(Debug, Default)]
 pub(super) struct Spare {
     attempts: Vec<Vec<AttemptSnapshot>>,
@@ -236,10 +235,10 @@ pub(super) struct Spare {
 }
 
 impl Spare {
-    /// Gives the task room for an attempt.
+    /// Provides lists for an attempt of the task.
     pub(super) fn make_room(&mut self, entry: &mut TaskSnapshot, truth: &mut TaskTruth) {
         if entry.attempts.capacity() == 0 {
-            // The default would make room for four.
+            // The default would allocate space for four.
             let attempts = self.attempts.pop();
             entry.attempts = attempts.unwrap_or_else(|| Vec::with_capacity(1));
         }
@@ -249,7 +248,7 @@ impl Spare {
         }
     }
 
-    /// Takes the room of a task without attempts.
+    /// Takes the lists of a task without attempts.
     pub(super) fn reclaim(&mut self, entry: &mut TaskSnapshot, truth: &mut TaskTruth) {
         if entry.attempts.is_empty() && truth.slots.is_empty() {
             self.attempts.push(std::mem::take(&mut entry.attempts));
@@ -258,7 +257,7 @@ impl Spare {
     }
 }
 
-/// An entry that says nothing yet.
+/// An entry without information yet.
 pub(super) fn untouched(index: TaskIndex) -> TaskSnapshot {
     TaskSnapshot {
         index,
@@ -274,7 +273,7 @@ pub(super) fn untouched(index: TaskIndex) -> TaskSnapshot {
     }
 }
 
-/// Keeps the point that is further.
+/// Keeps the point with more progress.
 pub(super) fn keep_best(kept: &mut Option<ResumePoint>, progress: f64, text: &Arc<str>) {
     let further = kept.as_ref().is_none_or(|kept| progress > kept.progress);
     if further && progress > 0.0 {
@@ -285,7 +284,7 @@ pub(super) fn keep_best(kept: &mut Option<ResumePoint>, progress: f64, text: &Ar
     }
 }
 
-/// How far segments reach without a gap from 0 on.
+/// The end of the part from 0 on that segments cover without a gap.
 pub(super) fn covered(segments: impl Iterator<Item = (f64, f64)>) -> f64 {
     let mut segments: Vec<(f64, f64)> = segments.collect();
     segments.sort_by(|a, b| a.0.total_cmp(&b.0));

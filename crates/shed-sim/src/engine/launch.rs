@@ -1,4 +1,4 @@
-//! Launching attempts and putting them on nodes.
+//! Launching attempts and placing them on nodes.
 
 use shed_core::ids::NodeName;
 use shed_core::plan::Launch;
@@ -99,7 +99,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Puts an attempt on a node, if one has room: on the chosen one if that has.
+    /// Places an attempt on a node with enough capacity: on the chosen one if that has enough.
     fn place(&mut self, slot: u32, chosen: Option<&NodeName>, avoid: &[NodeName]) -> bool {
         let (id, task, number) = {
             let attempt = self.attempts.get(slot);
@@ -114,7 +114,7 @@ impl Engine<'_> {
             return false;
         };
         let overhead = group.launch_overhead;
-        // Slots are no machines: nobody may learn that one of them is slow.
+        // Slots are not machines, so the facts must not show that one of them is slow.
         if let (Room::Nodes(_), Some(facts)) = (&self.room, group.attempt_mut(task, number)) {
             facts.node = Some(NodeIndex(node as usize));
         }
@@ -141,7 +141,7 @@ impl Engine<'_> {
     }
 }
 
-/// How wrong the attempt's reports are at its start.
+/// The relative error of the attempt's reports at its start.
 fn report_error(settings: &Settings, which: Which) -> f64 {
     let noise = settings.reports.map_or(0.0, |reports| reports.noise);
     if noise <= 0.0 {

@@ -1,8 +1,8 @@
-//! The simulation: event → world → settle each touched job → decide for the cluster when a pass
-//! is due → carry the plan out. `settle` and `decide` are the operator's own.
+//! The simulation: event → world → settle each touched job → decide for the cluster when a pass is due → carry the
+//! plan out. `settle` and `decide` are the operator's own.
 //!
-//! Events of one instant are all taken, and what they force is settled, before the planner looks:
-//! as in the operator, a burst makes one plan.
+//! All events of one instant are taken and settled before the planner runs. As in the operator, a burst makes one
+//! plan.
 
 mod apply;
 mod attempt;
@@ -45,10 +45,10 @@ use group::{Group, Spare};
 use room::Room;
 pub use watch::Watch;
 
-/// Passes at one instant: more can only mean that a policy undoes what it did.
+/// Passes at one instant: more can only mean that a policy reverses its own actions.
 const PASSES_PER_INSTANT_MAX: u32 = 100_000;
 
-/// Why a run can't go on.
+/// The error that stops a run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The plan breaks a rule of the core.
@@ -56,20 +56,20 @@ pub enum RunError {
     Plan {
         /// When, in seconds.
         at: f64,
-        /// Which.
+        /// The violation.
         violation: Violation,
     },
-    /// A shortcut gave something else than the long way.
-    #[error("at {at} s {what} differ from what the whole snapshot gives: {details}")]
+    /// A shortcut gave another result than the full computation.
+    #[error("at {at} s {what} differ from those of the whole snapshot: {details}")]
     Shortcut {
         /// When, in seconds.
         at: f64,
-        /// What differs.
+        /// The values that differ.
         what: &'static str,
-        /// Both sides.
+        /// Both values.
         details: String,
     },
-    /// An attempt skipped a part of its task that no other attempt does.
+    /// An attempt skipped a part of its task that no other attempt has done.
     #[error(
         "at {at} s job {job}, task {task}: an attempt began at {begin} of its task, and others \
          cover only {covered} of it"
@@ -81,27 +81,29 @@ pub enum RunError {
         job: String,
         /// The task.
         task: u32,
-        /// Where the attempt began.
+        /// The progress at which the attempt began.
         begin: f64,
-        /// How far others reach.
+        /// The progress that others cover.
         covered: f64,
     },
-    /// The policy plans for ever without letting time go on.
-    #[error("at {0} s the planner made {PASSES_PER_INSTANT_MAX} passes: it undoes what it did")]
+    /// The policy plans endlessly at one instant.
+    #[error(
+        "at {0} s the planner made {PASSES_PER_INSTANT_MAX} passes: it reverses its own actions"
+    )]
     Livelock(f64),
-    /// Nothing is left to happen, and yet jobs are not done.
-    #[error("{0} jobs can't be done: nothing runs and nothing is left to happen")]
+    /// No event remains, but some jobs are not done.
+    #[error("{0} jobs can't be done: no attempt runs and no event remains")]
     Stalled(usize),
 }
 
-/// What a job's stages still have to do.
+/// The remaining stages of a job.
 struct JobProgress {
     /// Per stage: parents that are not done.
     missing: Vec<u32>,
     /// Stages that are available and not done.
     active: u32,
     failed: bool,
-    /// Of its tasks' times.
+    /// The median of the job's task times.
     median: Span,
 }
 
@@ -114,27 +116,27 @@ pub struct Engine<'a> {
     room: Room,
     attempts: Attempts,
     groups: Vec<Group>,
-    /// Groups that are not finished, in the snapshot's order, and what says where each belongs.
+    /// Groups that are not finished, in the snapshot's order, and the data that gives each its position.
     live: Vec<u32>,
     live_places: Vec<(u32, u32)>,
     jobs: Vec<JobProgress>,
     outcomes: Vec<JobOutcome>,
-    /// Attempts that are over; absent unless they were asked for.
+    /// Ended attempts; absent unless requested.
     ended: Option<Vec<AttemptOutcome>>,
     totals: Totals,
-    /// Tasks with facts that `settle` has not seen.
+    /// Tasks with facts that `settle` has not processed.
     dirty: Vec<(u32, u32)>,
-    /// Positions of the tasks that are settled, and what follows; kept for their room.
+    /// Positions of the tasks that are settled, and the resulting actions; kept to reuse their memory.
     settling: (Vec<usize>, Vec<Settled>),
     spare: Spare,
     /// Whether tasks may be bare, and their entries while they are settled.
     keeps_bare: bool,
     bare_entries: Vec<TaskSnapshot>,
-    /// Groups that `settle` must look at as a whole.
+    /// Groups that `settle` must process as a whole.
     dirty_groups: Vec<u32>,
-    /// Attempts that no node had room for, in the order of their launch.
+    /// Attempts that no node had capacity for, in the order of their launch.
     unplaced: Vec<AttemptRef>,
-    /// Nodes and what attempts that are over still hold there, in the order of their ends.
+    /// The capacity that ended attempts still hold on nodes, in the order of their ends.
     leaving: VecDeque<(u32, Resources)>,
     changed: bool,
     planner: Planner,
@@ -142,69 +144,69 @@ pub struct Engine<'a> {
     watch: Option<&'a mut dyn Watch>,
 }
 
-/// What the planner keeps from pass to pass.
+/// The planner's state from pass to pass.
 struct Planner {
     memory: Memory,
     scope: Scope,
-    /// Groups with waiting tasks, those to be served first first (scoped passes only).
+    /// Groups with waiting tasks in the order of service (scoped passes only).
     waiting: BTreeSet<(Rank, u32)>,
     /// First attempts in the order in which `decide` would launch them into free slots.
     ahead: VecDeque<(u32, Launch)>,
-    /// They are all that can be launched.
+    /// Whether these are all that can be launched.
     is_ahead_whole: bool,
-    /// From then on they are not: a retry that had to wait may come before them.
+    /// The time from which they are not, because a delayed retry may come before them.
     ahead_until: Option<Instant>,
-    /// When groups must be looked at.
+    /// When groups must be examined.
     wakes: BTreeSet<(Instant, u32)>,
     stirred: Vec<u32>,
     /// The wake event that is already in the queue.
     wake_at: Option<Instant>,
-    /// Tasks that failed or were disrupted may wait for a retry.
+    /// Whether tasks that failed or were disrupted may wait for a retry.
     retries: bool,
-    /// Clones that hold capacity in the whole cluster, and attempts that are being killed.
+    /// Clones that hold capacity in the whole cluster, and attempts that are being stopped.
     clones: u32,
     dying: u32,
     agenda: outlook::Agenda,
-    /// When the last pass wanted the next one.
+    /// The next pass that the last one requested.
     next_pass: Option<Instant>,
-    /// Something happened since evictions for waiting first attempts were last looked at.
+    /// Whether anything happened since the last check of evictions for waiting first attempts.
     rivals: bool,
     overhead_total: i64,
     overhead_count: i64,
     scratch: Snapshot,
     decide: Decide,
-    /// Jobs with facts that the core refuses.
+    /// Jobs with facts that the core rejects.
     refused: BTreeSet<Option<JobKey>>,
 }
 
 impl Planner {
-    /// The order of launches is not what it was.
+    /// The order of launches has changed.
     fn forget_ahead(&mut self) {
         self.ahead.clear();
         self.is_ahead_whole = false;
     }
 }
 
-/// What plans: the core's `decide`.
+/// The planning function: the core's `decide`.
 pub type Decide = fn(&Snapshot, Memory, &Policy) -> (Plan, Memory);
 
-/// What `decide` ranks waiting jobs by.
+/// The rank of waiting jobs in `decide`.
 type Rank = (i64, Instant, u32, u32);
 
 /// How a pass is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// On every job.
+    /// Over every job.
     Full,
-    /// Waiting jobs by the order alone; the optimizer on jobs that are due.
+    /// Waiting jobs only by the order; the optimizer only on jobs that are due.
     Scoped,
-    /// The same, as if it were on every job: see `exact`.
+    /// As scoped, with the result of a pass over every job: see `exact`.
     Exact,
 }
 
 impl Scope {
-    /// Shortcuts are for slots, orders that don't change with time, and policies that were
-    /// looked through: see `passes`.
+    /// Shortcuts require slots, orders that do not change with time, and policies that were examined for it: see
+    /// `passes`.
     fn of(settings: &Settings, room: &Room, trace: &Trace) -> Self {
         let by_key = matches!(settings.policy.order, Order::Fifo | Order::EarliestDeadline);
         let is_free_at_once = settings.release_latency == Span(0);
@@ -292,17 +294,17 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The same with another `decide`, for a policy that the core does not have.
+    /// The same with another `decide`, for a policy outside the core.
     #[must_use]
     pub fn deciding_by(mut self, decide: Decide) -> Self {
         self.planner.decide = decide;
         self
     }
 
-    /// Runs until nothing is left to happen.
+    /// Runs until no event remains.
     ///
     /// # Errors
-    /// If a plan breaks a rule, an attempt claims work that nobody did, or jobs can't end.
+    /// If a plan breaks a rule, an attempt claims work that no attempt did, or jobs cannot end.
     pub fn run(mut self) -> Result<Outcome, RunError> {
         while let Some(at) = self.queue.next_at() {
             self.now = at;
@@ -311,14 +313,14 @@ impl<'a> Engine<'a> {
         self.finish()
     }
 
-    /// All that happens now: events, what they force, and passes until nothing changes any more.
+    /// Processes the present instant: events, their consequences, and passes until nothing changes any more.
     fn instant(&mut self) -> Result<(), RunError> {
         for _ in 0..PASSES_PER_INSTANT_MAX {
             while let Some(event) = self.queue.take_at(self.now) {
                 self.handle(event)?;
             }
             self.settle_dirty()?;
-            // What was settled may have freed something at once.
+            // Settling may have freed capacity immediately.
             if self.queue.next_at() == Some(self.now) {
                 continue;
             }
@@ -362,8 +364,8 @@ impl<'a> Engine<'a> {
             Event::Freed => self.free_next(),
             Event::Deadline(group) => {
                 if let Some(facts) = &mut self.groups[group as usize].facts {
-                    // A simulated end is stamped to the millisecond, so that everything up to
-                    // the deadline is known at the deadline; the grace is for container times.
+                    // A simulated end is stamped to the millisecond, so everything up to the deadline is known at the
+                    // deadline; the grace is for container times.
                     facts.facts_as_of = self.now.plus(DEADLINE_GRACE);
                     self.dirty_groups.push(group);
                 }
@@ -433,16 +435,16 @@ impl<'a> Engine<'a> {
         self.changed = true;
     }
 
-    /// Where the group is among the live ones, or belongs: they are in the order of arrival, as
-    /// the jobs of the trace are.
+    /// The group's position among the live ones, or where it belongs: they are in the order of arrival, as the jobs
+    /// of the trace are.
     fn place_of(&self, id: u32) -> usize {
         let group = &self.groups[id as usize];
         let mine = (group.job, group.stage);
         self.live_places.partition_point(|&other| other < mine)
     }
 
-    /// A stage as the core's job. All stages have the job's arrival and deadline: the operator
-    /// knows nothing of how long later stages will take.
+    /// A stage as the core's job. All stages have the job's arrival and deadline, because the operator does not know
+    /// how long later stages will take.
     fn facts(&self, job: &Job, stage: usize, key: &str) -> JobSnapshot {
         let class = class(job, stage);
         let stage = &job.stages[stage];
@@ -506,7 +508,7 @@ impl<'a> Engine<'a> {
     fn end(&mut self, slot: u32) -> Result<(), RunError> {
         let (at, ending) = self.attempts.get(slot).end();
         if at != self.now {
-            // Its node changed its speed after this event was put in, and put in another.
+            // Its node changed its speed after this event was queued, and queued another.
             return Ok(());
         }
         if ending == Ending::Finished {
@@ -528,7 +530,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// What the stage recurs as: stages of one job have little in common.
+/// The class in which the stage recurs, because stages of one job have little in common.
 fn class(job: &Job, stage: usize) -> Option<JobClass> {
     let class = job.class.as_ref()?;
     Some(if job.stages.len() > 1 {

@@ -1,4 +1,4 @@
-//! Nodes that fail, return, and get slower and faster.
+//! Nodes that fail, return, and change their speed.
 
 use shed_core::snapshot::AttemptState;
 
@@ -30,7 +30,7 @@ impl Engine<'_> {
         self.changed = true;
     }
 
-    /// The node's slowness process draws anew, as long as there is anything to run.
+    /// The node's slowness process takes another sample, while anything remains to run.
     pub(super) fn draw_slowdown(&mut self, position: u32) {
         if self.jobs.len() == self.trace.jobs.len() && self.live.is_empty() {
             return;
@@ -60,7 +60,7 @@ impl Engine<'_> {
             let attempt = self.attempts.get_mut(slot);
             attempt.change_speed(self.now, speed, reports);
             if attempt.started.is_some() {
-                // The event that is in the queue finds that the end was moved, or comes too late.
+                // The queued event finds that the end was moved, or comes too late.
                 let at = attempt.end().0;
                 self.queue.put(at, Event::End(self.attempts.name(slot)));
             }

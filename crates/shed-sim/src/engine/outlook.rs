@@ -1,5 +1,5 @@
-//! When a pass must look at a group at the latest, between exact passes (see `exact`), kept in step
-//! with what happens to it; and when the jobs want the next pass.
+//! The latest time at which a pass must examine a group, between exact passes (see `exact`), updated at each event of
+//! the group. It also has the time of the next pass that the jobs request.
 
 use std::collections::BTreeSet;
 
@@ -13,50 +13,50 @@ use super::attempt::{Attempt, ReportTimes};
 use super::group::ENDED_RUNS_MAX;
 use super::{Engine, Scope};
 
-/// As in the core: jobs that were cut short are looked at again after so long.
+/// As in the core: the time until jobs that were cut short are examined again.
 const CUT_SHORT_LOOK: Span = Span::from_seconds(1);
 
 /// Sums of progress differ from the core's in their last digits.
 const ROUNDING: f64 = 1e-6;
 
-/// What all jobs ask the planner for.
+/// The requests of all jobs to the planner.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
-    /// When to look at a group.
+    /// When to examine a group.
     pub(super) watches: BTreeSet<(Instant, u32)>,
-    /// When the optimizer is due for a group, with the reference's t_avg.
+    /// When the optimizer is due for a group, computed with the reference's t_avg.
     pub(super) dues: BTreeSet<(Instant, u32)>,
     /// Groups that wait for their first run, by the time they have.
     pub(super) awaiting: BTreeSet<(Span, u32)>,
     pub(super) deadlines: BTreeSet<(Instant, u32)>,
     /// Tasks that wait for a retry.
     pub(super) retries: BTreeSet<(Instant, u32, u32)>,
-    /// t_avg that `dues` were worked out with, and how far off it may be.
+    /// The t_avg that `dues` were computed with, and its allowed deviation.
     pub(super) overhead: (Span, Span),
     pub(super) is_cut_short: bool,
 }
 
-/// What is known of a group between two looks at it.
+/// The data of a group between two examinations.
 #[derive(Debug, Default)]
 pub(super) struct Outlook {
-    /// As filed in the agenda.
+    /// The time filed in the agenda.
     pub(super) watch: Option<Instant>,
     pub(super) due: Option<Instant>,
     pub(super) awaits: Option<Span>,
-    /// The optimizer's last run changed nothing.
+    /// Whether the optimizer's last run changed nothing.
     pub(super) was_idle: bool,
     pub(super) has_new_straggler: bool,
-    /// That holds as long as the attempt of this task runs.
+    /// That holds while the attempt of this task runs.
     pub(super) stays_late: Option<TaskIndex>,
-    /// A task has reported for the first time since that run.
+    /// Whether a task has reported for the first time since that run.
     pub(super) has_news: bool,
-    /// What was known about times at the last look, while it holds.
+    /// The bounds of the times at the last examination, while they hold.
     pub(super) usual: Option<Usual>,
-    /// None of those that have reported is late before.
+    /// No task that has reported is late before this time.
     pub(super) late_from: Option<Instant>,
-    /// It must be looked at in every pass.
+    /// Whether every pass must examine the group.
     pub(super) is_unclear: bool,
-    /// Tasks' worth of progress at `bound_at`, at most, and how much comes in a millisecond.
+    /// An upper bound of the progress at `bound_at`, in tasks, and of its increase per millisecond.
     pub(super) bound: f64,
     pub(super) bound_at: Instant,
     pub(super) rate: f64,
@@ -92,7 +92,7 @@ impl Engine<'_> {
         measured.unwrap_or(plus.launch_overhead).max(Span(0))
     }
 
-    /// What says when the optimizer runs for the group; absent as long as nothing does.
+    /// The facts that determine when the optimizer runs for the group; absent while it cannot run.
     pub(super) fn turn(&self, id: u32) -> Option<Turn> {
         let group = &self.groups[id as usize];
         let facts = group.facts.as_ref()?;
@@ -110,7 +110,7 @@ impl Engine<'_> {
         })
     }
 
-    /// Puts the group where it belongs in the agenda.
+    /// Files the group in the agenda.
     pub(super) fn file(&mut self, id: u32) {
         let Some(plus) = self.settings.policy.speculation.as_rule::<ShedPlus>() else {
             return;
@@ -153,7 +153,7 @@ impl Engine<'_> {
         agenda.awaiting.extend(awaits.map(|limit| (limit, id)));
     }
 
-    /// ξ of its tasks.
+    /// ξ of the group's tasks.
     pub(super) fn goal(&self, id: u32, plus: &ShedPlus) -> f64 {
         let facts = self.groups[id as usize].facts.as_ref();
         facts.map_or(0.0, |facts| plus.xi * f64::from(facts.rules.completions))
@@ -173,7 +173,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A pass must look at the group at `at`, or before.
+    /// A pass must examine the group at `at`, or before.
     pub(super) fn watch_from(&mut self, id: u32, at: Instant) {
         let outlook = &mut self.groups[id as usize].outlook;
         if let Some(filed) = outlook.watch.filter(|&filed| at < filed) {
@@ -236,7 +236,7 @@ impl Engine<'_> {
         }
     }
 
-    /// An attempt is over, or is being killed.
+    /// An attempt has ended, or is being stopped.
     pub(super) fn note_times(&mut self, id: u32, changes: usize) {
         let outlook = &mut self.groups[id as usize].outlook;
         let holds = outlook
@@ -251,7 +251,7 @@ impl Engine<'_> {
         }
     }
 
-    /// An attempt is over.
+    /// An attempt has ended.
     pub(super) fn note_end(&mut self, slot: u32, is_success: bool, was_killed: bool) {
         let Some(plus) = self.settings.policy.speculation.as_rule::<ShedPlus>() else {
             return;
@@ -276,7 +276,7 @@ impl Engine<'_> {
             let at = group.outlook.reaches(goal);
             self.watch_from(id, at.unwrap_or(Instant(i64::MAX)));
         }
-        // The time of a winner is what was predicted; an older one may be forgotten for it.
+        // The winner's time is the predicted one; an older time may be dropped for it.
         let changes = match (is_success, was_killed) {
             (true, _) => usize::from(!has_reported) + usize::from(forgets),
             (false, true) => 0,
@@ -286,7 +286,7 @@ impl Engine<'_> {
         self.note_gone(id, task);
     }
 
-    /// The task's attempt runs no longer.
+    /// The task's attempt no longer runs.
     pub(super) fn note_gone(&mut self, id: u32, task: TaskIndex) {
         if self.groups[id as usize].outlook.stays_late == Some(task) {
             self.groups[id as usize].outlook.stays_late = None;
@@ -302,7 +302,7 @@ impl Engine<'_> {
         self.watch_from(id, self.now);
     }
 
-    /// Whether what comes by itself may have come.
+    /// Whether a trigger between events may have occurred.
     pub(super) fn needs_look(&self, id: u32, turn: &Turn, plus: &ShedPlus) -> bool {
         let outlook = &self.groups[id as usize].outlook;
         let comes = |at: Option<Instant>| at.is_some_and(|at| at <= self.now);
@@ -321,7 +321,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Adds up the group's progress anew.
+    /// Sums the group's progress again.
     pub(super) fn bound_progress(&mut self, id: u32) {
         let (now, group) = (self.now, &self.groups[id as usize]);
         let Some(facts) = &group.facts else {
@@ -341,7 +341,7 @@ impl Engine<'_> {
         (outlook.bound, outlook.rate, outlook.bound_at) = (bound, rate, now);
     }
 
-    /// When the jobs, after this pass, want the next one.
+    /// The next pass that the jobs request after this one.
     pub(super) fn next_wanted(&self, plus: &ShedPlus) -> Option<Instant> {
         let (now, agenda) = (self.now, &self.planner.agenda);
         let overhead = self.overhead(plus).seconds();
@@ -351,7 +351,7 @@ impl Engine<'_> {
         let cut_short = agenda.is_cut_short.then(|| now.plus(CUT_SHORT_LOOK));
         let fixed = [deadline.map(|at| at.0), retry.map(|at| at.0), cut_short];
         let mut best = fixed.into_iter().flatten().min();
-        // Progress is no event: while ξ is awaited, it is looked for every θ.
+        // Progress causes no event, so a job that is below ξ is checked every θ.
         let soonest = agenda.awaiting.first().and_then(|&(_, id)| self.turn(id));
         let soonest = soonest.map(|turn| now.plus(plus.theta(&turn, overhead)));
         best = best.into_iter().chain(soonest).min();
@@ -368,7 +368,7 @@ impl Engine<'_> {
 }
 
 impl Attempt {
-    /// How much of its task it does in a millisecond.
+    /// The share of its task that the attempt does in a millisecond.
     pub(super) fn rate(&self) -> f64 {
         let (at, begin) = self.base();
         let length = self.completes().since(at).0;
@@ -383,7 +383,7 @@ impl Attempt {
         first.unwrap_or(Instant(i64::MAX))
     }
 
-    /// As its reports show it, if they are exact.
+    /// The attempt according to its reports, if they are exact.
     pub(super) fn runner(&self, now: Instant) -> Option<Runner> {
         let started = self.started?;
         let length = self.completes().since(started).seconds();

@@ -1,20 +1,18 @@
 //! The planner's passes.
 //!
-//! A full pass is what the operator does: `decide` on every job, after every event. It costs
-//! time in proportion to all that runs, and almost all of it comes to nothing. A scoped pass
-//! leaves out of the snapshot what no action can follow for:
+//! A full pass is that of the operator: `decide` on every job, after every event. Its cost is proportional to all
+//! running attempts, and it mostly has no effect. A scoped pass leaves out of the snapshot what cannot lead to an
+//! action:
 //!
-//! - **First attempts.** On equal slots, in an order that does not change with time, what `decide`
-//!   launches into k free slots are the first k launches that it would make into more. So it is
-//!   asked for many at once, on the foremost waiting jobs alone, and the launches are carried out
-//!   one by one as slots become free, until something changes the order. This is exact, and tests
-//!   compare it with full passes action by action.
-//! - **Jobs without anything due** (`Passes::Fast` alone; `exact` has the exact way). The optimizer prunes and clones only for
-//!   jobs that it runs for, and each pass says when it wants to look at its jobs again: that is
-//!   when they are looked at. A job past its deadline without clones gets nothing any more, and
-//!   is not looked at. This is not exact: the operator looks at all jobs at every event of any,
-//!   and sees a job reach ξ up to θ earlier.
-//! - **Capacity.** What jobs outside the snapshot hold is used by others.
+//! - **First attempts.** On equal slots, in an order that does not change with time, the launches of `decide` into k
+//!   free slots are the first k of those into more. One call therefore plans many launches, for the foremost waiting
+//!   jobs only. They are carried out one by one as slots become free, until something changes the order. This is
+//!   exact, and tests compare it with full passes action by action.
+//! - **Jobs without anything due** (`Passes::Fast` alone; `exact` has the exact way). The optimizer prunes and clones
+//!   only for jobs that it runs for. Each pass requests the time of the next examination of its jobs, and they are
+//!   examined then. A job past its deadline without clones gets nothing any more, and is not examined. This is not
+//!   exact: the operator examines all jobs at every event, and notices up to θ earlier that a job reached ξ.
+//! - **Capacity.** The capacity that jobs outside the snapshot hold counts as used by others.
 
 use shed_core::guard::decide_guarded_by;
 use shed_core::memory::{JobMemory, Memory};
@@ -28,7 +26,7 @@ use super::room::{Room, slots_node};
 use super::{Engine, Rank, RunError, Scope};
 use crate::event::Event;
 
-/// How many launches are planned ahead at least: it shares out what a call costs.
+/// The least number of launches that are planned ahead, which spreads the cost of a call.
 const AHEAD_MIN: u32 = 4096;
 
 impl Engine<'_> {
@@ -65,13 +63,13 @@ impl Engine<'_> {
         self.planner.scratch = snapshot;
         self.live = ids;
         self.carry_out(&targets, &plan.actions);
-        // New attempts are news to a policy that clones: the operator sees their pods.
+        // New attempts are an event to a policy that clones: the operator sees their pods.
         self.changed |= !plan.actions.is_empty() && !policy.speculation.is_none();
         self.next_pass_at(plan.report.next_pass);
         Ok(())
     }
 
-    /// Whether what `decide` ranks jobs by changes with time and progress.
+    /// Whether the rank of jobs in `decide` changes with time and progress.
     fn rank_changes(&self) -> bool {
         let order = self.settings.policy.order;
         !matches!(order, Order::Fifo | Order::EarliestDeadline)
@@ -127,7 +125,7 @@ impl Engine<'_> {
         }
     }
 
-    /// What attempts have reported up to now.
+    /// Updates the attempts' reports up to now.
     pub(super) fn refresh(&self, id: u32, facts: &mut JobSnapshot) {
         let group = &self.groups[id as usize];
         let Some(times) = group.reports else {
@@ -169,13 +167,13 @@ impl Engine<'_> {
         }
     }
 
-    /// The last pass wants the next one then, and no sooner unless something happens.
+    /// The last pass requests the next one then, and no sooner unless something happens.
     pub(super) fn next_pass_at(&mut self, at: Option<Instant>) {
         self.planner.next_pass = at;
         self.wake_at(at);
     }
 
-    /// The wake event came: a later pass may have put off what it was for.
+    /// The wake event came: a later pass may have postponed its reason.
     pub(super) fn woken(&mut self) {
         let is_due = self.planner.next_pass.is_some_and(|next| next <= self.now);
         if is_due || self.planner.scope == Scope::Scoped {
@@ -185,7 +183,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The planner wants to look again then.
+    /// The planner requests another examination then.
     fn wake_at(&mut self, at: Option<Instant>) {
         let Some(at) = at.filter(|&at| at > self.now) else {
             return;
@@ -215,7 +213,7 @@ pub(super) fn targets(ids: &[u32], snapshot: &Snapshot, actions: &[PlannedMove])
 
 /// Scoped passes.
 impl Engine<'_> {
-    /// What `decide` ranks the group by, if the order does not change with time.
+    /// The rank of the group in `decide`, if the order does not change with time.
     pub(super) fn rank(&self, id: u32) -> Option<Rank> {
         let group = &self.groups[id as usize];
         let job = &self.trace.jobs[group.job as usize];
@@ -230,7 +228,7 @@ impl Engine<'_> {
         Some((urgency, job.arrival, group.job, group.stage))
     }
 
-    /// The group has its first attempt: the optimizer says when it wants to look at it.
+    /// The group has its first attempt, so the optimizer requests its next examination.
     pub(super) fn stir(&mut self, id: u32) {
         let speculates = self
             .settings
@@ -258,7 +256,7 @@ impl Engine<'_> {
         }
     }
 
-    /// First attempts and retries into free slots.
+    /// Launches first attempts and retries into free slots.
     fn launch_waiting(&mut self) -> Result<(), RunError> {
         loop {
             let (usable, used) = self.usable_slots();
@@ -284,7 +282,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Asks `decide` for the next launches, as if there were room for more than there is.
+    /// Calls `decide` for the next launches, as if more slots were free than there are.
     pub(super) fn plan_ahead(&mut self, free: u32) -> Result<(), RunError> {
         let wanted = free.max(AHEAD_MIN);
         let (mut ids, mut waiting, mut held) = (Vec::new(), 0u32, 0u32);
@@ -329,7 +327,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// The optimizer on jobs that are due, and evictions for waiting first attempts.
+    /// Runs the optimizer on jobs that are due, and evictions for waiting first attempts.
     fn due_pass(&mut self) -> Result<(), RunError> {
         let Some(_) = self.settings.policy.speculation.as_rule::<ShedPlus>() else {
             return Ok(());
@@ -372,7 +370,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Waiting jobs that clones may have to make room for, and the jobs with clones.
+    /// Adds waiting jobs that clones may be evicted for, and the jobs with clones.
     fn add_rivals(&self, ids: &mut Vec<u32>) {
         let clones = |id: &&u32| self.groups[**id as usize].clones > 0;
         ids.extend(self.live.iter().filter(clones));

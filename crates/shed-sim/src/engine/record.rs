@@ -1,4 +1,4 @@
-//! Attempts as they were, for those who want to see them one by one.
+//! The ended attempts, for programs that list them one by one.
 
 use shed_core::plan::Outcome as Bucket;
 use shed_core::snapshot::KillKind;
@@ -8,7 +8,7 @@ use super::room::Room;
 use crate::outcome::AttemptOutcome;
 
 impl Engine<'_> {
-    /// Keeps what became of every attempt: about a hundred bytes each.
+    /// Keeps the outcome of every attempt: about a hundred bytes each.
     #[must_use]
     pub fn with_attempts(self) -> Self {
         Self {
@@ -17,7 +17,7 @@ impl Engine<'_> {
         }
     }
 
-    /// An attempt is over and accounted for.
+    /// An attempt has ended and is accounted for.
     pub(super) fn record(
         &mut self,
         group: u32,

@@ -1,5 +1,5 @@
-//! Nodes, what is free on them, and where an attempt goes: the part that the cluster's scheduler
-//! plays for the operator.
+//! Nodes, their free capacity, and the placement of attempts: the simulator's replacement for the cluster's
+//! scheduler.
 
 use shed_core::ids::NodeName;
 use shed_core::resources::Resources;
@@ -14,7 +14,7 @@ pub(super) const PODS: &str = "pods";
 /// Where attempts run.
 #[derive(Debug)]
 pub(super) enum Room {
-    /// Places that each take any one attempt.
+    /// Slots that each take any one attempt.
     Slots { total: u32, used: u32 },
     /// Nodes.
     Nodes(Vec<NodeRoom>),
@@ -27,7 +27,7 @@ pub(super) struct NodeRoom {
     held: Resources,
     /// Allocatable less held; nothing while it is lost.
     free: Resources,
-    /// What is free of it, or what there is of it, is not what the planner was shown last.
+    /// Whether its free or total capacity differs from what the planner was last given.
     stale: bool,
     /// The factor of the last change; 0 while the node is lost.
     factor: f64,
@@ -38,12 +38,12 @@ pub(super) struct NodeRoom {
 }
 
 impl NodeRoom {
-    /// How fast it is now.
+    /// The node's present speed.
     pub(super) fn speed(&self) -> f64 {
         self.spec.speed * self.factor * self.drawn
     }
 
-    /// From now on the node is slower or faster by that; with 0 it is lost.
+    /// Changes the node's speed by this factor; with 0 the node is lost.
     pub(super) fn change(&mut self, factor: f64) {
         self.factor = factor;
         self.account();
@@ -110,7 +110,7 @@ impl Room {
         }
     }
 
-    /// What an attempt requests here.
+    /// The requests of an attempt on this cluster.
     pub(super) fn demand(&self, demand: Demand) -> Resources {
         let mut resources = Resources::from_pairs([(PODS, 1)]);
         if let Self::Nodes(_) = self {
@@ -123,8 +123,9 @@ impl Room {
         resources
     }
 
-    /// Puts an attempt on a node, one of `avoid` only if no other has room: the node with the
-    /// most left of what it has least of, then the first. Absent if none has room.
+    /// Places an attempt on a node. One of `avoid` is used only if no other node has enough capacity. Among the
+    /// others it is the node with the most left of its scarcest resource, then the first. `None` if no node has
+    /// enough.
     pub(super) fn place(&mut self, demand: &Resources, avoid: &[NodeName]) -> Option<u32> {
         match self {
             Self::Slots { total, used } => (*used < *total).then(|| {
@@ -147,7 +148,7 @@ impl Room {
         }
     }
 
-    /// Puts an attempt on that node, if it has room. Slots have no names.
+    /// Places an attempt on that node, if it has enough capacity. Slots have no names.
     pub(super) fn place_on(&mut self, demand: &Resources, name: &NodeName) -> Option<u32> {
         let Self::Nodes(nodes) = self else {
             return None;
@@ -159,7 +160,7 @@ impl Room {
         })
     }
 
-    /// What the attempt held is free.
+    /// Frees the attempt's capacity.
     pub(super) fn release(&mut self, node: u32, demand: &Resources) {
         match self {
             Self::Slots { used, .. } => *used -= 1,
@@ -167,7 +168,7 @@ impl Room {
         }
     }
 
-    /// How fast the node is now.
+    /// The node's present speed.
     pub(super) fn speed(&self, node: u32) -> f64 {
         match self {
             Self::Slots { .. } => 1.0,
@@ -175,7 +176,7 @@ impl Room {
         }
     }
 
-    /// Brings the nodes, as the planner saw them last, up to date.
+    /// Updates the nodes in the planner's last snapshot.
     pub(super) fn show(&mut self, shown: &mut Vec<Node>) {
         let is_first = shown.is_empty();
         match self {
@@ -192,7 +193,7 @@ impl Room {
         }
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Slots { .. } => 1,
@@ -201,8 +202,8 @@ impl Room {
     }
 }
 
-/// All slots as one node. Attempts are not said to be on it, and the core takes room for each that
-/// it sees.
+/// All slots as one node. The facts do not assign attempts to it, and the core reserves capacity for each attempt in
+/// the facts.
 pub(super) fn slots_node(total: i64, used_by_others: i64) -> Node {
     let pods = |count| Resources::from_pairs([(PODS, count)]);
     Node {

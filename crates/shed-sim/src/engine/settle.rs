@@ -1,7 +1,6 @@
-//! `settle` for what has changed. Its verdict on a task depends on that task and on the job's
-//! counts alone, so an active job is settled on its changed tasks only: a job of thousands of
-//! running tasks must not be read for each of its ends. With `check` the whole job is settled too,
-//! and both must agree.
+//! `settle` for changed tasks. Its result for a task depends only on that task and on the job's counts, so an active
+//! job is settled only on its changed tasks. Otherwise a job of thousands of running tasks would be read for each of
+//! its ends. With `check` the whole job is settled too, and both results must agree.
 
 use shed_core::ids::TaskIndex;
 use shed_core::plan::Settled;
@@ -109,7 +108,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Settles the group as a whole until nothing follows.
+    /// Settles the group as a whole until no action follows.
     fn settle_group(&mut self, id: u32) -> Result<(), RunError> {
         self.show_bare(id);
         loop {
@@ -134,7 +133,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The stage's fate is known: what depends on it becomes available, or never will.
+    /// The stage's result is known: stages that depend on it become available, or never will.
     pub(super) fn end_group(&mut self, id: u32, conclusion: Conclusion) {
         if let Some(facts) = &mut self.groups[id as usize].facts {
             facts.phase = JobPhase::Ending(conclusion);
@@ -162,7 +161,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Nothing of the group is left.
+    /// No attempt of the group remains.
     pub(super) fn finish_group(&mut self, id: u32) {
         if self.is_exact() {
             self.unfile(id);

@@ -1,4 +1,4 @@
-//! Looking on: what the planner sees and decides, and how attempts end.
+//! Observation of a run: the planner's facts and decisions, and the ends of attempts.
 
 use shed_core::memory::Memory;
 use shed_core::plan::{Plan, Settled};
@@ -6,16 +6,16 @@ use shed_core::snapshot::{JobSnapshot, Snapshot};
 
 use super::Engine;
 
-/// Looks on at a run with full passes.
+/// Observes a run with full passes.
 pub trait Watch {
-    /// `decide` gave `plan` for `snapshot` and what was remembered before.
+    /// `decide` returned `plan` for `snapshot` and the previous memory.
     fn pass(&mut self, snapshot: &Snapshot, memory: Memory, plan: &Plan);
-    /// `settle` gave `action` for the job, which is not carried out yet.
+    /// `settle` returned `action` for the job, which is not carried out yet.
     fn settled(&mut self, job: &JobSnapshot, action: &Settled);
 }
 
 impl<'a> Engine<'a> {
-    /// The same run, watched. Passes are told only if they are full.
+    /// The same run, observed. Only full passes are passed to the observer.
     #[must_use]
     pub fn watched(mut self, watch: &'a mut dyn Watch) -> Self {
         self.watch = Some(watch);

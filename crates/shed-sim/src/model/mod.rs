@@ -1,5 +1,5 @@
-//! How long attempts take. Each model says what of it is real and what is drawn. A draw depends on
-//! the seed, the task and the attempt's number alone, never on what a policy did.
+//! Attempt durations. Each model states which of them are real and which are sampled. A sample depends only on the
+//! seed, the task and the attempt's number, never on the actions of a policy.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,51 +15,51 @@ pub mod slowdown;
 /// An attempt-time model, chosen by name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Model {
-    /// Real: every attempt of a task takes what the trace says, clones too. Drawn: nothing. The
-    /// other extreme to `resample`: slowness is the task's own, and clones are useless.
+    /// Real: every attempt of a task takes the time in the trace, including clones. Sampled: nothing. It is the
+    /// opposite extreme of `resample`: slowness belongs to the task, and clones are useless.
     Trace,
-    /// Real: the first attempt. Drawn: a clone or retry takes the time of any task of its stage.
+    /// Real: the first attempt. Sampled: a clone or retry takes the time of any task of its stage.
     Resample,
-    /// Real: the first attempt. Drawn: a clone or retry, from a Pareto law; but in a share of the
-    /// tasks slowness is the task's own, and every attempt takes what the first one does.
+    /// Real: the first attempt. Sampled: a clone or retry, from a Pareto distribution. In a share of the tasks
+    /// slowness belongs to the task, and every attempt takes the time of the first.
     Redraw {
         /// Shape β.
         beta: f64,
         /// Minimum in seconds.
         t_min: f64,
-        /// The share of tasks of which no attempt differs from the first.
+        /// The share of tasks whose attempts all take the time of the first.
         own: f64,
     },
-    /// Real: nothing but each job's median. Drawn: every attempt, from a Pareto law with that
-    /// median, or with the minimum given. `max` cuts the law off: times above never occur.
+    /// Real: only each job's median. Sampled: every attempt, from a Pareto distribution with that median, or with the
+    /// given minimum. `max` truncates the distribution: longer times never occur.
     Pareto {
         /// Shape β.
         beta: f64,
-        /// Minimum in seconds; absent: such that the job's median stays what it was.
+        /// Minimum in seconds. If absent, it keeps the job's median unchanged.
         t_min: Option<f64>,
         /// Longest time in seconds.
         max: Option<f64>,
     },
-    /// Real: nothing but each job's median. Drawn: every attempt, log-normal around it.
+    /// Real: only each job's median. Sampled: every attempt, log-normal around it.
     LogNormal {
         /// Standard deviation of the logarithm.
         sigma: f64,
     },
-    /// Real: every attempt's time and how it ended, as the trace recorded them. An attempt after
-    /// the last recorded one takes the last one's time and finishes.
+    /// Real: every attempt's time and ending, as recorded in the trace. An attempt after the last recorded one takes
+    /// that one's time and finishes.
     Recorded,
 }
 
-/// What an attempt will do, if nobody kills it.
+/// The course of an attempt without a kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draw {
-    /// How long the whole task takes on a node of speed 1.
+    /// The time of the whole task on a node of speed 1.
     pub work: Span,
-    /// It ends before its work is done: after that much time, in that way.
+    /// The attempt ends before its work is done: after this time, in this way.
     pub cut: Option<(Span, Ending)>,
 }
 
-/// Which attempt a draw is for.
+/// The attempt that a sample is for.
 #[derive(Debug, Clone, Copy)]
 pub struct Which {
     /// Position of the job in the workload.
@@ -92,7 +92,7 @@ impl Which {
 }
 
 impl Model {
-    /// How long the attempt takes; at least 0.
+    /// The attempt's time; at least 0.
     #[must_use]
     pub fn draw(&self, seed: u64, job: &Job, median: Span, which: Which) -> Draw {
         let Some(stage) = job.stages.get(which.stage as usize) else {
@@ -152,7 +152,7 @@ fn plain(work: Span) -> Draw {
     Draw { work, cut: None }
 }
 
-/// Why a text names no model.
+/// The error for a text that names no model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; known models: {HELP}")]
 pub struct ParseModelError(String);

@@ -26,7 +26,7 @@ pub(super) fn model(text: &str) -> Result<Model, String> {
         "lognormal" => Model::LogNormal {
             sigma: parameters.take_number("sigma", 0.0, 5.0)?.unwrap_or(0.5),
         },
-        _ => return Err(format!("`{name}` is no model")),
+        _ => return Err(format!("unknown model `{name}`")),
     };
     if let Model::Pareto {
         t_min: Some(t_min),
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn an_error_names_the_fault_and_lists_what_is_valid() {
         for (text, fault) in [
-            ("weibull", "`weibull` is no model"),
+            ("weibull", "unknown model `weibull`"),
             ("pareto{beta=0}", "beta=0 is not from 0.01 to 1000"),
             ("pareto{beta=1,beta=2}", "given twice"),
             ("pareto{gamma=1}", "`pareto` has no parameter `gamma`"),

@@ -1,6 +1,6 @@
-//! How slow machines are, from `azure_vm_slowdown`. Real: the quantiles of (median / value) of
-//! each benchmark on each kind of machine. Drawn: which benchmark a node is like, once; how slow
-//! it is, anew after each exponential while, independently of before.
+//! The slowness of machines, from `azure_vm_slowdown`. Real: the quantiles of (median / value) of each benchmark on
+//! each kind of machine. Sampled: once per node, the benchmark that it resembles; after each exponentially
+//! distributed time, its slowness, independent of the previous ones.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,13 +12,13 @@ use crate::random::{Purpose, Stream};
 use crate::trace::table::Table;
 use shed_record::InputError;
 
-/// States of a node within one task that are told apart; what is left then runs at full speed.
+/// The most states of a node within one task; the rest of the task then runs at full speed.
 const STATES_MAX: u64 = 10_000;
 
 /// (Quantile, slowdown), ascending.
 type Curve = Vec<(f64, f64)>;
 
-/// A process that makes nodes slow and fast.
+/// A process that changes the speed of nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slowdowns {
     curves: Arc<Vec<Curve>>,
@@ -30,7 +30,7 @@ impl Slowdowns {
     /// Reads the file.
     ///
     /// # Errors
-    /// If it can't be read or is none.
+    /// If it cannot be read or is not valid.
     pub fn read(path: &Path, period: Span) -> Result<Self, InputError> {
         let mut table = Table::open(path)?;
         let names = ["suite", "test", "vm_sku", "lifespan", "region"];
@@ -66,7 +66,7 @@ impl Slowdowns {
         })
     }
 
-    /// Every node is slow in that share of its states, by a factor drawn evenly from `low..high`.
+    /// Every node is slow in this share of its states, by a factor that is uniform in `low..high`.
     #[must_use]
     pub fn of_states(share: f64, [low, high]: [f64; 2], period: Span) -> Self {
         let healthy = 1.0 - share;
@@ -77,7 +77,7 @@ impl Slowdowns {
         }
     }
 
-    /// The speed that a node changes to at its `change`-th change, and for how long.
+    /// The speed that a node has after its `change`-th change, and for how long.
     #[must_use]
     pub fn draw(&self, seed: u64, node: u32, change: u64) -> (f64, Span) {
         let like = Stream::new(seed, Purpose::Node, [u64::from(node), 0, 0]);
@@ -90,7 +90,7 @@ impl Slowdowns {
 }
 
 impl Slowdowns {
-    /// How long so much work takes on that node from its first state on.
+    /// The time that this work takes on that node, from its first state on.
     #[must_use]
     pub fn taken(&self, seed: u64, node: u32, work: Span) -> Span {
         let (mut left, mut taken) = (work.0 as f64, 0.0);
@@ -107,7 +107,7 @@ impl Slowdowns {
     }
 }
 
-/// Linear between the points that are known, flat outside.
+/// Linear between the known points, flat outside.
 fn at_quantile(curve: &[(f64, f64)], quantile: f64) -> f64 {
     let above = curve.partition_point(|point| point.0 < quantile);
     match (curve.get(above.wrapping_sub(1)), curve.get(above)) {

@@ -1,9 +1,9 @@
 //! `google2011_part0`: one row per attempt, with its outcome. Durations above the window are cut
 //! off at its end.
 //!
-//! Readings: a task's own time is that of its finished attempt, or else of its longest. `KILL`
-//! (by the job's owner) and `CENSORED` (the window ended) are taken for the end of the task's
-//! work if no attempt follows, and for an eviction if one does.
+//! Readings: a task's own time is that of its finished attempt, or else of its longest. `KILL` (by the job's owner)
+//! and `CENSORED` (the window ended) count as the end of the task's work if no attempt follows, and as an eviction if
+//! one does.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use super::tasks::Columns;
 use super::{Ending, Recorded, Trace};
 use shed_record::InputError;
 
-/// What tells this format from one row per task.
+/// The columns that distinguish this format from one row per task.
 pub(super) const TELLING: [&str; 2] = ["attempt", "outcome"];
 
 #[derive(Clone, Copy, PartialEq)]
@@ -49,7 +49,7 @@ pub(super) fn read(path: &Path, mut table: Table) -> Result<Trace, InputError> {
             attempts: BTreeMap::new(),
         });
         if task.attempts.insert(number, ended).is_some() {
-            let message = format!("attempt {number} of this task is there twice");
+            let message = format!("attempt {number} of this task occurs twice");
             return Err(table.error(attempt, message));
         }
     }
@@ -68,7 +68,7 @@ fn read_outcome(table: &Table, column: Column) -> Result<Outcome, InputError> {
         "KILL" | "CENSORED" => Ok(Outcome::Stopped),
         other => Err(table.error(
             column,
-            format!("`{other}` is none of FINISH, FAIL, EVICT, KILL, CENSORED"),
+            format!("`{other}` is not one of FINISH, FAIL, EVICT, KILL, CENSORED"),
         )),
     }
 }

@@ -1,5 +1,5 @@
-//! Rows → jobs: tasks are put in one order whatever the order of the rows, and tasks that become
-//! available together and ask for the same make a stage.
+//! Rows → jobs: tasks get one order for any order of the rows. Tasks that become available together with the same
+//! demand form a stage.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -11,21 +11,21 @@ use super::natural::natural;
 use super::{Demand, Job, Recorded, Stage, Trace, class_of_id};
 use shed_record::InputError;
 
-/// One task as a row gives it.
+/// One task of a row.
 #[derive(Debug, Clone)]
 pub(super) struct TaskRow {
     pub(super) line: u64,
     pub(super) id: Box<str>,
     pub(super) duration: Span,
     pub(super) demand: Demand,
-    /// What other tasks' `deps` call it: its stage, or its own id.
+    /// The name of the task in other tasks' `deps`: its stage, or its own id.
     pub(super) entity: Option<Box<str>>,
-    /// Entities that must be done before.
+    /// Entities that must be done before the task.
     pub(super) deps: Vec<Box<str>>,
     pub(super) recorded: Vec<Recorded>,
 }
 
-/// What a row says of its job.
+/// The data of a row about its job.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct JobRow {
     pub(super) arrival: Instant,
@@ -45,7 +45,7 @@ struct JobRows {
 pub(super) struct Builder {
     path: PathBuf,
     jobs: Vec<JobRows>,
-    /// For look-up only.
+    /// For lookup only.
     positions: HashMap<Box<str>, usize>,
 }
 
@@ -60,7 +60,7 @@ impl Builder {
 
     /// Adds a task of the job.
     pub(super) fn add(&mut self, job: &str, row: JobRow, task: TaskRow) -> Result<(), InputError> {
-        // Rows of a job mostly come together.
+        // Rows of a job mostly follow each other.
         let last = self.jobs.len().wrapping_sub(1);
         let known = match self.jobs.last() {
             Some(rows) if &*rows.id == job => Some(last),
@@ -112,7 +112,7 @@ fn job(path: &Path, mut rows: JobRows) -> Result<Job, InputError> {
                 pair[0].line.max(pair[1].line),
             );
             let message = format!(
-                "task `{}` of job `{}` is there twice: also in line {first}",
+                "task `{}` of job `{}` occurs twice: also in line {first}",
                 pair[0].id, rows.id
             );
             return Err(InputError::of_field(path, second, "task_id", message));
@@ -158,7 +158,7 @@ fn unlinked(rows: &JobRows) -> Vec<Block> {
     blocks
 }
 
-/// What `deps` name: a stage or a task.
+/// An entity that `deps` name: a stage or a task.
 struct Entity<'a> {
     name: &'a str,
     line: u64,
@@ -192,7 +192,7 @@ fn linked(path: &Path, rows: &JobRows) -> Result<Vec<Block>, InputError> {
         let child = positions[task.entity.as_deref().unwrap_or(&task.id)];
         for dep in &task.deps {
             let Some(&parent) = positions.get(&**dep) else {
-                let message = format!("`{dep}` is no task or stage of job `{}`", rows.id);
+                let message = format!("`{dep}` is not a task or stage of job `{}`", rows.id);
                 return Err(InputError::of_field(path, task.line, "deps", message));
             };
             entities[child].parents.insert(parent);
@@ -202,7 +202,7 @@ fn linked(path: &Path, rows: &JobRows) -> Result<Vec<Block>, InputError> {
     in_order(path, rows, &entities).map(|order| merge(&entities, &order))
 }
 
-/// Parents before children; among those that may come next the one with the lowest position.
+/// Parents before children; among the possible next ones the one with the lowest position.
 fn in_order(
     path: &Path,
     rows: &JobRows,
@@ -228,7 +228,7 @@ fn in_order(
     let stuck: Vec<&Entity<'_>> = stuck.map(|e| &entities[e]).collect();
     let names: Vec<&str> = stuck.iter().take(5).map(|entity| entity.name).collect();
     let message = format!(
-        "the dependencies of job `{}` go in a circle among: {}",
+        "the dependencies of job `{}` form a cycle among: {}",
         rows.id,
         names.join(", ")
     );

@@ -8,22 +8,22 @@ use shed_core::time::Span;
 use super::{Job, Trace};
 use crate::random::{Purpose, Stream};
 
-/// What is left of a trace, in the order of the fields.
+/// The selected part of a trace; the fields apply in their order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cut {
     /// Each stage becomes a job of its own, without parents.
     pub split_stages: bool,
-    /// Jobs with so many tasks.
+    /// Jobs with this number of tasks.
     pub tasks: Option<RangeInclusive<usize>>,
-    /// Jobs of which the median task takes at least this.
+    /// Jobs whose median task takes at least this.
     pub min_median: Span,
-    /// Which half of the jobs, by arrival.
+    /// The half of the jobs, by arrival.
     pub half: Half,
-    /// So many consecutive jobs, at a place that the seed draws; arrivals count from the first.
+    /// This many consecutive jobs, from a random position that depends on the seed; arrivals count from the first.
     pub window: Option<usize>,
 }
 
-/// A half of a trace: what is designed on one can be checked on the other.
+/// A half of a trace: a design made on one half can be checked on the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Half {
     /// The whole trace.

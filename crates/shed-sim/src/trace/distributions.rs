@@ -1,10 +1,10 @@
-//! `alibaba2018_distributions`: exact counts of the values that quantities of the trace of 2018
-//! take. Real: each distribution by itself. Drawn: how they go together.
+//! `alibaba2018_distributions`: exact counts of the values of quantities in the trace of 2018. Real: each
+//! distribution by itself. Sampled: their combination.
 //!
-//! A job has `task_num` stages in as many levels as `cpl` gives for that number; each level has
-//! one, the others lie where `level` says for that depth, and each has one parent in the level
-//! above. A stage has `instance_num` tasks, whose times are drawn from `instance_duration`
-//! independently: what they have in common is not in the counts.
+//! A job has `task_num` stages in as many levels as `cpl` gives for that number. Each level has one stage, the other
+//! stages are on the levels that `level` gives for that depth, and each has one parent in the level above. A stage
+//! has `instance_num` tasks, whose times are independent samples of `instance_duration`: the counts do not contain
+//! their correlation.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,19 +17,19 @@ use super::{Demand, Stage, Trace};
 use crate::random::{Purpose, Stream};
 use shed_record::InputError;
 
-/// What tells this format from others.
+/// The columns that distinguish this format from others.
 pub(super) const TELLING: [&str; 4] = ["quantity", "given", "value", "count"];
 
-/// So many jobs are drawn.
+/// The number of sampled jobs.
 const JOBS: u64 = 2000;
 
 /// Machines of that trace have 96 cores and their memory is 100; a nominal 512 GiB.
 const BYTES_PER_MEMORY_UNIT: f64 = 512.0 * 1_073_741_824.0 / 100.0;
 
-/// A quantity, and on what condition.
+/// A quantity and its condition.
 type Which = (String, String);
 
-/// Values with how often they or lower ones occur.
+/// Values with the cumulative counts of their occurrences.
 type Counts = Vec<(f64, f64)>;
 
 struct Distributions(BTreeMap<Which, Counts>);

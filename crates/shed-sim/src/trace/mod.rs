@@ -1,5 +1,5 @@
-//! What happened, or is made up to happen: jobs of stages of tasks, as every parser and generator
-//! gives them. Times are milliseconds.
+//! Recorded or made-up workloads: jobs of stages of tasks, as every parser and generator returns them. Times are
+//! milliseconds.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,7 +27,7 @@ use table::Table;
 
 type Reader = fn(&Path, Table) -> Result<Trace, InputError>;
 
-/// Formats by the columns that tell them, the more special first.
+/// Formats by the columns that identify them, the more specific first.
 const FORMATS: [(&[&str], Reader); 7] = [
     (&swim::TELLING, swim::read),
     (&distributions::TELLING, distributions::read),
@@ -38,11 +38,11 @@ const FORMATS: [(&[&str], Reader); 7] = [
     (&tasks::REQUIRED, tasks::read),
 ];
 
-/// Reads a trace. A folder is a recording ([`recording`]). The columns of its header say which format it is; a file whose name ends with
-/// `.swf` or `.swf.gz` is in the Standard Workload Format.
+/// Reads a trace. A folder is a recording ([`recording`]). The columns of a file's header determine its format; a
+/// file whose name ends with `.swf` or `.swf.gz` is in the Standard Workload Format.
 ///
 /// # Errors
-/// If the file can't be read or is no trace.
+/// If the file cannot be read or is not a trace.
 pub fn read(path: &Path) -> Result<Trace, InputError> {
     if recording::is_one(path) {
         return recording::read(path);
@@ -74,37 +74,36 @@ pub struct Trace {
 /// One job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// Its name in the trace.
+    /// The job's name in the trace.
     pub id: Arc<str>,
-    /// When it arrives, from the start of the trace.
+    /// When the job arrives, from the start of the trace.
     pub arrival: Instant,
-    /// Its own deadline, from its arrival.
+    /// The job's own deadline, from its arrival.
     pub deadline: Option<Span>,
-    /// Its weight; 1 where the trace does not say.
+    /// The job's weight; 1 if the trace has none.
     pub weight: f64,
-    /// What it recurs as: the trace's column `class`, or its id without the number of the run.
+    /// The class in which it recurs: the trace's column `class`, or its id without the number of the run.
     pub class: Option<Arc<str>>,
-    /// How long its tasks usually take, where that is known beforehand: the median of the law that
-    /// made-up times are drawn from.
+    /// The usual time of the job's tasks, if it is known beforehand: the median of the distribution of made-up times.
     pub usual: Option<Span>,
-    /// Its stages; parents have lower positions.
+    /// The job's stages; parents have lower positions.
     pub stages: Vec<Stage>,
 }
 
-/// Tasks of a job that become available together and ask for the same.
+/// Tasks of a job that become available together with the same demand.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stage {
-    /// Positions of the stages that must be done before.
+    /// Positions of the stages that must be done before this one.
     pub parents: Vec<usize>,
-    /// What an attempt asks for.
+    /// The demand of an attempt.
     pub demand: Demand,
     /// How long each task took, by the task's position.
     pub durations: Vec<Span>,
-    /// Attempts as they happened, of tasks that had more than one or did not finish.
+    /// Recorded attempts of tasks that had more than one or did not finish.
     pub recorded: BTreeMap<u32, Vec<Recorded>>,
 }
 
-/// What an attempt asks for; absent where the trace does not say.
+/// The demand of an attempt; absent if the trace has none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Demand {
     /// Thousandths of a core.
@@ -113,27 +112,27 @@ pub struct Demand {
     pub memory_bytes: Option<i64>,
 }
 
-/// An attempt that happened.
+/// A recorded attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recorded {
-    /// How long it ran.
+    /// The attempt's duration.
     pub duration: Span,
-    /// How it ended.
+    /// How the attempt ended.
     pub ending: Ending,
 }
 
-/// How an attempt that happened ended.
+/// The ending of a recorded attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// By itself, its work done.
+    /// It ended by itself with its work done.
     Finished,
-    /// By itself, its work not done.
+    /// It ended by itself with its work not done.
     Failed,
-    /// Not of its own doing: it was evicted or lost.
+    /// It was evicted or lost, not caused by the attempt.
     Evicted,
 }
 
-/// What a job called `NAME-RUN` or `NAME_RUN`, the run being a number, recurs as.
+/// The class of a job called `NAME-RUN` or `NAME_RUN`, where the run is a number.
 fn class_of_id(id: &str) -> Option<Arc<str>> {
     let (name, run) = id.rsplit_once(['-', '_'])?;
     let is_run = !run.is_empty() && run.bytes().all(|byte| byte.is_ascii_digit());
@@ -141,27 +140,26 @@ fn class_of_id(id: &str) -> Option<Arc<str>> {
 }
 
 impl Job {
-    /// How many tasks it has.
+    /// The number of the job's tasks.
     #[must_use]
     pub fn tasks(&self) -> usize {
         self.stages.iter().map(|stage| stage.durations.len()).sum()
     }
 
-    /// Times of all its tasks.
+    /// Times of all the job's tasks.
     pub fn durations(&self) -> impl Iterator<Item = Span> + '_ {
         self.stages
             .iter()
             .flat_map(|stage| stage.durations.iter().copied())
     }
 
-    /// How long its tasks usually take: what deadlines and shares of the median are counted from.
+    /// The usual time of the job's tasks: the basis of deadlines and of shares of the median.
     #[must_use]
     pub fn usual_duration(&self) -> Span {
         self.usual.unwrap_or_else(|| self.median_duration())
     }
 
-    /// The median of its tasks' times: the mean of the middle two if their number is even; zero
-    /// without tasks.
+    /// The median of the job's task times: the mean of the middle two if their number is even; zero without tasks.
     #[must_use]
     pub fn median_duration(&self) -> Span {
         let mut times: Vec<i64> = self.durations().map(|span| span.0).collect();

@@ -29,7 +29,7 @@ impl Ord for Natural<'_> {
             }
             match (a.first(), b.first()) {
                 (Some(x), Some(y)) if x == y => (a, b) = (&a[1..], &b[1..]),
-                // Names that differ in leading zeros alone are still two names.
+                // Names that differ only in leading zeros are still two names.
                 (None, None) => return self.0.cmp(other.0),
                 (x, y) => return x.cmp(&y),
             }

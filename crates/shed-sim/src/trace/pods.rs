@@ -1,5 +1,5 @@
-//! `alibaba_k8s_pods`: one row per pod. Only pods that ended are jobs; one that still ran at the
-//! end of the trace has no duration that anybody saw, and one that never ran has none at all.
+//! `alibaba_k8s_pods`: one row per pod. Only pods that ended are jobs. A pod that still ran at the end of the trace
+//! has no observed duration, and one that never ran has none at all.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::table::Table;
 use super::tasks::Columns;
 use shed_record::InputError;
 
-/// What tells this format from one row per task.
+/// The columns that distinguish this format from one row per task.
 pub(super) const TELLING: [&str; 2] = ["phase", "qos"];
 
 pub(super) fn read(path: &Path, mut table: Table) -> Result<Trace, InputError> {
@@ -24,7 +24,8 @@ pub(super) fn read(path: &Path, mut table: Table) -> Result<Trace, InputError> {
             }
             "Running" | "Pending" => {}
             other => {
-                let message = format!("`{other}` is none of Succeeded, Failed, Running, Pending");
+                let message =
+                    format!("`{other}` is not one of Succeeded, Failed, Running, Pending");
                 return Err(table.error(phase, message));
             }
         }

@@ -1,10 +1,9 @@
 //! A recording of the operator, or of a simulated run, as a trace.
 //!
-//! Real: arrivals, deadlines, demands, and the times of first attempts that won from zero. A first
-//! attempt that was ended before it was done is taken to go on at the rate of its last report;
-//! if it reported nothing, or is not in the recording, the task's winner stands for it; failing that,
-//! the median of the job's other tasks does. A job of which no time is known is left out. Stages of
-//! a simulated run are jobs of their own.
+//! Real: arrivals, deadlines, demands, and the times of first attempts that won from zero. A first attempt that was
+//! stopped before it was done is extrapolated at the rate of its last report. If it reported nothing, or is not in
+//! the recording, the time of the task's winner replaces its own. Without a winner, the median of the job's other
+//! tasks does. A job without any known time is left out. Stages of a simulated run are jobs of their own.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -43,13 +42,13 @@ pub(super) fn read(path: &Path) -> Result<Trace, InputError> {
     }
     let trace = seen.trace();
     if trace.jobs.is_empty() {
-        let message = "the recording knows the time of no attempt; at least one is expected";
+        let message = "the recording has no attempt with a known time; at least one is expected";
         return Err(InputError::of_file(path, message));
     }
     Ok(trace)
 }
 
-/// What is known of an attempt.
+/// The data of an attempt.
 #[derive(Default, Clone, Copy)]
 struct Attempt {
     is_original: bool,
@@ -61,7 +60,7 @@ struct Attempt {
 }
 
 impl Attempt {
-    /// How long the whole task takes it.
+    /// The attempt's time for the whole task.
     fn whole(&self) -> Option<Span> {
         let started = self.started?;
         let (reached, at) = match (self.won, self.finished) {
@@ -138,7 +137,7 @@ impl Seen {
         }
         let name = |key: &JobKey| match names.get(key) {
             Some(name) if times_used.get(name.as_str()) == Some(&1) => Arc::from(name.as_str()),
-            // Deleted and made again under one name.
+            // Deleted and created again under one name.
             Some(name) => Arc::from(format!("{name} {key}")),
             None => Arc::clone(&key.0),
         };
@@ -180,7 +179,7 @@ impl SeenJob {
             usual: None,
             id,
             arrival: Instant(0).plus(self.submitted.since(first)),
-            // A deadline that lay in the past is met by nobody.
+            // A deadline that was in the past is never met.
             deadline: self
                 .deadline
                 .map(|at| at.since(self.submitted).max(Span(1))),

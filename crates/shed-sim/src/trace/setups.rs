@@ -1,10 +1,10 @@
-//! Workloads made up as the papers describe their experiments: sizes, arrivals, deadlines and
-//! Pareto times. `setup:P-1{tasks=10,load=0.4}` on the command line.
+//! Workloads made up from the papers' descriptions of their experiments: sizes, arrivals, deadlines and Pareto times.
+//! `setup:P-1{tasks=10,load=0.4}` on the command line.
 //!
-//! Arrivals are Poisson with the mean gap that the paper gives, or the one at which the tasks'
-//! mean times add up to the load. Deadlines and t_min are the papers' (seconds). Where a paper
-//! varies a quantity or does not give it, the value here is one to start from and a parameter
-//! changes it: the deadline in P-2 and P-5, the load in P-3 and P-5, the load of L-1 and L-2.
+//! Arrivals are Poisson with the mean gap that the paper gives, or the one at which the tasks' mean times add up to
+//! the load. Deadlines and t_min are the papers' (seconds). If a paper varies a quantity or does not give it, the
+//! value here is a starting point and a parameter changes it. These are the deadline in P-2 and P-5, the load in P-3
+//! and P-5, and the load of L-1 and L-2.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::random::{Purpose, Stream};
 /// A made-up workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setup {
-    /// Sizes, with how many jobs have each.
+    /// Sizes, with the number of jobs of each.
     mix: Vec<(usize, usize)>,
     gap: Gap,
     deadline: f64,
     t_min: f64,
     beta: f64,
     max: Option<f64>,
-    /// Times are not Pareto but lie evenly within this share of t_min.
+    /// Times are not Pareto but uniform within this share of t_min.
     spread: Option<f64>,
     /// Slots of the paper's cluster.
     pub slots: u32,
@@ -81,8 +81,8 @@ impl Setup {
                     640,
                 )
             },
-            // As many tasks per job on the mean as in the trace of SCA and ESE, and as long ones; a
-            // fiftieth of its 12 000 machines.
+            // The mean number of tasks per job and their mean time are those of the trace of SCA and ESE; a fiftieth
+            // of its 12 000 machines.
             "SCA" => Self {
                 t_min: 589.85,
                 ..base(
@@ -92,12 +92,12 @@ impl Setup {
                     240,
                 )
             },
-            // The set of the policy exploration: many stragglers, sizes mixed.
+            // The set of the policy exploration: many stragglers, mixed sizes.
             "A" => Self {
                 beta: 1.5,
                 ..base(thirds(150), Gap::Load(0.8), 0.0, 138)
             },
-            // The same sizes with tasks that differ little: what is slow is the machine.
+            // The same sizes with tasks that differ little, so that slowness comes from the machine.
             "C" => Self {
                 spread: Some(0.15),
                 ..base(thirds(150), Gap::Load(0.8), 0.0, 138)
@@ -127,7 +127,7 @@ impl Setup {
         Some(())
     }
 
-    /// The attempt-time model that goes with it.
+    /// The attempt-time model of the set-up.
     #[must_use]
     pub fn model(&self) -> crate::model::Model {
         if self.spread.is_some() {
@@ -140,7 +140,7 @@ impl Setup {
         }
     }
 
-    /// Draws it.
+    /// Generates the workload.
     #[must_use]
     pub fn trace(&self, seed: u64) -> Trace {
         let mut sizes: Vec<usize> = Vec::new();
@@ -194,7 +194,7 @@ impl Setup {
                 whole / (1.0 - tail)
             }
             _ if b > 1.0 => b * t / (b - 1.0),
-            // Without a mean there is no load; the median serves.
+            // Without a mean the load is undefined; the median replaces the mean.
             _ => t * libm::pow(2.0, 1.0 / b),
         }
     }
@@ -204,7 +204,7 @@ impl Setup {
         if self.spread.is_some() {
             return t;
         }
-        // Half of what lies below the cut.
+        // Half of the distribution below the truncation.
         let below = self.max.filter(|max| *max > t);
         let below = below.map_or(1.0, |max| 1.0 - libm::pow(t / max, b));
         t * libm::pow(1.0 - below / 2.0, -1.0 / b)
@@ -231,7 +231,7 @@ fn shuffle(sizes: &mut [usize], stream: &mut Stream) {
 impl FromStr for Setup {
     type Err = String;
 
-    /// Reads what stands behind `setup:`.
+    /// Reads the text after `setup:`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let parsed = Parsed::new(text).map_err(|fault| format!("{fault}; {HELP}"))?;
         let unknown = || format!("unknown set-up `{}`; {HELP}", parsed.name);
@@ -278,7 +278,7 @@ mod tests {
             found.dedup();
             assert_eq!(found, sizes, "{name}");
             let is_bound = trace.jobs.iter().all(|job| job.deadline.is_some());
-            // SCA and ESE know no deadlines.
+            // SCA and ESE have no deadlines.
             assert_eq!(is_bound, name != "SCA", "{name}");
         }
     }

@@ -1,6 +1,6 @@
-//! `alibaba2017_stages`: one row per task group: its number of instances and their mean time.
-//! Real: sizes, means, demand, arrivals. Not there: the spread within a group (all its instances
-//! take the mean; an attempt-time model may spread them) and dependencies.
+//! `alibaba2017_stages`: one row per task group: its number of instances and their mean time. Real: sizes, means,
+//! demand, arrivals. Absent: the spread within a group (all its instances take the mean; an attempt-time model may
+//! spread them) and dependencies.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::tasks::Columns;
 use super::{Demand, Job, Stage, Trace};
 use shed_record::InputError;
 
-/// What tells this format from one row per task.
+/// The columns that distinguish this format from one row per task.
 pub(super) const TELLING: [&str; 1] = ["n_instances"];
 
 const INSTANCES_MAX: f64 = 1e7;
@@ -35,7 +35,7 @@ pub(super) fn read(path: &Path, mut table: Table) -> Result<Trace, InputError> {
             ..Stage::default()
         };
         if stages.insert(task.id.clone(), stage).is_some() {
-            let message = format!("group `{}` of this job is there twice", task.id);
+            let message = format!("group `{}` of this job occurs twice", task.id);
             return Err(table.error(columns.task, message));
         }
     }

@@ -1,6 +1,6 @@
-//! Standard Workload Format, version 2: 18 numbers per line, `;` before comments. A job of p
-//! processors becomes p tasks of its run time; that they run at the same time is not modelled.
-//! Jobs whose run time or processors are unknown (−1) or zero are left out.
+//! Standard Workload Format, version 2: 18 numbers per line, `;` before comments. A job of p processors becomes p
+//! tasks of its run time; the model does not require that they run at the same time. Jobs whose run time or
+//! processors are unknown (−1) or zero are left out.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -56,7 +56,7 @@ pub(super) fn read(path: &Path) -> Result<Trace, InputError> {
         }
         let fields = fields(path, number, line)?;
         if !seen.insert(fields[JOB].to_bits()) {
-            let message = format!("job {} is there twice", fields[JOB]);
+            let message = format!("job {} occurs twice", fields[JOB]);
             return Err(InputError::of_field(path, number, FIELDS[JOB], message));
         }
         if fields[SUBMIT] < 0.0 {

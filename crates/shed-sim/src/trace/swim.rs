@@ -1,7 +1,6 @@
-//! `fb2009_swim` and `fb2010_swim`: arrivals and bytes of Facebook jobs. Real: arrivals and bytes.
-//! Derived: a map task per 128 MiB of input and a reduce task per GiB shuffled (at least one where
-//! anything is shuffled), behind all maps. Made up: times, as bytes at 10 MiB/s and at least a
-//! second; an attempt-time model may spread them.
+//! `fb2009_swim` and `fb2010_swim`: arrivals and bytes of Facebook jobs. Real: arrivals and bytes. Derived: a map
+//! task per 128 MiB of input and a reduce task per GiB shuffled (at least one if anything is shuffled), after all
+//! maps. Made up: times, as bytes at 10 MiB/s and at least a second; an attempt-time model may spread them.
 
 use std::path::Path;
 
@@ -12,7 +11,7 @@ use super::stages::{equal, from_jobs};
 use super::table::{Column, Table};
 use shed_record::InputError;
 
-/// What tells this format from others.
+/// The columns that distinguish this format from others.
 pub(super) const TELLING: [&str; 3] = ["input_bytes", "n_map_derived", "n_reduce_derived"];
 
 const BYTES_PER_SECOND: f64 = 10.0 * 1_048_576.0;

@@ -13,7 +13,7 @@ use shed_record::InputError;
 /// Times beyond this many seconds (30 000 years) are typing errors.
 const SECONDS_MAX: f64 = 1e12;
 
-/// Opens a file; gzip is told by its first two bytes, not by its name.
+/// Opens a file; gzip is detected by its first two bytes, not by its name.
 pub fn open(path: &Path) -> Result<Box<dyn Read>, InputError> {
     let unreadable = |error: std::io::Error| InputError::of_file(path, error.to_string());
     let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
@@ -42,7 +42,7 @@ impl Table {
         Self::of(path, open(path)?)
     }
 
-    /// A table that is no file; `path` is what it is called in errors.
+    /// A table that is not a file; `path` is its name in errors.
     pub(crate) fn of_text(path: &Path, text: &'static str) -> Result<Self, InputError> {
         Self::of(path, Box::new(text.as_bytes()))
     }
@@ -162,7 +162,7 @@ impl Table {
         }
     }
 
-    /// A fault in a field of the present line.
+    /// A fault in a field of the current line.
     pub(crate) fn error(&self, column: Column, message: impl Into<String>) -> InputError {
         InputError::of_field(&self.path, self.line, column.name, message)
     }

@@ -1,7 +1,6 @@
-//! The CSV for users, and every trace with one row per task: `job_id, arrival_s, task_id,
-//! duration_s` and optionally `cpu` (cores), `memory_mib`, `deps` (with `;` between them),
-//! `stage` (then `deps` name stages, not tasks), `deadline_s` (from the arrival), `weight`, `class`
-//! (what jobs that recur have in common).
+//! The CSV for users, and every trace with one row per task: `job_id, arrival_s, task_id, duration_s` and optionally
+//! `cpu` (cores), `memory_mib`, `deps` (with `;` between them), `stage` (then `deps` name stages, not tasks),
+//! `deadline_s` (from the arrival), `weight`, `class` (the class of jobs that recur).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,10 +15,10 @@ use shed_record::InputError;
 /// The columns that every such file has.
 pub(super) const REQUIRED: [&str; 4] = ["job_id", "arrival_s", "task_id", "duration_s"];
 
-/// More than a node of this world has.
+/// More than any node has.
 const CORES_MAX: f64 = 1e6;
 const MIB_MAX: f64 = 1e9;
-/// As a label of Kubernetes, which is where the operator has it from.
+/// The limit of a Kubernetes label, which is the operator's source of the class.
 const CLASS_LEN_MAX: usize = 63;
 const BYTES_PER_MIB: f64 = 1_048_576.0;
 
@@ -66,7 +65,7 @@ impl Columns {
 
     pub(super) fn job_row(&self, table: &Table) -> Result<JobRow, InputError> {
         let deadline = table.maybe(self.deadline, 0.0, 1e12)?;
-        // Empty where the source knows no arrivals; the workload draws them.
+        // Empty if the source has no arrivals; the workload samples them.
         let arrival = table.maybe(Some(self.arrival), 0.0, 1e12)?;
         Ok(JobRow {
             arrival: Instant(Span::from_seconds_f64(arrival.unwrap_or(0.0)).0),

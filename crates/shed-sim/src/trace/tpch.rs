@@ -1,5 +1,5 @@
-//! `tpch_decima`: measured Spark task times of TPC-H queries, each query run with several numbers
-//! of executors. One number of executors makes one set of whole jobs. No arrivals: they are drawn.
+//! `tpch_decima`: measured Spark task times of TPC-H queries, each query run with several numbers of executors. One
+//! number of executors makes one set of whole jobs. The trace has no arrivals: they are sampled.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use super::table::Table;
 use super::tasks::Columns;
 use shed_record::InputError;
 
-/// What tells this format from one row per task.
+/// The columns that distinguish this format from one row per task.
 pub(super) const TELLING: [&str; 2] = ["executors", "wave"];
 
-/// Of 10, 50 and 100 the one in the middle.
+/// The middle value of 10, 50 and 100.
 const EXECUTORS: &str = "50";
 
 pub(super) fn read(path: &Path, mut table: Table) -> Result<Trace, InputError> {

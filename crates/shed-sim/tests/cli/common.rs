@@ -1,4 +1,4 @@
-//! A folder for a test's files, the program, a tiny trace. `crate::program` says which program has
+//! A folder for a test's files, the program, a tiny trace. `crate::program` returns the program that has
 //! a sub-command: shed-lab's tests share this file.
 
 use std::io::Write;
@@ -27,7 +27,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What can't be removed is left to the system's own cleaning.
+        // The system cleans up a folder that cannot be removed here.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -58,7 +58,7 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory takes it")
 }
 
-/// What a command printed, which must have succeeded.
+/// The output of a command, which must succeed.
 pub fn succeeds(args: &[&str]) -> String {
     let output = called(args);
     let message = String::from_utf8_lossy(&output.stderr);
@@ -66,7 +66,7 @@ pub fn succeeds(args: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("output in UTF-8")
 }
 
-/// The command must end with exit code 2, write nothing and say all these.
+/// The command must end with exit code 2, write nothing and report all of `what`.
 pub fn run_fails(args: &[&str], file: &str, what: &[&str]) {
     let output = called(args);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -132,7 +132,7 @@ fn flags_that_make_no_sense_are_refused() {
     run_fails(
         &with(&["--slots", "1", "--attempt-model", "x"]),
         "",
-        &["`x` is no model"],
+        &["unknown model `x`"],
     );
     run_fails(&with(&["--slots", "1", "--load", "-1"]), "", &["--load"]);
     run_fails(
@@ -161,7 +161,7 @@ fn a_demand_that_no_node_holds_is_shown_in_the_trace() {
         "150 MiB",
     ];
     run_fails(&[&["run"], &flags[..]].concat(), "", &what);
-    // A sweep knows it before it opens its output.
+    // A sweep reports it before it opens its output.
     let args = [&["sweep", "--out", path(&out)], &flags[..]].concat();
     run_fails(&args, "", &what);
     assert!(!out.exists());

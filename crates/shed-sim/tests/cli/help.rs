@@ -1,4 +1,4 @@
-//! What a user reads before the first run: help, examples, completion.
+//! The texts that a user reads before the first run: help, examples, completion.
 
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Named experiments: what they stand for, and names and values that are faulty.
+//! Named experiments: their flags, and faulty names and values.
 
 use crate::common::{run_fails, succeeds};
 
@@ -45,7 +45,7 @@ fn faulty_names_and_ranges_are_answered_with_what_is_right() {
     run_fails(
         &["run", "--preset", "H"],
         "--preset",
-        &["`H` is none", "GJ"],
+        &["unknown preset `H`", "GJ"],
     );
     let run = |flag, value| ["run", "--preset", "A", flag, value];
     run_fails(&run("--tasks", "9..3"), "--tasks", &["LOW..HIGH"]);

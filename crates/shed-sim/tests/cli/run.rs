@@ -1,4 +1,4 @@
-//! Results of `run` and `compare` in every format, and what completion scripts know.
+//! Results of `run` and `compare` in every format, and the words of completion scripts.
 
 use crate::common::{Folder, TINY, called, gzip, path, succeeds};
 
@@ -183,7 +183,7 @@ fn machines_of_half_speed_take_twice_the_time() {
         mean(&curve("twice.csv", 2.0), "1000000", "0"),
         (9.0 + 11.0) / 2.0
     );
-    // Anywhere from full speed (4.75 s) to a third of it, and anew with each seed.
+    // Any speed from full (4.75 s) to a third of it, different for each seed.
     let varied = curve("varied.csv", 3.0);
     let means: Vec<f64> = ["0", "1", "2"]
         .map(|seed| mean(&varied, "1", seed))

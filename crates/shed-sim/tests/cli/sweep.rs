@@ -1,4 +1,4 @@
-//! Sweeps that go on after a stop.
+//! Sweeps that continue after a stop.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -57,7 +57,7 @@ fn a_sweep_runs_every_combination_once_and_goes_on_after_a_stop() {
         rows.collect()
     };
     assert_eq!(results(&first), results(&again));
-    // Results of a policy that decides otherwise by now are not taken for this one's.
+    // Results of a policy that now decides differently are rejected.
     let text = std::fs::read_to_string(&out).unwrap();
     let older = text.replace("\"policy\":\"shed-plus{", "\"policy\":\"shed-plus{gone=1,");
     assert_ne!(older, text);
@@ -122,7 +122,7 @@ fn ctrl_c_keeps_whole_lines_and_the_same_command_goes_on() {
     let stopped = child.wait_with_output().expect("it ends");
     let message = String::from_utf8_lossy(&stopped.stderr).into_owned();
     assert_eq!(stopped.status.code(), Some(130), "{message}");
-    assert!(message.contains("goes on from there"), "{message}");
+    assert!(message.contains("continues from there"), "{message}");
 
     let kept = lines();
     let count = kept.lines().count();

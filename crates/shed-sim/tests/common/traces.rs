@@ -10,7 +10,7 @@ pub fn folder() -> PathBuf {
     )
 }
 
-/// A file of the traces; says so where it is absent.
+/// A file of the traces; prints a message if it is absent.
 pub fn shared_trace(name: &str) -> Option<PathBuf> {
     let path = folder().join(name);
     if path.is_file() {

@@ -2,7 +2,7 @@
 //!
 //! A digest covers everything that a user can see of a run: each job's end, each attempt with its
 //! times, its node and its outcome. Small runs make full passes and also cover what each pass
-//! planned and estimated. A change that moves a digest says in its commit which ones and why.
+//! planned and estimated. The commit of a change that moves a digest states which ones and why.
 //!
 //! `SHED_FROZEN=write` writes the table again. `SHED_FROZEN=lines` also writes the text behind each
 //! digest to `target/frozen`, so that the text of two commits can be compared.

@@ -1,4 +1,4 @@
-//! What of a run is frozen, as text. Numbers are printed so that each bit shows.
+//! The frozen data of a run, as text. Numbers are printed so that each bit shows.
 
 use std::fmt::Write as _;
 
@@ -133,6 +133,6 @@ impl Watch for Record {
         }
     }
 
-    /// The attempts' outcomes hold what `settle` forced.
+    /// The attempts' outcomes include the actions of `settle`.
     fn settled(&mut self, _job: &JobSnapshot, _action: &Settled) {}
 }

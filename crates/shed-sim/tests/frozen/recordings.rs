@@ -1,9 +1,9 @@
-//! Recordings that are kept: each pass must still be decided as it was recorded.
+//! Archived recordings: each pass must still be decided as recorded.
 //!
-//! Each was written once, and stays as it is when the schema changes, so that old recordings stay
-//! readable: `shed-sim run --trace 'setup:A{jobs=4}' --slots 24 --load 1.1 --deadline-factor 1.5
-//! --launch-overhead 5% --first-report 5% --report-every 10% --report-noise 0.05 --resume offset
-//! --on-miss fail --seed 1 --policy POLICY --record FOLDER`.
+//! Each was written once, and does not change when the schema changes, so that old recordings stay readable:
+//! `shed-sim run --trace 'setup:A{jobs=4}' --slots 24 --load 1.1 --deadline-factor 1.5 --launch-overhead 5%
+//! --first-report 5% --report-every 10% --report-noise 0.05 --resume offset --on-miss fail --seed 1 --policy POLICY
+//! --record FOLDER`.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -23,7 +23,7 @@ pub const PRESETS: [&str; 20] = [
 
 pub const SEEDS: [u64; 3] = [1, 2, 3];
 
-/// How much of a preset is run.
+/// The part of a preset that is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// A dozen jobs on few slots, with full passes.

@@ -1,5 +1,5 @@
-//! Runs against what queueing theory and the papers' theorems say, within the Monte Carlo
-//! interval. Seeds are fixed: what passes once passes always.
+//! Runs compared with queueing theory and the papers' theorems, within the Monte Carlo interval. Seeds are fixed, so
+//! a test that passes once always passes.
 
 use crate::common::{fifo, flowtimes, job, on_slots, policy, run};
 use shed_core::policy::Order;
@@ -93,8 +93,8 @@ fn pocd_and_machine_time_without_clones_are_those_of_theorem_1() {
     }
 }
 
-/// An original and what the papers' strategies make of its stragglers: t_min 120 s, β 1.5, jobs of
-/// ten tasks due in 300 s, exact reports every second, slots without end.
+/// An original and the effect of the papers' strategies on its stragglers: t_min 120 s, β 1.5, jobs of ten tasks due
+/// in 300 s, exact reports every second, unlimited slots.
 const T_MIN: f64 = 120.0;
 const BETA: f64 = 1.5;
 const TASKS: usize = 10;
@@ -105,7 +105,7 @@ const JOBS: usize = 1000;
 fn strategy(speculation: &str, resuming: Resuming, on_miss: OnMiss) -> Outcome {
     let jobs: Vec<Job> = (0..JOBS)
         .map(|id| {
-            // One job at a time, as nearly as a Pareto tail lets it be.
+            // One job at a time, as far as a Pareto tail allows.
             let mut made = job(id, id as i64 * 2_000_000, &[1000; TASKS]);
             made.deadline = Some(Span::from_seconds_f64(DEADLINE));
             made
@@ -129,7 +129,7 @@ fn strategy(speculation: &str, resuming: Resuming, on_miss: OnMiss) -> Outcome {
     run(&settings, &jobs)
 }
 
-/// PoCD of a run against that of tasks that miss independently with that probability.
+/// The PoCD of a run compared with that of tasks that miss independently with this probability.
 fn check_pocd(what: &str, outcome: &Outcome, task_miss: f64) {
     let met = outcome.jobs.iter().filter(|job| job.met()).count() as f64;
     let pocd = met / JOBS as f64;
@@ -183,11 +183,11 @@ fn chronos_s_restart_has_the_pocd_of_its_closed_form() {
     }
 }
 
-/// P(an original misses, and so do all of the attempts that resume where it was at τ_est): the
-/// integral over its time T of the density times the misses of (1 − τ_est/T) of a task.
+/// P(an original misses, and so do all attempts that resume at its progress at τ_est). It is the integral over its
+/// time T of the density times the misses of (1 − τ_est/T) of a task.
 fn resumed_miss(attempts: f64) -> f64 {
     let steps = 100_000;
-    // With u uniform, T = D·u^(−1/β) has the law of T on the condition that T > D.
+    // With u uniform, T = D·u^(−1/β) has the distribution of T on the condition that T > D.
     let mean: f64 = (0..steps)
         .map(|step| {
             let u = (f64::from(step) + 0.5) / f64::from(steps);
@@ -207,7 +207,7 @@ fn chronos_s_resume_has_the_pocd_of_its_closed_form() {
              tau_est_seconds=100,tau_kill_seconds=130}}"
         );
         let outcome = strategy(&text, Resuming::Offset, OnMiss::Fail);
-        // Every straggler gets the same number: of what was launched, what is no original.
+        // Every straggler gets the same number: the launches that are not originals.
         let late = libm::pow(T_MIN / DEADLINE, BETA) * (JOBS * TASKS) as f64;
         let per_late = outcome.totals.clones as f64 / late;
         let attempts = per_late.round();

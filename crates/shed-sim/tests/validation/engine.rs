@@ -1,4 +1,4 @@
-//! What must hold of any run: order, conservation, exactness of shortcuts, stages, failures.
+//! Properties of any run: order, conservation, exactness of shortcuts, stages, failures.
 
 use crate::common::{fifo, flowtimes, job, on_slots, policy, run, stage};
 use shed_core::ids::NodeName;
@@ -13,7 +13,7 @@ use shed_sim::random::{Purpose, Stream};
 use shed_sim::settings::{Cluster, Delay, NodeSpec, Passes, Resuming, Settings};
 use shed_sim::trace::{Ending, Job, Recorded, Trace};
 
-/// Jobs of up to 12 tasks of very different times, about `load` for that many slots.
+/// Jobs of up to 12 tasks of very different times, about `load` for `slots` slots.
 pub fn mixed(seed: u64, jobs: usize, slots: u32, load: f64) -> Vec<Job> {
     let mut stream = Stream::new(seed, Purpose::Workload, [0; 3]);
     let (mut at, mut all) = (0.0, Vec::new());
@@ -183,7 +183,7 @@ fn same_by_both_ways(jobs: &[Job], model: Model) {
     }
 }
 
-/// Shed+ on twelve slots whose attempts take time to start and to go.
+/// Shed+ on twelve slots whose attempts take time to start and to release their slots.
 pub fn speculating(order: Order, resuming: Resuming) -> Settings {
     Settings {
         model: Model::Resample,
@@ -235,7 +235,7 @@ fn a_clone_may_begin_where_the_others_are_when_it_starts() {
         let (Some(start), Some(begun)) = (clone.started, begun) else {
             continue;
         };
-        // What it said last, at most three seconds before.
+        // The last report, at most three seconds before.
         let takes = jobs[clone.job as usize].stages[0].durations[clone.task as usize];
         let told = (start.since(begun).seconds() - 3.0) / takes.seconds();
         if original.is_some_and(|original| original.ended >= start) {

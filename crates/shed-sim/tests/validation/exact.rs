@@ -1,4 +1,4 @@
-//! Exact passes are what their name says.
+//! Exact passes are exact.
 
 use crate::common::{job, run, stage};
 use crate::engine::{mixed, speculating};
@@ -11,14 +11,14 @@ use shed_sim::random::{Purpose, Stream};
 use shed_sim::settings::{Delay, Passes, Reports, Resuming, Settings};
 use shed_sim::trace::{Ending, Job, Recorded};
 
-/// What must be the same however the passes are made: all but the number of events.
+/// The part of the outcome that does not depend on the kind of passes: all but the number of events.
 fn without_events(mut outcome: Outcome) -> Outcome {
     outcome.totals.events = 0;
     outcome
 }
 
-/// Checked, each exact pass is compared with a pass on all jobs; unchecked, nothing but the
-/// shortcuts looks at the facts, and the whole run must be the same still.
+/// With checks, each exact pass is compared with a pass over all jobs. Without them, only the shortcuts read the
+/// facts, and the whole run must still be the same.
 fn is_exact(settings: &Settings, jobs: &[Job]) -> Outcome {
     let with = |passes, check| {
         let settings = Settings {

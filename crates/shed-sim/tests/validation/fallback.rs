@@ -1,5 +1,4 @@
-//! Broken policies, broken facts and too much work: each task still gets its one attempt, and what
-//! happened is counted.
+//! Broken policies, invalid facts and too much work: each task still gets its one attempt, and each event is counted.
 
 use shed_core::decide::decide;
 use shed_core::ids::NodeName;
@@ -20,7 +19,7 @@ fn tasks(jobs: &[Job]) -> u64 {
     jobs.iter().map(Job::tasks).sum::<usize>() as u64
 }
 
-/// Panics for whoever speculates.
+/// Panics for every policy that speculates.
 fn panicking(snapshot: &Snapshot, memory: Memory, policy: &Policy) -> (Plan, Memory) {
     assert_eq!(policy.speculation, Speculation::none(), "on purpose");
     decide(snapshot, memory, policy)

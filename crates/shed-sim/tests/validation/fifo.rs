@@ -1,5 +1,5 @@
-//! Central FIFO without clones on real traces gives the figures that independent simulators
-//! give, to the last digit that they print.
+//! Central FIFO without clones on real traces gives the figures of independent simulators, to the last digit that
+//! they print.
 
 use crate::common::fifo;
 use crate::shared::shared_trace;

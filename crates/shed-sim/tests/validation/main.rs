@@ -1,5 +1,5 @@
-//! Whether the simulator is right: against real traces that others have simulated, against
-//! queueing theory and the papers' theorems, and against itself.
+//! Validation of the simulator: against real traces that others have simulated, against queueing theory and the
+//! papers' theorems, and against itself.
 
 mod closed_forms;
 mod common;

@@ -1,5 +1,4 @@
-//! Every trace that the project knows is read whole; counts and medians are those that its
-//! statistics give.
+//! Every trace that the project knows is read completely; counts and medians are those of its statistics.
 
 use crate::shared::shared_trace;
 use shed_sim::trace::{self, Trace};
@@ -109,7 +108,7 @@ fn jobs_drawn_from_distributions_have_stages_in_levels() {
             assert!(!stage.durations.is_empty());
         }
     }
-    // The median of task_num is 2; 1000 of 2000 draws lie at or below it within five errors.
+    // The median of task_num is 2; 1000 of 2000 samples lie at or below it within five errors.
     let small = trace
         .jobs
         .iter()

@@ -1,5 +1,5 @@
-//! Orders whose papers match tasks with nodes one by one: node by node, the job whose task fits what
-//! is free there best. What finds no node in this way is served by rank, as in the other orders.
+//! Orders whose papers match tasks with nodes one by one: node by node, the job whose task best fits the free
+//! capacity there. Tasks that find no node in this way are served by rank, as in the other orders.
 
 use crate::capacity::{Amounts, fits, names};
 use crate::decide::admission::{Surge, Turn, has_room_in_total};
@@ -62,7 +62,7 @@ fn launch_on_nodes(pass: &mut Round<'_>, order: Order, turns: &mut [Option<Turn<
     }
 }
 
-/// Of each resource the least that one of these jobs asks for.
+/// For each resource, the least demand of these jobs.
 fn least_demand(pass: &Round<'_>, positions: &[usize]) -> Amounts {
     let demands = positions
         .iter()
@@ -73,15 +73,15 @@ fn least_demand(pass: &Round<'_>, positions: &[usize]) -> Amounts {
     demands.fold(first, least)
 }
 
-/// Which job an order prefers on a node.
+/// The job that an order prefers on a node.
 struct Matching {
     prefers: Prefers,
-    /// What each node has, in the order of [`Capacity::demands`](crate::capacity::Capacity).
+    /// The total capacity of each node, in the order of [`Capacity::demands`](crate::capacity::Capacity).
     totals: Vec<Amounts>,
 }
 
 enum Prefers {
-    /// DollyMP ([D] Algorithm 2, steps 9 to 17): of the jobs of the lowest level, by position, the
+    /// DollyMP (\[D\] Algorithm 2, steps 9 to 17): of the jobs of the lowest level, by position, the
     /// one that fits best.
     Level(Vec<u32>),
     /// Tetris: the largest a + ε/p, given 1/p by position.
@@ -102,8 +102,8 @@ impl Matching {
         }
     }
 
-    /// The job whose next attempt goes to the node; of equals the one submitted first, in which
-    /// order they are given.
+    /// The job whose next attempt goes to the node. Between equals the one submitted first, which is the order of
+    /// `waiting`.
     fn best(&self, pass: &Round<'_>, waiting: &[usize], node: NodeIndex) -> Option<usize> {
         let fitting = waiting
             .iter()
@@ -123,8 +123,7 @@ impl Matching {
         first.map(|(_, position)| position)
     }
 
-    /// The inner product of the job's demand and of what is free on the node, both as shares of
-    /// what the node has.
+    /// The inner product of the job's demand and the free capacity of the node, both as shares of the node's total.
     fn alignment(&self, pass: &Round<'_>, position: usize, node: NodeIndex) -> f64 {
         let demand = pass.capacity.demands.get(position).into_iter().flatten();
         let free = pass.capacity.room.node(node).unwrap_or_default();

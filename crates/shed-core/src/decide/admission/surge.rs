@@ -1,5 +1,5 @@
-//! First attempts that wait as pods beyond capacity, so that autoscalers see demand: so many of each
-//! tenant, as one tenant's must not hide another's.
+//! First attempts that wait as pods beyond capacity, so that autoscalers see demand. The number is limited per
+//! tenant, so that one tenant's pods do not hide another's.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub(super) struct Surge {
 }
 
 impl Surge {
-    /// At most that many of each tenant, those that wait already included.
+    /// At most `most` of each tenant, including those that wait already.
     pub(super) fn new(pass: &Round<'_>, most: u32) -> Self {
         Self {
             most: most as usize,
@@ -26,7 +26,7 @@ impl Surge {
         self.waiting.get(tenant).copied().unwrap_or(0) < self.most
     }
 
-    /// One more pod of the tenant waits, if it was launched.
+    /// Counts one more waiting pod of the tenant, if it was launched.
     pub(super) fn take(&mut self, tenant: &Tenant, launched: bool) {
         if launched {
             *self.waiting.entry(tenant.clone()).or_insert(0) += 1;

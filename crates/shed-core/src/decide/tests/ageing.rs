@@ -69,7 +69,7 @@ fn aged_jobs_share_one_fiftieth_of_the_slots() {
     let (counts, _) = launched(at(300.0, 100, &jobs), "lst");
     // The first to age comes first.
     assert_eq!(counts, of(&[("b", 2), ("punctual", 98)]));
-    // What they hold counts, so the next pass serves no more.
+    // The slots that these attempts hold count, so the next pass serves no more.
     let running = [crate::fixtures::attempt(0).launched(250.0).on(0)];
     let jobs = [late("b").task(0, running), punctual(300.0)];
     let (counts, _) = launched(at(300.0, 50, &jobs), "lst");

@@ -1,4 +1,4 @@
-//! Which jobs are remembered as having come: room is kept for what is likely to come again.
+//! The jobs that count as arrivals: headroom is reserved for jobs that are likely to come again.
 
 use super::unplaceable::{launches_of, snapshot_of};
 use super::{plan, plan_of};
@@ -26,7 +26,7 @@ fn suspended_jobs_reserve_nothing_nor_do_those_that_are_gone() {
         let all = suspended(count, tasks).chain([eighty()]);
         let (plan, _) = plan_of(&snapshot_of(all, 100_000), &Memory::default(), &policy);
         assert_eq!(launches_of(&plan, "victim"), 80);
-        // What may run is noted; taken back before it ran, it is forgotten.
+        // A job that may run is noted. A job withdrawn before it ran is forgotten.
         let all = suspended(count, tasks).map(resumed).chain([eighty()]);
         let (_, memory) = plan_of(&snapshot_of(all, 100_000), &Memory::default(), &policy);
         assert_eq!(memory.arrivals().iter().count(), count as usize + 1);

@@ -1,5 +1,4 @@
-//! Facts that can't be: what is left of them may be decided on, and no number that comes out is
-//! none.
+//! Impossible facts: `decide` may use the valid rest of them, and every number that it returns is a number.
 
 use proptest::prelude::*;
 
@@ -122,7 +121,7 @@ proptest! {
         }
         let guarded = decide_guarded(&snapshot, Memory::default(), &policy);
         prop_assert_eq!(guarded.panics, 0);
-        // What is not wrong by itself but leaves nothing to do.
+        // A fact that is valid by itself but leaves nothing to do.
         for fault in validate(&guarded.snapshot) {
             let nothing_to_do = ["is zero", "is more than any eligible node has"];
             prop_assert!(nothing_to_do.contains(&fault.problem), "{}", fault);

@@ -1,4 +1,4 @@
-//! What follows disruptions: other nodes, and a rest for clones.
+//! The consequences of disruptions: other nodes, and a time without clones.
 
 use super::{brief, no_clones, plan_of};
 use crate::fixtures::{JobBuilder, World, at, attempt, job, world};
@@ -68,10 +68,10 @@ fn clones_keep_off_nodes_that_disrupted_their_task_unless_no_other_has_room() {
         };
         clone.avoid.clone()
     };
-    // Node 2 has the attempt that is to be overtaken.
+    // Node 2 has the attempt that the clone is meant to overtake.
     assert_eq!(avoided(task(&[])), named(&["node-2"]));
     assert_eq!(avoided(task(&[0])), named(&["node-0", "node-2"]));
-    // All have room: the one that is chosen is not ruled out.
+    // All nodes have capacity, and the chosen one is not excluded.
     let nodes = cluster().build().nodes.len();
     let everywhere: Vec<usize> = (0..nodes).collect();
     assert_eq!(avoided(task(&everywhere)).len(), nodes - 1);

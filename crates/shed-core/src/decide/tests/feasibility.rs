@@ -1,4 +1,4 @@
-//! Which deadline a job could keep.
+//! The deadline that a job could keep.
 
 use super::{plan_of, report};
 use crate::fixtures::{JobBuilder, World, at, attempt, job, world};
@@ -8,7 +8,7 @@ use crate::policy::Policy;
 use crate::snapshot::Snapshot;
 use proptest::prelude::*;
 
-/// Twelve tasks, of which none has begun. Others of the job have taken 20 to 30 s.
+/// Twelve tasks that have not begun. Others of the job have taken 20 to 30 s.
 fn fresh(deadline: f64) -> JobBuilder {
     job("a")
         .tasks(16)

@@ -1,5 +1,5 @@
-//! `decide` on whatever valid facts bytes can spell: strange, extreme, contradictory ones. And
-//! what must not depend on the unit of time.
+//! `decide` on any valid facts that bytes can encode: strange, extreme or contradictory ones. Also properties that
+//! must not depend on the unit of time.
 
 use std::collections::BTreeMap;
 
@@ -256,7 +256,7 @@ impl Bytes<'_> {
     }
 }
 
-/// Probabilities are such, gains and costs are finite and nothing is negative.
+/// Probabilities are in [0, 1], gains and costs are finite, and no figure is negative.
 fn has_sound_numbers(plan: &Plan) -> bool {
     plan.report.jobs.iter().all(|job| {
         let mut pocds = job.pocd_before.iter().chain(&job.pocd_after);
@@ -368,7 +368,7 @@ proptest! {
         let (one, other) = (plan(&snapshot, 1), plan(&stretched(&snapshot, factor), factor));
         prop_assert_eq!(brief(&one), brief(&other));
         for (one, other) in one.report.jobs.iter().zip(&other.report.jobs) {
-            // Logarithms of times, of which the law is fitted, do not scale to the last bit.
+            // The distribution is fitted to logarithms of times, which do not scale to the last bit.
             let pocds = one.pocd_after.zip(other.pocd_after);
             prop_assert!(pocds.is_none_or(|(one, other)| (one - other).abs() < 1e-9));
             prop_assert_eq!(one.pocd_after.is_some(), other.pocd_after.is_some());

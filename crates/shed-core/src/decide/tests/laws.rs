@@ -1,4 +1,4 @@
-//! What jobs are judged by: each law, and what jobs of their class have shown before.
+//! The basis for judging jobs: each distribution, and the times of earlier jobs of their class.
 
 use super::{plan_of, report};
 use crate::estimate::fit::LawChoice;
@@ -14,7 +14,7 @@ fn with_law(law: LawChoice) -> Policy {
     Policy { law, ..shed_plus() }
 }
 
-/// Twelve have ended and four run, silent: nothing but the law says how long they still will.
+/// Twelve have ended and four run silently: only the distribution tells how long these will take.
 fn mostly_ended() -> JobBuilder {
     let runs = [
         60.0, 62.0, 63.0, 65.0, 66.0, 68.0, 70.0, 73.0, 76.0, 80.0, 88.0, 95.0,
@@ -56,7 +56,7 @@ fn the_papers_law_is_read_unless_another_is_asked_for() {
     assert_eq!(usual, plan_of(&snapshot, &Memory::default(), &pareto));
 }
 
-/// At 10 s, four silent tasks of which nothing is known.
+/// At 10 s, four silent tasks without any known time.
 fn just_begun(class: Option<&str>) -> JobBuilder {
     let silent = |node| attempt(0).on(node);
     job("a")
@@ -68,7 +68,7 @@ fn just_begun(class: Option<&str>) -> JobBuilder {
         .with(|job| job.class = class.map(JobClass::from))
 }
 
-/// After a job of class `etl` has come and gone, whose tasks took that long.
+/// The memory after a job of class `etl`, whose tasks took this long, has come and gone.
 fn taught(runs: impl IntoIterator<Item = f64>) -> Memory {
     let before = job("before").done(0..4).ended_runs(runs);
     let before = before.with(|job| job.class = Some(JobClass::from("etl")));

@@ -1,5 +1,5 @@
-//! In which order jobs and nodes stand in the snapshot does not matter, whatever the policy, the
-//! order of first attempts and the law.
+//! The order of jobs and nodes in the snapshot does not matter, whatever the policy, the order of first attempts and
+//! the distribution.
 
 use proptest::prelude::*;
 
@@ -32,7 +32,7 @@ fn reordered(snapshot: &Snapshot, jobs: &[usize], nodes: &[usize]) -> Snapshot {
     other
 }
 
-/// Nodes of which never two have the same room: all demands are multiples of half a core.
+/// Nodes whose free capacities all differ: all demands are multiples of half a core.
 fn without_ties(mut snapshot: Snapshot) -> Snapshot {
     for (node, milli_cpu) in snapshot.nodes.iter_mut().zip([1, 2, 4]) {
         let taken = |amounts: &mut crate::resources::Resources, by: i64| {
@@ -55,8 +55,8 @@ fn launch(launch: &Launch) -> String {
     )
 }
 
-/// Actions, in no order, without the figures of their reasons: sums of floats depend on the order
-/// to the last bit.
+/// Actions, unordered, without the figures of their reasons, because sums of floats depend on the order to the last
+/// bit.
 fn actions(plan: &Plan) -> Vec<String> {
     let actions = plan.actions.iter().map(|planned| match &planned.action {
         Move::Launch(action) => format!("{} {}", planned.job, launch(action)),
@@ -67,7 +67,7 @@ fn actions(plan: &Plan) -> Vec<String> {
     actions
 }
 
-/// What is said of each job, in no order.
+/// The reports of all jobs, unordered.
 fn reports(plan: &Plan) -> Vec<String> {
     let report = |job: &JobReport| {
         let mut refusals: Vec<String> = job.refusals.iter().map(|r| format!("{r:?}")).collect();

@@ -1,4 +1,4 @@
-//! Orders of first attempts, each by whom it serves with two slots.
+//! Orders of first attempts: the jobs that each serves with two slots.
 
 use super::{brief, no_clones, plan_of};
 use crate::fixtures::{JobBuilder, World, attempt, job, world};

@@ -20,7 +20,7 @@ fn asking(key: &str, milli_cpu: i64, gib: i64) -> JobBuilder {
     job(key).with(|job| job.demand = demand)
 }
 
-/// Nodes of 8 cores and 8 GiB of which so much is free.
+/// Nodes of 8 cores and 8 GiB with this much free.
 fn cluster(free: &[(i64, i64)], jobs: impl IntoIterator<Item = JobBuilder>) -> Snapshot {
     let mut world = world(30.0, free.len(), 0);
     for job in jobs {
@@ -78,7 +78,7 @@ fn the_job_that_fits_a_node_best_goes_there() {
     let expected = ["cpu 0 on node-0", "memory 0 on node-1"];
     for order in [Order::Tetris, Order::DollyMp] {
         let other_way = cluster(&[(8000, 4), (4000, 8)], jobs());
-        // 1/2 + 1/16 against 1/8 + 1/4; then what is left of node 0 fits `memory` no more.
+        // 1/2 + 1/16 against 1/8 + 1/4; after that `memory` no longer fits on node 0.
         let narrow = cluster(&[(8000, 4), (1000, 8)], jobs());
         assert_eq!(launches(order, &narrow), expected, "{order}");
         assert_eq!(launches(order, &other_way)[0], expected[0], "{order}");

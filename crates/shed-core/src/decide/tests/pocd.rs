@@ -1,4 +1,4 @@
-//! A job's PoCD, and what a kill frees and costs, worked out by hand from probabilities given.
+//! A job's PoCD, and the gain and cost of stopping an attempt, computed by hand from given probabilities.
 
 use crate::capacity::UnusableNodes;
 use crate::estimate::pareto::ParetoLaw;
@@ -33,7 +33,7 @@ fn judged(job: &JobSnapshot) -> JobView<'_> {
     state
 }
 
-/// Killing attempt 1 of task 1.
+/// The report on stopping attempt 1 of task 1.
 fn kill(state: &JobView<'_>) -> KillReport {
     let attempt = (TaskIndex(1), AttemptNumber(1));
     state.weigh_kill(attempt, KillKind::Prune, None)
@@ -96,7 +96,7 @@ fn a_task_that_waits_will_begin_at_its_checkpoint() {
     state.admitted = 1;
     state.t_avg = 5.0;
     state.predict();
-    // 40 s at least are left of it, and 65 s.
+    // At least 40 s of it remain, and 65 s.
     let miss = 40.0 / 65.0 * (40.0 / 65.0);
     assert_close(state.ln_pocd_before, libm::log(1.0 - miss));
 }

@@ -1,4 +1,4 @@
-//! What holds of `decide` for any cluster.
+//! Properties of `decide` for any cluster.
 
 use std::collections::BTreeSet;
 
@@ -155,8 +155,7 @@ pub(super) fn any_snapshot() -> impl Strategy<Value = Snapshot> {
     })
 }
 
-/// Shed+ in each mode, shed-prime with each combination of switches, and every policy as it is by
-/// default.
+/// Shed+ in each mode, shed-prime with each combination of switches, and every policy with its defaults.
 fn any_speculation() -> impl Strategy<Value = Speculation> {
     let all = proptest::sample::select(Registry::default().all().to_vec());
     prop_oneof![any_shed_plus(), any_shed_prime(), all]
@@ -229,7 +228,7 @@ pub(super) fn any_memory() -> impl Strategy<Value = Memory> {
     })
 }
 
-/// What the ledger and the cluster look like once the plan is carried out.
+/// The ledger and the cluster after the plan is carried out.
 fn apply(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
     let mut world = snapshot.clone();
     for planned in &plan.actions {
@@ -299,7 +298,7 @@ proptest! {
     ) {
         let (plan, memory) = decide(&snapshot, Memory::default(), &policy);
         let (again, _) = decide(&apply(&snapshot, &plan), memory, &policy);
-        // The pods have no nodes yet, and the first fit may find room for others.
+        // The pods have no nodes yet, and first fit may find capacity for others.
         let first_attempts = |plan: &Plan| {
             let launches = plan.actions.iter().filter_map(|planned| match &planned.action {
                 Move::Launch(launch) if launch.kind != AttemptKind::Clone => {
@@ -331,7 +330,7 @@ proptest! {
                     }
                     _ => false,
                 });
-                // `plan_check` says when that is right.
+                // `plan_check` checks when that is correct.
                 let lives = after.task(task.index).unwrap().live().next().is_some();
                 prop_assert!(lives || given_up);
             }

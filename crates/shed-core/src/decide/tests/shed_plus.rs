@@ -27,8 +27,8 @@ fn straggling() -> JobBuilder {
         .task(3, [attempt(0).on(3).progress(0.1, 29.0)])
 }
 
-/// Room for `slots` more attempts than the four of `straggling`, spread over four nodes, and last
-/// of all on node 3, where a clone would join the straggler.
+/// Slots for `slots` more attempts than the four of `straggling`, spread over four nodes. The last one is on node 3,
+/// where a clone would join the straggler.
 fn cluster(slots: usize) -> World {
     let mut cluster = world(30.0, 4, 4000);
     for slot in 0..12 - slots {
@@ -46,7 +46,7 @@ fn check(world: World, expected: &[&str]) {
     check_by(&shed_plus(), world, expected);
 }
 
-/// Of the straggler nothing is launched, for that reason.
+/// No clone of the straggler is launched, for that reason.
 #[track_caller]
 fn check_refused(world: World, why: RefusalReason) {
     let plan = plan(world);
@@ -78,7 +78,7 @@ fn a_straggler_gets_clones_and_the_others_none() {
     assert_eq!(report.stragglers, [crate::ids::TaskIndex(3)]);
     assert_eq!(report.clones.len(), 2);
     assert!((report.clones[0].cost_slot_seconds - 122.5).abs() < 1e-6);
-    // The gains in the plan add up to what the report says.
+    // The gains in the plan add up to the figures of the report.
     let (before, after) = (report.pocd_before.unwrap(), report.pocd_after.unwrap());
     let gains: f64 = report.clones.iter().map(|clone| clone.pocd_gain).sum();
     assert!((before + gains - after).abs() < 1e-12);
@@ -270,7 +270,7 @@ fn a_straggler_that_gets_no_clone_is_told_why() {
         RefusalReason::CloneFailures,
     );
     check_refused(cluster(0).job(straggling()), RefusalReason::Capacity);
-    // 70 s of work do not fit into what is left of 100 s.
+    // 70 s of work do not fit into the rest of 100 s.
     check_refused(
         cluster(2).job(straggling().deadline_in(101.0)),
         RefusalReason::Hopeless,
@@ -345,10 +345,10 @@ fn the_pocd_is_the_formulas() {
         .task(0, [attempt(0).on(0).progress(0.2, 29.0)])
         .task(1, [attempt(0).on(1).pending().launched(29.0)]);
     let plan = plan(cluster(4).launch_overhead(4.0).job(two));
-    // Task 0 takes 140 s, of which 29 s are over; the least time seen is 40 s.
+    // Task 0 takes 140 s, and 29 s of it are over; the least observed time is 40 s.
     let total = 140.0;
     let running = ln_miss(29.0 / total, 40.0, 70.0, total / (total - 40.0));
-    // Nothing tells more about the shape: one end, which set the least time, and young ones.
+    // The shape has no other evidence: one end, which set the least time, and young attempts.
     let shape = 8.0 / (8.0 / 2.0);
     let starting = ln_miss_silent(-3.0, 40.0, 70.0, shape);
     let expected = (1.0 - libm::exp(running)) * (1.0 - libm::exp(starting));

@@ -1,4 +1,4 @@
-//! shed-prime, by what sets it apart.
+//! The rules that only shed-prime has.
 
 use super::{brief, plan_of, report};
 use crate::fixtures::{JobBuilder, World, attempt, job, world};
@@ -10,12 +10,12 @@ use crate::policy::Policy;
 use crate::snapshot::{KillKind, Preemption, Resume};
 use crate::time::Instant;
 
-/// Attempts that report take 60 s each on three nodes of one slot, and nothing else has room.
+/// Attempts that report take 60 s each on three nodes of one slot, and no other capacity is free.
 fn full(job: JobBuilder) -> World {
     world(30.0, 3, 1000).job(job)
 }
 
-/// What is decided where no cluster grows.
+/// The plan on a cluster that does not grow.
 fn decided(text: &str, world: World) -> Plan {
     let policy = Policy {
         surge_max: 0,
@@ -31,7 +31,7 @@ fn check(text: &str, world: World, expected: &[&str]) {
 
 #[test]
 fn an_attempt_is_judged_by_its_own_rate_and_not_by_the_spread_of_all() {
-    // 252 s left of which 130 are there: without a clone it is lost, and so is its job.
+    // 252 s are left, and the clock shows 130 s: without a clone the task is lost, and its job with it.
     let plan = decided("shed-prime", cluster().job(uneven()));
     let [Finding::Late { miss }, ..] = findings(&plan)[..] else {
         panic!("{plan:?}");
@@ -64,7 +64,7 @@ fn siblings_of_an_attempt_that_is_sure_to_be_in_time_go() {
         cluster().job(race(160.0)),
         &["a: prune 0.1 for 0.0"],
     );
-    // Needed for 67 s more with 65 s left: the silent one may still make it.
+    // The attempt needs 67 s more with 65 s left; the silent one may still be in time.
     check("shed-prime{max_clones=1}", cluster().job(race(95.0)), &[]);
 }
 
@@ -82,7 +82,7 @@ fn a_lone_attempt_that_will_miss_is_drawn_again_where_there_is_no_room_beside_it
     check("shed-prime", patient, &[]);
 }
 
-/// What is remembered once ten slow attempts were followed, where they ran, by such ones.
+/// The memory after ten slow attempts were replaced, on the same nodes, by attempts of this ratio.
 fn followed_by(ln_ratio: f64) -> Memory {
     let mut redraws = Redraws::default();
     for _ in 0..10 {
@@ -94,7 +94,7 @@ fn followed_by(ln_ratio: f64) -> Memory {
     memory
 }
 
-/// That of jobs which name none.
+/// The tenant of jobs that name none.
 fn tenant() -> Tenant {
     job("a").build().tenant
 }
@@ -138,7 +138,7 @@ fn what_follows_a_slow_attempt_that_was_given_up_is_learned_from() {
     };
     let before = Redraws::default().kept(&tenant());
     assert!(kept_after(5000) > before);
-    // One that ran there at the same time tells nothing.
+    // An attempt that ran there at the same time is no evidence.
     assert!((kept_after(20_000) - before).abs() < 1e-12);
 }
 
@@ -169,13 +169,13 @@ fn attempts_with_time_make_way_for_tasks_without_where_their_user_allows_it() {
     check(text, both(patient(), urgent(35.0)), &["a: preempt 1.0"]);
     let never = patient().with(|job| job.rules.preemption = Preemption::Never);
     check(text, both(never, urgent(35.0)), &[]);
-    // It can wait for 70 s more, and is looked at again when it can't.
+    // The job can wait for 70 s more, and is examined again after that.
     let plan = decided(text, both(patient(), urgent(120.0)));
     assert_eq!(brief(&plan), [""; 0]);
     assert!(plan.report.next_pass.is_some());
-    // Others that are as urgent are left alone, and so are those without a checkpoint.
+    // Equally urgent jobs are left alone, and so are those without a checkpoint.
     check(text, both(patient().deadline_in(105.0), urgent(35.0)), &[]);
-    // More slack alone is not enough: three tasks of 20 s, one of which takes its place.
+    // More slack alone does not suffice: one of three tasks of 20 s takes the slot.
     let hardly = || patient().deadline_in(140.0);
     check(text, both(hardly(), urgent(35.0)), &[]);
     let bare = patient().with(|job| {
@@ -235,16 +235,16 @@ fn a_clone_makes_way_only_for_attempts_that_bring_more() {
         let job = job("c").submitted(25.0).tasks(tasks).deadline_in(100.0);
         job.ended_runs([20.0; 4])
     };
-    // The clone saves a job within 50 s, each of ten tasks a tenth of one within 20 s.
+    // The clone saves a job within 50 s; each of ten tasks saves a tenth of one within 20 s.
     let useful = || with_a_clone(130.0, 50.0);
     check("shed-prime", useful().job(waiting(10)), &[]);
-    // One alone completes its job.
+    // One task alone completes its job.
     let evicted = ["a: evict 0.1 for 0.0"];
     check("shed-prime", useful().job(waiting(1)), &evicted);
-    // Who has no deadline can wait.
+    // A job without a deadline can wait.
     let patient = waiting(1).with(|job| job.deadline = None);
     check("shed-prime", useful().job(patient), &[]);
-    // A clone that is no help makes way for anybody.
+    // A useless clone is evicted for any first attempt.
     let useless = with_a_clone(300.0, 400.0);
     check("shed-prime", useless.job(waiting(10)), &evicted);
 }
@@ -261,7 +261,7 @@ fn a_clone_that_brings_more_than_all_that_wait_comes_first() {
     };
     let two_slots = |b| world(30.0, 2, 1000).job(a()).job(b);
     let text = "shed-prime";
-    // One slot is left: a clone saves a job of one task, an original does a twentieth of one.
+    // One slot is left: a clone saves a job of one task, an original saves a twentieth of one.
     check(text, two_slots(waiting(20)), &["a: clone 0"]);
     check(text, two_slots(waiting(1)), &["b: original 0"]);
 }
@@ -308,7 +308,7 @@ fn a_job_that_has_shown_nothing_is_judged_by_what_the_others_show() {
         &[],
     );
     check("shed-prime", jobs(&["a", "b"], unknown()), &[]);
-    // What is assumed is nothing that can be told of a job.
+    // Assumed times are never reported for a job.
     let plan = decided("shed-prime", jobs(&["a", "b", "c"], unknown()));
     assert_eq!(report(&plan, "d").pocd_before, None);
     // There is time for a clone once the attempt has reported.
@@ -331,8 +331,7 @@ fn what_will_soon_report_is_waited_for() {
     check(text, jobs(-1.0), &["a: clone 0"]);
 }
 
-/// A memory of so many jobs, the last submitted at 1000 s, that took such a share of the cluster for
-/// 20 s each.
+/// A memory of `count` jobs that each took this share of the cluster for 20 s. The last was submitted at 1000 s.
 fn came(count: i64, width: f64) -> Memory {
     let mut arrivals = Arrivals::default();
     for at in 0..count {
@@ -366,7 +365,7 @@ fn room_is_kept_for_short_jobs_that_are_likely_to_come() {
         );
         (plan.actions.len(), after)
     };
-    // What holds its place for long starts with one attempt.
+    // A job that holds its slots for long starts with one attempt.
     let (started, after) = launches("shed-prime", "long", 1000.0, &came(20, 0.5));
     assert_eq!(started, 1);
     let noted = after
@@ -375,15 +374,15 @@ fn room_is_kept_for_short_jobs_that_are_likely_to_come() {
         .find(|(key, _)| **key == JobKey::from("long"));
     let (_, noted) = noted.unwrap();
     assert_eq!((noted.submitted, noted.width), (Instant(999_000), 1.0));
-    // What is as short as they need not wait, and one job tells of no rate.
+    // A job as short as those need not wait, and one arrival gives no rate.
     assert_eq!(launches("shed-prime", "short", 20.0, &came(20, 0.5)).0, 4);
     assert_eq!(launches("shed-prime", "long", 1000.0, &came(1, 0.5)).0, 4);
     let off = "shed-prime{reserve=off}";
     assert_eq!(launches(off, "long", 1000.0, &came(20, 0.5)).0, 4);
 }
 
-/// Two jobs of one task each wait for one slot: a large one that has to start within so many
-/// seconds, and a small one that brings more and can wait.
+/// Two jobs of one task each wait for one slot. The large one has to start within this many seconds; the small one
+/// has a higher value density and can wait.
 fn two_wait(within: f64) -> World {
     let large = job("large").tasks(1).deadline_in(30.0 + 100.0 + within);
     let small = job("small").submitted(5.0).tasks(1).deadline_in(400.0);
@@ -398,7 +397,7 @@ fn while_all_can_be_in_time_who_could_wait_least_comes_first() {
     let (on, off) = (text("on"), text("off"));
     check(&on, two_wait(10.0), &["large: original 0"]);
     check(&off, two_wait(10.0), &["small: original 0"]);
-    // Where they can't all be, the one that brings least is left out.
+    // If they cannot all be in time, the job of the lowest value density is left out.
     let third = job("third").submitted(1.0).tasks(1).deadline_in(95.0);
     let crowded = two_wait(10.0).job(third.ended_runs([50.0; 4]));
     check(&on, crowded, &["third: original 0"]);
@@ -420,7 +419,7 @@ fn a_place_is_not_counted_on_though_its_silent_attempt_is_overdue() {
     };
     let text = "shed-prime{reserve=off}";
     check(text, held(silent()), &["small: original 0"]);
-    // One that says that it is about to end is.
+    // An attempt that reports its near end is left alone.
     let ending = silent().progress(0.99, 29.5);
     check(text, held(ending), &["large: original 0"]);
 }

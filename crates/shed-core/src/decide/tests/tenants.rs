@@ -1,4 +1,4 @@
-//! What attempts of one tenant say decides little about another's.
+//! Reports of one tenant's attempts hardly affect decisions about another tenant's.
 
 use std::collections::BTreeMap;
 
@@ -33,8 +33,8 @@ fn victim() -> JobBuilder {
     of("victim", victim).with(|job| job.eligible_nodes = (0..USABLE).map(NodeIndex).collect())
 }
 
-/// 124 tiny attempts, four per node: they report that the nodes which the victim may use, from that
-/// one on, are slow, and all others fast.
+/// 124 tiny attempts, four per node. They report the victim's usable nodes, from `first` on, as slow and all others
+/// as fast.
 fn liars_from(first: usize, tenant: &str) -> JobBuilder {
     let tiny = of(tenant, job(tenant))
         .tasks(124)
@@ -109,10 +109,10 @@ fn several_tenants_that_agree_make_a_preference() {
     let doubtful: Vec<NodeName> = (2..USABLE)
         .map(|node| NodeName::from(format!("node-{node}").as_str()))
         .collect();
-    // The first has node 1, the others go where only others say that it is slow.
+    // The first clone gets node 1. The others go to nodes that only other tenants report as slow.
     assert_eq!(clones[0].rather_not, doubtful);
     assert_eq!(clones[0].avoid, [NodeName::from("node-0")]);
-    // It is not told to shun the node that it is taken to get, but those of its siblings.
+    // The clone does not avoid the node that it is assumed to get, but it avoids those of its siblings.
     assert_eq!(clones[2].rather_not.len(), doubtful.len());
     assert!(clones[2].rather_not.contains(&NodeName::from("node-1")));
 }
@@ -128,7 +128,7 @@ fn whose_attempts_told_is_remembered_with_what_they_told() {
     assert_eq!(serde_json::from_str::<Memory>(&text).unwrap(), memory);
     let (plan, _) = decided("shed-prime", cluster().job(victim()), &memory);
     assert_eq!(clones(&plan).len(), 3);
-    // What its own attempts told the tenant remembers as before.
+    // The tenant still remembers the evidence of its own attempts.
     let slowness = NodeSlowness {
         ln_ratio: 1.3,
         weight: 4.0,
@@ -171,8 +171,8 @@ fn how_long_launches_take_is_each_tenants_own() {
     assert!(completion(Some(40)) < completion(None));
 }
 
-/// What shed-prime assumes of the victim's new job: the usual share of its time, and whether the
-/// others show enough for a law.
+/// shed-prime's assumption for the victim's new job: the usual share of its time, and whether the others show enough
+/// for a distribution.
 fn assumed(others: impl IntoIterator<Item = JobBuilder>) -> (f64, bool) {
     let new = of("victim", job("new").submitted(30.0).tasks(2)).deadline_in(100.0);
     let snapshot = others
@@ -189,7 +189,7 @@ fn assumed(others: impl IntoIterator<Item = JobBuilder>) -> (f64, bool) {
     (state.usual_share, state.estimate.is_assumed)
 }
 
-/// Jobs whose tasks take 60 s, due after so many.
+/// Jobs whose tasks take 60 s, due after `limit`.
 fn ended(tenant: &str, jobs: u32, limit: f64) -> Vec<JobBuilder> {
     let ended = |number: u32| {
         let ended = job(&format!("{tenant}-{number}")).deadline_in(limit);
@@ -206,7 +206,7 @@ fn what_tasks_usually_take_is_learned_from_ones_own_jobs() {
     let lies = ended("liar", 100, 60_000.0);
     let (lied_to, _) = assumed(own().into_iter().chain(lies.clone()));
     assert!(libm::log(lied_to / alone).abs() < 0.4, "{lied_to} {alone}");
-    // By one other tenant alone no law is assumed, by three one is.
+    // One other tenant is not enough to assume a distribution; three are.
     let (by_liar, is_assumed) = assumed(lies);
     assert!(by_liar > 0.2 && !is_assumed, "{by_liar}");
     let three = ["b", "c", "d"].map(|tenant| ended(tenant, 1, 120.0));

@@ -1,5 +1,5 @@
-//! Attempts that can't be created or placed: they hold nothing, keep up their own job alone, and show
-//! an autoscaler what is asked for.
+//! Attempts that cannot be created or placed: they hold nothing, delay only their own job, and show an autoscaler the
+//! demand.
 
 use super::unusable::{patient, prime};
 use super::{brief, check_by, no_clones, plan, report, surging};
@@ -11,7 +11,7 @@ use crate::plan_check::{Rule, plan_check};
 use crate::policy::{Order, Policy};
 use crate::snapshot::{KillKind, NodeIndex, Obstacles, Snapshot};
 
-/// A job of a hundred tasks all attempts of which no scheduler places.
+/// A job of a hundred tasks whose attempts no scheduler places.
 fn gated(key: &str) -> JobBuilder {
     let waiting = (0..100).map(|task| (task, attempt(0).unplaceable()));
     let empty = job(key).tasks(100).tenant("other");
@@ -49,7 +49,7 @@ fn a_job_that_can_not_be_placed_gets_no_further_launches() {
     let blocked = job("a").task(0, [attempt(0).unplaceable()]);
     let both = world(30.0, 1, 9000).job(blocked).job(job("b").tasks(2));
     check_by(&surging(), both, &["b: original 0", "b: original 1"]);
-    // Nor retries or clones.
+    // Retries and clones are not launched either.
     let retrying = || {
         uneven()
             .tasks(10)
@@ -102,7 +102,7 @@ fn pods_that_wait_beyond_capacity_are_counted_by_tenant() {
         let policy = Policy { order, ..surging() };
         assert_eq!(plan(cluster.clone(), &policy).actions.len(), 2, "{order}");
     }
-    // One that no scheduler places is one of its tenant's.
+    // An attempt that no scheduler places counts towards its tenant's limit.
     let blocked = waits("z", "two").task(0, [attempt(0).unplaceable()]);
     check_by(&surging(), cluster.job(blocked), &expected[..1]);
 }
@@ -129,7 +129,7 @@ fn what_no_node_could_hold_is_shown_once_and_takes_nobody_else_s_place() {
         let plan = plan(pair([huge("x"), huge("y")]), &policy);
         assert_eq!(plan.actions.len(), 2, "{order}");
     }
-    // However the pod waits, there is no second one, and the place of others is theirs.
+    // However the pod waits, the task gets no second one, and other jobs keep their slots.
     let running = job("runs").tasks(2).task(0, [attempt(0).on(0)]);
     let running = running.task(1, [attempt(0).on(0)]);
     for waits in [
@@ -228,7 +228,7 @@ fn what_is_killed_while_it_can_not_be_placed_leaves_no_room_behind() {
 
 #[test]
 fn a_job_that_is_held_up_makes_nobody_else_short_of_room() {
-    // One slot is free, for a clone beside the lone attempt that is late.
+    // One slot is free, for a clone next to the lone attempt that is late.
     let policy = Policy {
         surge_max: 0,
         ..("shed-prime".parse().unwrap())
@@ -238,7 +238,7 @@ fn a_job_that_is_held_up_makes_nobody_else_short_of_room() {
         brief(&plan(cluster.job(other), &policy))
     };
     let alone = brief(&plan(world(30.0, 4, 1000).job(uneven()), &policy));
-    // Where somebody waits for it, the attempt is given up for another.
+    // If another job waits for the slot, the attempt is given up for it.
     let waits = words(job("b").submitted(20.0).tasks(2).deadline_in(500.0));
     assert_ne!(waits, alone);
     let held: [fn(JobBuilder) -> JobBuilder; 4] = [

@@ -1,4 +1,4 @@
-//! Nodes that take no attempts: what runs there is charged to them alone.
+//! Nodes that take no attempts: running attempts there are charged to these nodes alone.
 
 use std::str::FromStr;
 
@@ -12,8 +12,8 @@ use crate::plan::Move;
 use crate::policy::Policy;
 use crate::snapshot::{KillKind, Node, NodeIndex, Preemption, Resume};
 
-/// Three nodes of two slots, all full: clones of a straggler on the first two, another task of the
-/// same job on the third, which takes nothing any more.
+/// Three nodes of two slots, all full. Clones of a straggler run on the first two, another task of the same job on
+/// the third, which takes no more attempts.
 fn cordoned() -> World {
     world(9.0, 3, 2000).unusable(2).job(
         job("a")
@@ -50,7 +50,7 @@ fn attempts_on_a_cordoned_node_cost_no_clone_and_no_surge() {
         4000,
         "what runs apart uses nothing of it"
     );
-    // The one place beyond capacity is free for the job that waits.
+    // The one pod beyond capacity is available to the waiting job.
     let large = job("b").tasks(1).cpu(9000);
     check_by(
         &surging(),

@@ -1,35 +1,35 @@
-//! Which law fits.
+//! The choice of the distribution that fits best.
 
 use crate::estimate::fit::max_likelihood;
 use crate::estimate::law::{Law, LawKind};
 use crate::estimate::sample::Sample;
 
-/// From so many ended attempts on, the empirical law may be chosen …
+/// With this many ended attempts the empirical distribution may be chosen …
 const EMPIRICAL_ENDED_MIN: usize = 20;
-/// … if so small a share of the sample still runs.
+/// … if at most this share of the sample still runs.
 const EMPIRICAL_RUNNING_MAX: f64 = 0.1;
 
 /// The share of the ended attempts that counts as the far tail in a report.
 const TAIL_SHARE: f64 = 0.05;
 
-/// Which law is read of a job.
+/// The distribution to fit to a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LawChoice {
-    /// That of this kind, whatever fits.
+    /// The distribution of this kind, however well it fits.
     Always(LawKind),
-    /// That which fits best, by [`fit`].
+    /// The best-fitting distribution, by [`fit`].
     Best,
 }
 
 impl Default for LawChoice {
-    /// The papers' law.
+    /// The papers' distribution.
     fn default() -> Self {
         Self::Always(LawKind::Pareto)
     }
 }
 
 impl LawChoice {
-    /// All of them.
+    /// All choices.
     pub const ALL: [Self; 5] = [
         Self::Always(LawKind::Pareto),
         Self::Always(LawKind::LogNormal),
@@ -48,22 +48,22 @@ impl LawChoice {
     }
 }
 
-/// One law, fitted to a sample.
+/// One distribution, fitted to a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// The law of its kind of the largest likelihood.
+    /// The distribution of its kind with the largest likelihood.
     pub law: Law,
-    /// ln of that likelihood. Absent for the empirical law: a density through the sample's own
-    /// points can be as large as one likes.
+    /// ln of that likelihood. Absent for the empirical distribution, because a density through the sample's own
+    /// points can be arbitrarily large.
     pub ln_likelihood: Option<f64>,
 }
 
 impl Candidate {
     /// Akaike's criterion, 2·(parameters − ln likelihood); the least is best.
     ///
-    /// The least time of the Pareto law counts as two parameters: fitted, it raises twice the ln
-    /// likelihood by a χ² with two degrees of freedom, where other parameters have one
-    /// (`2nβ·ln(least/t_min)` is exponential with mean 2).
+    /// The least time of the Pareto distribution counts as two parameters. Fitted, it raises twice the ln likelihood
+    /// by a χ² with two degrees of freedom, where other parameters have one (`2nβ·ln(least/t_min)` is exponential
+    /// with mean 2).
     #[must_use]
     pub fn aic(&self) -> Option<f64> {
         let parameters = match self.law.kind() {
@@ -75,26 +75,25 @@ impl Candidate {
     }
 }
 
-/// All laws, fitted to one sample.
+/// All distributions, fitted to one sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitReport {
     /// In the order of [`LawKind::ALL`]; empty if no attempt has ended.
     pub candidates: Vec<Candidate>,
-    /// The law to use.
+    /// The distribution to use.
     pub best: Option<Law>,
-    /// Hill's exponent of the longest twentieth of the ended attempts; absent with fewer than
-    /// twenty or where all of those take equally long. Of a Pareto law it is the shape; lighter
-    /// tails give larger ones.
+    /// Hill's exponent of the longest twentieth of the ended attempts. Absent with fewer than twenty, or if all of
+    /// those take equally long. For a Pareto distribution it is the shape; lighter tails give larger exponents.
     pub tail_exponent: Option<f64>,
 }
 
-/// Fits every law and says which to use.
+/// Fits every distribution and selects one.
 ///
-/// The empirical law, where nearly all of 20 attempts or more have ended: it assumes nothing and
-/// is right about what was seen. Otherwise, as with most of a job's attempts still running, the
-/// law has to speak of times beyond all that were seen, which takes a family: that of the least
-/// [`Candidate::aic`]. Cross-validation is no alternative, as a held-out attempt faster than the
-/// rest is impossible under the Pareto law.
+/// The empirical distribution is selected if nearly all of at least 20 attempts have ended: it assumes nothing and is
+/// exact about the observed times. Otherwise, as with most of a job's attempts still running, the distribution must
+/// extend beyond all observed times, which requires a family. The one with the least [`Candidate::aic`] is selected.
+/// Cross-validation is no alternative, because a held-out attempt faster than the rest is impossible under the Pareto
+/// distribution.
 #[must_use]
 pub fn fit(sample: &Sample) -> FitReport {
     let laws = LawKind::ALL

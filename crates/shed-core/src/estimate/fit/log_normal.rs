@@ -1,15 +1,15 @@
-//! The log-normal law of the largest likelihood.
+//! The log-normal distribution of the largest likelihood.
 
 use crate::estimate::log_normal::LogNormalLaw;
 use crate::estimate::sample::Sample;
 use crate::estimate::special::{ln_normal_tail, normal_hazard};
 
-/// Newton needs fewer than ten; each further one is a halved step.
+/// Newton needs fewer than ten steps; each further one is a halved step.
 const STEPS_MAX: u32 = 100;
 
-/// With γ = 1/σ and δ = μ/σ the ln likelihood Σ (ln γ − ½(γx − δ)²) over ended and Σ ln P(Z >
-/// γx − δ) over running attempts, x = ln t, is concave (Olsen 1978), so that Newton with halved
-/// steps finds the one maximum. `None` if none has ended.
+/// Let γ = 1/σ, δ = μ/σ and x = ln t. The ln likelihood is Σ (ln γ − ½(γx − δ)²) over ended and Σ ln P(Z > γx − δ)
+/// over running attempts. It is concave (Olsen 1978), so Newton with halved steps finds the one maximum. `None` if no
+/// attempt has ended.
 pub(super) fn fit(sample: &Sample) -> Option<LogNormalLaw> {
     let (centre, spread) = ended_moments(sample)?;
     let scaled = Scaled::new(sample, centre, spread);
@@ -31,7 +31,7 @@ pub(super) fn fit(sample: &Sample) -> Option<LogNormalLaw> {
     LogNormalLaw::new(centre + at.delta * sigma, sigma)
 }
 
-/// Mean and standard deviation of ln t of those that ended; the latter at least that of a law.
+/// Mean and standard deviation of ln t of the ended attempts; the latter at least the minimum of a distribution.
 fn ended_moments(sample: &Sample) -> Option<(f64, f64)> {
     let count = sample.ended_count() as f64;
     if count == 0.0 {
@@ -50,7 +50,7 @@ struct Point {
     delta: f64,
 }
 
-/// ln times, centred and divided by their spread: what Newton likes.
+/// ln times, centered and divided by their spread, because Newton converges better on them.
 struct Scaled {
     ended: Vec<f64>,
     running: Vec<f64>,
@@ -104,7 +104,7 @@ impl Scaled {
         (solve(dd, gd), solve(gd, gg))
     }
 
-    /// The largest of step, ½ step, ¼ step … that leads uphill, γ staying in its range.
+    /// The largest of step, ½ step, ¼ step … that increases the value and keeps γ in its range.
     fn improve(&self, at: Point, value: f64, step: (f64, f64)) -> (Point, f64) {
         let mut share = 1.0;
         while share > 1e-9 {

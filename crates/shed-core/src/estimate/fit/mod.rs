@@ -1,4 +1,4 @@
-//! Fits of every law to a sample with running attempts, and the choice between them.
+//! Fits of every distribution to a sample with running attempts, and the choice between them.
 
 use crate::estimate::empirical::EmpiricalLaw;
 use crate::estimate::law::{Law, LawKind};
@@ -14,11 +14,10 @@ mod weibull;
 pub use choice::{Candidate, FitReport, LawChoice, fit};
 pub use moments::from_moments;
 
-/// The law of that kind of the largest likelihood, given that running attempts exceed their
-/// ages; `None` if none has ended.
+/// The distribution of that kind with the largest likelihood, given that running attempts exceed their ages. `None`
+/// if no attempt has ended.
 ///
-/// The scale grows with the times and shapes don't: the fit of c times the sample is the law of
-/// c·T.
+/// The scale grows with the times and shapes do not: the fit of c times the sample is the distribution of c·T.
 #[must_use]
 pub fn max_likelihood(kind: LawKind, sample: &Sample) -> Option<Law> {
     match kind {
@@ -29,9 +28,9 @@ pub fn max_likelihood(kind: LawKind, sample: &Sample) -> Option<Law> {
     }
 }
 
-/// t_min is the least ended time and β = d/S, with d ended attempts and S = Σ ln(t/t_min) over
-/// ended and running ones beyond it; at most [`BETA_MAX`]. [`crate::estimate::shape::fit`] is the
-/// same with a prior, and without the attempt that set t_min in d, so that β is unbiased.
+/// t_min is the least ended time. β = d/S with d ended attempts and S = Σ ln(t/t_min) over ended and running ones
+/// beyond it; it is at most [`BETA_MAX`]. [`crate::estimate::shape::fit`] is the same with a prior. It does not count
+/// the attempt that set t_min in d, so that β is unbiased.
 fn pareto(sample: &Sample) -> Option<ParetoLaw> {
     let t_min = sample.ended().next()?;
     let ln_t_min = libm::log(t_min);

@@ -1,4 +1,4 @@
-//! Laws with a given mean and standard deviation.
+//! Distributions with a given mean and standard deviation.
 
 use crate::estimate::law::{Law, LawKind};
 use crate::estimate::log_normal::LogNormalLaw;
@@ -8,10 +8,9 @@ use crate::estimate::weibull::WeibullLaw;
 /// Halvings of the range of Weibull shapes: below the spacing of floats.
 const HALVINGS: u32 = 60;
 
-/// The law of that kind with this mean and standard deviation, as DollyMP takes its Pareto law
-/// from them ([`pareto_from_moments`]). `None` if one of them is not finite, the mean is not
-/// positive or the deviation is negative, and for the empirical law, which is more than two
-/// numbers.
+/// The distribution of that kind with this mean and standard deviation, as DollyMP derives its Pareto distribution
+/// from them ([`pareto_from_moments`]). `None` if one of them is not finite, the mean is not positive or the
+/// deviation is negative. It is `None` for the empirical distribution too, which two numbers do not determine.
 #[must_use]
 pub fn from_moments(kind: LawKind, mean: f64, deviation: f64) -> Option<Law> {
     if !(mean > 0.0 && mean.is_finite() && deviation >= 0.0 && deviation.is_finite()) {
@@ -35,8 +34,7 @@ pub fn from_moments(kind: LawKind, mean: f64, deviation: f64) -> Option<Law> {
     }
 }
 
-/// The k with ln(Γ(1 + 2/k)/Γ(1 + 1/k)²) = `spread`, which falls in k; the nearer end of the
-/// range where there is none.
+/// The k with ln(Γ(1 + 2/k)/Γ(1 + 1/k)²) = `spread`, which falls in k; without such a k, the nearer end of the range.
 fn weibull_shape(spread: f64) -> f64 {
     let (mut low, mut high) = (WeibullLaw::SHAPE_MIN, WeibullLaw::SHAPE_MAX);
     for _ in 0..HALVINGS {

@@ -16,12 +16,12 @@ fn pareto_law() -> Law {
     ParetoLaw { t_min, beta }.into()
 }
 
-/// The law's quantiles, a sample without luck.
+/// The quantiles of the distribution: a sample without chance.
 fn quantiles(law: &Law, count: u32) -> Sample {
     Sample::default().with_pseudo_attempts(law, count)
 }
 
-/// The same seen before the slowest `share` has ended.
+/// The same sample, observed before the slowest `share` has ended.
 fn seen_early(sample: &Sample, share: f64) -> Sample {
     let ended: Vec<f64> = sample.ended().collect();
     let kept = ((1.0 - share) * ended.len() as f64) as usize;
@@ -29,7 +29,7 @@ fn seen_early(sample: &Sample, share: f64) -> Sample {
     Sample::new(&ended[..kept], &running)
 }
 
-/// At no time is the ln survival off by more than the tolerance, relatively.
+/// Checks that the ln survival is within the relative tolerance at every time.
 fn assert_like(got: &Law, wanted: &Law, tolerance: f64) {
     for tail in [0.9, 0.5, 0.1, 0.01] {
         let ln_tail = libm::log(tail);

@@ -1,4 +1,4 @@
-//! The Weibull law of the largest likelihood.
+//! The Weibull distribution of the largest likelihood.
 
 use crate::estimate::sample::Sample;
 use crate::estimate::weibull::WeibullLaw;
@@ -6,10 +6,10 @@ use crate::estimate::weibull::WeibullLaw;
 /// A safeguarded Newton needs about ten.
 const STEPS_MAX: u32 = 100;
 
-/// For given k the best λ has λ^k = Σ t^k / d over all attempts, d of which ended; what is left
-/// is one equation in k, `A(k) − 1/k − m = 0` with A the mean of ln t weighted by t^k over all
-/// and m the mean of ln t over the ended. Its left side rises with k, so that there is at most
-/// one root; where there is none in the range the nearer end is taken. `None` if none has ended.
+/// For given k the best λ has λ^k = Σ t^k / d over all attempts, where d have ended. This leaves one equation in k,
+/// `A(k) − 1/k − m = 0`. A is the mean of ln t weighted by t^k over all attempts, and m the mean of ln t over the
+/// ended. Its left side rises with k, so it has at most one root. Without a root in the range, the nearer end is
+/// used. `None` if no attempt has ended.
 pub(super) fn fit(sample: &Sample) -> Option<WeibullLaw> {
     let ended = sample.ended_count() as f64;
     let ln_max = libm::log(sample.observations().last()?.time);

@@ -133,8 +133,7 @@ fn a_gain_is_weighed_against_what_the_attempt_takes() {
     for alpha in [0.0, 1.0, 2.0] {
         let room = Room::vector(&free, &[&large, &small]);
         let outcome = alloc_alpha_fair(&jobs, room, alpha, Stride::Bundle);
-        // The first two clones of the small one come first, and then there is room for one
-        // large and for the rest of the small ones.
+        // The first two clones of the small job come first. Then one large clone and the remaining small ones fit.
         assert_eq!(clones(&outcome), [[1], [4]], "α {alpha}");
         assert_eq!((outcome.steps[0].job, outcome.steps[1].job), (1, 1));
     }

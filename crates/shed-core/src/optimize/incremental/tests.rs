@@ -10,7 +10,7 @@ const MODES: [GreedyMode; 4] = [
     GreedyMode::Marginal,
 ];
 
-/// Mostly ordinary, often one of few so that ties happen, some within a tie, some extreme.
+/// Mostly ordinary values. Some come from a small set so that ties occur, some lie within a tie, some are extreme.
 fn any_ln_miss() -> impl Strategy<Value = f64> {
     let common = prop::sample::select(vec![-0.25, -0.5, -1.0, -2.0]);
     prop_oneof![

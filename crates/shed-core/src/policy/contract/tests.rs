@@ -1,4 +1,4 @@
-//! What a policy may rely on, and what it can't get around.
+//! The guarantees that a policy has, and the limits that it cannot evade.
 
 use super::*;
 use crate::fixtures::{attempt, brief, four_nodes, job, plan_of, uneven, world};
@@ -7,12 +7,12 @@ use crate::plan::Finding;
 use crate::policy::{Policy, Speculation};
 use crate::round::clones::{Ask, MODES};
 
-/// Ranks jobs by a given slack, counts its passes, and asks for as many clones as it can.
+/// Ranks jobs by a given slack, counts its passes, and requests as many clones as it can.
 #[derive(Debug, Clone, PartialEq)]
 struct Greedy {
     urgent: &'static str,
     most: u32,
-    /// Whether the order is turned round when the jobs are compared.
+    /// Whether the order is reversed when the jobs are compared.
     reverses: bool,
 }
 
@@ -130,7 +130,7 @@ fn what_is_remembered_comes_back_in_the_next_pass() {
     let (_, second) = plan_of(&snapshot, &first, &policy);
     let durable: Vec<_> = second.durable_states().collect();
     assert_eq!(durable, [(&JobKey::from("a"), "2")]);
-    // What of it survives a failover is enough to go on.
+    // The durable part of the memory suffices after a failover.
     let survivors = second.durable_states();
     let survivors = survivors.map(|(key, state)| (key.clone(), state.to_owned()));
     let restored = Memory::restored(Vec::new(), survivors.collect::<Vec<_>>());

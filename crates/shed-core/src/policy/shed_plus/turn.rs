@@ -1,5 +1,5 @@
-//! When the optimizer runs for a job. An executor that can't afford to look at every job in every
-//! pass asks the same functions.
+//! When the optimizer runs for a job. An executor that cannot afford to examine every job in every pass uses the same
+//! functions.
 
 use crate::estimate::progress::optimization_interval;
 use crate::policy::ShedPlus;
@@ -8,20 +8,20 @@ use crate::policy::desk::Desk;
 use crate::round::JobView;
 use crate::time::{Instant, Span};
 
-/// What of a job says when the optimizer is to run for it, beside the clock and t_avg.
+/// The facts about a job, besides the clock and t_avg, that determine when the optimizer runs for it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Turn {
-    /// When it was submitted.
+    /// The job's submission time.
     pub submitted: Instant,
-    /// Its deadline.
+    /// The job's deadline.
     pub deadline: Instant,
-    /// Whether its attempts can report progress.
+    /// Whether the job's attempts can report progress.
     pub reports_progress: bool,
-    /// When the optimizer last ran for it, not in the future.
+    /// When the optimizer last ran for the job, not in the future.
     pub last: Option<Instant>,
     /// Whether that run changed nothing.
     pub was_idle: bool,
-    /// Whether its progress has reached ξ.
+    /// Whether the job's progress has reached ξ.
     pub has_reached_xi: bool,
     /// Whether a task turned out late since the last run.
     pub has_new_straggler: bool,
@@ -46,7 +46,7 @@ impl Turn {
         self.deadline.since(self.submitted).seconds()
     }
 
-    /// Whether it waits for its first run, which progress brings on.
+    /// Whether the job waits for its first run, which progress triggers.
     #[must_use]
     pub fn awaits_progress(&self) -> bool {
         self.last.is_none() && self.reports_progress
@@ -61,9 +61,8 @@ impl ShedPlus {
         self.interval(turn.limit(), overhead)
     }
 
-    /// θ waits t_avg for what the run launched to show itself (eq. 17): one that changed nothing
-    /// need not, so that tasks which were silent or looked hopeless then are not left alone for
-    /// long. Not in [S+].
+    /// θ includes t_avg so that the launches of a run have time to report (eq. 17). A run that changed nothing need
+    /// not wait. Otherwise tasks that were silent or looked hopeless then would be left alone for long. Not in [S+].
     fn idle_wait(&self, turn: &Turn, overhead: f64) -> Span {
         self.interval(turn.limit() - overhead, 0.0)
     }
@@ -73,11 +72,12 @@ impl ShedPlus {
         Span::from_seconds_f64(theta).max(self.min_interval)
     }
 
-    /// [S+] 4.2, trigger: the job's progress has reached ξ for the first time, or θ (eq. 17) has
-    /// passed since the last run for it (A7: per job). Our readings: a job that reports nothing is
-    /// looked at every θ from its submission on; one that could report and has spent 2ξ of its
-    /// time below ξ is on course to take twice its time, and is not waited for; a task that turns
-    /// out late as soon as it reports does not wait for θ.
+    /// [S+] 4.2, trigger: the job's progress has reached ξ for the first time, or θ (eq. 17) has passed since the
+    /// last run for it (A7: per job). Our readings:
+    /// - A job that reports nothing is examined every θ from its submission on.
+    /// - A job that could report and has spent 2ξ of its time below ξ is on course to take twice its time. The
+    ///   optimizer does not wait for it.
+    /// - A task that turns out late as soon as it reports does not wait for θ.
     #[must_use]
     pub fn due(&self, turn: &Turn, now: Instant, overhead: f64) -> Instant {
         let theta = self.theta(turn, overhead);
@@ -98,7 +98,7 @@ impl ShedPlus {
     }
 }
 
-/// Whether the optimizer runs for the job in this pass, and when it is to be looked at again.
+/// Whether the optimizer runs for the job in this pass, and when the policy needs to judge it again.
 pub(super) fn judge(
     plus: &ShedPlus,
     state: &JobView<'_>,
@@ -112,7 +112,7 @@ pub(super) fn judge(
     let theta = plus.theta(&turn, state.t_avg);
     let due = plus.due(&turn, now, state.t_avg);
     let acts = due <= now;
-    // Progress is no event: while ξ is awaited, it is looked for every θ.
+    // Progress causes no event, so a job that is below ξ is checked every θ.
     let awaits_progress = turn.last.is_none() && !acts;
     let next = if acts {
         now.plus(theta)
@@ -128,7 +128,7 @@ pub(super) fn judge(
     }
 }
 
-/// Runs that changed nothing.
+/// Notes the runs that changed nothing.
 pub(super) fn look_again(desk: &mut Desk<'_, '_, ShedPlus>, plus: &ShedPlus) {
     if plus.is_printed() {
         return;
@@ -158,8 +158,8 @@ pub(super) fn look_again(desk: &mut Desk<'_, '_, ShedPlus>, plus: &ShedPlus) {
     }
 }
 
-/// Whether a task with one attempt has since said for the first time how fast it is, and is late:
-/// the last run knew it only as silent. Each task brings a run forward once. Not in [S+].
+/// Whether a task with one attempt has reported its speed for the first time since, and is late. The last run saw it
+/// only as silent. Each task brings a run forward once. Not in [S+].
 pub(crate) fn has_new_straggler(state: &JobView<'_>, last: Instant) -> bool {
     state.estimate.tasks.iter().any(|task| {
         let remaining = task.kept().and_then(|kept| kept.remaining);

@@ -1,5 +1,5 @@
-//! What is believed of attempts and jobs: when each attempt ends, what a new one could do, how
-//! much slack a job has, and whether it still can be in time.
+//! Estimates of attempts and jobs: when each attempt ends, how long a new one would take, how much slack a job has,
+//! and whether it can still finish in time.
 
 use std::f64::consts::LN_2;
 
@@ -12,14 +12,14 @@ use crate::policy::shed_prime::headroom::{follow, reserve};
 use crate::policy::shed_prime::value_density::{is_short, worth};
 use crate::round::{JobView, Round, TaskEstimate};
 
-/// New attempts of each task that a job's hope may rest on. Where all of `max_clones` counted,
-/// jobs that only luck could save would be served first under overload, and take others along.
+/// New attempts of each task that count towards a job's estimate of hope. If all of `max_clones` counted, jobs that
+/// only luck could save would be served first under overload, and delay others.
 const DRAWS_HOPED_FOR: f64 = 2.0;
 
 /// Jobs that cannot reach this PoCD are hopeless: they are served last and get no clone.
 const MIN_POCD: f64 = 0.02;
 
-/// What is believed of a new attempt of a job.
+/// The estimate of a new attempt of a job.
 pub(super) struct Fresh<'p, 'a> {
     pub(super) state: &'p JobView<'a>,
     /// Seconds from a launch to the start of its work.
@@ -54,7 +54,7 @@ impl<'p, 'a> Fresh<'p, 'a> {
         DRAWS_HOPED_FOR * libm::log1p(-self.chance(begin).min(1.0 - f64::EPSILON))
     }
 
-    /// ln P(a few new attempts all miss that are launched so many seconds from now).
+    /// ln P(a few new attempts that are launched after `wait` seconds all miss).
     pub(super) fn ln_lost_later(&self, wait: f64) -> f64 {
         let (Some(law), Some(slack)) = (&self.state.estimate.law, self.state.estimate.slack) else {
             return 0.0;
@@ -62,7 +62,7 @@ impl<'p, 'a> Fresh<'p, 'a> {
         DRAWS_HOPED_FOR * ln_miss_of_launch(law, 0.0, slack - wait, self.overhead)
     }
 
-    /// Seconds for which a new attempt that begins there holds its place.
+    /// Seconds for which a new attempt that begins there holds its slot.
     pub(super) fn holds(&self, begin: f64) -> f64 {
         self.overhead + task_time(self.state) * (1.0 - begin)
     }
@@ -72,7 +72,7 @@ impl<'p, 'a> Fresh<'p, 'a> {
         self.chance_where(begin, 1.0)
     }
 
-    /// The same where attempts take that many times what they usually take.
+    /// The same probability if attempts take `slowness` times as long as usual.
     pub(super) fn chance_where(&self, begin: f64, slowness: f64) -> f64 {
         let estimate = &self.state.estimate;
         match (&estimate.law, estimate.slack) {
@@ -86,8 +86,8 @@ impl<'p, 'a> Fresh<'p, 'a> {
     }
 }
 
-/// Seconds from a launch to the start of its work: the mean over the attempts that are there, since
-/// images and volumes differ from job to job.
+/// Seconds from a launch to the start of its work: the mean over the job's attempts, because images and volumes
+/// differ from job to job.
 pub(super) fn measured_overhead(state: &JobView<'_>) -> Option<f64> {
     let tasks = state.estimate.tasks.iter();
     let attempts = tasks.flat_map(|task| task.task.live());
@@ -101,14 +101,14 @@ pub(super) fn measured_overhead(state: &JobView<'_>) -> Option<f64> {
     (count > 0.0).then(|| sum / count)
 }
 
-/// What shed-prime believes of a job.
+/// shed-prime's estimate of a job.
 #[derive(Debug, Clone, Default)]
 pub struct Belief {
-    /// The median time of a task, as far as anything was seen of the job.
+    /// The median time of a task, if any time of the job was observed.
     pub(super) known_time: Option<f64>,
-    /// ln P(all its tasks are in time, with a few new attempts each).
+    /// ln P(all tasks of the job are in time, with a few new attempts each).
     pub(super) ln_hope: f64,
-    /// Seconds until its deadline.
+    /// Seconds until the job's deadline.
     slack: Option<f64>,
     /// Seconds from a launch to the start of its work.
     overhead: f64,
@@ -118,12 +118,12 @@ pub struct Belief {
     running: Running,
 }
 
-/// What is left of the tasks that run.
+/// The remaining work of the running tasks.
 #[derive(Debug, Clone)]
 enum Running {
-    /// In seconds, by the job's own times: all together, and the longest.
+    /// In seconds, by the job's own times: the total, and the longest.
     Known([f64; 2]),
-    /// Of a job that has shown no times yet.
+    /// For a job without any times yet.
     Unknown(Vec<TaskLeft>),
 }
 
@@ -133,12 +133,12 @@ impl Default for Running {
     }
 }
 
-/// What is left of a task, but for the usual time of a task.
+/// The remaining work of a task, without the usual time of a task.
 #[derive(Debug, Clone, Copy)]
 struct TaskLeft {
     /// Seconds until the first of the attempts that report ends; infinite without any.
     reported: f64,
-    /// The age of the oldest silent attempt: no more is known of it than of a new one.
+    /// The age of the oldest silent attempt. It is estimated like a new one.
     oldest: Option<f64>,
     /// The progress at which a clone launched now begins.
     begin: f64,
@@ -160,7 +160,7 @@ impl TaskLeft {
         }
     }
 
-    /// Seconds that the task still needs, if what is best is done for it.
+    /// Seconds that the task still needs, given the best action for it.
     fn remaining(&self, time: f64, overhead: f64) -> f64 {
         let silent = self
             .oldest
@@ -198,8 +198,8 @@ impl Belief {
         }
     }
 
-    /// Whether the job is hopeless, and its slack in milliseconds, with that many slots and while a
-    /// usual task takes that share of the `limit` of a job that has shown no times.
+    /// Whether the job is hopeless, and its slack in milliseconds, with `slots` slots. `usual_share` is the usual
+    /// task time as a share of the `limit` of a job without any times.
     pub(super) fn rank(&self, limit: Option<f64>, usual_share: f64, slots: u32) -> (bool, i64) {
         let by_limit = || limit.map_or(0.0, |limit| limit * usual_share);
         let time = self.known_time.unwrap_or_else(by_limit);
@@ -211,7 +211,7 @@ impl Belief {
         (is_hopeless, slack)
     }
 
-    /// Seconds until the job ends on that many slots.
+    /// Seconds until the job ends on `slots` slots.
     fn work(&self, time: f64, slots: u32) -> f64 {
         let [mut work, mut longest] = match &self.running {
             Running::Known(sums) => *sums,
@@ -226,7 +226,7 @@ impl Belief {
     }
 }
 
-/// Weighs the jobs where capacity is short, given the hope and the usual share of the time of each.
+/// Weighs the jobs when capacity is short, given each job's hope and usual share of its time.
 pub(super) fn weigh(pass: &mut Round<'_>, prime: &ShedPrime, ln_hopes: &[f64], usual: &[f64]) {
     for (state, usual) in pass.jobs.iter_mut().zip(usual) {
         state.usual_share = *usual;
@@ -253,7 +253,7 @@ pub(super) fn weigh(pass: &mut Round<'_>, prime: &ShedPrime, ln_hopes: &[f64], u
     }
 }
 
-/// The median time of a task, as far as anything was seen of the job.
+/// The median time of a task, if any time of the job was observed.
 pub(super) fn known_time(state: &JobView<'_>) -> Option<f64> {
     let median = state.estimate.own_law().map(|law| law.quantile(-LN_2));
     median.filter(|median| median.is_finite() && *median > 0.0)
@@ -265,7 +265,7 @@ pub(super) fn task_time(state: &JobView<'_>) -> f64 {
     known_time(state).unwrap_or_else(by_limit)
 }
 
-/// Seconds that the task still needs, if what is best is done for it.
+/// Seconds that the task still needs, given the best action for it.
 pub(super) fn remaining(task: &TaskEstimate<'_>, time: f64, overhead: f64) -> f64 {
     TaskLeft::of(task).remaining(time, overhead)
 }

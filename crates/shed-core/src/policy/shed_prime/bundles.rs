@@ -1,6 +1,6 @@
-//! Clones, in bundles: a job is in time only if all its tasks are, so that one clone alone often
-//! gains nothing. For each job the number of clones with the largest gain in PoCD per clone is
-//! found, and the job whose bundle gains most per clone is served first.
+//! Clones, in bundles: a job is in time only if all its tasks are, so one clone alone often gains nothing. For each
+//! job this module finds the number of clones with the largest gain in PoCD per clone. The job whose bundle gains
+//! most per clone is served first.
 
 use std::collections::BinaryHeap;
 
@@ -13,14 +13,13 @@ use crate::round::clones::{Ask, CloneJob, CloneTask, MODES, by_rule, clone_job, 
 use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};
 use crate::snapshot::SpeculationMode;
 
-/// For such a share of the time from a launch to the first report an attempt is taken for just
-/// launched.
+/// The share of the time from a launch to the first report in which an attempt counts as just launched.
 const JUST_LAUNCHED: f64 = 0.5;
 
 /// Clones that one pass may hand out.
 const CLONES_PER_PASS_MAX: u32 = 10_000;
 
-/// Hands out clones from what is left after admission.
+/// Hands out clones from the capacity left after admission.
 pub(super) fn launch(pass: &mut Round<'_>, prime: &ShedPrime) {
     for mode in MODES {
         let mut jobs = candidates(pass, prime, mode);
@@ -48,7 +47,7 @@ pub(super) fn candidates(
             !state.doomed.contains(&id)
         };
         !is_hopeless
-            // What was launched already in this pass is not in the tasks' misses.
+            // Launches of this pass are not yet in the tasks' misses.
             && state.clones.is_empty()
             && task.attempts.iter().any(lives_on)
             && state.ln_miss_kept(task) > ln_target
@@ -64,8 +63,8 @@ pub(super) fn candidates(
     jobs
 }
 
-/// A task that will report may still be rescued when it has: what is hedged now counts as far as that
-/// would come too late.
+/// A task that will report may still be rescued after its report. A clone launched now therefore counts only as far
+/// as that rescue would come too late.
 fn count_on_rescue(pass: &Round<'_>, job: &mut CloneJob) {
     let Some(state) = pass.jobs.get(job.position) else {
         return;
@@ -82,9 +81,9 @@ fn count_on_rescue(pass: &Round<'_>, job: &mut CloneJob) {
     }
 }
 
-/// While a clone of the task is still silent nobody knows how it will do: its draw is in the task's
-/// miss already. What is only silent so far is hedged as the policy says: best at its launch, since a
-/// clone that is launched when the report is near comes late, and often for nothing.
+/// A silent clone of the task has an unknown speed, and its probability is in the task's miss already. The policy
+/// decides how silent attempts are hedged. The best time is their launch, because a clone launched shortly before the
+/// report comes late, and often in vain.
 fn may_hedge(state: &JobView<'_>, task: &TaskEstimate<'_>, prime: &ShedPrime) -> bool {
     let grace = start_up(state, prime.grace);
     let speaks = |attempt: &AttemptEstimate| !state.job.reports_progress || is_seen(attempt, grace);
@@ -96,7 +95,7 @@ fn may_hedge(state: &JobView<'_>, task: &TaskEstimate<'_>, prime: &ShedPrime) ->
     task.attempts.iter().any(seen)
 }
 
-/// A bundle: its job, how many clones, what they gain in PoCD each.
+/// A bundle: its job, its number of clones, and the gain in PoCD per clone.
 #[derive(PartialEq)]
 struct Bundle {
     gain: f64,
@@ -113,7 +112,7 @@ impl PartialOrd for Bundle {
 }
 
 impl Ord for Bundle {
-    /// By gain; of equals the earlier job is larger.
+    /// By gain; between equals the earlier job is larger.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let by_gain = self.gain.total_cmp(&other.gain);
         by_gain.then_with(|| other.job.cmp(&self.job))
@@ -131,7 +130,7 @@ fn share_out(pass: &mut Round<'_>, jobs: &mut [CloneJob], prime: &ShedPrime) {
         };
         let free = pass.capacity.times_free(job.position);
         if free < bundle.clones {
-            // Others have taken the room: what is left may do for a smaller one.
+            // Other bundles have taken the capacity, so a smaller bundle may still fit.
             if free > 0 {
                 bundles.extend(best_bundle(pass, bundle.job, job, prime));
             }
@@ -144,15 +143,15 @@ fn share_out(pass: &mut Round<'_>, jobs: &mut [CloneJob], prime: &ShedPrime) {
     }
 }
 
-/// A task while a bundle is looked for: it is larger if one more clone gains more.
+/// A task during the search for a bundle: it is larger if one more clone gains more.
 #[derive(PartialEq)]
 struct Trial {
     gain: f64,
-    /// Its place in the job.
+    /// The task's index in the job.
     at: usize,
     ln_miss: f64,
     ln_miss_per_clone: f64,
-    /// Clones that it may still get.
+    /// Clones that the task may still get.
     left: u32,
 }
 
@@ -197,14 +196,14 @@ impl PartialOrd for Trial {
 }
 
 impl Ord for Trial {
-    /// By gain; of equals the earlier task is larger.
+    /// By gain; between equals the earlier task is larger.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let by_gain = self.gain.total_cmp(&other.gain);
         by_gain.then_with(|| other.at.cmp(&self.at))
     }
 }
 
-/// The product of tasks' PoCDs, of which some may be 0.
+/// The product of the tasks' PoCDs, where some may be 0.
 struct Product {
     ln: f64,
     zeros: usize,
@@ -247,8 +246,8 @@ fn best_task(job: &CloneJob, prime: &ShedPrime) -> Option<usize> {
     best.map(|trial| trial.at)
 }
 
-/// Clones are added one by one where they gain most; the bundle is what they are when they gain
-/// most each. None if there is none, or the pass runs out of work.
+/// Adds clones one by one where they gain most. The bundle has the size at which the gain per clone is largest.
+/// `None` if no clone gains, or the pass runs out of work.
 fn best_bundle(
     pass: &mut Round<'_>,
     at: usize,
@@ -291,7 +290,7 @@ fn best_bundle(
     best
 }
 
-/// Grants the clones one by one; how many there was room for.
+/// Grants the clones one by one, and returns how many fit.
 fn grant_bundle(pass: &mut Round<'_>, job: &mut CloneJob, clones: u32, prime: &ShedPrime) -> u32 {
     for granted in 0..clones {
         let Some(at) = best_task(job, prime) else {

@@ -1,6 +1,5 @@
-//! What the other jobs show of one that has shown nothing: users of a cluster tend to give their
-//! jobs so many times what a task takes. Each tenant learns from its own jobs, and from all jobs of
-//! another tenant as from one.
+//! Estimates a job without any times from the other jobs: users of a cluster tend to set deadlines at a similar
+//! multiple of the task time. Each tenant learns from its own jobs, and all jobs of another tenant count as one.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +10,20 @@ use crate::policy::contract::Summary;
 use crate::policy::shed_prime::beliefs::{Belief, known_time};
 use crate::round::{JobView, Round};
 
-/// What the time of a task is taken for while nothing at all is known, as a share of the time from
-/// submission to deadline.
+/// The task time while nothing at all is known, as a share of the time from submission to deadline.
 const SHARE_OF_LIMIT: f64 = 0.5;
 
-/// Other tenants are believed as far as they differ from that by a factor of 4 at most: ln of it.
+/// Other tenants count only up to a factor of 4 away from that: ln of it.
 const FOREIGN_SPAN: f64 = 1.386_294_361_119_890_6;
 
-/// Jobs of which a law is known before one is assumed of others.
+/// The least number of jobs with a known distribution before one is assumed for others.
 const JOBS_MIN: usize = 3;
 
 /// ln P(Z > 1), Z standard normal.
 const LN_TAIL_OF_ONE: f64 = -1.841_021_645_009_264;
 
-/// What the time of a usual task is taken for, over the time that its job was given, for each job of
-/// the pass: by the jobs of its tenant that are there. All jobs of another tenant count as one.
+/// The usual task time over the time that its job was given, for each job of the pass: by the present jobs of its
+/// tenant. All jobs of another tenant count as one.
 pub(super) fn usual_shares(jobs: &[Summary<'_, Belief>]) -> Vec<f64> {
     let mut tenants: BTreeMap<&Tenant, Mean> = BTreeMap::new();
     for job in jobs {
@@ -53,13 +51,13 @@ pub(super) fn usual_shares(jobs: &[Summary<'_, Belief>]) -> Vec<f64> {
     shares.collect()
 }
 
-/// The job's usual time of a task over the time that it was given.
+/// The job's usual time of a task over the time that the job was given.
 fn share(job: &Summary<'_, Belief>) -> Option<f64> {
     let share = job.belief.known_time? / job.limit?;
     (share > 0.0 && share.is_finite()).then_some(share)
 }
 
-/// A sum of so many.
+/// A sum and its number of terms.
 #[derive(Debug, Clone, Copy, Default)]
 struct Mean {
     sum: f64,
@@ -84,16 +82,16 @@ impl Mean {
     }
 }
 
-/// The logarithm of a share, as far as another tenant is believed.
+/// The logarithm of a share, limited to the range in which another tenant counts.
 fn of_foreign(ln_share: f64) -> f64 {
     let usual = libm::log(SHARE_OF_LIMIT);
     ln_share.clamp(usual - FOREIGN_SPAN, usual + FOREIGN_SPAN)
 }
 
-/// Takes times for log-normal in jobs that have shown nothing: the median is the usual share of the
-/// time that the job was given, and they spread as medians do among the others and times within each of
-/// those. Attempts are hedged by it from their launch on. It ranks no job: tasks of one job are alike,
-/// of which this law knows nothing, so that large jobs would seem to have no hope.
+/// Assumes log-normal times for jobs without any times. The median is the usual share of the time that the job was
+/// given. The spread combines that of the other jobs' medians and that of the times within each of those jobs.
+/// Attempts are hedged by it from their launch on. It ranks no job: tasks of one job are alike, which this
+/// distribution ignores, so large jobs would seem hopeless.
 pub(super) fn assume(pass: &mut Round<'_>) {
     let mut tenants: BTreeMap<&Tenant, Vec<Shown>> = BTreeMap::new();
     for state in &pass.jobs {
@@ -124,12 +122,12 @@ pub(super) fn assume(pass: &mut Round<'_>) {
     }
 }
 
-/// What is known of a job's times.
+/// A summary of a job's times.
 #[derive(Debug, Clone, Copy)]
 struct Shown {
     /// ln(median time / time that the job was given).
     ln_share: f64,
-    /// Standard deviation of ln T, read off the upper half.
+    /// Standard deviation of ln T, from the upper half.
     sigma: f64,
 }
 
@@ -144,7 +142,7 @@ impl Shown {
         (shown.ln_share.is_finite() && shown.sigma.is_finite()).then_some(shown)
     }
 
-    /// What all jobs of a tenant are to others: one.
+    /// All jobs of a tenant as one, for the other tenants.
     fn as_witness(all: &[Self]) -> Option<Self> {
         let count = all.len() as f64;
         let mean = |value: fn(&Self) -> f64| all.iter().map(value).sum::<f64>() / count;
@@ -155,7 +153,7 @@ impl Shown {
     }
 }
 
-/// Of ln(time / time given) over all jobs: what medians differ, and times within each job.
+/// The spread of ln(time / time given) over all jobs: that of the medians, and of the times within each job.
 fn spread(shown: &[Shown]) -> f64 {
     let count = shown.len() as f64;
     let mean = shown.iter().map(|one| one.ln_share).sum::<f64>() / count;

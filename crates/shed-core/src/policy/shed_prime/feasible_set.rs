@@ -1,8 +1,9 @@
-//! Whom to serve first where room is short. While all can be in time, whoever could wait least comes
-//! first; once they can't, most are if what brings most comes first (Moore and Hodgson's rule for
-//! the fewest late jobs on one machine, Management Science 15(1), 1968, says whom to leave out). So
-//! as many of the jobs that bring most as can all be in time are served first, the one with the
-//! least slack before the others, and after them the rest, those that bring most first.
+//! The order of service when capacity is short. While all jobs can be in time, the least slack comes first. Otherwise
+//! most jobs are in time if the highest value density comes first. Moore and Hodgson's rule for the fewest late jobs
+//! on one machine (Management Science 15(1), 1968) determines the jobs to leave out.
+//!
+//! The jobs are therefore served in two groups. The first is the largest set of those with the highest value density
+//! that can all be in time, by slack. The rest follow by value density.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,35 +12,36 @@ use crate::policy::shed_prime::beliefs::{Fresh, task_time};
 use crate::policy::shed_prime::value_density::surging;
 use crate::round::{AttemptEstimate, JobView, Number, Round, TaskEstimate};
 
-/// The part of the time until its last task would have to start within which a job gets its places:
-/// who starts at the last moment has no time left for a second attempt.
+/// A job gets its slots within this share of the time until its last task would have to start. A task that starts at
+/// the last moment has no time left for a second attempt.
 const WITHIN: f64 = 0.75;
 
-/// Of a share: what is wanted is a sum of places.
+/// Tolerance of a share, because the wanted share is a sum over slots.
 const ROUNDING: f64 = 1e-9;
 
-/// Places that come free are looked at one by one up to so many, beyond that in groups.
+/// Up to this many slots that come free are examined one by one; more are examined in groups.
 const RELEASES_MAX: usize = 1024;
 
-/// Places that one schedule looks at. Who would still wait then goes by what it brings.
+/// Slots that one schedule examines. Jobs that would still wait then are ordered by value density.
 const STEPS_MAX: u32 = 100_000;
 
 /// A job with tasks that wait.
 struct Waiter {
     position: usize,
-    /// How many jobs bring more.
+    /// The number of jobs with a higher value density.
     bring_more: usize,
     /// The job's slack in milliseconds.
     slack: i64,
-    /// Within so many seconds its last task is to start.
+    /// Seconds within which the job's last task must start.
     latest: f64,
-    /// The share of what is usable that its tasks take together, with as many clones as run of others.
+    /// The share of the usable capacity that the job's tasks take together, with as many clones as run for other
+    /// jobs.
     wanted: f64,
-    /// Seconds for which each holds its place.
+    /// Seconds for which each task holds its slot.
     holds: f64,
 }
 
-/// In so many seconds this share of what is usable comes free.
+/// A share of the usable capacity that comes free after `at` seconds.
 #[derive(Clone, Copy)]
 struct Release {
     at: f64,
@@ -54,7 +56,7 @@ pub(super) fn mark(pass: &mut Round<'_>) {
     }
     let releases = releases(pass);
     let counts: Vec<usize> = (1..=waiters.len()).collect();
-    // If some can't all be in time, more can't either.
+    // If some jobs cannot all be in time, a larger set cannot either.
     let timely = counts.partition_point(|count| {
         let some = waiters.iter().filter(|waiter| waiter.bring_more < *count);
         are_in_time(some, &releases)
@@ -67,7 +69,7 @@ pub(super) fn mark(pass: &mut Round<'_>) {
     }
 }
 
-/// Those with the least slack first.
+/// The waiting jobs, least slack first.
 fn waiters(pass: &Round<'_>) -> Vec<Waiter> {
     let mut waiters = Vec::new();
     let redundancy = redundancy(pass);
@@ -92,7 +94,7 @@ fn waiters(pass: &Round<'_>) -> Vec<Waiter> {
             });
         }
     }
-    // Not the position: where a job stands in the snapshot must not matter.
+    // Not the position, because a job's position in the snapshot must not matter.
     let name = |waiter: &Waiter| {
         let state = pass.jobs.get(waiter.position);
         state.map(|state| (state.job.submitted, &state.job.key))
@@ -109,7 +111,7 @@ fn waiters(pass: &Round<'_>) -> Vec<Waiter> {
     waiters
 }
 
-/// Attempts per task that runs.
+/// The mean number of attempts per running task.
 fn redundancy(pass: &Round<'_>) -> f64 {
     let tasks = pass.jobs.iter().flat_map(|state| &state.estimate.tasks);
     let (mut attempts, mut count) = (0.0, 0.0);
@@ -120,8 +122,8 @@ fn redundancy(pass: &Round<'_>) -> f64 {
     if count > 0.0 { attempts / count } else { 1.0 }
 }
 
-/// Seconds until the first of the task's attempts ends. Of a silent one what its job's law says; without
-/// one, or if that says nothing, what has taken longer than usual takes as long again.
+/// Seconds until the first of the task's attempts ends. For a silent attempt this follows from the job's
+/// distribution. Without one, an attempt that has taken longer than usual is expected to take as long again.
 fn until_end(task: &TaskEstimate<'_>, time: f64) -> f64 {
     let end = |attempt: &AttemptEstimate| match attempt.remaining {
         Some(remaining) if remaining.is_finite() => remaining,
@@ -131,7 +133,7 @@ fn until_end(task: &TaskEstimate<'_>, time: f64) -> f64 {
     task.attempts.iter().map(end).fold(f64::INFINITY, f64::min)
 }
 
-/// What is free, and what comes free as tasks end; the first first.
+/// The free capacity, and the capacity that tasks release as they end; earliest first.
 fn releases(pass: &Round<'_>) -> Vec<Release> {
     let mut releases = Vec::new();
     let mut held = 0.0;
@@ -144,11 +146,11 @@ fn releases(pass: &Round<'_>) -> Vec<Release> {
         let is_held_up = state.is_held_up(pass.snapshot.now);
         for task in &state.estimate.tasks {
             let places = match is_held_up {
-                // What can't be placed leaves no place.
+                // A pod that cannot be placed releases no slot.
                 true => task.task.live().filter(|a| state.job.takes_room(a)).count(),
                 false => task.attempts.len(),
             };
-            // Nor does what ends on a node that is not usable.
+            // An attempt on an unusable node releases none either.
             let attempts = task.attempts.iter();
             let apart = attempts.filter(|a| pass.capacity.unusable.has(a.node));
             let share = share * places.saturating_sub(apart.count()) as f64;
@@ -168,7 +170,7 @@ fn releases(pass: &Round<'_>) -> Vec<Release> {
     groups.map(last).collect()
 }
 
-/// Whether the last task of each starts in time, or at once, if they are served in this order.
+/// Whether the last task of each job starts in time, or at once, if the jobs are served in this order.
 fn are_in_time<'w>(mut waiters: impl Iterator<Item = &'w Waiter>, releases: &[Release]) -> bool {
     let mut places = Places {
         releases,
@@ -178,16 +180,16 @@ fn are_in_time<'w>(mut waiters: impl Iterator<Item = &'w Waiter>, releases: &[Re
     waiters.all(|waiter| places.hold(waiter))
 }
 
-/// Places as they come free.
+/// Slots as they come free.
 struct Places<'r> {
     releases: &'r [Release],
-    /// Those that were given away: when they come free again, and what share they are.
+    /// Slots that were handed out: when they come free again, and their share.
     again: BinaryHeap<Reverse<(Number, Number)>>,
     steps_left: u32,
 }
 
 impl Places<'_> {
-    /// Gives the waiter the first places that come free; false if the last of them is too late.
+    /// Gives the waiter the first slots that come free; false if the last of them is too late.
     fn hold(&mut self, waiter: &Waiter) -> bool {
         let mut wanted = waiter.wanted;
         while wanted > ROUNDING {
@@ -253,7 +255,7 @@ mod tests {
 
     #[test]
     fn places_are_given_away_again_until_it_is_too_late() {
-        // A third of what is wanted at a time: the last third starts after ten seconds.
+        // A third of the wanted share at a time: the last third starts after ten seconds.
         assert!(is_in_time(&waiter(1.5, 5.0), &[0.25, 0.25]));
         assert!(!is_in_time(&waiter(1.5, 5.1), &[0.25, 0.25]));
     }

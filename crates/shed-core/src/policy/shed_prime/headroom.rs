@@ -1,11 +1,10 @@
-//! Room for what is to come. An attempt that holds its place for long may keep it from tasks that
-//! bring more and are still to be submitted; what came lately tells how many. So a job gets first
-//! attempts as far as the jobs that bring no more than it leave room for the others' demand.
+//! Headroom for future jobs. An attempt that holds its slot for long may keep it from tasks of a higher value density
+//! that are not submitted yet. The recent arrivals tell how many such tasks to expect. A job therefore gets first
+//! attempts only while the jobs up to its value density leave headroom for the others' demand.
 //!
-//! Such demand is that of an M/G/∞ queue with arrivals in groups: by Campbell's theorem its mean is
-//! Σ volume / window and its variance Σ width · volume / window over the jobs that came within the
-//! window. One more attempt takes from it what the part of the time in which that demand is beyond
-//! what is left for it brings.
+//! The model of such demand is an M/G/∞ queue with arrivals in groups. By Campbell's theorem its mean is Σ volume /
+//! window and its variance Σ width · volume / window, over the jobs that came within the window. The cost of one more
+//! attempt is the value of the time share in which that demand exceeds the remaining capacity.
 
 use std::collections::BTreeSet;
 
@@ -17,34 +16,34 @@ use crate::round::{Allowance, Claim, JobView, Round};
 use crate::snapshot::JobSnapshot;
 use crate::time::Instant;
 
-/// Jobs that bring so many times as much per share and second have room kept for them.
+/// Headroom is reserved for jobs whose value per share and second is this many times as high.
 const TIMES_AS_MUCH: f64 = 5.0;
 
-/// What is likely to come while an attempt holds its place is what came in the same time before,
-/// or in this part of it if no job came earlier.
+/// The expected arrivals while an attempt holds its slot are those of an equally long time before, or of this share
+/// of it if no job came earlier.
 const WINDOW_MIN: f64 = 0.25;
 
-/// Who could wait counts less: one that could for four times as long as the place would be held,
-/// not at all.
+/// Arrivals that could wait count less. One that could wait four times as long as the attempt holds its slot does not
+/// count.
 const SLACK_WEIGHT: f64 = 0.25;
 
-/// The part of the time in which the others may lack room. What brings next to nothing (a hopeless
-/// job, one without a deadline) leaves room for all but a hundredth of it, and nobody is kept from
-/// more than the mean of their demand for less than half.
+/// Bounds of the share of the time in which the others may lack capacity: the job's value density over theirs. A job
+/// of nearly no value (a hopeless job, one without a deadline) leaves headroom for all but a hundredth of the time.
+/// At the upper bound the headroom is the mean of the others' demand.
 const RISK_MIN: f64 = 0.01;
 const RISK_MAX: f64 = 0.5;
 
-/// What a job asks for.
+/// The demand of a job.
 #[derive(Clone, Copy)]
 struct Ask {
-    /// Of what is usable, per attempt.
+    /// The share of the usable capacity per attempt.
     share: f64,
-    /// Seconds for which an attempt holds it.
+    /// Seconds for which an attempt holds that share.
     seconds: f64,
     arrival: Option<Arrival>,
 }
 
-/// Notes what came, and says how many first attempts each job that waits may get.
+/// Notes the arrivals, and sets how many first attempts each waiting job may get.
 pub(super) fn reserve(pass: &mut Round<'_>) {
     let jobs = pass.jobs.iter().enumerate();
     let asks: Vec<Ask> = jobs
@@ -69,8 +68,8 @@ pub(super) fn reserve(pass: &mut Round<'_>) {
     }
 }
 
-/// Notes what came, if it may run: what its user holds back, or what can't be created or placed, is not
-/// likely to come again and ask for room.
+/// Notes an arrival that may run. A job that its user holds back, or that cannot be created or placed, is not likely
+/// to come again and demand capacity.
 fn note(arrivals: &mut Arrivals, now: Instant, state: &JobView<'_>, arrival: Option<Arrival>) {
     let key = &state.job.key;
     let has_run = arrivals.has_run(key) || has_run(state.job);
@@ -80,8 +79,8 @@ fn note(arrivals: &mut Arrivals, now: Instant, state: &JobView<'_>, arrival: Opt
     }
 }
 
-/// Looks in every pass at what became of jobs that were noted, and forgets those that may not run any
-/// more, or are gone before their deadline, and never ran.
+/// Updates the state of the noted jobs in every pass. It forgets jobs that never ran if they may no longer run, or
+/// were removed before their deadline.
 pub(super) fn follow(pass: &mut Round<'_>) {
     let (now, arrivals) = (pass.snapshot.now, &mut pass.arrivals);
     if !arrivals.may_be_withdrawn(now) {
@@ -112,7 +111,7 @@ fn has_run(job: &JobSnapshot) -> bool {
 
 fn ask(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> Ask {
     let share = pass.capacity.dominant_share(position);
-    // What asks for more than there is takes nothing from anybody, and nothing is kept from it.
+    // A demand beyond the whole capacity takes nothing from other jobs, and no headroom is kept from it.
     let share = if share.is_finite() { share } else { 0.0 };
     let rules = &state.job.rules;
     let limit = state.job.deadline.map(|at| at.since(state.job.submitted));
@@ -120,7 +119,7 @@ fn ask(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> Ask {
     let seconds = if is_known {
         Fresh::of(state).holds(0.0)
     } else {
-        // Nothing says when it would end.
+        // The end is unknown.
         f64::INFINITY
     };
     let width = share * f64::from(rules.completions.min(rules.parallelism).max(1));
@@ -143,9 +142,9 @@ fn ask(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> Ask {
     }
 }
 
-/// What attempts hold, by what their jobs bring.
+/// The capacity that attempts hold, by the value density of their jobs.
 struct Held {
-    /// Density, and what attempts hold of jobs up to it; ascending.
+    /// Density, and the capacity that attempts of jobs up to that density hold; ascending.
     sums: Vec<(f64, f64)>,
 }
 
@@ -171,7 +170,7 @@ impl Held {
     }
 }
 
-/// How much the job may take, if room is to be kept from it.
+/// The allowance of the job, if headroom is kept from it.
 fn allowance(pass: &Round<'_>, state: &JobView<'_>, ask: Ask, held: &Held) -> Option<Allowance> {
     if state.launchable_now() == 0 || ask.share <= 0.0 {
         return None;
@@ -187,14 +186,14 @@ fn allowance(pass: &Round<'_>, state: &JobView<'_>, ask: Ask, held: &Held) -> Op
         held.up_to(up_to) + state.held()
     };
     let left = (1.0 - kept).max(0.0) - of_others;
-    // One attempt of each job may go on: nobody waits for ever, and what runs shows its time.
+    // One attempt of each job may always run, so no job waits endlessly, and a running attempt shows its time.
     let left = left.max(ask.share - state.held());
     Some(Allowance { up_to, left })
 }
 
-/// What is likely to be asked for by jobs that bring more.
+/// The expected demand of jobs with a higher value density.
 struct Demand {
-    /// Of what is usable.
+    /// The mean share of the usable capacity.
     mean: f64,
     deviation: f64,
     /// Deadlines met per share and second.
@@ -204,7 +203,7 @@ struct Demand {
 fn demand(pass: &Round<'_>, key: &JobKey, above: f64, seconds: f64) -> Option<Demand> {
     let now = pass.snapshot.now;
     let elapsed = now.since(pass.arrivals.first()?).seconds();
-    // For what may hold its place for ever all that is remembered counts.
+    // For an attempt without a known end all remembered arrivals count.
     let window = if seconds.is_finite() {
         elapsed.clamp(WINDOW_MIN * seconds, seconds)
     } else {
@@ -222,7 +221,7 @@ fn demand(pass: &Round<'_>, key: &JobKey, above: f64, seconds: f64) -> Option<De
             squares += weight * arrival.width.min(1.0) * arrival.volume;
         }
     }
-    // So many came within one interval less: a single one tells of no rate.
+    // n arrivals span one interval less. A single arrival gives no rate.
     let rate = (count - 1.0) / count / window;
     (rate > 0.0).then(|| Demand {
         mean: volume * rate,

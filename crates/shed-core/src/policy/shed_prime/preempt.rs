@@ -1,5 +1,5 @@
-//! Preemption: a task that has to start soon takes the place of a running attempt that has time.
-//! Only where the victim's user allows it and its checkpoint is durable.
+//! Preemption: a task that has to start soon takes the slot of a running attempt that has time to spare. It happens
+//! only if the victim's user allows it and its checkpoint is durable.
 
 use crate::capacity::{Room, fits};
 use crate::ids::{AttemptNumber, TaskIndex};
@@ -12,7 +12,7 @@ use crate::snapshot::{AttemptKind, KillKind, NodeIndex, Preemption};
 /// Attempts that one pass preempts at most.
 const PREEMPTIONS_MAX: usize = 256;
 
-/// What a preemption costs the victim, in launches.
+/// The cost of a preemption to the victim, in launches.
 const LAUNCHES_LOST: f64 = 2.0;
 
 /// A waiting task may preempt a running attempt once its own slack is below this many task times.
@@ -22,13 +22,12 @@ const WITHIN: f64 = 0.4;
 /// its slot for one of them, and a victim with little slack left would soon preempt another.
 const APART: f64 = 3.0;
 
-/// A running attempt that may make way.
+/// A running attempt that may be preempted.
 struct Victim {
     position: usize,
     id: (TaskIndex, AttemptNumber),
     node: Option<NodeIndex>,
-    /// Of its task once it has paid for being launched again, in seconds; infinite for one of a
-    /// hopeless job.
+    /// The slack of the attempt's task after the cost of a relaunch, in seconds; infinite for one of a hopeless job.
     slack: f64,
 }
 
@@ -36,16 +35,16 @@ struct Victim {
 struct Waiter {
     position: usize,
     tasks: u32,
-    /// So many of them at most no room is kept from.
+    /// At most this many may start without using reserved headroom.
     allowed: u32,
     slack: f64,
-    /// Below this slack it may drive others out.
+    /// Below this slack the job may preempt others.
     within: f64,
-    /// Others with less slack than this stay.
+    /// Attempts with less slack than this are not preempted.
     apart: f64,
 }
 
-/// Lets attempts make way for tasks that would otherwise start too late.
+/// Preempts attempts for tasks that would otherwise start too late.
 pub(super) fn preempt(pass: &mut Round<'_>) {
     let waiters = waiters(pass);
     if waiters.is_empty() {
@@ -83,7 +82,7 @@ pub(super) fn preempt(pass: &mut Round<'_>) {
     }
 }
 
-/// Those to be served first first; hopeless jobs drive nobody out.
+/// In service order. Hopeless jobs never preempt.
 fn waiters(pass: &Round<'_>) -> Vec<Waiter> {
     let now = pass.snapshot.now;
     let mut waiters = Vec::new();
@@ -95,7 +94,7 @@ fn waiters(pass: &Round<'_>) -> Vec<Waiter> {
             && state.may_launch(now)
         {
             let worth = match &state.worth {
-                // Before all others, by slack.
+                // The feasible set comes before all others, by slack.
                 Some(worth) if worth.is_timely => f64::INFINITY,
                 _ => state.worth_of_waiting(),
             };
@@ -118,7 +117,7 @@ fn waiters(pass: &Round<'_>) -> Vec<Waiter> {
     waiters.into_iter().map(|(_, waiter)| waiter).collect()
 }
 
-/// Those with the most slack last.
+/// The preemptible attempts, most slack last.
 fn victims(pass: &Round<'_>) -> Vec<Victim> {
     let mut victims = Vec::new();
     for (position, state) in pass.jobs.iter().enumerate() {
@@ -126,7 +125,7 @@ fn victims(pass: &Round<'_>) -> Vec<Victim> {
         let may = rules.preemption == Preemption::WhenCheckpointed
             && rules.resume.keeps_checkpoints()
             && !rules.waits_until_gone()
-            // What is given up must be launched again.
+            // A preempted attempt must be launched again.
             && state.may_launch(pass.snapshot.now);
         if !may {
             continue;
@@ -141,7 +140,7 @@ fn victims(pass: &Round<'_>) -> Vec<Victim> {
             };
             let id = (task.task.index, attempt.number);
             let is_durable = task.resume.is_some_and(|point| point.progress > 0.0);
-            // A place on a node that is not usable can't be taken.
+            // The slot of an attempt on an unusable node cannot be taken.
             let has_place = !pass.capacity.unusable.has(attempt.node);
             let is_young = attempt.since_launch < least_run;
             if !is_durable || !has_place || is_young || state.doomed.contains(&id) {
@@ -169,7 +168,7 @@ fn victims(pass: &Round<'_>) -> Vec<Victim> {
     victims
 }
 
-/// Whether the room that there is or will be holds one attempt more, which then takes it.
+/// Whether the capacity that is or will be free holds one more attempt, which then takes it.
 fn take_free(pass: &Round<'_>, room: &mut Room, position: usize) -> bool {
     let Some(demand) = pass.capacity.demands.get(position) else {
         return false;
@@ -186,8 +185,7 @@ fn take_free(pass: &Round<'_>, room: &mut Room, position: usize) -> bool {
     node.is_some()
 }
 
-/// The attempt with the most slack, if that is well above the waiter's, of those whose place the
-/// waiter can take.
+/// Of the attempts whose slot the waiter can take, the one with the most slack, if that is well above the waiter's.
 fn pick(pass: &Round<'_>, victims: &[Victim], waiter: &Waiter) -> Option<usize> {
     let demands = &pass.capacity.demands;
     let demand = demands.get(waiter.position)?;

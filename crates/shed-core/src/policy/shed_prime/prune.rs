@@ -1,5 +1,5 @@
-//! Which attempts go on: of several the one that will end first, of one alone another draw if
-//! that is likelier to be in time.
+//! The attempts to keep: of several siblings the one that will end first. A lone attempt is restarted if a new one is
+//! likelier to be in time.
 
 use crate::ids::TaskIndex;
 use crate::policy::ShedPrime;
@@ -13,15 +13,15 @@ use crate::snapshot::{Idempotency, KillKind, SpeculationMode};
 /// A sibling in a close race stays: predictions are noisy.
 const MARGIN: f64 = 0.1;
 
-/// A lone attempt is restarted if a new attempt in its place is more likely to be in time by more
+/// A lone attempt is restarted if a new attempt is more likely to be in time by more
 /// than this probability.
 const RESTART_GAIN: f64 = 0.1;
 
-/// In so many task times an attempt has shown how fast it is.
+/// The share of the task time after which an attempt has shown its speed.
 const SHOWN: f64 = 0.1;
 
-/// Siblings of an attempt that is all but sure to be in time go at once, those that are seen to
-/// lose too, and those that have been silent for too long once the best one is expected in time.
+/// Stops superfluous siblings. Siblings of an attempt that is nearly sure to be in time are stopped at once. So are
+/// siblings that evidently lose, and long-silent ones once the best attempt is expected in time.
 pub(super) fn prune(desk: &mut Desk<'_, '_, ShedPrime>, prime: &ShedPrime) {
     let ln_safe = libm::log(prime.miss_target);
     rivals::prune(desk, |rivals| {
@@ -41,8 +41,8 @@ pub(super) fn prune(desk: &mut Desk<'_, '_, ShedPrime>, prime: &ShedPrime) {
     });
 }
 
-/// Gives up lone attempts where a new one in their place is likelier to be in time. Only where
-/// there is no room for a clone beside it.
+/// Gives up lone attempts where a new one is likelier to be in time. It does so only if no capacity for a clone next
+/// to the attempt is free.
 pub(super) fn restart(pass: &mut Round<'_>) {
     let someone_waits = someone_waits(pass);
     for position in pass.by_submission() {
@@ -65,7 +65,7 @@ pub(super) fn restart(pass: &mut Round<'_>) {
         let kept = pass.redraws.kept(&state.job.tenant);
         let tasks = state.estimate.tasks.iter();
         let doomed = tasks.filter_map(|task| worse_than(&fresh, state, task, kept));
-        // On a node that is not usable it would give up its place for none.
+        // On an unusable node the attempt would give up its slot in vain.
         let doomed = doomed.filter(|(_, attempt)| !pass.capacity.unusable.has(attempt.node));
         let doomed = doomed.map(|(index, attempt)| (index, attempt.clone()));
         for (index, attempt) in doomed.collect::<Vec<_>>() {
@@ -94,8 +94,7 @@ fn ln_ratio(state: &JobView<'_>, attempt: &AttemptEstimate) -> Option<f64> {
     ratio.is_finite().then_some(ratio)
 }
 
-/// Compares attempts with those that were given up on their nodes before, as soon as they have
-/// shown enough.
+/// Compares attempts with those that were given up on their nodes before, as soon as they have shown their speed.
 pub(super) fn learn(pass: &mut Round<'_>) {
     let nodes = &pass.snapshot.nodes;
     let redraws = &mut pass.redraws;
@@ -121,8 +120,8 @@ pub(super) fn learn(pass: &mut Round<'_>) {
     }
 }
 
-/// The task's only attempt, if it has reported and a new one is likelier to be in time though a
-/// share `kept` of ln(slowness) stays with the place, where that is known.
+/// The task's only attempt, if it has reported and a new one is likelier to be in time. A share `kept` of
+/// ln(slowness), where that is known, is assumed to stay with the node.
 fn worse_than<'t>(
     fresh: &Fresh<'_, '_>,
     state: &JobView<'_>,
@@ -132,7 +131,7 @@ fn worse_than<'t>(
     let [attempt] = &*task.attempts else {
         return None;
     };
-    // Without a deadline no attempt is in time, and none is better than another.
+    // Without a deadline no attempt is in time, and no attempt is better than another.
     state.estimate.slack?;
     let id = (task.task.index, attempt.number);
     if !attempt.reports() || attempt.own_progress() <= 0.0 || state.doomed.contains(&id) {

@@ -1,7 +1,6 @@
-//! What a place in the cluster brings where places are short: expected deadlines met per second for
-//! which an attempt holds it. A clone makes way only for a first attempt that brings more, and one
-//! that brings more than all first attempts that wait is launched before them: the job that it
-//! saves has cost its slots already.
+//! The value density of a slot when slots are short: expected deadlines met per second for which an attempt holds it.
+//! A clone is evicted only for a first attempt of a higher value density. A clone of a higher density than all
+//! waiting first attempts is launched before them, because the job that it saves has already paid for its slots.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,30 +14,30 @@ use crate::round::clones::{CloneJob, CloneTask, MODES, by_rule, grant};
 use crate::round::{AttemptEstimate, JobView, Number, Round, TaskEstimate, Worth};
 use crate::snapshot::{AttemptKind, SpeculationMode};
 
-/// A clone is launched before first attempts that wait only if it brings so many times as much:
-/// what is believed changes from pass to pass, and none is to be evicted for them right after.
+/// A clone is launched before waiting first attempts only if its value density is this many times as high. Estimates
+/// change from pass to pass, and a clone launched now must not be evicted right after.
 const MARGIN: f64 = 1.5;
 
-/// Whether tasks wait for room that is not kept from them.
+/// Whether tasks wait for capacity that is not reserved.
 pub(super) fn someone_waits(pass: &Round<'_>) -> bool {
     let now = pass.snapshot.now;
     let waits = |state: &JobView<'_>| state.wanting_now() > 0 && !state.is_held_up(now);
     pass.jobs.iter().any(waits)
 }
 
-/// Whether room is short: tasks wait for it, or pods that were launched beyond capacity.
+/// Whether capacity is short: tasks wait for it, or pods that were launched beyond capacity.
 pub(super) fn is_short(pass: &Round<'_>) -> bool {
     someone_waits(pass) || !pass.capacity.surging.is_empty()
 }
 
-/// Pods of the job that wait since they were launched so that the cluster may grow.
+/// Pending pods of the job that were launched so that the cluster may grow.
 pub(super) fn surging(pass: &Round<'_>, position: usize) -> u32 {
     let surging = pass.capacity.surging.iter();
     surging.filter(|at| **at == position).count() as u32
 }
 
-/// What the job's waiting attempts and its clones bring, `ln_hope` being what ranks the job. Attempts
-/// that no deadline waits for bring nothing.
+/// The value density of the job's waiting attempts and of its clones; `ln_hope` is the hope that ranks the job.
+/// Attempts without a deadline have no value.
 pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64) -> Worth {
     let estimate = &fresh.state.estimate;
     let waiting = f64::from(fresh.state.waiting_now().max(1));
@@ -60,7 +59,7 @@ pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64) -> Worth {
     }
 }
 
-/// What each clone of the task brings: an equal part of what they save together.
+/// The value density of each clone of the task: an equal part of the value that the clones save together.
 fn of_clones<'t>(
     fresh: &Fresh<'_, '_>,
     task: &'t TaskEstimate<'_>,
@@ -79,7 +78,7 @@ fn of_clones<'t>(
     clones.map(move |clone| {
         let remaining = clone.remaining.filter(|_| clone.reports());
         let holds = remaining.unwrap_or(whole - clone.since_launch);
-        // What was launched at this very instant stays: no pass undoes what the one before it did.
+        // A clone launched at this very instant stays, so that no pass reverses the previous one.
         let worth = if clone.since_launch > 0.0 {
             saved / holds.min(slack).max(1.0)
         } else {
@@ -89,7 +88,7 @@ fn of_clones<'t>(
     })
 }
 
-/// P(all other tasks of the job are in time), as far as there is hope.
+/// P(all other tasks of the job are in time), if the job has any hope.
 fn hope_of_others(fresh: &Fresh<'_, '_>, task: &TaskEstimate<'_>, ln_hope: f64) -> f64 {
     if ln_hope.is_finite() {
         libm::exp(ln_hope - fresh.ln_hope_of(task))
@@ -98,7 +97,7 @@ fn hope_of_others(fresh: &Fresh<'_, '_>, task: &TaskEstimate<'_>, ln_hope: f64) 
     }
 }
 
-/// Hands out clones that bring more than any first attempt that waits, before those are served.
+/// Hands out clones of a higher value density than any waiting first attempt, before those are served.
 pub(super) fn rescue(pass: &mut Round<'_>, prime: &ShedPrime) {
     let waits =
         |state: &&JobView<'_>| state.wanting_now() > 0 && state.may_launch(pass.snapshot.now);
@@ -124,7 +123,7 @@ fn rescue_in(pass: &mut Round<'_>, prime: &ShedPrime, mode: SpeculationMode, lea
             trials.extend(of_job.filter(|trial| trial.is_worth(least, prime)));
         }
     }
-    // Of equals the earlier job's earlier task is first.
+    // Between equals the earlier job's earlier task is first.
     let places = trials.iter().enumerate();
     let places = places.map(|(at, trial)| (Number(trial.worth), Reverse(at)));
     let mut queue: BinaryHeap<_> = places.collect();
@@ -159,7 +158,7 @@ struct Trial {
     gain: f64,
     /// P(the other tasks are in time).
     others: f64,
-    /// Seconds for which it holds its place.
+    /// Seconds for which the clone holds its slot.
     holds: f64,
     job: usize,
     task: usize,
@@ -191,7 +190,7 @@ fn trials_of<'j>(
 }
 
 impl Trial {
-    /// The next clone of the same task, if it may get one.
+    /// The next clone of the same task, if the task may get one.
     fn again(&self, job: &CloneJob) -> Option<Self> {
         let task = job.tasks.get(self.task)?;
         let may = task.clones_alive + task.clones < job.max_clones && !task.is_refused;

@@ -1,4 +1,4 @@
-//! What each tenant's attempts tell of nodes: what they report now, and what they reported lately.
+//! The evidence of each tenant's attempts about nodes: their present and their recent reports.
 
 use std::collections::BTreeMap;
 
@@ -9,24 +9,23 @@ use crate::round::JobView;
 use crate::snapshot::{NodeIndex, Snapshot};
 use crate::time::{Instant, Span};
 
-/// An attempt that has done so much of a task itself is a whole witness.
+/// The share of a task that an attempt must have done itself to count as a whole witness.
 const WITNESS: f64 = 0.1;
 
-/// More than four times the usual time says no more about a node than four times.
+/// More than four times the usual time is no more evidence about a node than four times.
 const LN_RATIO_MAX: f64 = 1.386_294_361_119_890_6;
 
-/// What one tenant's attempts tell of one node.
+/// The evidence of one tenant's attempts about one node.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Told {
     pub(super) node: NodeIndex,
-    /// What is to be remembered.
+    /// The evidence to remember.
     pub(super) slowness: NodeSlowness,
-    /// How much it counts now, in witnesses.
+    /// The present weight, in witnesses.
     pub(super) weight: f64,
 }
 
-/// What each tenant's attempts tell of nodes. What was seen of a node loses half its weight in
-/// `half_life`.
+/// The evidence of each tenant's attempts about nodes. Remembered evidence loses half its weight in `half_life`.
 pub(super) fn testimonies(
     snapshot: &Snapshot,
     jobs: &[JobView<'_>],
@@ -64,8 +63,8 @@ pub(super) fn testimonies(
 /// A tenant's memory of nodes, ascending by node.
 type Remembered<'a> = Vec<(NodeIndex, &'a NodeSlowness)>;
 
-/// The stronger of memory and present evidence, so that a first report from a node that was seen
-/// slow for long does not clear it; both together would count the same attempts twice.
+/// The stronger of memory and present evidence. A first report from a node that was slow for long therefore does not
+/// clear it. The sum of both would count the same attempts twice.
 fn stronger(
     now: Instant,
     half_life: Span,
@@ -90,12 +89,12 @@ fn weight_left(past: &NodeSlowness, now: Instant, half_life: Span) -> f64 {
     past.weight * libm::exp2(-age / half_life.seconds())
 }
 
-/// What is heard from one node.
+/// The present evidence about one node.
 #[derive(Clone, Copy, Default)]
 struct Evidence {
     /// Σ weight · ln(an attempt's time over the median of its job).
     sum: f64,
-    /// In witnesses.
+    /// The weight, in witnesses.
     weight: f64,
 }
 
@@ -125,11 +124,11 @@ impl Evidence {
     }
 }
 
-/// What is heard from the nodes, tenant by tenant.
+/// The present evidence about the nodes, tenant by tenant.
 struct Heard {
     /// Per node of the snapshot; zero for nodes that are not among `nodes`.
     all: Vec<Evidence>,
-    /// Nodes that the tenant's attempts tell of; one may be listed more than once.
+    /// Nodes with evidence of the tenant's attempts; one may be listed more than once.
     nodes: Vec<NodeIndex>,
 }
 
@@ -141,7 +140,7 @@ impl Heard {
         }
     }
 
-    /// Adds what the attempts of one job tell.
+    /// Adds the evidence of one job's attempts.
     fn listen(&mut self, state: &JobView<'_>) {
         let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
         let mut placed = attempts
@@ -164,8 +163,8 @@ impl Heard {
         }
     }
 
-    /// What the tenant's attempts tell and what is remembered of them, ascending by node; nothing
-    /// is left for the next tenant.
+    /// Takes the present and the remembered evidence of the tenant, ascending by node. It leaves nothing for the next
+    /// tenant.
     fn take<'m>(
         &mut self,
         remembered: &Remembered<'m>,

@@ -1,4 +1,4 @@
-//! What batch/v1 Job's rules add: ends before all tasks have ended, failures by rule, elastic jobs.
+//! The additional rules of batch/v1 Job: ends before all tasks have ended, failures by rule, elastic jobs.
 
 use super::*;
 use crate::snapshot::{FailureRule, SuccessRule};
@@ -95,7 +95,7 @@ fn a_rule_fails_the_task_at_once_and_its_siblings_are_surplus() {
             kill(1, 1, KillKind::Surplus, None),
         ],
     );
-    // The task's fate is recorded: what is left of it is ended too.
+    // The task's result is recorded, so its remaining attempts are stopped too.
     check(
         31.0,
         job("a").failed([1]).task(1, [attempt(1)]),

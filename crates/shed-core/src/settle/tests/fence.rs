@@ -1,4 +1,4 @@
-//! Who wins where one attempt may publish.
+//! The winner when only one attempt may publish.
 
 use super::*;
 use crate::snapshot::{Grant, TaskSnapshot};
@@ -83,7 +83,7 @@ fn a_grant_in_time_meets_the_deadline_though_the_attempt_ends_after_it() {
             .task_with(0, [attempt(0).succeeded(69.0)], granted(0, 59.0)),
         &[win(0, 0, 59.0), Settled::End(Conclusion::Complete)],
     );
-    // It is not waited for without end.
+    // The wait for the attempt is limited.
     check(
         120.0,
         publishing(120.0),
@@ -158,7 +158,7 @@ fn who_publishes_is_left_to_when_the_job_is_suspended() {
             kill(1, 0, KillKind::Suspend, None),
         ],
     );
-    // Not without end.
+    // The wait is limited.
     let publishing = || {
         job("a")
             .fenced()

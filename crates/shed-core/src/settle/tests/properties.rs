@@ -1,4 +1,4 @@
-//! What holds of `settle` for any job.
+//! Properties of `settle` for any job.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::plan_check::settle_check;
 use crate::settle::{is_late, may_answer_a_kill, settle};
 use crate::snapshot::{AttemptState, Conclusion, JobPhase, JobSnapshot, KillKind, TaskSnapshot};
 
-/// What the executor makes of the actions, as far as the next pass depends on it.
+/// The executor's effect of the actions, as far as the next pass depends on it.
 fn apply(job: &mut JobSnapshot, actions: &[Settled]) {
     for action in actions {
         match action {

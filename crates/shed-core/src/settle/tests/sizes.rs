@@ -1,10 +1,10 @@
-//! Jobs of many tasks: what `settle` does grows with the tasks, and not with their square.
+//! Jobs of many tasks: the work of `settle` grows with the tasks, and not with their square.
 
 use std::cell::Cell;
 
 use super::*;
 
-/// 10 000 tasks run of which 100 may; 3 000 of them are replaced anyway, as they can't start.
+/// 10 000 tasks run although only 100 may; 3 000 of them are replaced anyway, because they cannot start.
 #[test]
 fn lowered_parallelism_kills_each_surplus_attempt_once() {
     let tasks = 0..10_000u32;
@@ -27,7 +27,7 @@ fn lowered_parallelism_kills_each_surplus_attempt_once() {
         kills.collect::<Vec<_>>()
     };
     assert_eq!(of(KillKind::Replace).len(), 3_000);
-    // Those launched last first, and none that is replaced.
+    // The tasks launched last come first, without those that are replaced.
     let surplus = of(KillKind::Surplus);
     assert!(surplus.iter().copied().eq((100..7_000).rev()));
     assert_eq!(actions.len(), 9_900);

@@ -1,4 +1,4 @@
-//! Which attempts a run keeps, and which it ends.
+//! The attempts that a run keeps, and those that it stops.
 
 use super::super::{brief, check_by};
 use super::{check, check_refused, cluster, policy, straggling};

@@ -1,4 +1,4 @@
-//! What is believed about nodes and about the rates of attempts, and where clones go.
+//! Estimates of nodes and of the rates of attempts, and the nodes that clones go to.
 
 use super::super::{brief, plan_of, report};
 use super::{check, cluster, launches, plan, straggling};
@@ -11,7 +11,7 @@ use crate::policy::Policy;
 use crate::snapshot::NodeIndex;
 use crate::time::{Instant, Span};
 
-/// The same with a second slow task on node 3: two witnesses convict it.
+/// The same with a second slow task on node 3: two witnesses mark the node as slow.
 fn slow_node() -> JobBuilder {
     let slow = attempt(0).on(3).progress(0.1, 29.0);
     straggling().tasks(5).task(4, [slow])
@@ -19,7 +19,7 @@ fn slow_node() -> JobBuilder {
 
 #[test]
 fn a_retry_keeps_off_nodes_that_were_seen_slow_and_a_first_attempt_is_not_steered() {
-    // Node 3 is the emptiest, and what runs there takes four times the usual time.
+    // Node 3 has the most free capacity, and attempts there take four times the usual time.
     let cluster = || {
         let world = world(30.0, 4, 4000).others(0, 2000);
         world.others(1, 2000).others(2, 2000)
@@ -46,7 +46,7 @@ fn a_clone_keeps_off_the_node_of_its_sibling_and_off_slow_ones() {
         .iter()
         .map(|launch| (names(&launch.avoid), names(&launch.rather_not)))
         .collect();
-    // Node 3 has the slow original. Where a clone of this plan goes is for the scheduler to say.
+    // Node 3 has the slow original. The scheduler chooses the node for a clone of this plan.
     let expected = [
         ("node-3", ""),
         ("node-3", "node-0"),
@@ -60,7 +60,7 @@ fn a_clone_keeps_off_the_node_of_its_sibling_and_off_slow_ones() {
 
 #[test]
 fn a_clone_goes_to_the_siblings_node_only_if_no_other_has_room() {
-    // All run on node 3, so that nothing speaks against it; node 0 has no room.
+    // All attempts run on node 3, so there is no evidence against it; node 0 has no capacity.
     let regular = || attempt(0).on(3).progress(0.4, 29.0);
     let together = || {
         job("a")
@@ -178,7 +178,7 @@ fn little_progress_says_little_about_a_rate() {
         let end = report(&plan, "a").estimated_completion.unwrap();
         end.since(at(10.0)).seconds()
     };
-    // After two fifths of a usual task's time 2 % say that it is 20 times as slow.
+    // After two fifths of a usual task's time, 2 % mean that it is 20 times as slow.
     let raw = remaining("shed-plus{variant=printed}", one_behind(0.02));
     assert!((raw - 441.0).abs() < 0.1, "{raw}");
     let shrunk = remaining("shed-plus", one_behind(0.02));
@@ -186,7 +186,7 @@ fn little_progress_says_little_about_a_rate() {
         shrunk > 0.2 * raw && shrunk < 0.7 * raw,
         "{shrunk} of {raw}"
     );
-    // The nearer to what is usual, the less it is moved.
+    // The nearer an attempt is to the usual time, the smaller is its correction.
     let (raw, shrunk) = (
         remaining("shed-plus{variant=printed}", one_behind(0.2)),
         remaining("shed-plus", one_behind(0.2)),

@@ -1,4 +1,4 @@
-//! Which sum over the jobs the optimizer maximises.
+//! The sum over the jobs that the optimizer maximizes.
 
 use super::super::{brief, plan_of};
 use super::policy;
