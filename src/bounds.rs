@@ -1,12 +1,12 @@
 //! How many attempts a job may have at a time, so that its object stays small enough to be written
-//! whatever becomes of them. Pure.
+//! whatever happens to them. Pure.
 //!
-//! What an open task and a live attempt can come to in the ledger is bounded when the attempt is launched:
-//! with every kill, failure, grant and place that may be recorded of it. Beside it are the lists of done
-//! and failed indexes, which take most where each is alone, and what never grows: specification,
-//! metadata, conditions. Checkpoints are kept only as far as there is room, so nothing is set aside for
-//! them. What others put into the status, and is kept there, counts too. The lengths are those of
-//! src/api/ledger/compact.rs.
+//! The size of an open task and of a live attempt in the ledger is bounded when the attempt is
+//! launched. The bound includes every kill, failure, grant and node that may be recorded. The lists
+//! of done and failed indexes are bounded too; they are longest if no two indexes are adjacent.
+//! Specification, metadata and conditions never grow. Checkpoints are kept only while they fit, so
+//! no bytes are reserved for them. Fields that other clients put into the status, and that are kept
+//! there, count too. The lengths are those of src/api/ledger/compact.rs.
 
 use shed_core::plan::{Launch, Move};
 use shed_core::snapshot::{AttemptKind, Idempotency, Resume, ResumePoint};
@@ -31,7 +31,7 @@ const ATTEMPT: usize = 20;
 /// `,w999,c999,x9999999999`: what clones bring about in their task, which is done while they are
 /// still ending.
 const CLONED: usize = 22 + 6;
-/// `,g999.99999999.9999999999`: leave to publish.
+/// `,g999.99999999.9999999999`: the commit grant.
 const GRANT: usize = 26;
 /// `,n9999`: where it runs.
 const PLACE: usize = 6;
@@ -42,20 +42,20 @@ const REFERENCE: usize = 6;
 /// The quotes of a point, and what stands between its parts and behind it.
 const POINT: usize = 4;
 
-/// What bounds a job's attempts.
+/// The bounds of a job's attempts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// Bytes that are taken whatever happens.
     fixed: usize,
-    /// Most that an attempt comes to beside [`ATTEMPT`].
+    /// Maximum bytes of an attempt in addition to [`ATTEMPT`].
     per_attempt: usize,
-    /// Most that a task comes to beside [`TASK`].
+    /// Maximum bytes of a task in addition to [`TASK`].
     per_task: usize,
 }
 
 impl Bounds {
-    /// The job's bounds in a cluster whose nodes' names and boot ids come to so many bytes, and with so many
-    /// bytes of the object that its copy here lacks.
+    /// The job's bounds. `node_bytes` is the total length of the nodes' names and boot ids.
+    /// `skipped` counts the bytes of the object that its copy here lacks.
     #[must_use]
     pub fn of(owner: &DeadlineJob, job: &ValidatedJob, node_bytes: usize, skipped: usize) -> Self {
         let is_fenced = job.rules.idempotency == Idempotency::Fenced;
@@ -122,8 +122,8 @@ impl Bounds {
         Some(actions.iter().filter(fits).cloned().collect())
     }
 
-    /// Drops the checkpoints for which there is no room, and says how many. Those stay that a retry needs
-    /// first: of tasks without a live attempt, then of those that are furthest.
+    /// Drops the checkpoints that do not fit, and returns how many. It keeps those that a retry
+    /// needs first: those of tasks without a live attempt, then the most advanced.
     pub fn keep_checkpoints(&self, book: &mut Ledger) -> usize {
         if self.committed(book) <= OBJECT_MAX {
             return 0;
@@ -131,7 +131,7 @@ impl Bounds {
         let reported = book.tasks.values_mut().filter_map(|task| {
             let lives = task.attempts.iter().any(|attempt| attempt.kill.is_none());
             let point = task.resume.take()?;
-            // What an attempt of it began with is in the ledger anyway.
+            // The ledger holds the start point of an attempt anyway.
             task.resume = begun_at(task).cloned().map(Box::new);
             Some((task.index, lives, point))
         });
@@ -171,7 +171,7 @@ impl Bounds {
                 is_as_far && *durable.checkpoint == *point.checkpoint
             })
         };
-        // What is not durable yet becomes so.
+        // A checkpoint that is not durable yet becomes durable.
         let own = launch.resume.as_ref().filter(|point| !is_durable(point));
         let own = own.map_or(0, |point| checkpoint_bytes(&point.checkpoint) + REFERENCE);
         let reference = if launch.resume.is_some() {

@@ -17,7 +17,7 @@ pub fn wall() -> Instant {
     Instant(Timestamp::now().as_millisecond())
 }
 
-/// What objects of tests are dated by.
+/// The clock that dates objects of tests.
 #[cfg(test)]
 #[must_use]
 pub fn now() -> Instant {

@@ -1,5 +1,6 @@
-//! What the watches of the apiserver show: jobs, pods (boiled down), nodes. Lists are consistent
-//! reads, watches end within a minute so that a dead connection is noticed, a 410 lists again.
+//! The state that the watches of the apiserver show: jobs, pods (reduced to the facts shed needs),
+//! nodes. Lists are consistent reads. Watches end within a minute so that a dead connection is
+//! noticed. A 410 makes the watch list again.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
@@ -73,7 +74,7 @@ const WHOLE_MAX: usize = 4;
 pub struct Stores {
     /// The jobs that can be read, as far as they are kept.
     pub jobs: Store<WatchedJob>,
-    /// All jobs, by what they are asked for.
+    /// Index of all jobs.
     table: RwLock<JobTable>,
     /// The batch/v1 Jobs, if any of them are shed's to run.
     batch: Option<Jobs>,
@@ -101,7 +102,7 @@ pub struct Stores {
     first_lists: Mutex<()>,
 }
 
-/// Who is told what happened to which job.
+/// Channels that report the changed job and the kind of change.
 #[derive(Clone)]
 pub struct Touched {
     /// DeadlineJobs.
@@ -194,7 +195,7 @@ impl Stores {
         self.batch.as_ref()
     }
 
-    /// Whether a job is the book of a batch/v1 Job that is gone or going.
+    /// Whether a job is the companion of a batch/v1 Job that is deleted or being deleted.
     fn lacks_batch_job(&self, job: &WatchedJob) -> bool {
         let batch = self.batch.as_ref().filter(|_| job.is_companion());
         batch.is_some_and(|jobs| jobs.present(job.meta()).is_none())
@@ -224,7 +225,8 @@ impl Stores {
         let _ = entries;
     }
 
-    /// What pods request that are no attempts, or such that have ended and are not over, by node.
+    /// Requests, by node, of pods that are not attempts, or that are ended attempts that still hold
+    /// their slot.
     #[must_use]
     pub fn used_by_others(&self) -> BTreeMap<Arc<str>, Resources> {
         self.pods().others.clone()
@@ -271,7 +273,8 @@ impl Stores {
         let addresses: HashSet<IpAddr> = addresses.collect();
         let known = self.node_addresses.write();
         let mut known = known.unwrap_or_else(PoisonError::into_inner);
-        // A pod may be polled where no node is any more. What became a node's is noticed by each poll.
+        // A pod may be polled at an address that is no longer a node's. Each poll notices an
+        // address that became a node's.
         if !known.is_subset(&addresses) {
             self.news.all_changed();
         }
@@ -386,7 +389,8 @@ impl Stores {
         Self::listed(jobs.collect(), pods, nodes).0
     }
 
-    /// Jobs as the apiserver sends them, some of which can't be read; the watch goes on with the writer.
+    /// Jobs as the apiserver sends them; some cannot be decoded. The caller sends later watch
+    /// events through the writer.
     pub fn of_objects(
         jobs: Vec<JobObject>,
         pods: Vec<Pod>,
@@ -437,7 +441,7 @@ impl Stores {
         Arc::new(Self::new(store().0, None, Clock::for_tests()))
     }
 
-    /// By what it dates what it sees.
+    /// The clock that dates its observations.
     pub fn clock_for_tests(&self) -> Arc<Clock> {
         Arc::clone(&self.clock)
     }

@@ -1,4 +1,5 @@
-//! What came of earlier jobs, for those that run. It is this process's: a new leader learns anew.
+//! Estimates for running jobs from the outcomes of earlier jobs. This process holds them, so a new
+//! leader starts without any.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +8,7 @@ use shed_core::ids::JobKey;
 use shed_core::snapshot::JobSnapshot;
 use shed_core::time::Instant;
 
-/// What was said of jobs and what came of them; filled by the planner and by reconcilers.
+/// Predictions and outcomes of jobs. The planner and the reconcilers fill the table.
 #[derive(Default)]
 pub struct ForecastTable(Mutex<Forecasts>);
 

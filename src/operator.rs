@@ -1,5 +1,6 @@
-//! Puts the operator together: settings → server, election → shared state → watches, planner,
-//! reconcilers. What acts lives for one term of leadership; nothing of it is left in the next.
+//! Assembles the operator from its settings: first the server and the election, then the shared
+//! state, then the watches, the planner and the reconcilers. Everything that acts lives for one
+//! term of leadership; the next term starts without it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -54,7 +55,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(65);
 /// At the end, writes that are under way get this long.
 const LAST_WRITES: Duration = Duration::from_secs(3);
 
-/// What outlives a term of leadership.
+/// State that outlives a term of leadership.
 struct Setup {
     args: OperatorArgs,
     policy: Policy,
@@ -67,9 +68,9 @@ struct Setup {
     work: Handle,
 }
 
-/// Runs the operator until it is told to stop. What a term of leadership does runs on the runtime
-/// `work`, which this one must not be: the Lease is renewed also while a poll there does not end, or
-/// the term would be over before the watchdog can note the job.
+/// Runs the operator until it receives a stop signal. The tasks of a term of leadership run on the
+/// runtime `work`. It must not be this runtime, because the Lease must be renewed also while a poll
+/// there does not end. Otherwise the term would be over before the watchdog can note the job.
 ///
 /// # Errors
 /// If a setting is wrong, the apiserver can't be configured, or the server can't listen.
@@ -117,7 +118,7 @@ pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
     ended
 }
 
-/// The election of a leader, if there is to be one.
+/// The election of a leader, if it is enabled.
 fn election(
     setup: &Setup,
     identity: String,
@@ -263,7 +264,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         .map_err(Into::into)
 }
 
-/// What planner and reconcilers of a term share.
+/// State that planner and reconcilers of a term share.
 async fn context(
     setup: &Setup,
     client: Client,

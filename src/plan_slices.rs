@@ -63,13 +63,13 @@ impl Board {
         self.lock().states = states;
     }
 
-    /// What the policy remembers of the job and must survive a failover.
+    /// The part of the policy's state for the job that must survive a failover.
     #[must_use]
     pub fn policy_state(&self, job: &str) -> Option<String> {
         self.lock().states.get(job).cloned()
     }
 
-    /// A job's slice, now under way; empty if there is none.
+    /// Takes a job's slice, which is then in progress. Empty if the job has no slice.
     #[must_use]
     pub fn take(&self, job: &str) -> Vec<Move> {
         let mut inner = self.lock();
@@ -108,7 +108,7 @@ impl Board {
         }
     }
 
-    /// What the last pass found out about a job.
+    /// The last pass's report about a job.
     #[must_use]
     pub fn report(&self, job: &str) -> Option<JobReport> {
         self.lock().reports.get(job).cloned()

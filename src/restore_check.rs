@@ -1,7 +1,7 @@
-//! Notices that the apiserver's store was put back to an earlier state: what this process remembers
-//! may never have been then. Nobody can put a store back without breaking every watch, so when one
-//! breaks nothing is decided or written (`restore_guard`) until a fresh list has proved that versions went
-//! forward. If they went back, the process must start anew.
+//! Detects that the apiserver's store was restored to an earlier state, in which this process's
+//! memory may never have been true. A restore breaks every watch. When a watch breaks, shed
+//! therefore decides and writes nothing (`restore_guard`) until a fresh list proves that versions
+//! went forward. If they went back, the process must restart.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,11 +26,11 @@ const RETRY_LAST: Duration = Duration::from_secs(2);
 /// Objects per page of a list.
 const PAGE: u32 = 500;
 
-/// What the list lacks must go from what the watch has shown within this time: a watch that broke
-/// begins again within 30 s.
+/// Objects that the list lacks must disappear from the watch within this time, because a broken
+/// watch starts again within 30 s.
 const MISSING_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Returns once the store was put back; the process must start anew then.
+/// Returns once the store was restored; then the process must restart.
 pub async fn noticed(context: Arc<Context>) {
     context.stores.ready().await;
     let mut next_look = Instant::now() + PERIOD;
@@ -61,8 +61,9 @@ pub async fn noticed(context: Arc<Context>) {
     }
 }
 
-/// What was shown and a list lacks. It was deleted, and the watch will say so; or it was made after
-/// what the store was put back to, and a watch that goes on from a later version never will.
+/// Objects that the watch showed and a list lacks. Either the object was deleted, and the watch
+/// will report that. Or it was created after the restored state, and a watch that continues from a
+/// later version never reports its end.
 #[derive(Default)]
 struct Missing(BTreeMap<String, Instant>);
 
@@ -92,7 +93,7 @@ impl Missing {
     }
 }
 
-/// What a comparison of fresh lists with what is known has shown.
+/// Result of comparing fresh lists with the known state.
 #[derive(Debug, PartialEq, Eq)]
 enum Compared {
     /// The store was put back.
@@ -152,7 +153,7 @@ fn known_jobs(context: &Context) -> Shown {
     shown
 }
 
-/// What a fresh list lacks; none if it is older than what is known.
+/// Objects that a fresh list lacks; none if the list is older than the known state.
 async fn lacking<K>(
     api: &Api<K>,
     parameters: ListParams,

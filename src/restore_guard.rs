@@ -39,13 +39,13 @@ impl State {
 }
 
 impl Doubt {
-    /// There is none yet.
+    /// A guard without doubt.
     #[must_use]
     pub fn new() -> Arc<Self> {
         Arc::new(Self(watch::Sender::new(State::default())))
     }
 
-    /// What is remembered may not hold any more.
+    /// The memory may not be valid any more.
     pub fn raise(&self) {
         self.0.send_modify(|state| state.arisen += 1);
     }
@@ -55,7 +55,7 @@ impl Doubt {
         self.wait(|state| !state.is_settled()).await.arisen
     }
 
-    /// What was remembered when this doubt arose does hold. Doubt that arose later stays.
+    /// Confirms the memory as of this doubt. Doubt that arose later stays.
     pub fn dispel(&self, doubt: u64) {
         self.0
             .send_modify(|state| state.dispelled = state.dispelled.max(doubt));
@@ -70,7 +70,7 @@ impl Doubt {
     /// way when doubt arises is given up. None then.
     pub async fn unless_arisen<T>(&self, sending: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
-            // What is asked when a watch breaks is not sent on to the store that comes next.
+            // A request that was made when a watch breaks must not reach the restored store.
             biased;
             _ = self.arisen() => None,
             sent = sending => Some(sent),

@@ -35,7 +35,7 @@ const PROBE_LIMITS: Limits = Limits {
     bytes: 16 * 1024,
 };
 
-/// What is served.
+/// Content that the server serves.
 #[derive(Clone)]
 pub struct Served {
     /// For /metrics.

@@ -26,7 +26,7 @@ pub fn bytes<T: Serialize + ?Sized>(value: &T) -> usize {
         }
     }
     let mut count = Count(0);
-    // What is no JSON is not written either.
+    // A value that cannot be encoded as JSON is not written either.
     let _ = serde_json::to_writer(&mut count, value);
     count.0
 }

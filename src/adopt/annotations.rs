@@ -1,4 +1,4 @@
-//! What a batch/v1 Job asks shed for: annotations under `shed.dev/`. Pure.
+//! Annotations under `shed.dev/` of a batch/v1 Job: its requests to shed. Pure.
 
 use std::collections::BTreeMap;
 
@@ -33,12 +33,12 @@ const KNOWN: [&str; 10] = [
     TARGET,
 ];
 
-/// What the annotations say.
+/// Content of the annotations.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wishes {
     /// When the Job must be complete.
     pub deadline: Option<Deadline>,
-    /// What happens at the deadline; absent: the Job does not set it.
+    /// Action at the deadline. Absent: the Job does not set it.
     pub on_miss: Option<OnMiss>,
     /// Whether two live copies of a task do harm; absent: it was not said.
     pub idempotency: Option<Idempotency>,
@@ -46,11 +46,11 @@ pub struct Wishes {
     pub progress: Option<ProgressSource>,
     /// Where clones and retries begin.
     pub resume: Resume,
-    /// Whether attempts may make way for a more urgent job's.
+    /// Whether shed may preempt its attempts in favor of a more urgent job.
     pub preemption: Preemption,
     /// Clones of stragglers.
     pub speculation: Speculation,
-    /// Which probability of completion is enough.
+    /// Probability of completion that is high enough.
     pub target_pocd: Option<f64>,
 }
 
@@ -199,7 +199,8 @@ fn progress(own: &BTreeMap<&str, &str>) -> Result<Option<ProgressSource>, BadAnn
     }
 }
 
-/// What the schema of a `DeadlineJob` asks for too; there it names fields, here annotations.
+/// Applies the rules that the schema of a `DeadlineJob` has too. There the messages name fields,
+/// here annotations.
 fn agree(wishes: &Wishes) -> Result<(), BadAnnotation> {
     let progress = wishes.progress.as_ref();
     let has_agent = progress.is_some_and(|source| source.file.is_some());

@@ -19,10 +19,10 @@ use crate::api::trimmed::{essentials, stands_for};
 use crate::api::{self, DeadlineJob};
 use crate::validate::handed_on::HandedOnTable;
 
-/// What `spec.managedBy` is taken for where it is absent.
+/// Controller of a Job without `spec.managedBy`.
 const BUILT_IN: &str = "kubernetes.io/job-controller";
 
-/// Which batch/v1 Jobs shed runs.
+/// The batch/v1 Jobs that shed runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum AdoptJobs {
     /// Those with `managedBy: shed.dev/deadline-controller`.
@@ -89,16 +89,16 @@ stands_for!(WatchedBatchJob, Job);
 
 /// The watched Jobs, and which of them are shed's.
 pub struct Jobs {
-    /// Which.
+    /// The Jobs that shed runs.
     pub mode: AdoptJobs,
     /// All there are.
     pub store: Store<WatchedBatchJob>,
-    /// What their pods get as it is.
+    /// Labels and annotations that their pods get unchanged.
     pub handed_on: HandedOnTable,
 }
 
 impl Jobs {
-    /// What is kept of a Job.
+    /// The fields of a Job that shed keeps.
     #[must_use]
     pub fn kept(&self, job: Job) -> WatchedBatchJob {
         if self.mode.takes(&job) {

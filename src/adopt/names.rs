@@ -17,7 +17,7 @@ const LENGTH: usize = 5;
 const SUFFIXES: u64 = 27_u64.pow(5);
 /// Spreads neighbours over all suffixes; it shares no divisor with their number, so that no two meet.
 const STRIDE: u64 = 8_867_453;
-/// What undoes a multiplication by the stride.
+/// Inverse of the stride.
 const STRIDE_INVERSE: u64 = 227_540;
 const _: () = assert!(STRIDE * STRIDE_INVERSE % SUFFIXES == 1);
 /// Tasks of one job at most.
@@ -125,7 +125,7 @@ fn number(start: u64, suffix: &str) -> Option<u64> {
     Some(high * SUFFIXES + steps % SUFFIXES)
 }
 
-/// What [`letters`] wrote, if these are its letters and as many.
+/// Reverses [`letters`]. None unless the text has exactly these letters and this length.
 fn value(text: &str) -> Option<u64> {
     let digits = text.bytes().rev().map(|letter| {
         let digit = LETTERS.iter().position(|&known| known == letter)?;

@@ -20,7 +20,7 @@ use crate::api::{
 use crate::size;
 use crate::validate::{Adopted, DeadlineRule, InvalidSpec, ValidatedJob, validate};
 
-/// What batch/v1 sets where `backoffLimit` is absent.
+/// Default of batch/v1 for `backoffLimit`.
 const BACKOFF_LIMIT: i32 = 6;
 /// The built-in controller's waits after failures of a Job whose failures are counted per index.
 const BATCH_RETRIES: RetryRule = RetryRule {
@@ -158,7 +158,7 @@ fn retries(deadline: DeadlineRule, job: &Adopted) -> RetryRule {
     }
 }
 
-/// What batch/v1 says goes over what a companion holds.
+/// Replaces fields of a companion by those of batch/v1.
 fn overlay(whole: &mut DeadlineJobSpec, spec: &JobSpec) -> Result<(), InvalidSpec> {
     whole.completions = tasks(spec);
     whole.parallelism = Some(spec.parallelism.unwrap_or(1));
@@ -176,8 +176,8 @@ fn overlay(whole: &mut DeadlineJobSpec, spec: &JobSpec) -> Result<(), InvalidSpe
     Ok(())
 }
 
-/// batch/v1's `TerminatingOrFailed`, its default without a `podFailurePolicy`. Who says what two copies
-/// of a task do gets what goes with that.
+/// The default of batch/v1 without a `podFailurePolicy` is `TerminatingOrFailed`. A Job that states
+/// the effect of two copies of a task gets the default for that effect instead.
 fn replaces_deleted(job: &Job, spec: &JobSpec) -> bool {
     let policy = spec.pod_replacement_policy.as_deref();
     !annotations::names_idempotency(job.metadata.annotations.as_ref())

@@ -1,5 +1,5 @@
-//! Objects as the apiserver holds them → jobs. What a newer operator or a newer schema put there must
-//! harm no other job. Pure.
+//! Decodes objects as the apiserver holds them into jobs. Fields of a newer operator or a newer
+//! schema must harm no other job. Pure.
 
 use kube::api::ObjectMeta;
 use serde_json::Value;
@@ -44,7 +44,7 @@ mod tests {
     use crate::api::Ledger;
     use crate::fixtures;
 
-    /// What is read of the job with these changes.
+    /// Decodes the job after these changes.
     fn read(job: &DeadlineJob, changes: &[(&str, Value)]) -> Result<Read, String> {
         let object = fixtures::changed(job, changes);
         super::read(job.metadata.clone(), &object["spec"], &object["status"])

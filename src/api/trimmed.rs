@@ -73,8 +73,8 @@ impl Metadata {
     }
 }
 
-/// What identifies an object and says whose it is, without annotations, finalizers and labels other than
-/// `label`.
+/// The metadata that identifies an object and its owner, without annotations, finalizers and labels
+/// other than `label`.
 #[must_use]
 pub fn essentials(metadata: &ObjectMeta, label: &str) -> ObjectMeta {
     let labels = metadata.labels.as_ref();

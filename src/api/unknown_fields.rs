@@ -10,8 +10,9 @@ use serde_path_to_error::{Path, Track};
 use crate::api::{DeadlineJobStatus, LEDGER_FORM, index_lists};
 use crate::size;
 
-/// What an entry of a list is called by: `index` of a task or a part, `number` of an attempt, `type`
-/// of a condition. Lists are sorted anew and lose entries, so a position is no place.
+/// Fields that identify an entry of a list: `index` of a task or a segment, `number` of an attempt,
+/// `type` of a condition. A position does not identify an entry, because lists are sorted and lose
+/// entries.
 const NAMES: [&str; 3] = ["index", "number", "type"];
 
 /// Fields that were passed over, with their places.
@@ -35,10 +36,10 @@ pub enum Part {
     Position(usize),
 }
 
-/// Reads a part of an object; beside it the fields that were passed over, as `template.spec.novel`.
+/// Decodes a part of an object. Also returns the fields that it ignored, as `template.spec.novel`.
 ///
 /// # Errors
-/// What is wrong, behind the field, to be put behind the name of the whole: `.onMiss: unknown variant …`.
+/// The field and its error, as a suffix to the object's name: `.onMiss: unknown variant …`.
 pub fn read<T>(value: &Value) -> Result<(T, Vec<String>), String>
 where
     T: for<'de> Deserialize<'de>,
@@ -84,7 +85,7 @@ pub fn difference(from: &Value, to: &Value) -> Value {
     gone.chain(changed).collect()
 }
 
-/// What is wrong where, to be put behind the name of the whole.
+/// The field and its error, as a suffix to the object's name.
 fn at(path: &Path, error: &serde_json::Error) -> String {
     match path.iter().len() {
         0 => format!(": {error}"),
@@ -99,7 +100,7 @@ impl Unknown {
         self.0.is_empty()
     }
 
-    /// What they add to the object, in bytes of JSON.
+    /// Size that the fields add to the object, in bytes of JSON.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let fields = self.0.iter().map(|(steps, value)| {
@@ -123,7 +124,7 @@ impl Unknown {
                     (entry.and_then(name_of), entry)
                 }
             };
-            // What has no name could not be found again.
+            // An entry without a name could not be found again.
             let (Some(step), Some(next)) = (step, next) else {
                 return;
             };

@@ -1,7 +1,7 @@
-//! The apiserver's clock, by which deadlines are judged, and this process's own timers. Both run on
-//! the monotonic clock: a step of this machine's wall clock moves neither. What the two differ by is
-//! learned from the `Date` header of the apiserver's answers: each says that at some moment between
-//! question and answer the apiserver's clock was in a certain second.
+//! The apiserver's clock, which decides whether a deadline has passed, and this process's own
+//! timers. Both run on the monotonic clock, so a step of this machine's wall clock moves neither.
+//! Their difference is learned from the `Date` header of the apiserver's answers. Each header
+//! proves that the apiserver's clock was in a certain second between request and answer.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,24 +15,24 @@ pub const UNCERTAINTY_MAX: Span = Span::from_seconds(2);
 
 /// A date says only in which second it was made.
 const DATE: Span = Span::from_seconds(1);
-/// Answers that agree are one bound for so long, …
+/// Answers that agree within this time form one bound.
 const BOUND: Span = Span::from_seconds(10);
-/// … which counts for so long after the last of them: one apiserver that is left out of service, or
-/// one step of its clock, casts doubt on the time no longer than that.
+/// A bound counts for this time after its last answer. One apiserver out of service, or one step of
+/// its clock, makes the time uncertain no longer than that.
 const KEPT: Span = Span::from_seconds(60);
 /// Most bounds: two apiservers that disagree and answer by turns make one with each answer.
 const BOUNDS_MAX: usize = 16;
-/// Clocks drift apart by at most a second in so many.
+/// The maximum drift between clocks is one second in this many.
 const DRIFT: i64 = 1000;
 
 /// The apiserver's clock as far as it is known, and this process's own.
 pub struct Clock {
     /// Where the process's own clock begins.
     began: std::time::Instant,
-    /// What it showed then: the wall clock, once.
+    /// The wall clock's reading at that moment, taken once.
     base: Instant,
     heard: Mutex<Heard>,
-    /// What tests skip.
+    /// Time that tests skip.
     #[cfg(test)]
     skipped: std::sync::atomic::AtomicI64,
 }
@@ -89,8 +89,8 @@ impl Clock {
             .filter(|&uncertainty| uncertainty <= UNCERTAINTY_MAX)
     }
 
-    /// What the apiserver's clock has certainly shown when the process's own showed this; absent if it
-    /// is too uncertain for a job to be ended.
+    /// The reading that the apiserver's clock had certainly reached when the process's own clock
+    /// showed this. Absent if the clock is too uncertain to fail a job.
     #[must_use]
     pub fn certainly(&self, ticks: Instant) -> Option<Instant> {
         let uncertainty = self.certainty()?;
@@ -103,7 +103,7 @@ impl Clock {
         self.now().since(super::wall())
     }
 
-    /// What is to be said while it is too uncertain for a job to be ended.
+    /// A note for people while the clock is too uncertain to fail a job.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let uncertainty = self.uncertainty();
@@ -129,19 +129,19 @@ impl Clock {
         self.heard().take(offsets);
     }
 
-    // A panic while the lock was held leaves bounds, each of which holds.
+    // A panic while the lock was held leaves bounds that are all valid.
     fn heard(&self) -> MutexGuard<'_, Heard> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What the answers so far say.
+/// Evidence of the answers so far.
 #[derive(Debug, Default)]
 struct Heard {
     bounds: VecDeque<Bound>,
     /// How far the apiserver's clock is ahead of the process's own.
     offset: Span,
-    /// What the true offset may differ by from that, by the bounds.
+    /// The bounds' maximum difference between the true offset and that.
     error: Span,
 }
 
@@ -194,8 +194,8 @@ impl Heard {
         self.weigh();
     }
 
-    /// What most bounds agree on, as Marzullo's algorithm finds it; of two that as many agree on, the
-    /// newer. The offset moves no further than it must, and those who disagree make it uncertain.
+    /// The interval on which most bounds agree, by Marzullo's algorithm; of two equal ones the
+    /// newer. The offset moves no further than it must, and bounds that disagree make it uncertain.
     fn weigh(&mut self) {
         let agreeing = |offset: Span| self.bounds.iter().filter(move |b| b.contains(offset));
         let lows = self.bounds.iter().map(|bound| bound.low);
@@ -242,7 +242,7 @@ impl Clock {
         self.hear(now, now, super::timestamp(date));
     }
 
-    /// Hears from an apiserver that is so far ahead, beside what was heard.
+    /// Adds an answer of an apiserver that is this far ahead to the recorded ones.
     pub fn disturb_for_tests(&self, ahead: Span) {
         let now = self.ticks();
         self.hear(now, now, super::timestamp(now.plus(ahead)));

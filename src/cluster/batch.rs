@@ -152,7 +152,7 @@ impl Stores {
             Err(problem) => {
                 let (namespace, name) = (&object.metadata.namespace, &object.metadata.name);
                 tracing::warn!(?namespace, job = ?name, problem, "a Job that can't be read");
-                // What is known of it stays, or its pods would pass for orphans.
+                // The recorded facts stay, because shed would otherwise treat its pods as orphans.
                 match batch.known(&object.metadata) {
                     Some(known) => (*known).clone(),
                     None => return vec![],

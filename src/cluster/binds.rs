@@ -92,10 +92,10 @@ mod tests {
         // It has its node already.
         show(&mut index, pod("a", "own", ON, PLACED), 12_000);
         assert_eq!(last(&index, "own"), Some(Instant(9000)));
-        // What was placed before it was seen for the first time.
+        // A pod that was placed before the watch first showed it.
         show(&mut index, pod("b", "other", ON, PLACED), 12_000);
         assert_eq!(last(&index, "other"), Some(Instant(5000)));
-        // Somebody else's choice of a node is nobody's answer.
+        // The choice of another scheduler is not an answer of this one.
         show(&mut index, pod("c", "third", ON, ""), 12_000);
         assert_eq!(last(&index, "third"), None);
     }

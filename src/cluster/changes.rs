@@ -1,5 +1,5 @@
-//! What the watches changed since a poller last looked, so that a poller visits what changed and
-//! nothing else.
+//! The changes that the watches reported since the last poll, so that a poller visits only what
+//! changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -22,7 +22,7 @@ pub(super) struct News(RwLock<Vec<Arc<Inbox>>>);
 #[derive(Default)]
 pub struct Inbox(Mutex<Changes>);
 
-/// What changed.
+/// A set of changes.
 #[derive(Debug, Default)]
 pub struct Changes {
     /// Whether anything may have changed.
@@ -35,7 +35,7 @@ pub struct Changes {
 }
 
 impl Inbox {
-    /// What changed since the last call.
+    /// The changes since the last call.
     #[must_use]
     pub fn drain(&self) -> Changes {
         std::mem::take(&mut *self.lock())

@@ -13,7 +13,7 @@ use crate::cluster::pod::{PodFacts, Stage, deleted};
 /// The resolution of a container's end: a stamp says only in which second it ended.
 const STAMP: Span = Span::from_seconds(1);
 
-/// What the end of a pod has to do with a deletion of it.
+/// Relation between the end of a pod and its deletion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EndFacts {
     /// Whether the pod was being deleted when its end was first seen.
@@ -26,11 +26,11 @@ pub struct EndFacts {
 }
 
 impl EndFacts {
-    /// What the pod itself says, which ended at that instant.
+    /// Facts from the pod itself, which ended at that instant.
     pub(crate) fn of(pod: &Pod, finished: Instant) -> Self {
         let (deletion, disruption) = (deleted(pod), disruption_told(pod));
         let reported = reported(pod);
-        // The apiserver had the end before anybody asked for the deletion.
+        // The apiserver had the end before any client requested the deletion.
         let had_ended = |asked: Instant| reported.is_some_and(|reported| reported < asked);
         let asked = deletion.into_iter().chain(disruption).min();
         Self {
@@ -41,8 +41,8 @@ impl EndFacts {
         }
     }
 
-    /// Whether the end may be an answer to a deletion by somebody else. What was seen in order goes over
-    /// the node's clock.
+    /// Whether the end may be a consequence of a deletion by another client. The observed order
+    /// takes precedence over the node's clock.
     #[must_use]
     pub fn may_be_answer(&self) -> bool {
         self.seen_deleted || self.dated_after

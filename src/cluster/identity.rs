@@ -1,6 +1,6 @@
-//! Who an attempt is. A pod counts for a job only with the job's namespace, a controller reference to the
-//! job (kind, name, uid) and the name that its task and number give. Labels decide nothing: every
-//! client that can write pods can copy, change and remove them.
+//! Identity of an attempt. A pod counts for a job only with the job's namespace, a controller
+//! reference to the job (kind, name, uid) and the name that its task and number give. Labels decide
+//! nothing, because every client that can write pods can copy, change and remove them.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ impl Owner {
 }
 
 impl ValidatedJob {
-    /// What controls its attempts.
+    /// Owner of its attempts.
     #[must_use]
     pub fn owner(&self) -> Owner {
         let (kind, name, uid) = match &self.adopted {
@@ -100,7 +100,7 @@ fn kind(owner: &OwnerReference) -> Option<OwnerKind> {
     }
 }
 
-/// What a pod's metadata shows of whose it is.
+/// Ownership facts of a pod's metadata.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Identity {
     /// The job that controls it.
@@ -159,8 +159,8 @@ fn by_name(owner: &Owner, metadata: &ObjectMeta) -> Option<AttemptId> {
     }
 }
 
-/// Which attempt of the job a pod is, if it is one. A pod that nothing controls is one of a batch/v1 Job if
-/// labels and name say so: the Job may take it in (`adopt::claims`).
+/// The attempt of the job that a pod is, if any. A pod without a controller belongs to a batch/v1
+/// Job if its labels and name match. The Job may adopt it (`adopt::claims`).
 #[must_use]
 pub fn attempt_of(job: &ValidatedJob, pod: &PodFacts) -> Option<AttemptId> {
     let identity = &pod.identity;

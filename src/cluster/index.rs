@@ -1,4 +1,4 @@
-//! Pods by what they are asked for.
+//! Index of pods.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -17,17 +17,17 @@ pub(super) type PodKey = (Arc<str>, Arc<str>);
 /// Pods by some key, each by namespace and name.
 type Groups<K> = HashMap<K, BTreeMap<PodKey, Arc<PodFacts>>>;
 
-/// Pods by what they are asked for.
+/// Index of pods.
 #[derive(Default)]
 pub(super) struct PodIndex {
     pub(super) listed: bool,
     /// The newest version that the watch has shown; all up to it is in here.
     pub(super) reached: u64,
     pub(super) all: HashMap<PodKey, Arc<PodFacts>>,
-    /// Attempts by what controls them. A task and a number give one name, so no other pod takes their place.
+    /// Attempts by owner. A task and a number give one name, so no other pod takes their place.
     pub(super) by_owner: HashMap<Owner, JobPods>,
-    /// What controls attempts that have not ended, or that a finalizer holds. Of most jobs that have ended
-    /// only pods are left that need nothing.
+    /// Owners of attempts that have not ended, or that a finalizer holds. Most ended jobs have only
+    /// pods that need nothing.
     pub(super) open: HashMap<Owner, Tally>,
     /// Raised by every notice of the watch.
     pub(super) version: u64,
@@ -37,7 +37,8 @@ pub(super) struct PodIndex {
     pub(super) strangers: Groups<(Arc<str>, Arc<str>)>,
     /// Pods that are no attempts and that a finalizer of shed's may hold.
     pub(super) held: BTreeMap<PodKey, Arc<PodFacts>>,
-    /// What pods request that are no attempts, or such that have ended and are not over, by node.
+    /// Requests, by node, of pods that are not attempts, or that are ended attempts that still hold
+    /// their slot.
     pub(super) others: BTreeMap<Arc<str>, Resources>,
     /// When schedulers were last seen to place pods.
     pub(super) binds: Binds,
@@ -177,9 +178,9 @@ fn take<K: Eq + Hash>(groups: &mut Groups<K>, group: &K, key: &PodKey) {
     }
 }
 
-/// The node on which a pod takes room that no attempt is counted for. An attempt leaves only after the
-/// kubelet has said that its task has ended, and where that must be proven this is the proof. What only
-/// carries the labels of one is over when its pod is.
+/// The node on which a pod takes capacity that no attempt counts. An attempt leaves only after the
+/// kubelet reported the end of its task, and where the end must be proven this report is the proof.
+/// A pod that only has an attempt's labels stops counting when it ends.
 fn in_the_way(pod: &PodFacts) -> Option<&Arc<str>> {
     let is_in_the_way = match pod.is_attempt() {
         true => pod.is_leaving,

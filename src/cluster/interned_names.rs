@@ -1,5 +1,4 @@
-//! What many pods have in common, kept once: names of namespaces, of nodes and of what controls pods, and what
-//! pods request.
+//! Values that many pods share, stored once: names of namespaces, nodes and owners, and requests.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -14,7 +13,7 @@ use crate::cluster::pod::PodFacts;
 /// time, and at least this many.
 const LEAST: usize = 1024;
 
-/// What many pods have in common.
+/// Values that many pods share.
 #[derive(Default)]
 pub(super) struct Names {
     names: Shared<str>,

@@ -1,4 +1,4 @@
-//! Jobs by what they are asked for, so that no question costs a visit of them all.
+//! Index of jobs, so that no lookup visits all of them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct Departed {
     pub name: String,
 }
 
-/// Jobs by what they are asked for.
+/// Index of jobs.
 #[derive(Debug, Default)]
 pub(super) struct JobTable {
     by_uid: HashMap<Arc<str>, Known>,
@@ -237,7 +237,7 @@ impl Stores {
         self.table().staying_version
     }
 
-    /// What is kept of the job of that uid, if it can be read.
+    /// The stored form of the job with that uid, if it could be decoded.
     #[must_use]
     pub fn job(&self, uid: &str) -> Option<WatchedJob> {
         self.count_visits(1);
@@ -292,7 +292,7 @@ impl Stores {
         std::mem::take(&mut self.table_mut().departed)
     }
 
-    /// What is kept of the jobs that have nothing to do for now.
+    /// The stored form of the jobs that have nothing to do for now.
     #[must_use]
     pub fn skeletons(&self) -> Vec<Arc<Skeleton>> {
         let table = self.table();
@@ -317,7 +317,7 @@ impl Stores {
         }
     }
 
-    /// What the watch of jobs has shown.
+    /// Progress of the watch of jobs.
     #[must_use]
     pub fn shown_jobs(&self) -> Shown {
         let table = self.table();

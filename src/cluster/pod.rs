@@ -66,24 +66,24 @@ pub struct PodFacts {
     pub version: u64,
     /// Where it was placed.
     pub node: Option<Arc<str>>,
-    /// What it requests.
+    /// Its requests.
     pub requests: Arc<Resources>,
-    /// What its scheduler has answered.
+    /// The scheduler's answer.
     pub scheduling: Scheduling,
     /// Whether it has ended. An attempt has as soon as its main containers have.
     pub terminal: bool,
-    /// Whether it is an attempt that has ended and that is not over: its sidecar runs, or the kubelet
-    /// has not said so yet. Until then nothing else is placed in its room.
+    /// Whether it is an ended attempt that still holds its slot: its sidecar runs, or the kubelet
+    /// has not reported the end yet. Until then shed places nothing else in its slot.
     pub is_leaving: bool,
     /// Whose it is.
     pub identity: Identity,
     /// The rest, if it is an attempt, or nothing controls it and its labels are those of one.
     pub attempt: Option<Box<AttemptFacts>>,
-    /// Whose it is, if a batch/v1 Job controls it, or nobody does and it is an attempt.
+    /// The owner, if a batch/v1 Job controls it, or if it is an attempt without a controller.
     pub belongs: Option<Box<Belonging>>,
 }
 
-/// What batch/v1 Jobs take pods in by, and let go of them.
+/// Facts by which batch/v1 Jobs adopt and release pods.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Belonging {
     /// Uid of the batch/v1 Job that controls it.
@@ -101,7 +101,7 @@ pub struct AttemptFacts {
     pub number: u32,
     /// Whether shed's finalizer is still on it.
     pub tracked: bool,
-    /// Whether somebody asked for its deletion.
+    /// Whether a client requested its deletion.
     pub deleting: bool,
     /// When that was.
     pub deleted: Option<Instant>,
@@ -126,7 +126,7 @@ pub struct AttemptFacts {
     /// Whether the kubelet itself said that nothing of it runs any more. The phase alone does not
     /// say so: it is also set for a pod whose node is only out of reach.
     pub is_gone: bool,
-    /// What its end has to do with a deletion, once it has ended.
+    /// Relation between its end and a deletion, once it has ended.
     pub end: EndFacts,
 }
 
@@ -279,8 +279,8 @@ fn by_labels(pod: &Pod) -> Option<AttemptId> {
     Some((task, labels.get(LABEL_ATTEMPT)?.parse().ok()?))
 }
 
-/// Where the pod is asked. One on the host's network has no address of its own: who answers on a port
-/// of its node may be anybody.
+/// Address at which shed polls the pod. A pod on the host's network has no address of its own, and
+/// any process may answer on a port of its node.
 fn address(pod: &Pod) -> Option<String> {
     let spec = pod.spec.as_ref();
     let is_on_host = spec.is_some_and(|spec| spec.host_network == Some(true));
@@ -299,7 +299,7 @@ fn reached(pod: &Pod) -> Option<Units> {
     report.ok()??.units()
 }
 
-/// When somebody asked for the pod's deletion; its metadata says when the grace period is over.
+/// When a client requested the pod's deletion. Its metadata contains the end of the grace period.
 pub(crate) fn deleted(pod: &Pod) -> Option<Instant> {
     let metadata = &pod.metadata;
     let grace = metadata.deletion_grace_period_seconds.unwrap_or(0).max(0);
@@ -326,7 +326,7 @@ fn does_a_part(pod: &Pod) -> bool {
     env.any(|variable| variable.name == ENV_RANGE_START)
 }
 
-/// Whoever sees that a batch/v1 Job is complete expects its pods to have the phase that says so.
+/// A client that sees a complete batch/v1 Job expects the matching phase of its pods.
 fn is_of_batch_job(pod: &Pod) -> bool {
     let mut finalizers = pod.metadata.finalizers.iter().flatten();
     finalizers.any(|finalizer| finalizer == JOB_TRACKING_FINALIZER)

@@ -25,10 +25,10 @@ pub enum WatchedJob {
     Skeleton(Arc<Skeleton>),
 }
 
-/// What is kept of a job that has nothing to do for now.
+/// The stored form of a job that has nothing to do for now.
 #[derive(Clone, Debug)]
 pub struct Skeleton {
-    /// What identifies it, with its owners and its class.
+    /// Its identity, with its owners and its class.
     pub metadata: ObjectMeta,
     /// Whether it holds the ledger of a batch/v1 Job.
     pub is_companion: bool,
@@ -57,12 +57,12 @@ pub enum Rest {
     },
 }
 
-/// What is needed of a job that has ended.
+/// The stored form of a job that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
     /// When.
     pub ended: Option<Instant>,
-    /// When it is to be deleted.
+    /// When it expires.
     pub expiry: Option<Instant>,
     /// Its class.
     pub class: Option<Arc<str>>,
@@ -71,7 +71,7 @@ pub struct Finished {
 }
 
 impl WatchedJob {
-    /// The job, of which `skipped` bytes were not kept.
+    /// The job. `skipped` counts the bytes that were not kept.
     #[must_use]
     pub fn new(job: DeadlineJob, skipped: usize) -> Self {
         match rest(&job) {
@@ -94,7 +94,7 @@ impl WatchedJob {
         }
     }
 
-    /// What is kept of it, if it has nothing to do.
+    /// Its stored form, if it has nothing to do.
     #[must_use]
     pub fn skeleton(&self) -> Option<&Arc<Skeleton>> {
         match self {
@@ -182,7 +182,7 @@ fn suspended(job: &DeadlineJob, book: &Ledger) -> Option<Rest> {
     let status = job.status.as_ref()?;
     let mut tasks = book.tasks.values();
     let has_attempts = tasks.any(|task| !task.attempts.is_empty());
-    // What the planner has decided once is lost where it does not see the job.
+    // Past decisions of the planner are lost if it does not see the job.
     let is_remembered = book.policy_state.is_some() || !book.segments.is_empty();
     let is_open = book.ending.is_some() || book.finished || book.active_since.is_some();
     if has_attempts || is_remembered || is_open || !is_true(status, api::SUSPENDED) {
@@ -220,7 +220,7 @@ fn is_weighed(status: &DeadlineJobStatus, generation: Option<i64>) -> bool {
 pub enum JobObject {
     /// It can be read.
     Read {
-        /// What is kept of it.
+        /// Its stored form.
         job: WatchedJob,
         /// Fields of its specification that are not known here.
         unheeded: Vec<String>,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::Stores;
 
-/// What a watch has shown of one kind of object.
+/// Progress of the watch of one kind of object.
 #[derive(Debug, Default)]
 pub struct Shown {
     /// The newest version that it has shown: an object that is not newer is among `versions`, or gone.
@@ -16,7 +16,8 @@ pub struct Shown {
 }
 
 impl Stores {
-    /// What the watch of pods has shown. A list of those with the label of a job need not show the others.
+    /// Progress of the watch of pods. A list of the pods with a job's label need not show the
+    /// others.
     #[must_use]
     pub fn shown_pods(&self) -> Shown {
         let pods = self.pods();

@@ -1,6 +1,6 @@
-//! What shed says of a job: one row for each state, with its condition, reason and words. What keeps a
-//! job from going on says what blocks it, since when, and what would help. docs/conditions.md shows the
-//! same table.
+//! The texts for each state of a job: one row with condition, reason and words. The message of a
+//! blocked job contains the obstacle, its start, and a remedy. docs/conditions.md shows the same
+//! table.
 
 use std::borrow::Cow;
 
@@ -20,22 +20,22 @@ pub struct Row {
     pub status: &'static str,
     /// Their reason.
     pub reason: &'static str,
-    /// What it says of the job.
+    /// Kind of the statement.
     pub says: Says,
     /// The message; `{}` stands for what is known of this job.
     pub message: &'static str,
-    /// What would help, where something would; [`NAMED`] if the message names it.
+    /// The remedy, if there is one; [`NAMED`] if the message contains it.
     pub help: &'static str,
 }
 
-/// What a state says of a job.
+/// Kind of a statement about a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Says {
     /// Something keeps it from going on as its user wants; the message says since when.
     Blocked,
-    /// What became of it, or will.
+    /// Its outcome, now or in the future.
     Verdict,
-    /// What kept it from going on does so no more.
+    /// The end of an obstacle.
     Over,
 }
 
@@ -475,7 +475,7 @@ pub fn some_of(indexes: &IndexSet) -> String {
     format!("{begin},… ({} in all)", indexes.len())
 }
 
-/// What others say, such as a scheduler or a webhook, up to its bound.
+/// A text of a third party, such as a scheduler or a webhook, up to its bound.
 fn shortened(detail: &str) -> Cow<'_, str> {
     let mut bytes = 0;
     let mut too_long = detail.char_indices().filter(|(_, one)| {

@@ -75,14 +75,14 @@ pub struct LedgerRate(Mutex<Rate>);
 struct Rate {
     /// Bytes that were written and are not paid for yet; below zero: what is saved up.
     debt: f64,
-    /// What each namespace wrote lately: a sum of bytes that fades within a second.
+    /// Recent bytes of each namespace: a sum that fades within a second.
     lately: HashMap<Arc<str>, f64>,
     at: Instant,
 }
 
 impl LedgerRate {
-    /// Whether a write of the namespace that is not urgent may be sent now, and if not when it is to be tried
-    /// again. A namespace that wrote less than its share lately never waits for the others.
+    /// Whether a write of the namespace that is not urgent may be sent now, and if not when to try
+    /// it again. A namespace that wrote less than its share lately never waits for the others.
     #[must_use]
     pub fn wait(&self, namespace: &str, ticks: Instant) -> Option<Instant> {
         let mut rate = self.lock();

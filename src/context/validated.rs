@@ -21,14 +21,14 @@ pub enum Unfit {
     Absent,
 }
 
-/// What came of the last validation of a job.
+/// The result of a job's last validation.
 #[derive(Debug, Clone)]
 pub struct Validated {
     of: Version,
     result: Result<Arc<ValidatedJob>, InvalidSpec>,
 }
 
-/// What tells whether a validation of the same job would come to the same.
+/// Input versions of a validation. Equal versions give an equal result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Version {
     /// Of the specification.
@@ -41,7 +41,7 @@ struct Version {
     job: Option<JobVersion>,
 }
 
-/// What tells whether a batch/v1 Job reads as it did.
+/// Version of a batch/v1 Job's fields that validation reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct JobVersion {
     uid: String,
@@ -81,8 +81,8 @@ impl JobVersion {
     }
 }
 
-/// Reads a job, or the Job of a companion. What it reads is kept in the job's memo until the job has
-/// finished, as it holds the template.
+/// Validates a job, or the Job of a companion. The job's memo keeps the result until the job has
+/// finished, because the result holds the template.
 ///
 /// # Errors
 /// [`Unfit`].
@@ -125,7 +125,7 @@ fn has_finished(job: &DeadlineJob) -> bool {
     ledger.is_some_and(|ledger| ledger.finished)
 }
 
-/// What pods of a Job get as it is was read with the Job itself.
+/// The Job's cache entry already holds the fields that its pods get unchanged.
 fn with_handed_on(validated: Arc<ValidatedJob>, jobs: Option<&Jobs>) -> Arc<ValidatedJob> {
     let (Some(adopted), Some(jobs)) = (&validated.adopted, jobs) else {
         return validated;

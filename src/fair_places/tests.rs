@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a caller does next.
+/// Next step of a caller.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     /// This key asks and waits.

@@ -1,4 +1,4 @@
-//! What the end of an attempt says of its work.
+//! Outcome of an ended attempt's work.
 
 use std::sync::Arc;
 

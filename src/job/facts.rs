@@ -1,4 +1,4 @@
-//! A job's book, its pods and their reports → the core's facts about the job.
+//! Derives the core's facts about a job from its ledger, its pods and their reports.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,12 +25,12 @@ use crate::validate::{DeadlineRule, ValidatedJob};
 /// that says nothing is given up after 60 s, and lists again.
 pub const CREATION_SEEN_WITHIN: Span = Span::from_seconds(75);
 
-/// By so much the start of an attempt may be off: kubelets date it in whole seconds, and programs
-/// load before they begin to work. Four times as long, and a rate that is taken since then is off by a
-/// quarter at most.
+/// Four times the possible error of an attempt's start. Kubelets date the start in whole seconds,
+/// and programs load before they begin to work. After this time a rate measured from the start is
+/// wrong by a quarter at most.
 const TIME_TOLD_MIN: Span = Span::from_seconds(4 * 2);
 
-/// What was seen of an attempt's pod while this process lives, by the process's own clock.
+/// Observations of an attempt's pod since this process started, by the process's own clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The watch has shown the pod.
@@ -63,7 +63,7 @@ pub fn note(traces: &mut Traces, pods: &JobPods, ticks: Instant) {
             pod.attempt.as_ref().map(|attempt| &attempt.stage),
             Some(Stage::Stuck { .. })
         );
-        // What is seen was created: when that was asked for says nothing any more.
+        // A pod that was seen exists, so the time of its creation request no longer matters.
         *trace = Trace {
             seen: true,
             stuck_since: stuck.then(|| trace.stuck_since.unwrap_or(ticks)),
@@ -72,8 +72,8 @@ pub fn note(traces: &mut Traces, pods: &JobPods, ticks: Instant) {
     }
 }
 
-/// Forgets attempts that are counted and whose pods are gone. Only with the newest book: to an
-/// older one an attempt that was just recorded is none.
+/// Forgets attempts that are counted and whose pods are gone. Call it only with the newest ledger,
+/// because an older one lacks an attempt that was just recorded.
 pub fn forget(traces: &mut Traces, book: &Ledger, pods: &JobPods) {
     traces.retain(|id, _| pods.contains_key(id) || book.attempt(id.0, id.1).is_some());
 }
@@ -89,7 +89,7 @@ pub fn note_live(traces: &mut Traces, pods: &JobPods, ticks: Instant) {
     }
 }
 
-/// What an attempt reported.
+/// Report of an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reported {
     /// Its progress.
@@ -166,7 +166,7 @@ fn time_limit(job: &ValidatedJob, book: &Ledger, now: Instant) -> Option<Instant
     Some(book.active_since.unwrap_or(now).plus(limit))
 }
 
-/// What the user's rules say about how an attempt failed.
+/// The rule of the user that matches the attempt's failure.
 #[must_use]
 pub fn failure_match(rules: &[PodFailureRule], pod: &PodFacts) -> Option<Match> {
     let failure = pod.attempt.as_ref()?.failure.as_ref()?;
@@ -245,9 +245,9 @@ fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -
     attempt
 }
 
-/// Whether a rate can be told from it: by what was done from one report to the next, or by all that was
-/// done if that took long beside the error of the start. Until then an attempt counts as one that has
-/// said nothing: where pods start together the first report of each would make it a straggler.
+/// Whether the progress gives a rate. It does if it grew between two reports, or if the work so far
+/// took long compared with the error of the start. Until then the attempt counts as one without a
+/// report. Otherwise the first report of each pod would make it a straggler if pods start together.
 fn tells_rate(progress: &Progress, begun: Instant) -> bool {
     let goes_on = progress.last > progress.first || progress.last >= 1.0;
     goes_on || progress.last_at.since(begun) >= TIME_TOLD_MIN
@@ -281,7 +281,7 @@ fn state(id: AttemptId, entry: &AttemptEntry, view: &JobView) -> AttemptState {
         return AttemptState::Lost;
     };
     match facts.stage {
-        // Nobody will ever report the end of a pod that was deleted before it got a node.
+        // No kubelet ever reports the end of a pod that was deleted before it got a node.
         _ if facts.deleting && pod.node.is_none() => AttemptState::Lost,
         Stage::Pending => AttemptState::Pending,
         Stage::Stuck { .. } => AttemptState::Stuck {

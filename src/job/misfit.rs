@@ -14,7 +14,7 @@ const PASSING_TAINTS: [&str; 2] = ["node.kubernetes.io/", "node.cloudprovider.ku
 /// Parts of a message that are listed; the others are counted.
 const LISTED_MAX: usize = 4;
 
-/// What is missing in the cluster, if no node could hold an attempt even when empty.
+/// The missing resource or feature, if no node could hold an attempt even when empty.
 #[must_use]
 pub fn misfit<'a>(
     spec: &PodSpec,
@@ -37,7 +37,7 @@ pub fn misfit<'a>(
     })
 }
 
-/// What a node must have.
+/// Requirements on a node.
 struct Wants<'a> {
     spec: &'a PodSpec,
     demand: &'a Resources,
@@ -59,7 +59,7 @@ impl Wants<'_> {
         named.is_none_or(|name| name == &*node.name)
     }
 
-    /// What no node has, each by itself.
+    /// Requirements that no node meets, each checked alone.
     fn missing_everywhere(&self, nodes: &[&NodeFacts]) -> Vec<String> {
         let mut missing = Vec::new();
         let named = self.spec.node_name.as_deref();

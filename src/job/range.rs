@@ -1,5 +1,5 @@
-//! Parts of tasks (`resume: Range`) as the core's facts. To the core a part is a task of its own
-//! that begins late: with the share of the whole task that the part leaves out, so that its end is
+//! Segments of tasks (`resume: Range`) as the core's facts. To the core a segment is a task of its
+//! own that begins late. Its start is the share of the whole task that it leaves out, so its end is
 //! the core's 1 and its rate is that of the whole task.
 
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ use crate::api::{Ledger, SegmentEntry};
 use crate::job::view::JobView;
 use crate::validate::ValidatedJob;
 
-/// The job's rules, its parts counted as tasks. Parts of one task that run beside each other take
-/// one place of `parallelism`.
+/// The job's rules, with its segments counted as tasks. Concurrent segments of one task take one
+/// place of `parallelism`.
 pub(super) fn rules(job: &ValidatedJob, book: &Ledger) -> JobRules {
     let mut rules = job.rules.clone();
     if book.segments.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn rules(job: &ValidatedJob, book: &Ledger) -> JobRules {
     rules
 }
 
-/// What nobody is to do any more.
+/// Tasks and segments that no attempt needs to process any more.
 pub(super) fn done(book: &Ledger) -> IndexSet {
     let mut done = book.done.clone();
     for part in book.segments.values().filter(|part| part.dropped) {
@@ -121,7 +121,7 @@ fn handover(
     }
     let seconds = |at: Instant| at.since(attempt.launched).seconds();
     let started = attempt.started.unwrap_or(attempt.launched);
-    // What it has done since its last report is as good as time that its clone needs to start.
+    // The work since its last report counts as time that its clone needs to start.
     let stale = now.since(progress.last_at).seconds().max(0.0);
     let range = ProcessedRange {
         b_start: exact(start),
@@ -146,7 +146,7 @@ fn handover(
     })
 }
 
-/// A number of units; what is none, or too large for one, is refused.
+/// A number of units. None for a value that is not a number or too large.
 fn whole(value: f64) -> Option<u64> {
     format!("{value:.0}").parse().ok()
 }

@@ -8,11 +8,11 @@ use shed_core::time::{Instant, Span};
 
 use crate::api::Ledger;
 
-/// A node on which an attempt could not start is avoided by its job for so long.
+/// For this time a job avoids a node on which an attempt could not start.
 const STUCK_FOR: Span = Span::from_seconds(600);
 
-/// At most so many nodes are named, the last ones: each becomes a term that the cluster's scheduler
-/// weighs for every pod.
+/// Maximum number of avoided nodes; the newest count. Each becomes a term that the cluster's
+/// scheduler evaluates for every pod.
 const STUCK_MAX: usize = 10;
 const DISRUPTED_MAX: usize = 3;
 

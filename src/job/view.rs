@@ -28,7 +28,7 @@ pub struct JobView {
     pub pods: JobPods,
     /// Pods that an adopted Job adopts or releases.
     pub claims: Claims,
-    /// What was seen of the pods before.
+    /// Earlier observations of the pods.
     pub traces: Traces,
     /// Reports by pod uid.
     pub reports: BTreeMap<String, Reported>,
@@ -136,7 +136,7 @@ pub struct Places {
     pub positions: Arc<BTreeMap<Arc<str>, NodeIndex>>,
     /// Nodes that the job's attempts may use.
     pub eligible: Arc<[NodeIndex]>,
-    /// What one attempt requests.
+    /// Requests of one attempt.
     pub demand: Resources,
 }
 

@@ -1,5 +1,6 @@
-//! Who leads, from one Lease: pure functions of what was read, and of this process's monotonic clock.
-//! The times in a Lease are for people; no replica compares them with its own clock.
+//! Leader election with one Lease: pure functions of the Leases read and of this process's
+//! monotonic clock. The times in a Lease are for people; no replica compares them with its own
+//! clock.
 
 use std::time::Duration;
 
@@ -14,15 +15,15 @@ pub const ANNOTATION_VERSION: &str = "shed.dev/version";
 /// The times of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// A Lease that nobody has renewed for so long is free.
+    /// A Lease without a renewal for this time is free.
     pub duration: Duration,
-    /// The holder writes nothing once its last renewal is so long ago.
+    /// The holder writes nothing once its last renewal is this old.
     pub renew_deadline: Duration,
     /// Time between two renewals, and between two attempts of a waiting replica.
     pub retry_period: Duration,
 }
 
-/// What a Lease means to this replica.
+/// Meaning of a Lease to this replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It may be taken.
@@ -31,7 +32,7 @@ pub enum Verdict {
     Mine,
     /// It must be waited for, until this instant unless it is renewed.
     Held {
-        /// By whom.
+        /// The holder's name.
         holder: String,
         /// Its version, if it is an operator of shed.
         version: Option<String>,
@@ -49,7 +50,7 @@ pub struct Elector {
     observed: Option<Observed>,
 }
 
-/// What was seen last, and since when it has not changed.
+/// The last observation, and since when it has not changed.
 #[derive(Debug)]
 struct Observed {
     renewal: Renewal,
@@ -59,7 +60,7 @@ struct Observed {
     duration: Duration,
 }
 
-/// What changes with every renewal.
+/// Fields that change with every renewal.
 #[derive(Debug, PartialEq)]
 struct Renewal {
     holder: String,
@@ -90,7 +91,7 @@ impl Elector {
         self.timing
     }
 
-    /// What the Lease that was just read means; `now` is taken after the answer.
+    /// Evaluates the Lease that was just read; `now` is taken after the answer.
     pub fn judge(&mut self, found: Option<&Lease>, now: Instant) -> Verdict {
         // Nothing is learned where it was deleted: its holder may not have noticed yet.
         if let Some(lease) = found {

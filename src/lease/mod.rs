@@ -74,7 +74,7 @@ enum Lost {
     /// Not renewed in time: others may take it soon.
     #[error("not renewed for {0:?}")]
     Late(Duration),
-    /// Somebody else has it, or deleted it.
+    /// Another replica has it, or a client deleted it.
     #[error("another replica holds it")]
     Taken,
 }
@@ -202,8 +202,8 @@ impl Election {
         tracing::warn!(lease = %self.place, %why, "not leading any more");
     }
 
-    /// Gives the Lease back, so that nobody has to wait until it runs out. Nothing may be written
-    /// after this, so the fence must be closed before.
+    /// Releases the Lease, so that no replica waits until it expires. Nothing may be written after
+    /// this, so the write gate must be closed before.
     pub async fn release(&mut self) {
         let Some(held) = self.held.take() else {
             return;

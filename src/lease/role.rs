@@ -1,11 +1,11 @@
-//! Whether this replica leads, waits, or doesn't know: what the readiness probe answers. One that
-//! waits is ready too, or a rolling update would wait for it for ever.
+//! Whether this replica leads, waits, or does not know its role. The readiness probe answers from
+//! it. A waiting replica is ready too, because a rolling update would otherwise never finish.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::cluster::Stores;
 
-/// What the readiness probe answers from.
+/// State behind the readiness probe's answer.
 #[derive(Default)]
 pub struct Standing(Mutex<State>);
 
@@ -14,7 +14,7 @@ enum State {
     /// The Lease could not be read yet, or not any more.
     #[default]
     Unknown,
-    /// Somebody else leads.
+    /// Another replica leads.
     Waiting(String),
     /// Leads; what it has seen of the cluster, once it looks.
     Leading(Option<Arc<Stores>>),

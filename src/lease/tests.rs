@@ -26,7 +26,7 @@ const WORK: &str = "/work";
 struct World {
     lease: Option<Lease>,
     version: u64,
-    /// Who wrote last, and when.
+    /// The last writer, and when it wrote.
     worked: Option<(String, Instant)>,
     /// Writes of others than the holder.
     late: Vec<String>,
@@ -209,7 +209,7 @@ async fn work(api: Apiserver, fence: &Arc<Fence>, who: &str) {
     loop {
         let request = Request::post(WORK).header("who", who);
         let request = request.body(Body::empty()).unwrap();
-        // What fails is tried again, as a careless caller would.
+        // A failed request is tried again, as a careless caller would.
         let _ = timeout(seconds(5), client.call(request)).await;
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -240,7 +240,7 @@ fn check_nothing_late(api: &Apiserver) {
     assert!(late.is_empty(), "{late:?}");
 }
 
-/// Two replicas with clocks ten minutes apart, of which `a` leads.
+/// Two replicas with clocks ten minutes apart; `a` leads.
 async fn two() -> (Apiserver, Replica, Replica) {
     let api = Apiserver::default();
     api.world(|world| world.delay = Duration::from_millis(20));

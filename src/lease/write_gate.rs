@@ -23,7 +23,7 @@ const NO_LIMIT: Duration = Duration::from_secs(3600);
 #[error("write refused: this replica is no longer the leader")]
 pub struct Deposed;
 
-/// What one term of leadership may still write.
+/// The permission to write in one term of leadership.
 pub struct Fence {
     state: Mutex<State>,
     /// Raised when no write is under way.
@@ -41,7 +41,7 @@ struct State {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Open,
-    /// What is under way may end, nothing new begins.
+    /// Writes in progress may end, and no new write begins.
     Draining,
     Closed,
 }
@@ -78,7 +78,7 @@ impl Fence {
         state.until = state.until.map(|before| before.max(until));
     }
 
-    /// Lets nothing new begin, and waits until what is under way has ended, at most so long.
+    /// Stops new writes, and waits for those in progress, at most for `patience`.
     pub async fn drain(&self, patience: Duration) {
         self.lock().stage = Stage::Draining;
         let idle = async {
@@ -86,7 +86,7 @@ impl Fence {
                 self.idle.notified().await;
             }
         };
-        // What has not ended by then is given up when the fence is closed.
+        // Closing the gate abandons the writes that have not ended by then.
         let _ = timeout(patience, idle).await;
         self.close();
     }
@@ -148,7 +148,7 @@ impl Pass {
                 if let Poll::Ready(answer) = request.as_mut().poll(context) {
                     return Poll::Ready(answer);
                 }
-                // A renewal may have moved the limit: then the alarm is set anew.
+                // A renewal may have moved the limit. Then the alarm is set again.
                 if alarm.as_mut().poll(context).is_pending() {
                     return Poll::Pending;
                 }

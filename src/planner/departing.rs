@@ -1,6 +1,6 @@
-//! Attempts whose job is gone, going, or not to be understood. Nothing is decided for them any
-//! more, but until they have ended what they hold is not free: others are launched when it is. Each is
-//! charged to its own node by what it requests itself; one without a node holds nothing.
+//! Attempts whose job is deleted, being deleted, or undecodable. The planner decides nothing for
+//! them, but they hold their capacity until they have ended. Then it launches others. Each is
+//! charged to its own node by its own requests; one without a node holds nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! A job as the planner sees it for which nothing is to be decided: only what its attempts hold counts,
-//! until they have ended.
+//! The planner's snapshot of a job for which it decides nothing. It contains only the capacity that
+//! the attempts hold until they have ended.
 
 use std::sync::Arc;
 

@@ -43,7 +43,7 @@ const PASS_PERIOD_MAX: Duration = Duration::from_secs(10);
 /// The next pass waits this long for slices to be recorded; those that are not are held.
 const SLICE_WAIT: Duration = Duration::from_millis(250);
 
-/// Plans for ever.
+/// Runs planning passes without end.
 pub async fn run(
     context: Arc<Context>,
     policy: Policy,
@@ -220,7 +220,7 @@ fn publish(
     }
 }
 
-/// Leaves with each job what is to be told about its deadline, and says for which there is news.
+/// Stores with each job the verdict about its deadline, and returns the jobs whose verdict changed.
 fn tell_feasibility(
     context: &Context,
     view: &observe::ClusterView,

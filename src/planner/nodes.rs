@@ -22,7 +22,7 @@ pub(super) struct NumberedNodes {
     facts: Vec<NodeFacts>,
     /// Positions by name.
     pub(super) positions: Arc<BTreeMap<Arc<str>, NodeIndex>>,
-    /// Nodes that jobs may use, by what these ask of them.
+    /// Nodes that jobs may use, by the jobs' constraints.
     eligible: RefCell<HashMap<String, Arc<[NodeIndex]>>>,
     /// How often a node was looked at for that.
     #[cfg(test)]
@@ -49,7 +49,7 @@ impl NumberedNodes {
         }
     }
 
-    /// What is known of them.
+    /// Facts about the nodes.
     pub(super) fn facts(&self) -> &[NodeFacts] {
         &self.facts
     }

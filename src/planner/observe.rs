@@ -1,5 +1,5 @@
-//! Stores, ledgers and reports → the snapshot that a pass decides on. Capacity is counted by the
-//! ledgers, not by the pods: an attempt that is recorded holds its room before its pod exists.
+//! Builds the snapshot of a pass from stores, ledgers and reports. Capacity is counted by the
+//! ledgers, not by the pods. A recorded attempt therefore holds its slot before its pod exists.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -28,13 +28,13 @@ const SLICE_PATIENCE: Span = Span::from_seconds(5);
 
 /// A snapshot, and what the planner needs to address its jobs.
 pub struct ClusterView {
-    /// What is decided on.
+    /// The snapshot for the decision.
     pub snapshot: Snapshot,
     /// Jobs by uid.
     pub references: HashMap<JobUid, ObjectRef<DeadlineJob>>,
     /// Generations of their specifications by uid.
     pub generations: HashMap<JobUid, i64>,
-    /// What of the jobs that were not looked at is needed all the same.
+    /// Facts that the pass needs about the jobs it set apart.
     pub apart: SetApart,
     /// Jobs whose slices are not recorded yet. Their launches are counted, as they may be recorded at any time;
     /// nothing further is planned for them.
@@ -133,14 +133,14 @@ pub fn try_out(context: &Context, watched: &Arc<DeadlineJob>) {
     let nodes = NumberedNodes::of(&context.stores);
     let mut others = context.stores.used_by_others();
     let uid = watched.metadata.uid.as_deref().unwrap_or_default().into();
-    // What is news to the job is so in a pass alone.
+    // A pass must not change the job's memory.
     let before = context.memos.with(&uid, |memo| memo.placement.clone());
     let ticks = context.clock.ticks();
     let _ = job_facts(context, watched, &[], &nodes, &mut others, ticks);
     context.memos.with(&uid, |memo| memo.placement = before);
 }
 
-/// What the namespaces of these jobs show of the time that a launch takes.
+/// Launch overheads, as measured in the namespaces of these jobs.
 fn launch_overheads(context: &Context, jobs: &[JobSnapshot]) -> BTreeMap<Tenant, Span> {
     let measured = context.progress.launch_overheads();
     let tenants = jobs.iter().map(|job| &job.tenant);
@@ -161,7 +161,7 @@ fn job_facts(
         return None;
     }
     let newest = context.memos.newest(watched);
-    // What is wrong with a specification or a ledger is said by the job's reconciler.
+    // The job's reconciler reports the faults of a specification or a ledger.
     let job = validated::read(&context.memos, &newest, context.stores.batch()).ok()?;
     let mut book = Ledger::from_status(newest.status.as_ref()).ok()?;
     hold(&mut book, held, now);
@@ -190,7 +190,7 @@ fn job_facts(
     Some((facts, job.generation, obstacles))
 }
 
-/// What only carries the labels of an attempt is counted among the others.
+/// A pod that only has an attempt's labels is counted among the others.
 fn charge_leftover(view: &JobView, others: &mut BTreeMap<Arc<str>, Resources>) {
     let leftover = leftover(&view.book, &view.pods).filter(|(_, pod)| pod.is_attempt());
     for (_, pod) in leftover {
@@ -201,8 +201,9 @@ fn charge_leftover(view: &JobView, others: &mut BTreeMap<Arc<str>, Resources>) {
     }
 }
 
-/// Records the launches of a slice that is held in a book that is not written. One that is recorded already
-/// counts twice until its slice is finished, or not at all if its task has a live attempt.
+/// Records the launches of a slice that is held, in a ledger that is not written. A launch that is
+/// recorded already counts twice until its slice is finished, or not at all if its task has a live
+/// attempt.
 fn hold(book: &mut Ledger, slice: &[Move], now: Instant) {
     for action in slice {
         let Move::Launch(launch) = action else {

@@ -22,7 +22,7 @@ pub(crate) struct Follower {
     reach: Reach,
 }
 
-/// What a table was compared with.
+/// The number of jobs and attempts that a table was compared with.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Visits {
     pub(crate) jobs: usize,
@@ -58,7 +58,7 @@ impl Follower {
         visits
     }
 
-    /// What controls attempts of jobs that are there, or of jobs that were.
+    /// Owners of attempts of jobs that exist or existed.
     fn everything<R: Rules>(&self, table: &Mutex<Table<R>>) -> BTreeSet<Owner> {
         let live = self.reach.stores().live();
         let mut owners: BTreeSet<Owner> = live.iter().map(|job| Owner::of(&job.metadata)).collect();

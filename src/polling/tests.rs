@@ -214,7 +214,7 @@ fn no_poll_goes_to_an_address_that_became_a_nodes() {
     assert_eq!(world.known(), (1, 1));
 }
 
-/// What happens next to a job, or to a task's pod.
+/// The next event of a job, or of a task's pod.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Job(usize, Option<bool>),

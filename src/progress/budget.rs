@@ -1,8 +1,8 @@
-//! How many questions may be asked in all, whatever the number of attempts: a bucket of tokens. Pure.
+//! The limit on polls per second for all attempts together: a token bucket. Pure.
 
 use shed_core::time::Instant;
 
-/// Questions per second, of which those of one second may be saved up.
+/// Polls per second. Those of one second may be saved up.
 #[derive(Debug, Clone)]
 pub struct Budget {
     per_second: f64,

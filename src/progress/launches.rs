@@ -18,7 +18,7 @@ const NAMESPACES_MIN: usize = 3;
 /// Namespaces that are remembered. The one that launched longest ago is forgotten first.
 const NAMESPACES_MAX: usize = 1024;
 
-/// What launches took.
+/// Measured durations of launches.
 #[derive(Default)]
 pub(super) struct Launches(BTreeMap<Arc<str>, Recent>);
 
@@ -53,8 +53,8 @@ impl Launches {
             .collect()
     }
 
-    /// What a namespace may expect that has launched nothing yet: the median over the others;
-    /// absent while there are too few of them.
+    /// The launch overhead to expect in a namespace without a launch so far: the median over the
+    /// others. Absent while there are too few of them.
     pub(super) fn usual(&self) -> Option<Span> {
         let mut means: Vec<Span> = self.0.values().map(Recent::mean).collect();
         means.sort_unstable();

@@ -21,7 +21,7 @@ use crate::polling::reach::Reach;
 use crate::progress::{ProgressTable, run};
 use crate::restore_guard::Doubt;
 
-/// What one endpoint saw.
+/// Polls that one endpoint received.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
     asked: u32,
@@ -90,7 +90,7 @@ fn pod(number: u32) -> k8s_openapi::api::core::v1::Pod {
     pod
 }
 
-/// A job of so many attempts that run, each asked every second.
+/// A job of this many running attempts, each polled every second.
 fn stores(attempts: u32, port: u16) -> Arc<Stores> {
     let progress = format!("progress: {{httpGet: {{port: {port}}}, periodSeconds: 1}}");
     let mut job: DeadlineJob = fixtures::job(&progress);
@@ -101,7 +101,7 @@ fn stores(attempts: u32, port: u16) -> Arc<Stores> {
     Stores::for_tests(vec![job], (0..attempts).map(pod).collect(), &[])
 }
 
-/// What `run` took of this machine.
+/// Resources that `run` used on this machine.
 struct Taken {
     seconds: f64,
     cpu_seconds: f64,
@@ -124,7 +124,7 @@ fn resident_mib() -> f64 {
     number.unwrap_or(f64::NAN) / 1024.0
 }
 
-/// Asks for so long in a thread of its own, whose CPU time is therefore that of asking.
+/// Polls for this duration in a thread of its own, so the thread's CPU time is the cost of polling.
 fn ask(table: Arc<ProgressTable>, stores: Arc<Stores>, per_second: u32, long: Duration) -> Taken {
     let asking = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -152,7 +152,7 @@ fn ask(table: Arc<ProgressTable>, stores: Arc<Stores>, per_second: u32, long: Du
     asking.join().unwrap()
 }
 
-/// Asks so many attempts that more are due than the budget allows, and checks who was asked how often.
+/// Polls more attempts than the budget allows, and checks how often each was polled.
 async fn check(attempts: u32, per_second: u32, long: Duration) {
     let listener = TcpListener::bind(("0.0.0.0", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -26,7 +26,7 @@ pub(crate) use request::HEAD_BYTES_MAX;
 
 /// Unanswered questions in a row after which an attempt counts as unreachable.
 const UNANSWERED_MAX: u32 = 3;
-/// What attempts reported, by job and by pod uid.
+/// Reports of attempts, by job and by pod uid.
 pub struct ProgressTable {
     entries: Mutex<Table<ProgressRules>>,
     launches: Mutex<Launches>,
@@ -38,7 +38,7 @@ struct Entry {
     /// That of its job.
     namespace: Arc<str>,
     series: Series,
-    /// What the last good report said in whole units.
+    /// The units in the last good report.
     units: Option<Units>,
     launched: Option<Instant>,
     next: Instant,
@@ -89,8 +89,8 @@ impl ProgressTable {
         })
     }
 
-    /// What a namespace may expect of the time from launch to first report that has launched
-    /// nothing yet; absent while too few others tell.
+    /// The time from launch to first report to expect in a namespace without a launch so far.
+    /// Absent while too few other namespaces have samples.
     #[must_use]
     pub fn launch_overhead(&self) -> Option<Span> {
         self.launches().usual()
@@ -151,8 +151,9 @@ impl ProgressTable {
     }
 
     fn measure(&self, entry: &Entry, first_report: Instant, now: Instant) {
-        // One that was launched before may have reported long ago, to somebody else: after a restart its
-        // age would pass for the time that a launch takes, and clones would look too late to launch.
+        // An attempt that was launched before this process may have reported to an earlier process.
+        // Its age at this process's first poll is not its launch overhead, and would make clones
+        // look too late to launch.
         let launched = entry.launched.filter(|launched| *launched >= self.begun);
         if let Some(launched) = launched {
             let took = first_report.since(launched);
@@ -176,7 +177,7 @@ impl Entry {
         }
     }
 
-    /// What is left of the attempt at the rate that it has shown.
+    /// The remaining time of the attempt at its measured rate.
     fn remaining(&self) -> Option<Span> {
         let Progress {
             first_at,

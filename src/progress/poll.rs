@@ -28,7 +28,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// An attempt that does not know yet where its part ends is asked, and told, this often.
 const TELL_AGAIN: Span = Span(500);
 
-/// What polls take.
+/// Dependencies of the polls.
 struct Poller {
     table: Arc<ProgressTable>,
     follower: Follower,
@@ -156,7 +156,7 @@ pub(super) struct AskedJob {
 impl Rules for ProgressRules {
     type Job = AskedJob;
     type Attempt = Entry;
-    // What an attempt said last is wanted until its pod is gone.
+    // The last report of an attempt is kept until its pod is gone.
     const OUTLASTS: bool = true;
 
     fn job(job: &Arc<DeadlineJob>) -> Option<AskedJob> {

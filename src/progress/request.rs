@@ -1,5 +1,5 @@
-//! One question to one attempt over HTTP, with limits on time and size. Redirects are not followed: an
-//! answer that is none counts as no answer.
+//! One poll of one attempt over HTTP, with limits on time and size. Redirects are not followed. An
+//! invalid answer counts as no answer.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -59,11 +59,11 @@ pub(crate) struct Question {
     pub ends_at: Option<u64>,
 }
 
-/// What came back.
+/// The answer.
 pub struct Reply {
     /// The report.
     pub answer: Answer,
-    /// What the attempt was told about its end.
+    /// The stop state that the attempt received.
     pub stop: Option<StopState>,
 }
 
@@ -102,7 +102,7 @@ impl Question {
         }
     }
 
-    /// What the body says, if it is from the attempt that was asked.
+    /// Decodes the body, if it is from the polled attempt.
     fn read(
         &self,
         header: Option<&[u8]>,

@@ -36,7 +36,7 @@ const TIME_OF_KIND: Duration = Duration::from_secs(5);
 /// How often a write is tried that meets conflicts; after that the next pass tries it.
 pub(super) const TRIES_MAX: u32 = 5;
 
-/// What became of a creation.
+/// Result of a creation.
 #[derive(Debug)]
 pub enum Created {
     /// The pod exists and is ours.
@@ -55,7 +55,7 @@ pub trait PodLike: Resource + Clone + Debug + Serialize + DeserializeOwned {}
 impl PodLike for Pod {}
 impl PodLike for DynamicObject {}
 
-/// What became of deletes or releases.
+/// Result of deletes or releases.
 #[derive(Debug, Default)]
 pub struct Written {
     /// The first failure that is worth another try.
@@ -275,9 +275,9 @@ enum Write {
     Release,
 }
 
-/// Repeats a write until it is done, or the pod is gone or another: both are what was wanted.
-/// A conflict alone tells neither, since somebody may just have written to the pod in between;
-/// taking it for "another pod" would leave the finalizer on for good.
+/// Repeats a write until it is done. Also ends once the pod is gone or replaced, because both serve
+/// the purpose. A conflict alone proves neither, because another client may just have written to
+/// the pod. Treating it as a replaced pod would leave the finalizer on the pod.
 async fn insist(
     api: &Api<Pod>,
     write: Write,

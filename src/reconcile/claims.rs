@@ -61,7 +61,7 @@ async fn still_there(
     }))
 }
 
-/// A pod that is gone or another by now is none of the Job's.
+/// A pod that is gone or replaced by now does not belong to the Job.
 async fn write(
     context: &Context,
     pods: &Api<Pod>,

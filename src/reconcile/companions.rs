@@ -33,7 +33,7 @@ const FAILURES_TOLD: u32 = 2;
 /// Jobs that are looked at at once.
 const CONCURRENCY: u16 = 8;
 
-/// Looks at every Job that `touched` names, for ever.
+/// Handles every Job that `touched` names, without end.
 pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectRef<Job>>) {
     context.stores.ready().await;
     let Some(jobs) = context.stores.batch() else {
@@ -121,7 +121,7 @@ async fn change(
     }
     let difference = unknown_fields::difference(&spec_of(found)?, &spec_of(&wanted)?);
     let version = &found.metadata.resource_version;
-    // What a newer operator wrote beside it stays.
+    // Fields that a newer operator added stay.
     let patch = json!({"metadata": {"resourceVersion": version}, "spec": difference});
     let parameters = PatchParams::default();
     let patched = companions(context, job)
@@ -155,8 +155,8 @@ fn companions(context: &Context, job: &Job) -> Api<DeadlineJob> {
     Api::namespaced(context.client.clone(), namespace)
 }
 
-/// Only for a Job that a live read shows to be there: the garbage collector takes a companion away
-/// with its Job, and another must not begin anew in its place.
+/// Creates a companion only if a live read shows the Job. The garbage collector deletes a companion
+/// with its Job, and no other companion may start in its place.
 async fn create(context: &Context, job: &Job, wanted: &DeadlineJob) -> Result<Action, kube::Error> {
     let Some(live) = jobs(context, job).get_opt(&name(job)).await? else {
         return Ok(Action::await_change());
@@ -168,7 +168,7 @@ async fn create(context: &Context, job: &Job, wanted: &DeadlineJob) -> Result<Ac
     apply::count(&context.metrics, "companion");
     let api = companions(context, job);
     if has_begun(&live) {
-        // The watch may be behind; a book that is nowhere is lost.
+        // The watch may be behind. A companion that does not exist has lost its ledger.
         return match api.get_metadata_opt(&reference_name(wanted)).await? {
             Some(_) => Ok(Action::await_change()),
             None => {
@@ -220,7 +220,7 @@ fn count_error(context: &Context, error: &kube::Error) {
     tracing::warn!(%error, "companion of a Job, trying again");
 }
 
-/// Whether shed ever wrote the Job's status from its book.
+/// Whether shed ever wrote the Job's status from its ledger.
 fn has_begun(job: &Job) -> bool {
     let status = job.status.as_ref();
     status

@@ -1,11 +1,11 @@
-//! When a deadline is judged, by whose clock, and when what came of it is told.
+//! When shed evaluates a deadline, by which clock, and when it reports the result.
 //!
-//! A job is ended for its deadline by the apiserver's clock, and only on a live read of its pods. An
-//! end is in the apiserver some seconds after it: a kubelet looks at its containers once a second and
-//! sends what has changed then. What it had not sent when shed stopped the attempts would be lost,
-//! since nothing tells a finish that was reported late from a task's answer to SIGTERM on a node whose
-//! clock is behind. So shed waits for reports before it stops anything, and pays with seconds of the
-//! attempts of jobs that miss.
+//! shed fails a job for its deadline by the apiserver's clock, and only after a live read of its
+//! pods. An end reaches the apiserver with some seconds of delay, because a kubelet inspects its
+//! containers once a second and then sends the changes. An end that the kubelet had not sent when
+//! shed stopped the attempts would be lost. On a node whose clock is behind, it looks like a task's
+//! answer to SIGTERM. So shed waits for reports before it stops anything. The cost is some seconds
+//! of the attempts of jobs that miss.
 
 use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{AttemptSnapshot, Conclusion, JobSnapshot, OnMiss};
@@ -52,7 +52,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// When the deadline is to be judged, unless it has been.
+    /// When to evaluate the deadline, unless that has happened.
     fn judged_at(self, status: Option<&DeadlineJobStatus>) -> Option<Instant> {
         let is_open = self.book.ending.is_none()
             && match self.job.rules.on_miss {
@@ -63,8 +63,8 @@ impl<'a> Case<'a> {
         Some(deadline.plus(DEADLINE_GRACE).plus(REPORTED_WITHIN))
     }
 
-    /// Whether the deadline calls for a live read of the pods now: it stops the job, or a miss is to be
-    /// told, unless the apiserver's time is too uncertain.
+    /// Whether the deadline requires a live read of the pods now, because shed must stop the job or
+    /// report a miss. False while the apiserver's time is too uncertain.
     pub(super) fn is_due(
         self,
         clock: &Clock,
@@ -123,9 +123,9 @@ pub(super) fn hold_limit(clock: &Clock, facts: &mut JobSnapshot) {
         .map(|(limit, within)| limit.plus(within));
 }
 
-/// Whether a miss may still turn out to be none: an attempt that was stopped at the deadline is not yet
-/// seen to be deleted, so that its success would count if it came in time. What is told of the job's
-/// fate waits for that, but not without end.
+/// Whether a miss may still turn out to be a success. That is possible while an attempt that was
+/// stopped at the deadline is not yet seen as deleted, because its success counts if it came in
+/// time. shed reports the job's fate after that, but does not wait without end.
 pub(super) fn may_turn(book: &Ledger, facts: &JobSnapshot, pods: &JobPods, now: Instant) -> bool {
     if book.ending != Some(Conclusion::DeadlineExceeded) || book.finished {
         return false;

@@ -27,18 +27,18 @@ const PATIENCE: Span = Span::from_seconds(2);
 /// Of one job not more often than this, however many pods carry its label.
 const TOLD_AGAIN: Span = Span::from_seconds(60);
 
-/// What is remembered of the pods that carry a job's label and are no attempts.
+/// Memory of the pods that carry a job's label and are not attempts.
 #[derive(Default)]
 struct Strangers {
     /// When each was first seen, and whether it was counted, by uid.
     seen: HashMap<String, (Instant, bool)>,
     /// When the last event was about a job, by uid.
     told: HashMap<String, Instant>,
-    /// What the watch of pods had shown when all of them were counted.
+    /// Progress of the watch of pods when all of them were counted.
     settled: Option<u64>,
 }
 
-/// Looks for ever.
+/// Checks without end.
 pub async fn run(context: Arc<Context>) {
     context.stores.ready().await;
     let mut strangers = Strangers::default();

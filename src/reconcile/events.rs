@@ -49,8 +49,8 @@ pub fn announce(
     }
 }
 
-/// What tells the events of one job apart: events of the same type, reason, action and pod within
-/// six minutes are one with the first one's note.
+/// The key of a job's events. Events of the same type, reason, action and pod within six minutes
+/// are merged into one, with the first one's note.
 fn about(
     notice: &Notice,
     task_of: impl Fn(u32) -> u32,
@@ -174,7 +174,7 @@ pub const DEADLINE_INFEASIBLE: &str = "DeadlineInfeasible";
 /// Type, reason and note of an event.
 type Words = (EventType, &'static str, String);
 
-/// What users are told; first attempts and counted ends are in the status and the metrics, and
+/// The events for users. First attempts and counted ends are in the status and the metrics, because
 /// an event for each of them would cost a write per task.
 fn words(
     notice: &Notice,

@@ -13,7 +13,7 @@ use crate::job::termination_proof;
 use crate::job::view::JobView;
 use crate::reconcile::driver::Pass;
 
-/// The job's attempts that ask for leave to publish, and since when.
+/// The job's attempts that request a commit grant, and since when.
 pub(super) fn asking(context: &Context, view: &JobView) -> BTreeMap<AttemptId, Instant> {
     let job = &view.job;
     if job.rules.idempotency != Idempotency::Fenced {

@@ -24,12 +24,12 @@ pub struct PodCounts {
     pub terminating: i32,
 }
 
-/// What the status is made from.
+/// Input of the status.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
     /// The Job, with the status that it has.
     pub job: &'a Job,
-    /// What of it matters.
+    /// The fields that matter here.
     pub adopted: &'a Adopted,
     /// The companion's status, as it was just recorded.
     pub recorded: &'a DeadlineJobStatus,
@@ -72,8 +72,8 @@ pub fn count(book: &Ledger, pods: &JobPods) -> PodCounts {
     counts
 }
 
-/// Pods that count as failed already and have not ended. A Job is complete, or has failed, only when
-/// there are none.
+/// Pods that count as failed already and have not ended. A Job is complete, or has failed, only
+/// after all of them.
 #[must_use]
 pub fn terminating(book: &Ledger, pods: &JobPods) -> i32 {
     let deleting = leftover(book, pods).filter(|(_, pod)| {
@@ -147,7 +147,7 @@ pub fn render(input: Input<'_>) -> JobStatus {
     }
 }
 
-/// A suspension resets it; the first start stays in the ledger. What has ended must have one.
+/// A suspension resets it; the first start stays in the ledger. A Job that has ended must have one.
 fn start_time(input: Input<'_>, old: &JobStatus) -> Option<Time> {
     if input.suspend && input.book.ending.is_none() {
         return None;

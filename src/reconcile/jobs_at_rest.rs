@@ -46,7 +46,7 @@ where
     if is_leaving || skeleton.rest == Rest::Foreign || !context.stores.is_ready() {
         return Ok(Wake::await_change());
     }
-    // What is remembered may be of a future that was undone.
+    // The memory may be of a future that was undone.
     context.doubt.settled().await;
     if has_work(&context, skeleton) {
         return wake_up(skeleton, context, work).await;

@@ -39,7 +39,7 @@ pub(super) async fn pods(
     let mut take = |pod: &Pod| {
         let facts = PodFacts::from_pod(pod, context.clock.now());
         if let Some(id) = identity::attempt_of(job, &facts) {
-            // What the watch has shown of its end before stands.
+            // Earlier observations of its end by the watch stay valid.
             let facts = match known.get(&id) {
                 Some(before) => facts.after(before),
                 None => facts,

@@ -38,7 +38,7 @@ pub struct Call {
     pub body: Value,
 }
 
-/// What becomes of a call.
+/// Result of a call.
 #[derive(Debug, Clone, Copy)]
 pub enum Fate {
     /// It is carried out and answered.
@@ -54,7 +54,7 @@ pub enum Fate {
 type Script = Box<dyn FnMut(&Call) -> Fate + Send>;
 type Refusal = (u16, &'static str, String);
 
-/// What the apiserver holds.
+/// Content of the apiserver.
 pub struct World {
     /// The job, until it is deleted.
     pub job: Option<DeadlineJob>,
@@ -62,7 +62,7 @@ pub struct World {
     pub pods: BTreeMap<String, Pod>,
     /// Access modes of claims, by name.
     pub claims: BTreeMap<String, Vec<&'static str>>,
-    /// What attempts answer when they are asked for their progress.
+    /// Answers of attempts to progress polls.
     pub answers: BTreeMap<AttemptId, String>,
     /// Every call so far.
     pub calls: Vec<Call>,
@@ -116,7 +116,7 @@ impl Apiserver {
         }
     }
 
-    /// What it holds, to look at or to change.
+    /// Its content, for tests to inspect or change.
     pub fn world(&self) -> MutexGuard<'_, World> {
         self.world.lock().unwrap()
     }
@@ -280,7 +280,7 @@ impl World {
                 "metadata": {"resourceVersion": self.version.to_string()}})),
             ("LIST", "pods") => Ok(self.list_pods(call)),
             ("POST", "pod") => self.create_pod(call),
-            // Who asks for metadata alone reads no further.
+            // A request for metadata reads no other field.
             ("GET", "pod") => Ok(json!(self.pod(call)?)),
             ("DELETE", "pod") => self.delete_pod(call),
             ("PATCH", "pod") => self.release_pod(call),
@@ -387,7 +387,7 @@ impl World {
         Ok(answer)
     }
 
-    /// What is to be deleted and that nobody holds is gone.
+    /// Removes objects that are marked for deletion and have no finalizer.
     fn collect_garbage(&mut self) {
         self.pods.retain(|_, pod| {
             let metadata = &pod.metadata;

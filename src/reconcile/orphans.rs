@@ -1,7 +1,7 @@
-//! Pods whose job is gone or going: nothing of them needs counting, so their finalizer comes off
-//! and the garbage collector can do its work. Nothing is deleted here: an orphaning deletion
-//! means that the user wants to keep the pods. Attempts are found by what controls them, other pods by
-//! their finalizers, so that a pod without labels holds up no deletion.
+//! Pods whose job is deleted or being deleted. Nothing of them needs counting, so shed removes
+//! their finalizer and the garbage collector can act. shed deletes nothing here, because an
+//! orphaning deletion means that the user wants to keep the pods. It finds attempts by their owner
+//! and other pods by their finalizers, so that a pod without labels delays no deletion.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ const AT_ONCE: usize = 256;
 /// Namespaces at a time.
 const NAMESPACES_AT_ONCE: usize = 4;
 
-/// What was seen by the last look that had nothing left to do.
+/// Versions at the last check that had nothing left to do.
 type Seen = (u64, u64, u64);
 
-/// Looks for ever.
+/// Checks without end.
 pub async fn run(context: Arc<Context>) {
     context.stores.ready().await;
     let mut seen = None;
@@ -124,7 +124,8 @@ fn is_free(stores: &Stores, pod: &PodFacts) -> bool {
     identity.deleting && is_sheds && !stays(job)
 }
 
-/// Lets them go, so many of each namespace at a time: the many of one keep no other's waiting.
+/// Releases a bounded number per namespace at a time, so that a namespace with many pods does not
+/// delay the others.
 async fn release(context: &Context, orphans: Vec<Arc<PodFacts>>) {
     let mut by_namespace: BTreeMap<Arc<str>, Vec<PodRef>> = BTreeMap::new();
     for pod in orphans {

@@ -22,8 +22,8 @@ use crate::job::view::JobView;
 use crate::reconcile::step::Input;
 use crate::validate::ValidatedJob;
 
-/// The launch as it is to be recorded: a clone that takes the rest of a running attempt's input
-/// divides the task, and goes to the new part. None if the attempt would be through before.
+/// The launch in the form to record. A clone that takes the rest of a running attempt's input
+/// divides the task, and goes to the new segment. None if the attempt would finish first.
 pub fn place<'a>(
     book: &mut Ledger,
     input: Input<'_>,
@@ -78,9 +78,10 @@ fn units(point: Option<&ResumePoint>) -> Option<Units> {
     Units::parse(&point?.checkpoint)
 }
 
-/// Puts the parts right by where their attempts have got to: one that ended before its part's end
-/// leaves a part behind it, one that went beyond takes over what it did, one that has passed its end
-/// before anybody started behind it goes on.
+/// Corrects the segments by the positions of their attempts. An attempt that ended before its
+/// segment's end leaves a new segment behind it. One that ended after it takes over the segments it
+/// processed. A running attempt that has passed the end continues if no attempt has started behind
+/// it.
 pub fn put_right(view: &mut JobView) -> Vec<Notice> {
     let JobView {
         job,
@@ -222,7 +223,7 @@ fn take_over(
     }
 }
 
-/// Tells the pod of an attempt which part of which task it does.
+/// Adds the segment of an attempt, and its task, to the pod.
 pub fn dress(pod: &mut Pod, job: &ValidatedJob, book: &Ledger, index: u32, operator_key: &str) {
     let own_host = job
         .template

@@ -1,5 +1,5 @@
-//! Says which batch/v1 Jobs shed has begun and does not run any more, since the operator's `--adopt-jobs` was
-//! changed. Their book and their pods are kept as they are for the next controller.
+//! Reports the batch/v1 Jobs that shed has begun and no longer runs, because the operator's
+//! `--adopt-jobs` was changed. Their ledger and their pods stay unchanged for the next controller.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ struct Told {
     seen: Option<(u64, u64)>,
 }
 
-/// Looks for ever.
+/// Checks without end.
 pub async fn run(context: Arc<Context>) {
     context.stores.ready().await;
     let mut told = Told::default();

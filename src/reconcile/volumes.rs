@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::job::view::JobView;
 use crate::validate::ValidatedJob;
 
-/// How often a job's claims are looked at: one may be made after the job, or made anew.
+/// How often shed checks a job's claims. A claim may be created, or replaced, after the job.
 const LOOK_AGAIN: Span = Span::from_seconds(60);
 
 /// A claim that a template mounts.
@@ -21,7 +21,7 @@ struct Mounted<'a> {
     read_only: bool,
 }
 
-/// What is to be said of the job's claims, if anything is. A claim that can't be read is passed over.
+/// The message about the job's claims, if there is one. A claim that cannot be decoded is ignored.
 pub(super) async fn unshared(context: &Context, view: &JobView) -> Option<String> {
     let (job, ticks) = (&*view.job, view.ticks);
     if !matters(job) || view.book.ending.is_some() {

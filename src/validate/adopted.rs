@@ -1,4 +1,4 @@
-//! What of a batch/v1 Job its attempts and decisions need.
+//! The fields of a batch/v1 Job that its attempts and decisions need.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use kube::core::Selector;
 
 use crate::validate::handed_on::HandedOn;
 
-/// What of a batch/v1 Job attempts and decisions differ by.
+/// The fields of a batch/v1 Job that change its attempts and decisions.
 #[derive(Debug, Clone)]
 pub struct Adopted {
     /// Its name.
@@ -29,8 +29,8 @@ pub struct Adopted {
     /// Whether an annotation says if two live copies of a task do harm. Where none does, batch/v1's rules
     /// hold for deleted pods.
     pub says_idempotency: bool,
-    /// Which pods are its own.
+    /// Selector of its pods.
     pub selector: Selector,
-    /// What its pods get as it is.
+    /// Labels and annotations that its pods get unchanged.
     pub handed_on: Arc<HandedOn>,
 }

@@ -133,12 +133,12 @@ fn entry_of<'v>(
     entries.get_mut(at)
 }
 
-/// What is handed on of each Job, by uid; most have nothing.
+/// Fields that each Job hands on to its pods, by uid. Most Jobs have none.
 #[derive(Debug, Default)]
 pub struct HandedOnTable(RwLock<BTreeMap<String, Arc<HandedOn>>>);
 
 impl HandedOnTable {
-    /// What the Job's pods get.
+    /// Fields that the Job hands on to its pods.
     #[must_use]
     pub fn of(&self, uid: &str) -> Arc<HandedOn> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);

@@ -11,7 +11,7 @@ use crate::api::{self, DeadlineJobSpec};
 /// How attempts are asked for progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgressRule {
-    /// Whom to ask.
+    /// Endpoint to poll.
     pub source: ProgressSource,
     /// Shortest time between two questions.
     pub period: Span,
@@ -21,7 +21,7 @@ pub struct ProgressRule {
     pub never_cloned: bool,
 }
 
-/// Whom to ask for progress.
+/// Endpoint to poll for progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgressSource {
     /// The sidecar, which serves what the task writes to a file.
@@ -39,9 +39,9 @@ pub enum ProgressSource {
         port: u16,
         /// Its path.
         path: Arc<str>,
-        /// Which metric says how far the task is.
+        /// Metric with the progress.
         name: Arc<str>,
-        /// Which one says how much it has to do.
+        /// Metric with the total.
         total: Option<Arc<str>>,
     },
 }
@@ -60,7 +60,7 @@ pub(super) fn range(spec: &DeadlineJobSpec) -> Result<(), InvalidSpec> {
     }
 }
 
-/// Who asks before publishing asks the agent.
+/// A task that requests a grant before it publishes asks the agent.
 pub(super) fn fenced(spec: &DeadlineJobSpec) -> Result<Idempotency, InvalidSpec> {
     let source = progress_rule(spec)?.map(|rule| rule.source);
     match source {

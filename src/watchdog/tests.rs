@@ -27,7 +27,7 @@ fn name(stuck: &Stuck) -> Option<String> {
     stuck.job.as_ref()?.metadata.name.clone()
 }
 
-/// What so many looks find.
+/// Result of this many checks.
 fn look(polls: &Polls, times: u32) -> Option<Stuck> {
     (0..times).filter_map(|_| polls.look()).last()
 }

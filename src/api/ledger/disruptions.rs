@@ -7,12 +7,12 @@ use shed_core::time::{Instant, Span};
 
 use super::Ledger;
 
-/// The wait after the second disruption in a row; it doubles up to the last. After the first there
-/// is none: drains and preemptions mostly come once.
+/// The wait after the second disruption in a row; it doubles up to `WAIT_LAST`. There is no wait
+/// after the first, because drains and preemptions rarely repeat.
 const WAIT_FIRST: Span = Span::from_seconds(1);
 const WAIT_LAST: Span = Span::from_seconds(60);
 
-/// An attempt that was launched so long ago has gone on well: the next disruption is the first one.
+/// Age from which an attempt ends the row: the next disruption counts as the first.
 const ROW_ENDS: Span = Span::from_seconds(600);
 
 impl Ledger {
@@ -42,7 +42,7 @@ impl Ledger {
     }
 }
 
-/// The wait after so many disruptions in a row: none, 1 s, 2 s, 4 s … 60 s.
+/// The wait after this number of disruptions in a row: none, 1 s, 2 s, 4 s … 60 s.
 fn wait(disruptions: u32) -> Option<Span> {
     let doublings = disruptions.checked_sub(2)?;
     Some(Span(WAIT_FIRST.0 << doublings.min(16)).min(WAIT_LAST))

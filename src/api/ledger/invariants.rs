@@ -1,5 +1,5 @@
-//! What holds of every write of a ledger, whatever happened: tests, the model and the fault campaign ask it
-//! of each pair of ledgers that follow each other.
+//! Invariants of every write of a ledger. Tests, the model and the fault campaign check them for
+//! each pair of consecutive ledgers.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ pub enum LedgerFault {
 }
 
 impl LedgerFault {
-    /// What is wrong.
+    /// Description of the fault.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -84,7 +84,7 @@ impl Ledger {
     }
 }
 
-/// What the write of `new` over `old` breaks.
+/// Invariants that the write of `new` over `old` violates.
 #[must_use]
 pub fn faults(old: &Ledger, new: &Ledger) -> BTreeSet<LedgerFault> {
     let checks = [
@@ -182,7 +182,7 @@ mod tests {
 
     const TASK: TaskIndex = TaskIndex(0);
 
-    /// Task 0 with an original, a clone, and leave to publish for the original.
+    /// Task 0 with an original, a clone, and the commit grant for the original.
     fn race() -> Ledger {
         let mut ledger = Ledger::default();
         ledger.launch(&launch(0, AttemptKind::Original), Instant(0));

@@ -1,4 +1,4 @@
-//! What happens to attempts, recorded in the ledger. No client.
+//! Records events of attempts in the ledger. No client.
 
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Launch, Outcome};
@@ -40,7 +40,7 @@ impl Ledger {
         })
     }
 
-    /// Counts the time of a job with a time limit: from its start, and anew after a suspension.
+    /// Counts the time of a job with a time limit from its start. A suspension resets the count.
     pub fn keep_time(&mut self, runs: bool, now: Instant) {
         self.active_since = runs.then(|| self.active_since.unwrap_or(now));
     }
@@ -134,7 +134,8 @@ impl Ledger {
         attempts.iter_mut().find(|attempt| attempt.number == number)
     }
 
-    /// Gives an attempt leave to publish, unless another has it; the token if it was given.
+    /// Grants the commit to an attempt, unless another attempt holds the grant. Returns the token
+    /// of a new grant.
     pub fn grant(&mut self, task: u32, number: u32, now: Instant) -> Option<i64> {
         self.attempt(task, number)?;
         let entry = self.tasks.get_mut(&task)?;
@@ -204,7 +205,7 @@ impl Ledger {
             launched,
             ..
         } = self.take(task, number)?;
-        // What was killed has had its consequences.
+        // The kill record already had its consequences.
         if outcome == Outcome::Disrupted && kill.is_none() {
             self.disrupted(task, kind, launched, now);
         }
@@ -286,7 +287,7 @@ impl Ledger {
             .attempts
             .iter()
             .position(|attempt| attempt.number == number.0)?;
-        // What ended can't publish any more: the next one may.
+        // An attempt that ended cannot publish any more, so the next one may.
         entry.grant.take_if(|grant| grant.attempt == number.0);
         Some(entry.attempts.remove(position))
     }

@@ -79,8 +79,8 @@ impl Segments {
         }
     }
 
-    /// The parts of this task that begin at that unit and are not dropped: one at most, unless somebody
-    /// edited the ledger.
+    /// The segments of this task that begin at that unit and are not dropped. There is at most one,
+    /// unless a client edited the ledger.
     fn beginning(&self, task: u32, at: u64) -> impl Iterator<Item = &SegmentEntry> {
         let found = self.by_start.range((task, at, 0)..=(task, at, u32::MAX));
         found.filter_map(|(_, _, index)| self.by_index.get(index))
@@ -112,13 +112,13 @@ impl Ledger {
         self.segment(index).map_or(index, |part| part.task)
     }
 
-    /// Whether the part is nobody's to do any more.
+    /// Whether no attempt needs to process the segment any more.
     #[must_use]
     pub fn is_dropped(&self, index: u32) -> bool {
         self.segment(index).is_some_and(|part| part.dropped)
     }
 
-    /// The part that begins where this one ends and is still somebody's.
+    /// The segment that begins where this one ends, unless it is dropped.
     #[must_use]
     pub fn next_segment(&self, index: u32) -> Option<&SegmentEntry> {
         let part = self.segment(index)?;
@@ -212,7 +212,7 @@ impl Ledger {
         })
     }
 
-    /// Tasks of which a part has failed for good.
+    /// Tasks with a segment that has failed for good.
     #[must_use]
     pub fn failed_tasks(&self, completions: u32) -> IndexSet {
         self.tasks_where(completions, &self.failed, |parts, failed| {

@@ -14,7 +14,7 @@ const TASKS: u32 = 300;
 const TOTAL: u64 = u64::MAX - 1;
 /// The ledger's table of kills at its longest.
 const KILLS: usize = 3_200;
-/// What stands in a status next to conditions, open tasks and lists.
+/// Bytes of a status without conditions, open tasks and lists.
 const REST: usize = 1_600;
 
 /// One thing that may happen to a job.
@@ -245,7 +245,7 @@ proptest! {
             Just("idempotency: Fenced, resume: Checkpoint"),
             Just("idempotency: Safe, resume: Range"),
         ],
-        // In the second there is no room for all checkpoints.
+        // In the second case not all checkpoints fit.
         (completions, spec) in prop_oneof![Just((TASKS, 0)), Just((100_000, size::SPEC_MAX))],
         events in prop::collection::vec(event(), 0..1_200),
     ) {

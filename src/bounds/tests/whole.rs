@@ -30,7 +30,7 @@ struct Driven {
 }
 
 impl Driven {
-    /// Of a specification of so many bytes.
+    /// With a specification of this many bytes.
     fn new(completions: u32, spec_bytes: usize, change: &str) -> Self {
         let change = format!("{{completions: {completions}, backoffLimitPerIndex: 0{change}}}");
         let owner = padded(fixtures::job(&change), spec_bytes);
@@ -226,14 +226,14 @@ impl Driven {
         self.step(&[]);
     }
 
-    /// What was killed has gone.
+    /// The killed attempts are gone.
     fn go(&mut self) {
         assert_eq!(self.live(), []);
         self.pods.clear();
         self.step(&[]);
     }
 
-    /// What every attempt reports.
+    /// Report of every attempt.
     fn report(&mut self, bytes: usize) {
         for (task, number) in self.live() {
             let share = 0.1 + f64::from(task) / 1e6 + f64::from(number) / 10.0;
@@ -359,7 +359,7 @@ fn a_job_with_clones_and_checkpoints_is_suspended_resumed_and_stopped() {
     assert!(driven.book.finished);
 }
 
-/// Checkpoints of 256 bytes, each of which takes six in JSON.
+/// Checkpoints of 256 bytes; each byte takes six in JSON.
 #[test]
 fn checkpoints_that_do_not_fit_are_not_durable_and_keep_nothing_from_being_stopped() {
     let resumes = ", progress: {file: {}}, resume: Checkpoint";
@@ -415,7 +415,8 @@ fn kills_at_as_many_instants_as_there_are_attempts_stay_within_the_budget() {
     assert_eq!(driven.live(), []);
 }
 
-/// What others put into the status stays there, so that nothing is launched; what runs is stopped.
+/// Fields of other clients stay in the status, so that nothing is launched. Running attempts are
+/// stopped.
 #[test]
 fn a_status_that_somebody_made_too_large_keeps_launches_back_and_nothing_from_being_stopped() {
     let mut driven = Driven::new(1_000, 0, "");
@@ -439,7 +440,7 @@ fn a_status_that_somebody_made_too_large_keeps_launches_back_and_nothing_from_be
         let launches = [Move::Launch(original(600))];
         assert_eq!(bounds.fitting(&driven.book, &launches), Some(vec![]));
     }
-    // What shed writes itself is replaced by the next write.
+    // The next write replaces fields that shed writes itself.
     driven.owner = edit(&driven.owner, "failedIndexes", "0-3".into());
     driven.owner = edit(&driven.owner, "phase", large.into());
     driven.suspend(true);

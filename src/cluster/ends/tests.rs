@@ -182,7 +182,7 @@ mod judged {
         book
     }
 
-    /// What `settle` makes of an attempt whose end may be an answer to its deletion.
+    /// The result of `settle` for an attempt whose end may be a consequence of its deletion.
     fn settled(job: &ValidatedJob, kill: Option<KillKind>, pod: &Pod) -> Vec<Settled> {
         shed_core::settle::settle(seconds(60), &observed(job, &book(kill), pod))
     }

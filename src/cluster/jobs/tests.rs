@@ -25,7 +25,7 @@ fn finished(name: &str) -> DeadlineJob {
     job
 }
 
-/// So many jobs that have ended, and ten that go on.
+/// This number of jobs that have ended, and ten that continue.
 fn many(ended: usize) -> Arc<Stores> {
     let ended = (0..ended).map(|number| finished(&format!("ended-{number}")));
     let live = (0..10).map(|number| named(&format!("live-{number}"), ""));

@@ -1,9 +1,10 @@
-//! What a failed pod says about its end: whether the kubelet's own word proves that nothing of it
-//! runs any more, and whose doing the failure was. The rules follow what kubelets write (Kubernetes
-//! 1.34, `pkg/kubelet`: `kubelet.go`, `status/status_manager.go`, `eviction/helpers.go`).
+//! Evidence in a failed pod about its end: whether the kubelet's own report proves that nothing of
+//! the pod runs any more, and the cause of the failure. The rules follow the statuses that kubelets
+//! write (Kubernetes 1.34, `pkg/kubelet`: `kubelet.go`, `status/status_manager.go`,
+//! `eviction/helpers.go`).
 //!
-//! The phase `Failed` alone proves nothing: garbage collection sets it too, for pods of machines that
-//! are only out of reach, and leaves the rest of the status as the kubelet last wrote it.
+//! The phase `Failed` alone proves nothing. Garbage collection also sets it, for pods of machines
+//! that are only out of reach, and leaves the rest of the status as the kubelet last wrote it.
 
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodSpec, PodStatus};
 

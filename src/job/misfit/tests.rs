@@ -12,7 +12,7 @@ fn node(labels: &str, spec: &str, allocatable: &str) -> NodeFacts {
 
 const SMALL: &str = "cpu: '8', memory: 16Gi, pods: '110'";
 
-/// What is missing for a pod that asks for this.
+/// The missing requirement of a pod with these requests.
 fn missing(requests: &str, spec: &str, nodes: &[NodeFacts]) -> Option<String> {
     let pod =
         format!("{{{spec} containers: [{{name: c, resources: {{requests: {{{requests}}}}}}}]}}");

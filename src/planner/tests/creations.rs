@@ -1,4 +1,4 @@
-//! What planner and reconciler ask of an apiserver that refuses pods, over some minutes.
+//! Requests of planner and reconciler to an apiserver that refuses pods, over some minutes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

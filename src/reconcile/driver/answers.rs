@@ -1,5 +1,5 @@
-//! What the apiserver answered to the creations of a pass: what that says of later ones, and which
-//! attempts never were.
+//! The apiserver's answers to the creations of a pass: their effect on later creations, and the
+//! attempts that were never created.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,8 +40,9 @@ struct Sorted {
     failure: Option<kube::Error>,
 }
 
-/// Takes note of the answers, and returns whether some were not tried for lack of time alone. Attempts that were refused never were, nor were those behind them that
-/// nobody asked for; a passing failure takes nothing back.
+/// Takes note of the answers, and returns whether some creations were not tried only for lack of
+/// time. Refused attempts never existed, and neither did those after them that shed did not
+/// request. A passing failure takes nothing back.
 pub(super) async fn take(
     context: &Context,
     pass: &Pass,
@@ -112,9 +113,9 @@ fn sort(context: &Context, pass: &Pass, step: &Step, answers: Vec<Created>) -> S
     sorted
 }
 
-/// Keeps those of these attempts out that are there all the same: a creation that was asked for before,
-/// by this process or by one before it, may have been carried out without an answer. What then takes
-/// the last of a quota is refused when it is asked for again.
+/// Removes those of these attempts that exist anyway. An earlier creation, by this process or by
+/// one before it, may have succeeded without an answer. A pod that so takes the last of a quota is
+/// refused at the next request.
 async fn never_were(
     context: &Context,
     pass: &Pass,
@@ -179,7 +180,7 @@ async fn record_again(
     };
     loop {
         match record(context, &pass, &refused).await {
-            // What the apiserver answered is known here alone.
+            // Only this process knows the apiserver's answer.
             Err(Error::Deferred(until)) => {
                 let wait = until.since(context.clock.ticks());
                 tokio::time::sleep(clock::duration(wait)).await;

@@ -125,7 +125,7 @@ async fn a_conflict_creates_no_pod_and_gives_the_slice_back() {
     assert!(process.is_drained().await);
 }
 
-/// Somebody else writes to the job.
+/// Another client writes to the job.
 fn edit(api: &Apiserver, change: impl FnOnce(&mut DeadlineJob)) {
     let mut world = api.world();
     world.version += 1;
@@ -318,7 +318,7 @@ fn events(api: &Apiserver) -> Vec<(String, serde_json::Value)> {
         .collect()
 }
 
-/// Clones of the first task, as a policy finds that it should have so many attempts.
+/// Clones of the first task, as a policy plans them to reach `count` attempts.
 fn clones(count: usize) -> Vec<Move> {
     let Move::Launch(clone) = launch(0, AttemptKind::Clone) else {
         panic!("no launch");

@@ -1,4 +1,4 @@
-//! What the kubelet does to pods: runs them, reports their ends, ends those that are deleted.
+//! The kubelet's part: it runs pods, reports their ends, and ends those that are deleted.
 
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
@@ -58,8 +58,8 @@ impl Apiserver {
         self.report(id, "Pending", &state);
     }
 
-    /// The attempt's pod is called failed though nobody has heard of its container: what garbage
-    /// collection does to pods of a machine out of reach.
+    /// Sets the attempt's pod to failed without a report about its container, as garbage collection
+    /// does for pods on a machine out of reach.
     pub fn lose(&self, id: AttemptId) {
         let started = clock::time(Instant(clock::now().0 - 1000));
         let state = json!({"running": {"startedAt": started}});

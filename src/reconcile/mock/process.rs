@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// One life of the operator's process.
 pub struct Process {
-    /// What it knows.
+    /// Its state.
     pub context: Arc<Context>,
     event_sender: Mutex<EventSender>,
     recorder: Recorder,
@@ -161,7 +161,7 @@ impl Process {
         self.context.board.held(Span(i64::MAX), ticks).is_empty()
     }
 
-    /// What it remembers of the job.
+    /// Its memory of the job.
     pub fn memo(&self, job: &DeadlineJob) -> Memo {
         self.context.memos.with(&uid(job), |memo| memo.clone())
     }

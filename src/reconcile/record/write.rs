@@ -25,7 +25,7 @@ const OBJECT_TOO_LARGE: &str = "ObjectTooLarge";
 const METADATA_ALONE: HeaderValue =
     HeaderValue::from_static("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
 
-/// What a write of a status says.
+/// Body of a status write.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StatusWrite<'a> {
@@ -35,7 +35,7 @@ struct StatusWrite<'a> {
     status: &'a DeadlineJobStatus,
 }
 
-/// What the job must be for the write to be carried out.
+/// Precondition of the write.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Condition<'a> {
@@ -213,7 +213,7 @@ fn remember(context: &Context, live: DeadlineJob) {
         .with(&uid, |memo| memo.newest = Some(Arc::new(live)));
 }
 
-/// What a write leaves for the spacing of the next one.
+/// The facts that a write leaves for the spacing of the next one.
 pub(super) fn last_write(context: &Context, status: &DeadlineJobStatus) -> LastWrite {
     LastWrite {
         at: context.clock.ticks(),

@@ -293,7 +293,7 @@ fn whether_the_deadline_can_be_kept_is_told_for_this_specification_and_stays() {
         case.condition(feasible),
         is("False", reason::DEADLINE_INFEASIBLE)
     );
-    // What is about an older specification is not told any more.
+    // A verdict about an older specification is dropped.
     case.told = Some(Told::after(None, &figures(0.99), 0, case.now));
     assert_eq!(
         case.condition(feasible),

@@ -1,5 +1,5 @@
-//! The process dies, or a call fails, at every call of a conversation: in the end everything is
-//! as if nothing had happened. What must hold in between, the apiserver checks at every write.
+//! The process dies, or a call fails, at every call of a conversation. In the end the state is the
+//! same as without a fault. The apiserver checks the invariants at every write in between.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,14 +15,14 @@ const PASSES_MAX: usize = 20;
 /// How a call fails.
 #[derive(Debug, Clone, Copy)]
 struct Fault {
-    /// Which call, from 0.
+    /// Index of the call, from 0.
     at: usize,
     fate: Fate,
     /// The process dies of it: whatever else was under way never reaches the apiserver.
     fatal: bool,
 }
 
-/// What is left of a conversation once it is over; times and revisions aside.
+/// Final state of a conversation, without times and revisions.
 #[derive(Debug, PartialEq)]
 pub(super) struct Outcome {
     counts: AttemptCounts,

@@ -122,7 +122,7 @@ async fn the_pods_are_read_live_before_the_deadline_stops_any() {
             "DELETE pod 1-0"
         ]
     );
-    // What an attempt still had to report would turn it.
+    // A late report of an attempt could still turn the miss.
     assert_eq!(api.condition(api::FAILURE_TARGET), None);
     assert_eq!(api.condition(api::DEADLINE_MISSED), None);
     process.look(&api).await.unwrap();
@@ -144,7 +144,7 @@ async fn the_live_read_goes_through_every_page() {
     let said = api.said();
     let lists = said.iter().filter(|words| *words == "LIST pods");
     assert_eq!(lists.count(), 2, "{said:?}");
-    // What the second page alone shows counts.
+    // A pod that only the second page shows counts.
     assert_eq!(api.job().status.as_ref().unwrap().attempts.won, 1);
 }
 

@@ -1,4 +1,4 @@
-//! Who may publish, and what is known to be gone.
+//! Commit grants, and proofs that attempts are gone.
 
 use k8s_openapi::api::core::v1::Node;
 use shed_core::time::{Instant, Span};
@@ -68,7 +68,7 @@ pub(super) fn all_ask(api: &Apiserver, process: &Process) {
     }
 }
 
-/// Who is told publishes and ends.
+/// Every attempt with a grant publishes and ends.
 pub(super) fn publish(api: &Apiserver, process: &Process) {
     for id in running(api) {
         if told(api, process, id).is_some() {
@@ -218,8 +218,7 @@ fn with_node(api: &Apiserver, node: &Node) -> Process {
     Process::with_stores(api, Stores::for_tests(jobs, api.pods(), nodes))
 }
 
-/// A job whose copies must never be two, with an attempt that ran and of which nobody has heard
-/// since.
+/// A job with idempotency None. Its attempt ran, and then its node went out of reach.
 async fn out_of_reach() -> Apiserver {
     let api = Apiserver::new(fixtures::job_of_age(60, NONE));
     let process = with_node(&api, &node("boot-1", ""));
@@ -232,7 +231,7 @@ async fn out_of_reach() -> Apiserver {
     api
 }
 
-/// What the next process says when it is to launch a retry, twice.
+/// Calls of the next process when it must launch a retry, twice.
 async fn retry(api: &Apiserver, node: &Node) -> Vec<String> {
     let process = with_node(api, node);
     for _ in 0..2 {

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use super::*;
 use crate::cluster::Stores;
 
-/// What a copy has of the attempt that it is made of.
+/// The difference between a copy and the attempt that it is made from.
 type Change = fn(&mut Pod);
 
 /// Copies of attempt (0, 0), which would have succeeded if they counted; each is disowned for one reason.

@@ -48,7 +48,7 @@ fn launches(said: &[String]) -> bool {
     said.contains(&"POST pod 0-1".to_owned())
 }
 
-/// What a process says that sees this node and gets a retry to launch in its second pass.
+/// Calls of a process that sees this node and must launch a retry in its second pass.
 async fn retried(api: &Apiserver, nodes: &[Node]) -> Vec<String> {
     let process = seeing(api, nodes);
     process.look(api).await.unwrap();

@@ -57,7 +57,7 @@ fn parts(api: &Apiserver) -> Vec<SegmentEntry> {
     status.ledger.unwrap().segments.values().cloned().collect()
 }
 
-/// The parts that are somebody's, in the order of the input.
+/// The segments that are not dropped, in the order of the input.
 fn tiles(api: &Apiserver) -> Vec<(u64, u64)> {
     let mut tiles: Vec<_> = parts(api)
         .into_iter()
