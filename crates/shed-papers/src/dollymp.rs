@@ -39,7 +39,7 @@ impl Default for DollyMp {
     }
 }
 
-/// Room may come free without any event of a job.
+/// Time until the next check, because capacity may become free without any event of a job.
 const LOOK: Span = Span::from_seconds(3);
 
 impl PolicyRule for DollyMp {
@@ -123,7 +123,8 @@ impl DollyMp {
         jobs
     }
 
-    /// One more copy for each task of the job with so many; what clones hold afterwards.
+    /// One more copy for each task of the job whose tasks have `copies` copies. Returns the
+    /// capacity that clones hold afterwards.
     fn clone_level(
         &self,
         desk: &mut Desk<'_, '_, Self>,

@@ -23,8 +23,8 @@ use shed_core::time::Span;
 /// The parameters of ESE; the paper calls η and ξ tuned and gives no values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ese {
-    /// σ: how many mean times a straggler still needs; 0: σ* of each job's law, which saves most
-    /// machine time.
+    /// σ: remaining time of a straggler, in mean times. 0: σ* of each job's distribution, which
+    /// saves most machine time.
     pub sigma: f64,
     /// γ: the price of a machine second against a second of flow time.
     pub gamma: f64,
@@ -36,7 +36,7 @@ pub struct Ese {
     pub max_clones: u32,
     /// From look to look.
     pub interval: Span,
-    /// The law, if it is given.
+    /// The distribution, if it is given.
     pub law: GivenLaw,
 }
 

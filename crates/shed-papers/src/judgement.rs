@@ -1,5 +1,6 @@
-//! Two instants in a job's life, shared by Chronos' strategies, SRQuant and LASER: at τ_est its
-//! stragglers are judged, once, and get so many extra attempts; at τ_kill the slower attempts die.
+//! Two instants in a job's life, shared by Chronos' strategies, SRQuant and LASER. At τ_est the
+//! job's stragglers are found, once, and get r extra attempts. At τ_kill the slower attempts are
+//! stopped.
 
 use crate::formulas::srquant::{Price, SrQuantJob};
 use crate::given_law::GivenLaw;
@@ -17,7 +18,8 @@ use shed_core::settings::Setting;
 use shed_core::snapshot::{AttemptKind, JobSnapshot};
 use shed_core::time::{Instant, Span};
 
-/// Clones that found no room, and originals that make way, are looked after that often.
+/// Time until the next check of clones that found no slot, and of originals that are being
+/// preempted.
 const LOOK: Span = Span::from_seconds(3);
 
 /// The two instants, counted from a job's submission.
@@ -69,7 +71,7 @@ impl Instants {
         Some(self.within(job.deadline?.since(job.submitted)))
     }
 
-    /// The same of a job that has so much time.
+    /// The same for a job whose time until the deadline is `limit`.
     #[must_use]
     pub fn within(&self, limit: Span) -> [Span; 2] {
         let limit = limit.seconds();
@@ -128,8 +130,8 @@ impl Instants {
     }
 
     /// At τ_kill, once per job: of each task the attempt with the earliest predicted end is kept.
-    /// (The papers keep the one with the most progress; see pitfall 2.) A task of which no attempt
-    /// reports keeps all.
+    /// (The papers keep the one with the most progress; see pitfall 2.) A task without any report
+    /// keeps all its attempts.
     pub(crate) fn prune<R: PolicyRule<State = Decided>>(&self, desk: &mut Desk<'_, '_, R>) {
         let now = desk.now();
         let is_due = |job: &JobView<'_>, state: &Decided| {
@@ -246,10 +248,10 @@ pub(crate) fn best_extra(extra_max: u32, utility: impl Fn(u32) -> f64) -> u32 {
     best.0
 }
 
-/// What the strategies decide with: the law, the price of machine time, the bound.
+/// Parameters of the strategies' decisions: the distribution, the price of machine time, the bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
-    /// The law, if it is given.
+    /// The distribution, if it is given.
     pub law: GivenLaw,
     /// θ·C: the price of a machine second.
     pub theta_c: f64,

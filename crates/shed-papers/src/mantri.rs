@@ -4,10 +4,10 @@
 //! from zero.
 //!
 //! While tasks wait for slots Mantri also kills a task's only attempt and starts the task again, if
-//! t_rem > E(t_new) + Δ, at most γ times. That is `restarts=γ`; it is off by default, as the
-//! specification has it: what the attempt has done is lost but for its last checkpoint, on the word
-//! of one prediction. The slot is free only when the attempt is gone, and then the task waits for
-//! room like any first attempt: another job may be served before it. Mantri's own paper is not among
+//! t_rem > E(t_new) + Δ, at most γ times. That is `restarts=γ`. It is off by default, as in the
+//! specification, because one prediction then discards all work of the attempt since its last
+//! checkpoint. The slot is free only when the attempt is gone, and then the task waits for a slot
+//! like any first attempt: another job may be served before it. Mantri's own paper is not among
 //! those at hand; the rule is that of the specification, which gives no γ.
 
 use crate::formulas::mantri::{self, pays_blind, pays_blind_at_most, pays_known};
@@ -35,13 +35,13 @@ pub struct Mantri {
     pub silent: bool,
     /// From look to look.
     pub interval: Span,
-    /// After so long only the best attempt of a task is kept; 0: never.
+    /// Time after which only the best attempt of a task is kept; 0: never.
     pub keep_interval: Span,
     /// γ: how often a task's only attempt is given up for a new one; 0: never.
     pub restarts: u32,
     /// Δ: by how much longer than a new attempt the given-up one must still need.
     pub restart_gain: Span,
-    /// The law, if it is given.
+    /// The distribution, if it is given.
     pub law: GivenLaw,
 }
 

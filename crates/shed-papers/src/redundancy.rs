@@ -1,6 +1,6 @@
-//! Clones at submission, shared by the policies that give every task of a job so many attempts
-//! from its start: the task gets its clones with its first attempt, or while that is still
-//! starting up, if there was no room before.
+//! Clones at submission, shared by the policies that give every task of a job several attempts from
+//! its start. The task gets its clones with its first attempt, or while that attempt is still
+//! starting up if no slot was free before.
 
 use crate::state::Decided;
 use shed_core::plan::{Finding, RefusalReason};

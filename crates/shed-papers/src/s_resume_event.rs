@@ -18,7 +18,7 @@ pub struct SResumeEvent {
     pub miss_target: f64,
     /// Most clones of a task at a time.
     pub max_clones: u32,
-    /// From look to look: reports of progress wake nobody.
+    /// Time between two checks, because reports of progress trigger none.
     pub interval: Span,
 }
 

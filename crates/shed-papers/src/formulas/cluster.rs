@@ -87,7 +87,7 @@ impl CpuMem {
         }
     }
 
-    /// Whether neither amount exceeds that of `room`; both compared with tolerance.
+    /// Whether neither amount exceeds the other's; both compared with tolerance.
     #[must_use]
     pub fn fits(&self, room: &Self) -> bool {
         at_most(self.cpu, room.cpu) && at_most(self.mem, room.mem)

@@ -249,7 +249,7 @@ impl Job {
         open.into_iter().all(fits)
     }
 
-    /// What all running copies of the job take.
+    /// Demand of all running copies of the job.
     #[must_use]
     pub fn usage(&self) -> CpuMem {
         let copies = |phase: &Phase| -> usize { phase.tasks.iter().filter_map(Task::copies).sum() };

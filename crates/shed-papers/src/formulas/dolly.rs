@@ -72,12 +72,12 @@ pub struct DollyLoad {
     pub clones_in_use: u64,
 }
 
-/// What Dolly gives a job.
+/// Dolly's decision about a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DollyDecision {
     /// Attempts of each task, the original included.
     pub copies: u32,
-    /// What [`attempts`] asked for; `None` when no number is enough.
+    /// Result of [`attempts`]; `None` when no number is enough.
     pub wanted: Option<u32>,
 }
 

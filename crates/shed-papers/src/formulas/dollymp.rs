@@ -105,7 +105,7 @@ pub fn cached_levels(board: &Board, cached: &BTreeMap<u64, u32>) -> BTreeMap<u64
 pub struct PassLaunch {
     /// 0 for an original, k for a task's k-th clone.
     pub pass: u32,
-    /// What starts where.
+    /// The copy and its server.
     pub launch: Launch,
 }
 
@@ -204,11 +204,11 @@ struct Pass<'a> {
     board: &'a mut Board,
     params: &'a DollyMp,
     pass: u32,
-    /// What clones may still take.
+    /// Capacity that clones may still take.
     clone_room: Option<CpuMem>,
     levels: Vec<Level>,
-    /// No offer takes less of either resource: a server with less room is skipped, unless it is
-    /// offered something else.
+    /// No offer takes less of either resource. A server with less free capacity is skipped, unless
+    /// a smaller demand is offered.
     least: CpuMem,
     /// Where copies are kept apart: server, level and offerer of each task that is on one.
     apart: Vec<(u64, usize, usize)>,

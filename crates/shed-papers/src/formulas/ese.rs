@@ -97,7 +97,7 @@ impl Default for Ese {
     }
 }
 
-/// What ESE does in one slot.
+/// ESE's decisions in one slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EseRound {
     /// Duplicates, as (job id, task), in order.
@@ -110,10 +110,11 @@ pub struct EseRound {
 
 /// One slot of ESE with `machines` idle machines (SCA/ESE Algorithm 2).
 ///
-/// 1. Running tasks with one copy of which more than σ·E\[x\] remains get a duplicate, the longest
-///    first. 2. Started jobs get one copy of each unassigned task, the least remaining work first.
-/// 3. New jobs, the least m·E\[x\] first: a small one all tasks with the best number of copies,
-///    another as many single copies as fit. Ties go to the least id.
+/// 1. Running tasks with one copy and a remaining time above σ·E\[x\] get a duplicate, the longest
+///    first.
+/// 2. Started jobs get one copy of each unassigned task, the least remaining work first.
+/// 3. New jobs start, the least m·E\[x\] first: a small job starts all tasks with the best number
+///    of copies, another as many single copies as fit. Ties go to the least id.
 #[must_use]
 pub fn ese_round(jobs: &[SlotJob], machines: u64, ese: &Ese) -> EseRound {
     let mut round = EseRound {

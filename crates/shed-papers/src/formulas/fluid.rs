@@ -1,8 +1,8 @@
 //! The deterministic model of DollyMP, equations (4)–(8), in continuous time: a task with k copies
 //! works off its mean time θ at rate h(k).
 //!
-//! A reference for whole schedules without random numbers, such as those of DollyMP's Figure 2.
-//! What starts when is up to a round function, so that every round of this field runs in it.
+//! A reference for whole schedules without random numbers, such as those of DollyMP's Figure 2. A
+//! round function decides the starts, so that every round of this field runs in the model.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct FluidJob {
     pub alpha: Vec<f64>,
 }
 
-/// What came of all jobs. Seconds.
+/// Result for all jobs. Seconds.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FluidOutcome {
     /// When each job finished, by id; a job that never could is absent.
@@ -185,8 +185,8 @@ impl Run {
         }
     }
 
-    /// Finishes the tasks of which nothing is left but rounding; what their copies held, and
-    /// where.
+    /// Finishes the tasks whose remaining work is only a rounding error. Returns their copies'
+    /// capacity and servers.
     fn finish(&mut self) -> Vec<(u64, CpuMem)> {
         let mut released = Vec::new();
         for (phase, left) in self.job.phases.iter_mut().zip(&self.left) {

@@ -8,7 +8,7 @@ use crate::formulas::sca::{CloneJob, P2};
 pub struct Steps {
     /// η₁, η₂, η₃: of the machines' price, of the upper and of the lower bound of copies.
     pub eta: [f64; 3],
-    /// What the machines' residual Σmc − N is divided by: 1 as printed, which oscillates for ever
+    /// Divisor of the machines' residual Σmc − N. It is 1 as printed, which oscillates without end
     /// on the data of Figure 1; N makes it converge.
     pub scale: f64,
     /// It ends when no number moves by this or more.

@@ -2,8 +2,9 @@
 //! Capacity, Carbyne. None of them clones.
 //!
 //! DollyMP describes DRF, Tetris, SRPT and SVF in a sentence each, and Capacity and Carbyne in
-//! less; the details are the field's. Starts are one by one and only of ready phases. The
-//! *candidate* of a job is its first pending task; *first fit* takes the first server with room.
+//! less. The details follow common practice. Starts are one by one and only of ready phases. The
+//! *candidate* of a job is its first pending task; *first fit* takes the first server with enough
+//! capacity.
 
 use crate::formulas::board::Board;
 use crate::formulas::cluster::{CpuMem, Launch};
@@ -98,7 +99,7 @@ fn drf_starts(board: &mut Board) -> Vec<Start> {
             let server = board.first_fit(&board.demand(job, task.0))?;
             Some((task, server))
         });
-        // Room only shrinks in a round: a candidate that fits nowhere now never will.
+        // Capacity only shrinks in a round, so a candidate that fits nowhere now never will.
         let Some((task, server)) = fitting else {
             active.retain(|&other| other != job);
             continue;
@@ -296,18 +297,18 @@ fn next_of_queues(
     })
 }
 
-/// What Carbyne starts.
+/// Starts of Carbyne.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CarbyneRound {
-    /// What each job keeps of its fair share.
+    /// Starts of each job within its fair share.
     pub fair: Vec<Launch>,
-    /// What starts on the room that jobs gave back.
+    /// Starts on the capacity that jobs gave back.
     pub leftover: Vec<Launch>,
 }
 
-/// Carbyne, simplified: every job gets its fair share as by [`drf`], gives back the attempts of
-/// phases whose slack is at least `slot` seconds (by θ, over unfinished phases), and the room that
-/// is left goes to the shortest remaining time first with backfill.
+/// Carbyne, simplified. Every job gets its fair share as by [`drf`]. It gives back the attempts of
+/// phases whose slack is at least `slot` seconds (by θ, over unfinished phases). The remaining
+/// capacity goes to the shortest remaining time first, with backfill.
 ///
 /// # Errors
 ///

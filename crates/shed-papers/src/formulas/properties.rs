@@ -1,4 +1,4 @@
-//! What holds of every round and formula, over random inputs.
+//! Properties of every round and formula, over random inputs.
 
 use std::collections::BTreeMap;
 

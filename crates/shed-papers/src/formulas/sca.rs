@@ -18,7 +18,7 @@ pub struct CloneJob {
     pub id: u64,
     /// m, its tasks.
     pub tasks: u32,
-    /// The law of a copy's time: t_min is the paper's μ, the shape its α.
+    /// The distribution of a copy's time: t_min is the paper's μ, the shape its α.
     pub law: ParetoLaw,
 }
 
@@ -131,7 +131,7 @@ pub fn objective(jobs: &[CloneJob], copies: &[f64], gamma: f64) -> f64 {
 ///
 /// The price ν of a machine is found by bisection, and for each price the copies of each job by
 /// bisection. Both sums are convex in c (SCA/ESE Lemma 1), so that the optimum is the only one.
-/// O(jobs · tasks) per pair of steps, of which there are some thousands.
+/// O(jobs · tasks) per pair of steps; there are some thousands of pairs.
 ///
 /// # Errors
 ///
@@ -276,12 +276,12 @@ pub enum ScaMode {
     Srpt,
 }
 
-/// What SCA does in one slot.
+/// SCA's decisions in one slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScaRound {
     /// How new jobs were served.
     pub mode: ScaMode,
-    /// What starts, in order.
+    /// Starts, in order.
     pub assigned: Vec<Assignment>,
     /// Machines that stay free.
     pub machines_left: u64,
@@ -289,9 +289,10 @@ pub struct ScaRound {
 
 /// One slot of SCA (SCA/ESE Algorithm 1). `p2.machines` is the number of idle machines.
 ///
-/// Started jobs go first, those with the fewest unassigned tasks ahead. Then the jobs of which
-/// nothing runs: if all their tasks fit with room to spare they start at once, with copies by P2;
-/// else the one with the least m·E\[x\] first, one copy each. Ties go to the least id.
+/// Started jobs go first, those with the fewest unassigned tasks ahead. Then come the jobs without
+/// a running task. If all their tasks fit with capacity to spare they start at once, with copies by
+/// P2. Otherwise the one with the least m·E\[x\] starts first, one copy each. Ties go to the least
+/// id.
 #[must_use]
 pub fn sca_round(jobs: &[SlotJob], p2: &P2) -> ScaRound {
     let mut started: Vec<&SlotJob> = jobs.iter().filter(|job| job.started).collect();

@@ -12,7 +12,7 @@ use shed_core::estimate::speedup::fastest_mean;
 /// A job as SRQuant sees it at `tau_est`. Times in seconds from the job's submission.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SrQuantJob {
-    /// The law of an attempt's time.
+    /// The distribution of an attempt's time.
     pub law: ParetoLaw,
     /// D, the deadline.
     pub deadline: f64,
@@ -26,7 +26,7 @@ pub struct SrQuantJob {
     pub tasks: u32,
 }
 
-/// Which mean the time of resumed attempts has.
+/// The mean time of resumed attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SlowMean {
     /// Equation (8) as printed. It is the mean of max(W, t_min), W being the fastest of the
@@ -47,7 +47,7 @@ pub enum LogBase {
     Ten,
 }
 
-/// What PoCD is worth against machine time.
+/// The value of PoCD against machine time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
     /// θ·C, the price of a machine second.
@@ -92,7 +92,7 @@ impl Price {
     }
 }
 
-/// What is free costs nothing, even where the expected time is infinite.
+/// Free capacity costs nothing, even if the expected time is infinite.
 fn priced(theta_c: f64, machine_time: f64) -> f64 {
     if theta_c > 0.0 {
         theta_c * machine_time
@@ -190,7 +190,7 @@ impl SrQuantJob {
     }
 }
 
-/// What LASER's networks predict for one number of extra attempts. Seconds.
+/// Predictions of LASER's networks for one number of extra attempts. Seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
     /// T̂, the job's time.

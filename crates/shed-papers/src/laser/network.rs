@@ -92,7 +92,7 @@ impl Regressor {
         }
     }
 
-    /// What is wrong with its numbers: the field and why.
+    /// The fault of its numbers: the field and the reason.
     pub(crate) fn fault(&self) -> Option<(String, String)> {
         let is_bad = |number: &f64| !number.is_finite();
         for (at, input) in self.inputs.iter().enumerate() {

@@ -17,10 +17,10 @@ pub const VERSION: u32 = 1;
 /// traces range over magnitudes.
 pub type Feature = (&'static str, bool);
 
-/// Features of a task: those of \[L\] Table II that anybody knows here. Records and bytes read and
-/// written, and the time for garbage collection, are known to no simulator and no kubelet. Times
-/// in seconds; `tau_est` is since the job's submission and `elapsed` since the attempt's launch,
-/// which are one in \[L\], where no task waits for room.
+/// Features of a task: those of \[L\] Table II that are known here. No simulator and no kubelet
+/// knows records and bytes read and written, or the time for garbage collection. Times are in
+/// seconds; `tau_est` is since the job's submission and `elapsed` since the attempt's launch. The
+/// two are the same in \[L\], where no task waits for capacity.
 pub const TASK_FEATURES: [Feature; 7] = [
     ("host", false),
     ("task", true),
@@ -117,7 +117,7 @@ pub struct Training {
     pub jobs: u64,
     /// Those of them that ran at τ_est and came to their end.
     pub job_samples: u64,
-    /// Tasks of which the time is known.
+    /// Number of tasks with a known time.
     pub task_samples: u64,
     /// Passes over the data.
     pub epochs: u32,
@@ -153,16 +153,16 @@ impl fmt::Debug for Networks {
     }
 }
 
-/// What is wrong with networks that were read.
+/// The fault of networks that were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworksFault {
     /// The field.
     pub field: String,
-    /// What is there, what is expected, and what to do.
+    /// The value found, the expected value, and the remedy.
     pub message: String,
 }
 
-/// What to do about a file that this version can't use.
+/// The remedy for a file that this version cannot use.
 const TRAIN: &str = "train them again by `shed-lab laser train`";
 
 impl Networks {
@@ -201,7 +201,7 @@ impl Networks {
     }
 }
 
-/// What is said of networks of another version.
+/// The message about networks of another version.
 #[must_use]
 pub fn version_fault(found: u64) -> String {
     format!("networks of version {found}; this version of shed reads version {VERSION}: {TRAIN}")

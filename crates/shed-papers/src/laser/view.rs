@@ -1,5 +1,5 @@
-//! What \[L\] collects of a job at τ_est (Table II), as far as a snapshot knows it. The policy and
-//! whoever collects training data see the same.
+//! The facts that \[L\] collects about a job at τ_est (Table II), as far as a snapshot contains
+//! them. The policy and the collector of training data use the same facts.
 
 use shed_core::ids::{JobKey, TaskIndex};
 use shed_core::snapshot::{AttemptSnapshot, JobSnapshot, Snapshot, TaskSnapshot};
@@ -27,7 +27,7 @@ pub struct LaserJob {
 /// A running task, by the earliest of its live attempts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LaserTask {
-    /// Which.
+    /// The task's index.
     pub index: TaskIndex,
     /// The node's name as a number from 0 to 1; 0 while it has none. \[L\] does not say how hosts
     /// are coded.
@@ -50,8 +50,8 @@ pub struct LaserTask {
 }
 
 impl LaserTask {
-    /// Seconds of processing, times the requested cores: what stands for \[L\]'s t_cpu, which
-    /// nobody measures here.
+    /// Seconds of processing, times the requested cores. It stands for \[L\]'s t_cpu, which is not
+    /// measured here.
     #[must_use]
     pub fn cpu(&self) -> f64 {
         self.cores * (self.elapsed - self.launch).max(0.0)

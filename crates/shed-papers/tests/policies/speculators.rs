@@ -1,4 +1,4 @@
-//! The policies beside Shed+, each by what sets it apart.
+//! The policies other than Shed+; each test shows the feature that distinguishes one.
 
 use shed_core::fixtures::{AttemptBuilder, JobBuilder, World, at, attempt, job, world};
 use shed_core::fixtures::{brief, plan_of, report};
@@ -36,7 +36,7 @@ pub fn remembering<S: Remembered>(change: impl FnOnce(&mut S)) -> Memory {
     memory
 }
 
-/// What the policy remembers of a job.
+/// The policy's memory of a job.
 pub fn remembered<S: Remembered>(memory: &Memory, key: &str) -> S {
     let state = memory.state(&JobKey::from(key));
     state.map(S::read).unwrap_or_default()

@@ -13,7 +13,7 @@ const UTILITY_ATOL: f64 = 1e-9;
 /// Absolute tolerance, for values that underflow.
 const UNDERFLOW: f64 = 1e-300;
 
-/// What a file says of its numbers' precision.
+/// The precision of a file's numbers.
 #[derive(Clone, Copy)]
 pub struct Tolerances {
     rtol: f64,

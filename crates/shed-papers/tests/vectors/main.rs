@@ -88,7 +88,7 @@ fn read(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// The kinds of which the committed sample has no case, as sentences.
+/// The kinds without a case in the committed sample, as sentences.
 fn missing_in_sample() -> Vec<String> {
     let mut missing = Vec::new();
     let sample: Vec<Value> = files(&sample()).iter().map(|path| read(path)).collect();

@@ -142,7 +142,7 @@ pub fn alg2_round(case: &mut Case) {
     expect(case, run());
 }
 
-/// What a baseline starts in one round, in order, tagged.
+/// Starts of a baseline in one round, in order, tagged.
 pub fn start(board: &mut Board, policy: &Value) -> Result<Vec<(String, Launch)>, DagError> {
     let name = policy["name"].as_str().unwrap();
     let rho = policy["rho"].as_f64().unwrap_or(0.0);

@@ -82,7 +82,7 @@ pub fn launch(tag: impl Into<Value>, launch: &Launch) -> Value {
     json!([tag.into(), job, phase, task, server])
 }
 
-/// What is free per server.
+/// Free capacity per server.
 pub fn free(servers: &[Server]) -> Value {
     let row = |server: &Server| json!([server.id, server.free.cpu, server.free.mem]);
     servers.iter().map(row).collect()
