@@ -12,7 +12,7 @@ mod flow;
 
 use flow::Network;
 
-/// What the bound depends on beside the workload.
+/// Parameters of the bound other than the workload.
 #[derive(Debug, Clone, Copy)]
 pub struct Conditions {
     /// Attempts that run at a time.
@@ -106,10 +106,10 @@ fn least(job: &Job, conditions: &Conditions, which: impl Fn(u32) -> Which) -> Sp
     Span(launch.0 + draws.min().unwrap_or(Span(0)).0)
 }
 
-/// How many jobs can be in time at most: the largest sum of the shares of their work that can be
-/// done within their windows. Work flows from jobs through the times between two arrivals or
-/// deadlines into slots. What jobs can send together is a polymatroid, so that those whose work is
-/// worth most (the smallest) may be served first, each with as much as is possible.
+/// The maximum number of jobs in time: the largest sum of the shares of their work that fit into
+/// their windows. Work flows from jobs through the times between two arrivals or deadlines into
+/// slots. The amounts that jobs can send together form a polymatroid. So the jobs whose work has
+/// the highest value (the smallest jobs) may be served first, each as far as possible.
 fn most(jobs: &[Fluid], slots: i64) -> usize {
     let mut times: Vec<i64> = jobs
         .iter()

@@ -107,7 +107,7 @@ fn bins(predictions: &[Prediction]) -> Vec<Bin> {
         .collect()
 }
 
-/// What was predicted of each job at each of the [`MOMENTS`].
+/// Predictions of each job at each of the [`MOMENTS`].
 #[derive(Debug, Default)]
 pub struct Predictions {
     /// By job as the engine names it.
@@ -115,7 +115,7 @@ pub struct Predictions {
 }
 
 impl Predictions {
-    /// What was predicted of the only stage of the job at that place of the trace, and when.
+    /// Predictions of the only stage of the job at that place of the trace, with their times.
     #[must_use]
     pub fn of_job(&self, position: usize) -> [Option<(f64, Instant)>; MOMENTS.len()] {
         let key = JobKey::from(format!("{position:07}.0000").as_str());

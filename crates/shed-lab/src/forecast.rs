@@ -8,7 +8,7 @@ use crate::calibration::Prediction;
 /// A prediction with its times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dated {
-    /// What was said and what came.
+    /// Prediction and outcome.
     pub prediction: Prediction,
     /// When it was said.
     pub said: Instant,
@@ -16,8 +16,8 @@ pub struct Dated {
     pub known: Instant,
 }
 
-/// Forecasts for a run that follows the runs of which `seen` is what became; it is left with what
-/// became of this one, too.
+/// Predictions for a run that follows the runs in `seen`. Afterwards `seen` contains the outcomes
+/// of this run, too.
 pub fn follow(seen: &mut Forecast, mut run: Vec<Dated>) -> Vec<Prediction> {
     let mut known = run.clone();
     known.sort_by_key(|dated| dated.known);

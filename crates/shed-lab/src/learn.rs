@@ -1,4 +1,4 @@
-//! What LASER's networks are trained on, from simulated runs.
+//! Training data of LASER's networks, from simulated runs.
 
 use crate::laser::samples::{Collector, Extra, Samples};
 use shed_core::memory::Memory;

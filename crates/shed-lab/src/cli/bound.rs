@@ -90,7 +90,7 @@ pub(super) fn prepare(cell: &Cell, traces: &Traces) -> Result<Prepared, CliError
     }
 }
 
-/// The bound of a run with so many draws per task.
+/// The bound of a run with `draws` samples per task.
 pub(super) fn of(prepared: &Prepared, draws: u32) -> Result<Bound, CliError> {
     let Some(slots) = prepared.slots else {
         let message = "the bound is one of equal slots: use --slots instead of --nodes";

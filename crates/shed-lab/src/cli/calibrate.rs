@@ -32,13 +32,14 @@ pub(super) struct CalibrateArgs {
     /// How results are written.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// What the paper's formula for the policy says at submission, instead of what the planner
-    /// says: for hadoop-ns, chronos-clone, chronos-s-restart, chronos-s-resume and srquant, each
-    /// with as many clones per task as `max_clones`.
+    /// Evaluate the formula of the policy's paper at submission, instead of the planner's PoCD: for
+    /// hadoop-ns, chronos-clone, chronos-s-restart, chronos-s-resume and srquant, each with
+    /// `max_clones` clones per task.
     #[arg(long)]
     formulas: bool,
-    /// What became of earlier jobs of which as much was said, instead of what was said: a run
-    /// knows those that ended before, and the runs of lower seeds. The first 30 only teach.
+    /// Evaluate calibrated PoCD instead of PoCD. It is the share of earlier jobs with a similar
+    /// PoCD that met their deadline. A run uses the jobs that ended before, and the runs of lower
+    /// seeds. The first 30 jobs get no prediction.
     #[arg(long, conflicts_with = "formulas")]
     forecast: bool,
     #[command(flatten)]

@@ -127,7 +127,7 @@ impl TrainArgs {
     }
 }
 
-/// What a recording shows.
+/// Samples from a recording.
 fn of_recording(args: &TrainArgs) -> Result<Samples, CliError> {
     let laser = args.laser()?;
     let mut collector = Collector::new(laser, Extra::Seen, args.options.seed);
@@ -142,7 +142,7 @@ fn of_recording(args: &TrainArgs) -> Result<Samples, CliError> {
     Ok(collector.finish())
 }
 
-/// What runs on one seed after another show, until there are enough jobs.
+/// Samples from simulated runs on one seed after another, until there are enough jobs.
 fn simulated(args: &TrainArgs) -> Result<Samples, CliError> {
     let laser = args.laser()?;
     let options = &args.options;

@@ -195,7 +195,7 @@ fn with_half(values: &[f64]) -> String {
     format!("{:.1}{half}", stats::mean(values))
 }
 
-/// What a cell's flag says.
+/// The value of a cell's flag.
 fn value(cell: &str, flag: &str) -> String {
     let mut words = cell.split(' ').skip_while(|word| *word != flag);
     words.nth(1).unwrap_or("-").to_owned()

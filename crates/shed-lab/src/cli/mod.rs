@@ -49,7 +49,7 @@ enum Command {
     /// Make one HTML file of tables and figures.
     #[command(after_help = report::EXAMPLES)]
     Report(report::ReportArgs),
-    /// Say which law a trace's task times follow.
+    /// Fit distributions to a trace's task times.
     #[command(after_help = fit::EXAMPLES)]
     Fit(fit::FitArgs),
     /// Print a completion script for a shell.

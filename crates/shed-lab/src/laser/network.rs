@@ -9,7 +9,7 @@ use crate::laser::draw::Draw;
 use crate::laser::error::TrainError;
 use crate::laser::samples::Sample;
 
-/// What slopes start from, as in He et al. ("Delving deep into rectifiers", 2015), \[L\]'s source.
+/// Initial value of slopes, as in He et al. ("Delving deep into rectifiers", 2015), \[L\]'s source.
 const SLOPE: f64 = 0.25;
 const BATCH: usize = 64;
 /// Falls to 0 in a line over all steps.

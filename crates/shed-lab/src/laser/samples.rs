@@ -1,5 +1,4 @@
-//! What networks are trained on: what is known of tasks and jobs at τ_est, and how long they came to
-//! take.
+//! Training data of networks: the facts about tasks and jobs at τ_est, and their times.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +12,11 @@ use shed_record::schema::Ended;
 /// One thing that was seen at τ_est.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// Which job it is of: those of one job are trained on or tested, never divided.
+    /// The sample's job. Samples of one job are all for training or all for the test.
     pub job: usize,
     /// Its features, in the core's order.
     pub features: Vec<f64>,
-    /// What came, in seconds.
+    /// The measured time, in seconds.
     pub time: f64,
 }
 
@@ -54,7 +53,7 @@ impl Samples {
 /// How many extra attempts a job's stragglers got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extra {
-    /// As `Source::Drawn` of the policy with this seed decided, whether there was room or not.
+    /// As `Source::Drawn` of the policy with this seed decided, whether there was capacity or not.
     Drawn(u64),
     /// As was seen: the most clones that a task got from τ_est on, less the one that takes the
     /// original's place.
@@ -114,7 +113,7 @@ impl Collector {
             };
             if job.submitted.plus(tau_est) <= snapshot.now {
                 let view = LaserJob::of(snapshot, job, tau_kill);
-                // While all its tasks wait for room the policy does not judge it either.
+                // While all its tasks wait for capacity the policy does not check it either.
                 let view = view.filter(|view| !view.tasks.is_empty());
                 seen.at_tau_est = view.map(|view| (view, snapshot.now));
             }

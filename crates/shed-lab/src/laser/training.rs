@@ -13,7 +13,7 @@ pub const JOBS_MIN: usize = 100;
 /// Hidden layers for task, job and machine time: \[L\] VI.B.
 pub const HIDDEN: [usize; 3] = [3, 1, 1];
 
-/// One sample in so many is for the test.
+/// One sample in this many is for the test.
 const TEST_EVERY: usize = 5;
 
 /// Samples to train on and to test with, divided by job.
@@ -84,7 +84,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What the file says of the training.
+    /// Description of the training in the file.
     pub(crate) fn describe(&self, samples: &Samples) -> Training {
         Training {
             source: self.source.clone(),
@@ -96,7 +96,7 @@ impl Plan {
         }
     }
 
-    /// Of a network with so many hidden layers.
+    /// Shape of a network with `hidden` hidden layers.
     #[must_use]
     pub fn shape(&self, hidden: usize) -> Shape {
         Shape {

@@ -26,7 +26,7 @@ use lab::Lab;
 pub struct Figure {
     /// As on the command line.
     pub id: &'static str,
-    /// What it shows.
+    /// The figure's title.
     pub title: &'static str,
     /// How it was run, and where that is a reading of the paper.
     pub about: &'static str,
@@ -63,7 +63,7 @@ pub static PAPERS: &[Paper] = &[
     dollymp::PAPER,
 ];
 
-/// What a name stands for: all figures, a paper's, or one; none if there is no such name.
+/// Figures for a name: all figures, a paper's, or one; empty for an unknown name.
 #[must_use]
 pub fn find(name: &str) -> Vec<(&'static Paper, &'static Figure)> {
     let figures = PAPERS

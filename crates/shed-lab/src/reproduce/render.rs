@@ -134,7 +134,7 @@ fn section(text: &mut String, paper: &Paper, figures: &[(&Figure, &Findings)]) {
     }
 }
 
-/// What is held against a published value to four digits or more is shown to as many.
+/// Number of digits, if the value is compared with a published value to four digits or more.
 fn digits_of(line: &Line) -> Option<usize> {
     match line.check {
         Check::Within(tolerance) if tolerance < 1e-6 && tolerance > 0.0 => Some(9),

@@ -1,8 +1,9 @@
-//! What all figures share: size, text, colours, markers, axes, and labels that keep apart.
+//! Elements that all figures share: size, text, colors, markers, axes, and labels that do not
+//! overlap.
 //!
-//! Colours are those of Okabe and Ito, which people with any colour vision can tell apart, without
-//! their yellow, which is faint on paper. Nothing is told by colour alone: lines have markers and
-//! names at their ends, bars have words.
+//! Colors are those of Okabe and Ito, which people with any color vision can distinguish, without
+//! their yellow, which is faint on paper. No information depends on color alone: lines have markers
+//! and names at their ends, bars have words.
 
 use std::ops::Range;
 
@@ -19,11 +20,11 @@ pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// Why a figure can't be drawn.
 pub(super) type ChartError = DrawingAreaErrorKind<std::io::Error>;
 
-/// The backend rounds positions to whole units; so many of them make a pixel.
+/// The backend rounds positions to whole units; one pixel has this many units.
 const FINE: i32 = 4;
 /// Width of every figure in pixels: that of a printed page's text.
 pub(super) const WIDTH: i32 = 720;
-/// What the backend divides sizes of fonts by.
+/// The backend's divisor for font sizes.
 const FONT_FACTOR: f64 = 1.24;
 
 pub(super) const INK: RGBColor = RGBColor(34, 34, 34);
@@ -147,7 +148,7 @@ pub(super) fn marker(area: &Area<'_>, at: (i32, i32), rank: usize) -> Result<(),
 /// An axis of numbers.
 #[derive(Debug, Clone)]
 pub(super) struct Axis {
-    /// What it shows, with its unit.
+    /// The measure on the axis, with its unit.
     pub(super) name: String,
     pub(super) low: f64,
     pub(super) high: f64,
@@ -266,7 +267,7 @@ pub(super) struct Series {
     pub(super) marked: Vec<(f64, f64)>,
 }
 
-/// Room for names to the right of a chart, in pixels.
+/// Width for names to the right of a chart, in pixels.
 const NAMES: f64 = 180.0;
 
 /// A chart of lines, each with its name at its end.
@@ -341,7 +342,7 @@ pub(super) fn whisker(
     Ok(())
 }
 
-/// Names beside the ends of lines, apart from each other.
+/// Names at the ends of lines, without overlaps.
 fn name_ends(
     area: &Area<'_>,
     ends: &[((i32, i32), &Series)],
@@ -359,7 +360,7 @@ fn name_ends(
     Ok(())
 }
 
-/// Text of at most so many characters.
+/// Text of at most `most` characters.
 pub(super) fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -369,7 +370,7 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
 }
 
 /// Places near the wanted ones, in the same order, at least `gap` apart, and inside the range if
-/// there is room for all.
+/// all fit.
 fn spread(wanted: &[i32], gap: i32, within: Range<i32>) -> Vec<i32> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by_key(|&at| (wanted[at], at));
@@ -397,7 +398,7 @@ pub(super) struct Rows {
 
 /// Names to the left of rows, in pixels.
 const ROW_NAMES: f64 = 190.0;
-/// Room below a chart for its axis, in pixels.
+/// Height below a chart for its axis, in pixels.
 const BELOW: f64 = 40.0;
 
 /// The height of a chart of rows, in pixels.

@@ -40,7 +40,7 @@ pub(super) struct ReportArgs {
     /// Where the report goes.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// What stands at its head.
+    /// The page's title.
     #[arg(long, value_name = "TEXT", default_value = "Simulation report")]
     title: String,
     /// The job whose attempts are shown [default: that with the most clones].

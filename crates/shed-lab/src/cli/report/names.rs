@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shed_core::settings::Parsed;
 
-/// Longer names don't fit beside a figure; then policies of one kind are numbered, and the report's
-/// last table says which is which.
+/// Longer names do not fit next to a figure. Then policies of one kind are numbered, and the
+/// report's last table assigns the numbers.
 pub(super) const NAME_MAX: usize = 26;
 
 /// A policy with all its parameters, and the order of first attempts.

@@ -15,10 +15,10 @@ const STYLE: &str = include_str!("style.css");
 
 /// More workloads have tables alone, so that a page stays one that a person can read.
 const FIGURES_MAX: usize = 20;
-/// More lines of one table nobody reads.
+/// Maximum number of lines of one table.
 const LINES_MAX: usize = 2000;
 
-/// What tells a row of `compare`.
+/// Fields that identify a row of `compare`.
 pub(super) const COMPARED: [&str; 4] = ["cell", "mean", "difference", "wins"];
 
 /// A row of `compare`.
@@ -54,7 +54,7 @@ impl Compared {
     }
 }
 
-/// What a page is made of.
+/// Content of a page.
 pub(super) struct Report<'a> {
     pub(super) title: &'a str,
     pub(super) files: &'a [PathBuf],

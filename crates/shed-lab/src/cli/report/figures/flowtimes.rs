@@ -7,7 +7,7 @@ use crate::cli::report::details::FlowTimes;
 use crate::cli::report::names::{Names, PolicyKey};
 use shed_sim::cli::CliError;
 
-/// A step function of so many steps looks like one of a million.
+/// A step function with this many steps looks like one with a million.
 const STEPS: usize = 400;
 /// Times that differ by a larger factor get a logarithmic axis.
 const LINEAR_FACTOR: f64 = 30.0;
