@@ -1,4 +1,4 @@
-//! An attempt's pod: the template, who it is, its sidecar. Pure.
+//! An attempt's pod: the template, its identity, its sidecar. Pure.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +72,7 @@ pub fn pod(
     let mut spec = job.template.spec.clone().unwrap_or_default();
     spec.restart_policy
         .get_or_insert_with(|| "Never".to_owned());
-    // An attempt has no business with the apiserver unless its template says so; a Job's pod has.
+    // An attempt does not access the apiserver unless its template requires that; a Job's pod does.
     if spec.service_account_name.is_none() && job.adopted.is_none() {
         spec.automount_service_account_token.get_or_insert(false);
     }
@@ -81,7 +81,7 @@ pub fn pod(
             .get_or_insert_with(|| names::host_name(&job.name, task));
     }
     stay_away(&mut spec, attempt);
-    // A template that asks for less than clones get keeps what it asks for.
+    // A template with a lower priority than clones get keeps its own.
     let lower = |priority: &&ClonePriority| spec.priority.is_none_or(|own| priority.value < own);
     if let (AttemptKind::Clone, Some(priority)) = (attempt.kind, clone_priority.filter(lower)) {
         spec.priority_class_name = Some(priority.class.clone());
@@ -472,7 +472,7 @@ fn has_index(job: &ValidatedJob) -> bool {
     job.adopted.as_ref().is_none_or(|adopted| adopted.indexed)
 }
 
-/// batch/v1 says on each pod how often its index had failed, where failures are counted by index.
+/// batch/v1 records on each pod how often its index had failed, if failures are counted by index.
 pub fn note_failures(pod: &mut Pod, job: &ValidatedJob, book: &Ledger, task: u32) {
     if job
         .adopted

@@ -22,13 +22,13 @@ const STATUS: usize = CONDITIONS + 6 * 1024;
 /// A part of a task that was split, and its index among the done or failed ones. No part is both won and
 /// dropped.
 const PART: usize = 150;
-/// `"99999,999,f999,d999",`: a task whose attempts have failed, or were disrupted, hundreds of times. As
-/// long as it is open its index stands in no list, `99999,`.
+/// `"99999,999,f999,d999",`: a task whose attempts have failed, or were disrupted, hundreds of
+/// times. While it is open its index, `99999,`, is in no list.
 const TASK: usize = 23 - 6;
 /// `;999o9999999999,k999`: an attempt up to its kill, within a hundred days. A task that waits for its
 /// next one has `,b9999999999`, which is shorter.
 const ATTEMPT: usize = 20;
-/// `,w999,c999,x9999999999`: what clones bring about in their task, which is done while they are
+/// `,w999,c999,x9999999999`: the fields that clones add to their task, which is done while they are
 /// still ending.
 const CLONED: usize = 22 + 6;
 /// `,g999.99999999.9999999999`: the commit grant.
@@ -39,13 +39,13 @@ const PLACE: usize = 6;
 const AVOIDED: usize = 5;
 /// `,p9999`: a point of the task or of an attempt.
 const REFERENCE: usize = 6;
-/// The quotes of a point, and what stands between its parts and behind it.
+/// The quotes of a point, and the separators between and after its parts.
 const POINT: usize = 4;
 
 /// The bounds of a job's attempts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// Bytes that are taken whatever happens.
+    /// Bytes that are always needed.
     fixed: usize,
     /// Maximum bytes of an attempt in addition to [`ATTEMPT`].
     per_attempt: usize,
@@ -66,7 +66,7 @@ impl Bounds {
         };
         let own = size::bytes(&owner.metadata) + skipped + job.spec_bytes;
         let foreign = owner.status.as_ref().map_or(0, foreign);
-        // Names stand in one table, with their boot ids in another.
+        // Names are in one table, with their boot ids in another.
         let nodes = if is_placed {
             2 * node_bytes
         } else {
@@ -79,7 +79,7 @@ impl Bounds {
         }
     }
 
-    /// Bytes that the object comes to at most if nothing further is launched.
+    /// Maximum bytes of the object if nothing more is launched.
     #[must_use]
     pub fn committed(&self, book: &Ledger) -> usize {
         let tasks = book.tasks.values().map(|task| {
@@ -195,14 +195,14 @@ impl Bounds {
     }
 }
 
-/// Bytes of what is kept of a status though shed did not put it there: fields that this version does not
-/// know, and conditions, as far as all of them are longer than shed's own may be.
+/// Bytes of a status that shed keeps although it did not write them: unknown fields, and
+/// conditions, as far as all of them exceed shed's own maximum.
 fn foreign(status: &DeadlineJobStatus) -> usize {
     let conditions = size::bytes(&status.conditions).saturating_sub(CONDITIONS);
     conditions + status.unknown.bytes()
 }
 
-/// Bytes of what only an edited ledger has, or one with a long note.
+/// Bytes that only an edited ledger has, or one with a long note.
 fn extras(book: &Ledger) -> usize {
     let parts = book.segments.len().saturating_sub(SEGMENTS_MAX);
     let note = book.ending_note.as_ref().map_or(0, size::bytes);
@@ -222,7 +222,7 @@ fn begun_at(task: &TaskEntry) -> Option<&ResumePoint> {
     points.max_by(|a, b| a.progress.total_cmp(&b.progress))
 }
 
-/// Bytes of the points that the task and its attempts name: each stands in the ledger once.
+/// Bytes of the points that the task and its attempts name. The ledger contains each point once.
 fn points(task: &TaskEntry) -> usize {
     let attempts = task.attempts.iter();
     let named: Vec<&ResumePoint> = attempts
@@ -247,7 +247,8 @@ fn checkpoint_bytes(checkpoint: &str) -> usize {
     POINT + 24 + size::bytes(checkpoint)
 }
 
-/// Most that the lists of done and of failed indexes come to together: each index stands alone.
+/// Maximum bytes of the lists of done and of failed indexes together, when no two indexes are
+/// adjacent.
 fn lists(completions: u32) -> usize {
     let completions = completions as usize;
     let (mut bytes, mut begin, mut digits) = (0, 0, 1);

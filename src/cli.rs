@@ -91,7 +91,7 @@ fn runtime(threads: usize) -> std::io::Result<Runtime> {
 /// and such an answer may contain checkpoints.
 const LOGGED: &str = "info,kube_runtime=warn,kube_client::client=error";
 
-/// Logs go to standard error; RUST_LOG chooses what.
+/// Logs go to standard error; RUST_LOG filters them.
 fn start_logging(json: bool) {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(LOGGED));

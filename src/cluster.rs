@@ -82,14 +82,14 @@ pub struct Stores {
     nodes: RwLock<Option<BTreeMap<Arc<str>, NodeFacts>>>,
     /// The nodes' own addresses.
     node_addresses: RwLock<HashSet<IpAddr>>,
-    /// Tells pollers what changed.
+    /// Reports changes to pollers.
     news: changes::News,
     /// Raised by everything that a plan may depend on.
     pub changed: Notify,
-    /// When the pod watch last said anything.
+    /// The last event of the pod watch.
     pods_heard: AtomicI64,
     newest_versions: NewestVersions,
-    /// Dates what is seen.
+    /// Dates the observations.
     clock: Arc<Clock>,
     /// Raised by every notice of the watch of batch/v1 Jobs.
     batch_version: AtomicU64,
@@ -98,7 +98,8 @@ pub struct Stores {
     /// Entries that were looked at.
     #[cfg(test)]
     visits: std::sync::atomic::AtomicUsize,
-    /// One at a time waits for the first lists: kube wakes the last that asked only.
+    /// Only one caller at a time waits for the first lists, because kube wakes only the last
+    /// waiter.
     first_lists: Mutex<()>,
 }
 
@@ -217,7 +218,7 @@ impl Stores {
         self.whole.try_acquire().ok()
     }
 
-    /// Tests count what is looked at.
+    /// Counts visited entries for tests.
     fn count_visits(&self, entries: usize) {
         #[cfg(test)]
         self.visits.fetch_add(entries, Ordering::Relaxed);
@@ -248,7 +249,7 @@ impl Stores {
         self.nodes_guard().clone().unwrap_or_default()
     }
 
-    /// Bytes of the names and boot ids of all nodes, with what separates them.
+    /// Bytes of the names and boot ids of all nodes, with separators.
     #[must_use]
     pub fn node_bytes(&self) -> usize {
         let nodes = self.nodes_guard();
@@ -287,7 +288,7 @@ impl Stores {
         self.nodes_guard().as_ref()?.get(name).cloned()
     }
 
-    /// When the pod watch last said anything.
+    /// The last event of the pod watch.
     #[must_use]
     pub fn pods_heard(&self) -> Instant {
         Instant(self.pods_heard.load(Ordering::Relaxed))
@@ -361,7 +362,7 @@ impl Stores {
                 index.note_bind(&facts, now);
                 index.reached = index.reached.max(facts.version);
                 let (facts, before) = index.put(facts);
-                // A job whose pod is another's now has lost it.
+                // A job loses a pod that now belongs to another job.
                 let whose = |pod: &PodFacts| (pod.identity.owner.clone(), pod.identity.attempt);
                 let before = before.filter(|before| whose(before) != whose(&facts));
                 before.into_iter().chain([facts]).collect()
@@ -378,7 +379,7 @@ impl Stores {
     }
 }
 
-/// Without watches: tests say what is seen.
+/// Without watches: tests provide the observations.
 #[cfg(test)]
 impl Stores {
     pub fn for_tests(jobs: Vec<DeadlineJob>, pods: Vec<Pod>, nodes: &[Node]) -> Arc<Self> {
@@ -419,7 +420,7 @@ impl Stores {
         (stores, writer)
     }
 
-    /// How many entries were looked at since this was last asked.
+    /// Number of entries visited since the last call.
     pub fn visits(&self) -> usize {
         self.visits.swap(0, Ordering::Relaxed)
     }
@@ -436,7 +437,7 @@ impl Stores {
         stores
     }
 
-    /// Stores whose first lists have not come in.
+    /// Stores whose first lists have not arrived.
     pub fn unlisted() -> Arc<Self> {
         Arc::new(Self::new(store().0, None, Clock::for_tests()))
     }

@@ -54,7 +54,7 @@ pub struct Context {
     pub client: Client,
     /// The watched world.
     pub stores: Arc<Stores>,
-    /// Whether what is remembered still holds.
+    /// Whether the memory still agrees with the store.
     pub doubt: Arc<Doubt>,
     /// Reports of attempts.
     pub progress: Arc<ProgressTable>,
@@ -82,7 +82,7 @@ pub struct Context {
     pub clone_priority: Option<ClonePriority>,
     /// This process's memory of each job. shed can lose all of it.
     pub memos: Memos,
-    /// Jobs whose companions can't be created; it can be lost, too.
+    /// Jobs whose companions cannot be created; shed can lose them, too.
     pub companion_failures: Failures,
     /// Estimates for running jobs from earlier jobs. shed can lose them, too.
     pub forecasts: ForecastTable,
@@ -99,7 +99,7 @@ pub struct Memos(Mutex<HashMap<Arc<str>, Memo>>);
 pub struct Memo {
     /// The job as the last own write left it: newer than the watch for a while.
     pub newest: Option<Arc<DeadlineJob>>,
-    /// The batch/v1 Job that it stands for, as the last own write left it.
+    /// The batch/v1 Job that it represents, as the last own write left it.
     pub newest_batch: Option<Arc<Job>>,
     /// The result of validating its specification.
     pub validated: Option<Validated>,
@@ -115,13 +115,14 @@ pub struct Memo {
     pub pocd_written: Option<Instant>,
     /// When its ledger was last written, and how much that was.
     pub last_write: Option<LastWrite>,
-    /// Whether it was looked whether its template has reserved labels, and said.
+    /// Whether shed has checked its template for reserved labels and reported them.
     pub reserved_told: bool,
-    /// Whether it was said that the job's object is too large to be written.
+    /// Whether shed has reported that the job's object is too large to be written.
     pub too_large_told: bool,
-    /// Whether it was said that the apiserver refuses to delete or release its pods.
+    /// Whether shed has reported that the apiserver refuses to delete or release its pods.
     pub refusal_told: bool,
-    /// Whether it was said that the job is left alone, as a newer operator has its ledger.
+    /// Whether shed has reported that it does not run the job, because a newer operator has its
+    /// ledger.
     pub stands_aside: bool,
     /// When its claims were last checked, and the message about them.
     pub claims: Option<(Instant, Option<String>)>,
@@ -129,7 +130,7 @@ pub struct Memo {
     pub weighed: Option<(Instant, i64)>,
     /// The last published verdict about the deadline.
     pub told: Option<Told>,
-    /// Nodes where its attempts lately came to nothing.
+    /// Nodes where its attempts recently failed to start or were disrupted.
     pub troubled: TroubledNodes,
     /// Its quarantine, if it is in one or was.
     pub quarantine: crate::quarantine::Memo,
@@ -174,7 +175,7 @@ impl Memos {
         self.lock().retain(|uid, _| is_there(uid));
     }
 
-    /// Whether something is still to be told or recorded of a job.
+    /// Whether a report or a record about a job is still due.
     #[must_use]
     pub fn is_owed(&self, job: &str) -> bool {
         let memos = self.lock();
@@ -182,7 +183,7 @@ impl Memos {
         memos.get(job).is_some_and(is_owed)
     }
 
-    /// Forgets a job that has nothing to do, unless an own write is newer than what the watch has shown.
+    /// Forgets a job that has nothing to do, unless an own write is newer than the watch.
     pub fn settle(&self, job: &str, shown: (i64, Option<i64>)) {
         let mut memos = self.lock();
         let newest = memos.get(job).and_then(|memo| memo.newest.as_ref());
@@ -202,7 +203,7 @@ impl Memos {
         own.collect()
     }
 
-    /// The newer of the watched job and the one that the last own write or live read left.
+    /// The newer of the watched job and the result of the last own write or live read.
     #[must_use]
     pub fn newest(&self, watched: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
         let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap_or_default().into();

@@ -58,7 +58,7 @@ pub fn changed(job: &DeadlineJob, changes: &[(&str, serde_json::Value)]) -> serd
     value
 }
 
-/// The same as a watch brings it.
+/// The same in a watch event.
 pub fn object(job: &DeadlineJob, changes: &[(&str, serde_json::Value)]) -> JobObject {
     serde_json::from_value(changed(job, changes)).expect("object")
 }
@@ -156,7 +156,7 @@ pub fn companion(job: &Job) -> DeadlineJob {
     companion
 }
 
-/// An agent on this machine: answers every question alike, takes every order and counts them.
+/// An agent on this machine: gives every poll the same answer, accepts every order and counts them.
 pub struct Agent {
     pub address: SocketAddr,
     orders: Arc<AtomicU32>,

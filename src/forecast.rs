@@ -13,8 +13,8 @@ use shed_core::time::Instant;
 pub struct ForecastTable(Mutex<Forecasts>);
 
 impl ForecastTable {
-    /// Notes the PoCD that a pass says of a job and forecasts from it, in [0, 1]; absent for a job
-    /// without a deadline, and while too few jobs have ended.
+    /// Records the PoCD that a pass computed for a job, and returns the calibrated PoCD in [0, 1].
+    /// Absent for a job without a deadline, and while too few jobs have ended.
     pub fn say(&self, job: &JobSnapshot, now: Instant, pocd: f64) -> Option<f64> {
         let limit = job.deadline?.since(job.submitted).seconds();
         let passed = now.since(job.submitted).seconds() / limit;

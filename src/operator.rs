@@ -161,7 +161,7 @@ async fn configuration(identity: &str) -> anyhow::Result<Config> {
     Ok(config)
 }
 
-/// Acts whenever this replica leads, until it is told to stop.
+/// Runs a term whenever this replica leads, until it receives a stop signal.
 async fn lead(setup: &Arc<Setup>, mut election: Option<Election>) -> anyhow::Result<()> {
     let stop = told_to_stop();
     tokio::pin!(stop);
@@ -170,7 +170,7 @@ async fn lead(setup: &Arc<Setup>, mut election: Option<Election>) -> anyhow::Res
             fence = acquire(setup, &mut election) => fence,
             () = &mut stop => return Ok(()),
         };
-        // A task of its own: a long decision must not hold up a renewal.
+        // A task of its own, so that a long decision does not delay a renewal.
         let mut term = JoinSet::new();
         term.spawn_on(act(Arc::clone(setup), Arc::clone(&fence)), &setup.work);
         setup.metrics.lease.leader.set(1);
@@ -221,7 +221,8 @@ fn why_ended(
     }
 }
 
-/// One term: everything that looks and acts, from a first list to the end. Returns what ended.
+/// One term: all watches, the planner and the reconcilers, from a first list to the end. Returns
+/// the part that ended.
 async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'static str> {
     let doubt = Doubt::new();
     let clock = Arc::clone(&setup.clock);
@@ -303,7 +304,7 @@ async fn context(
     })
 }
 
-/// Starts what asks attempts for progress, and those with a fence whether they ask to publish.
+/// Starts the polls for progress, and those for commit requests of jobs with a fence.
 fn poll(
     setup: &Setup,
     context: &Context,
@@ -334,7 +335,7 @@ fn poll(
     tasks.spawn(poller.map(|()| "progress poller"));
 }
 
-/// Starts what only tells: of jobs and pods that nothing is done about.
+/// Starts the reporters of jobs and pods that shed does not act on.
 fn tell(context: &Arc<Context>, tasks: &mut JoinSet<&'static str>) {
     let gaps = reconcile::undecodable::run(Arc::clone(context));
     tasks.spawn(gaps.map(|()| "telling of what is not understood"));
@@ -354,8 +355,8 @@ fn client(config: &Config, clock: &Arc<Clock>, term: &Term) -> Result<Client, ku
         .build())
 }
 
-/// Another for every process, also for those that follow each other in one pod: what the pod held
-/// is not the new process's before it has run out.
+/// Unique for every process, even for processes that use the same pod in turn. A new process must
+/// wait until its predecessor's lease expires.
 fn identity() -> String {
     let host = std::env::var("HOSTNAME").unwrap_or_default();
     let host = if host.is_empty() {
@@ -372,7 +373,7 @@ async fn reconcile(
     context: Arc<Context>,
     touched: mpsc::UnboundedReceiver<kube::runtime::reflector::ObjectRef<crate::api::DeadlineJob>>,
 ) {
-    // Nothing is decided before every list is in; what is touched until then waits.
+    // Decisions wait until every list is complete; changes until then are queued.
     context.stores.ready().await;
     reconcile::run(context, touched).await;
 }
@@ -477,7 +478,7 @@ mod tests {
         args: OperatorArgs,
     }
 
-    /// The policy of these flags, or what is said on standard error.
+    /// The policy of these flags, or the error message.
     fn policy_of(flags: &[&str]) -> Result<Policy, String> {
         let words = ["operator", "--agent-image", "i"].iter().chain(flags);
         let command = Command::try_parse_from(words).unwrap();

@@ -147,8 +147,8 @@ pub struct Memo {
     pub(crate) unwritten: Option<(Subject, Crash, Instant)>,
     /// The failure in a row that was last announced.
     pub(crate) announced: u32,
-    /// Whether its pods must be listed before anything is decided. The watch may not show yet what a
-    /// pass did that was cut off.
+    /// Whether its pods must be listed before any decision. The watch may not show yet the writes
+    /// of an interrupted pass.
     pub is_unlisted: bool,
 }
 

@@ -52,7 +52,7 @@ pub struct Decision {
     pub memory: Memory,
     /// The plan.
     pub plan: Plan,
-    /// How it came about.
+    /// How the pass decided.
     pub decided: Decided,
 }
 

@@ -18,9 +18,9 @@ use crate::api::{DeadlineJob, LABEL_JOB_UID};
 use crate::cluster::{Shown, Versioned, version};
 use crate::context::Context;
 
-/// How often it is looked where no watch breaks: a call per resource that lists at most one object.
+/// Interval of the check while no watch breaks: a call per resource that lists at most one object.
 const PERIOD: Duration = Duration::from_secs(20);
-/// How long it is waited before a list that failed is asked for again: first and at last.
+/// Wait before a failed list is repeated: the first wait and the last.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_LAST: Duration = Duration::from_secs(2);
 /// Objects per page of a list.
@@ -82,7 +82,7 @@ impl Missing {
         }
     }
 
-    /// Whether any that is due is still shown; those that are not are forgotten.
+    /// Whether an overdue object is still shown. Objects that are not shown any more are forgotten.
     fn are_shown(&mut self, context: &Context) -> bool {
         let now = Instant::now();
         let (pods, jobs) = (context.stores.shown_pods(), context.stores.shown_jobs());
@@ -98,14 +98,14 @@ impl Missing {
 enum Compared {
     /// The store was put back.
     Older,
-    /// Nothing says so.
+    /// No evidence of a restore.
     Newer {
-        /// Uids of what is known and not there.
+        /// Uids of known objects that the list lacks.
         lacks: BTreeSet<String>,
     },
 }
 
-/// Asks until there is an answer, for nothing is decided on errors.
+/// Repeats the comparison until it succeeds, because errors decide nothing.
 async fn prove(context: &Context) -> Compared {
     let mut wait = RETRY_FIRST;
     loop {
@@ -118,9 +118,9 @@ async fn prove(context: &Context) -> Compared {
     }
 }
 
-/// A list is as new as the moment it was asked for, so neither it nor any object in it is older
-/// than what was seen before, and what was seen to go is not in it. The counter alone may have
-/// caught up since the store was put back.
+/// A list is at least as new as its request. So neither it nor any object in it is older than
+/// earlier observations, and it does not contain objects that were seen deleted. The version
+/// counter alone may have caught up since the restore.
 async fn compare(context: &Context) -> Result<Compared, kube::Error> {
     let newest = |of| context.stores.newest_version(of);
     let (seen_jobs, seen_pods) = (newest(Versioned::DeadlineJobs), newest(Versioned::Pods));
@@ -198,7 +198,7 @@ where
         })
 }
 
-/// Looks at the counters alone: of each resource its own, as each may be in an etcd of its own.
+/// Checks only the counters: each resource's own, because each may be in an etcd of its own.
 async fn counter_went_back(context: &Context) -> bool {
     let jobs = is_counter_older::<DeadlineJob>(context, Versioned::DeadlineJobs).await;
     let pods = is_counter_older::<Pod>(context, Versioned::Pods).await;
@@ -210,7 +210,7 @@ async fn counter_went_back(context: &Context) -> bool {
     [jobs, pods, batch].into_iter().flatten().any(|older| older)
 }
 
-/// Whether a fresh list of at most one object is older than what was seen of the resource.
+/// Whether a fresh list of at most one object is older than the observations of the resource.
 async fn is_counter_older<K>(context: &Context, of: Versioned) -> Result<bool, kube::Error>
 where
     K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::de::DeserializeOwned,

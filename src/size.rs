@@ -1,4 +1,4 @@
-//! How large objects are as JSON, which is how etcd keeps custom resources: it refuses what is above
+//! Size of objects as JSON, the form in which etcd stores custom resources. etcd refuses more than
 //! 1.5 MiB, and shed stays below 1 MiB. Pure.
 
 use std::io;

@@ -47,7 +47,7 @@ pub struct ValidatedJob {
     pub deadline: DeadlineRule,
     /// Rules that decisions depend on.
     pub rules: JobRules,
-    /// How attempts are asked for progress.
+    /// How attempts are polled for progress.
     pub progress: Option<ProgressRule>,
     /// How long a failed task waits for its next attempt.
     pub retries: RetryRule,

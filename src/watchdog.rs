@@ -32,7 +32,7 @@ pub const POLL_MAX: Duration = Duration::from_secs(TICK.as_secs() * TICKS_MAX as
 pub struct Term {
     /// Its write gate.
     pub writes: Arc<WriteFence>,
-    /// Whether what it remembers still holds.
+    /// Whether the process's memory still agrees with the store.
     pub doubt: Arc<Doubt>,
 }
 
@@ -62,7 +62,7 @@ struct Entry {
 }
 
 impl Polls {
-    /// Looks at every poll under way; the first one that is stuck.
+    /// Checks every poll in progress; returns the first one that is stuck.
     #[must_use]
     pub fn look(&self) -> Option<Stuck> {
         let mut table = self.lock();
@@ -138,7 +138,7 @@ pub struct Poll {
 }
 
 impl Poll {
-    /// The work goes on to another job, so it is not stuck.
+    /// The work continues with another job, so it is not stuck.
     pub fn goes_on(&self, job: Option<Arc<DeadlineJob>>) {
         if let Some(entry) = self.polls.lock().under_way.get_mut(&self.id) {
             entry.job = job;

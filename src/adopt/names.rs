@@ -42,7 +42,7 @@ pub fn of_attempt_pod(job: &str, uid: &str, pod: &str) -> Option<(u32, u32)> {
     (attempt_pod(job, uid, id.0, id.1) == pod).then_some(id)
 }
 
-/// Name of an attempt's pod, by the convention of whatever owns it.
+/// Name of an attempt's pod, by the convention of its owner.
 #[must_use]
 pub fn of_attempt(job: &ValidatedJob, task: u32, attempt: u32) -> String {
     match &job.adopted {

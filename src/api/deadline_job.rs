@@ -87,8 +87,8 @@ use super::words;
         .message("spec.progress cannot be changed except for periodSeconds, because running attempts keep their sidecar: create another DeadlineJob"),
     validation = Rule::new("self.idempotency != 'Fenced' || (has(self.progress) && has(self.progress.file))")
         .message("spec.idempotency: Fenced needs an agent in each pod: set spec.progress to {file: {}}, or choose Safe or None"),
-    // At creation only: a job that was created before these rules can still be changed, and shed replaces
-    // what they refuse.
+    // At creation only: a job from before these rules can still be changed, and shed replaces the
+    // labels and annotations they refuse.
     validation = Rule::new("oldSelf.hasValue() || !has(self.template.metadata) || !has(self.template.metadata.labels) || ['shed.dev/job-uid', 'shed.dev/job-name', 'shed.dev/task', 'shed.dev/attempt', 'shed.dev/attempt-kind', 'shed.dev/segment', 'batch.kubernetes.io/job-completion-index'].all(key, !(key in self.template.metadata.labels))")
         .optional_old_self(true)
         .message("spec.template.metadata.labels must not hold shed.dev/job-uid, shed.dev/job-name, shed.dev/task, shed.dev/attempt, shed.dev/attempt-kind, shed.dev/segment or batch.kubernetes.io/job-completion-index, which shed sets itself: remove them"),
@@ -381,7 +381,7 @@ impl Default for Speculation {
 }
 
 /// The observed state of the job.
-// `remote`: how it is read and written as a whole, with what is unknown, is in `unknown_fields`.
+// `remote`: `unknown_fields` reads and writes it as a whole, with unknown fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", remote = "Self")]
 pub struct DeadlineJobStatus {

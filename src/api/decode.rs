@@ -16,10 +16,10 @@ pub struct Read {
     pub unheeded: Vec<String>,
 }
 
-/// Reads a job from its parts.
+/// Decodes a job from its parts.
 ///
 /// # Errors
-/// The field and what is wrong in it.
+/// The field and its error.
 pub fn read(metadata: ObjectMeta, spec: &Value, status: &Value) -> Result<Read, String> {
     let (spec, unheeded) = unknown_fields::read::<DeadlineJobSpec>(spec)
         .map_err(|problem| format!("spec{problem}"))?;

@@ -67,7 +67,8 @@ where
     }
 }
 
-/// The merge patch (RFC 7386) that makes `to` of `from`, and leaves alone what neither has.
+/// The merge patch (RFC 7386) that turns `from` into `to`, and does not change fields that neither
+/// has.
 #[must_use]
 pub fn difference(from: &Value, to: &Value) -> Value {
     let (Value::Object(from), Value::Object(to)) = (from, to) else {
@@ -134,8 +135,8 @@ impl Unknown {
         self.0.push((steps, here.clone()));
     }
 
-    /// Puts each field back to its place; one whose place is gone goes with it, and what is there
-    /// stays.
+    /// Puts each field back to its place. A field whose place is gone is dropped, and existing
+    /// fields stay.
     fn put_back(&self, whole: &mut Value) {
         for (steps, value) in &self.0 {
             let Some((Step::Field(name), way)) = steps.split_last() else {
@@ -228,7 +229,7 @@ impl Serialize for DeadlineJobStatus {
     {
         let mut status = self.clone();
         index_lists::shorten(&mut status).map_err(S::Error::custom)?;
-        // The derived one, by which `serde(remote)` is told apart.
+        // The derived implementation, which differs from the one with `serde(remote)`.
         if self.unknown.is_empty() {
             return Self::serialize(&status, to);
         }

@@ -13,7 +13,7 @@ use shed_core::time::{Instant, Span};
 /// this.
 pub const UNCERTAINTY_MAX: Span = Span::from_seconds(2);
 
-/// A date says only in which second it was made.
+/// A date is exact only to the second.
 const DATE: Span = Span::from_seconds(1);
 /// Answers that agree within this time form one bound.
 const BOUND: Span = Span::from_seconds(10);
@@ -38,7 +38,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Nothing is known of the apiserver's clock yet; until then the wall clock of this moment stands in.
+    /// A clock without any answer. Until the first answer the wall clock of this moment replaces
+    /// the apiserver's.
     #[must_use]
     pub fn new() -> Arc<Self> {
         Self::showing(super::wall())
@@ -76,7 +77,7 @@ impl Clock {
         ticks.plus(self.heard().offset)
     }
 
-    /// By how much the apiserver's time may differ from what is said here; absent while nothing is known.
+    /// The maximum error of the apiserver's time as reported here; absent while it is unknown.
     #[must_use]
     pub fn uncertainty(&self) -> Option<Span> {
         self.heard().uncertainty(self.ticks())
@@ -97,7 +98,7 @@ impl Clock {
         Some(self.at(ticks).plus(Span(-uncertainty.0)))
     }
 
-    /// How far the apiserver's clock is ahead of this machine's wall clock, as it is now.
+    /// How far the apiserver's clock is ahead of this machine's current wall clock.
     #[must_use]
     pub fn offset(&self) -> Span {
         self.now().since(super::wall())
@@ -117,7 +118,8 @@ impl Clock {
         ))
     }
 
-    /// An answer says that it was dated so, between these two instants of the process's own clock.
+    /// Records an answer with this date, which was made between these two instants of the process's
+    /// own clock.
     pub fn hear(&self, sent: Instant, answered: Instant, date: Timestamp) {
         let date = Instant(date.as_millisecond());
         let offsets = Bound {
@@ -145,7 +147,7 @@ struct Heard {
     error: Span,
 }
 
-/// Where the offset lies, as answers between two instants say that agree with each other.
+/// Range of the offset, from consistent answers between two instants.
 #[derive(Debug, Clone, Copy)]
 struct Bound {
     from: Instant,
@@ -205,7 +207,7 @@ impl Heard {
         let low = agreeing(agreed).map(|bound| bound.low).max();
         let high = agreeing(agreed).map(|bound| bound.high).min();
         let (low, high) = (low.unwrap_or(agreed), high.unwrap_or(agreed));
-        // The first answer says nothing about what stood in before it.
+        // The first answer replaces the initial offset without regard to their difference.
         let is_first = self.bounds.len() == 1 && self.error == Span(0);
         let offset = match is_first {
             true => Span(low.0.midpoint(high.0)),
@@ -233,7 +235,7 @@ impl Clock {
         clock
     }
 
-    /// Forgets what was heard, and learns that the apiserver is so far ahead.
+    /// Forgets earlier answers, and records that the apiserver is this far ahead.
     pub fn learn_for_tests(&self, ahead: Span) {
         *self.heard() = Heard::default();
         let now = self.ticks();
@@ -356,7 +358,7 @@ mod tests {
 
     #[test]
     fn the_wall_clock_is_read_once() {
-        // It was five minutes ahead then, and whatever it does later moves nothing.
+        // It was five minutes ahead then, and later changes of the clock do not matter.
         let five_minutes = Span::from_seconds(300);
         let clock = Clock::showing(crate::clock::wall().plus(five_minutes));
         clock.learn_for_tests(Span(-five_minutes.0));

@@ -14,7 +14,7 @@ use crate::cluster::{Stores, WatchedJob};
 use crate::validate::ValidatedJob;
 
 impl Stores {
-    /// A job's pods by attempt. To a batch/v1 Job's belong those that it may take in again.
+    /// A job's pods by attempt. For a batch/v1 Job these include the pods that it may adopt again.
     #[must_use]
     pub fn pods_of(&self, job: &ValidatedJob) -> JobPods {
         let index = self.pods();

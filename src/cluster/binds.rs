@@ -1,4 +1,5 @@
-//! When each scheduler last gave a pod its node: one that does so is alive, however long its queue is.
+//! When each scheduler last gave a pod its node. A scheduler that places pods is alive, however
+//! long its queue is.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use crate::cluster::pod::PodFacts;
 
 /// Names of schedulers are chosen by whoever creates pods, so they are not kept without limit …
 const SCHEDULERS_MAX: usize = 256;
-/// … and what is older than this tells nothing.
+/// … and an older placement proves nothing.
 const KEPT: Span = Span::from_seconds(60);
 
 /// When each scheduler last gave a pod its node.

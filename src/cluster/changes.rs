@@ -27,8 +27,8 @@ pub struct Inbox(Mutex<Changes>);
 pub struct Changes {
     /// Whether anything may have changed.
     pub all: bool,
-    /// Jobs that changed themselves or by an attempt, and attempts of theirs whose pod changed; empty if
-    /// `all`.
+    /// Jobs that changed themselves or by an attempt, and their attempts with a changed pod. Empty
+    /// if `all`.
     pub jobs: BTreeMap<Owner, BTreeSet<AttemptId>>,
     /// Jobs and attempts.
     count: usize,
@@ -142,12 +142,12 @@ impl Stores {
 
 #[cfg(test)]
 impl Stores {
-    /// The watch of pods says this.
+    /// Takes an event of the pod watch.
     pub fn see_pod(&self, event: kube::runtime::watcher::Event<k8s_openapi::api::core::v1::Pod>) {
         self.apply_pod_event(event);
     }
 
-    /// The watch of jobs says this.
+    /// Takes an event of the job watch.
     pub fn see_job(
         &self,
         writer: &mut kube::runtime::reflector::store::Writer<WatchedJob>,

@@ -1,4 +1,4 @@
-//! How an attempt pod failed, and what the user's `podFailurePolicy` says about it.
+//! The failure of an attempt's pod, and the matching rule of the user's `podFailurePolicy`.
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use shed_core::snapshot::FailureRule;

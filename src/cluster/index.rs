@@ -51,9 +51,9 @@ pub(super) struct PodIndex {
 /// Attempts of one owner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// Those that have not ended.
+    /// Number that have not ended.
     pub(super) running: usize,
-    /// Those that a finalizer holds.
+    /// Number that a finalizer holds.
     pub(super) tracked: usize,
 }
 
@@ -68,7 +68,7 @@ impl Tally {
 }
 
 impl PodIndex {
-    /// Takes a pod in; returns it, and what was known of it before.
+    /// Stores a pod; returns it, and the earlier facts about it.
     pub(super) fn put(&mut self, facts: PodFacts) -> (Arc<PodFacts>, Option<Arc<PodFacts>>) {
         let key = (Arc::clone(&facts.namespace), Arc::clone(&facts.name));
         let before = self.remove(&key);
@@ -195,14 +195,15 @@ pub(super) fn unlabelled_of(pod: &PodFacts) -> Option<&Owner> {
     owner.filter(|owner| owner.kind == OwnerKind::Job)
 }
 
-/// Namespace and uid of the job whose label a pod carries that is no attempt.
+/// Namespace and uid of the job in the label of a pod that is not an attempt.
 fn stranger_to(pod: &PodFacts) -> Option<(Arc<str>, Arc<str>)> {
     let labelled = pod.identity.labelled.as_ref().filter(|_| !pod.is_attempt());
     labelled.map(|uid| (Arc::clone(&pod.namespace), Arc::clone(uid)))
 }
 
-/// Whether a finalizer of shed's holds a pod that is no attempt. batch/v1's is on the pods of the
-/// built-in controller too: there it is looked at when the pod is to go, or says that it is shed's.
+/// Whether a finalizer of shed holds a pod that is not an attempt. Pods of the built-in controller
+/// have batch/v1's finalizer too. It counts only if the pod is being deleted, or if a label marks
+/// it as shed's.
 fn is_held(pod: &PodFacts) -> bool {
     let identity = &pod.identity;
     let is_doubtful = identity.deleting || identity.labelled.is_some();

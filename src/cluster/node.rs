@@ -12,7 +12,7 @@ use shed_core::resources::Resources;
 
 use crate::cluster::requests;
 
-/// The taint by which an administrator, or what fences the machine, says that it is off.
+/// The taint by which an administrator, or a fencing agent, marks the machine as off.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
 /// A node, boiled down.
@@ -30,7 +30,7 @@ pub struct NodeFacts {
     pub boot: String,
     /// An administrator confirmed that the machine is off, with everything on it.
     pub is_out_of_service: bool,
-    /// Its own addresses: no pod that is asked has one of them.
+    /// Its own addresses. No polled pod has one of them.
     pub addresses: Vec<IpAddr>,
     /// Resources that pods may use.
     pub allocatable: Resources,
@@ -51,7 +51,7 @@ pub struct Constraints<'a> {
 }
 
 impl<'a> Constraints<'a> {
-    /// Those of this specification.
+    /// The constraints of this specification.
     #[must_use]
     pub fn of(spec: &'a PodSpec) -> Self {
         let affinity = spec.affinity.as_ref();
@@ -115,7 +115,7 @@ impl NodeFacts {
         }
     }
 
-    /// A node that pods are on and that has no object (any more).
+    /// A node with pods that has no object (any more).
     #[must_use]
     pub fn missing(name: Arc<str>) -> Self {
         Self {
@@ -154,7 +154,7 @@ impl NodeFacts {
             })
     }
 
-    /// Whether it is one that the required node affinity lets the pod on.
+    /// Whether the required node affinity admits the pod here.
     pub(crate) fn satisfies_affinity(&self, wanted: &Constraints<'_>) -> bool {
         wanted.affinity.is_none_or(|selector| {
             selector

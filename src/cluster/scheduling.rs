@@ -19,7 +19,7 @@ const MESSAGE_MAX: usize = 1000;
 /// Answers of a pod's scheduler so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scheduling {
-    /// The scheduler that is asked; absent: the default one.
+    /// The pod's scheduler; absent: the default one.
     pub scheduler: Option<Arc<str>>,
     /// When the pod was created.
     pub created: Option<Instant>,
@@ -64,7 +64,7 @@ impl Scheduling {
         }
     }
 
-    /// Name of the scheduler that is asked.
+    /// Name of the pod's scheduler.
     #[must_use]
     pub fn scheduler(&self) -> &str {
         self.scheduler.as_deref().unwrap_or(DEFAULT_SCHEDULER)

@@ -22,10 +22,10 @@ use crate::cluster::{Stores, Touched, Versioned, pages, version};
 /// The undecodable fields of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gap {
-    /// Whose it is.
+    /// Its identity and owners.
     pub metadata: ObjectMeta,
-    /// Why nothing of it can be read: the field, and what is wrong in it. Absent: it is read, but for
-    /// `unheeded`.
+    /// The field that makes the job undecodable, and its error. Absent: the job is decodable except
+    /// for `unheeded`.
     pub problem: Option<String>,
     /// Fields of its specification that are not known here.
     pub unheeded: Vec<String>,
@@ -129,7 +129,7 @@ impl Stores {
         table.gaps.values().cloned().collect()
     }
 
-    /// Raised whenever what is not understood changed.
+    /// Raised whenever the set of undecodable fields changed.
     #[must_use]
     pub fn gaps_version(&self) -> u64 {
         self.table().gaps_version

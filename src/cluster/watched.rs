@@ -43,7 +43,7 @@ pub struct Skeleton {
 pub enum Rest {
     /// Another controller runs it.
     Foreign,
-    /// It has ended for good.
+    /// It has ended finally.
     Finished(Finished),
     /// It is suspended, and none of its attempts is left.
     Suspended {
@@ -52,7 +52,7 @@ pub enum Rest {
     },
     /// Its specification is too large to be kept, or to be carried out.
     Oversized {
-        /// Whether its status says so.
+        /// Whether its status reports a refusal.
         is_refused: bool,
     },
 }
@@ -177,7 +177,7 @@ fn oversized(job: &DeadlineJob, invalid: &InvalidSpec) -> Rest {
     }
 }
 
-/// A suspended job rests once its attempts are counted, and its status says all that there is to say.
+/// A suspended job rests once its attempts are counted and its status is complete.
 fn suspended(job: &DeadlineJob, book: &Ledger) -> Option<Rest> {
     let status = job.status.as_ref()?;
     let mut tasks = book.tasks.values();
@@ -205,7 +205,7 @@ fn is_true(status: &DeadlineJobStatus, type_: &str) -> bool {
     conditions.any(|condition| condition.type_ == type_ && condition.status == "True")
 }
 
-/// Whether it was said if the deadline can be kept.
+/// Whether its status has a verdict on the deadline.
 fn is_weighed(status: &DeadlineJobStatus, generation: Option<i64>) -> bool {
     let mut conditions = status.conditions.iter();
     conditions.any(|condition| {
@@ -215,7 +215,7 @@ fn is_weighed(status: &DeadlineJobStatus, generation: Option<i64>) -> bool {
     })
 }
 
-/// A DeadlineJob as a list or a watch brings it.
+/// A DeadlineJob in a list or a watch event.
 #[derive(Clone, Debug)]
 pub enum JobObject {
     /// It can be read.
@@ -227,9 +227,9 @@ pub enum JobObject {
     },
     /// It can't.
     Undecodable {
-        /// Whose it is.
+        /// Its identity and owners.
         metadata: Box<ObjectMeta>,
-        /// The field, and what is wrong in it.
+        /// The field and its error.
         problem: String,
     },
 }

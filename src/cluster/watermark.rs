@@ -1,4 +1,4 @@
-//! How far the watches have come: what a fresh list is compared with when they broke.
+//! Progress of the watches, for comparison with a fresh list after they broke.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ pub struct Shown {
     pub reached: u64,
     /// The version of each object, by uid.
     pub versions: BTreeMap<String, u64>,
-    /// Uids of those that a list shows, unless they have gone since.
+    /// Uids of the objects in a list that were not deleted since.
     pub expected: BTreeSet<String>,
 }
 

@@ -14,7 +14,7 @@ use crate::size;
 /// One state of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
-    /// The conditions that say so.
+    /// The conditions with this reason.
     pub conditions: &'static [&'static str],
     /// Their status.
     pub status: &'static str,
@@ -22,7 +22,7 @@ pub struct Row {
     pub reason: &'static str,
     /// Kind of the statement.
     pub says: Says,
-    /// The message; `{}` stands for what is known of this job.
+    /// The message; `{}` stands for the details of this job.
     pub message: &'static str,
     /// The remedy, if there is one; [`NAMED`] if the message contains it.
     pub help: &'static str,
@@ -31,7 +31,7 @@ pub struct Row {
 /// Kind of a statement about a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Says {
-    /// Something keeps it from going on as its user wants; the message says since when.
+    /// An obstacle to the job; the message contains its start.
     Blocked,
     /// Its outcome, now or in the future.
     Verdict,
@@ -39,13 +39,13 @@ pub enum Says {
     Over,
 }
 
-/// The detail says what would help.
+/// The detail contains the remedy.
 pub const NAMED: &str = "{}";
 
 /// Characters of a list of indexes in a message.
 const LIST_MAX: usize = 200;
-/// Bytes of JSON of a message that are others' words: all conditions together fit into what
-/// `Bounds` sets aside for them.
+/// Bytes of JSON of a message that come from third parties. With this limit all conditions together
+/// fit into the bytes that `Bounds` reserves for them.
 const DETAIL_MAX: usize = 600;
 
 const FAILURE: &[&str] = &[api::FAILURE_TARGET, api::FAILED];
@@ -448,7 +448,8 @@ pub fn row(condition: &str, reason: &str) -> Option<&'static Row> {
 }
 
 impl Row {
-    /// The message about a job; `since` when it has been so, which a message that said so `before` keeps.
+    /// The message about a job. `since` is the start of the state; a message `before` that has a
+    /// start keeps it.
     #[must_use]
     pub fn words(&self, detail: &str, since: Instant, before: Option<&str>) -> String {
         let detail = &shortened(detail);
@@ -489,7 +490,7 @@ fn shortened(detail: &str) -> Cow<'_, str> {
     }
 }
 
-/// Since when a message says that it has been so.
+/// The start of the state in a message.
 fn told_since(message: &str) -> Option<&str> {
     let (_, since) = message.rsplit_once(" (since ")?;
     since.strip_suffix(')')

@@ -15,7 +15,7 @@ use shed_core::time::{Instant, Span};
 use crate::api::reason;
 use crate::context::backoff::Blocked;
 
-/// Waits after a refusal: the first, and the last that doubling comes to.
+/// Waits after a refusal: the first, and the maximum of the doubling.
 const REFUSED: (Span, Span) = (Span::from_seconds(10), Span::from_seconds(300));
 /// The same for refusals by a quota, because other clients free quota at any time.
 const OVER_QUOTA: (Span, Span) = (Span::from_seconds(10), Span::from_seconds(30));
@@ -26,7 +26,7 @@ const FRESH: (Span, Span) = (Span::from_seconds(1), Span::from_seconds(2));
 /// … as many times at most.
 const FRESH_MAX: u32 = 5;
 
-/// Failures in a row after which users are told.
+/// Failures in a row before shed reports them to users.
 const FAILURES_TOLD: u32 = 2;
 
 /// Attempts that shed records at a time until it has created a pod of the job in this process. If
@@ -42,7 +42,7 @@ pub struct Creations {
     failing: Option<Failing>,
 }
 
-/// Why the last pod was refused, and what is tried next.
+/// Reason of the last refusal, and the next attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Refused {
     blocked: Blocked,
@@ -217,7 +217,7 @@ impl Creations {
         self.failing.as_ref().is_some_and(Failing::is_told)
     }
 
-    /// When what failed is tried again though nothing happens.
+    /// When a failed creation is tried again without another event.
     #[must_use]
     pub fn retry_at(&self) -> Option<Instant> {
         self.failing.as_ref().map(|failing| failing.until)
@@ -255,7 +255,7 @@ impl Refused {
 
     /// None once enough pods were accepted to show that no obstacle is left.
     fn accepted(self, existing: u32, now: Instant) -> Option<Self> {
-        // Under a quota the place of one that has ended says nothing about more.
+        // Under a quota the place of an ended pod proves nothing about more pods.
         if self.is_quota() && existing <= self.existing {
             return Some(self);
         }
@@ -361,12 +361,12 @@ mod tests {
         );
         assert_eq!(creations.limits(2, 0, at(0)).not_before, None);
         assert_eq!(creations.limits(2, 0, at(0)).until, Some(at(10)));
-        // One has ended, and its place is filled: that says nothing about more.
+        // A pod has ended, and its place is filled. That proves nothing about more pods.
         assert_eq!(most(&creations, 1, 5), Some(2));
         creations.take(created(1), 2, at(5));
         assert_eq!(most(&creations, 2, 5), Some(2));
         assert_eq!(creations.blocked().unwrap().reason, reason::QUOTA_EXCEEDED);
-        // A pod whose task has ended is counted by the quota until it is over.
+        // The quota counts a pod whose task has ended until the pod has ended, too.
         assert_eq!(creations.limits(1, 1, at(5)).attempts_max, Some(1));
         assert_eq!(most(&creations, 2, 10), Some(3));
         creations.take(quota(), 2, at(10));

@@ -1,4 +1,4 @@
-//! How many events of its attempts a job may bring: each is a write, and an object for an hour.
+//! How many events of its attempts a job may cause. Each is a write, and an object for an hour.
 
 use shed_core::time::{Instant, Span};
 

@@ -42,8 +42,8 @@ pub struct Told {
     at: Instant,
 }
 
-/// Whether the planner is to weigh the job's deadline: while no attempt was launched, and after
-/// that until something could be said about this specification.
+/// Whether the planner must evaluate the job's deadline: while no attempt was launched, and later
+/// until this specification has a verdict.
 #[must_use]
 pub fn is_asked(
     status: Option<&DeadlineJobStatus>,
@@ -106,12 +106,12 @@ impl Told {
         pocd || earliest
     }
 
-    /// The reason of the condition, and what is known of this job.
+    /// The reason of the condition, and the details of this job.
     #[must_use]
     pub fn words(&self) -> (&'static str, String) {
         let target = self.figures.target;
         let here = || {
-            // Cut, so that what is below the target never reads as the target.
+            // Rounded down, so that a PoCD below the target never reads as the target.
             let pocd = (self.figures.pocd.unwrap_or(0.0) * 1000.0).floor() / 1000.0;
             let width = self.figures.width;
             let earliest = self.earliest();

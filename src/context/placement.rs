@@ -70,12 +70,12 @@ pub struct Input<'a> {
     pub last_bind: &'a dyn Fn(&str) -> Option<Instant>,
     /// Whether its pods can't be created at present.
     pub is_uncreatable: bool,
-    /// Whether its clones can't mount what their originals hold.
+    /// Whether its clones cannot mount the volumes of their originals.
     pub is_unshared: bool,
 }
 
 impl Input<'_> {
-    /// A time that an object tells, by the process's own clock.
+    /// An object's time, by the process's own clock.
     fn own(&self, told: Instant) -> Instant {
         self.view.ticks.plus(told.since(self.view.now))
     }
@@ -87,7 +87,7 @@ enum Verdict {
     Unplaceable,
     /// The planner counts no capacity for it.
     Full,
-    /// Its scheduler may still place it; it is looked at again then.
+    /// Its scheduler may still place it. The check is repeated at this instant.
     Patience(Instant),
 }
 
@@ -145,7 +145,7 @@ impl Placement {
         due.into_iter().chain(self.room_due(input.view.ticks)).min()
     }
 
-    /// Marks what it knows in the facts about the job.
+    /// Marks the known obstacles in the facts about the job.
     pub fn mark(&self, facts: &mut JobSnapshot, pods: &JobPods) {
         facts.obstacles.no_node = self.no_node;
         if self.unplaceable.is_empty() {
@@ -175,7 +175,7 @@ impl Placement {
         self.has_looked && self.told.is_none()
     }
 
-    /// Whether the job's reconciler has something to do or to say that it did not have before.
+    /// Whether the job's reconciler has new work or a new message.
     #[must_use]
     pub fn is_news_after(&self, before: &Self) -> bool {
         let ids = |one: &Self| one.unplaceable.keys().copied().collect::<BTreeSet<_>>();
@@ -261,7 +261,8 @@ impl Waiting {
         }
     }
 
-    /// From when on users are told. Gates are often lifted at once by whoever set them.
+    /// Start of the report to users. Gates are often lifted at once by the controller that set
+    /// them.
     fn told_at(&self, pod: &PodFacts) -> Instant {
         let since = self.refused.unwrap_or(self.since);
         match pod
@@ -276,7 +277,7 @@ impl Waiting {
     }
 }
 
-/// Raises amounts to those of another list, where these are larger.
+/// Raises amounts to those of another list, if these are larger.
 fn raise(amounts: &mut Resources, to: &Resources) {
     for (name, amount) in to.iter() {
         if amount > amounts.get(name) {

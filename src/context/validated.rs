@@ -17,7 +17,7 @@ use crate::validate::{InvalidSpec, ValidatedJob, validate};
 pub enum Unfit {
     /// Its specification can't be carried out.
     Invalid(InvalidSpec),
-    /// It is a companion whose Job is not there, not shed's, or on its way out.
+    /// It is a companion whose Job does not exist, is not shed's, or is being deleted.
     Absent,
 }
 
@@ -37,7 +37,7 @@ struct Version {
     created: Option<Time>,
     /// The only label that matters.
     class: Option<String>,
-    /// The batch/v1 Job that it stands for.
+    /// The batch/v1 Job that it represents.
     job: Option<JobVersion>,
 }
 
@@ -113,7 +113,7 @@ pub fn read(
     result.map_err(Unfit::Invalid)
 }
 
-/// Whose Job it is may change without either object's specification.
+/// The controller of a Job may change without a change of either object's specification.
 fn owner(companion: &DeadlineJob, jobs: Option<&Jobs>) -> Result<Arc<Job>, Unfit> {
     let owner = jobs.and_then(|jobs| jobs.of(companion));
     owner.ok_or(Unfit::Absent)

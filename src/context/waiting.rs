@@ -34,7 +34,7 @@ pub enum Waiting {
 /// The current obstacle, by the process's own clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Remembered {
-    /// For what tasks wait, and since when.
+    /// The obstacle of the tasks, and since when they wait.
     since: Option<(&'static str, Instant)>,
     /// When that becomes worth telling.
     pub look_at: Option<Instant>,
@@ -79,7 +79,8 @@ impl Waiting {
     }
 }
 
-/// Whether `AttemptsBlocked` says why nothing is launched: attempts can't be created or placed.
+/// Whether `AttemptsBlocked` explains that nothing is launched: attempts cannot be created or
+/// placed.
 fn has_other_condition(facts: &JobSnapshot) -> bool {
     let mut attempts = facts.tasks.iter().flat_map(|task| &task.attempts);
     let (no_node, most) = (facts.obstacles.no_node, facts.obstacles.attempts_max);
@@ -95,7 +96,7 @@ fn running(book: &Ledger) -> usize {
     book.tasks.values().filter(|task| lives(task)).count()
 }
 
-/// Whether a task has neither ended nor a live attempt.
+/// Whether a task has not ended and has no live attempt.
 fn any_idle(book: &Ledger, facts: &JobSnapshot) -> bool {
     let ended = facts.done.len() as usize + facts.failed.len() as usize;
     ended + running(book) < facts.rules.completions as usize

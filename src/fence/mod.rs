@@ -26,14 +26,14 @@ use crate::polling::reach::Reach;
 use crate::polling::{self, Follower, Key, Rules, Table};
 use crate::restore_guard::Doubt;
 
-/// Polls under way at once; each is held by its agent while the task does not ask.
+/// Maximum number of concurrent polls. An agent holds its poll while the task requests no grant.
 const POLLED_AT_ONCE_MAX: usize = 1024;
 /// Time between two looks at what is due.
 const TICK: Duration = Duration::from_millis(200);
 /// Wait before the next poll of an agent that did not answer.
 const RETRY_AFTER: Span = Span::from_seconds(1);
-/// An agent that waits for a grant is asked again after this long: one that has gone silent since
-/// must not be given what others wait for.
+/// An agent that waits for a grant is polled again after this long, because shed must not grant a
+/// commit to an agent that no longer answers.
 const WAITED_AT_MOST: Duration = Duration::from_secs(2);
 /// An agent whose task still asks is polled before others of its namespace that have waited less than
 /// this.
@@ -45,11 +45,11 @@ pub struct FenceTable {
     entries: Mutex<Table<FenceRules>>,
 }
 
-/// How attempts are polled for what they ask.
+/// How attempts are polled for commit requests.
 struct FenceRules;
 
 struct Entry {
-    /// The question, while the agent upholds it.
+    /// The request, while the agent upholds it.
     asked: Option<Asked>,
     /// The ledger's grant, to be sent to the agent.
     grant: Option<CommitGrant>,
@@ -109,7 +109,7 @@ impl FenceTable {
             .collect()
     }
 
-    /// The ledger durably says that the pod may publish.
+    /// Records that the durable ledger grants the pod its commit.
     pub fn allow(&self, pod_uid: &str, grant: CommitGrant) {
         let attempt = Key {
             job: grant.job.as_str().into(),
@@ -159,12 +159,12 @@ impl FenceTable {
         if let Some(found) = look() {
             return Some(found);
         }
-        // Running out of time is no matter: the agent is asked again.
+        // A timeout needs no handling, because the agent is polled again.
         let _ = tokio::time::timeout(WAITED_AT_MOST, granted.notified()).await;
         look()
     }
 
-    /// The agent knows. Should it ask again, the ledger is asked again too.
+    /// The agent has the grant. If it requests again, the ledger is checked again.
     fn is_answered(&self, attempt: &Key) {
         self.change(attempt, |entry| {
             entry.asked = None;
@@ -178,7 +178,7 @@ impl FenceTable {
                 Some(_) => now.plus(Span(-HEAD_START.0)),
                 None => now,
             };
-            // One that was silent is left alone for longer.
+            // A silent agent is left alone for longer.
             if entry.next <= now {
                 entry.next = next;
             }
@@ -200,7 +200,7 @@ pub struct Fence {
     pub table: Arc<FenceTable>,
     /// Where agents may be polled.
     pub reach: Reach,
-    /// Whether the ledger still says what it said.
+    /// Whether the memory still agrees with the store.
     pub doubt: Arc<Doubt>,
     /// Prometheus metrics.
     pub metrics: Arc<Metrics>,
@@ -256,8 +256,8 @@ impl Poller {
         }
     }
 
-    /// Takes in what changed, and begins the polls that are due as far as places go. A namespace without
-    /// a place holds up no other.
+    /// Takes in the changes, and begins the due polls while places are free. A namespace without a
+    /// free place delays no other.
     fn due(&self, now: Instant) -> Vec<(Target, Place<Arc<str>>)> {
         self.follower.follow(&self.fence.table.entries, now);
         let mut table = self.fence.table.lock();
@@ -273,7 +273,7 @@ impl Poller {
         begun.into_iter().filter_map(begin).collect()
     }
 
-    /// Where to reach the agent of an attempt; absent where it may not be polled any more.
+    /// Address of an attempt's agent; absent if it may not be polled any more.
     fn target(&self, table: &Table<FenceRules>, attempt: &Key) -> Option<Target> {
         let (pod, job) = table.target(attempt)?;
         // The address may have become a node's since the pod was visited.

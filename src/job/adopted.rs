@@ -26,8 +26,8 @@ fn is_work_queue(job: &ValidatedJob) -> bool {
     job.adopted.as_ref().is_some_and(|job| job.work_queue)
 }
 
-/// Once a pod of a work queue has succeeded the queue is empty: none is launched any more, and the
-/// job is complete when those that run have ended.
+/// Once a pod of a work queue has succeeded the queue is empty. No more pods are launched, and the
+/// job is complete when the running pods have ended.
 pub(super) fn close_work_queue(
     job: &ValidatedJob,
     book: &Ledger,
@@ -112,7 +112,7 @@ pub(super) fn count_deleted(
     }
 }
 
-/// To batch/v1 a pod that failed has failed, whoever did it, unless a rule says Ignore.
+/// To batch/v1 a failed pod is a failure, whatever the cause, unless a rule specifies Ignore.
 pub(super) fn count_disruption(
     job: &ValidatedJob,
     state: AttemptState,

@@ -17,8 +17,8 @@ pub struct Claims {
     pub release: Vec<PodRef>,
 }
 
-/// Sorts the attempts of a Job (`observe::identity` says which pods those are) and the pods that it
-/// only controls; returns those that are its own.
+/// Sorts the attempts of a Job (see `observe::identity`) and the pods that it only controls.
+/// Returns its own attempts.
 #[must_use]
 pub fn sort(job: &Adopted, mut pods: JobPods, unlabelled: &[Arc<PodFacts>]) -> (JobPods, Claims) {
     let mut claims = Claims::default();

@@ -20,9 +20,9 @@ use crate::job::view::JobView;
 use crate::job::{adopted, ends, range, reach, termination_proof};
 use crate::validate::{DeadlineRule, ValidatedJob};
 
-/// How long a view may be behind the creation of a pod. One that none has shown after this long
-/// is created again, which is a harmless conflict if it exists, or has gone if it was killed. A watch
-/// that says nothing is given up after 60 s, and lists again.
+/// Maximum delay of a view behind the creation of a pod. A pod that no view has shown after this
+/// time is created again. That is a harmless conflict if the pod exists, or the pod is gone if it
+/// was killed. A watch without events is given up after 60 s, and lists again.
 pub const CREATION_SEEN_WITHIN: Span = Span::from_seconds(75);
 
 /// Four times the possible error of an attempt's start. Kubelets date the start in whole seconds,
@@ -35,7 +35,7 @@ const TIME_TOLD_MIN: Span = Span::from_seconds(4 * 2);
 pub struct Trace {
     /// The watch has shown the pod.
     pub seen: bool,
-    /// When its creation was last asked for, answered or not, or a live read last showed it.
+    /// When its creation was last requested, answered or not, or a live read last showed it.
     pub asked: Option<Instant>,
     /// The apiserver acknowledged its creation.
     pub created: Option<Instant>,
@@ -44,7 +44,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Whether a pod that no view has shown may be there all the same.
+    /// Whether a pod that no view has shown may still exist.
     #[must_use]
     pub fn may_appear(&self, ticks: Instant) -> bool {
         let recent = |asked: Instant| ticks.since(asked) < CREATION_SEEN_WITHIN;
@@ -55,7 +55,7 @@ impl Trace {
 /// The traces of a job's attempts.
 pub type Traces = BTreeMap<AttemptId, Trace>;
 
-/// Notes what the watch of pods shows.
+/// Records the pods that the watch shows.
 pub fn note(traces: &mut Traces, pods: &JobPods, ticks: Instant) {
     for (&id, pod) in pods {
         let trace = traces.entry(id).or_default();
@@ -78,8 +78,8 @@ pub fn forget(traces: &mut Traces, book: &Ledger, pods: &JobPods) {
     traces.retain(|id, _| pods.contains_key(id) || book.attempt(id.0, id.1).is_some());
 }
 
-/// Notes what a live read shows: it is ahead of the watch, which will lose nothing of what it
-/// has yet to show.
+/// Records the pods of a live read. It is ahead of the watch, and the watch still reports every
+/// later change.
 pub fn note_live(traces: &mut Traces, pods: &JobPods, ticks: Instant) {
     for &id in pods.keys() {
         let trace = traces.entry(id).or_default();
@@ -150,7 +150,7 @@ fn tasks(view: &JobView) -> Vec<TaskSnapshot> {
     view.book.tasks.values().map(facts).collect()
 }
 
-/// Tasks that need no attempt: those with a winner and those that are not to be run.
+/// Tasks that need no attempt: those with a winner and those that the job must not run.
 fn done(job: &ValidatedJob, book: &Ledger, indexes: u32) -> IndexSet {
     let mut done = range::done(book).below(indexes);
     if let Some(skipped) = &job.skipped {
@@ -213,7 +213,7 @@ fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -
         number: AttemptNumber(entry.number),
         kind: entry.kind,
         state: if needs_proof && termination_proof::is_unproven(id, entry, view) {
-            // It may run on, whatever its pod says.
+            // It may still run, whatever its pod's status.
             AttemptState::Running
         } else if !needs_proof && is_given_up() {
             AttemptState::Lost
@@ -267,9 +267,8 @@ fn by_rules(state: AttemptState, matched: Option<&Match>) -> AttemptState {
 fn state(id: AttemptId, entry: &AttemptEntry, view: &JobView) -> AttemptState {
     let trace = view.traces.get(&id).copied().unwrap_or_default();
     let Some(pod) = view.pods.get(&id) else {
-        // A killed attempt whose pod is not there has ended, unless the view is behind its
-        // creation. Should a process that died have sent one that comes later still, the pod
-        // will be found unrecorded and deleted.
+        // A killed attempt without a pod has ended, unless the view is behind its creation. If the
+        // request of a dead process arrives even later, the pod is found unrecorded and deleted.
         let is_gone = trace.seen || entry.kill.is_some() && !trace.may_appear(view.ticks);
         return if is_gone || entry.node.is_some() {
             AttemptState::Lost

@@ -1,5 +1,5 @@
-//! Whether any node of the cluster could hold an attempt if it were empty, and what is missing if
-//! none could. Nodes that are cordoned or not ready count as nodes: they may come back.
+//! Whether any node of the cluster could hold an attempt if the node were empty, and otherwise the
+//! missing requirement. Nodes that are cordoned or not ready count, because they may come back.
 
 use std::collections::BTreeMap;
 
@@ -105,7 +105,8 @@ impl Wants<'_> {
         })
     }
 
-    /// Where each thing is somewhere, but not all of them on one node: what each node lacks first.
+    /// For requirements that some nodes meet, but no node meets together: the first unmet one of
+    /// each node.
     fn missing_by_node(&self, nodes: &[&NodeFacts]) -> String {
         let mut lacks: BTreeMap<String, usize> = BTreeMap::new();
         for lack in nodes.iter().filter_map(|node| self.first_lack(node)) {

@@ -33,7 +33,7 @@ pub enum Notice {
     Won {
         /// The winner.
         id: AttemptId,
-        /// As what it was launched.
+        /// The kind of its launch.
         kind: AttemptKind,
         /// Progress that it did not have to make itself.
         resumed_from: f64,
@@ -42,7 +42,7 @@ pub enum Notice {
     Counted {
         /// The attempt.
         id: AttemptId,
-        /// As what it was launched.
+        /// The kind of its launch.
         kind: AttemptKind,
         /// Its bucket.
         outcome: Outcome,

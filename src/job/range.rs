@@ -133,7 +133,8 @@ fn handover(
         t_now: seconds(progress.last_at),
     };
     let since_report = progress.last_at.since(progress.first_at);
-    // (15) counts what was done before the first report, but not its time: too much at first.
+    // (15) counts the work before the first report, but not its time, so its result is too large at
+    // first.
     let reading = if since_report >= progress.first_at.since(started) {
         RateReading::ShedPlus
     } else {

@@ -28,7 +28,7 @@ pub fn needs_proof(job: &ValidatedJob, book: &Ledger, task: &TaskEntry, number: 
         }
 }
 
-/// Attempts whose node proves that they are gone, if their pods are on their way out.
+/// Attempts whose node proves that they are gone, if their pods are being deleted.
 #[must_use]
 pub fn proven(book: &Ledger, stores: &Stores) -> BTreeSet<AttemptId> {
     let attempts = book.open_attempts();

@@ -1,5 +1,5 @@
-//! Nodes where attempts of a job lately came to nothing. One process remembers them and they are lost
-//! with it: all that follows is that other nodes are preferred.
+//! Nodes where attempts of a job recently failed to start or were disrupted. One process holds this
+//! memory, and its loss only changes which nodes are preferred.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl TroubledNodes {
         nodes.drain(..surplus);
     }
 
-    /// Forgets what is long ago, and tasks that have ended.
+    /// Forgets old entries, and tasks that have ended.
     pub fn forget(&mut self, book: &Ledger, now: Instant) {
         self.stuck.retain(|_, seen| now.since(*seen) < STUCK_FOR);
         self.disrupted

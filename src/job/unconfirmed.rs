@@ -104,7 +104,7 @@ fn waits(job: &ValidatedJob, task: &TaskEntry, number: u32) -> bool {
     job.rules.replaces_when_gone && task.winner != Some(number)
 }
 
-/// Pods that a batch/v1 Job counts as failed already, and whose end it waits for in the end.
+/// Pods that a batch/v1 Job counts as failed already, and whose end it still waits for.
 fn let_go<'a>(view: &'a JobView, stores: &'a Stores) -> impl Iterator<Item = Awaited<'a>> {
     let (job, book) = (&*view.job, &view.book);
     let is_ending = job.adopted.is_some() && book.ending.is_some();

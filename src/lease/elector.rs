@@ -44,7 +44,7 @@ pub enum Verdict {
 /// One replica's view of the Lease.
 #[derive(Debug)]
 pub struct Elector {
-    /// Unlike that of any other process, also of one that had the same pod before.
+    /// Unique per process, even among processes that used the same pod in turn.
     identity: String,
     timing: Timing,
     observed: Option<Observed>,
@@ -56,7 +56,7 @@ struct Observed {
     renewal: Renewal,
     version: Option<String>,
     since: Instant,
-    /// How long the holder says that it must be waited for, if that is longer than our own.
+    /// The lease duration that the holder states, if that is longer than our own.
     duration: Duration,
 }
 
@@ -140,8 +140,8 @@ impl Elector {
         });
     }
 
-    /// The Lease as this replica takes or renews it. The renewal time rises with every write, whatever
-    /// the wall clock does: others tell by its change that the holder lives.
+    /// The Lease as this replica takes or renews it. The renewal time rises with every write,
+    /// whatever the wall clock shows. Other replicas see by its change that the holder lives.
     #[must_use]
     pub fn claim(&self, found: Lease, wall: Timestamp) -> Lease {
         let mut lease = found;

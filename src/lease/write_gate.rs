@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 use tower::{BoxError, Layer, Service};
 
-/// Where nothing limits the writes, the fence is looked at this often by those that are under way.
+/// Interval at which writes in progress check the gate if nothing limits them.
 const NO_LIMIT: Duration = Duration::from_secs(3600);
 
 /// This process does not lead, or can't be sure that it still does.
@@ -47,7 +47,7 @@ enum Stage {
 }
 
 impl State {
-    /// Until when a write that is under way may go on.
+    /// Until when a write in progress may continue.
     fn limit(&self, now: Instant) -> Result<Instant, Deposed> {
         let until = self.until.unwrap_or(now + NO_LIMIT);
         if self.stage == Stage::Closed || now >= until {
@@ -91,7 +91,7 @@ impl Fence {
         self.close();
     }
 
-    /// The term is over, for good.
+    /// Ends the term finally.
     pub fn close(&self) {
         self.lock().stage = Stage::Closed;
     }
@@ -131,8 +131,8 @@ impl Pass {
         self.0.lock().limit(Instant::now())
     }
 
-    /// The fence is looked at before the request is driven any further, whatever woke it: after a
-    /// freeze the answer, a timer and the deadline may all be there at once.
+    /// Checks the gate before it drives the request any further, whatever woke it. After a freeze
+    /// the answer, a timer and the deadline may all be due at once.
     async fn through<T>(
         self,
         request: impl Future<Output = Result<T, BoxError>>,

@@ -79,7 +79,7 @@ pub(super) fn task(index: u32) -> TaskSnapshot {
     }
 }
 
-/// An attempt that holds what it requests.
+/// An attempt that holds the capacity it requests.
 pub(super) fn attempt(number: u32, node: Option<NodeIndex>, now: Instant) -> AttemptSnapshot {
     AttemptSnapshot {
         number: AttemptNumber(number),

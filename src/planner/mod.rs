@@ -87,7 +87,7 @@ pub async fn run(
     }
 }
 
-/// Waits for a change of what the watches show, but not longer than this.
+/// Waits for a change that the watches show, but not longer than this.
 async fn changed(context: &Context, wake: Duration) {
     tokio::time::sleep(PASS_PERIOD_MIN).await;
     tokio::select! {
@@ -132,7 +132,7 @@ fn next_pass(report: &PlanReport, due: Option<Instant>, clock: &Clock) -> Durati
         .min(PASS_PERIOD_MAX)
 }
 
-/// Counts and logs what went wrong in a pass; the jobs concerned get one attempt per task.
+/// Counts and logs the faults of a pass. The affected jobs get one attempt per task.
 fn tell(metrics: &Metrics, decided: &Guarded<'_>, refused: &mut RefusedJobs) {
     for fault in refused.news(&decided.faults) {
         tracing::warn!(%fault, "facts refused");
@@ -149,8 +149,8 @@ fn tell(metrics: &Metrics, decided: &Guarded<'_>, refused: &mut RefusedJobs) {
     }
 }
 
-/// A slice that breaks a rule is refused, and its job falls back to one attempt per task; other
-/// jobs go on.
+/// Refuses a slice that breaks a rule. Its job falls back to one attempt per task; other jobs are
+/// not affected.
 fn keep_sound_slices(
     metrics: &Metrics,
     snapshot: &Snapshot,

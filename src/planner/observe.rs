@@ -26,7 +26,7 @@ use crate::planner::quarantined::{Apart, SetApart};
 /// Slices that no reconciler takes for this long are taken back.
 const SLICE_PATIENCE: Span = Span::from_seconds(5);
 
-/// A snapshot, and what the planner needs to address its jobs.
+/// A snapshot, and the data with which the planner addresses its jobs.
 pub struct ClusterView {
     /// The snapshot for the decision.
     pub snapshot: Snapshot,
@@ -36,10 +36,10 @@ pub struct ClusterView {
     pub generations: HashMap<JobUid, i64>,
     /// Facts that the pass needs about the jobs it set apart.
     pub apart: SetApart,
-    /// Jobs whose slices are not recorded yet. Their launches are counted, as they may be recorded at any time;
-    /// nothing further is planned for them.
+    /// Jobs whose slices are not recorded yet. Their launches count, because they may be recorded
+    /// at any time. Nothing more is planned for them.
     pub held: HashSet<JobUid>,
-    /// Jobs of whose attempts it turned out that they can't be placed, or can.
+    /// Jobs whose attempts have become unplaceable, or placeable.
     pub news: Vec<JobUid>,
     /// When this should be looked at again though nothing happens, by the process's own clock.
     pub due: Option<Instant>,
@@ -85,7 +85,8 @@ impl ClusterView {
 /// Gathers the facts of the whole cluster.
 pub fn view(context: &Context) -> ClusterView {
     let ticks = context.clock.ticks();
-    // Before any ledger is read: what is recorded since then counts twice, and never not at all.
+    // This comes before any ledger is read. A slice that is recorded meanwhile then counts twice,
+    // and never not at all.
     let held = context.board.held(SLICE_PATIENCE, ticks);
     let now = context.clock.at(ticks);
     let nodes = NumberedNodes::of(&context.stores);
@@ -165,7 +166,7 @@ fn job_facts(
     let job = validated::read(&context.memos, &newest, context.stores.batch()).ok()?;
     let mut book = Ledger::from_status(newest.status.as_ref()).ok()?;
     hold(&mut book, held, now);
-    // A Job without a task is complete as it is.
+    // A Job without a task is complete from the start.
     if book.finished || job.rules.completions == 0 {
         return None;
     }

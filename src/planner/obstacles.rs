@@ -19,7 +19,7 @@ use crate::job::view::JobView;
 pub struct Obstacles {
     /// When to look again though nothing happens, by the process's own clock.
     pub(super) due: Option<Instant>,
-    /// Whether the job's reconciler has something to do or to say that it did not have before.
+    /// Whether the job's reconciler has new work or a new message.
     pub(super) is_news: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) fn demand(context: &Context, view: &JobView) -> Resources {
     })
 }
 
-/// Looks at what is in the way of the job, and adds it to the facts about it.
+/// Checks the obstacles of the job, and adds them to the facts about it.
 pub(super) fn look(
     context: &Context,
     view: &JobView,

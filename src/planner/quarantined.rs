@@ -40,7 +40,7 @@ pub struct SetApart {
 }
 
 impl SetApart {
-    /// Keeps what the policy remembers of a job while nothing is decided for it.
+    /// Keeps the policy's state for a job while nothing is decided for it.
     pub fn keep_states(&self, memory: &mut Memory) {
         for (key, durable) in &self.states {
             let known = memory.state(key).cloned().unwrap_or_default();

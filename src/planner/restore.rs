@@ -1,4 +1,5 @@
-//! The planner's memory after a failover or a restart: what of it must not be lost is in the ledgers.
+//! The planner's memory after a failover or a restart. The part that must not be lost is in the
+//! ledgers.
 
 use std::sync::Arc;
 

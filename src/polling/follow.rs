@@ -1,5 +1,5 @@
-//! Brings a table up to date with what the watches changed. Views are read without the table's
-//! lock, which is held for a bounded number of entries at a time.
+//! Applies the changes of the watches to a table. Views are read without the table's lock, which is
+//! held for a bounded number of entries at a time.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,7 +43,7 @@ impl Follower {
         &self.reach
     }
 
-    /// Takes in what changed since the last call.
+    /// Takes in the changes since the last call.
     pub(crate) fn follow<R: Rules>(&self, table: &Mutex<Table<R>>, now: Instant) -> Visits {
         let changes = self.inbox.drain();
         let mut visits = Visits::default();
@@ -93,7 +93,7 @@ impl Follower {
         }
     }
 
-    /// Attempts with a pod, and those that the table has.
+    /// Attempts with a pod, and those in the table.
     fn all_attempts<R: Rules>(
         &self,
         table: &Mutex<Table<R>>,

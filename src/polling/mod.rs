@@ -68,7 +68,7 @@ struct Polled<A> {
     id: AttemptId,
     /// Its pod, while it may be polled.
     target: Option<Arc<PodFacts>>,
-    /// Where it stands in the schedule.
+    /// Its time in the schedule.
     at: Option<Instant>,
     /// Whether a poll is under way.
     polling: bool,
@@ -99,7 +99,7 @@ impl<R: Rules> Table<R> {
         Some(&polled.known)
     }
 
-    /// Looks at or changes what is known of an attempt, by the rule of its job.
+    /// Reads or changes the state of an attempt, by the rule of its job.
     pub(crate) fn change<T>(
         &mut self,
         key: &Key,
@@ -108,7 +108,7 @@ impl<R: Rules> Table<R> {
         self.touch(key, |rule, polled| change(rule, &mut polled.known))
     }
 
-    /// Notes that a poll has ended, and changes what is known of the attempt.
+    /// Records that a poll has ended, and changes the state of the attempt.
     pub(crate) fn end_poll<T>(
         &mut self,
         key: &Key,
@@ -288,7 +288,7 @@ impl<R: Rules> Table<R> {
         attempts.map(|polled| &polled.known)
     }
 
-    /// An attempt that was polled, and is not any more.
+    /// An attempt that was polled, and no longer is.
     pub(crate) fn seed(&mut self, key: &Key, rule: R::Job, known: R::Attempt) {
         let owner = Owner {
             kind: crate::cluster::identity::OwnerKind::DeadlineJob,

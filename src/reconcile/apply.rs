@@ -76,7 +76,7 @@ pub struct PodWriter<'a> {
 }
 
 impl<'a> PodWriter<'a> {
-    /// With what the process shares.
+    /// Uses the state that the process shares.
     #[must_use]
     pub fn new(context: &'a Context, namespace: &'a Arc<str>) -> Self {
         Self {
@@ -130,7 +130,8 @@ impl<'a> PodWriter<'a> {
         self.all(api, Write::Delete, pods).await
     }
 
-    /// Takes shed's finalizer off pods whose end is counted. Each is tried though another fails.
+    /// Removes shed's finalizer from pods whose end is counted. One failure does not stop the
+    /// others.
     pub async fn release(self, api: &Api<Pod>, pods: &[PodRef]) -> Written {
         self.all(api, Write::Release, pods).await
     }
@@ -208,7 +209,7 @@ async fn create_one<K: PodLike>(api: &Api<K>, pod: &K, metrics: &Metrics) -> Cre
     }
 }
 
-/// A pod of that name is there: ours if the same job controls it, else in the way.
+/// A pod of that name exists: ours if the same job controls it, otherwise an obstacle.
 async fn existing<K: PodLike>(api: &Api<K>, pod: &K) -> Created {
     let name = pod.meta().name.as_deref().unwrap_or_default();
     match api.get_metadata_opt(name).await {
@@ -230,7 +231,7 @@ async fn existing<K: PodLike>(api: &Api<K>, pod: &K) -> Created {
     }
 }
 
-/// Whether the apiserver said no for a reason that will last.
+/// Whether the apiserver refused for a lasting reason.
 fn refusal(status: &Status) -> Option<Blocked> {
     let reason = match status.code {
         403 if status.message.contains("exceeded quota") => reason::QUOTA_EXCEEDED,

@@ -17,10 +17,10 @@ use crate::reconcile::driver::Pass;
 use crate::reconcile::record::{any_runs, blocked_by_kubelet};
 use crate::reconcile::step::Step;
 
-/// Takes note of what a step says about nodes. Attempts that could not start are launched again, by
-/// task and elsewhere; all of the job waits only where nothing of it runs and more than one node, or
-/// all that it may use, can't start it. When one runs, the next failure starts from the first wait
-/// again.
+/// Records a step's evidence about nodes. Attempts that could not start are launched again, per
+/// task and on other nodes. The whole job waits only if none of its attempts runs, and if more than
+/// one node, or every node it may use, cannot start them. When an attempt runs, the next failure
+/// starts from the first wait again.
 pub(super) fn note(context: &Context, pass: &Pass, step: &Step) {
     let replaced: Vec<AttemptId> = killed(step, KillKind::Replace).collect();
     let running = any_runs(&pass.view.pods);

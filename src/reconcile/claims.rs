@@ -47,7 +47,7 @@ pub async fn carry_out(
     Ok(())
 }
 
-/// A Job that is being deleted must not take pods in: its deletion may be what made them orphans.
+/// A Job that is being deleted must not adopt pods, because its deletion may have orphaned them.
 async fn still_there(
     context: &Context,
     job: &Adopted,

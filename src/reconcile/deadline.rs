@@ -22,10 +22,10 @@ use crate::validate::ValidatedJob;
 pub const REPORTED_WITHIN: Span = Span::from_seconds(4);
 /// How long a fate that may turn is kept back for the deletion of the last attempts to be seen.
 const FATE_KEPT_BACK: Span = Span::from_seconds(30);
-/// How soon it is looked again where the deadline is due and can't be judged yet.
+/// Time until the next check if the deadline is due but cannot be evaluated yet.
 const LOOK_AGAIN: Span = Span::from_seconds(1);
 
-/// A job whose deadline is judged.
+/// A job whose deadline is evaluated.
 #[derive(Clone, Copy)]
 pub(super) struct Case<'a> {
     job: &'a ValidatedJob,
@@ -106,15 +106,16 @@ fn is_missed(status: &DeadlineJobStatus) -> bool {
     conditions.any(|one| one.type_ == api::DEADLINE_MISSED && one.status == "True")
 }
 
-/// Up to when every end is in a live read that began at `ticks`. The answers since may have told that
-/// the time is another.
+/// The instant up to which a live read that began at `ticks` contains every end. Later answers may
+/// have corrected the time.
 pub(super) fn facts_as_of(clock: &Clock, ticks: Instant) -> Instant {
     clock
         .certainly(ticks)
         .map_or(Instant(0), |read| read.plus(Span(-REPORTED_WITHIN.0)))
 }
 
-/// Time limits too end no job while the time is too uncertain, nor before it has passed for certain.
+/// Time limits too fail no job while the time is too uncertain, nor before the limit has certainly
+/// passed.
 pub(super) fn hold_limit(clock: &Clock, facts: &mut JobSnapshot) {
     let certainty = clock.certainty();
     facts.time_limit = facts

@@ -47,7 +47,7 @@ pub(super) struct Pass {
     pub(super) put_right: Vec<Notice>,
     /// Attempts that request a commit grant, and since when.
     pub(super) asking: BTreeMap<AttemptId, Instant>,
-    /// Where attempts run, as far as the ledger does not say so.
+    /// Nodes of attempts that the ledger does not contain yet.
     pub(super) placements: BTreeMap<AttemptId, NodeEntry>,
     /// The attempt that others wait for, because its termination is unproven.
     pub(super) awaited: Option<Unconfirmed>,
@@ -125,7 +125,7 @@ async fn pass(watched: Arc<DeadlineJob>, context: &Context, slice: &[Move]) -> R
         }
         recorded => recorded?,
     };
-    // From here on the ledger holds the capacity: what follows may take its time.
+    // From here on the ledger holds the capacity, so the next steps may take time.
     context.board.finish(&pass.view.job.uid);
     fence::answer(context, &pass, &step.book);
     let mirrored = mirror::mirror(context, &pass, &step.book, &recorded).await;
@@ -140,7 +140,7 @@ async fn pass(watched: Arc<DeadlineJob>, context: &Context, slice: &[Move]) -> R
     Ok(wake::after(context, &pass, &step, &recorded))
 }
 
-/// The job's specification and ledger; or what it waits for, if nothing can be done for it.
+/// The job's specification and ledger, or its next wake if nothing can be done for it.
 async fn read(
     context: &Context,
     owner: &Arc<DeadlineJob>,
@@ -165,7 +165,7 @@ async fn read(
     Ok(ControlFlow::Continue((job, book)))
 }
 
-/// The step that facts and slice come to, as far as the apiserver and the object's size allow it.
+/// The step for facts and slice, as far as the apiserver and the object's size allow it.
 fn decide(context: &Context, pass: &Pass, slice: &[Move]) -> Step {
     let creations = context
         .memos
@@ -184,7 +184,7 @@ fn decide(context: &Context, pass: &Pass, slice: &[Move]) -> Step {
     step
 }
 
-/// Records and announces what a step did, now that it is durable.
+/// Records and announces the results of a step, once it is durable.
 fn announce(context: &Context, pass: &Pass, step: &Step, recorded: &DeadlineJob) {
     recording::record_ends(context, &pass.facts, &step.notices);
     let (job, notices) = (&pass.view.job, &step.notices);

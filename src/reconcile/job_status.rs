@@ -16,11 +16,11 @@ use crate::validate::Adopted;
 /// Pods of a Job by how far they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PodCounts {
-    /// Pending or running, and not asked to end. Those that are about to be created count.
+    /// Pending or running, and not being deleted. Pods that are about to be created count.
     pub active: i32,
     /// Ready among them.
     pub ready: i32,
-    /// Asked to end, and not ended.
+    /// Being deleted, and not ended.
     pub terminating: i32,
 }
 
@@ -92,7 +92,7 @@ pub fn is_ready(pod: &PodFacts) -> bool {
     })
 }
 
-/// Whether a Job has ended for good; nothing of its status changes after that.
+/// Whether a Job has ended finally; its status does not change after that.
 #[must_use]
 pub fn is_finished(job: &Job) -> bool {
     [api::COMPLETE, api::FAILED]
@@ -179,7 +179,7 @@ fn written(indexes: &IndexSet) -> String {
     ranges.collect::<Vec<_>>().join(",")
 }
 
-/// The companion's conditions over those that others wrote.
+/// The companion's conditions, merged over those of other writers.
 fn conditions(input: Input<'_>, mut list: Vec<JobCondition>) -> Vec<JobCondition> {
     list.iter_mut().for_each(rename);
     for condition in &input.recorded.conditions {
@@ -248,7 +248,8 @@ pub fn with(job: &Job, condition: &Condition) -> Option<JobStatus> {
     Some(status)
 }
 
-/// The status that says why shed does not run a Job; absent if the status says so already.
+/// The status with the reason why shed does not run a Job; absent if the status contains it
+/// already.
 #[must_use]
 pub fn refused(job: &Job, reason: &str, message: &str, now: Instant) -> Option<JobStatus> {
     let mut status = job.status.clone().unwrap_or_default();

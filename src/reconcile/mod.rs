@@ -97,7 +97,7 @@ pub enum Error {
     /// Another client changed the ledger; the next try sees the change.
     #[error("the ledger was changed in between")]
     Conflict,
-    /// The job is not there any more; the watch will say so.
+    /// The job no longer exists; the watch will show that.
     #[error("the job is gone")]
     Gone,
     /// The live view of the pods could not be read.
@@ -121,7 +121,7 @@ pub enum Error {
     /// The quarantine of a job could not be noted in its status.
     #[error("note of a quarantine: {0}")]
     Quarantine(#[source] kube::Error),
-    /// A job whose skeleton alone is kept could not be read.
+    /// A job that is kept as a skeleton could not be read.
     #[error("read of the job: {0}")]
     Read(#[source] kube::Error),
     /// The job could not be deleted at the end of its time to live.

@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::metrics::JobLabels;
 use crate::reconcile::apply::PodWriter;
 
-/// How often it is looked; a look costs no call.
+/// Interval of the check, which makes no call.
 const PERIOD: Duration = Duration::from_millis(500);
 
 /// Orphans of a namespace that are let go between two looks.
@@ -59,7 +59,8 @@ async fn look(context: &Context, seen: &mut Option<Seen>) {
     *seen = is_done.then_some(now);
 }
 
-/// Forgets jobs that went. One that is made again under the same name writes its own series.
+/// Drops the metrics of deleted jobs. A job that is created again under the same name writes its
+/// own series.
 fn forget(context: &Context) {
     let stores = &context.stores;
     for departed in stores.take_departed() {
@@ -75,7 +76,7 @@ fn forget(context: &Context) {
     context.forecasts.retain(is_there);
 }
 
-/// Pods whose finalizer no controller counts by any more.
+/// Pods with a finalizer that no controller uses any more.
 fn orphans(stores: &Stores) -> Vec<Arc<PodFacts>> {
     let mut orphans = Vec::new();
     for owner in stores.owners_of_tracked() {
@@ -90,8 +91,9 @@ fn orphans(stores: &Stores) -> Vec<Arc<PodFacts>> {
     orphans
 }
 
-/// Whether an attempt is let go whose owner has no job that stays. Of the pods of a batch/v1 Job that may be
-/// the built-in controller's only those are that the garbage collector deletes, the Job being gone.
+/// Whether to release an attempt whose owner has no job that stays. A pod of a batch/v1 Job may be
+/// the built-in controller's. Such a pod is released only if the garbage collector is deleting it
+/// because the Job is gone.
 fn is_left(stores: &Stores, owner: &Owner, pod: &PodFacts) -> bool {
     match owner.kind {
         OwnerKind::DeadlineJob => true,
@@ -105,7 +107,7 @@ fn is_free(stores: &Stores, pod: &PodFacts) -> bool {
     let identity = &pod.identity;
     let stays = |owner: &Owner| stores.stays(owner);
     let job = match &identity.owner {
-        // No controller counts it. Under a job that stays it may be what a newer operator calls an attempt.
+        // No controller counts it. If its job stays, it may be an attempt of a newer operator.
         _ if identity.tracked => {
             return identity.deleting || !identity.owner.as_deref().is_some_and(stays);
         }

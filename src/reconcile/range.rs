@@ -1,5 +1,5 @@
-//! Splits of tasks (`resume: Range`): where a launch of a clone divides a task, what becomes of parts
-//! whose attempts ended elsewhere than was asked, and what a part's pod is told. Pure.
+//! Divisions of tasks (`resume: Range`): where the launch of a clone divides a task, the segments
+//! of attempts that ended elsewhere than requested, and the settings of a segment's pod. Pure.
 //! `docs/range.md` has the contract with the task.
 
 use std::borrow::Cow;
@@ -51,7 +51,7 @@ pub fn place<'a>(
                 book.split(launch.task.0, at, input.view.job.rules.completions)
             }
         };
-        // A task that can't be divided any more is cloned as it is.
+        // A task that cannot be divided any more is cloned as a whole.
         placed.task = rest.map_or(launch.task, TaskIndex);
     }
     Some(Cow::Owned(placed))
@@ -113,7 +113,7 @@ pub fn put_right(view: &mut JobView) -> Vec<Notice> {
         if let Some(&short) = seen.ended.iter().find(inside) {
             book.split(index, short, job.rules.completions);
         } else if let Some(behind) = done_behind(book, index, &seen) {
-            // Also what has failed for good: its work is done now.
+            // Also a segment that has failed for good, because its work is done now.
             for taken in behind {
                 take_over(book, index, taken, KillKind::Settle, now, &mut notices);
             }
@@ -130,7 +130,7 @@ pub fn put_right(view: &mut JobView) -> Vec<Notice> {
 /// How far the attempts of a part are.
 #[derive(Default)]
 struct Seen {
-    /// Where those that ended well say that they ended.
+    /// Units at which successful attempts reported their end.
     ended: Vec<Units>,
     /// The furthest that a running one reports.
     passed: Option<u64>,
@@ -179,7 +179,7 @@ fn unkilled(book: &Ledger, index: u32) -> impl Iterator<Item = &AttemptEntry> {
         .filter(|attempt| attempt.kill.is_none())
 }
 
-/// The parts behind this one whose work an attempt of it has done, in the order of the input.
+/// The segments behind this one whose work an attempt of it has done, in the order of the input.
 fn done_behind(book: &Ledger, index: u32, seen: &Seen) -> Option<Vec<u32>> {
     let mut ended = seen.ended.iter();
     ended.find_map(|units| book.unwon_behind(index, units.done))

@@ -1,4 +1,4 @@
-//! The write that makes a step durable, and what is told once it is: events of conditions that
+//! The write that makes a step durable, and the announcements after it: events of conditions that
 //! turned true, deadlines met and missed.
 
 use std::borrow::Cow;
@@ -102,7 +102,7 @@ pub(super) async fn record(
     Ok(written)
 }
 
-/// The status that a step comes to, and what keeps attempts from starting.
+/// The status after a step, and the obstacle to starting attempts.
 fn render(
     context: &Context,
     pass: &Pass,
@@ -221,7 +221,7 @@ fn told_book<'a>(pass: &Pass, old: &DeadlineJobStatus, book: &'a Ledger) -> Cow<
     })
 }
 
-/// Tells of the conditions that turned since `old`, and counts a fate that is new.
+/// Announces the conditions that turned since `old`, and counts a new fate.
 pub(super) fn announce(
     context: &Context,
     written: &DeadlineJob,

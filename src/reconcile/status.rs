@@ -37,7 +37,7 @@ pub struct Input<'a> {
     pub book: &'a Ledger,
     /// Its deadline; absent while its clock has not started.
     pub deadline: Option<Instant>,
-    /// The status as it is.
+    /// The current status.
     pub old: &'a DeadlineJobStatus,
     /// The planner's last report.
     pub report: Option<&'a JobReport>,
@@ -51,7 +51,7 @@ pub struct Input<'a> {
     pub placed: bool,
     /// How many attempts that may win are Ready.
     pub ready: i32,
-    /// How many running attempts don't answer, and how many were asked.
+    /// The number of running attempts that do not answer, and the number of polled attempts.
     pub unreachable: (usize, usize),
     /// The attempt that others wait for, because its termination is unproven.
     pub awaited: Option<&'a Unconfirmed>,
@@ -187,9 +187,9 @@ pub fn met(book: &Ledger, deadline: Option<Instant>) -> bool {
 }
 
 impl DeadlineJobStatus {
-    /// PoCD, the estimate and readiness move all the time; alone they are worth a write only when
-    /// PoCD moved far enough or readiness did, and the last such write is long enough ago. That
-    /// the first attempt was given a node goes with them.
+    /// PoCD, the estimate and readiness change all the time. A change of these alone is written
+    /// only if PoCD or readiness moved far enough, and if the last such write is long enough ago.
+    /// The first assignment of a node to an attempt waits with them.
     fn keep_estimate_if_nothing_else_changed(mut self, old: &Self, input: &Input<'_>) -> Self {
         let mut alike = self.clone();
         alike.pocd = old.pocd;
@@ -315,8 +315,8 @@ fn checkpoint_and_progress_conditions(list: &mut Conditions, input: Input<'_>) {
     }
 }
 
-/// Whether the status still says that attempts can't be placed, and they can. (That they can be created
-/// and start is seen when one runs.)
+/// Whether the status still reports unplaceable attempts although they can be placed. (A running
+/// attempt shows that attempts can be created and start.)
 fn is_placeable_again(input: Input<'_>) -> bool {
     let of_placement = [reason::NO_MATCHING_NODE, reason::UNSCHEDULABLE];
     let mut told = input.old.conditions.iter();
@@ -349,7 +349,7 @@ fn end_conditions(list: &mut Conditions, input: Input<'_>) {
     }
 }
 
-/// The reason of a job's fate, and what is known of it.
+/// The reason of a job's fate, and its details.
 fn fate(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
     let total = input.job.rules.completions;
     let done = input.book.done_tasks(total).len();
@@ -415,7 +415,7 @@ fn risk_conditions(list: &mut Conditions, input: Input<'_>) {
     let Some(report) = input.report else {
         return;
     };
-    // Clones stop at the target: a job that has reached it is where its user wants it.
+    // Clones stop at the target, so a job that has reached it is as its user wants it.
     let target = input.job.rules.target_pocd;
     let at_risk_below = target.map_or(AT_RISK_BELOW, |target| target.min(AT_RISK_BELOW));
     match report.pocd_after {

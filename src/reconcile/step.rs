@@ -1,7 +1,7 @@
-//! The per-job step: what is known → what the ledger must say, and the writes that may follow
-//! once it does. Pure: tests drive it without a client.
+//! The per-job step: it derives the next ledger from the facts, and the writes that may follow once
+//! the ledger is durable. Pure: tests run it without a client.
 //!
-//! Order matters and is kept by the driver: the ledger first, then releases, deletes, creates.
+//! The driver keeps the order: the ledger first, then releases, deletes, creates.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub struct Step {
     pub book: Ledger,
     /// The deadline from then on; absent while its clock has not started.
     pub deadline: Option<Instant>,
-    /// Pods whose end is counted: the finalizer comes off.
+    /// Pods whose end is counted and whose finalizer can be removed.
     pub releases: Vec<PodRef>,
     /// Pods to delete.
     pub deletes: Vec<PodRef>,
@@ -172,7 +172,7 @@ fn runs(book: &Ledger, facts: &JobSnapshot, id: AttemptId) -> bool {
         && attempt.is_some_and(|attempt| attempt.state == AttemptState::Running)
 }
 
-/// Records where those attempts run whose end will have to be proven.
+/// Records the nodes of attempts whose end must be proven later.
 fn place(book: &mut Ledger, input: Input<'_>) {
     for (&(task, number), node) in input.placements {
         let entry = book.tasks.get(&task);
@@ -278,7 +278,7 @@ fn apply(step: &mut Step, input: Input<'_>, settled: &Settled) {
     }
 }
 
-/// A batch/v1 Job ends when its last pod has, also one that counts as failed already.
+/// A batch/v1 Job ends when its last pod has ended, including a pod that counts as failed already.
 fn awaits_pods(step: &Step, input: Input<'_>) -> bool {
     input.view.job.adopted.is_some() && job_status::terminating(&step.book, &input.view.pods) > 0
 }
@@ -393,7 +393,7 @@ fn clear(step: &mut Step, id: AttemptId, pod: &PodFacts) {
     if pod.attempt.as_ref().is_some_and(|attempt| attempt.tracked) {
         step.releases.push(reference(pod));
     }
-    // Said when something is done about it, not while it ends.
+    // The notice comes with the write, not while the pod ends.
     if writes(step) > before && !step.book.knows(id.0, id.1) {
         step.notices.push(Notice::Unrecorded {
             pod: pod.name.to_string(),
@@ -415,7 +415,7 @@ fn reference(pod: &PodFacts) -> PodRef {
     }
 }
 
-/// The attempts that can't start now, for the condition that says so.
+/// The attempts that cannot start now, for the condition about them.
 pub fn stuck(facts: &JobSnapshot) -> impl Iterator<Item = AttemptId> + '_ {
     facts.tasks.iter().flat_map(|task| {
         task.live()

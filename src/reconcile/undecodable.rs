@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::metrics::Why;
 use crate::reconcile::events;
 
-/// How often it is looked; a look costs no call.
+/// Interval of the check, which makes no call.
 const PERIOD: Duration = Duration::from_millis(500);
 /// Fields that one event names.
 const NAMED_MAX: usize = 10;
@@ -33,7 +33,7 @@ pub async fn run(context: Arc<Context>) {
     }
 }
 
-/// Says what is new, unless nothing has changed since the last look.
+/// Reports new findings, unless nothing has changed since the last check.
 async fn look(context: &Context, told: &mut BTreeMap<String, Words>, seen: &mut Option<u64>) {
     let version = context.stores.gaps_version();
     if seen.replace(version) == Some(version) {

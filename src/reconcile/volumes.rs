@@ -1,5 +1,5 @@
-//! Says of a job that its attempts can't be on two nodes at a time, as their volume can't: a clone would
-//! wait for the attempt that it is to help.
+//! Reports a job whose attempts cannot be on two nodes at a time, because their volume cannot. A
+//! clone would wait for the attempt that it should help.
 
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use kube::Api;
@@ -53,7 +53,7 @@ pub(super) async fn unshared(context: &Context, view: &JobView) -> Option<String
     said
 }
 
-/// Whether a clone could ever want what its original holds.
+/// Whether a clone could ever need a volume of its original.
 fn matters(job: &ValidatedJob) -> bool {
     let rules = &job.rules;
     rules.idempotency != Idempotency::None

@@ -16,8 +16,8 @@ const WAIT_LAST: Span = Span::from_seconds(60);
 const ROW_ENDS: Span = Span::from_seconds(600);
 
 impl Ledger {
-    /// An attempt of the task, launched then, came to nothing without the task's doing. Clones have
-    /// a rest of their own: the planner gives the task none for a while.
+    /// Records that an attempt of the task, launched then, ended without the task's fault. Clones
+    /// have a wait of their own: the planner gives the task no clone for a while.
     pub(super) fn disrupted(
         &mut self,
         task: TaskIndex,
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(waits, [0, 1, 2, 4, 8, 16, 32, 60, 60]);
         assert_eq!(book.counts.disrupted, 9);
         assert_eq!(book.tasks[&0].disruptions, 9);
-        // One that ran for long begins a new row.
+        // An attempt that ran for long starts a new row.
         let number = launched(&mut book, AttemptKind::Retry, now);
         let lost = Outcome::Disrupted;
         let end = now.plus(ROW_ENDS);

@@ -12,13 +12,13 @@ use crate::api::AttemptCounts;
 /// An invariant that a write breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LedgerFault {
-    /// Attempts that were launched, and those that are open or counted, differ in number.
+    /// The number of launched attempts differs from that of open and counted attempts.
     Unbalanced,
     /// The counts of winners and of tasks done differ.
     Winners,
     /// A count is lower than before.
     CountsWentBack,
-    /// A task that was done or had failed is open again, or a final end is not final any more.
+    /// A task that was done or had failed is open again, or a final end is no longer final.
     EndTakenBack,
     /// A task has another winner than before.
     WinnerChanged,

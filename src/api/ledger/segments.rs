@@ -1,6 +1,7 @@
-//! Parts of tasks (`resume: Range`). A part is to everything else a task of its own: it has
-//! attempts, one winner, clones. The part at a task's beginning goes by the task's own index, the
-//! others by indexes from the job's `completions` on. A task that was never split has no part.
+//! Segments of tasks (`resume: Range`). Everywhere else a segment counts as a task of its own: it
+//! has attempts, one winner, clones. The segment at a task's beginning has the task's own index,
+//! the others have indexes from the job's `completions` on. A task that was never divided has no
+//! segment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -12,8 +13,8 @@ use shed_core::index_set::IndexSet;
 
 use super::{Ledger, SegmentEntry};
 
-/// Parts that one ledger holds at most; more would make it too large for its object. A task that
-/// can't be split any more is cloned as a whole.
+/// Maximum number of segments in one ledger; more would make it too large for its object. A task
+/// that cannot be divided any more is cloned as a whole.
 pub const SEGMENTS_MAX: usize = 512;
 
 /// The parts of a job's divided tasks: a map by index, which also finds a part by where it begins.
@@ -134,8 +135,8 @@ impl Ledger {
         last.map_or(completions, |(&last, _)| completions.max(last + 1))
     }
 
-    /// Ends the part at this unit; what was behind it is a part of its own from now on. Says its
-    /// index, or nothing if the unit is not inside, or there are too many parts.
+    /// Ends the segment at this unit; the rest becomes a segment of its own. Returns its index.
+    /// None if the unit is not inside, or if there are too many segments.
     pub fn split(&mut self, index: u32, at: Units, completions: u32) -> Option<u32> {
         let whole = SegmentEntry {
             index,
@@ -165,14 +166,14 @@ impl Ledger {
         Some(new)
     }
 
-    /// The parts behind this one up to the one that ends at that unit, in the order of the input.
-    /// Nothing if no part ends there, or one of them has a winner.
+    /// The segments behind this one up to the one that ends at that unit, in the order of the
+    /// input. None if no segment ends there, or if one of them has a winner.
     #[must_use]
     pub fn unwon_behind(&self, index: u32, reached: u64) -> Option<Vec<u32>> {
         let mut behind = Vec::new();
         let mut at = index;
         loop {
-            // Each ends behind the one before, so this comes to an end.
+            // Each segment ends after the one before, so the loop ends.
             let next = self.next_segment(at)?;
             if next.winner.is_some() || next.end > reached {
                 return None;
@@ -185,14 +186,14 @@ impl Ledger {
         }
     }
 
-    /// Whether a part has failed for good.
+    /// Whether a segment has failed for good.
     #[must_use]
     pub fn has_failed(&self, index: u32) -> bool {
         self.failed.contains(TaskIndex(index))
     }
 
-    /// The part takes over the one behind it. If that one had failed for good, it has not any more:
-    /// its work is part of this part's.
+    /// The segment takes over the one behind it. If that one had failed for good, it no longer
+    /// counts as failed, because its work now belongs to this segment.
     pub fn take_over(&mut self, index: u32, taken: u32) {
         let Some(end) = self.segment(taken).map(|behind| behind.end) else {
             return;
@@ -202,7 +203,7 @@ impl Ledger {
         self.failed.remove(TaskIndex(taken));
     }
 
-    /// Tasks whose winning parts tile their input.
+    /// Tasks whose winning segments cover their input.
     #[must_use]
     pub fn done_tasks(&self, completions: u32) -> IndexSet {
         self.tasks_where(completions, &self.done, |parts, done| {

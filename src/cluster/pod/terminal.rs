@@ -10,13 +10,13 @@ use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodSpec, PodSt
 
 use crate::cluster::pod::{init_statuses, main_statuses, phase, terminated};
 
-/// Begins the message of every pod that a kubelet has refused (`rejectPod`), whatever the reason.
+/// Start of the message of every pod that a kubelet has refused (`rejectPod`), whatever the reason.
 const REFUSED: &str = "Pod was rejected";
 
 /// Reasons of refusals, for kubelets with messages of their own.
 const REFUSALS: [&str; 2] = ["UnexpectedAdmissionError", "NodeAffinity"];
 
-/// Begins the reason of a refusal for want of a resource, whose name follows.
+/// Start of the reason of a refusal for lack of a resource, whose name follows.
 const OUT_OF: &str = "OutOf";
 
 /// Reasons by which a kubelet or the node's controller ends a pod for the node's sake.
@@ -28,7 +28,7 @@ const DISRUPTIONS: [&str; 5] = [
     "Preempting",
 ];
 
-/// Whether the kubelet itself said that nothing of the pod runs any more.
+/// Whether the kubelet itself reported that nothing of the pod runs any more.
 pub(super) fn is_gone(pod: &Pod) -> bool {
     is_refused(pod) || has_run_out(pod) || never_ran(pod)
 }
@@ -110,7 +110,7 @@ fn has_failed_to_initialize(pod: &Pod) -> bool {
     })
 }
 
-/// Whether the kubelet, not garbage collection, has given the pod its last phase: only the kubelet
+/// Whether the kubelet, not garbage collection, has set the pod's last phase. Only the kubelet
 /// writes this reason, once it starts nothing of the pod any more.
 fn kubelet_ended(pod: &Pod) -> bool {
     let reason = condition(pod.status.as_ref(), "ContainersReady", "False");
@@ -118,8 +118,8 @@ fn kubelet_ended(pod: &Pod) -> bool {
     is_over && matches!(reason, Some("PodFailed" | "PodCompleted"))
 }
 
-/// Whether the kubelet has taken down what the containers share. That of a pod whose containers have
-/// begun to start is up until they have all ended.
+/// Whether the kubelet has removed the sandbox that the containers share. After a container of a
+/// pod has begun to start, the sandbox exists until all of them have ended.
 fn has_no_sandbox(pod: &Pod) -> bool {
     condition(pod.status.as_ref(), "PodReadyToStartContainers", "False").is_some()
 }
@@ -132,8 +132,9 @@ fn condition<'a>(status: Option<&'a PodStatus>, type_: &str, is: &str) -> Option
     Some(found.reason.as_deref().unwrap_or_default())
 }
 
-/// The failure was done to the pod: a disruption condition says so, or the kubelet refused or
-/// evicted it, or another client deleted it. An eviction for a limit of the pod's own is the task's doing.
+/// The pod did not cause the failure: it has a disruption condition, or the kubelet refused or
+/// evicted it, or another client deleted it. An eviction for a limit of the pod's own is a failure
+/// of the task.
 pub(super) fn is_disrupted(pod: &Pod) -> bool {
     let status = pod.status.as_ref();
     let reason = status.and_then(|status| status.reason.as_deref());

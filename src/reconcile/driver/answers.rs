@@ -21,20 +21,19 @@ use crate::reconcile::record::record;
 use crate::reconcile::step::Step;
 use crate::reconcile::{Error, live_read};
 
-/// When what could not be created is tried again, if nothing is created before, by the process's own
-/// clock.
+/// When a failed creation is tried again without a success before, by the process's own clock.
 pub fn creations_wait(context: &Context, job: &Arc<str>) -> Option<Instant> {
     let ticks = context.clock.ticks();
     let until = context.memos.with(job, |memo| memo.creations.not_before());
     until.filter(|until| *until > ticks)
 }
 
-/// The attempts that were asked for, sorted by the answers.
+/// The requested attempts, sorted by the answers.
 #[derive(Default)]
 struct Sorted {
     summary: Answers,
     refused: Vec<AttemptId>,
-    /// Those that come after a refusal or failure.
+    /// Attempts after a refusal or failure.
     not_tried: Vec<AttemptId>,
     /// The last failure that is no refusal.
     failure: Option<kube::Error>,
@@ -145,8 +144,8 @@ fn existing(book: &Ledger, pods: &JobPods) -> u32 {
     u32::try_from(attempts.filter(is_there).count() + leaving).unwrap_or(u32::MAX)
 }
 
-/// Writes what the answers to creations come to: attempts that the apiserver refused never were, and
-/// users are told.
+/// Writes the effect of the answers to creations: attempts that the apiserver refused are removed,
+/// and the conditions report the refusal.
 async fn record_again(
     context: &Context,
     pass: &Pass,
