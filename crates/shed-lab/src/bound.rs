@@ -1,6 +1,6 @@
-//! An upper bound of the deadlines that any policy can meet: `docs/bound.md` derives and proves
-//! it. A policy that knows every draw, takes the shortest for each task, and may divide slots and
-//! time at will is asked how many jobs it could have in time.
+//! An upper bound of the number of deadlines that any policy can meet. `docs/bound.md` derives and
+//! proves it. It is the number of jobs in time for an ideal policy, which knows every sample, takes
+//! the shortest for each task, and may divide slots and time freely.
 
 use shed_core::time::Span;
 
@@ -32,7 +32,7 @@ pub struct Conditions {
 pub struct Bound {
     /// Jobs with a deadline.
     pub jobs: usize,
-    /// Those that would be in time if they were alone.
+    /// Jobs that would be in time if each ran alone.
     pub alone: usize,
     /// No policy has more of them in time.
     pub most: usize,

@@ -50,7 +50,7 @@ impl LabError {
         CliError::Usage(message).into()
     }
 
-    /// 2 for what the user can correct in flags and files, 1 for the rest.
+    /// 2 for errors that the user can correct in flags and files, 1 for the rest.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {

@@ -1,7 +1,7 @@
-//! ESE, enhanced speculative execution ([S] of DollyMP's specification, section 9): a task with one
-//! attempt that still needs more than σ mean times gets one more, the longest first; the tasks of
-//! small new jobs get, from their start, as many as a job's utility says. It knows no deadline, and
-//! its clones start from zero.
+//! ESE, enhanced speculative execution ([S] of DollyMP's specification, section 9). A task with one
+//! attempt that still needs more than σ mean times gets one more, the longest first. The tasks of
+//! small new jobs get several copies from their start; the job's utility gives the number. It
+//! ignores deadlines, and its clones start from zero.
 //!
 //! The paper serves stragglers before first attempts; here first attempts always go first.
 

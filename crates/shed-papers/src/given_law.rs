@@ -14,7 +14,7 @@ const BETA_MAX: f64 = 1000.0;
 pub struct GivenLaw {
     /// t_min in seconds; 0: learned from the job's attempts.
     pub t_min: f64,
-    /// β; 0: learned. At submission nothing may be known of a job but what is given.
+    /// β; 0: learned. At submission a job may have no data except the given parameters.
     pub beta: f64,
 }
 

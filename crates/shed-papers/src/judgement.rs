@@ -47,7 +47,7 @@ impl Default for Instants {
     }
 }
 
-/// The parameters that all who judge at these instants have.
+/// The parameters that all policies with these instants share.
 pub(crate) fn settings<'a>(terms: &'a mut Terms, instants: &'a mut Instants) -> Vec<Setting<'a>> {
     let mut settings = terms.settings();
     settings.extend(instants.settings());
@@ -88,7 +88,7 @@ impl Instants {
         Some(spans.map(|span| state.job.submitted.plus(span)))
     }
 
-    /// The job as the closed forms see it, with mean progress `phi_est` of the tasks in question.
+    /// The job for the closed forms, with mean progress `phi_est` of the tasks in question.
     pub(crate) fn job(
         &self,
         state: &JobView<'_>,
@@ -146,9 +146,9 @@ impl Instants {
     }
 }
 
-/// Judges the jobs that are due and have not been: `late` names the stragglers of a job, `extra`
-/// how many attempts each of them gets, given their mean progress; then launches what the judged
-/// tasks lack. A task with a reporting clone gets no more.
+/// Evaluates the due jobs, once each. `late` gives the stragglers of a job, and `extra` the number
+/// of extra attempts for each of them, from their mean progress. Then it launches the missing
+/// attempts of these tasks. A task with a reporting clone gets no more.
 pub(crate) fn judge<R: PolicyRule<State = Decided>>(
     desk: &mut Desk<'_, '_, R>,
     instants: &Instants,

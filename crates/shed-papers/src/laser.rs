@@ -31,7 +31,7 @@ pub use networks::{
 };
 pub use view::{LaserJob, LaserTask};
 
-/// Predicts what r + 1 resumed attempts per straggler would make of a job.
+/// Predicts a job's times with r + 1 resumed attempts per straggler.
 pub trait Predictor {
     /// The job's time and machine time with `extra` = r; neither may be NaN.
     fn predict(&self, job: &LaserJob, extra: u32) -> Prediction;
@@ -113,7 +113,7 @@ pub struct Laser {
     pub instants: Instants,
     /// Price, bound and distribution.
     pub terms: Terms,
-    /// Where r comes from; no part of the text.
+    /// Source of r; not a part of the policy text.
     pub source: Source,
 }
 
@@ -165,7 +165,7 @@ impl Laser {
         Some(view)
     }
 
-    /// Networks say for themselves which tasks are stragglers, when a job is judged.
+    /// Networks also predict which tasks are stragglers at τ_est.
     fn stragglers(&self, snapshot: &Snapshot, state: &JobView<'_>) -> Vec<TaskIndex> {
         match (&self.source, self.view(snapshot, state)) {
             (Source::Networks(networks), Some(job)) => {

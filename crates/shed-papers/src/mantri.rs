@@ -1,6 +1,6 @@
-//! Mantri (spec 8, section 10 of DollyMP): when slots are idle, a task gets one more attempt if
-//! that probably saves machine time, P(t_rem > (c+1)/c·t_new) > δ with c attempts running; every
-//! few minutes only the best attempt of a task is kept. It knows no deadline, and its clones start
+//! Mantri (spec 8, section 10 of DollyMP). When slots are idle, a task gets one more attempt if
+//! that probably saves machine time: P(t_rem > (c+1)/c·t_new) > δ with c attempts running. Every
+//! few minutes only the best attempt of a task is kept. It ignores deadlines, and its clones start
 //! from zero.
 //!
 //! While tasks wait for slots Mantri also kills a task's only attempt and starts the task again, if
@@ -29,7 +29,8 @@ use shed_core::time::Span;
 pub struct Mantri {
     /// δ: the probability that has to be exceeded.
     pub delta: f64,
-    /// Most clones of a task: spec 8 says 3 extra attempts, the closed form's vectors 3 in all.
+    /// Maximum number of clones of a task: 3 extra attempts in spec 8, 3 attempts in total in the
+    /// closed form's vectors.
     pub max_clones: u32,
     /// Whether tasks that report nothing are judged by their age.
     pub silent: bool,

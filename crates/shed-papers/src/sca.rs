@@ -101,7 +101,7 @@ pub(crate) fn new_jobs<R: PolicyRule<State = Decided>>(
         .collect()
 }
 
-/// The slots that the new jobs may share: those that are free, and those of their first attempts.
+/// The slots that the new jobs may share: free slots, and those of their first attempts.
 pub(crate) fn slots_for<R: PolicyRule>(
     desk: &Desk<'_, '_, R>,
     positions: impl Iterator<Item = usize>,

@@ -32,7 +32,7 @@ pub struct Shed {
     /// Whether a run leaves all attempts alone and counts them towards r. Off: as printed, each
     /// task's fastest attempt is kept, the others are killed, and r fresh ones are launched.
     pub keep: bool,
-    /// Whether a departure also makes a run (A8: the text says so, the pseudo-code does not).
+    /// Whether a departure also starts a run (A8: only the text has this, not the pseudo-code).
     pub departures: bool,
     /// The distribution, if it is given.
     pub law: GivenLaw,
@@ -121,9 +121,9 @@ impl Shed {
         state.may_speculate() && in_time && self.law.of(state).is_some()
     }
 
-    /// Works out r for each job of that mode. κ: the slots that are free and those of clones that
-    /// live, which count towards r. N_j: the tasks that have not ended, since ended ones hold no
-    /// slot here (A14).
+    /// Computes r for each job of that mode. κ: the free slots and those of live clones, which
+    /// count towards r. N_j: the tasks that have not ended, because ended ones hold no slot here
+    /// (A14).
     fn allocate(&self, desk: &mut Desk<'_, '_, Self>, mode: SpeculationMode) {
         let is_in = |state: &JobView<'_>| state.optimized && state.job.rules.speculation == mode;
         let positions = desk.by_submission();

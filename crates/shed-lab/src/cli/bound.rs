@@ -1,4 +1,4 @@
-//! `bound`: what no policy can pass.
+//! `bound`: the upper bound for all policies.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ struct BoundRow {
     seed: u64,
     /// Jobs with a deadline.
     jobs: usize,
-    /// Those that would be in time if they were alone.
+    /// Jobs that would be in time if each ran alone.
     alone: usize,
     /// No policy has more of them in time.
     most: usize,

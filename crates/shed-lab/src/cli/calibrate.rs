@@ -1,4 +1,4 @@
-//! `calibrate`: predicted PoCDs against what happened.
+//! `calibrate`: predicted PoCDs against outcomes.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ pub(super) struct CalibrateArgs {
 /// The predictions of one moment in one cell.
 #[derive(Debug, Clone, Serialize)]
 struct CalibrationRow {
-    /// The flags of its runs but for the seed.
+    /// The flags of its runs without the seed.
     cell: String,
     /// The share of the time to the deadline that had passed; 0: as soon as the PoCD was known.
     moment: f64,
@@ -115,7 +115,7 @@ impl Sample {
     }
 }
 
-/// Runs the cell: what was predicted of each job, and whether that came, by moment.
+/// Runs the cell: prediction and outcome of each job, by moment.
 fn predict(
     cell: &Cell,
     traces: &Traces,

@@ -44,10 +44,10 @@ pub(super) enum LaserCommand {
 pub(super) struct TrainArgs {
     #[command(flatten)]
     options: RunOptions,
-    /// How many jobs are run at least; a recording has those that it has.
+    /// Minimum number of jobs to run. A recording has a fixed number.
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = values::count)]
     jobs: usize,
-    /// Units of each hidden layer; the paper does not say.
+    /// Units of each hidden layer; the paper does not give the number.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = values::count)]
     units: usize,
     /// Passes over the data.
@@ -110,7 +110,7 @@ fn bar(length: u64, what: &'static str) -> ProgressBar {
 }
 
 impl TrainArgs {
-    /// The policy whose instants are learned for.
+    /// The policy with the instants for training.
     fn laser(&self) -> Result<Laser, CliError> {
         match self.options.policy()?.speculation.as_rule::<Laser>() {
             Some(laser) => Ok(laser.clone()),

@@ -35,7 +35,8 @@ const RIVAL: &str = "s-resume-event";
 
 #[derive(Debug, Args)]
 pub(super) struct LeagueArgs {
-    /// Where results go, one JSON object per line; what is there already is not run again.
+    /// File for the results, one JSON object per line. Runs whose results it already has are not
+    /// repeated.
     #[arg(long, value_name = "FILE")]
     results: PathBuf,
     /// The page, in Markdown.

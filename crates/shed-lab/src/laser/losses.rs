@@ -90,7 +90,7 @@ pub struct Losses {
     pub layers: Vec<Loss>,
     /// The forest's; absent without trees.
     pub forest: Option<Loss>,
-    /// Always saying the median of what was trained on.
+    /// A predictor that always returns the median of the training data.
     pub median: Loss,
 }
 
@@ -104,7 +104,7 @@ impl Losses {
     }
 }
 
-/// Networks of each number of hidden layers, and what they are worth.
+/// Networks of each number of hidden layers, and their losses.
 struct Compared {
     networks: Vec<Regressor>,
     losses: Losses,

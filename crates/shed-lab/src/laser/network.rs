@@ -104,7 +104,7 @@ fn inputs(features: &[Feature], samples: &[&Sample]) -> Vec<Input> {
             name: name.to_owned(),
             logarithm,
             mean,
-            // One that never differs says nothing, whatever it is divided by.
+            // A constant feature has no information, whatever its divisor.
             deviation: if deviation > 1e-9 { deviation } else { 1.0 },
         }
     };

@@ -34,7 +34,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Adds those of other jobs.
+    /// Adds the samples of other jobs.
     pub fn add(&mut self, other: Self) {
         let first = self.jobs;
         let moved = |samples: Vec<Sample>| {
@@ -55,8 +55,8 @@ impl Samples {
 pub enum Extra {
     /// As `Source::Drawn` of the policy with this seed decided, whether there was capacity or not.
     Drawn(u64),
-    /// As was seen: the most clones that a task got from τ_est on, less the one that takes the
-    /// original's place.
+    /// As observed: the most clones that a task got from τ_est on, less the one that replaces the
+    /// original.
     Seen,
 }
 
@@ -69,7 +69,7 @@ struct SeenJob {
     ended: Vec<(Ended, Instant)>,
 }
 
-/// Collects samples from passes and ends of attempts, in the order in which they came.
+/// Collects samples from passes and ends of attempts, in their order.
 #[derive(Debug)]
 pub struct Collector {
     laser: Laser,
@@ -80,8 +80,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// For jobs that are judged at the policy's instants; `seed` draws what takes the place of
-    /// zeros.
+    /// For jobs at the policy's instants. `seed` generates the numbers that replace zeros.
     #[must_use]
     pub fn new(laser: Laser, extra: Extra, seed: u64) -> Self {
         Self {
@@ -166,8 +165,8 @@ impl Collector {
     }
 }
 
-/// From an original's launch to its end, in seconds. One that was ended before is taken to have gone
-/// on at the rate of its last report.
+/// From an original's launch to its end, in seconds. If it was stopped before, its last reported
+/// rate is extrapolated.
 fn whole_time(ended: &Ended) -> Option<f64> {
     if ended.kind != AttemptKind::Original || ended.start_progress > 0.0 {
         return None;

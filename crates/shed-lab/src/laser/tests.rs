@@ -15,7 +15,7 @@ use crate::laser::network::{Shape, train};
 use crate::laser::samples::{Collector, Extra, Sample, Samples};
 use crate::laser::training::{HIDDEN, JOBS_MIN, Plan, check, divide};
 
-/// Jobs whose times follow from their features: 100 s, and 50 s less for each extra attempt.
+/// Jobs whose times depend on their features: 100 s, and 50 s less for each extra attempt.
 fn samples(jobs: usize) -> Samples {
     let features = |number: usize, count: usize| -> Vec<f64> {
         (0..count)

@@ -1,4 +1,4 @@
-//! How networks are trained: which samples are for what, and how many it takes.
+//! Training of networks: the division of samples, and the number of passes.
 
 use shed_papers::laser::Training;
 
@@ -73,7 +73,7 @@ pub fn check(samples: &Samples) -> Result<(), TrainError> {
 /// How networks are trained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Where the jobs came from, for the file.
+    /// Source of the jobs, for the file.
     pub source: String,
     /// Units of each hidden layer.
     pub units: usize,

@@ -148,7 +148,7 @@ fn share_of_jobs(
     })
 }
 
-/// Jobs whose flow time is shorter by that share at least.
+/// Jobs whose flow time is shorter by at least that share.
 fn shorter_by(ours: &Runs, theirs: &Runs, share: f64) -> Sample {
     share_of_jobs(ours, theirs, |a, b| match (a.flow, b.flow) {
         (Some(a), Some(b)) => a <= (1.0 - share) * b,

@@ -54,11 +54,11 @@ pub enum Check {
     Within(f64),
     /// At most that share of it away.
     Relative(f64),
-    /// At least this, whatever was published.
+    /// At least this, independent of the published value.
     AtLeast(f64),
-    /// At most this, whatever was published.
+    /// At most this, independent of the published value.
     AtMost(f64),
-    /// Not held against it: the specification asks to report it alone.
+    /// Not compared, because the specification requires only a report.
     Report,
 }
 
@@ -67,7 +67,7 @@ pub enum Check {
 pub enum Verdict {
     /// It holds.
     Holds,
-    /// It does not, and the interval over seeds reaches what would.
+    /// It does not hold, but the interval over seeds contains a value for which it would.
     Open,
     /// It does not.
     Differs,
@@ -195,7 +195,7 @@ impl Gate {
     }
 }
 
-/// Set-ups that were tried to find out what a published value depends on.
+/// Set-ups that were tried to find the cause of a published value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trials {
     /// The parameter that varies.
@@ -222,7 +222,7 @@ impl Trials {
         }
     }
 
-    /// The mean distance of a row from what was published; absent where nothing was.
+    /// The mean distance of a row from the published values; absent without any.
     #[must_use]
     pub fn distance(&self, row: &[Sample]) -> Option<f64> {
         let columns = self.columns.iter().zip(row);
@@ -242,7 +242,7 @@ impl Trials {
     }
 }
 
-/// All that came of a figure.
+/// All results of a figure.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Findings {
     /// Published and ours.

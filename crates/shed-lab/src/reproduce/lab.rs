@@ -30,7 +30,7 @@ pub struct Scale {
     pub jobs: f64,
     /// The folder of traces that are not made up.
     pub traces: Option<PathBuf>,
-    /// How many runs at a time; what comes out does not depend on it.
+    /// Number of concurrent runs; the results do not depend on it.
     pub threads: usize,
 }
 
@@ -43,7 +43,7 @@ pub struct JobRun {
     pub flow: Option<f64>,
     /// The first attempt's start to completion.
     pub running: Option<f64>,
-    /// The times for which its attempts held a place, each times what it took: a slot, or on nodes
+    /// The times for which its attempts held capacity, each times the capacity: a slot, or on nodes
     /// cpu and memory, each as a share of the cluster's.
     pub held: f64,
     /// How many it has.

@@ -1,11 +1,11 @@
 //! The papers' figures and tables, run again: published value, ours, and a verdict for each.
 //!
 //! - [`PAPERS`]: every figure, as data.
-//! - [`findings`]: what a figure comes to, and the verdicts.
-//! - [`lab`]: runs of the simulator, by the flags that `shed-sim run` takes.
+//! - [`findings`]: results of a figure, and the verdicts.
+//! - [`lab`]: runs of the simulator, by flags of `shed-sim run`.
 //! - [`render`]: the page.
 //!
-//! Each paper has a file. A figure that is not run says so with the reason.
+//! Each paper has a file. A figure that is not run contains the reason.
 
 mod dollymp;
 pub mod findings;

@@ -163,7 +163,7 @@ impl Five {
         [self.plus.met(), self.shed.met(), dolly, hopper, hadoop]
     }
 
-    /// A line for each, with what was published and how it is checked.
+    /// A line for each, with the published value and its check.
     pub(super) fn lines(&self, of: &str, published: [(f64, Check); 5]) -> Vec<Line> {
         let met = NAMES.iter().zip(self.met()).zip(published);
         met.map(|((name, met), (value, check))| {

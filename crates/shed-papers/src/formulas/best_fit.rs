@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::formulas::cluster::CpuMem;
 use shed_core::estimate::compare::{first_largest, margin};
 
-/// The fewest demands of a tile, but for the last.
+/// Minimum number of demands in a tile, except for the last.
 const TILE_MIN: usize = 8;
 
 /// The demands that some job offers now or may offer later, and the jobs that offer each.
@@ -86,7 +86,7 @@ impl BestFit {
         }
     }
 
-    /// `by` does not offer this demand any more.
+    /// Removes the offer of this demand by `by`.
     pub(super) fn withdraw(&mut self, demand: &CpuMem, by: usize) {
         if let Some(&place) = self.places.get(&bits(demand)) {
             self.by[place].remove(&by);
@@ -217,7 +217,7 @@ impl Leader {
             self.is_tied = self.fit >= self.floor;
             (self.place, self.fit) = (Some(place), fit);
         } else {
-            // Also what is no number: the scan knows what to do with it.
+            // Also for a NaN, which the scan handles.
             let is_below = fit < self.floor;
             self.is_tied |= !is_below;
         }

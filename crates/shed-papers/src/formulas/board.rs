@@ -1,4 +1,4 @@
-//! Servers and jobs of one scheduling round, with what the round has started so far.
+//! Servers and jobs of one scheduling round, with the round's starts so far.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ pub struct Board {
     /// Per job the pending tasks of its ready phases, lowest (phase, task) first. A round
     /// finishes nothing, so no phase becomes ready in it.
     waiting: Vec<VecDeque<(usize, usize)>>,
-    /// Per job what its running copies take.
+    /// Demand of the running copies, per job.
     usage: Vec<CpuMem>,
     room: RoomIndex,
 }
@@ -95,7 +95,7 @@ impl Board {
         self.room.first_fit(demand)
     }
 
-    /// Dominant share of what the copies of the job at `job` take.
+    /// Dominant share of the copies of the job at `job`.
     #[must_use]
     pub fn dominant_share(&self, job: usize) -> f64 {
         self.usage[job].share_of(&self.total).largest()

@@ -33,7 +33,7 @@ pub fn attempts(p: f64, epsilon: f64, tasks: u32) -> Option<u32> {
     } else {
         below + 1.0
     };
-    // ε = 0 wants infinitely many.
+    // ε = 0 requires infinitely many.
     (least < f64::from(u32::MAX)).then_some(least.max(1.0) as u32)
 }
 
@@ -81,8 +81,8 @@ pub struct DollyDecision {
     pub wanted: Option<u32>,
 }
 
-/// Decides for a job of `tasks` tasks, of whose attempts the share `p` straggles (takes more than
-/// 1.5 times the median): the whole job is cloned or none of it.
+/// Decides about a job of `tasks` tasks. The share `p` of its attempts straggles (takes more than
+/// 1.5 times the median). Either the whole job is cloned or none of it.
 #[must_use]
 pub fn decide(tasks: u32, p: f64, limits: &DollyLimits, load: &DollyLoad) -> DollyDecision {
     let wanted = attempts(p, limits.epsilon, tasks);

@@ -1,5 +1,5 @@
 //! The deterministic model of DollyMP, equations (4)–(8), in continuous time: a task with k copies
-//! works off its mean time θ at rate h(k).
+//! processes its mean time θ at rate h(k).
 //!
 //! A reference for whole schedules without random numbers, such as those of DollyMP's Figure 2. A
 //! round function decides the starts, so that every round of this field runs in the model.
@@ -16,7 +16,7 @@ use shed_core::estimate::speedup::speedup;
 pub struct FluidJob {
     /// The job, nothing of it started.
     pub job: Job,
-    /// α of each phase's tasks. One that is missing, or at most 1, makes copies useless.
+    /// α of each phase's tasks. A missing value, or one of at most 1, makes copies useless.
     pub alpha: Vec<f64>,
 }
 
@@ -34,7 +34,8 @@ pub struct FluidOutcome {
 }
 
 /// Runs `jobs` on `servers`. `round` starts copies on a board that holds the unfinished jobs that
-/// have arrived; it is called after each arrival and completion and is told whether a job arrived.
+/// have arrived. It is called after each arrival and completion; its argument is whether a job
+/// arrived.
 ///
 /// # Errors
 ///
@@ -90,7 +91,7 @@ impl World {
         }
     }
 
-    /// Lets in what has arrived; whether something has.
+    /// Admits the jobs that have arrived; returns whether there were any.
     fn admit(&mut self) -> bool {
         let before = self.coming.len();
         while let Some(FluidJob { job, alpha }) =
@@ -103,7 +104,7 @@ impl World {
         self.coming.len() < before
     }
 
-    /// Takes over what a round has started.
+    /// Takes over the starts of a round.
     fn take(&mut self, board: &Board) {
         self.servers = board.servers().to_vec();
         for job in board.jobs() {
@@ -124,7 +125,7 @@ impl World {
         }
     }
 
-    /// Lets everything that runs do its work up to `until`, and finishes what is done.
+    /// Advances all running copies to `until`, and finishes tasks that are done.
     fn advance(&mut self, until: f64) {
         let elapsed = until - self.now;
         self.now = until;
@@ -163,7 +164,7 @@ impl Run {
             .map(|(phase, task, copies)| self.left[phase][task] / self.rate(phase, copies))
     }
 
-    /// Phase, task and number of copies of what runs.
+    /// Phase, task and number of copies of the running tasks.
     fn running(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
         let phases = self.job.phases.iter().enumerate();
         phases.flat_map(|(position, phase)| {

@@ -1,5 +1,5 @@
-//! SCA/ESE's own solver of P2: gradient projection on the multipliers, as printed except for what
-//! has to be added for it to end.
+//! SCA/ESE's own solver of P2: gradient projection on the multipliers, as printed except for the
+//! additions that make it terminate.
 
 use crate::formulas::sca::{CloneJob, P2};
 

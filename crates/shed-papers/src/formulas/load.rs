@@ -138,7 +138,7 @@ pub struct Cutoff {
     pub is_light: bool,
 }
 
-/// See [`Cutoff`]; the arguments are those of [`load`]. `None` for α ≤ 1.
+/// See [`Cutoff`]; the arguments are the same as for [`load`]. `None` for α ≤ 1.
 #[must_use]
 pub fn cutoff(
     service: &Service,

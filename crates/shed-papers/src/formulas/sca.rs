@@ -14,7 +14,7 @@ use shed_core::estimate::speedup::{
 /// A job of one phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CloneJob {
-    /// Tells jobs apart; ties go to the least.
+    /// Identifies the job; ties go to the least.
     pub id: u64,
     /// m, its tasks.
     pub tasks: u32,
@@ -115,7 +115,7 @@ impl std::error::Error for Infeasible {}
 pub struct Relaxed {
     /// Copies of each task, per job.
     pub copies: Vec<f64>,
-    /// ν, what one more machine would be worth; 0 when some stay free.
+    /// ν, the value of one more machine; 0 when some stay free.
     pub price: f64,
 }
 
@@ -180,9 +180,9 @@ fn machines_of(jobs: &[CloneJob], copies: &[f64]) -> f64 {
         .sum()
 }
 
-/// Whole copies near the optimum of P2, on which the paper is silent: rounded down, then one more
-/// copy for the job that gains most per machine, as long as one gains and fits; ties go to the
-/// least id. A job whose mean time is still infinite gains most.
+/// Whole copies near the optimum of P2; the paper does not describe this step. The optimum is
+/// rounded down. Then the job that gains most per machine gets one more copy, while a copy gains
+/// and fits. Ties go to the least id. A job whose mean time is still infinite gains most.
 #[must_use]
 pub fn round_copies(jobs: &[CloneJob], p2: &P2, relaxed: &Relaxed) -> Vec<u32> {
     let needed: f64 = jobs.iter().map(|job| f64::from(job.tasks)).sum();
@@ -342,7 +342,8 @@ pub fn sca_round(jobs: &[SlotJob], p2: &P2) -> ScaRound {
     }
 }
 
-/// Starts one copy of as many of `tasks` tasks as there are free machines; what is left of these.
+/// Starts one copy of as many of `tasks` tasks as there are free machines. Returns the remaining
+/// machines.
 pub(super) fn assign_singly(
     job: u64,
     tasks: u32,

@@ -1,9 +1,8 @@
 //! LASER §III: the expected times of SRQuant, its utility, and the rule by which SRQuant and LASER
 //! choose the number of extra attempts.
 //!
-//! At `tau_est` every task whose estimated time exceeds the deadline is stopped and replaced by
-//! r + 1 attempts that resume where it has got to; at `tau_kill` the one with the most progress is
-//! kept.
+//! At `tau_est` every task whose estimated time exceeds the deadline is stopped and replaced by r +
+//! 1 attempts that resume from its progress. At `tau_kill` the one with the most progress is kept.
 
 use shed_core::estimate::pareto::{ParetoLaw, ln_miss};
 use shed_core::estimate::pocd::{ln_task_pocd, probability};
@@ -146,8 +145,8 @@ impl SrQuantJob {
         t_min * beta * integral / in_time
     }
 
-    /// The machine time of a task that is replaced, equation (8): up to `tau_est` the original,
-    /// then `extra` attempts until `tau_kill`, and the one that is kept. ∞ when its mean is.
+    /// The machine time of a replaced task, equation (8): up to `tau_est` the original, then
+    /// `extra` attempts until `tau_kill`, and the attempt that is kept. ∞ when its mean is.
     #[must_use]
     pub fn slow_mean(&self, extra: u32, reading: SlowMean) -> f64 {
         let ParetoLaw { t_min, beta } = self.law;

@@ -29,7 +29,8 @@ impl Layer {
     }
 }
 
-/// How a feature becomes an input: (x − mean)/deviation, with x = ln(1 + feature) if so said.
+/// Transformation of a feature into an input: (x − mean)/deviation, with x = ln(1 + feature) if the
+/// flag is set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
@@ -65,7 +66,7 @@ impl Input {
 pub struct Regressor {
     /// Its inputs, in order.
     pub inputs: Vec<Input>,
-    /// Seconds that 1 at the output stands for.
+    /// Seconds for an output of 1.
     pub scale: f64,
     /// Hidden layers, then one of a single linear unit.
     pub layers: Vec<Layer>,

@@ -1,4 +1,4 @@
-//! The three networks of \[L\], their features, and what a file of them must hold.
+//! The three networks of \[L\], their features, and the content of their file.
 
 use std::fmt;
 
@@ -13,8 +13,8 @@ use crate::formulas::srquant::Prediction;
 /// meaning.
 pub const VERSION: u32 = 1;
 
-/// A feature, and whether networks see its logarithm: that of times and counts, which on real
-/// traces range over magnitudes.
+/// A feature, and whether networks use its logarithm. They do for times and counts, which range
+/// over magnitudes on real traces.
 pub type Feature = (&'static str, bool);
 
 /// Features of a task: those of \[L\] Table II that are known here. No simulator and no kubelet
@@ -31,7 +31,7 @@ pub const TASK_FEATURES: [Feature; 7] = [
     ("tau_est", true),
 ];
 
-/// Features of a job with `extra` = r: those of its running tasks as mean and as the slowest, and
+/// Features of a job with `extra` = r: the mean and the slowest of its running tasks' features, and
 /// τ_kill, D and the job's progress.
 pub const JOB_FEATURES: [Feature; 14] = [
     ("progress_mean", false),
@@ -50,8 +50,8 @@ pub const JOB_FEATURES: [Feature; 14] = [
     ("extra", false),
 ];
 
-/// φ and t_cpu of a running task. \[L\] V.B: those of a task that has not begun to process are
-/// zeros, and numbers drawn uniformly from (0, 1) take their place.
+/// φ and t_cpu of a running task. \[L\] V.B: for a task that has not begun to process they are
+/// zero, and uniform random numbers from (0, 1) replace them.
 fn processed(seed: u64, job: &LaserJob, task: &LaserTask) -> [f64; 2] {
     if task.progress > 0.0 {
         return [task.progress, task.cpu()];
@@ -107,15 +107,15 @@ pub fn job_features(seed: u64, job: &LaserJob, extra: u32) -> Vec<f64> {
     ]
 }
 
-/// On what networks were trained.
+/// Description of the training data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Training {
-    /// Where the jobs came from.
+    /// Source of the jobs.
     pub source: String,
     /// Jobs that ran.
     pub jobs: u64,
-    /// Those of them that ran at τ_est and came to their end.
+    /// Number of them that ran at τ_est and ended.
     pub job_samples: u64,
     /// Number of tasks with a known time.
     pub task_samples: u64,
@@ -131,19 +131,19 @@ pub struct Training {
 pub struct Networks {
     /// [`VERSION`] of the writer.
     pub version: u32,
-    /// Draws what takes the place of zeros, in training as in use.
+    /// Seed of the numbers that replace zeros, in training and in use.
     pub seed: u64,
-    /// On what they were trained.
+    /// Description of the training data.
     pub training: Training,
     /// A task's time, from its launch on.
     pub task: Regressor,
     /// A job's time, from its submission on.
     pub job: Regressor,
-    /// A job's machine time, that of all its attempts.
+    /// A job's machine time, summed over all its attempts.
     pub machine: Regressor,
 }
 
-/// A thousand weights say nothing in a log.
+/// A thousand weights are useless in a log.
 impl fmt::Debug for Networks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Networks");

@@ -20,7 +20,7 @@ pub struct LaserJob {
     pub completions: u32,
     /// How many of them have a winner.
     pub done: u32,
-    /// Those that run, ascending.
+    /// The running tasks, ascending.
     pub tasks: Vec<LaserTask>,
 }
 
@@ -29,8 +29,8 @@ pub struct LaserJob {
 pub struct LaserTask {
     /// The task's index.
     pub index: TaskIndex,
-    /// The node's name as a number from 0 to 1; 0 while it has none. \[L\] does not say how hosts
-    /// are coded.
+    /// The node's name as a number from 0 to 1; 0 while it has none. \[L\] does not describe how
+    /// hosts are coded.
     pub host: f64,
     /// Requested cores, 1 if none are.
     pub cores: f64,
@@ -43,7 +43,7 @@ pub struct LaserTask {
     /// The most that any of its attempts has probably done by now; as reported while that is all
     /// that is known.
     pub progress_now: f64,
-    /// Expected time to its end as it is, in seconds; absent while unknown.
+    /// Expected time to its end without further clones, in seconds; absent while unknown.
     pub remaining: Option<f64>,
     /// Whether that is after the deadline.
     pub is_late: bool,
@@ -59,8 +59,8 @@ impl LaserTask {
 }
 
 impl LaserJob {
-    /// The job as facts alone show it; what remains of its tasks is not known from them. None
-    /// without a deadline.
+    /// The job by its facts, which do not contain the remaining time of its tasks. None without a
+    /// deadline.
     #[must_use]
     pub fn of(snapshot: &Snapshot, job: &JobSnapshot, tau_kill: Span) -> Option<Self> {
         let task = |task: &TaskSnapshot| {

@@ -39,7 +39,7 @@ fn decided(snapshot: &Snapshot, policy: &Policy) -> (Plan, Memory) {
     plan_of(snapshot, &Memory::default(), policy)
 }
 
-/// Everybody ends at 50 s, but for those who have done less than a fifth.
+/// All tasks end at 50 s, except those with a progress below a fifth.
 fn by_progress() -> Regressor {
     line(&TASK_FEATURES, 250.0, &[("progress", -500.0)])
 }

@@ -1,4 +1,4 @@
-//! Trace → what its task times are like.
+//! Statistics of a trace's task times.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ pub(super) struct LawFit {
 pub(super) struct Tail {
     /// The exponent, which is the shape of a Pareto distribution.
     pub(super) exponent: f64,
-    /// Its standard error, exponent/√k: that of k independent times of a Pareto tail.
+    /// Its standard error, exponent/√k, which holds for k independent times of a Pareto tail.
     pub(super) standard_error: f64,
     /// How many of the longest times it is taken from.
     pub(super) k: usize,
@@ -111,7 +111,7 @@ pub(super) struct Share {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Shapes {
     pub(super) pooled: f64,
-    /// Jobs of equal times, whose shape is infinite, are left out.
+    /// Jobs of equal times have an infinite shape and are left out.
     pub(super) median_of_jobs: f64,
 }
 
@@ -291,8 +291,8 @@ fn best_shares(jobs: &[&Sample]) -> BTreeMap<&'static str, Share> {
 }
 
 impl Shapes {
-    /// Of jobs' ascending times. The task that sets the least time says nothing of the shape, so
-    /// that each job counts one task less than it has.
+    /// Shapes of jobs from their ascending times. The task with the least time has no information
+    /// about the shape, so that each job counts one task less than it has.
     fn of(jobs: &[Vec<f64>]) -> Option<Self> {
         let (mut count, mut sum, mut shapes) = (0.0, 0.0, Vec::new());
         for times in jobs {

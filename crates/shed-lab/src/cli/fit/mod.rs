@@ -27,7 +27,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct FitArgs {
-    /// The trace: whatever `shed-sim run` takes.
+    /// The trace: any trace that `shed-sim run` accepts.
     #[arg(long, value_name = "FILE")]
     trace: PathBuf,
     /// Minimum number of tasks of a job that counts for the differences between tasks of one job.

@@ -22,7 +22,7 @@ pub(super) type ChartError = DrawingAreaErrorKind<std::io::Error>;
 
 /// The backend rounds positions to whole units; one pixel has this many units.
 const FINE: i32 = 4;
-/// Width of every figure in pixels: that of a printed page's text.
+/// Width of every figure in pixels, which is the text width of a printed page.
 pub(super) const WIDTH: i32 = 720;
 /// The backend's divisor for font sizes.
 const FONT_FACTOR: f64 = 1.24;
@@ -50,7 +50,7 @@ pub(super) fn px(pixels: f64) -> i32 {
     (pixels * f64::from(FINE)).round() as i32
 }
 
-/// Draws a figure of that height in pixels; `what` is read out to those who can't see it.
+/// Draws a figure of that height in pixels. Screen readers read `what`.
 pub(super) fn svg(
     height: i32,
     what: &str,
@@ -66,7 +66,7 @@ pub(super) fn svg(
         what: "a figure".into(),
         error: std::io::Error::other(error.to_string()),
     })?;
-    // The page's style says how wide it is; the view box keeps its proportions.
+    // The page's style sets its width; the view box keeps its proportions.
     let fixed = format!("<svg width=\"{}\" height=\"{}\"", size.0, size.1);
     let free = format!(
         "<svg role=\"img\" aria-label=\"{}\"",
@@ -388,7 +388,7 @@ fn spread(wanted: &[i32], gap: i32, within: Range<i32>) -> Vec<i32> {
     places
 }
 
-/// A chart whose rows have names: where its rows are, and where its numbers.
+/// A chart whose rows have names: the positions of its rows, and of its numbers.
 pub(super) struct Rows {
     tops: i32,
     height: i32,

@@ -1,4 +1,4 @@
-//! Short names for policies: what tells those of one report from each other, and no more.
+//! Short names for policies, just long enough to distinguish those of one report.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ pub(super) struct PolicyKey {
     pub(super) order: String,
 }
 
-/// Short names, and which colour and marker goes with each.
+/// Short names, each with its color and marker.
 #[derive(Debug, Default)]
 pub(super) struct Names(BTreeMap<PolicyKey, String>);
 

@@ -13,7 +13,8 @@ use shed_sim::cli::CliError;
 
 const STYLE: &str = include_str!("style.css");
 
-/// More workloads have tables alone, so that a page stays one that a person can read.
+/// Number of workloads with figures. Further workloads have only tables, so that the page stays
+/// readable.
 const FIGURES_MAX: usize = 20;
 /// Maximum number of lines of one table.
 const LINES_MAX: usize = 2000;

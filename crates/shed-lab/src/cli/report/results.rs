@@ -8,7 +8,7 @@ use shed_record::InputError;
 use shed_sim::cli::lists;
 use shed_sim::stats;
 
-/// Flags that are an axis, a line or a repetition; a workload is what the others say.
+/// Flags that are an axis, a line or a repetition. The other flags describe the workload.
 const NOT_SHARED: [&str; 4] = ["--policy", "--order", "--seed", "--load"];
 
 /// Fields that identify such a row.

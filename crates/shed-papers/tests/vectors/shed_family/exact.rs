@@ -3,7 +3,7 @@
 use shed_core::estimate::pocd::{TaskMiss, probability};
 use shed_core::optimize::greedy::GreedyJob;
 
-/// How the values of the jobs add up to what is maximised.
+/// How the values of the jobs combine into the objective.
 #[derive(Clone, Copy)]
 pub enum Total {
     Sum,

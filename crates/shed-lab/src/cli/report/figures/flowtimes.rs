@@ -58,7 +58,7 @@ pub(in crate::cli::report) fn flowtimes(
         .into_iter()
         .map(|mut one| {
             for point in one.points.iter_mut().chain(&mut one.marked) {
-                // A job of no time has no place on a logarithmic axis but its edge.
+                // A job with a time of 0 is drawn at the edge of the logarithmic axis.
                 point.0 = point.0.max(across.low);
             }
             one

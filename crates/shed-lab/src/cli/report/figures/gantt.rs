@@ -43,7 +43,7 @@ pub(in crate::cli::report) fn gantt(history: &History) -> Result<String, CliErro
     })
 }
 
-/// All attempts, or those of the tasks that have most to show, in the order of tasks.
+/// All attempts, or those of the tasks with the most attempts, in the order of tasks.
 fn lanes(history: &History) -> Vec<&Attempt> {
     let tasks = history
         .attempts
