@@ -75,7 +75,7 @@ impl World {
         }
     }
 
-    /// Launches what fits of that, and says how much did.
+    /// Launches as many of these as fit, and returns their number.
     fn launch(&mut self, launches: impl IntoIterator<Item = Launch>) -> usize {
         let actions: Vec<_> = launches.into_iter().map(Move::Launch).collect();
         let fitting = self.bounds.fitting(&self.book, &actions).unwrap_or(actions);
@@ -129,7 +129,7 @@ fn lists_of_single_indexes_are_counted() {
     }
 }
 
-/// The bar: 100 000 tasks, 10 000 of them live, whatever becomes of them.
+/// The requirement: 100 000 tasks, 10 000 of them live, whatever happens to them.
 #[test]
 fn a_job_of_100_000_tasks_may_have_10_000_live_ones() {
     let mut world = World::new(100_000, "");

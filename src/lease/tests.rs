@@ -219,7 +219,7 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Waits until this replica has written, and says how long that took.
+/// Waits until this replica has written, and returns the time that took.
 async fn works(api: &Apiserver, who: &str, patience: Duration) -> Duration {
     let begun = Instant::now();
     let worked = async {
@@ -338,7 +338,7 @@ async fn a_lease_that_something_else_holds_and_renews_is_never_taken() {
         api.world(|world| {
             let found = world.lease.take().unwrap_or_default();
             let mut lease = other.claim(found, Timestamp::UNIX_EPOCH);
-            // It is no operator of shed: nothing tells its version.
+            // The holder is not an operator of shed, so its version is unknown.
             lease.metadata.annotations = None;
             world.version += 1;
             lease.metadata.resource_version = Some(world.version.to_string());
@@ -354,7 +354,7 @@ async fn a_lease_that_something_else_holds_and_renews_is_never_taken() {
     let said = a.standing.ready().unwrap();
     assert_eq!(said, "ok: waiting, other-controller leads\n");
     assert_eq!(api.world(|world| world.writes), 0);
-    // Once nothing renews it any more, it is free like any other.
+    // Once no replica renews it any more, it is free like any other.
     works(&api, "a", seconds(15)).await;
 }
 

@@ -30,7 +30,7 @@ fn policy() -> Policy {
     }
 }
 
-/// A job whose attempts ask for one core each, on a cluster of two.
+/// A job whose attempts request one core each, on a cluster of two.
 fn cluster(change: impl FnOnce(&mut DeadlineJob)) -> (Apiserver, Process) {
     let mut job = fixtures::job_of_age(
         0,
@@ -384,7 +384,7 @@ async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
         line.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap())
     };
     assert!(shown(&process).is_some_and(|forecast| forecast > 0.95));
-    // Past its deadline nothing can come of it, whatever others did.
+    // After its deadline it cannot succeed, whatever earlier jobs did.
     view.snapshot.now = view.snapshot.now.plus(Span::from_seconds(200));
     export(context, &view, &report);
     assert_eq!(shown(&process), Some(0.0));

@@ -1,5 +1,6 @@
-//! Many attempts with an endpoint each, asked by one operator over real connections. Every endpoint has
-//! an address of its own in 127.0.0.0/8; behind them is one listener, which tells them apart.
+//! Many attempts with an endpoint each, polled by one operator over real connections. Every
+//! endpoint has an address of its own in 127.0.0.0/8. One listener serves all of them and
+//! distinguishes them by address.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -48,12 +49,12 @@ impl Endpoints {
         let count = self.begin(*own.ip());
         let mut request = [0; 1024];
         let _ = stream.read(&mut request).await;
-        // A thousandth of a task per question.
+        // A thousandth of a task per poll.
         let body = format!("{}/1000", count.min(1000));
         let length = body.len();
         let head =
             format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
-        // Before the answer: once it is there, the next question may come.
+        // This comes before the answer, because the next poll may follow the answer at once.
         self.end(*own.ip());
         let _ = stream.write_all(format!("{head}{body}").as_bytes()).await;
     }
@@ -95,7 +96,7 @@ fn stores(attempts: u32, port: u16) -> Arc<Stores> {
     let progress = format!("progress: {{httpGet: {{port: {port}}}, periodSeconds: 1}}");
     let mut job: DeadlineJob = fixtures::job(&progress);
     job.spec.completions = i32::try_from(attempts).unwrap();
-    // They need longer, so that each is asked as often as may be.
+    // They need longer, so each is polled at the maximum rate.
     let deadline = clock::time(clock::now().plus(Span::from_seconds(60)));
     job.status = Some(serde_json::from_value(json!({"deadline": deadline})).unwrap());
     Stores::for_tests(vec![job], (0..attempts).map(pod).collect(), &[])

@@ -1,7 +1,7 @@
-//! An apiserver in memory, and one life of the operator's process that talks to it. The
-//! apiserver keeps one job and its pods, checks resourceVersions and uids, honours finalizers,
-//! and writes down every call; after each write it checks what must hold at any instant. Tests
-//! compare the whole list of calls, so that one too many fails as one too few does.
+//! An apiserver in memory, and one life of the operator's process that uses it. The apiserver keeps
+//! one job and its pods, checks resourceVersions and uids, honors finalizers, and records every
+//! call. After each write it checks the invariants. Tests compare the whole list of calls, so an
+//! extra call fails like a missing one.
 
 mod invariants;
 mod kubelet;
@@ -43,7 +43,7 @@ pub struct Call {
 pub enum Fate {
     /// It is carried out and answered.
     Served,
-    /// The apiserver says no: code, reason, message.
+    /// The apiserver refuses: code, reason, message.
     Refused(u16, &'static str, &'static str),
     /// The connection breaks before the apiserver has the call.
     LostBefore,
@@ -68,7 +68,7 @@ pub struct World {
     pub calls: Vec<Call>,
     /// The highest resourceVersion; each call is one more.
     pub version: u64,
-    /// How much higher those of pods are, which may be in an etcd of their own.
+    /// How much higher the versions of pods are, which may be in an etcd of their own.
     pub pods_apart: u64,
     /// Pods in one answer to a list that has a limit.
     pub page: usize,
@@ -126,7 +126,7 @@ impl Apiserver {
         self.world().script = Box::new(script);
     }
 
-    /// Refuses every call whose words begin so.
+    /// Refuses every call that begins with these words.
     pub fn refuse(
         &self,
         words: &'static str,
@@ -150,7 +150,7 @@ impl Apiserver {
         self.world().pods.values().cloned().collect()
     }
 
-    /// The calls since the last time this was asked, in words.
+    /// The calls since the last call of this function, in words.
     pub fn said(&self) -> Vec<String> {
         let calls = std::mem::take(&mut self.world().calls);
         calls.into_iter().map(|call| call.words).collect()
@@ -398,7 +398,7 @@ impl World {
     }
 }
 
-/// Whether a list shows a pod: labels are asked for by one name, with or without a value.
+/// Whether a list shows a pod. Labels are requested by one name, with or without a value.
 fn is_selected(call: &Call, pod: &Pod) -> bool {
     let query = call.query.replace("%2F", "/").replace("%3D", "=");
     let Some(selector) = parameter(&query, "labelSelector") else {

@@ -119,7 +119,7 @@ impl Driven {
         self.book = Ledger::from_status(status).unwrap();
     }
 
-    /// Launches what fits of these tasks, and says how many that were; their pods run.
+    /// Launches as many of these tasks as fit, and returns their number; their pods run.
     fn start(&mut self, tasks: impl Iterator<Item = u32>, kind: AttemptKind) -> usize {
         let counts =
             |book: &Ledger| book.counts.originals + book.counts.clones + book.counts.retries;
@@ -267,8 +267,8 @@ fn uid(id: AttemptId) -> String {
     format!("uid-{}-{}", id.0, id.1)
 }
 
-/// How many of 10 000 tasks may live at a time next to a specification of this many bytes, though every
-/// index of 100 000 may come to stand alone.
+/// How many of 10 000 tasks may live at a time with a specification of this many bytes, if no two
+/// of the 100 000 indexes in the lists may be adjacent.
 const SPECS: [(usize, usize); 3] = [(0, LIVE), (200 * 1024, 5_800), (size::SPEC_MAX, 4_200)];
 
 #[test]
@@ -303,7 +303,7 @@ fn a_job_of_100_000_tasks_fails_with_half_of_the_indexes_scattered() {
 #[test]
 fn a_job_of_100_000_tasks_is_stopped_at_its_deadline_with_all_it_may_have_live() {
     let mut driven = Driven::new(TASKS, 200 * 1024, "");
-    // Half of what has ended failed, and no two indexes of either kind are neighbors.
+    // Half of the ended tasks failed, and no two indexes of either kind are neighbors.
     driven.run((0..40_000).chain(50_000..80_000), |task| task % 2 == 1);
     assert!(driven.start(80_000..90_000, AttemptKind::Original) > 5_800);
     driven.now = Instant(700_000);
@@ -346,7 +346,7 @@ fn a_job_with_clones_and_checkpoints_is_suspended_resumed_and_stopped() {
     assert!(durable > 3_000, "{durable}");
     driven.suspend(false);
     assert_eq!(driven.start(0..5_000, AttemptKind::Retry), 5_000);
-    // Where the newest checkpoint does not fit, the one that the attempt began with stays.
+    // If the newest checkpoint does not fit, the attempt's start point stays.
     driven.report(64);
     driven.now = Instant(700_000);
     driven.facts_as_of = Instant(699_000);

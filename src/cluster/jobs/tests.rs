@@ -80,7 +80,7 @@ fn object(job: &DeadlineJob) -> JobObject {
     fixtures::object(job, &[])
 }
 
-/// The versions of what is live, and of what stays.
+/// The versions of the live jobs, and of the jobs that stay.
 fn versions(stores: &Stores) -> (u64, u64) {
     (stores.live_version(), stores.staying_version())
 }

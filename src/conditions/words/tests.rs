@@ -63,7 +63,7 @@ fn since_when_stays_while_the_state_does() {
     );
     let later = row.words("exceeded quota", Instant(90_000), Some(&first));
     assert_eq!(later, first);
-    // An operator before this one did not say so.
+    // The message of an earlier operator had no start.
     let after_another = row.words("exceeded quota", Instant(90_000), Some("exceeded quota"));
     assert!(after_another.ends_with("(since 1970-01-01T00:01:30Z)"));
 }

@@ -243,12 +243,12 @@ fn a_job_that_no_node_could_hold_is_told_at_once_what_is_missing() {
     case.pod((0, 0), "", &refused(0, ANTI));
     case.look(20);
     assert_eq!(case.told().unwrap().0, "NoMatchingNode");
-    // One whose attempts all run lacks nothing.
+    // A job whose attempts all run needs no capacity.
     case.job.rules.completions = 1;
     case.pod((0, 0), "nodeName: n,", "");
     case.look(21);
     assert_eq!(case.told(), None);
-    // Nor does one that may not run.
+    // Neither does a job that may not run.
     case.job.rules.completions = 2;
     case.look(22);
     assert!(case.told().is_some());

@@ -90,7 +90,7 @@ fn an_invalid_specification_is_validated_once_too_and_a_finished_job_is_not_kept
     assert_eq!(VALIDATIONS.get(), 5);
 }
 
-/// An adopted Job, its companion, and what the operator remembers.
+/// An adopted Job, its companion, and the operator's memory.
 struct World {
     job: Value,
     companion: DeadlineJob,

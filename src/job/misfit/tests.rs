@@ -33,7 +33,7 @@ fn a_node_that_could_hold_it_when_empty_is_enough() {
     ];
     let selector = "nodeSelector: {disk: ssd},";
     assert_eq!(missing("cpu: '8'", selector, &nodes), None);
-    // One that is cordoned, not ready or new may come back.
+    // A node that is cordoned, not ready or new may come back.
     let taints = "unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: \
                   NoSchedule}, {key: node.cloudprovider.kubernetes.io/uninitialized, effect: NoSchedule}]";
     let cordoned = [node("disk: ssd", taints, SMALL)];

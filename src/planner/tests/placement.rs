@@ -1,4 +1,5 @@
-//! Attempts that no scheduler places, requests that admission added, and what the apiserver refuses.
+//! Attempts that no scheduler places, requests that admission added, and creations that the
+//! apiserver refuses.
 
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;

@@ -267,7 +267,7 @@ async fn slow_creations_of_one_namespace_delay_no_write_of_another() {
     let began = Instant::now();
     let created = writer.create(&pods_of(&api), vec![pod(&api, 0)]).await;
     assert!(matches!(created[..], [Created::Ours]));
-    // Nor do they delay a stop of the same namespace.
+    // They do not delay a stop of the same namespace either.
     let pods = api.pods();
     let stop = [PodRef {
         name: pods[0].metadata.name.clone().unwrap(),

@@ -33,7 +33,7 @@ use crate::reconcile::{Error, driver};
 use crate::restore_guard::Doubt;
 use crate::watchdog::{Term, Watch};
 
-/// No conversation takes that long; one that does waits for something that never comes.
+/// No conversation takes that long. One that does waits for an event that never comes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// One life of the operator's process.
@@ -138,7 +138,7 @@ impl Process {
         self.reconcile(api.job()).await
     }
 
-    /// Asks the attempts for their progress.
+    /// Polls the attempts for their progress.
     pub fn ask(&self, api: &Apiserver) {
         let world = api.world();
         let Some(job) = &world.job else { return };

@@ -77,7 +77,7 @@ fn original(task: u32) -> Launch {
     shed_core::fixtures::launch(task, AttemptKind::Original)
 }
 
-/// Puts a ledger right on a thread of its own, so that a loop without end fails the test.
+/// Corrects a ledger on a thread of its own, so that a loop without end fails the test.
 fn put_right_of(drawn: Drawn) -> Option<Ledger> {
     let (done, waiting) = mpsc::channel();
     std::thread::spawn(move || {

@@ -40,7 +40,7 @@ async fn kubelets_have_the_time_to_report_before_the_deadline_stops_anything() {
     let (api, process) = of_age(DEADLINE + 1, "").await;
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["PUT job status"], "its deadline is another");
-    // Both had finished in time; their kubelets say so only now.
+    // Both had finished in time, but their kubelets report that only now.
     set_age(&api, DEADLINE + 8);
     for task in [0, 1] {
         api.exit((task, 0), 0, at_deadline(DEADLINE + 8, -1));
@@ -234,7 +234,7 @@ async fn a_clock_that_is_set_back_holds_nothing_up() {
     clock.learn_for_tests(Span::from_seconds(-600));
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["POST pod 0-0"], "it is created again");
-    // A wait ends when its time has passed, whatever any clock was set to meanwhile.
+    // A wait ends when its time has passed, whatever happened to any clock meanwhile.
     api.stick((0, 0), "ImagePullBackOff");
     process.look(&api).await.unwrap();
     clock.learn_for_tests(Span::from_seconds(-1200));

@@ -38,7 +38,7 @@ fn ask(api: &Apiserver, process: &Process, id: AttemptId, since: i64) {
     fence.ask_for_tests(&job, &pod_uid(api, id), Instant(since));
 }
 
-/// The token that the attempt would be told.
+/// The token that the attempt would receive.
 fn told(api: &Apiserver, process: &Process, id: AttemptId) -> Option<u64> {
     let job = api.job().metadata.uid.clone().unwrap();
     let fence = &process.context.fence;
@@ -116,7 +116,7 @@ async fn another_process_tells_the_same_and_writes_nothing() {
     process.look(&api).await.unwrap();
     api.said();
     let next = Process::start(&api);
-    // The one that was not granted asks first now.
+    // The attempt without the grant requests first now.
     ask(&api, &next, (0, 1), 1);
     ask(&api, &next, (0, 0), 2);
     next.look(&api).await.unwrap();

@@ -23,8 +23,8 @@ fn ago(seconds: i64) -> Instant {
     clock::now().plus(Span::from_seconds(-seconds))
 }
 
-/// A job of one task, whose first attempt runs on `node-1` and was deleted: it should be gone since
-/// a minute ago.
+/// A job of one task, whose first attempt runs on `node-1` and was deleted. It should have been
+/// gone for a minute.
 async fn deleted(change: &str) -> Apiserver {
     let api = Apiserver::new(fixtures::job_of_age(
         60,

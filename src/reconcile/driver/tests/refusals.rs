@@ -1,4 +1,4 @@
-//! The apiserver says no to a pod, or the ledger is a newer operator's.
+//! The apiserver refuses a pod, or the ledger is a newer operator's.
 
 use k8s_openapi::api::core::v1::Pod;
 
@@ -40,7 +40,7 @@ async fn a_quota_costs_one_creation_and_takes_every_untried_attempt_back() {
     );
     let status = api.job().status.clone().unwrap();
     let counts = status.attempts;
-    // Three of them were never asked for.
+    // Three of them were never requested.
     assert_eq!((counts.refused, counts.originals, status.active), (1, 1, 0));
     assert_eq!(
         api.condition(api::ATTEMPTS_BLOCKED),
@@ -408,7 +408,7 @@ async fn what_was_asked_for_before_is_looked_for_before_a_refusal_takes_it_back(
         "POST event QuotaExceeded",
     ];
     assert_eq!(api.said(), said);
-    // The second was never asked for: it is withdrawn.
+    // The second was never requested, so it is withdrawn.
     let status = api.job().status.clone().unwrap();
     let counts = status.attempts;
     assert_eq!((counts.refused, counts.originals, status.active), (0, 1, 1));
