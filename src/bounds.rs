@@ -19,8 +19,8 @@ use crate::validate::ValidatedJob;
 pub const CONDITIONS: usize = 20 * 1024;
 /// Conditions, counts and times of the status, and the ledger's table of kills.
 const STATUS: usize = CONDITIONS + 6 * 1024;
-/// A part of a task that was split, and its index among the done or failed ones. No part is both won and
-/// dropped.
+/// A segment of a divided task, and its index among the done or failed ones. No segment is both won
+/// and dropped.
 const PART: usize = 150;
 /// `"99999,999,f999,d999",`: a task whose attempts have failed, or were disrupted, hundreds of
 /// times. While it is open its index, `99999,`, is in no list.

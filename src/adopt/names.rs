@@ -15,7 +15,7 @@ const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 const LENGTH: usize = 5;
 /// How many suffixes there are.
 const SUFFIXES: u64 = 27_u64.pow(5);
-/// Spreads neighbours over all suffixes; it shares no divisor with their number, so that no two meet.
+/// Spreads neighbors over all suffixes; it shares no divisor with their number, so that no two meet.
 const STRIDE: u64 = 8_867_453;
 /// Inverse of the stride.
 const STRIDE_INVERSE: u64 = 227_540;

@@ -14,8 +14,7 @@ pub const LABEL_JOB_NAME: &str = "shed.dev/job-name";
 pub const LABEL_TASK: &str = "shed.dev/task";
 /// Label: number of the attempt within its task.
 pub const LABEL_ATTEMPT: &str = "shed.dev/attempt";
-/// Label of attempts with `resume: Range`: which part of the job's input it does, as the ledger
-/// numbers them.
+/// Label of attempts with `resume: Range`: the index of the segment in the ledger.
 pub const LABEL_SEGMENT: &str = "shed.dev/segment";
 /// Label: `original`, `clone` or `retry`.
 pub const LABEL_KIND: &str = "shed.dev/attempt-kind";
@@ -60,11 +59,12 @@ pub const ENV_PROGRESS_FILE: &str = "SHED_PROGRESS_FILE";
 /// Where the task reads the point to resume from; absent file: from the beginning.
 pub const ENV_RESUME_FILE: &str = "SHED_RESUME_FILE";
 
-/// With `resume: Range`: the first unit of the attempt's part.
+/// With `resume: Range`: the first unit of the attempt's segment.
 pub const ENV_RANGE_START: &str = "SHED_RANGE_START";
 /// With `resume: Range`: the unit behind its last; absent: the end of the task's input.
 pub const ENV_RANGE_END: &str = "SHED_RANGE_END";
-/// With `resume: Range`: holds an earlier end of the attempt's part, once there is one.
+/// With `resume: Range`: file that contains an earlier end of the attempt's segment, once there is
+/// one.
 pub const ENV_STOP_FILE: &str = "SHED_STOP_FILE";
 /// With `idempotency: Fenced`: the program that requests a grant before publishing.
 pub const ENV_BIN: &str = "SHED_BIN";

@@ -27,7 +27,7 @@ enum Step {
     Entry(&'static str, Value),
 }
 
-/// A part of a document as a parser names it.
+/// A step of a path in a document, as a parser names it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// A field's name.

@@ -35,8 +35,8 @@ const RETRY_AFTER: Span = Span::from_seconds(1);
 /// An agent that waits for a grant is polled again after this long, because shed must not grant a
 /// commit to an agent that no longer answers.
 const WAITED_AT_MOST: Duration = Duration::from_secs(2);
-/// An agent whose task still asks is polled before others of its namespace that have waited less than
-/// this.
+/// An agent whose task still requests a grant is polled before others of its namespace that have
+/// waited less than this.
 const HEAD_START: Span = Span::from_seconds(60);
 
 /// Commit requests of attempts.

@@ -45,7 +45,7 @@ pub(super) fn done(book: &Ledger) -> IndexSet {
     done
 }
 
-/// Turns the facts about a whole task into those about its part.
+/// Turns the facts about a whole task into those about its segment.
 pub(super) fn as_a_part(task: &mut TaskSnapshot, part: Option<&SegmentEntry>, view: &JobView) {
     task.resume_point = part.map(|part| ResumePoint {
         progress: begin(part, part.start),
@@ -73,7 +73,7 @@ fn exact(units: u64) -> f64 {
     units as f64
 }
 
-/// The progress at which an attempt begins that does the part from this unit on.
+/// The start progress of an attempt that processes the segment from this unit on.
 fn begin(part: &SegmentEntry, from: u64) -> f64 {
     1.0 - share(part.end.saturating_sub(from), part.total)
 }
@@ -89,7 +89,7 @@ fn move_into(attempt: &mut AttemptSnapshot, part: &SegmentEntry) {
     }
 }
 
-/// An attempt that ended well elsewhere than at its part's end has not done its part.
+/// A successful attempt that ended before or after its segment's end has not done its segment.
 fn judged(state: AttemptState, reached: Option<Units>, part: &SegmentEntry) -> AttemptState {
     match state {
         AttemptState::Succeeded { finished } if !is_end(reached, part) => AttemptState::Failed {
@@ -105,7 +105,7 @@ fn is_end(reached: Option<Units>, part: &SegmentEntry) -> bool {
 }
 
 /// Eqs. (15), (16) of Shed+: the unit that the attempt will have reached once a clone has started.
-/// None if that is not inside its part, or nothing is known about its rate.
+/// None if that is not inside its segment, or if its rate is unknown.
 fn handover(
     attempt: &AttemptSnapshot,
     units: Units,

@@ -39,7 +39,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// One replica's part in the election.
+/// One replica's participation in the election.
 pub struct Election {
     api: Api<Lease>,
     place: Place,

@@ -150,7 +150,7 @@ pub(super) struct ProgressRules;
 pub(super) struct AskedJob {
     rule: ProgressRule,
     deadline: Option<Instant>,
-    /// Where parts end by the ledger, which is durable as the watch shows it. By index.
+    /// Ends of segments in the durable ledger that the watch shows. By index.
     ends: Vec<(u32, u64)>,
 }
 

@@ -169,7 +169,7 @@ fn completion_time(input: Input<'_>, start: Option<&Time>) -> Time {
     clock::time(end.max(start.map_or(end, clock::instant)))
 }
 
-/// Ranges as batch/v1 writes them: two neighbours as `0,1`, three as `0-2`.
+/// Ranges as batch/v1 writes them: two neighbors as `0,1`, three as `0-2`.
 fn written(indexes: &IndexSet) -> String {
     let ranges = indexes.ranges().map(|(low, high)| match high - low {
         0 => low.to_string(),

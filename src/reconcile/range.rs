@@ -67,7 +67,7 @@ fn ahead(task: &TaskSnapshot, planned: Units) -> Option<Units> {
     }
 }
 
-/// The part that this very step has split off.
+/// The segment that this very step has split off.
 fn divided_now(book: &Ledger, before: &Ledger, index: u32) -> Option<u32> {
     let part = book.segment(index)?;
     let is_new = before.segment(index).is_none_or(|old| old.end != part.end);
@@ -127,7 +127,7 @@ pub fn put_right(view: &mut JobView) -> Vec<Notice> {
     notices
 }
 
-/// How far the attempts of a part are.
+/// Progress of a segment's attempts.
 #[derive(Default)]
 struct Seen {
     /// Units at which successful attempts reported their end.
@@ -148,7 +148,7 @@ impl Seen {
                 continue;
             };
             match pod.attempt.as_deref() {
-                // An end that may be an answer to a deletion is a result only where the part ends.
+                // An end that may be an answer to a deletion is a result only at the segment's end.
                 Some(
                     facts @ AttemptFacts {
                         stage: Stage::Succeeded { .. },
@@ -185,14 +185,14 @@ fn done_behind(book: &Ledger, index: u32, seen: &Seen) -> Option<Vec<u32>> {
     ended.find_map(|units| book.unwon_behind(index, units.done))
 }
 
-/// The part behind this one, if an attempt still has to do it.
+/// The segment behind this one, if an attempt still has to process it.
 fn next_to_do(book: &Ledger, index: u32) -> Option<u32> {
     let next = book.next_segment(index)?;
     let is_over = next.winner.is_some() || book.has_failed(next.index);
     (!is_over).then_some(next.index)
 }
 
-/// Whether an attempt of the part has begun its work.
+/// Whether an attempt of the segment has begun its work.
 fn is_started(book: &Ledger, index: u32, pods: &JobPods) -> bool {
     unkilled(book, index).any(|attempt| {
         let pod = pods.get(&(index, attempt.number));

@@ -133,7 +133,7 @@ fn still_holds(book: &Ledger, input: Input<'_>, action: &Move) -> bool {
     }
 }
 
-/// Grants commits: to the attempt that asked first, in tasks without a grant. An attempt that
+/// Grants commits: to the attempt with the first request, in tasks without a grant. An attempt that
 /// cannot win any more gets no grant.
 fn grant(step: &mut Step, input: Input<'_>) {
     let rules = &input.view.job.rules;

@@ -21,9 +21,9 @@ pub struct Conditions {
     pub model: Model,
     /// From an attempt's launch to its start, in its slot.
     pub launch_overhead: Delay,
-    /// K: how often each task may be drawn, the first attempt included.
+    /// K: number of samples per task, the first attempt included.
     pub draws: u32,
-    /// The seed of the draws.
+    /// The seed of the samples.
     pub seed: u64,
 }
 
@@ -64,7 +64,7 @@ pub fn bound(trace: &Trace, conditions: &Conditions) -> Bound {
     }
 }
 
-/// The job with its shortest draws; none if even alone it misses, or has no deadline.
+/// The job with its shortest samples. None if it misses even alone, or has no deadline.
 fn fluid(position: u32, job: &Job, conditions: &Conditions) -> Option<Fluid> {
     let limit = job.deadline?;
     let (mut work, mut tasks) = (0, 0);
@@ -93,7 +93,7 @@ fn fluid(position: u32, job: &Job, conditions: &Conditions) -> Option<Fluid> {
     })
 }
 
-/// The least time for which a task holds a slot: one launch and its shortest draw.
+/// The least time for which a task holds a slot: one launch and its shortest sample.
 fn least(job: &Job, conditions: &Conditions, which: impl Fn(u32) -> Which) -> Span {
     let median = job.usual_duration();
     let draws = (0..conditions.draws.max(1)).map(|attempt| {

@@ -24,7 +24,7 @@ pub struct Dolly {
     /// cluster that took more than 1.5 times the median of their job. \[S\] and \[S+\] give 1 − PoCD of
     /// Hadoop, a job's miss, in its place.
     pub p: f64,
-    /// τ: the utilisation from which on nothing is cloned.
+    /// τ: the utilization from which on nothing is cloned.
     pub utilisation: f64,
     /// β: the share of all slots that clones may hold.
     pub budget: f64,

@@ -43,7 +43,7 @@ impl Default for Sca {
 /// Time until clones that found no slot are tried again.
 const LOOK: Span = Span::from_seconds(3);
 
-/// Steps of work per task of the convex programme: its sums over all tasks are formed some
+/// Steps of work per task of the convex program: its sums over all tasks are formed some
 /// thousand times, and are cheap.
 const SOLVE_STEPS: u64 = 100;
 

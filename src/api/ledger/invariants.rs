@@ -113,7 +113,7 @@ fn grew(old: &AttemptCounts, new: &AttemptCounts) -> bool {
     old.won <= new.won && old.ended() <= new.ended()
 }
 
-/// Only a part that was taken over needs no attempt, so it has not failed.
+/// Only a segment that was taken over needs no attempt, so it has not failed.
 fn ends_stay(old: &Ledger, new: &Ledger) -> bool {
     let is_kept = |task: TaskIndex| new.failed.contains(task) || new.is_dropped(task.0);
     old.done.iter().all(|task| new.done.contains(task))

@@ -17,11 +17,11 @@ use super::{Ledger, SegmentEntry};
 /// that cannot be divided any more is cloned as a whole.
 pub const SEGMENTS_MAX: usize = 512;
 
-/// The parts of a job's divided tasks: a map by index, which also finds a part by where it begins.
+/// The segments of a job's divided tasks: a map by index, which also finds a segment by its start.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Segments {
     by_index: BTreeMap<u32, SegmentEntry>,
-    /// Task, first unit and index of the parts that are not dropped.
+    /// Task, first unit and index of the segments that are not dropped.
     by_start: BTreeSet<(u32, u64, u32)>,
 }
 
@@ -61,7 +61,7 @@ impl Segments {
         self.by_index.is_empty()
     }
 
-    /// Adds the part, or takes it for the one of its index.
+    /// Adds the segment, or replaces the one with its index.
     pub fn insert(&mut self, part: SegmentEntry) {
         if let Some(old) = self.by_index.get(&part.index) {
             self.by_start.remove(&key(old));
@@ -72,7 +72,7 @@ impl Segments {
         self.by_index.insert(part.index, part);
     }
 
-    /// Changes the part of this index, if there is one.
+    /// Changes the segment with this index, if it exists.
     pub fn change(&mut self, index: u32, change: impl FnOnce(&mut SegmentEntry)) {
         if let Some(mut part) = self.by_index.get(&index).cloned() {
             change(&mut part);
@@ -87,7 +87,7 @@ impl Segments {
         found.filter_map(|(_, _, index)| self.by_index.get(index))
     }
 
-    /// The parts of this task that are not dropped, in the order of its input.
+    /// The segments of this task that are not dropped, in the order of its input.
     fn of_task(&self, task: u32) -> impl Iterator<Item = &SegmentEntry> {
         let found = self
             .by_start
@@ -101,7 +101,7 @@ fn key(part: &SegmentEntry) -> (u32, u64, u32) {
 }
 
 impl Ledger {
-    /// The part of this index, if its task was split.
+    /// The segment with this index, if its task was divided.
     #[must_use]
     pub fn segment(&self, index: u32) -> Option<&SegmentEntry> {
         self.segments.get(&index)
@@ -123,12 +123,12 @@ impl Ledger {
     #[must_use]
     pub fn next_segment(&self, index: u32) -> Option<&SegmentEntry> {
         let part = self.segment(index)?;
-        // A part without a unit, which only an edited ledger has, would follow itself.
+        // A segment without a unit, which only an edited ledger has, would follow itself.
         let mut behind = self.segments.beginning(part.task, part.end);
         behind.find(|next| next.end > next.start)
     }
 
-    /// How many indexes there are: tasks, and parts beyond those at their tasks' beginnings.
+    /// Number of indexes: tasks, and segments after the first of their task.
     #[must_use]
     pub fn indexes(&self, completions: u32) -> u32 {
         let last = self.segments.last_key_value();
@@ -223,7 +223,7 @@ impl Ledger {
         })
     }
 
-    /// The tasks of these indexes. Whether a divided task is among them depends on its parts.
+    /// The tasks of these indexes. Whether a divided task is among them depends on its segments.
     fn tasks_where(
         &self,
         completions: u32,
@@ -248,7 +248,7 @@ impl Ledger {
         tasks
     }
 
-    /// The parts that tile a task that was split, in the order of its input.
+    /// The segments that cover a divided task, in the order of its input.
     #[must_use]
     pub fn parts_of(&self, task: u32) -> Vec<&SegmentEntry> {
         if !self.segments.contains_key(&task) {
@@ -262,7 +262,7 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    /// Task 3 of four in as many parts as there may be, each split off the end of the one before.
+    /// Task 3 of four in the maximum number of segments, each split off the end of the one before.
     fn divided() -> Ledger {
         let mut book = Ledger::default();
         let mut index = 3;

@@ -10,7 +10,7 @@ use super::*;
 use crate::api::{QuarantineEntry, RetryRule};
 
 const TASKS: u32 = 300;
-/// Of a part's input.
+/// Units of a task's input.
 const TOTAL: u64 = u64::MAX - 1;
 /// The ledger's table of kills at its longest.
 const KILLS: usize = 3_200;

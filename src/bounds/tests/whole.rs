@@ -371,7 +371,7 @@ fn checkpoints_that_do_not_fit_are_not_durable_and_keep_nothing_from_being_stopp
         let point = reported.checkpoint.as_mut().unwrap();
         point.checkpoint = "\u{1}".repeat(256).into();
     }
-    // They ride along with a write that happens anyway.
+    // They are written with a write that happens anyway.
     let finished = driven.now;
     driven.show((4_999, 0), Stage::Succeeded { finished });
     driven.step(&[]);

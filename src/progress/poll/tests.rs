@@ -12,7 +12,7 @@ use crate::progress::Answer;
 
 const JOB: &str = "job";
 const POD: &str = "pod";
-/// Where the attempt's part ends.
+/// End of the attempt's segment.
 const END: u64 = 40;
 
 fn poller(doubt: &Arc<Doubt>) -> Arc<Poller> {

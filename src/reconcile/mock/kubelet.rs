@@ -1,4 +1,4 @@
-//! The kubelet's part: it runs pods, reports their ends, and ends those that are deleted.
+//! The kubelet's role: it runs pods, reports their ends, and ends those that are deleted.
 
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;

@@ -38,7 +38,7 @@ fn ended_at(task: u32, number: u32, reached: u64) -> PodFacts {
     facts
 }
 
-/// A ledger with parts, and attempts that ended somewhere; drawn.
+/// A random ledger with segments, and attempts that ended somewhere.
 struct Drawn {
     book: Ledger,
     pods: JobPods,
@@ -131,7 +131,7 @@ fn putting_right_ends_and_keeps_tiles_winners_and_other_failures() {
     );
 }
 
-/// The ledger was edited: a part without a unit would follow itself.
+/// The ledger was edited: a segment without a unit would follow itself.
 #[test]
 fn a_part_without_units_is_behind_no_part() {
     let mut book = Ledger::default();

@@ -51,9 +51,9 @@ struct Sent {
     status: DeadlineJobStatus,
 }
 
-/// A conflict over labels, annotations or other parts that nothing was decided on is no reason to decide
-/// again: the write is repeated on the newer version, or such edits could keep the ledger from ever being
-/// written.
+/// Writes the status. A conflict over labels, annotations or other fields that no decision depends
+/// on does not require a new decision. The write is repeated on the newer version, because such
+/// edits could otherwise delay the ledger without end.
 pub(super) async fn write_status(
     context: &Context,
     owner: &DeadlineJob,

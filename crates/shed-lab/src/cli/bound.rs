@@ -22,8 +22,8 @@ Example:
 
 #[derive(Debug, Args)]
 pub(super) struct BoundArgs {
-    /// K: how often each task may be drawn, its first attempt included. No policy that launches more
-    /// attempts than that for a task is bound by it.
+    /// K: number of samples per task, its first attempt included. The bound does not hold for a
+    /// policy that launches more attempts of a task.
     #[arg(
         long,
         value_name = "K",

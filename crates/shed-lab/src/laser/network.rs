@@ -171,7 +171,7 @@ fn first_layers(features: usize, shape: Shape) -> Result<Vec<Trained>, TrainErro
     Ok(layers)
 }
 
-/// Steps of Adam on batches in a drawn order.
+/// Steps of Adam on batches in a random order.
 fn descend(
     layers: &[Trained],
     data: &[(Vec<f64>, f64)],

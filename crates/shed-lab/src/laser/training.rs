@@ -79,7 +79,7 @@ pub struct Plan {
     pub units: usize,
     /// Passes over the data.
     pub epochs: u32,
-    /// Of all that is drawn.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 

@@ -227,7 +227,7 @@ fn p_3(lab: &mut Lab) -> Result<Findings, LabError> {
     Ok(findings)
 }
 
-/// Times and utilisation of P-4 for Shed+, Shed, Dolly and Hadoop-S.
+/// Times and utilization of P-4 for Shed+, Shed, Dolly and Hadoop-S.
 const P_4_TIMES: [(&str, f64, f64); 4] = [
     ("Shed+", 100.0, 330.0),
     ("Shed", 60.0, 345.0),

@@ -11,7 +11,7 @@ const TILE_MIN: usize = 8;
 
 /// The demands that some job offers now or may offer later, and the jobs that offer each.
 ///
-/// The demands lie in *tiles* of neighbours, about √n tiles of √n demands. The corners of a tile
+/// The demands lie in *tiles* of neighbors, about √n tiles of √n demands. The corners of a tile
 /// bound the fits in it. A search therefore checks all tiles but opens only few of them. It opens
 /// all tiles only if unlike demands tie.
 pub(super) struct BestFit {

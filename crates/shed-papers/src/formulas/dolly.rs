@@ -1,7 +1,7 @@
 //! Dolly: clone all tasks of a small job at its submission, or none.
 //!
 //! The number of attempts is derived in Shed, Shed+ and DollyMP from Dolly's own bound; the
-//! conditions of utilisation and budget are Dolly's, which these papers do not print.
+//! conditions of utilization and budget are Dolly's, which these papers do not print.
 
 use shed_core::estimate::compare::{at_most, is_less};
 
@@ -42,7 +42,7 @@ pub fn attempts(p: f64, epsilon: f64, tasks: u32) -> Option<u32> {
 pub struct DollyLimits {
     /// ε, the accepted probability that a task of the job straggles after cloning. 0.05.
     pub epsilon: f64,
-    /// τ, the utilisation from which on nothing is cloned. 0.8.
+    /// τ, the utilization from which on nothing is cloned. 0.8.
     pub utilisation_max: f64,
     /// β, the share of all slots that clones may hold. 0.05.
     pub budget: f64,

@@ -9,7 +9,7 @@ use shed_core::estimate::speedup::fastest_mean;
 /// σ*, the multiple of the mean time E\[x\] beyond which a task's remaining time makes a duplicate
 /// worth its machine time. `None` for α ≤ 1, where the mean is infinite.
 ///
-/// It minimises equations (22)–(25), whose derivative at a = σE\[x\] is
+/// It minimizes equations (22)–(25), whose derivative at a = σE\[x\] is
 /// `(a − 2·E[min(a, t_new)])·∫_a^∞ dF(t)/t`: the least a with a = 2·E\[min(a, t_new)\], whenever a
 /// task is looked at. In units of t_min, s = 2(α − s^(1−α))/(α−1). Between 1/E\[x\] and 2.
 #[must_use]

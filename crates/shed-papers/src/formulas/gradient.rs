@@ -53,7 +53,7 @@ impl Point {
         }
     }
 
-    /// The copies that maximise the Lagrangian within \[1, r\] (as printed without bounds it may
+    /// The copies that maximize the Lagrangian within \[1, r\] (as printed without bounds it may
     /// have no maximum), then the multipliers along their residuals.
     fn next(&self, jobs: &[CloneJob], p2: &P2, steps: &Steps) -> Self {
         let most = f64::from(p2.copies_max);

@@ -16,7 +16,7 @@
 //! - [`ordering`]: one round of FIFO, SRPT, SVF, DRF, Tetris, Capacity and Carbyne.
 //! - [`fluid`]: whole schedules of these rounds in DollyMP's deterministic model.
 //! - [`load`]: the load below which cloning everything shortens jobs.
-//! - [`sca`]: SCA's convex programme, its rounding and one slot; [`gradient`]: the printed solver.
+//! - [`sca`]: SCA's convex program, its rounding and one slot; [`gradient`]: the printed solver.
 //! - [`ese`]: ESE's straggler factor, copies of small jobs, and one slot.
 
 mod best_fit;

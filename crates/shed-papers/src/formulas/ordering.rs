@@ -120,7 +120,7 @@ fn drf_starts(board: &mut Board) -> Vec<Start> {
 /// with the server. ε balances their means over the jobs that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TetrisScore {
-    /// a + ε·p, as DollyMP §2 writes it; favours long jobs.
+    /// a + ε·p, as DollyMP §2 writes it; favors long jobs.
     Plus,
     /// a − ε·p: the shortest remaining first. Contradicts DollyMP's Figure 2.
     Minus,

@@ -1,4 +1,4 @@
-//! SCA: how many copies of each task of the jobs that have not started, as a convex programme
+//! SCA: how many copies of each task of the jobs that have not started, as a convex program
 //! (P2 of SCA/ESE), its rounding, and the round of one slot.
 //!
 //! A machine holds one copy. Times are in seconds, a slot is one.
@@ -126,7 +126,7 @@ pub fn objective(jobs: &[CloneJob], copies: &[f64], gamma: f64) -> f64 {
     pairs.map(|(job, &copies)| job.utility(copies, gamma)).sum()
 }
 
-/// Solves P2: maximise Σ U(c) with Σ m·c ≤ N and 1 ≤ c ≤ r, all tasks of all jobs starting at
+/// Solves P2: maximize Σ U(c) with Σ m·c ≤ N and 1 ≤ c ≤ r, all tasks of all jobs starting at
 /// once.
 ///
 /// The price ν of a machine is found by bisection, and for each price the copies of each job by

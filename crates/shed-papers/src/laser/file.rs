@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn what_was_written_is_read_back_bit_by_bit() {
         let mut written = networks(3);
-        // Neighbours of round numbers, and numbers at the ends of the range.
+        // Neighbors of round numbers, and numbers at the ends of the range.
         let bits = |number: &mut f64, to: f64| *number = to;
         bits(
             &mut written.task.scale,

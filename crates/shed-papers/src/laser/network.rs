@@ -45,7 +45,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// The feature before it is centred.
+    /// The feature before it is centered.
     #[must_use]
     pub fn raw(logarithm: bool, feature: f64) -> f64 {
         if logarithm {

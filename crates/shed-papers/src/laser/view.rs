@@ -119,7 +119,7 @@ pub(crate) fn unit(hash: u64) -> f64 {
     ((hash >> 11) as f64 + 0.5) * STEP
 }
 
-/// A number in (0, 1) that a seed draws for a thing, always the same.
+/// A random number in (0, 1) for a thing. The same seed always gives the same number.
 pub(crate) fn drawn(seed: u64, key: &JobKey, numbers: [u32; 2]) -> f64 {
     let numbers = numbers.into_iter().flat_map(u32::to_le_bytes);
     let bytes = seed.to_le_bytes().into_iter().chain(numbers);

@@ -282,7 +282,7 @@ async fn what_has_failed_behind_an_original_stays_failed_until_its_work_is_done(
     process.look(&api).await.unwrap();
     assert_eq!(tiles(&api), [(0, 40), (40, 100)]);
     assert_eq!(api.job().status.as_ref().unwrap().failed_indexes, "0");
-    // It stops short of the end after all: that is the end of no part.
+    // It ends before the end after all, which is not the end of a segment.
     api.exit_at((0, 0), "70/100");
     process.look(&api).await.unwrap();
     assert_eq!(tiles(&api), [(0, 40), (40, 100)]);

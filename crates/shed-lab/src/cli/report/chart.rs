@@ -42,7 +42,7 @@ pub(super) const PALETTE: [RGBColor; 7] = [
     RGBColor(0, 0, 0),
 ];
 
-/// Seven colours and five markers repeat together only after 35 ranks.
+/// Seven colors and five markers repeat together only after 35 ranks.
 const MARKERS: usize = 5;
 
 /// Pixels → units.
@@ -75,7 +75,7 @@ pub(super) fn svg(
     Ok(text.replacen(&fixed, &free, 1))
 }
 
-/// A style of text: size in pixels, colour, and which of its points is put in place.
+/// A style of text: size in pixels, color, and which of its points is put in place.
 pub(super) fn style(size: f64, colour: RGBColor, h: HPos, v: VPos) -> TextStyle<'static> {
     let size = size * f64::from(FINE) * FONT_FACTOR;
     TextStyle {
@@ -121,7 +121,7 @@ pub(super) fn line(
     area.draw(&PathElement::new(points, style))
 }
 
-/// The colour of a rank.
+/// The color of a rank.
 pub(super) fn colour(rank: usize) -> RGBColor {
     PALETTE[rank % PALETTE.len()]
 }
