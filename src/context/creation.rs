@@ -1,10 +1,10 @@
 //! The apiserver's answers to the creation of a job's pods, and the number of pods to create next.
 //! Pure.
 //!
-//! Some refusals are permanent: a quota, a policy, an invalid template. shed finds their end with
-//! one pod. It launches no more attempts than exist, and one more after a wait. While the apiserver
-//! accepts, each step launches twice as many. Under a quota, shed may refill the places of ended
-//! pods at once.
+//! Some refusals last: a quota, a policy, an invalid template. shed tests with one pod whether such
+//! a refusal still holds. It launches no more attempts than exist, and one more after a wait. While
+//! the apiserver accepts, each step launches twice as many. Under a quota, shed may refill the
+//! places of ended pods at once.
 
 use std::borrow::Cow;
 
@@ -29,8 +29,8 @@ const FRESH_MAX: u32 = 5;
 /// Failures in a row before shed reports them to users.
 const FAILURES_TOLD: u32 = 2;
 
-/// Attempts that shed records at a time until it has created a pod of the job in this process. If
-/// the apiserver refuses them, shed takes all of them back.
+/// Maximum number of attempts that shed records at a time until it has created a pod of the job in
+/// this process. If the apiserver refuses them, shed takes all of them back.
 const FIRST_MAX: u32 = 100;
 
 /// The apiserver's answers so far. shed can lose all of them.

@@ -19,7 +19,7 @@ use shed_core::snapshot::{AttemptKind, JobSnapshot};
 use shed_core::time::{Instant, Span};
 
 /// Time until the next check of clones that found no slot, and of originals that are being
-/// preempted.
+/// replaced.
 const LOOK: Span = Span::from_seconds(3);
 
 /// The two instants, counted from a job's submission.
