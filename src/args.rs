@@ -39,8 +39,9 @@ pub struct OperatorArgs {
     /// PriorityClass of clones. Absent: clones keep the template's class.
     #[arg(long, env = "SHED_CLONE_PRIORITY_CLASS")]
     pub clone_priority_class: Option<String>,
-    /// Which batch/v1 Jobs shed runs: managed (those with `managedBy: shed.dev/deadline-controller`),
-    /// all (also those of the built-in Job controller, which must be switched off) or none.
+    /// The batch/v1 Jobs that shed runs: managed (those with `managedBy:
+    /// shed.dev/deadline-controller`), all (also those of the built-in Job controller, which must
+    /// be switched off) or none.
     #[arg(long, env = "SHED_ADOPT_JOBS", value_enum, default_value_t = AdoptJobs::Managed)]
     pub adopt_jobs: AdoptJobs,
     /// Maximum progress polls per second over all jobs; with more attempts shed polls each one less often.

@@ -1,4 +1,4 @@
-//! An attempt's pod: the template, who it is, its sidecar. Pure.
+//! An attempt's pod: the template, its identity, its sidecar. Pure.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub struct AgentSettings {
     pub operator_key: String,
 }
 
-/// What the pod of a clone is to be given instead of the template's priority.
+/// Priority of a clone's pod, in place of the template's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClonePriority {
     /// Name of the PriorityClass.
@@ -49,7 +49,7 @@ pub struct ClonePriority {
     pub value: i32,
 }
 
-/// What one attempt of the job requests, its sidecar included.
+/// Requests of one attempt of the job, including its sidecar.
 #[must_use]
 pub fn demand(job: &ValidatedJob, agent: &AgentSettings) -> Resources {
     let mut spec = job.template.spec.clone().unwrap_or_default();
@@ -72,7 +72,7 @@ pub fn pod(
     let mut spec = job.template.spec.clone().unwrap_or_default();
     spec.restart_policy
         .get_or_insert_with(|| "Never".to_owned());
-    // An attempt has no business with the apiserver unless its template says so; a Job's pod has.
+    // An attempt does not access the apiserver unless its template requires that; a Job's pod does.
     if spec.service_account_name.is_none() && job.adopted.is_none() {
         spec.automount_service_account_token.get_or_insert(false);
     }
@@ -81,11 +81,12 @@ pub fn pod(
             .get_or_insert_with(|| names::host_name(&job.name, task));
     }
     stay_away(&mut spec, attempt);
-    // A template that asks for less than clones get keeps what it asks for.
+    // A template with a lower priority than clones get keeps its own.
     let lower = |priority: &&ClonePriority| spec.priority.is_none_or(|own| priority.value < own);
     if let (AttemptKind::Clone, Some(priority)) = (attempt.kind, clone_priority.filter(lower)) {
         spec.priority_class_name = Some(priority.class.clone());
-        // What admission resolved from the template's own class contradicts the new one.
+        // Admission resolved this priority from the template's own class, and it contradicts the
+        // new one.
         spec.priority = None;
         spec.preemption_policy = None;
     }
@@ -166,9 +167,9 @@ fn owner_reference(owner: &DeadlineJob) -> OwnerReference {
     }
 }
 
-/// A clone must not land beside the attempt that it shall overtake, nor on a node seen slow;
-/// a retry had better not. A template that names its node has no choice: its kubelet would refuse
-/// every pod that keeps off it.
+/// A clone must not run on the node of the attempt that it must overtake, nor on a node that was
+/// slow. A retry should avoid these nodes. A template that names its node has no choice: its
+/// kubelet would refuse every pod whose affinity excludes the node.
 fn stay_away(spec: &mut PodSpec, attempt: &AttemptEntry) {
     if attempt.avoid.is_empty() || spec.node_name.is_some() {
         return;
@@ -447,7 +448,7 @@ fn agent_resources() -> ResourceRequirements {
     }
 }
 
-/// What the `restricted` Pod Security level asks for.
+/// Settings that the `restricted` Pod Security level requires.
 fn restricted() -> SecurityContext {
     SecurityContext {
         allow_privilege_escalation: Some(false),
@@ -471,7 +472,7 @@ fn has_index(job: &ValidatedJob) -> bool {
     job.adopted.as_ref().is_none_or(|adopted| adopted.indexed)
 }
 
-/// batch/v1 says on each pod how often its index had failed, where failures are counted by index.
+/// batch/v1 records on each pod how often its index had failed, if failures are counted by index.
 pub fn note_failures(pod: &mut Pod, job: &ValidatedJob, book: &Ledger, task: u32) {
     if job
         .adopted

@@ -1,12 +1,12 @@
 //! How many attempts a job may have at a time, so that its object stays small enough to be written
-//! whatever becomes of them. Pure.
+//! whatever happens to them. Pure.
 //!
-//! What an open task and a live attempt can come to in the ledger is bounded when the attempt is launched:
-//! with every kill, failure, grant and place that may be recorded of it. Beside it are the lists of done
-//! and failed indexes, which take most where each is alone, and what never grows: specification,
-//! metadata, conditions. Checkpoints are kept only as far as there is room, so nothing is set aside for
-//! them. What others put into the status, and is kept there, counts too. The lengths are those of
-//! src/api/ledger/compact.rs.
+//! The size of an open task and of a live attempt in the ledger is bounded when the attempt is
+//! launched. The bound includes every kill, failure, grant and node that may be recorded. The lists
+//! of done and failed indexes are bounded too; they are longest if no two indexes are adjacent.
+//! Specification, metadata and conditions never grow. Checkpoints are kept only while they fit, so
+//! no bytes are reserved for them. Fields that other clients put into the status, and that are kept
+//! there, count too. The lengths are those of src/api/ledger/compact.rs.
 
 use shed_core::plan::{Launch, Move};
 use shed_core::snapshot::{AttemptKind, Idempotency, Resume, ResumePoint};
@@ -19,19 +19,19 @@ use crate::validate::ValidatedJob;
 pub const CONDITIONS: usize = 20 * 1024;
 /// Conditions, counts and times of the status, and the ledger's table of kills.
 const STATUS: usize = CONDITIONS + 6 * 1024;
-/// A part of a task that was split, and its index among the done or failed ones. No part is both won and
-/// dropped.
+/// A segment of a divided task, and its index among the done or failed ones. No segment is both won
+/// and dropped.
 const PART: usize = 150;
-/// `"99999,999,f999,d999",`: a task whose attempts have failed, or were disrupted, hundreds of times. As
-/// long as it is open its index stands in no list, `99999,`.
+/// `"99999,999,f999,d999",`: a task whose attempts have failed, or were disrupted, hundreds of
+/// times. While it is open its index, `99999,`, is in no list.
 const TASK: usize = 23 - 6;
 /// `;999o9999999999,k999`: an attempt up to its kill, within a hundred days. A task that waits for its
 /// next one has `,b9999999999`, which is shorter.
 const ATTEMPT: usize = 20;
-/// `,w999,c999,x9999999999`: what clones bring about in their task, which is done while they are
+/// `,w999,c999,x9999999999`: the fields that clones add to their task, which is done while they are
 /// still ending.
 const CLONED: usize = 22 + 6;
-/// `,g999.99999999.9999999999`: leave to publish.
+/// `,g999.99999999.9999999999`: the commit grant.
 const GRANT: usize = 26;
 /// `,n9999`: where it runs.
 const PLACE: usize = 6;
@@ -39,23 +39,23 @@ const PLACE: usize = 6;
 const AVOIDED: usize = 5;
 /// `,p9999`: a point of the task or of an attempt.
 const REFERENCE: usize = 6;
-/// The quotes of a point, and what stands between its parts and behind it.
+/// The quotes of a point, and the separators between and after its parts.
 const POINT: usize = 4;
 
-/// What bounds a job's attempts.
+/// The bounds of a job's attempts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// Bytes that are taken whatever happens.
+    /// Bytes that are always needed.
     fixed: usize,
-    /// Most that an attempt comes to beside [`ATTEMPT`].
+    /// Maximum bytes of an attempt in addition to [`ATTEMPT`].
     per_attempt: usize,
-    /// Most that a task comes to beside [`TASK`].
+    /// Maximum bytes of a task in addition to [`TASK`].
     per_task: usize,
 }
 
 impl Bounds {
-    /// The job's bounds in a cluster whose nodes' names and boot ids come to so many bytes, and with so many
-    /// bytes of the object that its copy here lacks.
+    /// The job's bounds. `node_bytes` is the total length of the nodes' names and boot ids.
+    /// `skipped` counts the bytes of the object that its copy here lacks.
     #[must_use]
     pub fn of(owner: &DeadlineJob, job: &ValidatedJob, node_bytes: usize, skipped: usize) -> Self {
         let is_fenced = job.rules.idempotency == Idempotency::Fenced;
@@ -66,7 +66,7 @@ impl Bounds {
         };
         let own = size::bytes(&owner.metadata) + skipped + job.spec_bytes;
         let foreign = owner.status.as_ref().map_or(0, foreign);
-        // Names stand in one table, with their boot ids in another.
+        // Names are in one table, with their boot ids in another.
         let nodes = if is_placed {
             2 * node_bytes
         } else {
@@ -79,7 +79,7 @@ impl Bounds {
         }
     }
 
-    /// Bytes that the object comes to at most if nothing further is launched.
+    /// Maximum bytes of the object if nothing more is launched.
     #[must_use]
     pub fn committed(&self, book: &Ledger) -> usize {
         let tasks = book.tasks.values().map(|task| {
@@ -122,8 +122,8 @@ impl Bounds {
         Some(actions.iter().filter(fits).cloned().collect())
     }
 
-    /// Drops the checkpoints for which there is no room, and says how many. Those stay that a retry needs
-    /// first: of tasks without a live attempt, then of those that are furthest.
+    /// Drops the checkpoints that do not fit, and returns how many. It keeps those that a retry
+    /// needs first: those of tasks without a live attempt, then the most advanced.
     pub fn keep_checkpoints(&self, book: &mut Ledger) -> usize {
         if self.committed(book) <= OBJECT_MAX {
             return 0;
@@ -131,7 +131,7 @@ impl Bounds {
         let reported = book.tasks.values_mut().filter_map(|task| {
             let lives = task.attempts.iter().any(|attempt| attempt.kill.is_none());
             let point = task.resume.take()?;
-            // What an attempt of it began with is in the ledger anyway.
+            // The ledger holds the start point of an attempt anyway.
             task.resume = begun_at(task).cloned().map(Box::new);
             Some((task.index, lives, point))
         });
@@ -171,7 +171,7 @@ impl Bounds {
                 is_as_far && *durable.checkpoint == *point.checkpoint
             })
         };
-        // What is not durable yet becomes so.
+        // A checkpoint that is not durable yet becomes durable.
         let own = launch.resume.as_ref().filter(|point| !is_durable(point));
         let own = own.map_or(0, |point| checkpoint_bytes(&point.checkpoint) + REFERENCE);
         let reference = if launch.resume.is_some() {
@@ -195,14 +195,14 @@ impl Bounds {
     }
 }
 
-/// Bytes of what is kept of a status though shed did not put it there: fields that this version does not
-/// know, and conditions, as far as all of them are longer than shed's own may be.
+/// Bytes of a status that shed keeps although it did not write them: unknown fields, and
+/// conditions, as far as all of them exceed shed's own maximum.
 fn foreign(status: &DeadlineJobStatus) -> usize {
     let conditions = size::bytes(&status.conditions).saturating_sub(CONDITIONS);
     conditions + status.unknown.bytes()
 }
 
-/// Bytes of what only an edited ledger has, or one with a long note.
+/// Bytes that only an edited ledger has, or one with a long note.
 fn extras(book: &Ledger) -> usize {
     let parts = book.segments.len().saturating_sub(SEGMENTS_MAX);
     let note = book.ending_note.as_ref().map_or(0, size::bytes);
@@ -222,7 +222,7 @@ fn begun_at(task: &TaskEntry) -> Option<&ResumePoint> {
     points.max_by(|a, b| a.progress.total_cmp(&b.progress))
 }
 
-/// Bytes of the points that the task and its attempts name: each stands in the ledger once.
+/// Bytes of the points that the task and its attempts name. The ledger contains each point once.
 fn points(task: &TaskEntry) -> usize {
     let attempts = task.attempts.iter();
     let named: Vec<&ResumePoint> = attempts
@@ -247,7 +247,8 @@ fn checkpoint_bytes(checkpoint: &str) -> usize {
     POINT + 24 + size::bytes(checkpoint)
 }
 
-/// Most that the lists of done and of failed indexes come to together: each index stands alone.
+/// Maximum bytes of the lists of done and of failed indexes together, when no two indexes are
+/// adjacent.
 fn lists(completions: u32) -> usize {
     let completions = completions as usize;
     let (mut bytes, mut begin, mut digits) = (0, 0, 1);

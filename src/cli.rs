@@ -87,11 +87,11 @@ fn runtime(threads: usize) -> std::io::Result<Runtime> {
     runtime.worker_threads(threads).enable_all().build()
 }
 
-/// What is logged unless `RUST_LOG` says otherwise. kube's client warns with the whole of an answer
-/// that it can't read, in which there may be checkpoints.
+/// Log filter unless `RUST_LOG` is set. kube's client logs the whole answer that it cannot decode,
+/// and such an answer may contain checkpoints.
 const LOGGED: &str = "info,kube_runtime=warn,kube_client::client=error";
 
-/// Logs go to standard error; RUST_LOG chooses what.
+/// Logs go to standard error; RUST_LOG filters them.
 fn start_logging(json: bool) {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(LOGGED));

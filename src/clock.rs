@@ -1,4 +1,5 @@
-//! Between Kubernetes' timestamps and the core's integer milliseconds, and what time it is.
+//! Conversion between Kubernetes' timestamps and the core's integer milliseconds, and the current
+//! time.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
@@ -17,7 +18,7 @@ pub fn wall() -> Instant {
     Instant(Timestamp::now().as_millisecond())
 }
 
-/// What objects of tests are dated by.
+/// The clock that dates objects of tests.
 #[cfg(test)]
 #[must_use]
 pub fn now() -> Instant {

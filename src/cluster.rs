@@ -1,5 +1,6 @@
-//! What the watches of the apiserver show: jobs, pods (boiled down), nodes. Lists are consistent
-//! reads, watches end within a minute so that a dead connection is noticed, a 410 lists again.
+//! The state that the watches of the apiserver show: jobs, pods (reduced to the facts shed needs),
+//! nodes. Lists are consistent reads. Watches end within a minute so that a dead connection is
+//! noticed. A 410 makes the watch list again.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
@@ -73,7 +74,7 @@ const WHOLE_MAX: usize = 4;
 pub struct Stores {
     /// The jobs that can be read, as far as they are kept.
     pub jobs: Store<WatchedJob>,
-    /// All jobs, by what they are asked for.
+    /// Index of all jobs.
     table: RwLock<JobTable>,
     /// The batch/v1 Jobs, if any of them are shed's to run.
     batch: Option<Jobs>,
@@ -81,14 +82,14 @@ pub struct Stores {
     nodes: RwLock<Option<BTreeMap<Arc<str>, NodeFacts>>>,
     /// The nodes' own addresses.
     node_addresses: RwLock<HashSet<IpAddr>>,
-    /// Tells pollers what changed.
+    /// Reports changes to pollers.
     news: changes::News,
     /// Raised by everything that a plan may depend on.
     pub changed: Notify,
-    /// When the pod watch last said anything.
+    /// The last event of the pod watch.
     pods_heard: AtomicI64,
     newest_versions: NewestVersions,
-    /// Dates what is seen.
+    /// Dates the observations.
     clock: Arc<Clock>,
     /// Raised by every notice of the watch of batch/v1 Jobs.
     batch_version: AtomicU64,
@@ -97,11 +98,12 @@ pub struct Stores {
     /// Entries that were looked at.
     #[cfg(test)]
     visits: std::sync::atomic::AtomicUsize,
-    /// One at a time waits for the first lists: kube wakes the last that asked only.
+    /// Only one caller at a time waits for the first lists, because kube wakes only the last
+    /// waiter.
     first_lists: Mutex<()>,
 }
 
-/// Who is told what happened to which job.
+/// Channels that report the changed job and the kind of change.
 #[derive(Clone)]
 pub struct Touched {
     /// DeadlineJobs.
@@ -194,7 +196,7 @@ impl Stores {
         self.batch.as_ref()
     }
 
-    /// Whether a job is the book of a batch/v1 Job that is gone or going.
+    /// Whether a job is the companion of a batch/v1 Job that is deleted or being deleted.
     fn lacks_batch_job(&self, job: &WatchedJob) -> bool {
         let batch = self.batch.as_ref().filter(|_| job.is_companion());
         batch.is_some_and(|jobs| jobs.present(job.meta()).is_none())
@@ -216,7 +218,7 @@ impl Stores {
         self.whole.try_acquire().ok()
     }
 
-    /// Tests count what is looked at.
+    /// Counts visited entries for tests.
     fn count_visits(&self, entries: usize) {
         #[cfg(test)]
         self.visits.fetch_add(entries, Ordering::Relaxed);
@@ -224,7 +226,8 @@ impl Stores {
         let _ = entries;
     }
 
-    /// What pods request that are no attempts, or such that have ended and are not over, by node.
+    /// Requests, by node, of pods that are not attempts, or that are ended attempts that still hold
+    /// their slot.
     #[must_use]
     pub fn used_by_others(&self) -> BTreeMap<Arc<str>, Resources> {
         self.pods().others.clone()
@@ -246,7 +249,7 @@ impl Stores {
         self.nodes_guard().clone().unwrap_or_default()
     }
 
-    /// Bytes of the names and boot ids of all nodes, with what separates them.
+    /// Bytes of the names and boot ids of all nodes, with separators.
     #[must_use]
     pub fn node_bytes(&self) -> usize {
         let nodes = self.nodes_guard();
@@ -271,7 +274,8 @@ impl Stores {
         let addresses: HashSet<IpAddr> = addresses.collect();
         let known = self.node_addresses.write();
         let mut known = known.unwrap_or_else(PoisonError::into_inner);
-        // A pod may be polled where no node is any more. What became a node's is noticed by each poll.
+        // A pod may be polled at an address that is no longer a node's. Each poll notices an
+        // address that became a node's.
         if !known.is_subset(&addresses) {
             self.news.all_changed();
         }
@@ -284,7 +288,7 @@ impl Stores {
         self.nodes_guard().as_ref()?.get(name).cloned()
     }
 
-    /// When the pod watch last said anything.
+    /// The last event of the pod watch.
     #[must_use]
     pub fn pods_heard(&self) -> Instant {
         Instant(self.pods_heard.load(Ordering::Relaxed))
@@ -358,7 +362,7 @@ impl Stores {
                 index.note_bind(&facts, now);
                 index.reached = index.reached.max(facts.version);
                 let (facts, before) = index.put(facts);
-                // A job whose pod is another's now has lost it.
+                // A job loses a pod that now belongs to another job.
                 let whose = |pod: &PodFacts| (pod.identity.owner.clone(), pod.identity.attempt);
                 let before = before.filter(|before| whose(before) != whose(&facts));
                 before.into_iter().chain([facts]).collect()
@@ -375,7 +379,7 @@ impl Stores {
     }
 }
 
-/// Without watches: tests say what is seen.
+/// Without watches: tests provide the observations.
 #[cfg(test)]
 impl Stores {
     pub fn for_tests(jobs: Vec<DeadlineJob>, pods: Vec<Pod>, nodes: &[Node]) -> Arc<Self> {
@@ -386,7 +390,8 @@ impl Stores {
         Self::listed(jobs.collect(), pods, nodes).0
     }
 
-    /// Jobs as the apiserver sends them, some of which can't be read; the watch goes on with the writer.
+    /// Jobs as the apiserver sends them; some cannot be decoded. The caller sends later watch
+    /// events through the writer.
     pub fn of_objects(
         jobs: Vec<JobObject>,
         pods: Vec<Pod>,
@@ -415,7 +420,7 @@ impl Stores {
         (stores, writer)
     }
 
-    /// How many entries were looked at since this was last asked.
+    /// Number of entries visited since the last call.
     pub fn visits(&self) -> usize {
         self.visits.swap(0, Ordering::Relaxed)
     }
@@ -432,12 +437,12 @@ impl Stores {
         stores
     }
 
-    /// Stores whose first lists have not come in.
+    /// Stores whose first lists have not arrived.
     pub fn unlisted() -> Arc<Self> {
         Arc::new(Self::new(store().0, None, Clock::for_tests()))
     }
 
-    /// By what it dates what it sees.
+    /// The clock that dates its observations.
     pub fn clock_for_tests(&self) -> Arc<Clock> {
         Arc::clone(&self.clock)
     }

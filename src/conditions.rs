@@ -1,4 +1,4 @@
-//! The conditions of a job, and the words in which they are told. Pure.
+//! The conditions of a job and their messages. Pure.
 
 use std::collections::BTreeSet;
 
@@ -29,12 +29,12 @@ pub fn invalid(
     }
 }
 
-/// The conditions of a status while they are told.
+/// The conditions of a status while they are built.
 pub(crate) struct Conditions {
     pub(crate) list: Vec<Condition>,
     generation: i64,
     now: Instant,
-    /// The job had finished before: what it said then stays as it was worded.
+    /// The job had finished before, so its conditions keep their old messages.
     is_final: bool,
 }
 
@@ -63,14 +63,14 @@ impl Conditions {
         }
     }
 
-    /// Says a state in the words of its row.
+    /// Sets a condition with the message of its row.
     pub(crate) fn say(&mut self, type_: &str, reason: &str, detail: &str) {
         self.say_since(type_, reason, detail, self.now);
     }
 
     /// The same, if it has been so since.
     pub(crate) fn say_since(&mut self, type_: &str, reason: &str, detail: &str, since: Instant) {
-        // A test walks every reason; without its row a state would be told in raw words.
+        // A test checks that every reason has a row. Without one the detail becomes the message.
         let Some(row) = words::row(type_, reason) else {
             return self.put(type_, "True", reason, detail);
         };
@@ -113,7 +113,7 @@ impl Conditions {
         }
     }
 
-    /// Says that a state is over, if its condition is there and true.
+    /// Marks a state as over, if its condition exists and is true.
     pub(crate) fn clear(&mut self, type_: &str, reason: &str, detail: &str) {
         let is_true = self
             .list

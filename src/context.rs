@@ -1,4 +1,4 @@
-//! What reconcilers and the planner share.
+//! State that reconcilers and the planner share.
 
 pub mod backoff;
 pub mod companion_failures;
@@ -48,17 +48,17 @@ use crate::progress::ProgressTable;
 use crate::restore_guard::Doubt;
 use crate::watchdog::Watch;
 
-/// What reconcilers and the planner share.
+/// State that reconcilers and the planner share.
 pub struct Context {
     /// The apiserver.
     pub client: Client,
     /// The watched world.
     pub stores: Arc<Stores>,
-    /// Whether what is remembered still holds.
+    /// Whether the memory still agrees with the store.
     pub doubt: Arc<Doubt>,
-    /// What attempts reported.
+    /// Reports of attempts.
     pub progress: Arc<ProgressTable>,
-    /// Who asks for leave to publish.
+    /// Attempts that request a commit grant.
     pub fence: Arc<FenceTable>,
     /// The apiserver's clock, and this process's own.
     pub clock: Arc<Clock>,
@@ -74,75 +74,76 @@ pub struct Context {
     pub write_places: WritePlaces,
     /// Places for passes over jobs.
     pub passes: Arc<FairPlaces<Arc<str>>>,
-    /// What all jobs write of their ledgers.
+    /// The write rate of all ledgers.
     pub ledger_rate: LedgerRate,
     /// The sidecar.
     pub agent: AgentSettings,
     /// Priority of clones.
     pub clone_priority: Option<ClonePriority>,
-    /// What this process remembers of each job; everything in it can be lost.
+    /// This process's memory of each job. shed can lose all of it.
     pub memos: Memos,
-    /// Jobs whose companions can't be created; it can be lost, too.
+    /// Jobs whose companions cannot be created; shed can lose them, too.
     pub companion_failures: Failures,
-    /// What earlier jobs tell of those that run; it can be lost, too.
+    /// Estimates for running jobs from earlier jobs. shed can lose them, too.
     pub forecasts: ForecastTable,
-    /// The recording of what the planner sees and decides, if there is to be one.
+    /// The recording of the planner's input and decisions, if enabled.
     pub recording: Option<Arc<shed_record::Recorder>>,
 }
 
-/// What this process remembers of each job.
+/// This process's memory of each job.
 #[derive(Default)]
 pub struct Memos(Mutex<HashMap<Arc<str>, Memo>>);
 
-/// What this process remembers of one job; its instants are of the process's own clock.
+/// This process's memory of one job. Its instants are of the process's own clock.
 #[derive(Clone, Default)]
 pub struct Memo {
     /// The job as the last own write left it: newer than the watch for a while.
     pub newest: Option<Arc<DeadlineJob>>,
-    /// The batch/v1 Job that it stands for, as the last own write left it.
+    /// The batch/v1 Job that it represents, as the last own write left it.
     pub newest_batch: Option<Arc<Job>>,
-    /// What its specification came to.
+    /// The result of validating its specification.
     pub validated: Option<Validated>,
-    /// What was seen of its pods.
+    /// Observations of its pods.
     pub traces: Traces,
     /// Why and until when nothing is launched, as attempts could not start.
     pub backoff: Option<Backoff>,
-    /// What the apiserver answered to creations of its pods.
+    /// The apiserver's answers to creations of its pods.
     pub creations: Creations,
-    /// What is known of where its attempts can run.
+    /// The nodes on which its attempts can run, as far as known.
     pub placement: Placement,
     /// When PoCD was last written.
     pub pocd_written: Option<Instant>,
     /// When its ledger was last written, and how much that was.
     pub last_write: Option<LastWrite>,
-    /// Whether it was looked whether its template has reserved labels, and said.
+    /// Whether shed has checked its template for reserved labels and reported them.
     pub reserved_told: bool,
-    /// Whether it was said that the job's object is too large to be written.
+    /// Whether shed has reported that the job's object is too large to be written.
     pub too_large_told: bool,
-    /// Whether it was said that the apiserver refuses to delete or release its pods.
+    /// Whether shed has reported that the apiserver refuses to delete or release its pods.
     pub refusal_told: bool,
-    /// Whether it was said that the job is left alone, as a newer operator has its ledger.
+    /// Whether shed has reported that it does not run the job, because a newer operator has its
+    /// ledger.
     pub stands_aside: bool,
-    /// When the claims that it mounts were last looked at, and what is to be said of them.
+    /// When its claims were last checked, and the message about them.
     pub claims: Option<(Instant, Option<String>)>,
-    /// When its deadline was last weighed, and of which generation.
+    /// When its deadline was last evaluated, and the job's generation then.
     pub weighed: Option<(Instant, i64)>,
-    /// What is to be told of whether the deadline can be kept.
+    /// The last published verdict about the deadline.
     pub told: Option<Told>,
-    /// Nodes where its attempts lately came to nothing.
+    /// Nodes where its attempts recently failed to start or were disrupted.
     pub troubled: TroubledNodes,
     /// Its quarantine, if it is in one or was.
     pub quarantine: crate::quarantine::Memo,
-    /// What its tasks wait for.
+    /// The obstacle of its waiting tasks.
     pub waiting: waiting::Remembered,
-    /// What is left of the events of its attempts.
+    /// Its remaining budget for events of attempts.
     pub events: EventBudget,
-    /// Writes of the ledger of which it is not known whether they were carried out.
+    /// Writes of the ledger whose outcome is unknown.
     pub unanswered: Vec<Unanswered>,
 }
 
 impl Memo {
-    /// What keeps its attempts from being created, placed or started, as far as it is remembered.
+    /// The last known obstacle to creating, placing or starting its attempts.
     #[must_use]
     pub fn blocked(&self) -> Option<Blocked> {
         let unplaced = || self.placement.blocked().cloned();
@@ -174,7 +175,7 @@ impl Memos {
         self.lock().retain(|uid, _| is_there(uid));
     }
 
-    /// Whether something is still to be told or recorded of a job.
+    /// Whether a report or a record about a job is still due.
     #[must_use]
     pub fn is_owed(&self, job: &str) -> bool {
         let memos = self.lock();
@@ -182,7 +183,7 @@ impl Memos {
         memos.get(job).is_some_and(is_owed)
     }
 
-    /// Forgets a job that has nothing to do, unless an own write is newer than what the watch has shown.
+    /// Forgets a job that has nothing to do, unless an own write is newer than the watch.
     pub fn settle(&self, job: &str, shown: (i64, Option<i64>)) {
         let mut memos = self.lock();
         let newest = memos.get(job).and_then(|memo| memo.newest.as_ref());
@@ -202,7 +203,7 @@ impl Memos {
         own.collect()
     }
 
-    /// The newer of the watched job and the one that the last own write or live read left.
+    /// The newer of the watched job and the result of the last own write or live read.
     #[must_use]
     pub fn newest(&self, watched: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
         let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap_or_default().into();
@@ -220,7 +221,7 @@ impl Memos {
         })
     }
 
-    // A panic while the lock was held leaves memos, all of which can be lost.
+    // A panic while the lock was held leaves valid memos, and memos can be lost.
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Memo>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

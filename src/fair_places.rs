@@ -231,12 +231,13 @@ impl<K: Ord + Clone, W> Shares<K, W> {
         Some((key, waiter.flatten()?))
     }
 
-    /// A waiter goes without a place.
+    /// Removes a waiter that no longer needs a place.
     fn give_up(&mut self, key: &K, ticket: u64) -> Option<W> {
         self.change(key, |share| share.waiting.remove(&ticket))?
     }
 
-    /// Changes a key's share, keeps the queue in order, and forgets a key that neither holds nor waits.
+    /// Changes a key's share, keeps the queue in order, and forgets a key without places and
+    /// waiters.
     fn change<T>(&mut self, key: &K, change: impl FnOnce(&mut Share<W>) -> T) -> Option<T> {
         let share = self.keys.get_mut(key)?;
         if !share.waiting.is_empty() {

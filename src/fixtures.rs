@@ -58,12 +58,12 @@ pub fn changed(job: &DeadlineJob, changes: &[(&str, serde_json::Value)]) -> serd
     value
 }
 
-/// The same as a watch brings it.
+/// The same in a watch event.
 pub fn object(job: &DeadlineJob, changes: &[(&str, serde_json::Value)]) -> JobObject {
     serde_json::from_value(changed(job, changes)).expect("object")
 }
 
-/// The same, created so many seconds ago: what the driver sees by its own clock.
+/// The same job, created this many seconds ago by the driver's own clock.
 pub fn job_of_age(seconds: i64, change: &str) -> DeadlineJob {
     let mut job = job(change);
     let created = clock::now().plus(Span::from_seconds(-seconds));
@@ -118,7 +118,7 @@ pub fn job_pod(job: &Job) -> Pod {
     serde_json::from_value(pod).expect("pod")
 }
 
-/// A ready node of that name and so many cores.
+/// A ready node with that name and this many cores.
 pub fn node(name: &str, cores: u32) -> Node {
     let yaml = format!(
         "{{metadata: {{name: {name}}}, status: {{allocatable: {{cpu: '{cores}', memory: 8Gi, \
@@ -156,7 +156,7 @@ pub fn companion(job: &Job) -> DeadlineJob {
     companion
 }
 
-/// An agent on this machine: answers every question alike, takes every order and counts them.
+/// An agent on this machine: gives every poll the same answer, accepts every order and counts them.
 pub struct Agent {
     pub address: SocketAddr,
     orders: Arc<AtomicU32>,

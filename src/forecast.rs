@@ -1,4 +1,5 @@
-//! What came of earlier jobs, for those that run. It is this process's: a new leader learns anew.
+//! Estimates for running jobs from the outcomes of earlier jobs. This process holds them, so a new
+//! leader starts without any.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,13 +8,13 @@ use shed_core::ids::JobKey;
 use shed_core::snapshot::JobSnapshot;
 use shed_core::time::Instant;
 
-/// What was said of jobs and what came of them; filled by the planner and by reconcilers.
+/// Predictions and outcomes of jobs. The planner and the reconcilers fill the table.
 #[derive(Default)]
 pub struct ForecastTable(Mutex<Forecasts>);
 
 impl ForecastTable {
-    /// Notes the PoCD that a pass says of a job and forecasts from it, in [0, 1]; absent for a job
-    /// without a deadline, and while too few jobs have ended.
+    /// Records the PoCD that a pass computed for a job, and returns the calibrated PoCD in [0, 1].
+    /// Absent for a job without a deadline, and while too few jobs have ended.
     pub fn say(&self, job: &JobSnapshot, now: Instant, pocd: f64) -> Option<f64> {
         let limit = job.deadline?.since(job.submitted).seconds();
         let passed = now.since(job.submitted).seconds() / limit;

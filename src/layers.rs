@@ -48,7 +48,7 @@ fn place(module: &str) -> Option<((usize, usize), &'static str)> {
         })
 }
 
-/// What is wrong with an import, if anything is.
+/// The fault of an import, if there is one.
 fn fault(from: &str, to: &str) -> Option<String> {
     match (place(from), place(to)) {
         (Some((own, layer)), Some((imported, above))) if own < imported => Some(format!(

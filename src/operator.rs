@@ -1,5 +1,6 @@
-//! Puts the operator together: settings → server, election → shared state → watches, planner,
-//! reconcilers. What acts lives for one term of leadership; nothing of it is left in the next.
+//! Assembles the operator from its settings: first the server and the election, then the shared
+//! state, then the watches, the planner and the reconcilers. Everything that acts lives for one
+//! term of leadership; the next term starts without it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -54,7 +55,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(65);
 /// At the end, writes that are under way get this long.
 const LAST_WRITES: Duration = Duration::from_secs(3);
 
-/// What outlives a term of leadership.
+/// State that outlives a term of leadership.
 struct Setup {
     args: OperatorArgs,
     policy: Policy,
@@ -67,9 +68,9 @@ struct Setup {
     work: Handle,
 }
 
-/// Runs the operator until it is told to stop. What a term of leadership does runs on the runtime
-/// `work`, which this one must not be: the Lease is renewed also while a poll there does not end, or
-/// the term would be over before the watchdog can note the job.
+/// Runs the operator until it receives a stop signal. The tasks of a term of leadership run on the
+/// runtime `work`. It must not be this runtime, because the Lease must be renewed also while a poll
+/// there does not end. Otherwise the term would be over before the watchdog can note the job.
 ///
 /// # Errors
 /// If a setting is wrong, the apiserver can't be configured, or the server can't listen.
@@ -117,7 +118,7 @@ pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
     ended
 }
 
-/// The election of a leader, if there is to be one.
+/// The election of a leader, if it is enabled.
 fn election(
     setup: &Setup,
     identity: String,
@@ -160,7 +161,7 @@ async fn configuration(identity: &str) -> anyhow::Result<Config> {
     Ok(config)
 }
 
-/// Acts whenever this replica leads, until it is told to stop.
+/// Runs a term whenever this replica leads, until it receives a stop signal.
 async fn lead(setup: &Arc<Setup>, mut election: Option<Election>) -> anyhow::Result<()> {
     let stop = told_to_stop();
     tokio::pin!(stop);
@@ -169,7 +170,7 @@ async fn lead(setup: &Arc<Setup>, mut election: Option<Election>) -> anyhow::Res
             fence = acquire(setup, &mut election) => fence,
             () = &mut stop => return Ok(()),
         };
-        // A task of its own: a long decision must not hold up a renewal.
+        // A task of its own, so that a long decision does not delay a renewal.
         let mut term = JoinSet::new();
         term.spawn_on(act(Arc::clone(setup), Arc::clone(&fence)), &setup.work);
         setup.metrics.lease.leader.set(1);
@@ -220,7 +221,8 @@ fn why_ended(
     }
 }
 
-/// One term: everything that looks and acts, from a first list to the end. Returns what ended.
+/// One term: all watches, the planner and the reconcilers, from a first list to the end. Returns
+/// the part that ended.
 async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'static str> {
     let doubt = Doubt::new();
     let clock = Arc::clone(&setup.clock);
@@ -263,7 +265,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         .map_err(Into::into)
 }
 
-/// What planner and reconcilers of a term share.
+/// State that planner and reconcilers of a term share.
 async fn context(
     setup: &Setup,
     client: Client,
@@ -302,7 +304,7 @@ async fn context(
     })
 }
 
-/// Starts what asks attempts for progress, and those with a fence whether they ask to publish.
+/// Starts the polls for progress, and those for commit requests of jobs with a fence.
 fn poll(
     setup: &Setup,
     context: &Context,
@@ -333,7 +335,7 @@ fn poll(
     tasks.spawn(poller.map(|()| "progress poller"));
 }
 
-/// Starts what only tells: of jobs and pods that nothing is done about.
+/// Starts the reporters of jobs and pods that shed does not act on.
 fn tell(context: &Arc<Context>, tasks: &mut JoinSet<&'static str>) {
     let gaps = reconcile::undecodable::run(Arc::clone(context));
     tasks.spawn(gaps.map(|()| "telling of what is not understood"));
@@ -353,8 +355,8 @@ fn client(config: &Config, clock: &Arc<Clock>, term: &Term) -> Result<Client, ku
         .build())
 }
 
-/// Another for every process, also for those that follow each other in one pod: what the pod held
-/// is not the new process's before it has run out.
+/// Unique for every process, even for processes that use the same pod in turn. A new process must
+/// wait until its predecessor's lease expires.
 fn identity() -> String {
     let host = std::env::var("HOSTNAME").unwrap_or_default();
     let host = if host.is_empty() {
@@ -371,7 +373,7 @@ async fn reconcile(
     context: Arc<Context>,
     touched: mpsc::UnboundedReceiver<kube::runtime::reflector::ObjectRef<crate::api::DeadlineJob>>,
 ) {
-    // Nothing is decided before every list is in; what is touched until then waits.
+    // Decisions wait until every list is complete; changes until then are queued.
     context.stores.ready().await;
     reconcile::run(context, touched).await;
 }
@@ -476,7 +478,7 @@ mod tests {
         args: OperatorArgs,
     }
 
-    /// The policy of these flags, or what is said on standard error.
+    /// The policy of these flags, or the error message.
     fn policy_of(flags: &[&str]) -> Result<Policy, String> {
         let words = ["operator", "--agent-image", "i"].iter().chain(flags);
         let command = Command::try_parse_from(words).unwrap();

@@ -1,7 +1,8 @@
-//! Where the planner leaves each job's slice of the plan, and the job's reconciler picks it up. A slice
-//! is finished once the ledger holds it: from there on the ledger holds the capacity. Slices that are not
-//! finished when the planner plans again are *held*: it counts what they may launch, and plans nothing
-//! further for their jobs. So one job's slow write delays no other job's plan, and no slot is given twice.
+//! The exchange of plan slices: the planner leaves each job's slice here, and the job's reconciler
+//! takes it. A slice is finished once the ledger holds it, because the ledger then holds the
+//! capacity. A slice that is not finished when the planner plans again is *held*: the planner
+//! counts its launches, and plans nothing more for its job. So one job's slow write delays no other
+//! job's plan, and no slot is used twice.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,7 @@ use tokio::sync::Notify;
 /// A job's uid.
 pub type JobUid = Arc<str>;
 
-/// Slices that wait or are under way, and what the last pass found out.
+/// Slices that wait or are in progress, and the last pass's reports.
 #[derive(Default)]
 pub struct Board {
     inner: Mutex<Inner>,
@@ -58,18 +59,18 @@ impl Board {
             .collect();
     }
 
-    /// Leaves the durable part of the planner's memory: what the policy remembers, by job.
+    /// Stores the durable part of the planner's memory: the policy's state, by job.
     pub fn remember(&self, states: HashMap<JobUid, String>) {
         self.lock().states = states;
     }
 
-    /// What the policy remembers of the job and must survive a failover.
+    /// The part of the policy's state for the job that must survive a failover.
     #[must_use]
     pub fn policy_state(&self, job: &str) -> Option<String> {
         self.lock().states.get(job).cloned()
     }
 
-    /// A job's slice, now under way; empty if there is none.
+    /// Takes a job's slice, which is then in progress. Empty if the job has no slice.
     #[must_use]
     pub fn take(&self, job: &str) -> Vec<Move> {
         let mut inner = self.lock();
@@ -91,7 +92,7 @@ impl Board {
     /// The job's slice is recorded, or given up.
     pub fn finish(&self, job: &str) {
         let mut inner = self.lock();
-        // One that was put back waits for its next taker.
+        // A slice that was put back waits for its next taker.
         let was_taken = inner.slices.get(job).is_some_and(|slice| slice.is_taken);
         if was_taken {
             inner.slices.remove(job);
@@ -108,7 +109,7 @@ impl Board {
         }
     }
 
-    /// What the last pass found out about a job.
+    /// The last pass's report about a job.
     #[must_use]
     pub fn report(&self, job: &str) -> Option<JobReport> {
         self.lock().reports.get(job).cloned()
@@ -126,8 +127,8 @@ impl Board {
         }
     }
 
-    /// The slices that are not finished. Those that no reconciler has taken for `patience` are taken back
-    /// before.
+    /// The unfinished slices. Before that, removes those that no reconciler has taken for
+    /// `patience`.
     #[must_use]
     pub fn held(&self, patience: Span, ticks: Instant) -> BTreeMap<JobUid, Vec<Move>> {
         let mut inner = self.lock();

@@ -18,7 +18,7 @@ pub(crate) const WAIT_LAST: Span = Span::from_seconds(3600);
 /// Characters of a panic's text that a message holds at most.
 const TEXT_MAX: usize = 200;
 
-/// The wait after so many failures in a row.
+/// The wait after this number of failures in a row.
 pub(crate) fn wait(count: u32) -> Span {
     Span(WAIT_FIRST.0 << count.saturating_sub(1).min(8)).min(WAIT_LAST)
 }
@@ -62,7 +62,7 @@ impl Failure {
 pub struct Crash {
     /// How.
     pub failure: Failure,
-    /// What happened, as a sentence without its full stop.
+    /// Description of the crash, as a sentence without its period.
     what: String,
 }
 
@@ -127,7 +127,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// What the quarantine of this job needs to know.
+    /// The fields of this job that its quarantine depends on.
     #[must_use]
     pub fn of(job: &DeadlineJob) -> Self {
         let metadata = &job.metadata;
@@ -140,15 +140,15 @@ impl Subject {
     }
 }
 
-/// What this process remembers of a job's quarantine.
+/// This process's memory of a job's quarantine.
 #[derive(Debug, Clone, Default)]
 pub struct Memo {
     /// A failure that is not in the ledger yet, and until when it keeps the job from being reconciled.
     pub(crate) unwritten: Option<(Subject, Crash, Instant)>,
     /// The failure in a row that was last announced.
     pub(crate) announced: u32,
-    /// Whether its pods must be listed before anything is decided. The watch may not show yet what a
-    /// pass did that was cut off.
+    /// Whether its pods must be listed before any decision. The watch may not show yet the writes
+    /// of an interrupted pass.
     pub is_unlisted: bool,
 }
 

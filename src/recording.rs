@@ -1,5 +1,5 @@
-//! The recording of what the planner sees and decides. It never makes anybody wait, and what can't be
-//! written is counted and said.
+//! The recording of the planner's input and decisions. It never blocks its callers. Records that
+//! cannot be written are counted and reported.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -46,13 +46,13 @@ pub fn start(
     Ok(Some(Arc::new(recorder)))
 }
 
-/// What a pass decided, before any slice of it was refused.
+/// Moves of a pass, before any slice of it was refused.
 pub struct Decision {
-    /// What the planner remembered before.
+    /// The planner's memory before the pass.
     pub memory: Memory,
     /// The plan.
     pub plan: Plan,
-    /// How it came about.
+    /// How the pass decided.
     pub decided: Decided,
 }
 

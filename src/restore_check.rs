@@ -1,7 +1,7 @@
-//! Notices that the apiserver's store was put back to an earlier state: what this process remembers
-//! may never have been then. Nobody can put a store back without breaking every watch, so when one
-//! breaks nothing is decided or written (`restore_guard`) until a fresh list has proved that versions went
-//! forward. If they went back, the process must start anew.
+//! Detects that the apiserver's store was restored to an earlier state, in which this process's
+//! memory may never have been true. A restore breaks every watch. When a watch breaks, shed
+//! therefore decides and writes nothing (`restore_guard`) until a fresh list proves that versions
+//! went forward. If they went back, the process must restart.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use crate::api::{DeadlineJob, LABEL_JOB_UID};
 use crate::cluster::{Shown, Versioned, version};
 use crate::context::Context;
 
-/// How often it is looked where no watch breaks: a call per resource that lists at most one object.
+/// Interval of the check while no watch breaks: a call per resource that lists at most one object.
 const PERIOD: Duration = Duration::from_secs(20);
-/// How long it is waited before a list that failed is asked for again: first and at last.
+/// Wait before a failed list is repeated: the first wait and the last.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_LAST: Duration = Duration::from_secs(2);
 /// Objects per page of a list.
 const PAGE: u32 = 500;
 
-/// What the list lacks must go from what the watch has shown within this time: a watch that broke
-/// begins again within 30 s.
+/// Objects that the list lacks must disappear from the watch within this time, because a broken
+/// watch starts again within 30 s.
 const MISSING_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Returns once the store was put back; the process must start anew then.
+/// Returns once the store was restored; then the process must restart.
 pub async fn noticed(context: Arc<Context>) {
     context.stores.ready().await;
     let mut next_look = Instant::now() + PERIOD;
@@ -61,8 +61,9 @@ pub async fn noticed(context: Arc<Context>) {
     }
 }
 
-/// What was shown and a list lacks. It was deleted, and the watch will say so; or it was made after
-/// what the store was put back to, and a watch that goes on from a later version never will.
+/// Objects that the watch showed and a list lacks. Either the object was deleted, and the watch
+/// will report that. Or it was created after the restored state, and a watch that continues from a
+/// later version never reports its end.
 #[derive(Default)]
 struct Missing(BTreeMap<String, Instant>);
 
@@ -81,7 +82,7 @@ impl Missing {
         }
     }
 
-    /// Whether any that is due is still shown; those that are not are forgotten.
+    /// Whether an overdue object is still shown. Objects that are not shown any more are forgotten.
     fn are_shown(&mut self, context: &Context) -> bool {
         let now = Instant::now();
         let (pods, jobs) = (context.stores.shown_pods(), context.stores.shown_jobs());
@@ -92,19 +93,19 @@ impl Missing {
     }
 }
 
-/// What a comparison of fresh lists with what is known has shown.
+/// Result of comparing fresh lists with the known state.
 #[derive(Debug, PartialEq, Eq)]
 enum Compared {
     /// The store was put back.
     Older,
-    /// Nothing says so.
+    /// No evidence of a restore.
     Newer {
-        /// Uids of what is known and not there.
+        /// Uids of known objects that the list lacks.
         lacks: BTreeSet<String>,
     },
 }
 
-/// Asks until there is an answer, for nothing is decided on errors.
+/// Repeats the comparison until it succeeds, because errors decide nothing.
 async fn prove(context: &Context) -> Compared {
     let mut wait = RETRY_FIRST;
     loop {
@@ -117,9 +118,9 @@ async fn prove(context: &Context) -> Compared {
     }
 }
 
-/// A list is as new as the moment it was asked for, so neither it nor any object in it is older
-/// than what was seen before, and what was seen to go is not in it. The counter alone may have
-/// caught up since the store was put back.
+/// A list is at least as new as its request. So neither it nor any object in it is older than
+/// earlier observations, and it does not contain objects that were seen deleted. The version
+/// counter alone may have caught up since the restore.
 async fn compare(context: &Context) -> Result<Compared, kube::Error> {
     let newest = |of| context.stores.newest_version(of);
     let (seen_jobs, seen_pods) = (newest(Versioned::DeadlineJobs), newest(Versioned::Pods));
@@ -152,7 +153,7 @@ fn known_jobs(context: &Context) -> Shown {
     shown
 }
 
-/// What a fresh list lacks; none if it is older than what is known.
+/// Objects that a fresh list lacks; none if the list is older than the known state.
 async fn lacking<K>(
     api: &Api<K>,
     parameters: ListParams,
@@ -197,7 +198,7 @@ where
         })
 }
 
-/// Looks at the counters alone: of each resource its own, as each may be in an etcd of its own.
+/// Checks only the counters: each resource's own, because each may be in an etcd of its own.
 async fn counter_went_back(context: &Context) -> bool {
     let jobs = is_counter_older::<DeadlineJob>(context, Versioned::DeadlineJobs).await;
     let pods = is_counter_older::<Pod>(context, Versioned::Pods).await;
@@ -209,7 +210,7 @@ async fn counter_went_back(context: &Context) -> bool {
     [jobs, pods, batch].into_iter().flatten().any(|older| older)
 }
 
-/// Whether a fresh list of at most one object is older than what was seen of the resource.
+/// Whether a fresh list of at most one object is older than the observations of the resource.
 async fn is_counter_older<K>(context: &Context, of: Versioned) -> Result<bool, kube::Error>
 where
     K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::de::DeserializeOwned,

@@ -1,6 +1,7 @@
-//! Whether what is remembered still holds. Doubt arises when a watch ends before its time or a call
-//! gets no answer; while it lasts, no request that changes something is sent, and one that is under
-//! way is given up. A layer of the client sees to both; what agents are told goes by `unless_arisen`.
+//! Whether this process's memory still agrees with the store. Doubt arises when a watch ends before
+//! its time or a call gets no answer. While it lasts, no request that changes something is sent,
+//! and requests in progress are abandoned. A layer of the client enforces both; messages to agents
+//! go through `unless_arisen`.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use tower::{BoxError, Layer, Service};
 )]
 pub struct InDoubt;
 
-/// Whether what is remembered still holds.
+/// Whether the memory still agrees with the store.
 pub struct Doubt(watch::Sender<State>);
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -39,23 +40,23 @@ impl State {
 }
 
 impl Doubt {
-    /// There is none yet.
+    /// A guard without doubt.
     #[must_use]
     pub fn new() -> Arc<Self> {
         Arc::new(Self(watch::Sender::new(State::default())))
     }
 
-    /// What is remembered may not hold any more.
+    /// The memory may not be valid any more.
     pub fn raise(&self) {
         self.0.send_modify(|state| state.arisen += 1);
     }
 
-    /// Waits for doubt; what is returned is given to `dispel` by who has looked since.
+    /// Waits for doubt. Returns its number, which the caller passes to `dispel` after a check.
     pub async fn arisen(&self) -> u64 {
         self.wait(|state| !state.is_settled()).await.arisen
     }
 
-    /// What was remembered when this doubt arose does hold. Doubt that arose later stays.
+    /// Confirms the memory as of this doubt. Doubt that arose later stays.
     pub fn dispel(&self, doubt: u64) {
         self.0
             .send_modify(|state| state.dispelled = state.dispelled.max(doubt));
@@ -66,11 +67,11 @@ impl Doubt {
         self.wait(|state| state.is_settled()).await;
     }
 
-    /// Sends what is only true if what is remembered holds: not at all in doubt, and what is under
-    /// way when doubt arises is given up. None then.
+    /// Sends a message that is true only if the memory agrees with the store. In doubt it is not
+    /// sent, and when doubt arises it is abandoned. None then.
     pub async fn unless_arisen<T>(&self, sending: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
-            // What is asked when a watch breaks is not sent on to the store that comes next.
+            // A request that was made when a watch breaks must not reach the restored store.
             biased;
             _ = self.arisen() => None,
             sent = sending => Some(sent),
@@ -168,7 +169,7 @@ fn ends_after(query: Option<&str>) -> Option<Duration> {
 /// Raises doubt when the watch it belongs to ends in any way but in good time.
 struct Guard {
     doubt: Arc<Doubt>,
-    /// Counted from before the question was sent, so the apiserver's own count ends later.
+    /// Counted from before the request was sent, so the apiserver's own count ends later.
     due: Instant,
     in_time: bool,
 }

@@ -35,7 +35,7 @@ const PROBE_LIMITS: Limits = Limits {
     bytes: 16 * 1024,
 };
 
-/// What is served.
+/// Content that the server serves.
 #[derive(Clone)]
 pub struct Served {
     /// For /metrics.
@@ -122,8 +122,8 @@ async fn metrics(State(served): State<Served>) -> impl IntoResponse {
     }
 }
 
-/// A replica that can't tell the apiserver's time says so and is ready all the same: it does everything
-/// but end jobs, and one that were not ready would hold up a rolling update that replaces it.
+/// A replica with an uncertain clock reports that and is ready all the same. It does everything
+/// except fail jobs, and if it were not ready it would delay a rolling update that replaces it.
 async fn ready(State(served): State<Served>) -> impl IntoResponse {
     let note = served.clock.note().unwrap_or_default();
     match served.standing.ready() {

@@ -1,4 +1,4 @@
-//! How large objects are as JSON, which is how etcd keeps custom resources: it refuses what is above
+//! Size of objects as JSON, the form in which etcd stores custom resources. etcd refuses more than
 //! 1.5 MiB, and shed stays below 1 MiB. Pure.
 
 use std::io;
@@ -26,7 +26,7 @@ pub fn bytes<T: Serialize + ?Sized>(value: &T) -> usize {
         }
     }
     let mut count = Count(0);
-    // What is no JSON is not written either.
+    // A value that cannot be encoded as JSON is not written either.
     let _ = serde_json::to_writer(&mut count, value);
     count.0
 }

@@ -1,5 +1,5 @@
-//! Specification → `ValidatedJob`: the only reader of raw spec fields. What the schema can't
-//! check is checked here, with an error that names the field and the fix.
+//! Turns a specification into a `ValidatedJob`: the only reader of raw spec fields. It applies the
+//! checks that the schema cannot express. Its errors name the field and the fix.
 
 use std::sync::Arc;
 
@@ -36,7 +36,8 @@ pub struct ValidatedJob {
     pub namespace: Arc<str>,
     /// Name.
     pub name: Arc<str>,
-    /// What it recurs as: namespace and label, as one namespace must not teach another.
+    /// Class under which the job recurs: namespace and label, because the samples of one namespace
+    /// must not affect another.
     pub class: Option<Arc<str>>,
     /// Generation that was validated.
     pub generation: i64,
@@ -44,13 +45,13 @@ pub struct ValidatedJob {
     pub created: Instant,
     /// Deadline, as written.
     pub deadline: DeadlineRule,
-    /// What decisions depend on.
+    /// Rules that decisions depend on.
     pub rules: JobRules,
-    /// How attempts are asked for progress.
+    /// How attempts are polled for progress.
     pub progress: Option<ProgressRule>,
     /// How long a failed task waits for its next attempt.
     pub retries: RetryRule,
-    /// What failures of pods mean, first match first.
+    /// Effects of pod failures, first match first.
     pub failure_rules: Arc<[PodFailureRule]>,
     /// Tasks that are not to be run; absent: none.
     pub skipped: Option<IndexSet>,
@@ -74,7 +75,7 @@ impl ValidatedJob {
     }
 }
 
-/// When a finished job is to be deleted.
+/// When a finished job expires.
 #[must_use]
 pub fn expiry(job: &ValidatedJob, book: &Ledger) -> Option<Instant> {
     let ended = book.ended.or(book.last_win)?;
@@ -84,7 +85,7 @@ pub fn expiry(job: &ValidatedJob, book: &Ledger) -> Option<Instant> {
 /// The deadline, as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeadlineRule {
-    /// There is none: a batch/v1 Job that names none.
+    /// No deadline: a batch/v1 Job that names none.
     Never,
     /// An instant.
     At(Instant),
@@ -152,7 +153,7 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
     })
 }
 
-/// The specification's bytes, if they leave room for the ledger.
+/// Size of the specification in bytes, if it leaves capacity for the ledger.
 ///
 /// # Errors
 /// [`InvalidSpec::Size`].
@@ -169,8 +170,7 @@ pub fn size(spec: &DeadlineJobSpec) -> Result<usize, InvalidSpec> {
     })
 }
 
-/// The class of a job, by its label. What characters a label may have, and how many, is the apiserver's
-/// to check.
+/// The class of a job, by its label. The apiserver checks the label's characters and length.
 #[must_use]
 pub fn class(metadata: &ObjectMeta) -> Option<Arc<str>> {
     let label = metadata.labels.as_ref()?.get(api::LABEL_CLASS)?;

@@ -21,18 +21,18 @@ use crate::restore_guard::Doubt;
 
 /// The time between two looks.
 pub const TICK: Duration = Duration::from_secs(1);
-/// A poll that so many looks in a row have found is stuck. The longest poll of a pass over a job of
-/// 10 000 tasks takes well below a second.
+/// A poll that this many consecutive checks have found is stuck. The longest poll of a pass over a
+/// job of 10 000 tasks takes well below a second.
 pub const TICKS_MAX: u32 = 20;
 /// A poll that takes longer has got stuck.
 pub const POLL_MAX: Duration = Duration::from_secs(TICK.as_secs() * TICKS_MAX as u64);
 
-/// What a term of leadership may still write: the gate and the doubt of its own client.
+/// The write permissions of a term of leadership: the gate and the doubt of its own client.
 #[derive(Clone)]
 pub struct Term {
     /// Its write gate.
     pub writes: Arc<WriteFence>,
-    /// Whether what it remembers still holds.
+    /// Whether the process's memory still agrees with the store.
     pub doubt: Arc<Doubt>,
 }
 
@@ -62,7 +62,7 @@ struct Entry {
 }
 
 impl Polls {
-    /// Looks at every poll under way; the first one that is stuck.
+    /// Checks every poll in progress; returns the first one that is stuck.
     #[must_use]
     pub fn look(&self) -> Option<Stuck> {
         let mut table = self.lock();
@@ -138,7 +138,7 @@ pub struct Poll {
 }
 
 impl Poll {
-    /// The work goes on to another job, so it is not stuck.
+    /// The work continues with another job, so it is not stuck.
     pub fn goes_on(&self, job: Option<Arc<DeadlineJob>>) {
         if let Some(entry) = self.polls.lock().under_way.get_mut(&self.id) {
             entry.job = job;
@@ -153,8 +153,8 @@ impl Drop for Poll {
     }
 }
 
-/// Starts the thread that looks. It calls `end` for the first poll that is stuck, and ends with it, or
-/// when nobody else has the table any more.
+/// Starts the thread that checks. It calls `end` for the first poll that is stuck. Then it ends. It
+/// also ends when it holds the last reference to the table.
 ///
 /// # Errors
 /// If the system starts no thread.

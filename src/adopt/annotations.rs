@@ -1,4 +1,4 @@
-//! What a batch/v1 Job asks shed for: annotations under `shed.dev/`. Pure.
+//! Annotations under `shed.dev/` of a batch/v1 Job: its requests to shed. Pure.
 
 use std::collections::BTreeMap;
 
@@ -33,24 +33,24 @@ const KNOWN: [&str; 10] = [
     TARGET,
 ];
 
-/// What the annotations say.
+/// Content of the annotations.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wishes {
     /// When the Job must be complete.
     pub deadline: Option<Deadline>,
-    /// What happens at the deadline; absent: the Job does not set it.
+    /// Action at the deadline. Absent: the Job does not set it.
     pub on_miss: Option<OnMiss>,
-    /// Whether two live copies of a task do harm; absent: it was not said.
+    /// Whether two live copies of a task do harm. Absent: not specified.
     pub idempotency: Option<Idempotency>,
     /// How attempts report progress.
     pub progress: Option<ProgressSource>,
     /// Where clones and retries begin.
     pub resume: Resume,
-    /// Whether attempts may make way for a more urgent job's.
+    /// Whether shed may preempt its attempts in favor of a more urgent job.
     pub preemption: Preemption,
     /// Clones of stragglers.
     pub speculation: Speculation,
-    /// Which probability of completion is enough.
+    /// Probability of completion that is high enough.
     pub target_pocd: Option<f64>,
 }
 
@@ -105,13 +105,13 @@ pub fn read(annotations: Option<&BTreeMap<String, String>>) -> Result<Wishes, Ba
     })
 }
 
-/// Whether a Job says what two copies of a task do.
+/// Whether a Job specifies the effect of two copies of a task.
 #[must_use]
 pub fn names_idempotency(annotations: Option<&BTreeMap<String, String>>) -> bool {
     names(annotations, IDEMPOTENCY)
 }
 
-/// Whether a Job says what happens at its deadline.
+/// Whether a Job specifies the action at its deadline.
 #[must_use]
 pub fn names_on_miss(annotations: Option<&BTreeMap<String, String>>) -> bool {
     names(annotations, ON_MISS)
@@ -179,7 +179,7 @@ fn target(own: &BTreeMap<&str, &str>) -> Result<Option<f64>, BadAnnotation> {
     target.map(Some).ok_or_else(wrong)
 }
 
-/// `file`, or what spec.progress of a `DeadlineJob` holds.
+/// `file`, or the content of a `DeadlineJob`'s spec.progress.
 fn progress(own: &BTreeMap<&str, &str>) -> Result<Option<ProgressSource>, BadAnnotation> {
     let Some(&text) = own.get(PROGRESS) else {
         return Ok(None);
@@ -199,7 +199,8 @@ fn progress(own: &BTreeMap<&str, &str>) -> Result<Option<ProgressSource>, BadAnn
     }
 }
 
-/// What the schema of a `DeadlineJob` asks for too; there it names fields, here annotations.
+/// Applies the rules that the schema of a `DeadlineJob` has too. There the messages name fields,
+/// here annotations.
 fn agree(wishes: &Wishes) -> Result<(), BadAnnotation> {
     let progress = wishes.progress.as_ref();
     let has_agent = progress.is_some_and(|source| source.file.is_some());
@@ -233,8 +234,8 @@ fn agree(wishes: &Wishes) -> Result<(), BadAnnotation> {
     }
 }
 
-/// Two copies of a task are launched only where its user said that they do no harm, and there is a
-/// deadline to be met.
+/// Two copies of a task are launched only if its user declared them harmless, and if there is a
+/// deadline to meet.
 fn speculation(own: &BTreeMap<&str, &str>, wishes: &Wishes) -> Result<Speculation, BadAnnotation> {
     let words = "Enabled, Observe or Disabled";
     let asked: Option<SpeculationMode> = word(own, SPECULATION, words)?;

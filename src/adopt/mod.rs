@@ -1,6 +1,7 @@
 //! batch/v1 Jobs that shed runs in the place of the built-in controller. Each gets a *companion*: a
-//! `DeadlineJob` that it owns, which holds its ledger and what its annotations ask for. Everything
-//! else is read from the Job itself, so that planner and reconciler meet one kind of job.
+//! `DeadlineJob` that it owns. The companion holds the Job's ledger and the settings of its
+//! annotations. Everything else is read from the Job itself, so that planner and reconciler handle
+//! one kind of job.
 
 pub mod annotations;
 pub mod names;
@@ -19,10 +20,10 @@ use crate::api::trimmed::{essentials, stands_for};
 use crate::api::{self, DeadlineJob};
 use crate::validate::handed_on::HandedOnTable;
 
-/// What `spec.managedBy` is taken for where it is absent.
+/// Controller of a Job without `spec.managedBy`.
 const BUILT_IN: &str = "kubernetes.io/job-controller";
 
-/// Which batch/v1 Jobs shed runs.
+/// The batch/v1 Jobs that shed runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum AdoptJobs {
     /// Those with `managedBy: shed.dev/deadline-controller`.
@@ -54,7 +55,7 @@ impl AdoptJobs {
 /// A batch/v1 Job as the operator keeps it.
 #[derive(Clone, Debug)]
 pub enum WatchedBatchJob {
-    /// Whole, as it is shed's to run.
+    /// Complete, because shed runs it.
     Whole(Arc<Job>),
     /// Of another controller's the metadata alone.
     Foreign(Arc<ObjectMeta>),
@@ -89,16 +90,16 @@ stands_for!(WatchedBatchJob, Job);
 
 /// The watched Jobs, and which of them are shed's.
 pub struct Jobs {
-    /// Which.
+    /// The Jobs that shed runs.
     pub mode: AdoptJobs,
     /// All there are.
     pub store: Store<WatchedBatchJob>,
-    /// What their pods get as it is.
+    /// Labels and annotations that their pods get unchanged.
     pub handed_on: HandedOnTable,
 }
 
 impl Jobs {
-    /// What is kept of a Job.
+    /// The fields of a Job that shed keeps.
     #[must_use]
     pub fn kept(&self, job: Job) -> WatchedBatchJob {
         if self.mode.takes(&job) {
@@ -107,7 +108,7 @@ impl Jobs {
         WatchedBatchJob::Foreign(Arc::new(essentials(&job.metadata, api::LABEL_CLASS)))
     }
 
-    /// The Job whose companion this is, if it is there, shed's, and not being deleted.
+    /// The Job whose companion this is. None unless it exists, is shed's, and is not being deleted.
     #[must_use]
     pub fn of(&self, companion: &DeadlineJob) -> Option<Arc<Job>> {
         self.owner(&companion.metadata)
@@ -127,7 +128,7 @@ impl Jobs {
         self.store.get(&reference)
     }
 
-    /// Forgets what pods of Jobs that are gone got.
+    /// Drops the handed-on fields of Jobs that are gone.
     pub fn forget_handed_on(&self) {
         let jobs = self.store.state();
         let uids = jobs.iter().filter_map(|job| job.meta().uid.as_deref());
@@ -135,7 +136,8 @@ impl Jobs {
         self.handed_on.retain(|uid| uids.contains(uid));
     }
 
-    /// The Job whose companion this is, whoever's it is by now, if it is there and stays.
+    /// The Job whose companion this is, even if another controller runs it by now. None unless it
+    /// exists and is not being deleted.
     #[must_use]
     pub fn present(&self, companion: &ObjectMeta) -> Option<Arc<WatchedBatchJob>> {
         let owner = controller(companion)?;

@@ -15,9 +15,9 @@ const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 const LENGTH: usize = 5;
 /// How many suffixes there are.
 const SUFFIXES: u64 = 27_u64.pow(5);
-/// Spreads neighbours over all suffixes; it shares no divisor with their number, so that no two meet.
+/// Spreads neighbors over all suffixes; it shares no divisor with their number, so that no two meet.
 const STRIDE: u64 = 8_867_453;
-/// What undoes a multiplication by the stride.
+/// Inverse of the stride.
 const STRIDE_INVERSE: u64 = 227_540;
 const _: () = assert!(STRIDE * STRIDE_INVERSE % SUFFIXES == 1);
 /// Tasks of one job at most.
@@ -42,7 +42,7 @@ pub fn of_attempt_pod(job: &str, uid: &str, pod: &str) -> Option<(u32, u32)> {
     (attempt_pod(job, uid, id.0, id.1) == pod).then_some(id)
 }
 
-/// Name of an attempt's pod, by the convention of whatever owns it.
+/// Name of an attempt's pod, by the convention of its owner.
 #[must_use]
 pub fn of_attempt(job: &ValidatedJob, task: u32, attempt: u32) -> String {
     match &job.adopted {
@@ -125,7 +125,7 @@ fn number(start: u64, suffix: &str) -> Option<u64> {
     Some(high * SUFFIXES + steps % SUFFIXES)
 }
 
-/// What [`letters`] wrote, if these are its letters and as many.
+/// Reverses [`letters`]. None unless the text has exactly these letters and this length.
 fn value(text: &str) -> Option<u64> {
     let digits = text.bytes().rev().map(|letter| {
         let digit = LETTERS.iter().position(|&known| known == letter)?;

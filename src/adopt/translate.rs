@@ -20,7 +20,7 @@ use crate::api::{
 use crate::size;
 use crate::validate::{Adopted, DeadlineRule, InvalidSpec, ValidatedJob, validate};
 
-/// What batch/v1 sets where `backoffLimit` is absent.
+/// Default of batch/v1 for `backoffLimit`.
 const BACKOFF_LIMIT: i32 = 6;
 /// The built-in controller's waits after failures of a Job whose failures are counted per index.
 const BATCH_RETRIES: RetryRule = RetryRule {
@@ -45,7 +45,7 @@ pub fn companion_name_of(name: &str, uid: &str) -> String {
     format!("{name}-{:08x}", fnv1a(uid.as_bytes()))
 }
 
-/// How a pod or a companion says whose it is.
+/// The owner reference of a pod or a companion.
 #[must_use]
 pub fn owner_reference(name: &str, uid: &str) -> OwnerReference {
     OwnerReference {
@@ -96,7 +96,7 @@ fn companion_spec(job: &Job, wishes: Wishes) -> DeadlineJobSpec {
         preemption: wishes.preemption,
         speculation: wishes.speculation,
         target_pocd: wishes.target_pocd,
-        // A user who only adds a deadline wants a late result rather than none.
+        // A user who only adds a deadline prefers a late result to none.
         on_miss: wishes.on_miss.unwrap_or(OnMiss::Continue),
         backoff_limit_per_index: 0,
         backoff_limit: None,
@@ -119,14 +119,14 @@ fn tasks(spec: &JobSpec) -> i32 {
     spec.completions.unwrap_or_else(|| parallelism.max(1))
 }
 
-/// The job that a Job and its companion are.
+/// The job that a Job and its companion describe.
 ///
 /// # Errors
-/// [`InvalidSpec`], if the Job asks for what shed can't do.
+/// [`InvalidSpec`], if the Job requires a feature that shed does not support.
 pub fn validated(companion: &DeadlineJob, job: &Job) -> Result<ValidatedJob, InvalidSpec> {
     let none = JobSpec::default();
     let spec = job.spec.as_ref().unwrap_or(&none);
-    // The ledger, which may be large, says nothing here.
+    // The ledger may be large and is not needed here.
     let mut whole = DeadlineJob {
         metadata: companion.metadata.clone(),
         spec: companion.spec.clone(),
@@ -140,7 +140,7 @@ pub fn validated(companion: &DeadlineJob, job: &Job) -> Result<ValidatedJob, Inv
     Ok(ValidatedJob {
         name,
         retries: retries(validated.deadline, &adopted),
-        // The Job's own stands in the Job.
+        // The Job's own specification is in the Job.
         spec_bytes: size::bytes(&companion.spec),
         adopted: Some(Arc::new(adopted)),
         ..validated
@@ -158,7 +158,7 @@ fn retries(deadline: DeadlineRule, job: &Adopted) -> RetryRule {
     }
 }
 
-/// What batch/v1 says goes over what a companion holds.
+/// Replaces fields of a companion by those of batch/v1.
 fn overlay(whole: &mut DeadlineJobSpec, spec: &JobSpec) -> Result<(), InvalidSpec> {
     whole.completions = tasks(spec);
     whole.parallelism = Some(spec.parallelism.unwrap_or(1));
@@ -176,8 +176,8 @@ fn overlay(whole: &mut DeadlineJobSpec, spec: &JobSpec) -> Result<(), InvalidSpe
     Ok(())
 }
 
-/// batch/v1's `TerminatingOrFailed`, its default without a `podFailurePolicy`. Who says what two copies
-/// of a task do gets what goes with that.
+/// The default of batch/v1 without a `podFailurePolicy` is `TerminatingOrFailed`. A Job that states
+/// the effect of two copies of a task gets the default for that effect instead.
 fn replaces_deleted(job: &Job, spec: &JobSpec) -> bool {
     let policy = spec.pod_replacement_policy.as_deref();
     !annotations::names_idempotency(job.metadata.annotations.as_ref())

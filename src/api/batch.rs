@@ -1,4 +1,5 @@
-//! What a `DeadlineJob` has from batch/v1 Job, under the same names and with the same meaning.
+//! The fields that a `DeadlineJob` shares with a batch/v1 Job, under the same names and with the
+//! same meaning.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
@@ -7,11 +8,11 @@ use serde::{Deserialize, Serialize};
 /// Value of `spec.managedBy` that means shed; absent means the same.
 pub const MANAGED_BY: &str = "shed.dev/deadline-controller";
 
-/// Value of `spec.managedBy` of what shed makes for a batch/v1 Job that it runs.
+/// Value of `spec.managedBy` of the companion that shed creates for a batch/v1 Job that it runs.
 pub const COMPANION: &str = "shed.dev/job-companion";
 
-/// What a pod failure means, by exit code or pod condition. The first matching rule applies. Without a
-/// matching rule a failure counts unless the pod was disrupted.
+/// Effect of a pod failure, by exit code or pod condition. The first matching rule applies. Without
+/// a matching rule a failure counts unless the pod was disrupted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PodFailurePolicy {
@@ -52,7 +53,7 @@ pub enum PodFailureAction {
 #[x_kube(validation = Rule::new("self.operator != 'In' || !(0 in self.values)")
     .message("onExitCodes.values must not contain 0 with operator In, because exit code 0 is not a failure"))]
 pub struct OnExitCodes {
-    /// Which container; absent: any.
+    /// Container that the rule checks; absent: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub container_name: Option<String>,
@@ -121,7 +122,7 @@ pub struct SuccessPolicy {
 #[x_kube(validation = Rule::new("has(self.succeededIndexes) || has(self.succeededCount)")
     .message("a rule of spec.successPolicy needs succeededIndexes, succeededCount or both"))]
 pub struct SuccessPolicyRule {
-    /// Which tasks count, e.g. `0,3-5`; absent: all.
+    /// Tasks that count, e.g. `0,3-5`; absent: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 65536))]
     pub succeeded_indexes: Option<String>,

@@ -1,5 +1,5 @@
-//! Bounds of a template in the schema: what is beyond them can't fit into a specification, so that the
-//! apiserver refuses it and names the field. They hold nothing back that shed would take.
+//! Bounds of a template in the schema. A value beyond them cannot fit into a specification, so the
+//! apiserver refuses it and names the field. They refuse nothing that shed would accept.
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use schemars::{Schema, SchemaGenerator};
@@ -37,7 +37,7 @@ pub(super) fn template(generator: &mut SchemaGenerator) -> Schema {
     schema
 }
 
-/// Kubernetes' own schema may change: then a test says that a bound has no place any more.
+/// If Kubernetes' own schema changes, a test reports a bound whose field is gone.
 fn set(schema: &mut Schema, pointer: &str, bound: &str, most: usize) {
     let place = schema.pointer_mut(pointer).and_then(Value::as_object_mut);
     if let Some(place) = place {

@@ -87,8 +87,8 @@ use super::words;
         .message("spec.progress cannot be changed except for periodSeconds, because running attempts keep their sidecar: create another DeadlineJob"),
     validation = Rule::new("self.idempotency != 'Fenced' || (has(self.progress) && has(self.progress.file))")
         .message("spec.idempotency: Fenced needs an agent in each pod: set spec.progress to {file: {}}, or choose Safe or None"),
-    // At creation only: a job that was created before these rules can still be changed, and shed replaces
-    // what they refuse.
+    // At creation only: a job from before these rules can still be changed, and shed replaces the
+    // labels and annotations they refuse.
     validation = Rule::new("oldSelf.hasValue() || !has(self.template.metadata) || !has(self.template.metadata.labels) || ['shed.dev/job-uid', 'shed.dev/job-name', 'shed.dev/task', 'shed.dev/attempt', 'shed.dev/attempt-kind', 'shed.dev/segment', 'batch.kubernetes.io/job-completion-index'].all(key, !(key in self.template.metadata.labels))")
         .optional_old_self(true)
         .message("spec.template.metadata.labels must not hold shed.dev/job-uid, shed.dev/job-name, shed.dev/task, shed.dev/attempt, shed.dev/attempt-kind, shed.dev/segment or batch.kubernetes.io/job-completion-index, which shed sets itself: remove them"),
@@ -149,7 +149,7 @@ pub struct DeadlineJobSpec {
     /// Clones of stragglers.
     #[serde(default)]
     pub speculation: Speculation,
-    /// What happens at the deadline: Fail (shed stops the attempts and the job fails) or Continue (shed
+    /// Action at the deadline: Fail (shed stops the attempts and the job fails) or Continue (shed
     /// records the miss and the attempts continue).
     #[serde(default)]
     #[schemars(schema_with = "words::on_miss")]
@@ -168,7 +168,7 @@ pub struct DeadlineJobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100_000))]
     pub max_failed_indexes: Option<i32>,
-    /// What a pod failure means, by exit code or pod condition.
+    /// Effect of a pod failure, by exit code or pod condition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_failure_policy: Option<PodFailurePolicy>,
     /// When the job succeeds before every task has.
@@ -183,7 +183,7 @@ pub struct DeadlineJobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub active_deadline_seconds: Option<i64>,
-    /// Which tasks to run, e.g. `0,3-5`: those of another job that failed. Absent: all.
+    /// Tasks to run, e.g. `0,3-5`: those of another job that failed. Absent: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 65536))]
     pub indexes: Option<String>,
@@ -241,13 +241,13 @@ pub struct Deadline {
     /// Absolute instant, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Time>,
-    /// What `within` counts from: Creation, or Start (the first planning pass in which the job is not
+    /// Start of `within`: Creation, or Start (the first planning pass in which the job is not
     /// suspended).
     #[serde(default)]
     pub clock_start: ClockStart,
 }
 
-/// What `within` counts from.
+/// Start of `within`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ClockStart {
     #[default]
@@ -265,7 +265,7 @@ pub enum Resume {
 }
 
 impl From<Resume> for shed_core::snapshot::Resume {
-    /// The simulator's `Latest` has no word in the API.
+    /// The simulator's `Latest` has no counterpart in the API.
     fn from(resume: Resume) -> Self {
         match resume {
             Resume::None => Self::None,
@@ -381,7 +381,7 @@ impl Default for Speculation {
 }
 
 /// The observed state of the job.
-// `remote`: how it is read and written as a whole, with what is unknown, is in `unknown_fields`.
+// `remote`: `unknown_fields` reads and writes it as a whole, with unknown fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", remote = "Self")]
 pub struct DeadlineJobStatus {
@@ -446,7 +446,7 @@ pub struct DeadlineJobStatus {
     /// The operator's ledger: the state that must survive a crash. Users must not edit it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<Ledger>,
-    /// What a newer operator wrote and this one does not know; kept with every write.
+    /// Fields that a newer operator wrote and this version does not know. Every write keeps them.
     #[serde(skip)]
     pub unknown: Unknown,
 }

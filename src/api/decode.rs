@@ -1,5 +1,5 @@
-//! Objects as the apiserver holds them → jobs. What a newer operator or a newer schema put there must
-//! harm no other job. Pure.
+//! Decodes objects as the apiserver holds them into jobs. Fields of a newer operator or a newer
+//! schema must harm no other job. Pure.
 
 use kube::api::ObjectMeta;
 use serde_json::Value;
@@ -16,10 +16,10 @@ pub struct Read {
     pub unheeded: Vec<String>,
 }
 
-/// Reads a job from its parts.
+/// Decodes a job from its parts.
 ///
 /// # Errors
-/// The field and what is wrong in it.
+/// The field and its error.
 pub fn read(metadata: ObjectMeta, spec: &Value, status: &Value) -> Result<Read, String> {
     let (spec, unheeded) = unknown_fields::read::<DeadlineJobSpec>(spec)
         .map_err(|problem| format!("spec{problem}"))?;
@@ -44,7 +44,7 @@ mod tests {
     use crate::api::Ledger;
     use crate::fixtures;
 
-    /// What is read of the job with these changes.
+    /// Decodes the job after these changes.
     fn read(job: &DeadlineJob, changes: &[(&str, Value)]) -> Result<Read, String> {
         let object = fixtures::changed(job, changes);
         super::read(job.metadata.clone(), &object["spec"], &object["status"])

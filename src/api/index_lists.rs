@@ -1,11 +1,11 @@
-//! Indexes that stand in a job's public fields stand in its ledger no second time: a list of 100 000
+//! Indexes in a job's public fields are not repeated in its ledger, because a list of 100 000
 //! scattered ones takes some 600 KB. Pure.
 
 use shed_core::index_set::{IndexSet, ParseIndexSetError};
 
 use crate::api::{DeadlineJobStatus, Ledger};
 
-/// Leaves out of the ledger what the public fields say.
+/// Removes from the ledger the lists that the public fields contain.
 pub(super) fn shorten(status: &mut DeadlineJobStatus) -> Result<(), ParseIndexSetError> {
     let Some(ledger) = &mut status.ledger else {
         return Ok(());
@@ -16,7 +16,7 @@ pub(super) fn shorten(status: &mut DeadlineJobStatus) -> Result<(), ParseIndexSe
     Ok(())
 }
 
-/// Puts into the ledger what the public fields say. A ledger of form 1 has it all.
+/// Restores in the ledger the lists of the public fields. A ledger of version 1 is complete.
 pub(super) fn complete(status: &mut DeadlineJobStatus) -> Result<(), ParseIndexSetError> {
     let Some(ledger) = &mut status.ledger else {
         return Ok(());
@@ -54,8 +54,8 @@ fn with(ledger: &Ledger, rest: &IndexSet, public: &str) -> Result<IndexSet, Pars
     Ok(whole)
 }
 
-/// Whether the ledger's number of the task is that of its first part: the public fields speak of whole
-/// tasks.
+/// Whether the ledger's number of the task is that of its first segment. The public fields list
+/// whole tasks.
 fn is_split(ledger: &Ledger, index: u32) -> bool {
     ledger.segments.contains_key(&index)
 }
@@ -94,7 +94,7 @@ mod tests {
         let new = written(&status);
         assert_eq!(new["ledger"]["done"], "7-8");
         assert_eq!(read(new).ledger.unwrap().done.to_string(), "0-3,7-8");
-        // Task 0 is not done as a whole, nor has its first part failed.
+        // Task 0 is not done as a whole, and its first segment has not failed.
         let part = |index, start, end| json!({"index": index, "task": 0, "start": start, "end": end, "total": 9});
         let split = read(json!({"completedIndexes": "1", "failedIndexes": "0",
             "ledger": {"done": "0-1", "failed": "2", "segments": [part(0, 0, 4), part(2, 4, 9)]}}));

@@ -1,6 +1,7 @@
-//! The ledger: what of a job must survive any crash. It lives in the job's status and is written
-//! with the resourceVersion it was decided on. Done tasks are index ranges, which stand in the status's public
-//! fields if they can; only tasks with uncounted attempts or a history have an entry, which is a line of text.
+//! The ledger: the state of a job that must survive any crash. It is part of the job's status. Each
+//! write carries the resourceVersion that the decision was based on. Done tasks are index ranges,
+//! in the status's public fields if possible. Only tasks with uncounted attempts or a history have
+//! an entry, which is a line of text.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +26,9 @@ pub use segments::{SEGMENTS_MAX, Segments};
 
 use super::deadline_job::AttemptCounts;
 
-/// The form of the ledger that this operator writes. It is raised when an operator that doesn't
-/// know the new form would read the ledger wrongly; what may be passed over needs no new one.
+/// The version of the ledger's format that this operator writes. It is raised when an older
+/// operator would misread the new format. A field that older operators may ignore needs no new
+/// version.
 pub const LEDGER_FORM: u32 = 2;
 
 /// A job's ledger.
@@ -111,7 +113,7 @@ pub struct Ledger {
     /// The highest fencing token that shed has granted.
     #[serde(default, skip_serializing_if = "is_none_given")]
     pub fence_token: i64,
-    /// What the policy remembers of the job, as text that only that policy understands.
+    /// The policy's state for the job, as text that only that policy understands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_state: Option<String>,
     /// Execution times in ms of the latest winners, newest last, at most 32.
@@ -214,7 +216,7 @@ pub struct TaskEntry {
     /// Failures of clones while a sibling lived.
     #[serde(default)]
     pub clone_failures: u32,
-    /// Attempts in a row, clones apart, that came to nothing without the task's doing: their nodes
+    /// Attempts in a row, without clones, that ended without a fault of the task: their nodes
     /// disrupted them or could not start them.
     #[serde(default)]
     pub disruptions: u32,
@@ -227,7 +229,7 @@ pub struct TaskEntry {
     /// The best checkpoint that is durable.
     #[serde(default)]
     pub resume: Option<Box<ResumePoint>>,
-    /// With idempotency: Fenced: who may publish.
+    /// With idempotency: Fenced, the commit grant.
     #[serde(default)]
     pub grant: Option<Box<GrantEntry>>,
     /// Attempts whose end is not counted yet, ascending.
@@ -238,26 +240,26 @@ pub struct TaskEntry {
     pub unknown: Vec<String>,
 }
 
-/// Leave to publish a task's result, recorded before anybody is told.
+/// Commit grant for a task. shed records it before it answers the task.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GrantEntry {
-    /// The attempt that has it. Nobody else gets it before that attempt is gone.
+    /// The attempt that holds it. No other attempt gets it before that attempt is gone.
     pub attempt: u32,
     /// Higher than that of any grant of this job before.
     pub token: i64,
-    /// When it was given: what counts against the deadline.
+    /// When shed granted it. This instant counts against the deadline.
     #[serde(with = "instant")]
     pub at: Instant,
 }
 
-/// Where an attempt runs that must be known to be gone before another may take its place.
+/// Node of an attempt that must be proven gone before another attempt may take its place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeEntry {
     /// The node.
     pub name: String,
-    /// Its boot id then: another one proves that nothing of the attempt is left there.
+    /// Its boot id then. A different one proves that nothing of the attempt is left there.
     pub boot: String,
 }
 
@@ -272,16 +274,17 @@ pub struct AttemptEntry {
     /// When its launch was recorded.
     #[serde(with = "instant")]
     pub launched: Instant,
-    /// Where it began.
+    /// Its start point.
     #[serde(default)]
     pub resume: Option<Box<ResumePoint>>,
-    /// Nodes to stay away from.
+    /// Nodes to avoid.
     #[serde(default)]
     pub avoid: Vec<String>,
-    /// Where it runs, if somebody waits for it to be gone: with idempotency: None, or with a grant.
+    /// Node of the attempt, if shed must wait until the attempt is gone: with idempotency: None, or
+    /// with a grant.
     #[serde(default)]
     pub node: Option<Box<NodeEntry>>,
-    /// Why it must die; recorded before the delete.
+    /// Why shed must stop it; recorded before the delete.
     #[serde(default)]
     pub kill: Option<KillKind>,
     /// When that was recorded.

@@ -14,12 +14,12 @@ pub const LABEL_JOB_NAME: &str = "shed.dev/job-name";
 pub const LABEL_TASK: &str = "shed.dev/task";
 /// Label: number of the attempt within its task.
 pub const LABEL_ATTEMPT: &str = "shed.dev/attempt";
-/// Label of attempts with `resume: Range`: which part of the job's input it does, as the ledger
-/// numbers them.
+/// Label of attempts with `resume: Range`: the index of the segment in the ledger.
 pub const LABEL_SEGMENT: &str = "shed.dev/segment";
 /// Label: `original`, `clone` or `retry`.
 pub const LABEL_KIND: &str = "shed.dev/attempt-kind";
-/// Labels that say which attempt a pod is. In a template they mean nothing: shed sets them itself.
+/// Labels that identify the attempt of a pod. shed sets them itself, so a template's values have no
+/// effect.
 pub const RESERVED: [&str; 6] = [
     LABEL_JOB_UID,
     LABEL_JOB_NAME,
@@ -28,14 +28,14 @@ pub const RESERVED: [&str; 6] = [
     LABEL_KIND,
     LABEL_SEGMENT,
 ];
-/// Reason of the event about a batch/v1 Job that shed has begun and does not run any more.
+/// Reason of the event about a batch/v1 Job that shed has begun and no longer runs.
 pub const NOT_ADOPTED: &str = "NotAdopted";
 /// Reason of the event about a pod that carries a job's label and is no attempt of it.
 pub const POD_DISOWNED: &str = "PodDisowned";
 /// Reason of the event that names reserved labels and annotations of a template.
 pub const RESERVED_LABEL: &str = "ReservedLabel";
-/// Label of a job: what it recurs as. Its attempt times are judged by those of the namespace's jobs
-/// with the same value that ran before.
+/// Label of a job with its class. Its attempt times are estimated from earlier jobs of the
+/// namespace with the same class.
 pub const LABEL_CLASS: &str = "shed.dev/class";
 /// Label and annotation of batch/v1: the task's index.
 pub const LABEL_INDEX: &str = "batch.kubernetes.io/job-completion-index";
@@ -59,15 +59,16 @@ pub const ENV_PROGRESS_FILE: &str = "SHED_PROGRESS_FILE";
 /// Where the task reads the point to resume from; absent file: from the beginning.
 pub const ENV_RESUME_FILE: &str = "SHED_RESUME_FILE";
 
-/// With `resume: Range`: the first unit of the attempt's part.
+/// With `resume: Range`: the first unit of the attempt's segment.
 pub const ENV_RANGE_START: &str = "SHED_RANGE_START";
 /// With `resume: Range`: the unit behind its last; absent: the end of the task's input.
 pub const ENV_RANGE_END: &str = "SHED_RANGE_END";
-/// With `resume: Range`: holds an earlier end of the attempt's part, once there is one.
+/// With `resume: Range`: file that contains an earlier end of the attempt's segment, once there is
+/// one.
 pub const ENV_STOP_FILE: &str = "SHED_STOP_FILE";
-/// With `idempotency: Fenced`: the program that asks before it publishes.
+/// With `idempotency: Fenced`: the program that requests a grant before publishing.
 pub const ENV_BIN: &str = "SHED_BIN";
-/// With `idempotency: Fenced`: where programs ask that do so themselves.
+/// With `idempotency: Fenced`: the URL for programs that request a grant themselves.
 pub const ENV_COMMIT_URL: &str = "SHED_COMMIT_URL";
 
 /// Name of the volume that the task and the agent share.

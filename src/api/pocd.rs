@@ -11,9 +11,9 @@ pub struct Pocd(u16);
 const WHOLE: u16 = 1000;
 
 impl Pocd {
-    /// That of a job that met its deadline.
+    /// PoCD of a job that met its deadline.
     pub const MET: Self = Self(WHOLE);
-    /// That of a job that missed it.
+    /// PoCD of a job that missed its deadline.
     pub const MISSED: Self = Self(0);
 
     /// The nearest thousandth.

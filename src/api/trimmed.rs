@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::size;
 
-/// An object as it is decoded: its parts, and how much was skipped.
+/// A decoded object: its parts, and the number of bytes that were skipped.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(bound = "S: DeserializeOwned, T: DeserializeOwned")]
 pub struct Parts<S, T> {
@@ -73,8 +73,8 @@ impl Metadata {
     }
 }
 
-/// What identifies an object and says whose it is, without annotations, finalizers and labels other than
-/// `label`.
+/// The metadata that identifies an object and its owner, without annotations, finalizers and labels
+/// other than `label`.
 #[must_use]
 pub fn essentials(metadata: &ObjectMeta, label: &str) -> ObjectMeta {
     let labels = metadata.labels.as_ref();
@@ -168,7 +168,7 @@ impl<K: Resource<DynamicType = ()>> Resource for Trimmed<K> {
     }
 }
 
-/// Makes a type that keeps less a resource of the kind that it stands for. It needs the methods `metadata`
+/// Makes a reduced type a resource of the kind that it represents. It needs the methods `metadata`
 /// and `metadata_mut`.
 macro_rules! stands_for {
     ($own:ty, $kind:ty) => {

@@ -10,8 +10,9 @@ use serde_path_to_error::{Path, Track};
 use crate::api::{DeadlineJobStatus, LEDGER_FORM, index_lists};
 use crate::size;
 
-/// What an entry of a list is called by: `index` of a task or a part, `number` of an attempt, `type`
-/// of a condition. Lists are sorted anew and lose entries, so a position is no place.
+/// Fields that identify an entry of a list: `index` of a task or a segment, `number` of an attempt,
+/// `type` of a condition. A position does not identify an entry, because lists are sorted and lose
+/// entries.
 const NAMES: [&str; 3] = ["index", "number", "type"];
 
 /// Fields that were passed over, with their places.
@@ -26,7 +27,7 @@ enum Step {
     Entry(&'static str, Value),
 }
 
-/// A part of a document as a parser names it.
+/// A step of a path in a document, as a parser names it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// A field's name.
@@ -35,10 +36,10 @@ pub enum Part {
     Position(usize),
 }
 
-/// Reads a part of an object; beside it the fields that were passed over, as `template.spec.novel`.
+/// Decodes a part of an object. Also returns the fields that it ignored, as `template.spec.novel`.
 ///
 /// # Errors
-/// What is wrong, behind the field, to be put behind the name of the whole: `.onMiss: unknown variant …`.
+/// The field and its error, as a suffix to the object's name: `.onMiss: unknown variant …`.
 pub fn read<T>(value: &Value) -> Result<(T, Vec<String>), String>
 where
     T: for<'de> Deserialize<'de>,
@@ -66,7 +67,8 @@ where
     }
 }
 
-/// The merge patch (RFC 7386) that makes `to` of `from`, and leaves alone what neither has.
+/// The merge patch (RFC 7386) that turns `from` into `to`, and does not change fields that neither
+/// has.
 #[must_use]
 pub fn difference(from: &Value, to: &Value) -> Value {
     let (Value::Object(from), Value::Object(to)) = (from, to) else {
@@ -84,7 +86,7 @@ pub fn difference(from: &Value, to: &Value) -> Value {
     gone.chain(changed).collect()
 }
 
-/// What is wrong where, to be put behind the name of the whole.
+/// The field and its error, as a suffix to the object's name.
 fn at(path: &Path, error: &serde_json::Error) -> String {
     match path.iter().len() {
         0 => format!(": {error}"),
@@ -99,7 +101,7 @@ impl Unknown {
         self.0.is_empty()
     }
 
-    /// What they add to the object, in bytes of JSON.
+    /// Size that the fields add to the object, in bytes of JSON.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let fields = self.0.iter().map(|(steps, value)| {
@@ -123,7 +125,7 @@ impl Unknown {
                     (entry.and_then(name_of), entry)
                 }
             };
-            // What has no name could not be found again.
+            // An entry without a name could not be found again.
             let (Some(step), Some(next)) = (step, next) else {
                 return;
             };
@@ -133,8 +135,8 @@ impl Unknown {
         self.0.push((steps, here.clone()));
     }
 
-    /// Puts each field back to its place; one whose place is gone goes with it, and what is there
-    /// stays.
+    /// Puts each field back to its place. A field whose place is gone is dropped, and existing
+    /// fields stay.
     fn put_back(&self, whole: &mut Value) {
         for (steps, value) in &self.0 {
             let Some((Step::Field(name), way)) = steps.split_last() else {
@@ -227,7 +229,7 @@ impl Serialize for DeadlineJobStatus {
     {
         let mut status = self.clone();
         index_lists::shorten(&mut status).map_err(S::Error::custom)?;
-        // The derived one, by which `serde(remote)` is told apart.
+        // The derived implementation, which differs from the one with `serde(remote)`.
         if self.unknown.is_empty() {
             return Self::serialize(&status, to);
         }

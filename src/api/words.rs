@@ -1,4 +1,4 @@
-//! The words of the core's rules in the schema. The core knows no schemas.
+//! Texts of the core's rules for the schema, because the core does not depend on schemas.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 

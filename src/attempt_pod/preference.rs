@@ -1,5 +1,5 @@
-//! Nodes that a plan would rather not use. They are not in the ledger: a pod that is created by a
-//! later pass than the one that recorded its attempt goes without, which does no harm.
+//! Nodes that a plan prefers to avoid. They are not in the ledger. If a later pass than the
+//! recording one creates the pod, the pod has no such preference, which does no harm.
 
 use std::collections::BTreeMap;
 

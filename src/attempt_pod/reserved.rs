@@ -1,5 +1,6 @@
-//! Labels and annotations that say which attempt a pod is. A template can't say so: the schema refuses a new
-//! `DeadlineJob` that tries, and in jobs that are there, and in batch/v1 Jobs, shed's own take their place.
+//! Labels and annotations that identify the attempt of a pod. A template must not set them. The
+//! schema refuses a new `DeadlineJob` that does. In existing jobs, and in batch/v1 Jobs, shed
+//! replaces them.
 
 use std::collections::BTreeMap;
 

@@ -181,7 +181,7 @@ fn a_pod_says_how_often_its_task_had_failed() {
     assert_eq!(failures(&plain, 1), None, "batch/v1 says so by index only");
 }
 
-/// A companion and what it and its Job are.
+/// A companion, and the validated job of it and its Job.
 fn adopted(change: &str) -> (DeadlineJob, ValidatedJob) {
     let job = fixtures::batch_job(change);
     let companion = fixtures::companion(&job);

@@ -44,7 +44,7 @@ impl World {
         Self::of(completions, change, 0)
     }
 
-    /// With a specification of so many bytes.
+    /// With a specification of this many bytes.
     fn of(completions: u32, change: &str, bytes: usize) -> Self {
         let owner = fixtures::job(&format!("{{completions: {completions}{change}}}"));
         let owner = padded(owner, bytes);
@@ -75,7 +75,7 @@ impl World {
         }
     }
 
-    /// Launches what fits of that, and says how much did.
+    /// Launches as many of these as fit, and returns their number.
     fn launch(&mut self, launches: impl IntoIterator<Item = Launch>) -> usize {
         let actions: Vec<_> = launches.into_iter().map(Move::Launch).collect();
         let fitting = self.bounds.fitting(&self.book, &actions).unwrap_or(actions);
@@ -96,7 +96,7 @@ impl World {
     }
 }
 
-/// The job with an argument that brings its specification to so many bytes, if they are more.
+/// The job, padded with an argument until its specification has this many bytes.
 fn padded(mut job: DeadlineJob, bytes: usize) -> DeadlineJob {
     let own = size::bytes(&job.spec) + r#","args":[""]"#.len();
     if let Some(missing) = bytes.checked_sub(own) {
@@ -129,7 +129,7 @@ fn lists_of_single_indexes_are_counted() {
     }
 }
 
-/// The bar: 100 000 tasks, 10 000 of them live, whatever becomes of them.
+/// The requirement: 100 000 tasks, 10 000 of them live, whatever happens to them.
 #[test]
 fn a_job_of_100_000_tasks_may_have_10_000_live_ones() {
     let mut world = World::new(100_000, "");
@@ -180,7 +180,7 @@ fn what_does_not_fit_waits_and_kills_do_not() {
         world.bounds.fitting(&world.book, &actions),
         Some(vec![kill])
     );
-    // Room comes free with each task that ends.
+    // Each task that ends frees capacity.
     let (task, number) = (TaskIndex(0), AttemptNumber(0));
     assert!(world.book.win(task, number, world.now, None));
     world.book.fold();

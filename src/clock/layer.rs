@@ -11,7 +11,7 @@ use tower::{Layer, Service};
 
 use super::Clock;
 
-/// Lets a clock hear the answers to a client.
+/// Reports the answers to a client to a clock.
 pub struct ClockLayer(pub Arc<Clock>);
 
 impl<S> Layer<S> for ClockLayer {
@@ -25,7 +25,7 @@ impl<S> Layer<S> for ClockLayer {
     }
 }
 
-/// A client whose answers are dated.
+/// A client whose answers' dates are recorded.
 pub struct Heard<S> {
     inner: S,
     clock: Arc<Clock>,
@@ -58,7 +58,7 @@ where
     }
 }
 
-/// When the answer was made, to the second; an answer that does not say so tells nothing.
+/// When the answer was made, to the second. None for an answer without a date.
 fn date(headers: &HeaderMap) -> Option<Timestamp> {
     let date = headers.get(header::DATE)?.to_str().ok()?;
     let parser = rfc2822::DateTimeParser::new();

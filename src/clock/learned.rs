@@ -1,7 +1,7 @@
-//! The apiserver's clock, by which deadlines are judged, and this process's own timers. Both run on
-//! the monotonic clock: a step of this machine's wall clock moves neither. What the two differ by is
-//! learned from the `Date` header of the apiserver's answers: each says that at some moment between
-//! question and answer the apiserver's clock was in a certain second.
+//! The apiserver's clock, which decides whether a deadline has passed, and this process's own
+//! timers. Both run on the monotonic clock, so a step of this machine's wall clock moves neither.
+//! Their difference is learned from the `Date` header of the apiserver's answers. Each header
+//! proves that the apiserver's clock was in a certain second between request and answer.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,32 +13,33 @@ use shed_core::time::{Instant, Span};
 /// this.
 pub const UNCERTAINTY_MAX: Span = Span::from_seconds(2);
 
-/// A date says only in which second it was made.
+/// A date is exact only to the second.
 const DATE: Span = Span::from_seconds(1);
-/// Answers that agree are one bound for so long, …
+/// Answers that agree within this time form one bound.
 const BOUND: Span = Span::from_seconds(10);
-/// … which counts for so long after the last of them: one apiserver that is left out of service, or
-/// one step of its clock, casts doubt on the time no longer than that.
+/// A bound counts for this time after its last answer. One apiserver out of service, or one step of
+/// its clock, makes the time uncertain no longer than that.
 const KEPT: Span = Span::from_seconds(60);
 /// Most bounds: two apiservers that disagree and answer by turns make one with each answer.
 const BOUNDS_MAX: usize = 16;
-/// Clocks drift apart by at most a second in so many.
+/// The maximum drift between clocks is one second in this many.
 const DRIFT: i64 = 1000;
 
 /// The apiserver's clock as far as it is known, and this process's own.
 pub struct Clock {
     /// Where the process's own clock begins.
     began: std::time::Instant,
-    /// What it showed then: the wall clock, once.
+    /// The wall clock's reading at that moment, taken once.
     base: Instant,
     heard: Mutex<Heard>,
-    /// What tests skip.
+    /// Time that tests skip.
     #[cfg(test)]
     skipped: std::sync::atomic::AtomicI64,
 }
 
 impl Clock {
-    /// Nothing is known of the apiserver's clock yet; until then the wall clock of this moment stands in.
+    /// A clock without any answer. Until the first answer the wall clock of this moment replaces
+    /// the apiserver's.
     #[must_use]
     pub fn new() -> Arc<Self> {
         Self::showing(super::wall())
@@ -76,7 +77,7 @@ impl Clock {
         ticks.plus(self.heard().offset)
     }
 
-    /// By how much the apiserver's time may differ from what is said here; absent while nothing is known.
+    /// The maximum error of the apiserver's time as reported here; absent while it is unknown.
     #[must_use]
     pub fn uncertainty(&self) -> Option<Span> {
         self.heard().uncertainty(self.ticks())
@@ -89,21 +90,21 @@ impl Clock {
             .filter(|&uncertainty| uncertainty <= UNCERTAINTY_MAX)
     }
 
-    /// What the apiserver's clock has certainly shown when the process's own showed this; absent if it
-    /// is too uncertain for a job to be ended.
+    /// The reading that the apiserver's clock had certainly reached when the process's own clock
+    /// showed this. Absent if the clock is too uncertain to fail a job.
     #[must_use]
     pub fn certainly(&self, ticks: Instant) -> Option<Instant> {
         let uncertainty = self.certainty()?;
         Some(self.at(ticks).plus(Span(-uncertainty.0)))
     }
 
-    /// How far the apiserver's clock is ahead of this machine's wall clock, as it is now.
+    /// How far the apiserver's clock is ahead of this machine's current wall clock.
     #[must_use]
     pub fn offset(&self) -> Span {
         self.now().since(super::wall())
     }
 
-    /// What is to be said while it is too uncertain for a job to be ended.
+    /// A note for people while the clock is too uncertain to fail a job.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let uncertainty = self.uncertainty();
@@ -117,7 +118,8 @@ impl Clock {
         ))
     }
 
-    /// An answer says that it was dated so, between these two instants of the process's own clock.
+    /// Records an answer with this date, which was made between these two instants of the process's
+    /// own clock.
     pub fn hear(&self, sent: Instant, answered: Instant, date: Timestamp) {
         let date = Instant(date.as_millisecond());
         let offsets = Bound {
@@ -129,23 +131,23 @@ impl Clock {
         self.heard().take(offsets);
     }
 
-    // A panic while the lock was held leaves bounds, each of which holds.
+    // A panic while the lock was held leaves bounds that are all valid.
     fn heard(&self) -> MutexGuard<'_, Heard> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What the answers so far say.
+/// Evidence of the answers so far.
 #[derive(Debug, Default)]
 struct Heard {
     bounds: VecDeque<Bound>,
     /// How far the apiserver's clock is ahead of the process's own.
     offset: Span,
-    /// What the true offset may differ by from that, by the bounds.
+    /// The bounds' maximum difference between the true offset and that.
     error: Span,
 }
 
-/// Where the offset lies, as answers between two instants say that agree with each other.
+/// Range of the offset, from consistent answers between two instants.
 #[derive(Debug, Clone, Copy)]
 struct Bound {
     from: Instant,
@@ -194,8 +196,8 @@ impl Heard {
         self.weigh();
     }
 
-    /// What most bounds agree on, as Marzullo's algorithm finds it; of two that as many agree on, the
-    /// newer. The offset moves no further than it must, and those who disagree make it uncertain.
+    /// The interval on which most bounds agree, by Marzullo's algorithm; of two equal ones the
+    /// newer. The offset moves no further than it must, and bounds that disagree make it uncertain.
     fn weigh(&mut self) {
         let agreeing = |offset: Span| self.bounds.iter().filter(move |b| b.contains(offset));
         let lows = self.bounds.iter().map(|bound| bound.low);
@@ -205,7 +207,7 @@ impl Heard {
         let low = agreeing(agreed).map(|bound| bound.low).max();
         let high = agreeing(agreed).map(|bound| bound.high).min();
         let (low, high) = (low.unwrap_or(agreed), high.unwrap_or(agreed));
-        // The first answer says nothing about what stood in before it.
+        // The first answer replaces the initial offset without regard to their difference.
         let is_first = self.bounds.len() == 1 && self.error == Span(0);
         let offset = match is_first {
             true => Span(low.0.midpoint(high.0)),
@@ -233,7 +235,7 @@ impl Clock {
         clock
     }
 
-    /// Forgets what was heard, and learns that the apiserver is so far ahead.
+    /// Forgets earlier answers, and records that the apiserver is this far ahead.
     pub fn learn_for_tests(&self, ahead: Span) {
         *self.heard() = Heard::default();
         let now = self.ticks();
@@ -242,7 +244,7 @@ impl Clock {
         self.hear(now, now, super::timestamp(date));
     }
 
-    /// Hears from an apiserver that is so far ahead, beside what was heard.
+    /// Adds an answer of an apiserver that is this far ahead to the recorded ones.
     pub fn disturb_for_tests(&self, ahead: Span) {
         let now = self.ticks();
         self.hear(now, now, super::timestamp(now.plus(ahead)));
@@ -356,7 +358,7 @@ mod tests {
 
     #[test]
     fn the_wall_clock_is_read_once() {
-        // It was five minutes ahead then, and whatever it does later moves nothing.
+        // It was five minutes ahead then, and later changes of the clock do not matter.
         let five_minutes = Span::from_seconds(300);
         let clock = Clock::showing(crate::clock::wall().plus(five_minutes));
         clock.learn_for_tests(Span(-five_minutes.0));

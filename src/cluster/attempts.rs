@@ -1,4 +1,4 @@
-//! Which pods are attempts of which job, and whose the others are.
+//! Assigns pods to the job that they are attempts of, and other pods to their owners.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::cluster::{Stores, WatchedJob};
 use crate::validate::ValidatedJob;
 
 impl Stores {
-    /// A job's pods by attempt. To a batch/v1 Job's belong those that it may take in again.
+    /// A job's pods by attempt. For a batch/v1 Job these include the pods that it may adopt again.
     #[must_use]
     pub fn pods_of(&self, job: &ValidatedJob) -> JobPods {
         let index = self.pods();
@@ -37,13 +37,13 @@ impl Stores {
         self.pods().by_owner.get(owner).cloned().unwrap_or_default()
     }
 
-    /// What controls attempts that have not ended.
+    /// Owners of attempts that have not ended.
     #[must_use]
     pub fn owners_of_running(&self) -> Vec<Owner> {
         self.owners(|tally| tally.running > 0)
     }
 
-    /// What controls attempts that a finalizer holds.
+    /// Owners of attempts that a finalizer holds.
     #[must_use]
     pub fn owners_of_tracked(&self) -> Vec<Owner> {
         self.owners(|tally| tally.tracked > 0)

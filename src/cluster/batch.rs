@@ -1,5 +1,5 @@
-//! The watch of batch/v1 Jobs. They are read with what is not known here of their templates, which
-//! their pods get as it is.
+//! The watch of batch/v1 Jobs. Unknown fields of their templates are kept, because their pods get
+//! them unchanged.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use crate::api::trimmed::{Parts, essentials, stands_for};
 use crate::cluster::{Stores, Touched, Versioned, pages};
 use crate::validate::handed_on::{self, HandedOn};
 
-/// A Job as a list or a watch brings it.
+/// A Job in a list or a watch event.
 #[derive(Clone, Debug)]
 pub(super) struct BatchObject {
     metadata: ObjectMeta,
-    /// The Job and what its pods get as it is, or the field that can't be read and why.
+    /// The Job and the fields it hands on to its pods, or the undecodable field and the error.
     read: Result<(Arc<Job>, HandedOn), String>,
 }
 
@@ -152,7 +152,7 @@ impl Stores {
             Err(problem) => {
                 let (namespace, name) = (&object.metadata.namespace, &object.metadata.name);
                 tracing::warn!(?namespace, job = ?name, problem, "a Job that can't be read");
-                // What is known of it stays, or its pods would pass for orphans.
+                // The recorded facts stay, because shed would otherwise treat its pods as orphans.
                 match batch.known(&object.metadata) {
                     Some(known) => (*known).clone(),
                     None => return vec![],
@@ -200,7 +200,7 @@ mod tests {
         serde_json::from_value(whole).unwrap()
     }
 
-    /// The fields of pods of the Job that it alone knows.
+    /// Number of fields that only the Job hands on to its pods.
     fn handed_on(stores: &Stores, job: &WatchedBatchJob) -> usize {
         let job = job.whole().unwrap();
         let uid = job.metadata.uid.as_deref().unwrap();
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(stays.len(), 1);
         apply(Event::InitApply(other));
         assert_eq!(apply(Event::InitDone).len(), 2);
-        // One that was never known is left out.
+        // A Job that was never decoded is left out.
         assert!(apply(Event::Apply(unreadable("never"))).is_empty());
     }
 }

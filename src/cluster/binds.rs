@@ -1,4 +1,5 @@
-//! When each scheduler last gave a pod its node: one that does so is alive, however long its queue is.
+//! When each scheduler last gave a pod its node. A scheduler that places pods is alive, however
+//! long its queue is.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use crate::cluster::pod::PodFacts;
 
 /// Names of schedulers are chosen by whoever creates pods, so they are not kept without limit …
 const SCHEDULERS_MAX: usize = 256;
-/// … and what is older than this tells nothing.
+/// … and an older placement proves nothing.
 const KEPT: Span = Span::from_seconds(60);
 
 /// When each scheduler last gave a pod its node.
@@ -92,10 +93,10 @@ mod tests {
         // It has its node already.
         show(&mut index, pod("a", "own", ON, PLACED), 12_000);
         assert_eq!(last(&index, "own"), Some(Instant(9000)));
-        // What was placed before it was seen for the first time.
+        // A pod that was placed before the watch first showed it.
         show(&mut index, pod("b", "other", ON, PLACED), 12_000);
         assert_eq!(last(&index, "other"), Some(Instant(5000)));
-        // Somebody else's choice of a node is nobody's answer.
+        // The choice of another scheduler is not an answer of this one.
         show(&mut index, pod("c", "third", ON, ""), 12_000);
         assert_eq!(last(&index, "third"), None);
     }

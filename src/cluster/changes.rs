@@ -1,5 +1,5 @@
-//! What the watches changed since a poller last looked, so that a poller visits what changed and
-//! nothing else.
+//! The changes that the watches reported since the last poll, so that a poller visits only what
+//! changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -22,20 +22,20 @@ pub(super) struct News(RwLock<Vec<Arc<Inbox>>>);
 #[derive(Default)]
 pub struct Inbox(Mutex<Changes>);
 
-/// What changed.
+/// A set of changes.
 #[derive(Debug, Default)]
 pub struct Changes {
     /// Whether anything may have changed.
     pub all: bool,
-    /// Jobs that changed themselves or by an attempt, and attempts of theirs whose pod changed; empty if
-    /// `all`.
+    /// Jobs that changed themselves or by an attempt, and their attempts with a changed pod. Empty
+    /// if `all`.
     pub jobs: BTreeMap<Owner, BTreeSet<AttemptId>>,
     /// Jobs and attempts.
     count: usize,
 }
 
 impl Inbox {
-    /// What changed since the last call.
+    /// The changes since the last call.
     #[must_use]
     pub fn drain(&self) -> Changes {
         std::mem::take(&mut *self.lock())
@@ -142,12 +142,12 @@ impl Stores {
 
 #[cfg(test)]
 impl Stores {
-    /// The watch of pods says this.
+    /// Takes an event of the pod watch.
     pub fn see_pod(&self, event: kube::runtime::watcher::Event<k8s_openapi::api::core::v1::Pod>) {
         self.apply_pod_event(event);
     }
 
-    /// The watch of jobs says this.
+    /// Takes an event of the job watch.
     pub fn see_job(
         &self,
         writer: &mut kube::runtime::reflector::store::Writer<WatchedJob>,

@@ -1,6 +1,6 @@
-//! When a pod ended, and whether that has to do with its deletion. The end is dated by its node, whose
-//! clock may differ by minutes; deletions and writes are dated by the apiserver. The two are compared
-//! only where the order of what was seen does not say which came first.
+//! When a pod ended, and whether its deletion caused the end. Its node dates the end, and the
+//! node's clock may be off by minutes. The apiserver dates deletions and writes. The two are
+//! compared only if the observed order does not show which came first.
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
@@ -10,27 +10,27 @@ use shed_core::time::{Instant, Span};
 use crate::clock;
 use crate::cluster::pod::{PodFacts, Stage, deleted};
 
-/// The resolution of a container's end: a stamp says only in which second it ended.
+/// The resolution of a container's end, which is stamped in whole seconds.
 const STAMP: Span = Span::from_seconds(1);
 
-/// What the end of a pod has to do with a deletion of it.
+/// Relation between the end of a pod and its deletion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EndFacts {
     /// Whether the pod was being deleted when its end was first seen.
     pub in_deletion: bool,
     /// Whether it was seen being deleted before it was seen to have ended.
     pub seen_deleted: bool,
-    /// Whether by its node's clock it ended after the deletion was asked for, or the disruption told that
-    /// comes before one; false if the apiserver had the end before.
+    /// Whether by its node's clock it ended after the deletion request, or after the disruption
+    /// notice before a deletion. False if the apiserver had the end before.
     pub dated_after: bool,
 }
 
 impl EndFacts {
-    /// What the pod itself says, which ended at that instant.
+    /// Facts from the pod itself, which ended at that instant.
     pub(crate) fn of(pod: &Pod, finished: Instant) -> Self {
         let (deletion, disruption) = (deleted(pod), disruption_told(pod));
         let reported = reported(pod);
-        // The apiserver had the end before anybody asked for the deletion.
+        // The apiserver had the end before any client requested the deletion.
         let had_ended = |asked: Instant| reported.is_some_and(|reported| reported < asked);
         let asked = deletion.into_iter().chain(disruption).min();
         Self {
@@ -41,22 +41,23 @@ impl EndFacts {
         }
     }
 
-    /// Whether the end may be an answer to a deletion by somebody else. What was seen in order goes over
-    /// the node's clock.
+    /// Whether the end may be a consequence of a deletion by another client. The observed order
+    /// takes precedence over the node's clock.
     #[must_use]
     pub fn may_be_answer(&self) -> bool {
         self.seen_deleted || self.dated_after
     }
 }
 
-/// An end no later than the apiserver was told of it, or it was seen: a node whose clock is ahead makes
-/// nothing late.
+/// An end no later than its report to the apiserver, or its first observation. A node whose clock
+/// is ahead therefore makes nothing late.
 pub(crate) fn bounded(pod: &Pod, finished: Instant, seen: Instant) -> Instant {
     let told = reported(pod).unwrap_or(seen);
     finished.min(told).min(seen)
 }
 
-/// A start by the node's clock as the end is dated: a run takes as long as that one clock says.
+/// A start by the node's clock, shifted like the end. The run therefore takes as long as that one
+/// clock shows.
 pub(crate) fn as_bounded(
     start: Instant,
     end: Option<Instant>,
@@ -68,9 +69,10 @@ pub(crate) fn as_bounded(
     }
 }
 
-/// A node whose clock is behind dates the start of an attempt before its launch. While it runs it counts
-/// from its launch, but for what stamps leave out, or it would seem to take long. Of an attempt that has
-/// ended both are dated by the one clock, and the time between them is right.
+/// A node whose clock is behind dates the start of an attempt before its launch. While the attempt
+/// runs, its time counts from the launch, except for the resolution of stamps. Otherwise it would
+/// seem to take long. For an ended attempt one clock dates both, and the time between them is
+/// right.
 pub(crate) fn count_from_launch(attempt: &mut AttemptSnapshot) {
     let earliest = Instant(attempt.launched.0.saturating_sub(STAMP.0));
     let runs = attempt.state == AttemptState::Running;
@@ -79,7 +81,7 @@ pub(crate) fn count_from_launch(attempt: &mut AttemptSnapshot) {
     }
 }
 
-/// Since when the pod is said to be about to be disrupted: it may be sent SIGTERM without a deletion.
+/// Since when the pod has a disruption notice. It may be sent SIGTERM without a deletion.
 fn disruption_told(pod: &Pod) -> Option<Instant> {
     let status = pod.status.as_ref();
     let conditions = status.and_then(|status| status.conditions.as_ref());
@@ -103,7 +105,7 @@ fn reported(pod: &Pod) -> Option<Instant> {
 }
 
 impl PodFacts {
-    /// The pod as it is seen after `before`: what was seen first of its end stands.
+    /// The pod as seen after `before`. The first observation of its end stays.
     #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
         if self.uid != before.uid {

@@ -1,11 +1,11 @@
-//! How an attempt pod failed, and what the user's `podFailurePolicy` says about it.
+//! The failure of an attempt's pod, and the matching rule of the user's `podFailurePolicy`.
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use shed_core::snapshot::FailureRule;
 
 use crate::api::{ExitCodeOperator, OnExitCodes, OnPodCondition, PodFailureAction, PodFailureRule};
 
-/// What the rules look at.
+/// Input of the rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Failure {
     /// Containers that ended with another code than 0, init containers included.
@@ -17,11 +17,11 @@ pub struct Failure {
 /// The first rule that matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Match {
-    /// What follows.
+    /// The matched rule's action.
     pub action: PodFailureAction,
     /// Its place in the list, from 0.
     pub position: usize,
-    /// What it matched, for people.
+    /// The matched exit code or condition, for people.
     pub what: String,
 }
 
@@ -32,7 +32,7 @@ impl Match {
         self.action == PodFailureAction::Ignore
     }
 
-    /// What the failure brings about beside being counted.
+    /// Effect of the failure, in addition to the count.
     #[must_use]
     pub fn rule(&self) -> Option<FailureRule> {
         match self.action {
@@ -44,7 +44,7 @@ impl Match {
 }
 
 impl Failure {
-    /// What is known of a pod that failed.
+    /// Facts about a pod that failed.
     #[must_use]
     pub fn of(pod: &Pod) -> Self {
         let status = pod.status.clone().unwrap_or_default();

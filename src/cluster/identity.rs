@@ -1,6 +1,6 @@
-//! Who an attempt is. A pod counts for a job only with the job's namespace, a controller reference to the
-//! job (kind, name, uid) and the name that its task and number give. Labels decide nothing: every
-//! client that can write pods can copy, change and remove them.
+//! Identity of an attempt. A pod counts for a job only with the job's namespace, a controller
+//! reference to the job (kind, name, uid) and the name that its task and number give. Labels decide
+//! nothing, because every client that can write pods can copy, change and remove them.
 
 use std::sync::Arc;
 
@@ -22,12 +22,13 @@ pub enum OwnerKind {
     Job,
 }
 
-/// The object that controls the attempts of a job: the `DeadlineJob`, or the batch/v1 Job that it stands for.
+/// The object that controls the attempts of a job: the `DeadlineJob`, or the batch/v1 Job that it
+/// represents.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Owner {
     /// Its kind.
     pub kind: OwnerKind,
-    /// Its namespace, and that of its pods.
+    /// Its namespace, which is also its pods'.
     pub namespace: Arc<str>,
     /// Its name.
     pub name: Arc<str>,
@@ -36,8 +37,8 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// The owner of the attempts of the `DeadlineJob` with this metadata. A batch/v1 Job's companion is
-    /// known by its controller and its name, so that one that can't be read is known too.
+    /// The owner of the attempts of the `DeadlineJob` with this metadata. A companion is identified
+    /// by its controller and its name, so that an undecodable companion is identified too.
     #[must_use]
     pub fn of(metadata: &ObjectMeta) -> Self {
         let own_name = metadata.name.as_deref().unwrap_or_default();
@@ -58,7 +59,7 @@ impl Owner {
         Some(Self::new(kind, metadata, &owner.name, &owner.uid))
     }
 
-    /// An owner is in the namespace of what it owns.
+    /// An owner is in the namespace of the objects it owns.
     fn new(kind: OwnerKind, owned: &ObjectMeta, name: &str, uid: &str) -> Self {
         Self {
             kind,
@@ -70,7 +71,7 @@ impl Owner {
 }
 
 impl ValidatedJob {
-    /// What controls its attempts.
+    /// Owner of its attempts.
     #[must_use]
     pub fn owner(&self) -> Owner {
         let (kind, name, uid) = match &self.adopted {
@@ -100,7 +101,7 @@ fn kind(owner: &OwnerReference) -> Option<OwnerKind> {
     }
 }
 
-/// What a pod's metadata shows of whose it is.
+/// Ownership facts of a pod's metadata.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Identity {
     /// The job that controls it.
@@ -109,9 +110,9 @@ pub struct Identity {
     pub controlled: bool,
     /// Task and number by its name, if it is an attempt of its owner.
     pub attempt: Option<AttemptId>,
-    /// Uid of the job whose label it carries, rightly or not.
+    /// Uid in its job label, even if it does not belong to that job.
     pub labelled: Option<Arc<str>>,
-    /// Whether its deletion was asked for.
+    /// Whether a client requested its deletion.
     pub deleting: bool,
     /// Whether shed's own finalizer is on it.
     pub tracked: bool,
@@ -141,8 +142,8 @@ fn label<'a>(metadata: &'a ObjectMeta, name: &str) -> Option<&'a str> {
     metadata.labels.as_ref()?.get(name).map(String::as_str)
 }
 
-/// The attempt of its owner that a pod is by its name. To the built-in controller's pods, whose
-/// suffixes are random, a name proves nothing unless a label of shed's is left.
+/// The attempt of its owner that a pod is by its name. Pods of the built-in controller have random
+/// suffixes, so their name proves nothing without a label of shed.
 fn by_name(owner: &Owner, metadata: &ObjectMeta) -> Option<AttemptId> {
     let name = metadata.name.as_deref()?;
     match owner.kind {
@@ -159,8 +160,8 @@ fn by_name(owner: &Owner, metadata: &ObjectMeta) -> Option<AttemptId> {
     }
 }
 
-/// Which attempt of the job a pod is, if it is one. A pod that nothing controls is one of a batch/v1 Job if
-/// labels and name say so: the Job may take it in (`adopt::claims`).
+/// The attempt of the job that a pod is, if any. A pod without a controller belongs to a batch/v1
+/// Job if its labels and name match. The Job may adopt it (`adopt::claims`).
 #[must_use]
 pub fn attempt_of(job: &ValidatedJob, pod: &PodFacts) -> Option<AttemptId> {
     let identity = &pod.identity;

@@ -1,4 +1,4 @@
-//! Pods by what they are asked for.
+//! Index of pods.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -17,17 +17,17 @@ pub(super) type PodKey = (Arc<str>, Arc<str>);
 /// Pods by some key, each by namespace and name.
 type Groups<K> = HashMap<K, BTreeMap<PodKey, Arc<PodFacts>>>;
 
-/// Pods by what they are asked for.
+/// Index of pods.
 #[derive(Default)]
 pub(super) struct PodIndex {
     pub(super) listed: bool,
     /// The newest version that the watch has shown; all up to it is in here.
     pub(super) reached: u64,
     pub(super) all: HashMap<PodKey, Arc<PodFacts>>,
-    /// Attempts by what controls them. A task and a number give one name, so no other pod takes their place.
+    /// Attempts by owner. A task and a number give one name, so no other pod takes their place.
     pub(super) by_owner: HashMap<Owner, JobPods>,
-    /// What controls attempts that have not ended, or that a finalizer holds. Of most jobs that have ended
-    /// only pods are left that need nothing.
+    /// Owners of attempts that have not ended, or that a finalizer holds. Most ended jobs have only
+    /// pods that need nothing.
     pub(super) open: HashMap<Owner, Tally>,
     /// Raised by every notice of the watch.
     pub(super) version: u64,
@@ -37,7 +37,8 @@ pub(super) struct PodIndex {
     pub(super) strangers: Groups<(Arc<str>, Arc<str>)>,
     /// Pods that are no attempts and that a finalizer of shed's may hold.
     pub(super) held: BTreeMap<PodKey, Arc<PodFacts>>,
-    /// What pods request that are no attempts, or such that have ended and are not over, by node.
+    /// Requests, by node, of pods that are not attempts, or that are ended attempts that still hold
+    /// their slot.
     pub(super) others: BTreeMap<Arc<str>, Resources>,
     /// When schedulers were last seen to place pods.
     pub(super) binds: Binds,
@@ -50,9 +51,9 @@ pub(super) struct PodIndex {
 /// Attempts of one owner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// Those that have not ended.
+    /// Number that have not ended.
     pub(super) running: usize,
-    /// Those that a finalizer holds.
+    /// Number that a finalizer holds.
     pub(super) tracked: usize,
 }
 
@@ -67,7 +68,7 @@ impl Tally {
 }
 
 impl PodIndex {
-    /// Takes a pod in; returns it, and what was known of it before.
+    /// Stores a pod; returns it, and the earlier facts about it.
     pub(super) fn put(&mut self, facts: PodFacts) -> (Arc<PodFacts>, Option<Arc<PodFacts>>) {
         let key = (Arc::clone(&facts.namespace), Arc::clone(&facts.name));
         let before = self.remove(&key);
@@ -177,9 +178,9 @@ fn take<K: Eq + Hash>(groups: &mut Groups<K>, group: &K, key: &PodKey) {
     }
 }
 
-/// The node on which a pod takes room that no attempt is counted for. An attempt leaves only after the
-/// kubelet has said that its task has ended, and where that must be proven this is the proof. What only
-/// carries the labels of one is over when its pod is.
+/// The node on which a pod takes capacity that no attempt counts. An attempt leaves only after the
+/// kubelet reported the end of its task, and where the end must be proven this report is the proof.
+/// A pod that only has an attempt's labels stops counting when it ends.
 fn in_the_way(pod: &PodFacts) -> Option<&Arc<str>> {
     let is_in_the_way = match pod.is_attempt() {
         true => pod.is_leaving,
@@ -194,14 +195,15 @@ pub(super) fn unlabelled_of(pod: &PodFacts) -> Option<&Owner> {
     owner.filter(|owner| owner.kind == OwnerKind::Job)
 }
 
-/// Namespace and uid of the job whose label a pod carries that is no attempt.
+/// Namespace and uid of the job in the label of a pod that is not an attempt.
 fn stranger_to(pod: &PodFacts) -> Option<(Arc<str>, Arc<str>)> {
     let labelled = pod.identity.labelled.as_ref().filter(|_| !pod.is_attempt());
     labelled.map(|uid| (Arc::clone(&pod.namespace), Arc::clone(uid)))
 }
 
-/// Whether a finalizer of shed's holds a pod that is no attempt. batch/v1's is on the pods of the
-/// built-in controller too: there it is looked at when the pod is to go, or says that it is shed's.
+/// Whether a finalizer of shed holds a pod that is not an attempt. Pods of the built-in controller
+/// have batch/v1's finalizer too. It counts only if the pod is being deleted, or if a label marks
+/// it as shed's.
 fn is_held(pod: &PodFacts) -> bool {
     let identity = &pod.identity;
     let is_doubtful = identity.deleting || identity.labelled.is_some();

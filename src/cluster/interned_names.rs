@@ -1,5 +1,4 @@
-//! What many pods have in common, kept once: names of namespaces, of nodes and of what controls pods, and what
-//! pods request.
+//! Values that many pods share, stored once: names of namespaces, nodes and owners, and requests.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -10,11 +9,11 @@ use shed_core::resources::Resources;
 use crate::cluster::identity::Owner;
 use crate::cluster::pod::PodFacts;
 
-/// They are looked through for those that no pod has any more when there are twice as many as after the last
-/// time, and at least this many.
+/// Unused names are removed when there are twice as many names as after the last removal, and at
+/// least this many.
 const LEAST: usize = 1024;
 
-/// What many pods have in common.
+/// Values that many pods share.
 #[derive(Default)]
 pub(super) struct Names {
     names: Shared<str>,
@@ -39,7 +38,7 @@ impl<T: ?Sized> Default for Shared<T> {
 }
 
 impl Names {
-    /// Lets the pod share with others what it has in common with them.
+    /// Lets the pod share its common values with other pods.
     pub(super) fn share(&mut self, pod: &mut PodFacts) {
         self.requests.put(&mut pod.requests);
         let names = &mut self.names;

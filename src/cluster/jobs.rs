@@ -1,4 +1,4 @@
-//! Jobs by what they are asked for, so that no question costs a visit of them all.
+//! Index of jobs, so that no lookup visits all of them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -31,18 +31,18 @@ pub struct Departed {
     pub name: String,
 }
 
-/// Jobs by what they are asked for.
+/// Index of jobs.
 #[derive(Debug, Default)]
 pub(super) struct JobTable {
     by_uid: HashMap<Arc<str>, Known>,
     by_name: HashMap<Key, Arc<str>>,
     by_owner: HashMap<Owner, Arc<str>>,
     live: BTreeMap<Arc<str>, Arc<DeadlineJob>>,
-    /// Raised when a live job came, went or changed.
+    /// Raised when a live job is added, removed or changed.
     live_version: u64,
-    /// Raised when a job came, or went, or is on its way out.
+    /// Raised when a job is added or removed, or its deletion begins.
     staying_version: u64,
-    /// Those that went since this was last asked.
+    /// Jobs removed since the last call.
     departed: Vec<Departed>,
     /// Jobs that are not understood, or not wholly.
     pub(super) gaps: BTreeMap<Key, Gap>,
@@ -84,7 +84,7 @@ impl Known {
 }
 
 impl JobTable {
-    /// Takes a job in as it is now; returns what is kept of it, unless it can't be read.
+    /// Stores a job in its current form. Returns the stored form, unless the job is undecodable.
     pub(super) fn put(&mut self, object: JobObject) -> Option<WatchedJob> {
         let key = key(object.meta());
         let (known, gap) = match object {
@@ -122,7 +122,7 @@ impl JobTable {
         self.compare(before.as_ref(), None);
     }
 
-    /// The list that came in is all there is.
+    /// Replaces all jobs by those of the new list.
     pub(super) fn replace_all(&mut self) {
         let incoming = std::mem::take(&mut self.incoming);
         let listed: HashSet<Key> = incoming.iter().map(|job| key(job.meta())).collect();
@@ -133,7 +133,7 @@ impl JobTable {
         for object in incoming {
             self.put(object);
         }
-        // The first list may be empty, and what waits for it is to look all the same.
+        // The first list may be empty, and its waiters must still check.
         self.staying_version += 1;
         let newest = self.versions().values().copied().max();
         self.reached = self.reached.max(newest.unwrap_or(0));
@@ -161,7 +161,7 @@ impl JobTable {
         };
     }
 
-    /// Raises what a change of one job raises.
+    /// Raises the versions for a change of one job.
     fn compare(&mut self, before: Option<&Known>, after: Option<&Known>) {
         let identity = |known: &Known| {
             let metadata = known.metadata();
@@ -200,8 +200,8 @@ impl JobTable {
 }
 
 impl Stores {
-    /// The jobs that may have something to do, by uid: whatever has ended, rests or is run by another
-    /// controller is not among them.
+    /// The jobs that may have something to do, by uid. Jobs that have ended, rest, or belong to
+    /// another controller are not among them.
     #[must_use]
     pub fn live(&self) -> Vec<Arc<DeadlineJob>> {
         let table = self.table();
@@ -225,19 +225,19 @@ impl Stores {
         table.live.get(uid).cloned()
     }
 
-    /// Raised whenever a live job came, went or changed.
+    /// Raised whenever a live job is added, removed or changed.
     #[must_use]
     pub fn live_version(&self) -> u64 {
         self.table().live_version
     }
 
-    /// Raised whenever a job came, went or is on its way out.
+    /// Raised whenever a job is added or removed, or its deletion begins.
     #[must_use]
     pub fn staying_version(&self) -> u64 {
         self.table().staying_version
     }
 
-    /// What is kept of the job of that uid, if it can be read.
+    /// The stored form of the job with that uid, if it could be decoded.
     #[must_use]
     pub fn job(&self, uid: &str) -> Option<WatchedJob> {
         self.count_visits(1);
@@ -247,7 +247,8 @@ impl Stores {
         }
     }
 
-    /// Whether what controls attempts is a job that is there to stay, decodable or not.
+    /// Whether the owner of attempts is a job that exists and is not being deleted, decodable or
+    /// not.
     #[must_use]
     pub fn stays(&self, owner: &Owner) -> bool {
         self.count_visits(1);
@@ -286,13 +287,13 @@ impl Stores {
         !known.is_leaving() && !lacks_batch_job
     }
 
-    /// The jobs that went, or are on their way out, since this was last asked.
+    /// The jobs that were removed, or whose deletion began, since the last call.
     #[must_use]
     pub fn take_departed(&self) -> Vec<Departed> {
         std::mem::take(&mut self.table_mut().departed)
     }
 
-    /// What is kept of the jobs that have nothing to do for now.
+    /// The stored form of the jobs that have nothing to do for now.
     #[must_use]
     pub fn skeletons(&self) -> Vec<Arc<Skeleton>> {
         let table = self.table();
@@ -317,7 +318,7 @@ impl Stores {
         }
     }
 
-    /// What the watch of jobs has shown.
+    /// Progress of the watch of jobs.
     #[must_use]
     pub fn shown_jobs(&self) -> Shown {
         let table = self.table();

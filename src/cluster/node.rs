@@ -12,7 +12,7 @@ use shed_core::resources::Resources;
 
 use crate::cluster::requests;
 
-/// The taint by which an administrator, or what fences the machine, says that it is off.
+/// The taint by which an administrator, or a fencing agent, marks the machine as off.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
 /// A node, boiled down.
@@ -28,11 +28,11 @@ pub struct NodeFacts {
     pub usable: bool,
     /// Changes whenever the machine starts.
     pub boot: String,
-    /// Somebody vouches that the machine is off, with everything on it.
+    /// An administrator confirmed that the machine is off, with everything on it.
     pub is_out_of_service: bool,
-    /// Its own addresses: no pod that is asked has one of them.
+    /// Its own addresses. No polled pod has one of them.
     pub addresses: Vec<IpAddr>,
-    /// What pods may use of it.
+    /// Resources that pods may use.
     pub allocatable: Resources,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
@@ -40,8 +40,8 @@ pub struct NodeFacts {
     pub taints: Vec<Taint>,
 }
 
-/// What of a template says on which nodes its pods may run, room aside. As JSON it is a key: jobs of
-/// equal keys may use the same nodes.
+/// The fields of a template that limit the nodes of its pods, without capacity. Its JSON is a key:
+/// jobs with equal keys may use the same nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Constraints<'a> {
     node_name: Option<&'a str>,
@@ -51,7 +51,7 @@ pub struct Constraints<'a> {
 }
 
 impl<'a> Constraints<'a> {
-    /// Those of this specification.
+    /// The constraints of this specification.
     #[must_use]
     pub fn of(spec: &'a PodSpec) -> Self {
         let affinity = spec.affinity.as_ref();
@@ -115,7 +115,7 @@ impl NodeFacts {
         }
     }
 
-    /// A node that pods are on and that has no object (any more).
+    /// A node with pods that has no object (any more).
     #[must_use]
     pub fn missing(name: Arc<str>) -> Self {
         Self {
@@ -132,9 +132,9 @@ impl NodeFacts {
         }
     }
 
-    /// Whether the scheduler could place a pod of these constraints here, room aside: selector,
-    /// required affinity and taints, as the scheduler reads them. A template that names its node
-    /// can use that one alone.
+    /// Whether the scheduler could place a pod with these constraints here, without regard to
+    /// capacity. It checks selector, required affinity and taints, as the scheduler reads them. A
+    /// template that names its node can use only that node.
     #[must_use]
     pub fn admits(&self, wanted: &Constraints<'_>) -> bool {
         self.usable
@@ -154,7 +154,7 @@ impl NodeFacts {
             })
     }
 
-    /// Whether it is one that the required node affinity lets the pod on.
+    /// Whether the required node affinity admits the pod here.
     pub(crate) fn satisfies_affinity(&self, wanted: &Constraints<'_>) -> bool {
         wanted.affinity.is_none_or(|selector| {
             selector

@@ -1,4 +1,4 @@
-//! A pod, boiled down to what shed needs of it. Nothing else of a pod is kept in memory.
+//! A pod, reduced to the facts that shed needs. Nothing else of a pod is kept in memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -66,24 +66,24 @@ pub struct PodFacts {
     pub version: u64,
     /// Where it was placed.
     pub node: Option<Arc<str>>,
-    /// What it requests.
+    /// Its requests.
     pub requests: Arc<Resources>,
-    /// What its scheduler has answered.
+    /// The scheduler's answer.
     pub scheduling: Scheduling,
     /// Whether it has ended. An attempt has as soon as its main containers have.
     pub terminal: bool,
-    /// Whether it is an attempt that has ended and that is not over: its sidecar runs, or the kubelet
-    /// has not said so yet. Until then nothing else is placed in its room.
+    /// Whether it is an ended attempt that still holds its slot: its sidecar runs, or the kubelet
+    /// has not reported the end yet. Until then shed places nothing else in its slot.
     pub is_leaving: bool,
-    /// Whose it is.
+    /// Its owner.
     pub identity: Identity,
-    /// The rest, if it is an attempt, or nothing controls it and its labels are those of one.
+    /// The rest, if it is an attempt, or if it has no controller and an attempt's labels.
     pub attempt: Option<Box<AttemptFacts>>,
-    /// Whose it is, if a batch/v1 Job controls it, or nobody does and it is an attempt.
+    /// The owner, if a batch/v1 Job controls it, or if it is an attempt without a controller.
     pub belongs: Option<Box<Belonging>>,
 }
 
-/// What batch/v1 Jobs take pods in by, and let go of them.
+/// Facts by which batch/v1 Jobs adopt and release pods.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Belonging {
     /// Uid of the batch/v1 Job that controls it.
@@ -101,7 +101,7 @@ pub struct AttemptFacts {
     pub number: u32,
     /// Whether shed's finalizer is still on it.
     pub tracked: bool,
-    /// Whether somebody asked for its deletion.
+    /// Whether a client requested its deletion.
     pub deleting: bool,
     /// When that was.
     pub deleted: Option<Instant>,
@@ -115,7 +115,7 @@ pub struct AttemptFacts {
     pub started: Option<Instant>,
     /// Whether any container of it ever started, init containers included.
     pub begun: bool,
-    /// With `resume: Range`: where it got to, as its agent said at the end.
+    /// With `resume: Range`: the unit that it reached, as its agent reported at the end.
     pub reached: Option<Units>,
     /// How it failed, if it did.
     pub failure: Option<Box<Failure>>,
@@ -123,10 +123,10 @@ pub struct AttemptFacts {
     pub ready: bool,
     /// How often its containers were started again in place.
     pub restarts: u32,
-    /// Whether the kubelet itself said that nothing of it runs any more. The phase alone does not
-    /// say so: it is also set for a pod whose node is only out of reach.
+    /// Whether the kubelet itself reported that nothing of it runs any more. The phase alone is not
+    /// a proof, because it is also set for a pod whose node is only out of reach.
     pub is_gone: bool,
-    /// What its end has to do with a deletion, once it has ended.
+    /// Relation between its end and a deletion, once it has ended.
     pub end: EndFacts,
 }
 
@@ -159,15 +159,15 @@ pub enum Stage {
 }
 
 impl PodFacts {
-    /// Boils a pod down; `seen` stands in for an end that has no instant of its own.
+    /// Reduces a pod. `seen` replaces the instant of an end without one.
     #[must_use]
     pub fn from_pod(pod: &Pod, seen: Instant) -> Self {
         let metadata = &pod.metadata;
         let is_over = matches!(phase(pod), "Succeeded" | "Failed");
         let identity = Identity::of(metadata);
         let attempt = attempt_facts(pod, &identity, seen);
-        // An attempt whose main containers have ended does nothing any more, though its sidecar
-        // may take seconds longer to go.
+        // An attempt whose main containers have ended does no more work, although its sidecar may
+        // take some seconds longer.
         let ended = attempt.as_ref().is_some_and(|attempt| {
             matches!(
                 attempt.stage,
@@ -270,7 +270,7 @@ fn attempt_facts(pod: &Pod, identity: &Identity, seen: Instant) -> Option<Attemp
     })
 }
 
-/// The attempt that a pod says it is. To the ledger a part of a task is a task of its own.
+/// The attempt by the pod's labels. In the ledger a segment of a task is a task of its own.
 fn by_labels(pod: &Pod) -> Option<AttemptId> {
     let labels = pod.metadata.labels.as_ref()?;
     labels.get(LABEL_JOB_UID)?;
@@ -279,8 +279,8 @@ fn by_labels(pod: &Pod) -> Option<AttemptId> {
     Some((task, labels.get(LABEL_ATTEMPT)?.parse().ok()?))
 }
 
-/// Where the pod is asked. One on the host's network has no address of its own: who answers on a port
-/// of its node may be anybody.
+/// Address at which shed polls the pod. A pod on the host's network has no address of its own, and
+/// any process may answer on a port of its node.
 fn address(pod: &Pod) -> Option<String> {
     let spec = pod.spec.as_ref();
     let is_on_host = spec.is_some_and(|spec| spec.host_network == Some(true));
@@ -299,7 +299,7 @@ fn reached(pod: &Pod) -> Option<Units> {
     report.ok()??.units()
 }
 
-/// When somebody asked for the pod's deletion; its metadata says when the grace period is over.
+/// When a client requested the pod's deletion. Its metadata contains the end of the grace period.
 pub(crate) fn deleted(pod: &Pod) -> Option<Instant> {
     let metadata = &pod.metadata;
     let grace = metadata.deletion_grace_period_seconds.unwrap_or(0).max(0);
@@ -307,12 +307,13 @@ pub(crate) fn deleted(pod: &Pod) -> Option<Instant> {
     Some(due.plus(Span(grace.saturating_mul(-1000))))
 }
 
-/// Whether the pod does a part of a task whose agent has yet to say where that ended.
+/// Whether the pod processes a segment whose end its agent has not reported yet.
 fn is_to_be_told(pod: &Pod) -> bool {
     does_a_part(pod) && agent_end(pod).is_none()
 }
 
-/// Whether it does a part of a task (`resume: Range`). Its agent is told so, which nothing can change later.
+/// Whether it processes a segment of a task (`resume: Range`). Its agent's environment contains
+/// that, and nothing can change it later.
 fn does_a_part(pod: &Pod) -> bool {
     let init = pod
         .spec
@@ -326,7 +327,7 @@ fn does_a_part(pod: &Pod) -> bool {
     env.any(|variable| variable.name == ENV_RANGE_START)
 }
 
-/// Whoever sees that a batch/v1 Job is complete expects its pods to have the phase that says so.
+/// A client that sees a complete batch/v1 Job expects the matching phase of its pods.
 fn is_of_batch_job(pod: &Pod) -> bool {
     let mut finalizers = pod.metadata.finalizers.iter().flatten();
     finalizers.any(|finalizer| finalizer == JOB_TRACKING_FINALIZER)
@@ -362,8 +363,8 @@ fn stage(pod: &Pod, seen: Instant) -> Stage {
         _ if all_ended && all_zero && (is_to_be_told(pod) || is_of_batch_job(pod)) => {
             Stage::Running
         }
-        // A container that ended with 0 is not run again under Never nor OnFailure, so the
-        // success is final before the sidecar is gone and the phase follows.
+        // A container that ended with 0 is not run again under Never or OnFailure. The success is
+        // therefore final before the sidecar is gone and the phase follows.
         _ if all_ended && all_zero => Stage::Succeeded { finished },
         "Failed" => Stage::Failed {
             finished,

@@ -1,4 +1,4 @@
-//! What a pod requests, as the scheduler counts it.
+//! Requests of a pod, as the scheduler counts them.
 
 use std::collections::BTreeMap;
 
@@ -32,9 +32,9 @@ fn amount(name: &str, quantity: &Quantity) -> i64 {
     (value * scale).ceil() as i64
 }
 
-/// Requests of a pod: the larger of what its containers and sidecars need together and what
-/// any init container needs beside the sidecars started before it, plus the overhead, plus
-/// `pods: 1`.
+/// Requests of a pod. The first candidate is the sum over its containers and sidecars. The others
+/// are each init container together with the sidecars started before it. The result is the largest
+/// of them, plus the overhead, plus `pods: 1`.
 #[must_use]
 pub fn of_pod(spec: &PodSpec) -> Resources {
     let mut sidecars = Resources::default();

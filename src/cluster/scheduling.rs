@@ -1,4 +1,4 @@
-//! What a pod's scheduler has answered so far.
+//! Answers of a pod's scheduler so far.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ const GATED: &str = "SchedulingGated";
 /// Characters of a scheduler's message that are kept.
 const MESSAGE_MAX: usize = 1000;
 
-/// What a pod's scheduler has answered so far.
+/// Answers of a pod's scheduler so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scheduling {
-    /// The scheduler that is asked; absent: the default one.
+    /// The pod's scheduler; absent: the default one.
     pub scheduler: Option<Arc<str>>,
     /// When the pod was created.
     pub created: Option<Instant>,
@@ -41,7 +41,8 @@ pub struct Refusal {
 }
 
 impl Scheduling {
-    /// What the pod's specification and conditions say; why it has no node only of attempts.
+    /// Facts of the pod's specification and conditions. The reason for a missing node is kept for
+    /// attempts only.
     #[must_use]
     pub fn of(pod: &Pod, is_attempt: bool) -> Self {
         let spec = pod.spec.as_ref();
@@ -63,7 +64,7 @@ impl Scheduling {
         }
     }
 
-    /// Name of the scheduler that is asked.
+    /// Name of the pod's scheduler.
     #[must_use]
     pub fn scheduler(&self) -> &str {
         self.scheduler.as_deref().unwrap_or(DEFAULT_SCHEDULER)
@@ -86,7 +87,7 @@ impl Refusal {
         self.reason == GATED
     }
 
-    /// Whether a node lacks nothing but room, by the words of kube-scheduler's fit plugin.
+    /// Whether a node lacks only capacity, by the messages of kube-scheduler's fit plugin.
     #[must_use]
     pub fn is_for_room(&self) -> bool {
         self.message.contains("Insufficient ") || self.message.contains("Too many pods")

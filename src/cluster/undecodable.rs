@@ -1,5 +1,6 @@
-//! The watch of jobs, some of which may not be understood: a newer operator or a newer schema was there.
-//! Such a job is left alone, as if it were another's, but it is known to be there.
+//! The watch of jobs. Some jobs may be undecodable, because a newer operator or a newer schema
+//! wrote them. shed leaves such a job alone, as if it were another controller's, but keeps a record
+//! of it.
 
 use std::sync::Arc;
 
@@ -18,13 +19,13 @@ use crate::cluster::jobs::key;
 use crate::cluster::watched::{JobObject, WatchedJob};
 use crate::cluster::{Stores, Touched, Versioned, pages, version};
 
-/// What is not understood of a job.
+/// The undecodable fields of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gap {
-    /// Whose it is.
+    /// Its identity and owners.
     pub metadata: ObjectMeta,
-    /// Why nothing of it can be read: the field, and what is wrong in it. Absent: it is read, but for
-    /// `unheeded`.
+    /// The field that makes the job undecodable, and its error. Absent: the job is decodable except
+    /// for `unheeded`.
     pub problem: Option<String>,
     /// Fields of its specification that are not known here.
     pub unheeded: Vec<String>,
@@ -58,7 +59,7 @@ impl Stores {
         if let Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) = &event {
             self.note_version(Versioned::DeadlineJobs, job.meta());
         }
-        // Held until both are as they are to be: a job that is in neither passes for deleted.
+        // Held until both tables agree, because a job that is in neither looks deleted.
         let mut table = self.table_mut();
         if let Event::Apply(job) | Event::Delete(job) = &event {
             let version = version(job.meta()).unwrap_or(0);
@@ -120,7 +121,7 @@ impl Stores {
         known.iter().map(|job| (**job).clone()).collect()
     }
 
-    /// What is not understood, in the order of namespaces and names.
+    /// The undecodable fields, in the order of namespaces and names.
     #[must_use]
     pub fn gaps(&self) -> Vec<Gap> {
         let table = self.table();
@@ -128,7 +129,7 @@ impl Stores {
         table.gaps.values().cloned().collect()
     }
 
-    /// Raised whenever what is not understood changed.
+    /// Raised whenever the set of undecodable fields changed.
     #[must_use]
     pub fn gaps_version(&self) -> u64 {
         self.table().gaps_version

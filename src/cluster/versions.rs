@@ -1,12 +1,12 @@
-//! How new what was seen is, resource by resource: versions of two resources can only be compared
-//! where both are in one etcd, and an apiserver may keep pods in an etcd of their own
+//! The newest version that was seen, resource by resource. Versions of two resources are comparable
+//! only if both are in one etcd, and an apiserver may keep pods in an etcd of their own
 //! (`--etcd-servers-overrides`).
 
 use std::sync::atomic::AtomicU64;
 
 use kube::api::ObjectMeta;
 
-/// Resources whose versions are compared, each with its own.
+/// Resources whose versions are compared, each only with itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Versioned {
     /// Pods.
@@ -35,7 +35,7 @@ impl NewestVersions {
     }
 }
 
-/// An object's resourceVersion, if it is a number, as it is wherever etcd is the store.
+/// An object's resourceVersion, if it is a number. It is one wherever etcd is the store.
 #[must_use]
 pub fn version(metadata: &ObjectMeta) -> Option<u64> {
     metadata.resource_version.as_deref()?.parse().ok()

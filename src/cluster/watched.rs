@@ -25,10 +25,10 @@ pub enum WatchedJob {
     Skeleton(Arc<Skeleton>),
 }
 
-/// What is kept of a job that has nothing to do for now.
+/// The stored form of a job that has nothing to do for now.
 #[derive(Clone, Debug)]
 pub struct Skeleton {
-    /// What identifies it, with its owners and its class.
+    /// Its identity, with its owners and its class.
     pub metadata: ObjectMeta,
     /// Whether it holds the ledger of a batch/v1 Job.
     pub is_companion: bool,
@@ -43,7 +43,7 @@ pub struct Skeleton {
 pub enum Rest {
     /// Another controller runs it.
     Foreign,
-    /// It has ended for good.
+    /// It has ended finally.
     Finished(Finished),
     /// It is suspended, and none of its attempts is left.
     Suspended {
@@ -52,17 +52,17 @@ pub enum Rest {
     },
     /// Its specification is too large to be kept, or to be carried out.
     Oversized {
-        /// Whether its status says so.
+        /// Whether its status reports a refusal.
         is_refused: bool,
     },
 }
 
-/// What is needed of a job that has ended.
+/// The stored form of a job that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
     /// When.
     pub ended: Option<Instant>,
-    /// When it is to be deleted.
+    /// When it expires.
     pub expiry: Option<Instant>,
     /// Its class.
     pub class: Option<Arc<str>>,
@@ -71,7 +71,7 @@ pub struct Finished {
 }
 
 impl WatchedJob {
-    /// The job, of which `skipped` bytes were not kept.
+    /// The job. `skipped` counts the bytes that were not kept.
     #[must_use]
     pub fn new(job: DeadlineJob, skipped: usize) -> Self {
         match rest(&job) {
@@ -94,7 +94,7 @@ impl WatchedJob {
         }
     }
 
-    /// What is kept of it, if it has nothing to do.
+    /// Its stored form, if it has nothing to do.
     #[must_use]
     pub fn skeleton(&self) -> Option<&Arc<Skeleton>> {
         match self {
@@ -177,12 +177,12 @@ fn oversized(job: &DeadlineJob, invalid: &InvalidSpec) -> Rest {
     }
 }
 
-/// A suspended job rests once its attempts are counted, and its status says all that there is to say.
+/// A suspended job rests once its attempts are counted and its status is complete.
 fn suspended(job: &DeadlineJob, book: &Ledger) -> Option<Rest> {
     let status = job.status.as_ref()?;
     let mut tasks = book.tasks.values();
     let has_attempts = tasks.any(|task| !task.attempts.is_empty());
-    // What the planner has decided once is lost where it does not see the job.
+    // Past decisions of the planner are lost if it does not see the job.
     let is_remembered = book.policy_state.is_some() || !book.segments.is_empty();
     let is_open = book.ending.is_some() || book.finished || book.active_since.is_some();
     if has_attempts || is_remembered || is_open || !is_true(status, api::SUSPENDED) {
@@ -205,7 +205,7 @@ fn is_true(status: &DeadlineJobStatus, type_: &str) -> bool {
     conditions.any(|condition| condition.type_ == type_ && condition.status == "True")
 }
 
-/// Whether it was said if the deadline can be kept.
+/// Whether its status has a verdict on the deadline.
 fn is_weighed(status: &DeadlineJobStatus, generation: Option<i64>) -> bool {
     let mut conditions = status.conditions.iter();
     conditions.any(|condition| {
@@ -215,21 +215,21 @@ fn is_weighed(status: &DeadlineJobStatus, generation: Option<i64>) -> bool {
     })
 }
 
-/// A DeadlineJob as a list or a watch brings it.
+/// A DeadlineJob in a list or a watch event.
 #[derive(Clone, Debug)]
 pub enum JobObject {
     /// It can be read.
     Read {
-        /// What is kept of it.
+        /// Its stored form.
         job: WatchedJob,
         /// Fields of its specification that are not known here.
         unheeded: Vec<String>,
     },
     /// It can't.
     Undecodable {
-        /// Whose it is.
+        /// Its identity and owners.
         metadata: Box<ObjectMeta>,
-        /// The field, and what is wrong in it.
+        /// The field and its error.
         problem: String,
     },
 }

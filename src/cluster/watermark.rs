@@ -1,22 +1,23 @@
-//! How far the watches have come: what a fresh list is compared with when they broke.
+//! Progress of the watches, for comparison with a fresh list after they broke.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::Stores;
 
-/// What a watch has shown of one kind of object.
+/// Progress of the watch of one kind of object.
 #[derive(Debug, Default)]
 pub struct Shown {
     /// The newest version that it has shown: an object that is not newer is among `versions`, or gone.
     pub reached: u64,
     /// The version of each object, by uid.
     pub versions: BTreeMap<String, u64>,
-    /// Uids of those that a list shows, unless they have gone since.
+    /// Uids of the objects in a list that were not deleted since.
     pub expected: BTreeSet<String>,
 }
 
 impl Stores {
-    /// What the watch of pods has shown. A list of those with the label of a job need not show the others.
+    /// Progress of the watch of pods. A list of the pods with a job's label need not show the
+    /// others.
     #[must_use]
     pub fn shown_pods(&self) -> Shown {
         let pods = self.pods();

@@ -1,6 +1,6 @@
-//! What shed says of a job: one row for each state, with its condition, reason and words. What keeps a
-//! job from going on says what blocks it, since when, and what would help. docs/conditions.md shows the
-//! same table.
+//! The texts for each state of a job: one row with condition, reason and words. The message of a
+//! blocked job contains the obstacle, its start, and a remedy. docs/conditions.md shows the same
+//! table.
 
 use std::borrow::Cow;
 
@@ -14,38 +14,38 @@ use crate::size;
 /// One state of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
-    /// The conditions that say so.
+    /// The conditions with this reason.
     pub conditions: &'static [&'static str],
     /// Their status.
     pub status: &'static str,
     /// Their reason.
     pub reason: &'static str,
-    /// What it says of the job.
+    /// Kind of the statement.
     pub says: Says,
-    /// The message; `{}` stands for what is known of this job.
+    /// The message; `{}` stands for the details of this job.
     pub message: &'static str,
-    /// What would help, where something would; [`NAMED`] if the message names it.
+    /// The remedy, if there is one; [`NAMED`] if the message contains it.
     pub help: &'static str,
 }
 
-/// What a state says of a job.
+/// Kind of a statement about a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Says {
-    /// Something keeps it from going on as its user wants; the message says since when.
+    /// An obstacle to the job; the message contains its start.
     Blocked,
-    /// What became of it, or will.
+    /// Its outcome, now or in the future.
     Verdict,
-    /// What kept it from going on does so no more.
+    /// The end of an obstacle.
     Over,
 }
 
-/// The detail says what would help.
+/// The detail contains the remedy.
 pub const NAMED: &str = "{}";
 
 /// Characters of a list of indexes in a message.
 const LIST_MAX: usize = 200;
-/// Bytes of JSON of a message that are others' words: all conditions together fit into what
-/// `Bounds` sets aside for them.
+/// Bytes of JSON of a message that come from third parties. With this limit all conditions together
+/// fit into the bytes that `Bounds` reserves for them.
 const DETAIL_MAX: usize = 600;
 
 const FAILURE: &[&str] = &[api::FAILURE_TARGET, api::FAILED];
@@ -448,7 +448,8 @@ pub fn row(condition: &str, reason: &str) -> Option<&'static Row> {
 }
 
 impl Row {
-    /// The message about a job; `since` when it has been so, which a message that said so `before` keeps.
+    /// The message about a job. `since` is the start of the state; a message `before` that has a
+    /// start keeps it.
     #[must_use]
     pub fn words(&self, detail: &str, since: Instant, before: Option<&str>) -> String {
         let detail = &shortened(detail);
@@ -475,7 +476,7 @@ pub fn some_of(indexes: &IndexSet) -> String {
     format!("{begin},… ({} in all)", indexes.len())
 }
 
-/// What others say, such as a scheduler or a webhook, up to its bound.
+/// A text of a third party, such as a scheduler or a webhook, up to its bound.
 fn shortened(detail: &str) -> Cow<'_, str> {
     let mut bytes = 0;
     let mut too_long = detail.char_indices().filter(|(_, one)| {
@@ -489,7 +490,7 @@ fn shortened(detail: &str) -> Cow<'_, str> {
     }
 }
 
-/// Since when a message says that it has been so.
+/// The start of the state in a message.
 fn told_since(message: &str) -> Option<&str> {
     let (_, since) = message.rsplit_once(" (since ")?;
     since.strip_suffix(')')

@@ -1,4 +1,5 @@
-//! What keeps the attempts of a job from starting, and how long none is launched for it.
+//! Obstacles that keep the attempts of a job from starting, and the time for which shed launches
+//! none for it.
 
 use shed_core::time::{Instant, Span};
 
@@ -11,7 +12,7 @@ const BACKOFF_LAST: Span = Span::from_seconds(300);
 pub struct Blocked {
     /// A reason of `AttemptsBlocked`.
     pub reason: &'static str,
-    /// What the apiserver or the kubelet said.
+    /// Message of the apiserver or the kubelet.
     pub message: String,
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::batch::v1::Job;
 
-/// Jobs whose failures are remembered.
+/// Maximum number of jobs with recorded failures.
 const FAILING_MAX: usize = 1000;
 /// How often in a row the companion of each Job could not be created. All of it can be lost.
 #[derive(Default)]

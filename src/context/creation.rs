@@ -1,8 +1,10 @@
-//! What the apiserver answers when a job's pods are created, and how much is asked of it next. Pure.
+//! The apiserver's answers to the creation of a job's pods, and the number of pods to create next.
+//! Pure.
 //!
-//! What it refuses for good (a quota, a policy, a template that is not valid) is found with one pod: no
-//! more is launched than exists, and one more after a wait; as long as that is accepted, twice as many
-//! each time. A quota lets the places of those that end be filled at once.
+//! Some refusals last: a quota, a policy, an invalid template. shed tests with one pod whether such
+//! a refusal still holds. It launches no more attempts than exist, and one more after a wait. While
+//! the apiserver accepts, each step launches twice as many. Under a quota, shed may refill the
+//! places of ended pods at once.
 
 use std::borrow::Cow;
 
@@ -13,9 +15,9 @@ use shed_core::time::{Instant, Span};
 use crate::api::reason;
 use crate::context::backoff::Blocked;
 
-/// Waits after a refusal: the first, and the last that doubling comes to.
+/// Waits after a refusal: the first, and the maximum of the doubling.
 const REFUSED: (Span, Span) = (Span::from_seconds(10), Span::from_seconds(300));
-/// The same where a quota refuses: others make room at any time.
+/// The same for refusals by a quota, because other clients free quota at any time.
 const OVER_QUOTA: (Span, Span) = (Span::from_seconds(10), Span::from_seconds(30));
 /// The same after a failure of another kind.
 const FAILED: (Span, Span) = (Span::from_seconds(2), Span::from_seconds(60));
@@ -24,14 +26,14 @@ const FRESH: (Span, Span) = (Span::from_seconds(1), Span::from_seconds(2));
 /// … as many times at most.
 const FRESH_MAX: u32 = 5;
 
-/// Failures in a row after which users are told.
+/// Failures in a row before shed reports them to users.
 const FAILURES_TOLD: u32 = 2;
 
-/// As long as no pod of a job was created in the life of this process, so many attempts are recorded at
-/// a time: if they are refused, all of them are taken back.
+/// Maximum number of attempts that shed records at a time until it has created a pod of the job in
+/// this process. If the apiserver refuses them, shed takes all of them back.
 const FIRST_MAX: u32 = 100;
 
-/// What the apiserver answered so far; all of it can be lost.
+/// The apiserver's answers so far. shed can lose all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Creations {
     has_accepted: bool,
@@ -40,7 +42,7 @@ pub struct Creations {
     failing: Option<Failing>,
 }
 
-/// Why the last pod was refused, and what is tried next.
+/// Reason of the last refusal, and the next attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Refused {
     blocked: Blocked,
@@ -63,7 +65,7 @@ struct Failing {
     until: Instant,
 }
 
-/// What became of the creations of one pass.
+/// Results of the creations of one pass.
 #[derive(Debug, Default)]
 pub struct Answers {
     /// How many pods were created.
@@ -103,7 +105,7 @@ impl Answers {
     }
 }
 
-/// What may be launched.
+/// Limits on launches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Nothing before this.
@@ -128,7 +130,7 @@ pub struct Count {
 }
 
 impl Creations {
-    /// Takes the answers of a pass, after which so many pods exist.
+    /// Takes the answers of a pass. `existing` pods exist after it.
     pub fn take(&mut self, answers: Answers, existing: u32, now: Instant) {
         if answers.created > 0 {
             self.has_accepted = true;
@@ -157,7 +159,7 @@ impl Creations {
         }
     }
 
-    /// What of a slice is carried out now; the planner plans the rest again at once.
+    /// The moves of a slice that run now. The planner plans the rest again at once.
     #[must_use]
     pub fn first<'s>(&self, slice: &'s [Move]) -> Cow<'s, [Move]> {
         if self.has_accepted || slice.len() <= FIRST_MAX as usize {
@@ -219,7 +221,7 @@ impl Creations {
         }
     }
 
-    /// What keeps pods from being created, if users are to be told.
+    /// The obstacle to the creation of pods, if it is serious enough for the job's conditions.
     #[must_use]
     pub fn blocked(&self) -> Option<Blocked> {
         let failing = self.failing.as_ref().filter(|failing| failing.is_told());
@@ -238,7 +240,7 @@ impl Creations {
         self.failing.as_ref().is_some_and(Failing::is_told)
     }
 
-    /// When what failed is tried again though nothing happens.
+    /// When a failed creation is tried again without another event.
     #[must_use]
     pub fn retry_at(&self) -> Option<Instant> {
         self.failing.as_ref().map(|failing| failing.until)
@@ -274,9 +276,9 @@ impl Refused {
         refused
     }
 
-    /// None once so much was accepted that nothing is in the way any more.
+    /// None once enough pods were accepted to show that no obstacle is left.
     fn accepted(self, existing: u32, now: Instant) -> Option<Self> {
-        // Under a quota the place of one that has ended says nothing about more.
+        // Under a quota the place of an ended pod proves nothing about more pods.
         if self.is_quota() && existing <= self.existing {
             return Some(self);
         }
@@ -316,7 +318,7 @@ impl Failing {
     }
 }
 
-/// The wait after so many before it.
+/// The wait after this number of earlier waits.
 fn wait((first, last): (Span, Span), count: u32) -> Span {
     Span(first.0 << count.min(16)).min(last)
 }

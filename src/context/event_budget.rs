@@ -1,4 +1,4 @@
-//! How many events of its attempts a job may bring: each is a write, and an object for an hour.
+//! How many events of its attempts a job may cause. Each is a write, and an object for an hour.
 
 use shed_core::time::{Instant, Span};
 
@@ -7,7 +7,7 @@ const BURST: u32 = 10;
 /// … and how long it takes until one more may.
 const REFILL: Span = Span::from_seconds(20);
 
-/// What is left of a job's events.
+/// Remaining budget of a job's events.
 #[derive(Clone, Debug)]
 pub struct EventBudget {
     left: u32,

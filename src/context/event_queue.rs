@@ -1,6 +1,6 @@
-//! Events on their way to the apiserver: best effort, bounded, apart from the passes that publish them. Conditions
-//! say what must not be lost; an event that finds its queue full, or that the apiserver does not take
-//! in time, is counted and dropped.
+//! Events on their way to the apiserver: best effort, bounded, apart from the passes that publish
+//! them. Facts that must not be lost are in conditions. An event is counted and dropped if its
+//! queue is full, or if the apiserver does not accept it in time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ const SENT_AT_ONCE: usize = 16;
 /// The apiserver has this long to take an event.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// An event and what it is about.
+/// An event and its object.
 struct Queued {
     event: Event,
     about: ObjectReference,
@@ -103,7 +103,7 @@ impl EventSender {
         }
     }
 
-    /// Sends what waits, one after another.
+    /// Sends the waiting events, one after another.
     #[cfg(test)]
     pub async fn flush(&mut self, recorder: &Recorder) {
         while let Ok(queued) = self.receiver.try_recv() {

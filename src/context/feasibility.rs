@@ -1,5 +1,5 @@
-//! What a user is told of whether the deadline can be kept (`DeadlineFeasible`), and when that is
-//! worth telling anew. Pure.
+//! The verdict on whether the deadline can be kept (`DeadlineFeasible`), and when to publish a new
+//! one. Pure.
 
 use shed_core::plan::Feasibility;
 use shed_core::time::{Instant, Span};
@@ -9,9 +9,9 @@ use crate::clock;
 
 /// The deadline of one specification is weighed this often at most: it takes a search.
 const PERIOD: Span = Span::from_seconds(10);
-/// A verdict turns to false only when PoCD is by so much below the target …
+/// A verdict turns to false only when PoCD is below the target by more than this.
 const MARGIN: f64 = 0.02;
-/// … and the figures of a verdict that stands are told anew when PoCD has moved by this,
+/// A verdict that stands gets new figures when PoCD has moved by this.
 const POCD_STEP: f64 = 0.05;
 /// or the earliest deadline by this share of the time until then,
 const EARLIEST_STEP: f64 = 0.1;
@@ -31,7 +31,7 @@ enum Verdict {
     NoDeadline,
 }
 
-/// What the user was told last.
+/// The last published verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Told {
     /// The specification that it is about.
@@ -42,8 +42,8 @@ pub struct Told {
     at: Instant,
 }
 
-/// Whether the planner is to weigh the job's deadline: while no attempt was launched, and after
-/// that until something could be said about this specification.
+/// Whether the planner must evaluate the job's deadline: while no attempt was launched, and later
+/// until this specification has a verdict.
 #[must_use]
 pub fn is_asked(
     status: Option<&DeadlineJobStatus>,
@@ -66,7 +66,7 @@ pub fn is_asked(
 }
 
 impl Told {
-    /// What is to be told now, which is `before` unless that is about another specification, the
+    /// The verdict to publish now. It is `before` unless that is about another specification, the
     /// verdict turned, or its figures moved far enough.
     #[must_use]
     pub fn after(
@@ -106,12 +106,12 @@ impl Told {
         pocd || earliest
     }
 
-    /// The reason of the condition, and what is known of this job.
+    /// The reason of the condition, and the details of this job.
     #[must_use]
     pub fn words(&self) -> (&'static str, String) {
         let target = self.figures.target;
         let here = || {
-            // Cut, so that what is below the target never reads as the target.
+            // Rounded down, so that a PoCD below the target never reads as the target.
             let pocd = (self.figures.pocd.unwrap_or(0.0) * 1000.0).floor() / 1000.0;
             let width = self.figures.width;
             let earliest = self.earliest();

@@ -1,10 +1,11 @@
-//! Attempts that no scheduler places, and jobs that no node could hold: what the planner must know of
-//! them, and what users are told.
+//! Attempts that no scheduler places, and jobs that no node could hold: the facts for the planner
+//! and the messages for users.
 //!
-//! A pod is unplaceable once its scheduler has refused it for [`PATIENCE`], or has not answered for as
-//! long without placing any pod meanwhile. Where the scheduler says that nodes only lack room, the
-//! planner's own count of room stands as long as it says the same: the pod is then one of those that
-//! wait for the cluster to grow, and what comes free is meant for it.
+//! A pod is unplaceable once its scheduler has refused it for [`PATIENCE`]. It is also unplaceable
+//! if the scheduler has neither answered for that time nor placed any pod meanwhile. If the
+//! scheduler reports that nodes lack only capacity, the planner's own count of capacity applies as
+//! long as it agrees. Such a pod waits for the cluster to grow, and the next free capacity is meant
+//! for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,14 +29,15 @@ const PATIENCE: Span = Span::from_seconds(10);
 /// one node at a time.
 const VOLUME_PATIENCE: Span = Span::from_seconds(60);
 
-/// The words of one reason are told anew this often at most: schedulers count nodes in them.
+/// Minimum time between two messages with the same reason. Schedulers count nodes in their
+/// messages.
 const WORDS_PERIOD: Span = Span::from_seconds(60);
 
-/// What is known of where the attempts of one job can run. All of it can be lost.
+/// The nodes on which the attempts of one job can run. shed can lose all of it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Placement {
     waiting: BTreeMap<AttemptId, Waiting>,
-    /// Since when there has been room for an attempt that waits for it.
+    /// Since when there has been capacity for a waiting attempt.
     room_since: Option<Instant>,
     /// The largest requests of its pods: admission may have added to the template's.
     requests: Resources,
@@ -53,11 +55,12 @@ struct Waiting {
     since: Instant,
     /// Since when its scheduler has refused it.
     refused: Option<Instant>,
-    /// Its scheduler refused it for want of room while there was some: the planner's count is wrong.
+    /// Its scheduler refused it for lack of capacity although the planner counted enough. The count
+    /// is wrong.
     is_disproved: bool,
 }
 
-/// What is looked at.
+/// Input of the check.
 pub struct Input<'a> {
     /// The job.
     pub view: &'a JobView,
@@ -67,12 +70,12 @@ pub struct Input<'a> {
     pub last_bind: &'a dyn Fn(&str) -> Option<Instant>,
     /// Whether its pods can't be created at present.
     pub is_uncreatable: bool,
-    /// Whether its clones can't mount what their originals hold.
+    /// Whether its clones cannot mount the volumes of their originals.
     pub is_unshared: bool,
 }
 
 impl Input<'_> {
-    /// A time that an object tells, by the process's own clock.
+    /// An object's time, by the process's own clock.
     fn own(&self, told: Instant) -> Instant {
         self.view.ticks.plus(told.since(self.view.now))
     }
@@ -82,14 +85,14 @@ impl Input<'_> {
 enum Verdict {
     /// It should have been placed.
     Unplaceable,
-    /// There is no room for it, as the planner knows.
+    /// The planner counts no capacity for it.
     Full,
-    /// Its scheduler may still place it; it is looked at again then.
+    /// Its scheduler may still place it. The check is repeated at this instant.
     Patience(Instant),
 }
 
 impl Placement {
-    /// What an attempt requests: by the template, or by the largest of the job's pods.
+    /// Requests of an attempt: those of the template, or the largest of the job's pods.
     pub fn learn_requests(&mut self, template: Resources, pods: &JobPods) -> Resources {
         if !pods.is_empty() {
             self.requests = Resources::default();
@@ -142,7 +145,7 @@ impl Placement {
         due.into_iter().chain(self.room_due(input.view.ticks)).min()
     }
 
-    /// Marks what it knows in the facts about the job.
+    /// Marks the known obstacles in the facts about the job.
     pub fn mark(&self, facts: &mut JobSnapshot, pods: &JobPods) {
         facts.obstacles.no_node = self.no_node;
         if self.unplaceable.is_empty() {
@@ -159,7 +162,7 @@ impl Placement {
         }
     }
 
-    /// What keeps its attempts from being placed.
+    /// The obstacle to placing its attempts.
     #[must_use]
     pub fn blocked(&self) -> Option<&Blocked> {
         self.told.as_ref().map(|(blocked, _)| blocked)
@@ -172,21 +175,21 @@ impl Placement {
         self.has_looked && self.told.is_none()
     }
 
-    /// Whether the job's reconciler has something to do or to say that it did not have before.
+    /// Whether the job's reconciler has new work or a new message.
     #[must_use]
     pub fn is_news_after(&self, before: &Self) -> bool {
         let ids = |one: &Self| one.unplaceable.keys().copied().collect::<BTreeSet<_>>();
         self.blocked() != before.blocked() || ids(self) != ids(before)
     }
 
-    /// Whether it matters if there is room for an attempt of the job.
+    /// Whether an attempt of the job waits for capacity.
     #[must_use]
     pub fn waits_for_room(&self) -> bool {
         let mut waiting = self.waiting.values();
         waiting.any(|waiting| waiting.refused.is_some() && !waiting.is_disproved)
     }
 
-    /// Whether there is room for an attempt of the job, as far as the planner can tell.
+    /// Records whether there is capacity for an attempt of the job, by the planner's count.
     pub fn note_room(&mut self, is_there: bool, now: Instant) {
         self.room_since = is_there.then(|| self.room_since.unwrap_or(now));
     }
@@ -258,7 +261,8 @@ impl Waiting {
         }
     }
 
-    /// From when on users are told. Gates are often lifted at once by whoever set them.
+    /// Start of the report to users. Gates are often lifted at once by the controller that set
+    /// them.
     fn told_at(&self, pod: &PodFacts) -> Instant {
         let since = self.refused.unwrap_or(self.since);
         match pod
@@ -273,7 +277,7 @@ impl Waiting {
     }
 }
 
-/// Raises amounts to those of another list, where these are larger.
+/// Raises amounts to those of another list, if these are larger.
 fn raise(amounts: &mut Resources, to: &Resources) {
     for (name, amount) in to.iter() {
         if amount > amounts.get(name) {

@@ -1,4 +1,4 @@
-//! Jobs that are quarantined, as far as this process knows.
+//! Jobs that this process knows to be quarantined.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ impl Context {
         quarantine::entry(job).is_some() || is_unwritten()
     }
 
-    /// Forgets what is remembered of a job, as a crash of the process would, and keeps it from being
-    /// reconciled. The next reconcile writes that down.
+    /// Drops the memory of a job, as a crash of the process would, and stops its reconciles. The
+    /// next reconcile records that.
     pub fn accuse(&self, owner: &DeadlineJob, crash: &Crash) {
         let job = Subject::of(owner);
         let (namespace, name) = (&job.namespace, &job.name);

@@ -1,4 +1,4 @@
-//! How a pass reads a job from what the process has of it.
+//! How a pass builds a job from this process's data.
 
 use crate::context::Context;
 use crate::job::claims::{self, Claims};
@@ -6,7 +6,7 @@ use crate::job::view::{JobView, Sighting};
 use crate::job::{reach, termination_proof};
 
 impl Context {
-    /// Adds to a job what is seen of its attempts, and notes that.
+    /// Adds to a job the observations of its attempts, and records them.
     #[must_use]
     pub fn see(&self, read: JobView, mut sighting: Sighting) -> JobView {
         let (job, stores) = (&read.job, &self.stores);

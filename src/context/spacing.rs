@@ -12,16 +12,16 @@ use crate::job::notice::Notice;
 
 /// Ledger bytes per second that one job may write: a ledger of 200 KB is written five times a second.
 const JOB_BYTES_PER_SECOND: usize = 1_000_000;
-/// Smaller ledgers are not spaced: their writes cost what any write does.
+/// Smaller ledgers are not spaced, because their writes cost no more than any write.
 const FREE_BYTES: usize = 16 * 1024;
 /// Ledger bytes per second that all jobs may write, urgent writes apart; one second of it may be saved up.
 /// etcd keeps each write until it compacts, five minutes later by default: 1.2 GB at most of its 2 GiB.
 const ALL_BYTES_PER_SECOND: f64 = 4_000_000.0;
-/// A namespace below this part of its share writes whatever the others do.
+/// A namespace below this fraction of its share never waits for the others.
 const SHARE_KEPT: f64 = 0.8;
 /// Longest wait of an urgent write.
 const URGENT_WAIT: Span = Span(250);
-/// Longest wait of any write for the job's own last one, and for what all jobs have written.
+/// Longest wait of any write for the job's own last one, and for the writes of all jobs.
 const WAIT_MAX: Span = Span::from_seconds(2);
 
 /// A job's last write of its ledger.
@@ -51,7 +51,7 @@ impl LastWrite {
     }
 }
 
-/// Whether others wait for what a step did: attempts that must stop, a job's fate, a commit grant.
+/// Whether the result of a step is urgent: attempts that must stop, a job's fate, a commit grant.
 #[must_use]
 pub fn is_urgent(notices: &[Notice]) -> bool {
     notices.iter().any(|notice| match notice {
@@ -73,16 +73,16 @@ pub struct LedgerRate(Mutex<Rate>);
 
 #[derive(Default)]
 struct Rate {
-    /// Bytes that were written and are not paid for yet; below zero: what is saved up.
+    /// Bytes that were written and are not paid for yet; below zero: saved bytes.
     debt: f64,
-    /// What each namespace wrote lately: a sum of bytes that fades within a second.
+    /// Recent bytes of each namespace: a sum that fades within a second.
     lately: HashMap<Arc<str>, f64>,
     at: Instant,
 }
 
 impl LedgerRate {
-    /// Whether a write of the namespace that is not urgent may be sent now, and if not when it is to be tried
-    /// again. A namespace that wrote less than its share lately never waits for the others.
+    /// Whether a write of the namespace that is not urgent may be sent now, and if not when to try
+    /// it again. A namespace that wrote less than its share lately never waits for the others.
     #[must_use]
     pub fn wait(&self, namespace: &str, ticks: Instant) -> Option<Instant> {
         let mut rate = self.lock();
@@ -152,7 +152,8 @@ mod tests {
         assert_eq!(next(usize::MAX, false), 2000);
     }
 
-    /// Bytes that one namespace's writes of 1 MiB come to in `seconds`, tried every 10 ms.
+    /// Bytes that one namespace writes in `seconds`, with writes of 1 MiB that are tried every 10
+    /// ms.
     fn written(rate: &LedgerRate, namespace: &str, seconds: i64) -> usize {
         let tries = (0..seconds * 100).map(|try_| Instant(try_ * 10));
         let mut bytes = 0;

@@ -14,11 +14,11 @@ const REMEMBERED: usize = 4;
 pub struct Unanswered {
     /// The status before it, without its ledger.
     pub(crate) before: DeadlineJobStatus,
-    /// What was written.
+    /// Digest of the written status.
     digest: u64,
-    /// What keeps attempts from starting.
+    /// The obstacle to starting attempts.
     pub(crate) blocked: Option<Blocked>,
-    /// What the step did.
+    /// Notices of the step.
     pub(crate) notices: Vec<Notice>,
 }
 
@@ -41,7 +41,7 @@ impl Unanswered {
         }
     }
 
-    /// Which of these this status shows to have been carried out.
+    /// Position of the write that this status contains.
     pub(crate) fn position(all: &[Self], shown: &DeadlineJobStatus) -> Option<usize> {
         let shown = digest(shown);
         all.iter().position(|unanswered| unanswered.digest == shown)
@@ -57,7 +57,7 @@ impl Unanswered {
 
 fn digest(status: &DeadlineJobStatus) -> u64 {
     let mut hasher = DefaultHasher::new();
-    // What can't be written as JSON was not written either.
+    // A status that cannot be encoded as JSON was not written either.
     hasher.write(&serde_json::to_vec(status).unwrap_or_default());
     hasher.finish()
 }

@@ -17,18 +17,18 @@ use crate::validate::{InvalidSpec, ValidatedJob, validate};
 pub enum Unfit {
     /// Its specification can't be carried out.
     Invalid(InvalidSpec),
-    /// It is a companion whose Job is not there, not shed's, or on its way out.
+    /// It is a companion whose Job does not exist, is not shed's, or is being deleted.
     Absent,
 }
 
-/// What came of the last validation of a job.
+/// The result of a job's last validation.
 #[derive(Debug, Clone)]
 pub struct Validated {
     of: Version,
     result: Result<Arc<ValidatedJob>, InvalidSpec>,
 }
 
-/// What tells whether a validation of the same job would come to the same.
+/// Input versions of a validation. Equal versions give an equal result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Version {
     /// Of the specification.
@@ -37,11 +37,11 @@ struct Version {
     created: Option<Time>,
     /// The only label that matters.
     class: Option<String>,
-    /// The batch/v1 Job that it stands for.
+    /// The batch/v1 Job that it represents.
     job: Option<JobVersion>,
 }
 
-/// What tells whether a batch/v1 Job reads as it did.
+/// Version of a batch/v1 Job's fields that validation reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct JobVersion {
     uid: String,
@@ -81,8 +81,8 @@ impl JobVersion {
     }
 }
 
-/// Reads a job, or the Job of a companion. What it reads is kept in the job's memo until the job has
-/// finished, as it holds the template.
+/// Validates a job, or the Job of a companion. The job's memo keeps the result until the job has
+/// finished, because the result holds the template.
 ///
 /// # Errors
 /// [`Unfit`].
@@ -113,7 +113,7 @@ pub fn read(
     result.map_err(Unfit::Invalid)
 }
 
-/// Whose Job it is may change without either object's specification.
+/// The controller of a Job may change without a change of either object's specification.
 fn owner(companion: &DeadlineJob, jobs: Option<&Jobs>) -> Result<Arc<Job>, Unfit> {
     let owner = jobs.and_then(|jobs| jobs.of(companion));
     owner.ok_or(Unfit::Absent)
@@ -125,7 +125,7 @@ fn has_finished(job: &DeadlineJob) -> bool {
     ledger.is_some_and(|ledger| ledger.finished)
 }
 
-/// What pods of a Job get as it is was read with the Job itself.
+/// The Job's cache entry already holds the fields that its pods get unchanged.
 fn with_handed_on(validated: Arc<ValidatedJob>, jobs: Option<&Jobs>) -> Arc<ValidatedJob> {
     let (Some(adopted), Some(jobs)) = (&validated.adopted, jobs) else {
         return validated;

@@ -1,5 +1,5 @@
-//! What tasks without an attempt wait for, if it takes longer than a moment. What keeps attempts from
-//! being created or from starting has a condition of its own, and so has a suspension.
+//! The obstacle of tasks that wait for an attempt for longer than [`TOLD_AFTER`]. Obstacles to
+//! creating or starting attempts have their own condition, and so has a suspension.
 
 use shed_core::plan::JobReport;
 use shed_core::snapshot::JobSnapshot;
@@ -9,39 +9,39 @@ use crate::api::{Ledger, TaskEntry, reason};
 use crate::bounds::Bounds;
 use crate::clock::{self, Clock};
 
-/// Short waits are told nobody: each would make two writes.
+/// Shorter waits are not reported, because each report would cause two writes.
 pub const TOLD_AFTER: Span = Span::from_seconds(10);
 
-/// What is to be told of what tasks wait for.
+/// The report about waiting tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Waiting {
     /// No task waits.
     #[default]
     No,
-    /// Nothing new: they have not waited for long, or nobody knows for what.
+    /// No report: they have not waited for long, or the obstacle is unknown.
     Yet,
     /// They wait.
     Told {
         /// A reason of `TasksPending`.
         reason: &'static str,
-        /// What is known of it.
+        /// Details of the obstacle.
         detail: String,
         /// Since when, by the apiserver's clock.
         since: Instant,
     },
 }
 
-/// What is remembered of it, by the process's own clock.
+/// The current obstacle, by the process's own clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Remembered {
-    /// For what tasks wait, and since when.
+    /// The obstacle of the tasks, and since when they wait.
     since: Option<(&'static str, Instant)>,
     /// When that becomes worth telling.
     pub look_at: Option<Instant>,
 }
 
 impl Waiting {
-    /// What is to be told; takes note of it for the next time.
+    /// The report to publish. Updates the memory for the next call.
     #[must_use]
     pub fn of(
         book: &Ledger,
@@ -79,7 +79,8 @@ impl Waiting {
     }
 }
 
-/// Whether `AttemptsBlocked` says why nothing is launched: attempts can't be created or placed.
+/// Whether `AttemptsBlocked` explains that nothing is launched: attempts cannot be created or
+/// placed.
 fn has_other_condition(facts: &JobSnapshot) -> bool {
     let mut attempts = facts.tasks.iter().flat_map(|task| &task.attempts);
     let (no_node, most) = (facts.obstacles.no_node, facts.obstacles.attempts_max);
@@ -95,7 +96,7 @@ fn running(book: &Ledger) -> usize {
     book.tasks.values().filter(|task| lives(task)).count()
 }
 
-/// Whether a task has neither ended nor a live attempt.
+/// Whether a task has not ended and has no live attempt.
 fn any_idle(book: &Ledger, facts: &JobSnapshot) -> bool {
     let ended = facts.done.len() as usize + facts.failed.len() as usize;
     ended + running(book) < facts.rules.completions as usize
@@ -153,7 +154,7 @@ mod tests {
     }
 
     impl World {
-        /// A job of three tasks, of which so many run.
+        /// A job of three tasks; this number of them run.
         fn new(running: u32) -> Self {
             let clock = Clock::for_tests();
             let mut book = Ledger::default();
@@ -205,7 +206,7 @@ mod tests {
             )
         }
 
-        /// What is told once it has lasted.
+        /// The reason to report after a long wait.
         fn reason(&mut self) -> Option<&'static str> {
             assert_eq!(self.look(), Waiting::Yet, "too soon");
             let look_at = self.remembered.look_at.expect("another look");

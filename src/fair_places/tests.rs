@@ -4,16 +4,16 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a caller does next.
+/// Next step of a caller.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// This key asks and waits.
+    /// This key requests a place and waits.
     Enter(u8),
-    /// This key asks without waiting.
+    /// This key requests a place without waiting.
     Try(u8),
     /// The place at this position comes free.
     Leave(usize),
-    /// The waiter at this position goes.
+    /// The waiter at this position gives up.
     GiveUp(usize),
 }
 
@@ -81,7 +81,7 @@ impl Model {
         self.check();
     }
 
-    /// A place goes to a key that holds the fewest, to that key's oldest request.
+    /// A place goes to a key with the fewest places, and to its oldest request.
     fn check_served(&mut self, key: u8, request: u32) {
         let first = self.waiting.iter().position(|waiter| waiter.0 == key);
         assert_eq!(self.waiting.remove(first.unwrap()).2, request);

@@ -1,5 +1,5 @@
-//! The operator's key: in a Secret beside it, made once, so that a restart or a second replica
-//! signs what running agents believe.
+//! The operator's signing key. It is in a Secret in the operator's namespace and is created once,
+//! so that running agents accept signatures after a restart and by a second replica.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,8 +16,8 @@ const ENTRY: &str = "ed25519.pk8";
 /// Wait while the apiserver is away.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
-/// Reads the key from the Secret in the operator's own namespace; makes it if there is none. Waits
-/// for an apiserver that is away.
+/// Reads the key from the Secret in the operator's own namespace. Creates the Secret if it is
+/// missing. Waits for an unavailable apiserver.
 ///
 /// # Errors
 /// If the operator may not, or the Secret holds something else.
@@ -31,7 +31,7 @@ pub async fn load(client: &Client, name: &str) -> Result<SigningKey> {
                     format!("secret {namespace}/{name}: delete it, and shed creates a new key")
                 });
             }
-            // Somebody else was faster, or it was deleted just now.
+            // Another replica was faster, or a client has just deleted it.
             Ok(None) => {}
             Err(kube::Error::Api(status)) if status.code < 500 && status.code != 429 => {
                 let what = format!(
@@ -61,7 +61,7 @@ async fn find_or_make(secrets: &Api<Secret>, name: &str) -> kube::Result<Option<
             ..ObjectMeta::default()
         },
         data: Some(BTreeMap::from([(ENTRY.to_owned(), ByteString(key))])),
-        // A key that changes under running agents would leave them waiting for ever.
+        // If the key changed, agents that already run would wait without end.
         immutable: Some(true),
         ..Secret::default()
     };

@@ -1,6 +1,6 @@
-//! Asks the agents of jobs with `idempotency: Fenced` whether their tasks want to publish, and
-//! brings them the grant once the ledger holds it. Everything here can be lost: after a restart
-//! the agents still wait, and the ledger says what they are to be told.
+//! Polls the agents of jobs with `idempotency: Fenced` for commit requests, and sends them the
+//! grant once the ledger holds it. shed can lose everything here: after a restart the agents still
+//! wait, and the ledger holds the grants.
 
 mod key;
 mod request;
@@ -26,32 +26,32 @@ use crate::polling::reach::Reach;
 use crate::polling::{self, Follower, Key, Rules, Table};
 use crate::restore_guard::Doubt;
 
-/// Polls under way at once; each is held by its agent while the task does not ask.
+/// Maximum number of concurrent polls. An agent holds its poll while the task requests no grant.
 const POLLED_AT_ONCE_MAX: usize = 1024;
 /// Time between two looks at what is due.
 const TICK: Duration = Duration::from_millis(200);
-/// An agent that did not answer is left alone for so long.
+/// Wait before the next poll of an agent that did not answer.
 const RETRY_AFTER: Span = Span::from_seconds(1);
-/// An agent that waits for a grant is asked again after this long: one that has gone silent since
-/// must not be given what others wait for.
+/// An agent that waits for a grant is polled again after this long, because shed must not grant a
+/// commit to an agent that no longer answers.
 const WAITED_AT_MOST: Duration = Duration::from_secs(2);
-/// An agent whose task still asks is polled before others of its namespace that have waited less than
-/// this.
+/// An agent whose task still requests a grant is polled before others of its namespace that have
+/// waited less than this.
 const HEAD_START: Span = Span::from_seconds(60);
 
-/// What attempts ask for.
+/// Commit requests of attempts.
 #[derive(Default)]
 pub struct FenceTable {
     entries: Mutex<Table<FenceRules>>,
 }
 
-/// How attempts are polled for what they ask.
+/// How attempts are polled for commit requests.
 struct FenceRules;
 
 struct Entry {
-    /// The question, while the agent upholds it.
+    /// The request, while the agent upholds it.
     asked: Option<Asked>,
-    /// What the ledger says, to be told.
+    /// The ledger's grant, to be sent to the agent.
     grant: Option<CommitGrant>,
     /// Raised when there is a grant.
     granted: Arc<Notify>,
@@ -73,7 +73,7 @@ impl Entry {
 impl Rules for FenceRules {
     type Job = ObjectRef<DeadlineJob>;
     type Attempt = Entry;
-    // What has stopped publishes nothing.
+    // A stopped attempt publishes nothing.
     const OUTLASTS: bool = false;
 
     fn job(job: &Arc<DeadlineJob>) -> Option<Self::Job> {
@@ -100,7 +100,7 @@ struct Asked {
 }
 
 impl FenceTable {
-    /// The job's pods that ask for leave to publish, and since when by the process's own clock.
+    /// The job's pods that request a commit grant, and since when by the process's own clock.
     #[must_use]
     pub fn asking(&self, job: &str) -> HashMap<String, Instant> {
         let entries = self.lock();
@@ -109,7 +109,7 @@ impl FenceTable {
             .collect()
     }
 
-    /// The ledger durably says that the pod may publish.
+    /// Records that the durable ledger grants the pod its commit.
     pub fn allow(&self, pod_uid: &str, grant: CommitGrant) {
         let attempt = Key {
             job: grant.job.as_str().into(),
@@ -138,7 +138,8 @@ impl FenceTable {
         taken.unwrap_or(false)
     }
 
-    /// Nothing came back, or nothing may be said: nobody may count on it that this attempt still wants to publish.
+    /// The agent did not answer, or shed may not send the grant. shed must no longer assume that
+    /// this attempt still wants to publish.
     fn is_silent(&self, attempt: &Key, now: Instant) {
         self.change(attempt, |entry| {
             entry.asked = None;
@@ -146,7 +147,7 @@ impl FenceTable {
         });
     }
 
-    /// What the pod is to be told, with its nonce, as soon as there is something.
+    /// Waits for a grant to the pod. Returns it with the pod's nonce.
     async fn told(&self, attempt: &Key) -> Option<(CommitGrant, String)> {
         let granted = Arc::clone(&self.lock().get(attempt)?.granted);
         let look = || {
@@ -158,12 +159,12 @@ impl FenceTable {
         if let Some(found) = look() {
             return Some(found);
         }
-        // Running out of time is no matter: the agent is asked again.
+        // A timeout needs no handling, because the agent is polled again.
         let _ = tokio::time::timeout(WAITED_AT_MOST, granted.notified()).await;
         look()
     }
 
-    /// The agent knows. Should it ask again, the ledger is asked again too.
+    /// The agent has the grant. If it requests again, the ledger is checked again.
     fn is_answered(&self, attempt: &Key) {
         self.change(attempt, |entry| {
             entry.asked = None;
@@ -177,7 +178,7 @@ impl FenceTable {
                 Some(_) => now.plus(Span(-HEAD_START.0)),
                 None => now,
             };
-            // One that was silent is left alone for longer.
+            // A silent agent is left alone for longer.
             if entry.next <= now {
                 entry.next = next;
             }
@@ -193,13 +194,13 @@ impl FenceTable {
     }
 }
 
-/// What the polls share.
+/// State that the polls share.
 pub struct Fence {
-    /// What attempts ask for.
+    /// Commit requests of attempts.
     pub table: Arc<FenceTable>,
     /// Where agents may be polled.
     pub reach: Reach,
-    /// Whether the ledger still says what it said.
+    /// Whether the memory still agrees with the store.
     pub doubt: Arc<Doubt>,
     /// Prometheus metrics.
     pub metrics: Arc<Metrics>,
@@ -207,7 +208,7 @@ pub struct Fence {
     pub key: Arc<SigningKey>,
     /// Times the polls.
     pub clock: Arc<Clock>,
-    /// Gets every job that somebody asks in.
+    /// Receives every job with a commit request.
     pub touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
 }
 
@@ -255,8 +256,8 @@ impl Poller {
         }
     }
 
-    /// Takes in what changed, and begins the polls that are due as far as places go. A namespace without
-    /// a place holds up no other.
+    /// Takes in the changes, and begins the due polls while places are free. A namespace without a
+    /// free place delays no other.
     fn due(&self, now: Instant) -> Vec<(Target, Place<Arc<str>>)> {
         self.follower.follow(&self.fence.table.entries, now);
         let mut table = self.fence.table.lock();
@@ -272,7 +273,7 @@ impl Poller {
         begun.into_iter().filter_map(begin).collect()
     }
 
-    /// Where to reach the agent of an attempt; absent where it may not be polled any more.
+    /// Address of an attempt's agent; absent if it may not be polled any more.
     fn target(&self, table: &Table<FenceRules>, attempt: &Key) -> Option<Target> {
         let (pod, job) = table.target(attempt)?;
         // The address may have become a node's since the pod was visited.
@@ -310,7 +311,8 @@ async fn attend(fence: &Fence, client: &request::HttpClient, target: &Target) {
     let Ok(message) = fence.key.sign(&attempt.pod, &nonce, &grant) else {
         return;
     };
-    // The grant may be of a ledger that was undone: then this process ends, else the agent is asked anew.
+    // The grant may be from a ledger write that was undone. Then this process exits; otherwise the
+    // next poll repeats the request.
     let leaving = request::leave(client, &target.agent, message);
     match fence.doubt.unless_arisen(leaving).await {
         Some(true) => table.is_answered(attempt),
@@ -338,7 +340,7 @@ impl FenceTable {
         self.lock().seed(&attempt, ObjectRef::new("count"), entry);
     }
 
-    /// What the attempt would be told now.
+    /// The grant that the attempt would receive now.
     pub fn told_for_tests(&self, job: &str, pod_uid: &str) -> Option<CommitGrant> {
         let attempt = Key::for_tests(job, pod_uid);
         self.lock().get(&attempt)?.grant.clone()

@@ -29,7 +29,7 @@ pub(super) fn client() -> HttpClient {
         .build(connector)
 }
 
-/// The agent's nonce if its task asks, within `Some`; nothing if there was no usable answer.
+/// The agent's nonce if its task requests a grant, within `Some`; None without a usable answer.
 pub(super) async fn poll(client: &HttpClient, agent: &str, uid: &str) -> Option<Option<String>> {
     let request = request(Method::GET, agent, Vec::new())?;
     let exchange = async {

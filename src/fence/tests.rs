@@ -38,7 +38,7 @@ fn a_question_counts_from_its_first_poll_and_only_while_it_is_upheld() {
     assert!(table.asking(JOB).is_empty());
     assert!(table.take(&pod(), Some("nonce".to_owned()), Instant(7000)));
     assert_eq!(table.asking(JOB)["pod"], Instant(7000));
-    // The agent was started again: its question is a new one.
+    // The agent was restarted, so its request is new.
     assert!(table.take(&pod(), Some("another".to_owned()), Instant(8000)));
     assert!(!table.take(&pod(), None, Instant(9000)));
     assert!(table.asking(JOB).is_empty());
@@ -139,7 +139,7 @@ fn poller(tenants: &[(&str, u32)]) -> Poller {
     })
 }
 
-/// Lets polls go on. Those of "many" are held for four seconds each, others for one.
+/// Answers polls. Those of "many" take four seconds each, others one.
 struct Run {
     poller: Poller,
     now: Instant,

@@ -26,8 +26,8 @@ fn is_work_queue(job: &ValidatedJob) -> bool {
     job.adopted.as_ref().is_some_and(|job| job.work_queue)
 }
 
-/// Once a pod of a work queue has succeeded the queue is empty: none is launched any more, and the
-/// job is complete when those that run have ended.
+/// Once a pod of a work queue has succeeded the queue is empty. No more pods are launched, and the
+/// job is complete when the running pods have ended.
 pub(super) fn close_work_queue(
     job: &ValidatedJob,
     book: &Ledger,
@@ -43,7 +43,7 @@ pub(super) fn close_work_queue(
     *done = done.union(&attempted.complement(indexes));
 }
 
-/// What else holds launches off: batch/v1 creates no pod of a Job while one of its tasks backs off,
+/// Another limit on launches: batch/v1 creates no pod of a Job while one of its tasks backs off,
 /// unless failures are counted per index.
 pub(super) fn launch_not_before(
     job: &ValidatedJob,
@@ -56,8 +56,8 @@ pub(super) fn launch_not_before(
     }
     let waits = book.tasks.values();
     let waits = waits.filter_map(|entry| entry.retry_not_before);
-    // A failure that is seen and not counted yet: the pass that counts it must not launch another
-    // task in the room that it leaves.
+    // A failure that was seen but is not counted yet. The pass that counts it must not launch
+    // another task in the freed slot.
     let failed = |attempt: &AttemptSnapshot| {
         attempt.kill.is_none() && matches!(attempt.state, AttemptState::Failed { .. })
     };
@@ -88,8 +88,8 @@ pub(super) fn failures(job: &ValidatedJob, book: &Ledger, pods: &JobPods) -> u32
     }
 }
 
-/// To batch/v1 a pod that is being deleted has failed, unless its Job asks to wait until it has ended or
-/// says what two copies of a task do. What shed deletes itself is no failure.
+/// To batch/v1 a pod that is being deleted has failed, unless its Job waits for the end of deleted
+/// pods or states the effect of two copies of a task. A deletion by shed itself is not a failure.
 pub(super) fn count_deleted(
     job: &ValidatedJob,
     entry: &AttemptEntry,
@@ -112,7 +112,7 @@ pub(super) fn count_deleted(
     }
 }
 
-/// To batch/v1 a pod that failed has failed, whoever did it, unless a rule says Ignore.
+/// To batch/v1 a failed pod is a failure, whatever the cause, unless a rule specifies Ignore.
 pub(super) fn count_disruption(
     job: &ValidatedJob,
     state: AttemptState,
@@ -196,7 +196,7 @@ mod tests {
         let by_task = job("completions: 3, completionMode: Indexed, backoffLimitPerIndex: 1");
         assert_eq!(until(&by_task, &book, &[]), None);
         assert_eq!(until(&whole, &Ledger::default(), &[]), None);
-        // What has failed is not counted yet.
+        // The failure is not counted yet.
         let failed = core::job("a").task(1, [core::attempt(0).failed(4.0)]);
         let failed = core::world(5.0, 1, 1000).job(failed).build().jobs.remove(0);
         let first = Instant(5_000).plus(whole.retries.first);

@@ -1,5 +1,5 @@
-//! Which pods are an adopted Job's: those that it controls and whose labels match its selector.
-//! One without a controller is taken in again, one that does not match any more is let go.
+//! Pods of an adopted Job: those that it controls and whose labels match its selector. The Job
+//! adopts a matching pod without a controller, and releases one that no longer matches.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use kube::core::SelectorExt;
 use crate::cluster::pod::{JobPods, PodFacts, PodRef};
 use crate::validate::Adopted;
 
-/// What follows from whose the pods are.
+/// Changes of ownership.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claims {
     /// Pods to take in again.
@@ -17,8 +17,8 @@ pub struct Claims {
     pub release: Vec<PodRef>,
 }
 
-/// Sorts the attempts of a Job (`observe::identity` says which pods those are) and the pods that it
-/// only controls; returns those that are its own.
+/// Sorts the attempts of a Job (see `observe::identity`) and the pods that it only controls.
+/// Returns its own attempts.
 #[must_use]
 pub fn sort(job: &Adopted, mut pods: JobPods, unlabelled: &[Arc<PodFacts>]) -> (JobPods, Claims) {
     let mut claims = Claims::default();

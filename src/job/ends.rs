@@ -1,4 +1,4 @@
-//! What the end of an attempt says of its work.
+//! Outcome of an ended attempt's work.
 
 use std::sync::Arc;
 
@@ -35,9 +35,9 @@ pub(crate) fn judge(task: &mut TaskSnapshot, part: Option<&SegmentEntry>, view: 
     }
 }
 
-/// Whether something else than the order of end and deletion says that the work is done: the grant of a
-/// fence, the last report of a task that counts units, or batch/v1, to which an exit with 0 is a
-/// success.
+/// Whether other evidence than the order of end and deletion proves that the work is done. The
+/// evidence is the grant of a fence, the last report of a task that counts units, or the rule of
+/// batch/v1 that an exit with 0 is a success.
 pub(crate) fn is_proven(
     job: &ValidatedJob,
     facts: &AttemptFacts,
@@ -50,7 +50,7 @@ pub(crate) fn is_proven(
 }
 
 impl AttemptFacts {
-    /// Whether its last report says that all of its part, or of its task, is done.
+    /// Whether its last report shows that all of its segment, or of its task, is done.
     #[must_use]
     pub fn has_reached_end(&self, part: Option<&SegmentEntry>) -> bool {
         self.reached.is_some_and(|units| match part {

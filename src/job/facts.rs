@@ -1,4 +1,4 @@
-//! A job's book, its pods and their reports → the core's facts about the job.
+//! Derives the core's facts about a job from its ledger, its pods and their reports.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,22 +20,22 @@ use crate::job::view::JobView;
 use crate::job::{adopted, ends, range, reach, termination_proof};
 use crate::validate::{DeadlineRule, ValidatedJob};
 
-/// How long a view may be behind the creation of a pod. One that none has shown after this long
-/// is created again, which is a harmless conflict if it exists, or has gone if it was killed. A watch
-/// that says nothing is given up after 60 s, and lists again.
+/// Maximum delay of a view behind the creation of a pod. A pod that no view has shown after this
+/// time is created again. That is a harmless conflict if the pod exists, or the pod is gone if it
+/// was killed. A watch without events is given up after 60 s, and lists again.
 pub const CREATION_SEEN_WITHIN: Span = Span::from_seconds(75);
 
-/// By so much the start of an attempt may be off: kubelets date it in whole seconds, and programs
-/// load before they begin to work. Four times as long, and a rate that is taken since then is off by a
-/// quarter at most.
+/// Four times the possible error of an attempt's start. Kubelets date the start in whole seconds,
+/// and programs load before they begin to work. After this time a rate measured from the start is
+/// wrong by a quarter at most.
 const TIME_TOLD_MIN: Span = Span::from_seconds(4 * 2);
 
-/// What was seen of an attempt's pod while this process lives, by the process's own clock.
+/// Observations of an attempt's pod since this process started, by the process's own clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The watch has shown the pod.
     pub seen: bool,
-    /// When its creation was last asked for, answered or not, or a live read last showed it.
+    /// When its creation was last requested, answered or not, or a live read last showed it.
     pub asked: Option<Instant>,
     /// The apiserver acknowledged its creation.
     pub created: Option<Instant>,
@@ -44,7 +44,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Whether a pod that no view has shown may be there all the same.
+    /// Whether a pod that no view has shown may still exist.
     #[must_use]
     pub fn may_appear(&self, ticks: Instant) -> bool {
         let recent = |asked: Instant| ticks.since(asked) < CREATION_SEEN_WITHIN;
@@ -55,7 +55,7 @@ impl Trace {
 /// The traces of a job's attempts.
 pub type Traces = BTreeMap<AttemptId, Trace>;
 
-/// Notes what the watch of pods shows.
+/// Records the pods that the watch shows.
 pub fn note(traces: &mut Traces, pods: &JobPods, ticks: Instant) {
     for (&id, pod) in pods {
         let trace = traces.entry(id).or_default();
@@ -63,7 +63,7 @@ pub fn note(traces: &mut Traces, pods: &JobPods, ticks: Instant) {
             pod.attempt.as_ref().map(|attempt| &attempt.stage),
             Some(Stage::Stuck { .. })
         );
-        // What is seen was created: when that was asked for says nothing any more.
+        // A pod that was seen exists, so the time of its creation request no longer matters.
         *trace = Trace {
             seen: true,
             stuck_since: stuck.then(|| trace.stuck_since.unwrap_or(ticks)),
@@ -72,14 +72,14 @@ pub fn note(traces: &mut Traces, pods: &JobPods, ticks: Instant) {
     }
 }
 
-/// Forgets attempts that are counted and whose pods are gone. Only with the newest book: to an
-/// older one an attempt that was just recorded is none.
+/// Forgets attempts that are counted and whose pods are gone. Call it only with the newest ledger,
+/// because an older one lacks an attempt that was just recorded.
 pub fn forget(traces: &mut Traces, book: &Ledger, pods: &JobPods) {
     traces.retain(|id, _| pods.contains_key(id) || book.attempt(id.0, id.1).is_some());
 }
 
-/// Notes what a live read shows: it is ahead of the watch, which will lose nothing of what it
-/// has yet to show.
+/// Records the pods of a live read. It is ahead of the watch, and the watch still reports every
+/// later change.
 pub fn note_live(traces: &mut Traces, pods: &JobPods, ticks: Instant) {
     for &id in pods.keys() {
         let trace = traces.entry(id).or_default();
@@ -89,7 +89,7 @@ pub fn note_live(traces: &mut Traces, pods: &JobPods, ticks: Instant) {
     }
 }
 
-/// What an attempt reported.
+/// Report of an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reported {
     /// Its progress.
@@ -150,7 +150,7 @@ fn tasks(view: &JobView) -> Vec<TaskSnapshot> {
     view.book.tasks.values().map(facts).collect()
 }
 
-/// Tasks that need no attempt: those with a winner and those that are not to be run.
+/// Tasks that need no attempt: those with a winner and those that the job must not run.
 fn done(job: &ValidatedJob, book: &Ledger, indexes: u32) -> IndexSet {
     let mut done = range::done(book).below(indexes);
     if let Some(skipped) = &job.skipped {
@@ -166,7 +166,7 @@ fn time_limit(job: &ValidatedJob, book: &Ledger, now: Instant) -> Option<Instant
     Some(book.active_since.unwrap_or(now).plus(limit))
 }
 
-/// What the user's rules say about how an attempt failed.
+/// The rule of the user that matches the attempt's failure.
 #[must_use]
 pub fn failure_match(rules: &[PodFailureRule], pod: &PodFacts) -> Option<Match> {
     let failure = pod.attempt.as_ref()?.failure.as_ref()?;
@@ -213,7 +213,7 @@ fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -
         number: AttemptNumber(entry.number),
         kind: entry.kind,
         state: if needs_proof && termination_proof::is_unproven(id, entry, view) {
-            // It may run on, whatever its pod says.
+            // It may still run, whatever its pod's status.
             AttemptState::Running
         } else if !needs_proof && is_given_up() {
             AttemptState::Lost
@@ -245,9 +245,9 @@ fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -
     attempt
 }
 
-/// Whether a rate can be told from it: by what was done from one report to the next, or by all that was
-/// done if that took long beside the error of the start. Until then an attempt counts as one that has
-/// said nothing: where pods start together the first report of each would make it a straggler.
+/// Whether the progress gives a rate. It does if it grew between two reports, or if the work so far
+/// took long compared with the error of the start. Until then the attempt counts as one without a
+/// report. Otherwise the first report of each pod would make it a straggler if pods start together.
 fn tells_rate(progress: &Progress, begun: Instant) -> bool {
     let goes_on = progress.last > progress.first || progress.last >= 1.0;
     goes_on || progress.last_at.since(begun) >= TIME_TOLD_MIN
@@ -267,9 +267,8 @@ fn by_rules(state: AttemptState, matched: Option<&Match>) -> AttemptState {
 fn state(id: AttemptId, entry: &AttemptEntry, view: &JobView) -> AttemptState {
     let trace = view.traces.get(&id).copied().unwrap_or_default();
     let Some(pod) = view.pods.get(&id) else {
-        // A killed attempt whose pod is not there has ended, unless the view is behind its
-        // creation. Should a process that died have sent one that comes later still, the pod
-        // will be found unrecorded and deleted.
+        // A killed attempt without a pod has ended, unless the view is behind its creation. If the
+        // request of a dead process arrives even later, the pod is found unrecorded and deleted.
         let is_gone = trace.seen || entry.kill.is_some() && !trace.may_appear(view.ticks);
         return if is_gone || entry.node.is_some() {
             AttemptState::Lost
@@ -281,7 +280,7 @@ fn state(id: AttemptId, entry: &AttemptEntry, view: &JobView) -> AttemptState {
         return AttemptState::Lost;
     };
     match facts.stage {
-        // Nobody will ever report the end of a pod that was deleted before it got a node.
+        // No kubelet ever reports the end of a pod that was deleted before it got a node.
         _ if facts.deleting && pod.node.is_none() => AttemptState::Lost,
         Stage::Pending => AttemptState::Pending,
         Stage::Stuck { .. } => AttemptState::Stuck {

@@ -1,13 +1,13 @@
-//! Pods that go on though the ledger counts their attempts no more: those of a batch/v1 Job that were
-//! deleted, which count as failed at once, and those that were never recorded. They hold their room,
-//! and a Job is over only when they are.
+//! Pods that run although the ledger no longer counts their attempts. They are deleted pods of a
+//! batch/v1 Job, which count as failed at once, or pods that were never recorded. They still hold
+//! their slots, and a Job ends only after them.
 
 use std::sync::Arc;
 
 use crate::api::Ledger;
 use crate::cluster::pod::{AttemptId, JobPods, PodFacts};
 
-/// The job's pods that have not ended and that the book holds no attempt for.
+/// The job's pods that have not ended and whose attempt is not in the ledger.
 pub fn leftover<'a>(
     book: &'a Ledger,
     pods: &'a JobPods,

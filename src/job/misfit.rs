@@ -1,5 +1,5 @@
-//! Whether any node of the cluster could hold an attempt if it were empty, and what is missing if
-//! none could. Nodes that are cordoned or not ready count as nodes: they may come back.
+//! Whether any node of the cluster could hold an attempt if the node were empty, and otherwise the
+//! missing requirement. Nodes that are cordoned or not ready count, because they may come back.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const PASSING_TAINTS: [&str; 2] = ["node.kubernetes.io/", "node.cloudprovider.ku
 /// Parts of a message that are listed; the others are counted.
 const LISTED_MAX: usize = 4;
 
-/// What is missing in the cluster, if no node could hold an attempt even when empty.
+/// The missing resource or feature, if no node could hold an attempt even when empty.
 #[must_use]
 pub fn misfit<'a>(
     spec: &PodSpec,
@@ -37,7 +37,7 @@ pub fn misfit<'a>(
     })
 }
 
-/// What a node must have.
+/// Requirements on a node.
 struct Wants<'a> {
     spec: &'a PodSpec,
     demand: &'a Resources,
@@ -59,7 +59,7 @@ impl Wants<'_> {
         named.is_none_or(|name| name == &*node.name)
     }
 
-    /// What no node has, each by itself.
+    /// Requirements that no node meets, each checked alone.
     fn missing_everywhere(&self, nodes: &[&NodeFacts]) -> Vec<String> {
         let mut missing = Vec::new();
         let named = self.spec.node_name.as_deref();
@@ -105,7 +105,8 @@ impl Wants<'_> {
         })
     }
 
-    /// Where each thing is somewhere, but not all of them on one node: what each node lacks first.
+    /// For requirements that some nodes meet, but no node meets together: the first unmet one of
+    /// each node.
     fn missing_by_node(&self, nodes: &[&NodeFacts]) -> String {
         let mut lacks: BTreeMap<String, usize> = BTreeMap::new();
         for lack in nodes.iter().filter_map(|node| self.first_lack(node)) {

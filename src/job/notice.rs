@@ -1,4 +1,4 @@
-//! What happens to a job, for events, metrics and the log.
+//! Events of a job, for Kubernetes events, metrics and the log.
 
 use shed_core::plan::{Launch, Outcome};
 use shed_core::snapshot::{AttemptKind, Conclusion, KillKind};
@@ -10,21 +10,21 @@ use crate::cluster::pod::AttemptId;
 pub enum Notice {
     /// An attempt was recorded; its pod follows.
     Launched {
-        /// Which.
+        /// The attempt.
         id: AttemptId,
         /// The planner's words.
         launch: Launch,
     },
     /// An attempt must die.
     Killed {
-        /// Which.
+        /// The attempt.
         id: AttemptId,
         /// By which rule.
         kind: KillKind,
     },
-    /// An attempt was given leave to publish.
+    /// shed recorded a commit grant for an attempt.
     Granted {
-        /// Which.
+        /// The attempt.
         id: AttemptId,
         /// Its fencing token.
         token: i64,
@@ -33,23 +33,23 @@ pub enum Notice {
     Won {
         /// The winner.
         id: AttemptId,
-        /// As what it was launched.
+        /// The kind of its launch.
         kind: AttemptKind,
         /// Progress that it did not have to make itself.
         resumed_from: f64,
     },
     /// An attempt ended otherwise.
     Counted {
-        /// Which.
+        /// The attempt.
         id: AttemptId,
-        /// As what it was launched.
+        /// The kind of its launch.
         kind: AttemptKind,
         /// Its bucket.
         outcome: Outcome,
     },
     /// A task has failed for good.
     TaskFailed {
-        /// Which.
+        /// The task.
         task: u32,
     },
     /// The job's fate is known.

@@ -1,5 +1,5 @@
-//! Parts of tasks (`resume: Range`) as the core's facts. To the core a part is a task of its own
-//! that begins late: with the share of the whole task that the part leaves out, so that its end is
+//! Segments of tasks (`resume: Range`) as the core's facts. To the core a segment is a task of its
+//! own that begins late. Its start is the share of the whole task that it leaves out, so its end is
 //! the core's 1 and its rate is that of the whole task.
 
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ use crate::api::{Ledger, SegmentEntry};
 use crate::job::view::JobView;
 use crate::validate::ValidatedJob;
 
-/// The job's rules, its parts counted as tasks. Parts of one task that run beside each other take
-/// one place of `parallelism`.
+/// The job's rules, with its segments counted as tasks. Concurrent segments of one task take one
+/// place of `parallelism`.
 pub(super) fn rules(job: &ValidatedJob, book: &Ledger) -> JobRules {
     let mut rules = job.rules.clone();
     if book.segments.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn rules(job: &ValidatedJob, book: &Ledger) -> JobRules {
     rules
 }
 
-/// What nobody is to do any more.
+/// Tasks and segments that no attempt needs to process any more.
 pub(super) fn done(book: &Ledger) -> IndexSet {
     let mut done = book.done.clone();
     for part in book.segments.values().filter(|part| part.dropped) {
@@ -45,7 +45,7 @@ pub(super) fn done(book: &Ledger) -> IndexSet {
     done
 }
 
-/// Turns the facts about a whole task into those about its part.
+/// Turns the facts about a whole task into those about its segment.
 pub(super) fn as_a_part(task: &mut TaskSnapshot, part: Option<&SegmentEntry>, view: &JobView) {
     task.resume_point = part.map(|part| ResumePoint {
         progress: begin(part, part.start),
@@ -73,7 +73,7 @@ fn exact(units: u64) -> f64 {
     units as f64
 }
 
-/// The progress at which an attempt begins that does the part from this unit on.
+/// The start progress of an attempt that processes the segment from this unit on.
 fn begin(part: &SegmentEntry, from: u64) -> f64 {
     1.0 - share(part.end.saturating_sub(from), part.total)
 }
@@ -89,7 +89,7 @@ fn move_into(attempt: &mut AttemptSnapshot, part: &SegmentEntry) {
     }
 }
 
-/// An attempt that ended well elsewhere than at its part's end has not done its part.
+/// A successful attempt that ended before or after its segment's end has not done its segment.
 fn judged(state: AttemptState, reached: Option<Units>, part: &SegmentEntry) -> AttemptState {
     match state {
         AttemptState::Succeeded { finished } if !is_end(reached, part) => AttemptState::Failed {
@@ -105,7 +105,7 @@ fn is_end(reached: Option<Units>, part: &SegmentEntry) -> bool {
 }
 
 /// Eqs. (15), (16) of Shed+: the unit that the attempt will have reached once a clone has started.
-/// None if that is not inside its part, or nothing is known about its rate.
+/// None if that is not inside its segment, or if its rate is unknown.
 fn handover(
     attempt: &AttemptSnapshot,
     units: Units,
@@ -121,7 +121,7 @@ fn handover(
     }
     let seconds = |at: Instant| at.since(attempt.launched).seconds();
     let started = attempt.started.unwrap_or(attempt.launched);
-    // What it has done since its last report is as good as time that its clone needs to start.
+    // The work since its last report counts as time that its clone needs to start.
     let stale = now.since(progress.last_at).seconds().max(0.0);
     let range = ProcessedRange {
         b_start: exact(start),
@@ -133,7 +133,8 @@ fn handover(
         t_now: seconds(progress.last_at),
     };
     let since_report = progress.last_at.since(progress.first_at);
-    // (15) counts what was done before the first report, but not its time: too much at first.
+    // (15) counts the work before the first report, but not its time, so its result is too large at
+    // first.
     let reading = if since_report >= progress.first_at.since(started) {
         RateReading::ShedPlus
     } else {
@@ -146,7 +147,7 @@ fn handover(
     })
 }
 
-/// A number of units; what is none, or too large for one, is refused.
+/// A number of units. None for a value that is not a number or too large.
 fn whole(value: f64) -> Option<u64> {
     format!("{value:.0}").parse().ok()
 }

@@ -9,8 +9,8 @@ use crate::cluster::Stores;
 use crate::cluster::node::NodeFacts;
 use crate::cluster::pod::{AttemptId, JobPods, PodFacts};
 
-/// How long after its time a pod that never started anything may still be there. Some kubelets
-/// never say that such a pod has ended.
+/// How long after its deletion time a pod that never started anything may still exist. Some
+/// kubelets never report the end of such a pod.
 const UNSTARTED_GOES_WITHIN: Span = Span::from_seconds(30);
 
 /// The job's attempts that are out of reach now.
@@ -32,8 +32,8 @@ pub fn is_overdue(pod: &PodFacts, now: Instant) -> bool {
     due.is_some_and(|due| now >= due)
 }
 
-/// Whether a deleted pod will never be said to have ended: nothing of it had started, and it should
-/// long be gone.
+/// Whether no kubelet will report the end of a deleted pod: nothing of it had started, and it
+/// should have disappeared.
 #[must_use]
 pub fn is_given_up(pod: &PodFacts, now: Instant) -> bool {
     let has_begun = pod.attempt.as_ref().is_none_or(|attempt| attempt.begun);

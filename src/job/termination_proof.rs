@@ -1,7 +1,7 @@
-//! Whether an attempt is gone: that its pod failed or vanished says little about a machine that
-//! is out of reach. Where two copies must never run, or two must never publish, it has to be
-//! proven: by the kubelet's own report, by an administrator's taint that the machine is off, or
-//! by a machine that has started anew since.
+//! Whether an attempt is gone. A failed or vanished pod proves little on a machine that is out of
+//! reach. If two copies must never run, or two must never publish, shed requires a proof: the
+//! kubelet's own report, an administrator's taint that the machine is off, or a restart of the
+//! machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::cluster::pod::{AttemptId, PodFacts};
 use crate::job::view::JobView;
 use crate::validate::ValidatedJob;
 
-/// Whether another attempt waits for this one to be gone. Once the job ends nobody does.
+/// Whether another attempt waits for this one to be gone. No attempt waits once the job ends.
 #[must_use]
 pub fn needs_proof(job: &ValidatedJob, book: &Ledger, task: &TaskEntry, number: u32) -> bool {
     book.ending.is_none()
@@ -28,7 +28,7 @@ pub fn needs_proof(job: &ValidatedJob, book: &Ledger, task: &TaskEntry, number: 
         }
 }
 
-/// Attempts whose node proves that they are gone, if their pods are on their way out.
+/// Attempts whose node proves that they are gone, if their pods are being deleted.
 #[must_use]
 pub fn proven(book: &Ledger, stores: &Stores) -> BTreeSet<AttemptId> {
     let attempts = book.open_attempts();
@@ -51,7 +51,7 @@ pub fn is_unproven(id: AttemptId, entry: &AttemptEntry, view: &JobView) -> bool 
         return false;
     }
     let Some(pod) = view.pods.get(&id) else {
-        // It was on a node, so it has been seen; now somebody took even its finalizer off.
+        // The attempt had a node, so its pod was seen. Now even its finalizer was removed.
         return entry.node.is_some();
     };
     let is_gone = pod.attempt.as_ref().is_some_and(|attempt| attempt.is_gone);
@@ -60,7 +60,7 @@ pub fn is_unproven(id: AttemptId, entry: &AttemptEntry, view: &JobView) -> bool 
     pod.terminal && was_placed && !is_gone
 }
 
-/// The node of an attempt: its pod's, or, if the pod is not there, the one that the book names.
+/// The node of an attempt: its pod's, or, if the pod is missing, the ledger's.
 #[must_use]
 pub fn last_seen_on<'a>(
     entry: &'a AttemptEntry,
@@ -70,7 +70,7 @@ pub fn last_seen_on<'a>(
     of_pod.or(entry.node.as_ref().map(|node| node.name.as_str()))
 }
 
-/// Where those attempts run of which the book does not say so yet.
+/// Nodes of attempts that the ledger does not contain yet.
 #[must_use]
 pub fn placements<'a>(
     book: &Ledger,

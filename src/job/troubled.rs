@@ -1,5 +1,5 @@
-//! Nodes where attempts of a job lately came to nothing. One process remembers them and they are lost
-//! with it: all that follows is that other nodes are preferred.
+//! Nodes where attempts of a job recently failed to start or were disrupted. One process holds this
+//! memory, and its loss only changes which nodes are preferred.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use shed_core::time::{Instant, Span};
 
 use crate::api::Ledger;
 
-/// A node on which an attempt could not start is avoided by its job for so long.
+/// For this time a job avoids a node on which an attempt could not start.
 const STUCK_FOR: Span = Span::from_seconds(600);
 
-/// At most so many nodes are named, the last ones: each becomes a term that the cluster's scheduler
-/// weighs for every pod.
+/// Maximum number of avoided nodes; the newest count. Each becomes a term that the cluster's
+/// scheduler evaluates for every pod.
 const STUCK_MAX: usize = 10;
 const DISRUPTED_MAX: usize = 3;
 
@@ -40,7 +40,7 @@ impl TroubledNodes {
         nodes.drain(..surplus);
     }
 
-    /// Forgets what is long ago, and tasks that have ended.
+    /// Forgets old entries, and tasks that have ended.
     pub fn forget(&mut self, book: &Ledger, now: Instant) {
         self.stuck.retain(|_, seen| now.since(*seen) < STUCK_FOR);
         self.disrupted

@@ -1,6 +1,6 @@
-//! `TerminationUnconfirmed`: which attempt should be gone and is not known to be, what waits for it, and what
-//! would help. What helps depends on the node: to taint a healthy one out of service would end
-//! everything on it.
+//! `TerminationUnconfirmed`: the attempt whose termination is unproven, the attempts that wait for
+//! it, and the remedy. The remedy depends on the node, because tainting a healthy node out of
+//! service would stop everything on it.
 
 use std::fmt;
 
@@ -17,12 +17,12 @@ use crate::validate::ValidatedJob;
 /// Kubelets mostly report an end within this time after the grace period.
 const REPORTED_WITHIN: Span = Span::from_seconds(10);
 
-/// What the condition says.
+/// Content of the condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unconfirmed {
     /// A reason of `TerminationUnconfirmed`.
     pub reason: &'static str,
-    /// Which attempt, what waits for it, and what would help.
+    /// The attempt, the waiting attempts, and the remedy.
     pub message: String,
 }
 
@@ -56,7 +56,7 @@ struct Awaited<'a> {
     is_end: bool,
 }
 
-/// What is known about a node.
+/// State of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NodeState {
     Ready,
@@ -104,7 +104,7 @@ fn waits(job: &ValidatedJob, task: &TaskEntry, number: u32) -> bool {
     job.rules.replaces_when_gone && task.winner != Some(number)
 }
 
-/// Pods that a batch/v1 Job counts as failed already, and whose end it waits for in the end.
+/// Pods that a batch/v1 Job counts as failed already, and whose end it still waits for.
 fn let_go<'a>(view: &'a JobView, stores: &'a Stores) -> impl Iterator<Item = Awaited<'a>> {
     let (job, book) = (&*view.job, &view.book);
     let is_ending = job.adopted.is_some() && book.ending.is_some();

@@ -1,5 +1,5 @@
-//! One job as a pass reads it. The planner and the job's reconciler decide on the same view; only what
-//! they add to its facts differs.
+//! One job as a pass reads it. The planner and the job's reconciler decide on the same view and
+//! differ only in the facts that they add.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::job::facts::{self, Reported, Traces};
 use crate::job::troubled::TroubledNodes;
 use crate::validate::ValidatedJob;
 
-/// One job: its specification, its ledger, and what is seen of its attempts.
+/// One job: its specification, its ledger, and the observations of its attempts.
 #[derive(Debug, Clone)]
 pub struct JobView {
     /// The specification.
@@ -28,15 +28,15 @@ pub struct JobView {
     pub pods: JobPods,
     /// Pods that an adopted Job adopts or releases.
     pub claims: Claims,
-    /// What was seen of the pods before.
+    /// Earlier observations of the pods.
     pub traces: Traces,
     /// Reports by pod uid.
     pub reports: BTreeMap<String, Reported>,
     /// Attempts whose node proves that they are gone.
     pub proven_gone: BTreeSet<AttemptId>,
-    /// Attempts whose end nothing will report soon.
+    /// Attempts whose end will not be reported soon.
     pub out_of_reach: BTreeSet<AttemptId>,
-    /// Nodes where attempts lately came to nothing.
+    /// Nodes where attempts recently failed to start or were disrupted.
     pub troubled: TroubledNodes,
     /// No launch before this.
     pub launch_not_before: Option<Instant>,
@@ -51,7 +51,7 @@ pub struct JobView {
 }
 
 impl JobView {
-    /// A job of whose attempts nothing was seen yet.
+    /// A job without any observation of its attempts.
     #[must_use]
     pub fn new(job: Arc<ValidatedJob>, book: Ledger, now: Instant, ticks: Instant) -> Self {
         Self {
@@ -117,7 +117,7 @@ impl Sighting {
         }
     }
 
-    /// Notes what it shows, and forgets attempts that are counted.
+    /// Records its observations, and forgets attempts that are counted.
     pub(crate) fn note(&self, traces: &mut Traces, pods: &JobPods, book: &Ledger, ticks: Instant) {
         match self.is_live {
             true => facts::note_live(traces, pods, ticks),
@@ -129,14 +129,15 @@ impl Sighting {
     }
 }
 
-/// Where the attempts of a job may run. Only the planner numbers nodes; a reconciler knows none of them.
+/// The nodes that the attempts of a job may use. Only the planner numbers nodes; a reconciler knows
+/// no numbers.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
     /// Position of each node in the snapshot.
     pub positions: Arc<BTreeMap<Arc<str>, NodeIndex>>,
     /// Nodes that the job's attempts may use.
     pub eligible: Arc<[NodeIndex]>,
-    /// What one attempt requests.
+    /// Requests of one attempt.
     pub demand: Resources,
 }
 

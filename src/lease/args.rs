@@ -45,7 +45,7 @@ impl LeaseArgs {
     /// The times, if they fit together.
     ///
     /// # Errors
-    /// Which flag is wrong and what to choose.
+    /// The wrong flag and valid values.
     pub fn timing(&self) -> anyhow::Result<Timing> {
         let (duration, deadline, retry) = (
             self.lease_duration,
@@ -76,7 +76,7 @@ impl LeaseArgs {
     /// The Lease's name, and its namespace or `current`.
     ///
     /// # Errors
-    /// Which flag is wrong and what a name looks like.
+    /// The wrong flag and the form of a valid name.
     pub fn place(&self, current: &str) -> anyhow::Result<super::Place> {
         let namespace = self.lease_namespace.as_deref().unwrap_or(current);
         let name = self.lease_name.as_str();

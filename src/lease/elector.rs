@@ -1,5 +1,6 @@
-//! Who leads, from one Lease: pure functions of what was read, and of this process's monotonic clock.
-//! The times in a Lease are for people; no replica compares them with its own clock.
+//! Leader election with one Lease: pure functions of the Leases read and of this process's
+//! monotonic clock. The times in a Lease are for people; no replica compares them with its own
+//! clock.
 
 use std::time::Duration;
 
@@ -14,15 +15,15 @@ pub const ANNOTATION_VERSION: &str = "shed.dev/version";
 /// The times of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// A Lease that nobody has renewed for so long is free.
+    /// A Lease without a renewal for this time is free.
     pub duration: Duration,
-    /// The holder writes nothing once its last renewal is so long ago.
+    /// The holder writes nothing once its last renewal is this old.
     pub renew_deadline: Duration,
     /// Time between two renewals, and between two attempts of a waiting replica.
     pub retry_period: Duration,
 }
 
-/// What a Lease means to this replica.
+/// Meaning of a Lease to this replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It may be taken.
@@ -31,7 +32,7 @@ pub enum Verdict {
     Mine,
     /// It must be waited for, until this instant unless it is renewed.
     Held {
-        /// By whom.
+        /// The holder's name.
         holder: String,
         /// Its version, if it is an operator of shed.
         version: Option<String>,
@@ -43,23 +44,23 @@ pub enum Verdict {
 /// One replica's view of the Lease.
 #[derive(Debug)]
 pub struct Elector {
-    /// Unlike that of any other process, also of one that had the same pod before.
+    /// Unique per process, even among processes that used the same pod in turn.
     identity: String,
     timing: Timing,
     observed: Option<Observed>,
 }
 
-/// What was seen last, and since when it has not changed.
+/// The last observation, and since when it has not changed.
 #[derive(Debug)]
 struct Observed {
     renewal: Renewal,
     version: Option<String>,
     since: Instant,
-    /// How long the holder says that it must be waited for, if that is longer than our own.
+    /// The lease duration that the holder states, if that is longer than our own.
     duration: Duration,
 }
 
-/// What changes with every renewal.
+/// Fields that change with every renewal.
 #[derive(Debug, PartialEq)]
 struct Renewal {
     holder: String,
@@ -90,7 +91,7 @@ impl Elector {
         self.timing
     }
 
-    /// What the Lease that was just read means; `now` is taken after the answer.
+    /// Evaluates the Lease that was just read; `now` is taken after the answer.
     pub fn judge(&mut self, found: Option<&Lease>, now: Instant) -> Verdict {
         // Nothing is learned where it was deleted: its holder may not have noticed yet.
         if let Some(lease) = found {
@@ -139,8 +140,8 @@ impl Elector {
         });
     }
 
-    /// The Lease as this replica takes or renews it. The renewal time rises with every write, whatever
-    /// the wall clock does: others tell by its change that the holder lives.
+    /// The Lease as this replica takes or renews it. The renewal time rises with every write,
+    /// whatever the wall clock shows. Other replicas see by its change that the holder lives.
     #[must_use]
     pub fn claim(&self, found: Lease, wall: Timestamp) -> Lease {
         let mut lease = found;

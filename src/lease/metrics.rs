@@ -9,7 +9,7 @@ use prometheus_client::registry::Registry;
 /// Metrics of the election; clones count the same.
 #[derive(Clone, Default)]
 pub struct LeaseMetrics {
-    /// 1 on the replica that acts, 0 on those that wait.
+    /// 1 on the replica that leads, 0 on those that wait.
     pub leader: Gauge<i64, AtomicI64>,
     /// How often this replica began to lead.
     pub terms: Counter,
@@ -17,7 +17,7 @@ pub struct LeaseMetrics {
     pub lost: Counter,
     /// Reads and writes of the Lease that failed.
     pub errors: Counter,
-    /// Writes that were kept back because the replica did not lead any more.
+    /// Writes that were refused because the replica no longer led.
     pub writes_refused: Counter,
 }
 

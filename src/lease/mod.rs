@@ -1,5 +1,5 @@
-//! Leader election by a Lease: one replica acts, the others wait. `elector` decides, `fence` keeps
-//! back what comes too late, and this module reads and writes the Lease.
+//! Leader election by a Lease: one replica leads, the others wait. `elector` decides, `write_gate`
+//! stops writes that come too late, and this module reads and writes the Lease.
 
 pub mod args;
 pub mod elector;
@@ -39,7 +39,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// One replica's part in the election.
+/// One replica's participation in the election.
 pub struct Election {
     api: Api<Lease>,
     place: Place,
@@ -68,13 +68,13 @@ enum Error {
     Silence(Duration),
 }
 
-/// Why this replica does not lead any more.
+/// Why this replica no longer leads.
 #[derive(Debug, thiserror::Error)]
 enum Lost {
     /// Not renewed in time: others may take it soon.
     #[error("not renewed for {0:?}")]
     Late(Duration),
-    /// Somebody else has it, or deleted it.
+    /// Another replica has it, or a client deleted it.
     #[error("another replica holds it")]
     Taken,
 }
@@ -100,7 +100,7 @@ impl Election {
         }
     }
 
-    /// Waits until this replica leads; what it may write is bounded by the fence.
+    /// Waits until this replica leads. The write gate limits its writes.
     pub async fn acquire(&mut self) -> Arc<Fence> {
         loop {
             let next_look = Instant::now() + self.elector.timing().retry_period;
@@ -127,7 +127,7 @@ impl Election {
         }
     }
 
-    /// Takes the Lease if it is free; else says when it will be, unless it is renewed.
+    /// Takes the Lease if it is free. Otherwise returns when it will be, unless it is renewed.
     async fn try_acquire(&mut self) -> Result<Option<Instant>, Error> {
         let found = self.read().await?;
         match self.elector.judge(found.as_ref(), Instant::now()) {
@@ -187,7 +187,7 @@ impl Election {
             Err(Error::Conflict) => {}
             done => return done.map(|()| true),
         }
-        // An edit by hand, an own renewal whose answer was lost, or the end.
+        // The cause is an edit by hand, an own renewal whose answer was lost, or another leader.
         let found = self.read().await?;
         match (self.elector.judge(found.as_ref(), Instant::now()), found) {
             (Verdict::Mine, Some(lease)) => self.write(lease).await.map(|()| true),
@@ -202,8 +202,8 @@ impl Election {
         tracing::warn!(lease = %self.place, %why, "not leading any more");
     }
 
-    /// Gives the Lease back, so that nobody has to wait until it runs out. Nothing may be written
-    /// after this, so the fence must be closed before.
+    /// Releases the Lease, so that no replica waits until it expires. Nothing may be written after
+    /// this, so the write gate must be closed before.
     pub async fn release(&mut self) {
         let Some(held) = self.held.take() else {
             return;
@@ -218,7 +218,8 @@ impl Election {
         }
     }
 
-    /// Two calls fit into the renew deadline, so that one that hangs is not the end.
+    /// Two calls fit into the renew deadline, so that one call without an answer does not end the
+    /// term.
     fn patience(&self) -> Duration {
         self.elector.timing().renew_deadline / 2
     }

@@ -1,22 +1,22 @@
-//! Whether this replica leads, waits, or doesn't know: what the readiness probe answers. One that
-//! waits is ready too, or a rolling update would wait for it for ever.
+//! Whether this replica leads, waits, or does not know its role. The readiness probe answers from
+//! it. A waiting replica is ready too, because a rolling update would otherwise never finish.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::cluster::Stores;
 
-/// What the readiness probe answers from.
+/// State behind the readiness probe's answer.
 #[derive(Default)]
 pub struct Standing(Mutex<State>);
 
 #[derive(Clone, Default)]
 enum State {
-    /// The Lease could not be read yet, or not any more.
+    /// The Lease could not be read yet, or no longer.
     #[default]
     Unknown,
-    /// Somebody else leads.
+    /// Another replica leads.
     Waiting(String),
-    /// Leads; what it has seen of the cluster, once it looks.
+    /// Leads, with its view of the cluster once the watches have started.
     Leading(Option<Arc<Stores>>),
 }
 
@@ -26,7 +26,7 @@ impl Standing {
         self.set(State::Unknown);
     }
 
-    /// This one holds the Lease. Says whether that is news.
+    /// Another replica holds the Lease. Returns whether that is new.
     pub fn waiting(&self, holder: &str) -> bool {
         let before = self.set(State::Waiting(holder.to_owned()));
         !matches!(before, State::Waiting(before) if before == holder)
@@ -37,10 +37,10 @@ impl Standing {
         self.set(State::Leading(stores));
     }
 
-    /// Whether it is ready, and a line that says why or why not.
+    /// Whether it is ready, and a line with the reason.
     ///
     /// # Errors
-    /// The line, if it isn't ready.
+    /// The line, if it is not ready.
     pub fn ready(&self) -> Result<String, String> {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*state {

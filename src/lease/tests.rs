@@ -26,7 +26,7 @@ const WORK: &str = "/work";
 struct World {
     lease: Option<Lease>,
     version: u64,
-    /// Who wrote last, and when.
+    /// The last writer, and when it wrote.
     worked: Option<(String, Instant)>,
     /// Writes of others than the holder.
     late: Vec<String>,
@@ -209,7 +209,7 @@ async fn work(api: Apiserver, fence: &Arc<Fence>, who: &str) {
     loop {
         let request = Request::post(WORK).header("who", who);
         let request = request.body(Body::empty()).unwrap();
-        // What fails is tried again, as a careless caller would.
+        // A failed request is tried again, as a careless caller would.
         let _ = timeout(seconds(5), client.call(request)).await;
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -219,7 +219,7 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Waits until this replica has written, and says how long that took.
+/// Waits until this replica has written, and returns the time that took.
 async fn works(api: &Apiserver, who: &str, patience: Duration) -> Duration {
     let begun = Instant::now();
     let worked = async {
@@ -240,7 +240,7 @@ fn check_nothing_late(api: &Apiserver) {
     assert!(late.is_empty(), "{late:?}");
 }
 
-/// Two replicas with clocks ten minutes apart, of which `a` leads.
+/// Two replicas with clocks ten minutes apart; `a` leads.
 async fn two() -> (Apiserver, Replica, Replica) {
     let api = Apiserver::default();
     api.world(|world| world.delay = Duration::from_millis(20));
@@ -338,7 +338,7 @@ async fn a_lease_that_something_else_holds_and_renews_is_never_taken() {
         api.world(|world| {
             let found = world.lease.take().unwrap_or_default();
             let mut lease = other.claim(found, Timestamp::UNIX_EPOCH);
-            // It is no operator of shed: nothing tells its version.
+            // The holder is not an operator of shed, so its version is unknown.
             lease.metadata.annotations = None;
             world.version += 1;
             lease.metadata.resource_version = Some(world.version.to_string());
@@ -354,7 +354,7 @@ async fn a_lease_that_something_else_holds_and_renews_is_never_taken() {
     let said = a.standing.ready().unwrap();
     assert_eq!(said, "ok: waiting, other-controller leads\n");
     assert_eq!(api.world(|world| world.writes), 0);
-    // Once nothing renews it any more, it is free like any other.
+    // Once no replica renews it any more, it is free like any other.
     works(&api, "a", seconds(15)).await;
 }
 

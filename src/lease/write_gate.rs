@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 use tower::{BoxError, Layer, Service};
 
-/// Where nothing limits the writes, the fence is looked at this often by those that are under way.
+/// Interval at which writes in progress check the gate if nothing limits them.
 const NO_LIMIT: Duration = Duration::from_secs(3600);
 
 /// This process does not lead, or can't be sure that it still does.
@@ -23,7 +23,7 @@ const NO_LIMIT: Duration = Duration::from_secs(3600);
 #[error("write refused: this replica is no longer the leader")]
 pub struct Deposed;
 
-/// What one term of leadership may still write.
+/// The permission to write in one term of leadership.
 pub struct Fence {
     state: Mutex<State>,
     /// Raised when no write is under way.
@@ -41,13 +41,13 @@ struct State {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Open,
-    /// What is under way may end, nothing new begins.
+    /// Writes in progress may end, and no new write begins.
     Draining,
     Closed,
 }
 
 impl State {
-    /// Until when a write that is under way may go on.
+    /// Until when a write in progress may continue.
     fn limit(&self, now: Instant) -> Result<Instant, Deposed> {
         let until = self.until.unwrap_or(now + NO_LIMIT);
         if self.stage == Stage::Closed || now >= until {
@@ -78,7 +78,7 @@ impl Fence {
         state.until = state.until.map(|before| before.max(until));
     }
 
-    /// Lets nothing new begin, and waits until what is under way has ended, at most so long.
+    /// Stops new writes, and waits for those in progress, at most for `patience`.
     pub async fn drain(&self, patience: Duration) {
         self.lock().stage = Stage::Draining;
         let idle = async {
@@ -86,12 +86,12 @@ impl Fence {
                 self.idle.notified().await;
             }
         };
-        // What has not ended by then is given up when the fence is closed.
+        // Closing the gate abandons the writes that have not ended by then.
         let _ = timeout(patience, idle).await;
         self.close();
     }
 
-    /// The term is over, for good.
+    /// Ends the term finally.
     pub fn close(&self) {
         self.lock().stage = Stage::Closed;
     }
@@ -131,8 +131,8 @@ impl Pass {
         self.0.lock().limit(Instant::now())
     }
 
-    /// The fence is looked at before the request is driven any further, whatever woke it: after a
-    /// freeze the answer, a timer and the deadline may all be there at once.
+    /// Checks the gate before it drives the request any further, whatever woke it. After a freeze
+    /// the answer, a timer and the deadline may all be due at once.
     async fn through<T>(
         self,
         request: impl Future<Output = Result<T, BoxError>>,
@@ -148,7 +148,7 @@ impl Pass {
                 if let Poll::Ready(answer) = request.as_mut().poll(context) {
                     return Poll::Ready(answer);
                 }
-                // A renewal may have moved the limit: then the alarm is set anew.
+                // A renewal may have moved the limit. Then the alarm is set again.
                 if alarm.as_mut().poll(context).is_pending() {
                     return Poll::Pending;
                 }

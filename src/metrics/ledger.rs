@@ -12,7 +12,7 @@ pub struct LedgerMetrics {
     pub object_bytes: Histogram,
     /// Writes of objects above [`crate::size::OBJECT_MAX`].
     pub over_budget: Counter,
-    /// Writes that waited, because the job's last one or those of all jobs were too large.
+    /// Writes that waited, because the job's last write or the writes of all jobs were too large.
     pub deferred: Counter,
 }
 

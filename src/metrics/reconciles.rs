@@ -20,7 +20,7 @@ pub struct ReconcileMetrics {
     pub quarantined: Gauge,
     /// Jobs that can't be read and are left alone.
     pub unreadable: Gauge,
-    /// Batch/v1 Jobs that shed has begun and does not run any more.
+    /// Batch/v1 Jobs that shed has begun and no longer runs.
     pub not_adopted: Gauge,
 }
 

@@ -17,12 +17,12 @@ use crate::watchdog::{Stuck, Term};
 const EXIT_CODE: i32 = 70;
 /// The note must be written within this time.
 const NOTE_MAX: Duration = Duration::from_secs(10);
-/// The process ends within this time, whatever else happens.
+/// The process exits within this time, whatever else happens.
 const END_MAX: Duration = Duration::from_secs(15);
 
 /// Notes the job, logs it, and ends the process.
 pub fn end(config: &Config, clock: &Arc<Clock>, stuck: &Stuck) {
-    // The poll may be waiting for what a log line waits for too.
+    // A log line may wait for the same lock as the poll.
     let _ = thread::Builder::new().spawn(|| {
         thread::sleep(END_MAX);
         std::process::exit(EXIT_CODE);
@@ -57,7 +57,8 @@ fn note_and_log(
     }
 }
 
-/// Notes the job on a runtime of its own: every thread of the others may be caught in such a poll.
+/// Records the job on a runtime of its own, because every thread of the others may be caught in
+/// such a poll.
 fn note(
     job: &Subject,
     term: &Term,

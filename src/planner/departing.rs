@@ -1,6 +1,6 @@
-//! Attempts whose job is gone, going, or not to be understood. Nothing is decided for them any
-//! more, but until they have ended what they hold is not free: others are launched when it is. Each is
-//! charged to its own node by what it requests itself; one without a node holds nothing.
+//! Attempts whose job is deleted, being deleted, or undecodable. The planner decides nothing for
+//! them, but they hold their capacity until they have ended. Then it launches others. Each is
+//! charged to its own node by its own requests; one without a node holds nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::cluster::Stores;
 use crate::cluster::identity::Owner;
 use crate::planner::ending;
 
-/// The attempts that are alike in what they request, by that.
+/// Attempts by their requests.
 type Alike = Vec<(Resources, Vec<NodeIndex>)>;
 
-/// Jobs that stand for the live attempts of each owner that is not `known`: one for each size.
+/// Artificial jobs for the live attempts of each owner that is not `known`: one for each size.
 pub fn jobs(
     stores: &Stores,
     known: impl Fn(&Owner) -> bool,
@@ -64,7 +64,7 @@ fn job(
         ..ending::task(index)
     });
     let Owner { namespace, uid, .. } = owner;
-    // No job has such a key: a made-up owner must not stand for a job that exists.
+    // No job has such a key, because an artificial owner must not represent an existing job.
     let key = format!("{namespace}/{uid}/{number}");
     ending::job(
         key.into(),

@@ -1,5 +1,5 @@
-//! A job as the planner sees it for which nothing is to be decided: only what its attempts hold counts,
-//! until they have ended.
+//! The planner's snapshot of a job for which it decides nothing. It contains only the capacity that
+//! the attempts hold until they have ended.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ pub(super) fn task(index: u32) -> TaskSnapshot {
     }
 }
 
-/// An attempt that holds what it requests.
+/// An attempt that holds the capacity it requests.
 pub(super) fn attempt(number: u32, node: Option<NodeIndex>, now: Instant) -> AttemptSnapshot {
     AttemptSnapshot {
         number: AttemptNumber(number),

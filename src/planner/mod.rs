@@ -43,7 +43,7 @@ const PASS_PERIOD_MAX: Duration = Duration::from_secs(10);
 /// The next pass waits this long for slices to be recorded; those that are not are held.
 const SLICE_WAIT: Duration = Duration::from_millis(250);
 
-/// Plans for ever.
+/// Runs planning passes without end.
 pub async fn run(
     context: Arc<Context>,
     policy: Policy,
@@ -87,7 +87,7 @@ pub async fn run(
     }
 }
 
-/// Waits for a change of what the watches show, but not longer than this.
+/// Waits for a change that the watches show, but not longer than this.
 async fn changed(context: &Context, wake: Duration) {
     tokio::time::sleep(PASS_PERIOD_MIN).await;
     tokio::select! {
@@ -132,7 +132,7 @@ fn next_pass(report: &PlanReport, due: Option<Instant>, clock: &Clock) -> Durati
         .min(PASS_PERIOD_MAX)
 }
 
-/// Counts and logs what went wrong in a pass; the jobs concerned get one attempt per task.
+/// Counts and logs the faults of a pass. The affected jobs get one attempt per task.
 fn tell(metrics: &Metrics, decided: &Guarded<'_>, refused: &mut RefusedJobs) {
     for fault in refused.news(&decided.faults) {
         tracing::warn!(%fault, "facts refused");
@@ -149,8 +149,8 @@ fn tell(metrics: &Metrics, decided: &Guarded<'_>, refused: &mut RefusedJobs) {
     }
 }
 
-/// A slice that breaks a rule is refused, and its job falls back to one attempt per task; other
-/// jobs go on.
+/// Refuses a slice that breaks a rule. Its job falls back to one attempt per task; other jobs are
+/// not affected.
 fn keep_sound_slices(
     metrics: &Metrics,
     snapshot: &Snapshot,
@@ -220,7 +220,7 @@ fn publish(
     }
 }
 
-/// Leaves with each job what is to be told about its deadline, and says for which there is news.
+/// Stores with each job the verdict about its deadline, and returns the jobs whose verdict changed.
 fn tell_feasibility(
     context: &Context,
     view: &observe::ClusterView,

@@ -1,6 +1,6 @@
-//! The nodes of a pass. All are numbered, also those that take no attempts now (cordoned, not ready)
-//! and those that attempts are on though their object is gone: what runs there is charged to them
-//! and to no other.
+//! The nodes of a pass. All nodes are numbered, also those that accept no attempts now (cordoned,
+//! not ready) and those with attempts whose object is gone. Attempts there are charged to these
+//! nodes and to no other.
 
 #[cfg(test)]
 use std::cell::Cell;
@@ -22,7 +22,7 @@ pub(super) struct NumberedNodes {
     facts: Vec<NodeFacts>,
     /// Positions by name.
     pub(super) positions: Arc<BTreeMap<Arc<str>, NodeIndex>>,
-    /// Nodes that jobs may use, by what these ask of them.
+    /// Nodes that jobs may use, by the jobs' constraints.
     eligible: RefCell<HashMap<String, Arc<[NodeIndex]>>>,
     /// How often a node was looked at for that.
     #[cfg(test)]
@@ -30,7 +30,7 @@ pub(super) struct NumberedNodes {
 }
 
 impl NumberedNodes {
-    /// Those that the stores show.
+    /// The nodes that the stores show.
     pub(super) fn of(stores: &Stores) -> Self {
         let mut facts = stores.nodes();
         for name in stores.nodes_of_attempts() {
@@ -49,13 +49,13 @@ impl NumberedNodes {
         }
     }
 
-    /// What is known of them.
+    /// Facts about the nodes.
     pub(super) fn facts(&self) -> &[NodeFacts] {
         &self.facts
     }
 
-    /// Nodes that the job's attempts may use. Most jobs of a cluster ask for the same few kinds of nodes,
-    /// so each kind is looked for once in a pass.
+    /// Nodes that the job's attempts may use. Most jobs of a cluster request the same few kinds of
+    /// nodes, so each kind is looked up once in a pass.
     pub(super) fn eligible(&self, job: &ValidatedJob) -> Arc<[NodeIndex]> {
         let none = PodSpec::default();
         let wanted = Constraints::of(job.template.spec.as_ref().unwrap_or(&none));
@@ -75,8 +75,8 @@ impl NumberedNodes {
         admitting.map(|(_, position)| position).collect()
     }
 
-    /// The nodes as the core sees them, with what these jobs leave free. One that takes no attempts
-    /// has nothing free.
+    /// The nodes for the core, with the capacity that these jobs leave free. A node that accepts no
+    /// attempts has nothing free.
     pub(super) fn snapshot(
         &self,
         others: &BTreeMap<Arc<str>, Resources>,

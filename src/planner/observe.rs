@@ -1,5 +1,5 @@
-//! Stores, ledgers and reports → the snapshot that a pass decides on. Capacity is counted by the
-//! ledgers, not by the pods: an attempt that is recorded holds its room before its pod exists.
+//! Builds the snapshot of a pass from stores, ledgers and reports. Capacity is counted by the
+//! ledgers, not by the pods. A recorded attempt therefore holds its slot before its pod exists.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -26,20 +26,20 @@ use crate::planner::quarantined::{Apart, SetApart};
 /// Slices that no reconciler takes for this long are taken back.
 const SLICE_PATIENCE: Span = Span::from_seconds(5);
 
-/// A snapshot, and what the planner needs to address its jobs.
+/// A snapshot, and the data with which the planner addresses its jobs.
 pub struct ClusterView {
-    /// What is decided on.
+    /// The snapshot for the decision.
     pub snapshot: Snapshot,
     /// Jobs by uid.
     pub references: HashMap<JobUid, ObjectRef<DeadlineJob>>,
     /// Generations of their specifications by uid.
     pub generations: HashMap<JobUid, i64>,
-    /// What of the jobs that were not looked at is needed all the same.
+    /// Facts that the pass needs about the jobs it set apart.
     pub apart: SetApart,
-    /// Jobs whose slices are not recorded yet. Their launches are counted, as they may be recorded at any time;
-    /// nothing further is planned for them.
+    /// Jobs whose slices are not recorded yet. Their launches count, because they may be recorded
+    /// at any time. Nothing more is planned for them.
     pub held: HashSet<JobUid>,
-    /// Jobs of whose attempts it turned out that they can't be placed, or can.
+    /// Jobs whose attempts have become unplaceable, or placeable.
     pub news: Vec<JobUid>,
     /// When this should be looked at again though nothing happens, by the process's own clock.
     pub due: Option<Instant>,
@@ -85,7 +85,8 @@ impl ClusterView {
 /// Gathers the facts of the whole cluster.
 pub fn view(context: &Context) -> ClusterView {
     let ticks = context.clock.ticks();
-    // Before any ledger is read: what is recorded since then counts twice, and never not at all.
+    // This comes before any ledger is read. A slice that is recorded meanwhile then counts twice,
+    // and never not at all.
     let held = context.board.held(SLICE_PATIENCE, ticks);
     let now = context.clock.at(ticks);
     let nodes = NumberedNodes::of(&context.stores);
@@ -133,14 +134,14 @@ pub fn try_out(context: &Context, watched: &Arc<DeadlineJob>) {
     let nodes = NumberedNodes::of(&context.stores);
     let mut others = context.stores.used_by_others();
     let uid = watched.metadata.uid.as_deref().unwrap_or_default().into();
-    // What is news to the job is so in a pass alone.
+    // A pass must not change the job's memory.
     let before = context.memos.with(&uid, |memo| memo.placement.clone());
     let ticks = context.clock.ticks();
     let _ = job_facts(context, watched, &[], &nodes, &mut others, ticks);
     context.memos.with(&uid, |memo| memo.placement = before);
 }
 
-/// What the namespaces of these jobs show of the time that a launch takes.
+/// Launch overheads, as measured in the namespaces of these jobs.
 fn launch_overheads(context: &Context, jobs: &[JobSnapshot]) -> BTreeMap<Tenant, Span> {
     let measured = context.progress.launch_overheads();
     let tenants = jobs.iter().map(|job| &job.tenant);
@@ -161,11 +162,11 @@ fn job_facts(
         return None;
     }
     let newest = context.memos.newest(watched);
-    // What is wrong with a specification or a ledger is said by the job's reconciler.
+    // The job's reconciler reports the faults of a specification or a ledger.
     let job = validated::read(&context.memos, &newest, context.stores.batch()).ok()?;
     let mut book = Ledger::from_status(newest.status.as_ref()).ok()?;
     hold(&mut book, held, now);
-    // A Job without a task is complete as it is.
+    // A Job without a task is complete from the start.
     if book.finished || job.rules.completions == 0 {
         return None;
     }
@@ -190,7 +191,7 @@ fn job_facts(
     Some((facts, job.generation, obstacles))
 }
 
-/// What only carries the labels of an attempt is counted among the others.
+/// A pod that only has an attempt's labels is counted among the others.
 fn charge_leftover(view: &JobView, others: &mut BTreeMap<Arc<str>, Resources>) {
     let leftover = leftover(&view.book, &view.pods).filter(|(_, pod)| pod.is_attempt());
     for (_, pod) in leftover {
@@ -201,8 +202,9 @@ fn charge_leftover(view: &JobView, others: &mut BTreeMap<Arc<str>, Resources>) {
     }
 }
 
-/// Records the launches of a slice that is held in a book that is not written. One that is recorded already
-/// counts twice until its slice is finished, or not at all if its task has a live attempt.
+/// Records the launches of a slice that is held, in a ledger that is not written. A launch that is
+/// recorded already counts twice until its slice is finished, or not at all if its task has a live
+/// attempt.
 fn hold(book: &mut Ledger, slice: &[Move], now: Instant) {
     for action in slice {
         let Move::Launch(launch) = action else {

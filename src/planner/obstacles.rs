@@ -1,4 +1,4 @@
-//! What keeps a job's attempts from being created or placed, among the facts that a pass decides on.
+//! Obstacles to creating or placing a job's attempts, among the facts that a pass decides on.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use crate::context::placement::Input;
 use crate::context::{Context, Memo};
 use crate::job::view::JobView;
 
-/// What came of a look.
+/// Result of a check.
 pub struct Obstacles {
     /// When to look again though nothing happens, by the process's own clock.
     pub(super) due: Option<Instant>,
-    /// Whether the job's reconciler has something to do or to say that it did not have before.
+    /// Whether the job's reconciler has new work or a new message.
     pub(super) is_news: bool,
 }
 
-/// What an attempt of the job requests, as far as its pods tell.
+/// Requests of an attempt of the job, as far as its pods show.
 pub(super) fn demand(context: &Context, view: &JobView) -> Resources {
     let template = attempt_pod::demand(&view.job, &context.agent);
     context.memos.with(&view.job.uid, |memo| {
@@ -32,7 +32,7 @@ pub(super) fn demand(context: &Context, view: &JobView) -> Resources {
     })
 }
 
-/// Looks at what is in the way of the job, and adds it to the facts about it.
+/// Checks the obstacles of the job, and adds them to the facts about it.
 pub(super) fn look(
     context: &Context,
     view: &JobView,
@@ -84,7 +84,7 @@ pub fn limit(
     limits.until.filter(|until| *until > view.ticks)
 }
 
-/// Launches no more than the job's object has room for.
+/// Limits launches to the number that fits into the job's object.
 pub(super) fn bound(
     context: &Context,
     owner: &DeadlineJob,
@@ -95,7 +95,7 @@ pub(super) fn bound(
     let skipped = stores.skipped_bytes(owner);
     let bounds = Bounds::of(owner, &view.job, stores.node_bytes(), skipped);
     let further = bounds.further(&view.book);
-    // Most jobs have room for many times what they may run.
+    // The object of most jobs has capacity for many times the attempts they may run.
     if further >= facts.rules.completions.saturating_mul(2) {
         return;
     }
@@ -108,7 +108,7 @@ pub(super) fn bound(
     obstacles.attempts_max = Some(obstacles.attempts_max.map_or(most, |other| other.min(most)));
 }
 
-/// Tells jobs that wait for room whether there is any, as far as the planner can tell.
+/// Records, for jobs that wait for capacity, whether the planner counts any.
 pub(super) fn note_room(context: &Context, snapshot: &Snapshot) {
     let ticks = context.clock.ticks();
     for job in &snapshot.jobs {

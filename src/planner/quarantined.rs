@@ -1,5 +1,6 @@
-//! Jobs that are quarantined: nothing is decided for them, and the planner does not run the code over
-//! them that may have failed. What their ledgers hold is not free all the same: they are tried again.
+//! Jobs that are quarantined. The planner decides nothing for them, and does not run the code over
+//! them that may have failed. Their ledgers still hold capacity, because shed tries these jobs
+//! again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,17 +30,17 @@ pub(super) struct Apart<'a> {
     jobs: Vec<Arc<DeadlineJob>>,
 }
 
-/// What of the jobs that were set apart is needed after the look.
+/// Facts about the jobs that were set apart, for use after the observation.
 #[derive(Default)]
 pub struct SetApart {
-    /// Those that are to be reconciled, so that their quarantine is noted.
+    /// Jobs to reconcile, so that the reconciler records their quarantine.
     pub accused: Vec<ObjectRef<DeadlineJob>>,
-    /// What the policy remembers of them.
+    /// The policy's states for them.
     states: Vec<(JobKey, String)>,
 }
 
 impl SetApart {
-    /// Keeps what the policy remembers of a job while nothing is decided for it.
+    /// Keeps the policy's state for a job while nothing is decided for it.
     pub fn keep_states(&self, memory: &mut Memory) {
         for (key, durable) in &self.states {
             let known = memory.state(key).cloned().unwrap_or_default();
@@ -83,12 +84,12 @@ impl<'a> Apart<'a> {
         })
     }
 
-    /// What controls the attempts of the jobs that were set apart.
+    /// Owners of the attempts of the jobs that were set apart.
     pub(super) fn owners(&self) -> impl Iterator<Item = Owner> {
         self.jobs.iter().map(|job| Owner::of(&job.metadata))
     }
 
-    /// What the jobs that were set apart hold.
+    /// Capacity that the jobs that were set apart hold.
     pub(super) fn facts(
         &self,
         positions: &BTreeMap<Arc<str>, NodeIndex>,
@@ -119,7 +120,7 @@ impl<'a> Apart<'a> {
     }
 }
 
-/// A job that has nothing but the attempts that hold room; all of them are to end.
+/// A job with only the attempts that hold capacity; all of them must end.
 fn facts(
     context: &Context,
     job: &DeadlineJob,
@@ -158,7 +159,7 @@ fn recorded(job: &DeadlineJob) -> BTreeSet<AttemptId> {
     attempts.map(|(id, _)| id).collect()
 }
 
-/// What an attempt without a pod requests.
+/// Requests of an attempt without a pod.
 fn demand(context: &Context, job: &DeadlineJob) -> Resources {
     let of = |spec: Option<&PodSpec>| spec.map(requests::of_pod).unwrap_or_default();
     let batch = context.stores.batch().and_then(|jobs| jobs.of(job));

@@ -1,4 +1,5 @@
-//! The planner's memory after a failover or a restart: what of it must not be lost is in the ledgers.
+//! The planner's memory after a failover or a restart. The part that must not be lost is in the
+//! ledgers.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ pub fn read(context: &Context, watched: &DeadlineJob) -> Option<(Arc<ValidatedJo
     Some((job, Ledger::from_status(watched.status.as_ref()).ok()?))
 }
 
-/// What the jobs that are there tell of what was learned and decided.
+/// The memory that the existing jobs give: learned samples and past decisions.
 pub fn memory(
     live: &[Arc<DeadlineJob>],
     ended: &[Arc<Skeleton>],
@@ -45,7 +46,7 @@ pub fn memory(
     Memory::restored(past, states)
 }
 
-/// What a job teaches whose skeleton alone is kept.
+/// Samples from a job that is stored in its reduced form.
 fn taught(job: &Skeleton) -> Option<PastJob> {
     let Rest::Finished(finished) = &job.rest else {
         return None;

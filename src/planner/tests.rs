@@ -30,7 +30,7 @@ fn policy() -> Policy {
     }
 }
 
-/// A job whose attempts ask for one core each, on a cluster of two.
+/// A job whose attempts request one core each, on a cluster of two.
 fn cluster(change: impl FnOnce(&mut DeadlineJob)) -> (Apiserver, Process) {
     let mut job = fixtures::job_of_age(
         0,
@@ -43,7 +43,7 @@ fn cluster(change: impl FnOnce(&mut DeadlineJob)) -> (Apiserver, Process) {
     (api, process)
 }
 
-/// What a pass plans for the cluster.
+/// The number of moves that a pass plans for the cluster.
 fn planned(process: &Process) -> usize {
     let view = observe::view(&process.context);
     let (plan, _) = decide(&view.snapshot, Memory::default(), &policy());
@@ -60,7 +60,8 @@ async fn the_next_plan_waits_until_the_slice_is_carried_out_and_reads_what_that_
     process.context.stores.changed.notify_one();
     sleep(A_WHILE).await;
     assert!(jobs.try_recv().is_err(), "the slice is not carried out yet");
-    // The watch never shows the write nor the pods: room would be given away twice.
+    // The watch never shows the write or the pods. A planner that relied on the watch would use the
+    // capacity twice.
     process.reconcile(api.job()).await.unwrap();
     let said = api.said();
     assert_eq!(said, ["PUT job status", "POST pod 0-0", "POST pod 1-0"]);
@@ -235,8 +236,8 @@ fn launch(job: &str, task: u32, kind: AttemptKind) -> PlannedMove {
     }
 }
 
-/// What is left of these actions for jobs `a` and `b`, whose tasks 0 are running, and how often
-/// a launch of the wrong kind was counted.
+/// The actions for jobs `a` and `b` that pass the check, and the count of launches of the wrong
+/// kind. Tasks 0 of both jobs are running.
 fn kept(actions: Vec<PlannedMove>) -> (Vec<PlannedMove>, u64) {
     let job = |key| job(key).task(0, [attempt(0).on(0)]);
     let snapshot = world(30.0, 2, 8000).job(job("a")).job(job("b")).build();
@@ -383,7 +384,7 @@ async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
         line.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap())
     };
     assert!(shown(&process).is_some_and(|forecast| forecast > 0.95));
-    // Past its deadline nothing can come of it, whatever others did.
+    // After its deadline it cannot succeed, whatever earlier jobs did.
     view.snapshot.now = view.snapshot.now.plus(Span::from_seconds(200));
     export(context, &view, &report);
     assert_eq!(shown(&process), Some(0.0));

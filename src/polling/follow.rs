@@ -1,5 +1,5 @@
-//! Brings a table up to date with what the watches changed. Views are read without the table's
-//! lock, which is held for a bounded number of entries at a time.
+//! Applies the changes of the watches to a table. Views are read without the table's lock, which is
+//! held for a bounded number of entries at a time.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ pub(crate) struct Follower {
     reach: Reach,
 }
 
-/// What a table was compared with.
+/// The number of jobs and attempts that a table was compared with.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Visits {
     pub(crate) jobs: usize,
@@ -43,7 +43,7 @@ impl Follower {
         &self.reach
     }
 
-    /// Takes in what changed since the last call.
+    /// Takes in the changes since the last call.
     pub(crate) fn follow<R: Rules>(&self, table: &Mutex<Table<R>>, now: Instant) -> Visits {
         let changes = self.inbox.drain();
         let mut visits = Visits::default();
@@ -58,7 +58,7 @@ impl Follower {
         visits
     }
 
-    /// What controls attempts of jobs that are there, or of jobs that were.
+    /// Owners of attempts of jobs that exist or existed.
     fn everything<R: Rules>(&self, table: &Mutex<Table<R>>) -> BTreeSet<Owner> {
         let live = self.reach.stores().live();
         let mut owners: BTreeSet<Owner> = live.iter().map(|job| Owner::of(&job.metadata)).collect();
@@ -93,7 +93,7 @@ impl Follower {
         }
     }
 
-    /// Attempts with a pod, and those that the table has.
+    /// Attempts with a pod, and those in the table.
     fn all_attempts<R: Rules>(
         &self,
         table: &Mutex<Table<R>>,

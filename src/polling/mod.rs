@@ -1,5 +1,5 @@
-//! Which attempts a poller polls, and when. Entries come and go with changes that the watches
-//! report. A tick without changes and without a due poll visits no entry.
+//! The attempts that a poller polls, and the times of the polls. Entries come and go with changes
+//! that the watches report. A tick without changes and without a due poll visits no entry.
 
 mod follow;
 pub mod reach;
@@ -20,7 +20,7 @@ use crate::cluster::pod::{AttemptFacts, AttemptId, PodFacts};
 pub(crate) trait Rules {
     /// How the attempts of a job are polled.
     type Job;
-    /// What is known of an attempt.
+    /// State of an attempt.
     type Attempt;
     /// Whether that is wanted after the attempt has stopped, until its pod is gone.
     const OUTLASTS: bool;
@@ -31,7 +31,7 @@ pub(crate) trait Rules {
     /// Whether this change of a job may move the polls of its attempts.
     fn moves(before: &Self::Job, after: &Self::Job) -> bool;
 
-    /// What is known of an attempt that is polled from now on.
+    /// Initial state of an attempt.
     fn attempt(job: &DeadlineJob, attempt: &AttemptFacts, now: Instant) -> Self::Attempt;
 
     /// Since when the attempt should be polled.
@@ -50,7 +50,7 @@ pub(crate) struct Key {
 /// The attempts that are polled.
 pub(crate) struct Table<R: Rules> {
     jobs: HashMap<Arc<str>, PolledJob<R>>,
-    /// Uids of the jobs by what controls their attempts.
+    /// Uids of the jobs by the owner of their attempts.
     owners: HashMap<Owner, Arc<str>>,
     /// Attempts that may be polled and are not being polled.
     schedule: Schedule<Key>,
@@ -68,7 +68,7 @@ struct Polled<A> {
     id: AttemptId,
     /// Its pod, while it may be polled.
     target: Option<Arc<PodFacts>>,
-    /// Where it stands in the schedule.
+    /// Its time in the schedule.
     at: Option<Instant>,
     /// Whether a poll is under way.
     polling: bool,
@@ -86,20 +86,20 @@ impl<R: Rules> Default for Table<R> {
 }
 
 impl<R: Rules> Table<R> {
-    /// What is known of a job's attempts, by pod uid.
+    /// States of a job's attempts, by pod uid.
     pub(crate) fn of(&self, job: &str) -> impl Iterator<Item = (&str, &R::Attempt)> {
         let attempts = self.jobs.get(job).map(|job| &job.attempts);
         let attempts = attempts.into_iter().flatten();
         attempts.map(|(uid, polled)| (&**uid, &polled.known))
     }
 
-    /// What is known of an attempt.
+    /// State of an attempt.
     pub(crate) fn get(&self, key: &Key) -> Option<&R::Attempt> {
         let polled = self.jobs.get(&key.job)?.attempts.get(&key.pod)?;
         Some(&polled.known)
     }
 
-    /// Looks at or changes what is known of an attempt, by the rule of its job.
+    /// Reads or changes the state of an attempt, by the rule of its job.
     pub(crate) fn change<T>(
         &mut self,
         key: &Key,
@@ -108,7 +108,7 @@ impl<R: Rules> Table<R> {
         self.touch(key, |rule, polled| change(rule, &mut polled.known))
     }
 
-    /// Notes that a poll has ended, and changes what is known of the attempt.
+    /// Records that a poll has ended, and changes the state of the attempt.
     pub(crate) fn end_poll<T>(
         &mut self,
         key: &Key,
@@ -288,7 +288,7 @@ impl<R: Rules> Table<R> {
         attempts.map(|polled| &polled.known)
     }
 
-    /// An attempt that was polled, and is not any more.
+    /// An attempt that was polled, and no longer is.
     pub(crate) fn seed(&mut self, key: &Key, rule: R::Job, known: R::Attempt) {
         let owner = Owner {
             kind: crate::cluster::identity::OwnerKind::DeadlineJob,

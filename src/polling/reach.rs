@@ -1,6 +1,6 @@
-//! Where attempts may be asked. A pod's address is what the kubelet of its node says that it is, and
-//! port and path are its user's choice: without a look at the address, the operator could be made to
-//! send requests to itself, to a node's own services or to a cloud's metadata service.
+//! Where attempts may be polled. The kubelet of a pod's node reports the pod's address, and the
+//! user chooses port and path. Without a check of the address, a user could make the operator send
+//! requests to itself, to a node's own services or to a cloud's metadata service.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::cluster::Stores;
 use crate::cluster::pod::PodFacts;
 
-/// Where attempts may be asked.
+/// Where attempts may be polled.
 #[derive(Clone)]
 pub struct Reach {
     stores: Arc<Stores>,
@@ -17,7 +17,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// Of these pods; at loopback addresses only if `loopback` says so.
+    /// For these pods; at loopback addresses only if `loopback` is set.
     #[must_use]
     pub fn new(stores: Arc<Stores>, loopback: bool) -> Self {
         Self { stores, loopback }
@@ -29,7 +29,7 @@ impl Reach {
         &self.stores
     }
 
-    /// The address of an attempt's pod, if it may be asked there.
+    /// The address of an attempt's pod, if it may be polled there.
     #[must_use]
     pub fn address(&self, pod: &PodFacts) -> Option<IpAddr> {
         let text = pod.attempt.as_ref()?.ip.as_deref()?;

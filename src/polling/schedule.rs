@@ -1,8 +1,8 @@
 //! When each item is due, and which namespace is served next. Pure.
 //!
-//! Namespaces share what can be served by start-time fair queueing: each poll moves the start tag of
-//! its namespace on by one, and the lowest tag is served next. Within a namespace the item that has
-//! been due longest goes first.
+//! Namespaces share the capacity for polls by start-time fair queueing: each poll advances the
+//! start tag of its namespace by one, and the lowest tag is served next. Within a namespace the
+//! item that has been due longest goes first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

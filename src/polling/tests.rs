@@ -214,7 +214,7 @@ fn no_poll_goes_to_an_address_that_became_a_nodes() {
     assert_eq!(world.known(), (1, 1));
 }
 
-/// What happens next to a job, or to a task's pod.
+/// The next event of a job, or of a task's pod.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Job(usize, Option<bool>),
@@ -237,7 +237,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The world as it is, and polls under way.
+/// The actual state, and the polls in progress.
 #[derive(Default)]
 struct Truth {
     /// Whether each job has finished.
@@ -305,7 +305,8 @@ impl Truth {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the watches show in whatever order, the table ends where a look at everything would.
+    /// Whatever the watches show and in whatever order, the table ends in the state that a full
+    /// scan would give.
     #[test]
     fn what_is_polled_is_what_a_scan_would_find(steps in prop::collection::vec(step(), 0..60)) {
         let mut world = World::new(0, 0, &json!({}));

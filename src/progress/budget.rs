@@ -1,8 +1,8 @@
-//! How many questions may be asked in all, whatever the number of attempts: a bucket of tokens. Pure.
+//! The limit on polls per second for all attempts together: a token bucket. Pure.
 
 use shed_core::time::Instant;
 
-/// Questions per second, of which those of one second may be saved up.
+/// Polls per second. Those of one second may be saved up.
 #[derive(Debug, Clone)]
 pub struct Budget {
     per_second: f64,
@@ -22,7 +22,7 @@ impl Budget {
         }
     }
 
-    /// How many questions may be asked now, at most `most`; they count as asked.
+    /// How many polls may start now, at most `most`; they count as started.
     pub fn take(&mut self, most: usize, now: Instant) -> usize {
         // A clock that was set back gives nothing.
         let seconds = now.since(self.at).seconds().max(0.0);
@@ -34,7 +34,7 @@ impl Budget {
         allowed
     }
 
-    /// Gives back what was not used.
+    /// Returns the unused polls.
     pub fn give_back(&mut self, unused: usize) {
         self.tokens = (self.tokens + unused as f64).min(self.per_second);
     }

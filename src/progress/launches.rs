@@ -1,5 +1,6 @@
 //! How long launches take, from the record of an attempt to its first report, namespace by
-//! namespace: each knows its own, and what one namespace shows moves no other.
+//! namespace. Each namespace uses its own measurements, and the launches of one do not affect
+//! another's.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -9,16 +10,17 @@ use shed_core::time::{Instant, Span};
 /// How many launches of a namespace count, the latest.
 const LATEST: usize = 32;
 
-/// A first report that comes later says more about the task than about launches.
+/// A first report later than this depends on the task, not on the launch.
 const LONGEST: Span = Span::from_seconds(600);
 
-/// Of fewer namespaces nothing follows for another: one that lies would decide alone.
+/// Minimum number of namespaces for an estimate for another one. With fewer, a single false
+/// namespace could decide it.
 const NAMESPACES_MIN: usize = 3;
 
-/// Namespaces that are remembered. The one that launched longest ago is forgotten first.
+/// Maximum number of remembered namespaces. The one with the oldest launch is forgotten first.
 const NAMESPACES_MAX: usize = 1024;
 
-/// What launches took.
+/// Measured durations of launches.
 #[derive(Default)]
 pub(super) struct Launches(BTreeMap<Arc<str>, Recent>);
 
@@ -53,8 +55,8 @@ impl Launches {
             .collect()
     }
 
-    /// What a namespace may expect that has launched nothing yet: the median over the others;
-    /// absent while there are too few of them.
+    /// The launch overhead to expect in a namespace without a launch so far: the median over the
+    /// others. Absent while there are too few of them.
     pub(super) fn usual(&self) -> Option<Span> {
         let mut means: Vec<Span> = self.0.values().map(Recent::mean).collect();
         means.sort_unstable();
@@ -82,7 +84,7 @@ mod tests {
         Span::from_seconds(seconds)
     }
 
-    /// Each namespace and what its launches took.
+    /// Each namespace and the durations of its launches.
     fn launches(all: &[(&str, &[i64])]) -> Launches {
         let mut launches = Launches::default();
         for (namespace, took) in all {

@@ -1,5 +1,6 @@
-//! Many attempts with an endpoint each, asked by one operator over real connections. Every endpoint has
-//! an address of its own in 127.0.0.0/8; behind them is one listener, which tells them apart.
+//! Many attempts with an endpoint each, polled by one operator over real connections. Every
+//! endpoint has an address of its own in 127.0.0.0/8. One listener serves all of them and
+//! distinguishes them by address.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -21,7 +22,7 @@ use crate::polling::reach::Reach;
 use crate::progress::{ProgressTable, run};
 use crate::restore_guard::Doubt;
 
-/// What one endpoint saw.
+/// Polls that one endpoint received.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
     asked: u32,
@@ -48,12 +49,12 @@ impl Endpoints {
         let count = self.begin(*own.ip());
         let mut request = [0; 1024];
         let _ = stream.read(&mut request).await;
-        // A thousandth of a task per question.
+        // A thousandth of a task per poll.
         let body = format!("{}/1000", count.min(1000));
         let length = body.len();
         let head =
             format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
-        // Before the answer: once it is there, the next question may come.
+        // This comes before the answer, because the next poll may follow the answer at once.
         self.end(*own.ip());
         let _ = stream.write_all(format!("{head}{body}").as_bytes()).await;
     }
@@ -90,18 +91,18 @@ fn pod(number: u32) -> k8s_openapi::api::core::v1::Pod {
     pod
 }
 
-/// A job of so many attempts that run, each asked every second.
+/// A job of this many running attempts, each polled every second.
 fn stores(attempts: u32, port: u16) -> Arc<Stores> {
     let progress = format!("progress: {{httpGet: {{port: {port}}}, periodSeconds: 1}}");
     let mut job: DeadlineJob = fixtures::job(&progress);
     job.spec.completions = i32::try_from(attempts).unwrap();
-    // They need longer, so that each is asked as often as may be.
+    // They need longer, so each is polled at the maximum rate.
     let deadline = clock::time(clock::now().plus(Span::from_seconds(60)));
     job.status = Some(serde_json::from_value(json!({"deadline": deadline})).unwrap());
     Stores::for_tests(vec![job], (0..attempts).map(pod).collect(), &[])
 }
 
-/// What `run` took of this machine.
+/// Resources that `run` used on this machine.
 struct Taken {
     seconds: f64,
     cpu_seconds: f64,
@@ -124,7 +125,7 @@ fn resident_mib() -> f64 {
     number.unwrap_or(f64::NAN) / 1024.0
 }
 
-/// Asks for so long in a thread of its own, whose CPU time is therefore that of asking.
+/// Polls for this duration in a thread of its own, so the thread's CPU time is the cost of polling.
 fn ask(table: Arc<ProgressTable>, stores: Arc<Stores>, per_second: u32, long: Duration) -> Taken {
     let asking = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -152,7 +153,7 @@ fn ask(table: Arc<ProgressTable>, stores: Arc<Stores>, per_second: u32, long: Du
     asking.join().unwrap()
 }
 
-/// Asks so many attempts that more are due than the budget allows, and checks who was asked how often.
+/// Polls more attempts than the budget allows, and checks how often each was polled.
 async fn check(attempts: u32, per_second: u32, long: Duration) {
     let listener = TcpListener::bind(("0.0.0.0", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,5 +1,6 @@
-//! Asks running attempts for their progress, as a probe does: pulled, bounded, never trusted.
-//! Silent is unknown, not zero; a refused report keeps the last good value and is counted.
+//! Polls running attempts for their progress, as a probe does: pulled, bounded, never trusted. The
+//! progress of a silent attempt is unknown, not zero. A refused report keeps the last good value
+//! and is counted.
 
 mod budget;
 mod launches;
@@ -24,43 +25,43 @@ use poll::ProgressRules;
 pub use poll::run;
 pub(crate) use request::HEAD_BYTES_MAX;
 
-/// Unanswered questions in a row after which an attempt counts as unreachable.
+/// Unanswered polls in a row after which an attempt counts as unreachable.
 const UNANSWERED_MAX: u32 = 3;
-/// What attempts reported, by job and by pod uid.
+/// Reports of attempts, by job and by pod uid.
 pub struct ProgressTable {
     entries: Mutex<Table<ProgressRules>>,
     launches: Mutex<Launches>,
-    /// Since when attempts are asked.
+    /// Start of polling.
     begun: Instant,
 }
 
 struct Entry {
-    /// That of its job.
+    /// Namespace of its job.
     namespace: Arc<str>,
     series: Series,
-    /// What the last good report said in whole units.
+    /// The units in the last good report.
     units: Option<Units>,
     launched: Option<Instant>,
     next: Instant,
-    /// When it was asked last.
+    /// When it was last polled.
     asked: Instant,
-    /// Where the attempt knows its part to end.
+    /// End of the attempt's segment, as acknowledged by the attempt.
     told: Option<u64>,
     unanswered: u32,
-    /// How often it was asked.
+    /// Number of its polls.
     asked_times: u32,
 }
 
 /// One answer, judged.
 pub enum Answer {
-    /// The attempt answered; what it said may still be refused.
+    /// The attempt answered; shed may still refuse the answer.
     Said(Result<Option<Report>, ReportError>),
-    /// Nothing usable came back.
+    /// No usable answer.
     Nothing,
 }
 
 impl ProgressTable {
-    /// Of attempts that are asked from `begun` on.
+    /// For attempts that are polled from `begun` on.
     #[must_use]
     pub fn new(begun: Instant) -> Self {
         Self {
@@ -79,7 +80,8 @@ impl ProgressTable {
             .collect()
     }
 
-    /// How many of a job's asked attempts don't answer, and how many are asked.
+    /// The number of polled attempts of a job that do not answer, and the number of polled
+    /// attempts.
     #[must_use]
     pub fn unreachable(&self, job: &str) -> (usize, usize) {
         let entries = self.lock();
@@ -89,8 +91,8 @@ impl ProgressTable {
         })
     }
 
-    /// What a namespace may expect of the time from launch to first report that has launched
-    /// nothing yet; absent while too few others tell.
+    /// The time from launch to first report to expect in a namespace without a launch so far.
+    /// Absent while too few other namespaces have samples.
     #[must_use]
     pub fn launch_overhead(&self) -> Option<Span> {
         self.launches().usual()
@@ -145,14 +147,15 @@ impl ProgressTable {
         matches!(observed, Observed::Accepted)
     }
 
-    /// The attempt knows where its part ends.
+    /// Records that the attempt has acknowledged the end of its segment.
     fn is_told(&self, attempt: &Key, ends_at: Option<u64>) {
         self.lock().change(attempt, |_, entry| entry.told = ends_at);
     }
 
     fn measure(&self, entry: &Entry, first_report: Instant, now: Instant) {
-        // One that was launched before may have reported long ago, to somebody else: after a restart its
-        // age would pass for the time that a launch takes, and clones would look too late to launch.
+        // An attempt that was launched before this process may have reported to an earlier process.
+        // Its age at this process's first poll is not its launch overhead, and would make clones
+        // look too late to launch.
         let launched = entry.launched.filter(|launched| *launched >= self.begun);
         if let Some(launched) = launched {
             let took = first_report.since(launched);
@@ -176,7 +179,7 @@ impl Entry {
         }
     }
 
-    /// What is left of the attempt at the rate that it has shown.
+    /// The remaining time of the attempt at its measured rate.
     fn remaining(&self) -> Option<Span> {
         let Progress {
             first_at,
@@ -188,7 +191,7 @@ impl Entry {
         (last > first && remaining.is_finite()).then(|| Span::from_seconds_f64(remaining))
     }
 
-    /// Not dated before its launch, whatever the date of a file says.
+    /// The progress, never dated before its launch, whatever the date of a file.
     fn progress(&self) -> Option<Progress> {
         let (first_at, first) = self.series.first()?;
         let launched = self.launched.map(|launched| launched.0);
@@ -219,7 +222,7 @@ impl Entry {
 
 #[cfg(test)]
 impl ProgressTable {
-    /// How often each attempt was asked.
+    /// How often each attempt was polled.
     fn asked_times(&self) -> Vec<u32> {
         self.lock().all().map(|entry| entry.asked_times).collect()
     }

@@ -1,28 +1,28 @@
-//! When an attempt is asked next: the more often, the sooner a newer value could change a decision.
-//! Pure.
+//! The time of an attempt's next poll. Polls are more frequent if a newer value could change a
+//! decision sooner. Pure.
 
 use shed_core::time::Span;
 
 use crate::validate::ProgressRule;
 
-/// An attempt that fails to get on is asked this often before it is late for it.
+/// An attempt that stops progressing is polled this often before it is late.
 const QUESTIONS_IN_MARGIN: i64 = 8;
-/// From so many questions without an answer on an attempt is asked less often.
+/// After this number of polls without an answer, an attempt is polled less often.
 const UNANSWERED_MIN: u32 = 3;
 
-/// What the next question depends on.
+/// Input for the time of the next poll.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlook {
-    /// Time until the deadline; absent while there is none.
+    /// Time until the deadline; absent without a deadline.
     pub slack: Option<Span>,
-    /// Time that the attempt needs at its rate; absent while it has not shown one.
+    /// Time that the attempt needs at its rate; absent while its rate is unknown.
     pub remaining: Option<Span>,
-    /// Questions in a row without an answer.
+    /// Polls in a row without an answer.
     pub unanswered: u32,
 }
 
 impl Outlook {
-    /// Time until the next question.
+    /// Time until the next poll.
     #[must_use]
     pub fn next(&self, rule: &ProgressRule) -> Span {
         let (shortest, longest) = (rule.period, rule.period_max);
@@ -31,14 +31,14 @@ impl Outlook {
             return Span(shortest.0.saturating_mul(doubled));
         }
         match (self.slack, self.remaining) {
-            // Its first reports say how fast it is.
+            // Its first reports show its rate.
             (_, None) => shortest,
-            // Nothing is decided on what it says.
+            // No decision depends on its reports.
             _ if rule.never_cloned => longest,
             (None, _) => longest,
-            // Past the deadline nothing is launched for it any more.
+            // After the deadline shed launches no clone of it.
             (Some(slack), _) if slack.0 <= 0 => longest,
-            // Should it stand still from now on, it is late when its margin is used up.
+            // If it makes no progress from now on, it is late once its margin is used up.
             (Some(slack), Some(remaining)) => {
                 let margin = slack.0.saturating_sub(remaining.0);
                 Span(margin / QUESTIONS_IN_MARGIN).clamp(shortest, longest)
@@ -47,8 +47,8 @@ impl Outlook {
     }
 }
 
-/// A tenth more or less, by whom and when: attempts that started together are not asked together for
-/// ever.
+/// The time with up to a tenth more or less, by pod and count. Otherwise attempts that started
+/// together would always be polled together.
 #[must_use]
 pub fn jittered(span: Span, uid: &str, asked: u32) -> Span {
     // FNV-1a: the same on every machine, and spread well enough for this.

@@ -23,12 +23,13 @@ use crate::validate::{self, ProgressRule};
 
 /// Polls under way at once.
 const ASKED_AT_ONCE_MAX: usize = 256;
-/// Time between two looks at what is due.
+/// Time between two checks for due polls.
 const TICK: Duration = Duration::from_millis(100);
-/// An attempt that does not know yet where its part ends is asked, and told, this often.
+/// Poll interval of an attempt that has not acknowledged the end of its segment yet. Each poll
+/// repeats the end.
 const TELL_AGAIN: Span = Span(500);
 
-/// What polls take.
+/// Dependencies of the polls.
 struct Poller {
     table: Arc<ProgressTable>,
     follower: Follower,
@@ -93,7 +94,7 @@ impl Poller {
         drop(place);
     }
 
-    /// Takes in what changed, and begins the polls that are due as far as budget and places go.
+    /// Takes in the changes, and begins the due polls as far as budget and places allow.
     fn due(&self, budget: &mut Budget, ticks: Instant) -> Vec<Asking> {
         self.follower.follow(&self.table.entries, ticks);
         let now = self.clock.at(ticks);
@@ -116,7 +117,7 @@ impl Poller {
         asking
     }
 
-    /// The question for an attempt, noted as asked; absent where it may not be polled any more.
+    /// The poll of an attempt, recorded as started; absent if it may not be polled any more.
     fn question(
         &self,
         table: &mut Table<ProgressRules>,
@@ -149,14 +150,14 @@ pub(super) struct ProgressRules;
 pub(super) struct AskedJob {
     rule: ProgressRule,
     deadline: Option<Instant>,
-    /// Where parts end by the ledger, which is durable as the watch shows it. By index.
+    /// Ends of segments in the durable ledger that the watch shows. By index.
     ends: Vec<(u32, u64)>,
 }
 
 impl Rules for ProgressRules {
     type Job = AskedJob;
     type Attempt = Entry;
-    // What an attempt said last is wanted until its pod is gone.
+    // The last report of an attempt is kept until its pod is gone.
     const OUTLASTS: bool = true;
 
     fn job(job: &Arc<DeadlineJob>) -> Option<AskedJob> {
@@ -198,7 +199,7 @@ impl AskedJob {
 }
 
 impl Entry {
-    /// Since when it should be asked.
+    /// When its next poll is due.
     fn due(&self, ends_at: Option<u64>) -> Instant {
         // An original must know where it stops before it is there.
         match ends_at.is_some() && self.told != ends_at {

@@ -1,5 +1,5 @@
-//! One question to one attempt over HTTP, with limits on time and size. Redirects are not followed: an
-//! answer that is none counts as no answer.
+//! One poll of one attempt over HTTP, with limits on time and size. Redirects are not followed. An
+//! invalid answer counts as no answer.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -30,10 +30,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Most bytes of an answer that are held unread.
 pub(crate) const HEAD_BYTES_MAX: usize = 32 * 1024;
 
-/// An HTTP client without TLS: pods are asked by address.
+/// An HTTP client without TLS, because pods are polled by address.
 pub type HttpClient = Client<HttpConnector, Full<Bytes>>;
 
-/// A client for all questions.
+/// A client for all polls.
 pub fn client() -> HttpClient {
     let mut connector = HttpConnector::new();
     connector.set_connect_timeout(Some(PATIENCE));
@@ -55,20 +55,20 @@ pub(crate) struct Question {
     /// Host and port of its agent.
     agent: String,
     source: ProgressSource,
-    /// Where the ledger says that the attempt's part ends, if its task was divided.
+    /// The end of the attempt's segment in the ledger, if its task was divided.
     pub ends_at: Option<u64>,
 }
 
-/// What came back.
+/// The answer.
 pub struct Reply {
     /// The report.
     pub answer: Answer,
-    /// What the attempt was told about its end.
+    /// The stop state that the attempt received.
     pub stop: Option<StopState>,
 }
 
 impl Question {
-    /// The question that a source asks for.
+    /// The poll of a source.
     pub fn new(
         source: &ProgressSource,
         attempt: Key,
@@ -102,7 +102,7 @@ impl Question {
         }
     }
 
-    /// What the body says, if it is from the attempt that was asked.
+    /// Decodes the body, if it is from the polled attempt.
     fn read(
         &self,
         header: Option<&[u8]>,
@@ -120,7 +120,7 @@ impl Question {
     }
 }
 
-/// Asks, and judges the answer.
+/// Polls, and checks the answer.
 pub(crate) async fn ask(client: &HttpClient, question: &Question) -> Reply {
     match tokio::time::timeout(PATIENCE, exchange(client, question)).await {
         Ok(Some(reply)) => reply,
@@ -159,7 +159,7 @@ async fn exchange(client: &HttpClient, question: &Question) -> Option<Reply> {
     })
 }
 
-/// Tells the attempt where its part ends; true if it knows.
+/// Sends the end of its segment to the attempt. True if the attempt acknowledged it.
 pub(crate) async fn tell(
     client: &HttpClient,
     question: &Question,
@@ -186,7 +186,7 @@ pub(crate) async fn tell(
 
 #[cfg(test)]
 impl Question {
-    /// Asks an agent that answers there.
+    /// Polls an agent at that address.
     pub fn for_tests(uid: &str, job: &str, agent: std::net::SocketAddr, ends_at: u64) -> Self {
         Self {
             attempt: Key::for_tests(job, uid),

@@ -13,7 +13,7 @@ use crate::quarantine::{Crash, Subject, wait};
 /// How often a write is tried that meets conflicts.
 const TRIES_MAX: u32 = 5;
 
-/// Notes that a job is quarantined from now on. Returns the job as it is then, or nothing if it is gone
+/// Records that a job is quarantined from now on. Returns the job after that, or None if it is gone
 /// or a newer operator has its ledger.
 ///
 /// # Errors
@@ -102,7 +102,7 @@ fn set(list: &mut Vec<Condition>, mut fresh: Condition) {
     }
 }
 
-/// Changes the status as it is by now, and raises the ledger's revision if anything is to change.
+/// Changes the current status, and raises the ledger's revision if the status changes.
 async fn change(
     client: &Client,
     job: &Subject,

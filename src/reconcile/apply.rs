@@ -36,7 +36,7 @@ const TIME_OF_KIND: Duration = Duration::from_secs(5);
 /// How often a write is tried that meets conflicts; after that the next pass tries it.
 pub(super) const TRIES_MAX: u32 = 5;
 
-/// What became of a creation.
+/// Result of a creation.
 #[derive(Debug)]
 pub enum Created {
     /// The pod exists and is ours.
@@ -55,7 +55,7 @@ pub trait PodLike: Resource + Clone + Debug + Serialize + DeserializeOwned {}
 impl PodLike for Pod {}
 impl PodLike for DynamicObject {}
 
-/// What became of deletes or releases.
+/// Result of deletes or releases.
 #[derive(Debug, Default)]
 pub struct Written {
     /// The first failure that is worth another try.
@@ -76,7 +76,7 @@ pub struct PodWriter<'a> {
 }
 
 impl<'a> PodWriter<'a> {
-    /// With what the process shares.
+    /// Uses the state that the process shares.
     #[must_use]
     pub fn new(context: &'a Context, namespace: &'a Arc<str>) -> Self {
         Self {
@@ -130,7 +130,8 @@ impl<'a> PodWriter<'a> {
         self.all(api, Write::Delete, pods).await
     }
 
-    /// Takes shed's finalizer off pods whose end is counted. Each is tried though another fails.
+    /// Removes shed's finalizer from pods whose end is counted. One failure does not stop the
+    /// others.
     pub async fn release(self, api: &Api<Pod>, pods: &[PodRef]) -> Written {
         self.all(api, Write::Release, pods).await
     }
@@ -208,7 +209,7 @@ async fn create_one<K: PodLike>(api: &Api<K>, pod: &K, metrics: &Metrics) -> Cre
     }
 }
 
-/// A pod of that name is there: ours if the same job controls it, else in the way.
+/// A pod of that name exists: ours if the same job controls it, otherwise an obstacle.
 async fn existing<K: PodLike>(api: &Api<K>, pod: &K) -> Created {
     let name = pod.meta().name.as_deref().unwrap_or_default();
     match api.get_metadata_opt(name).await {
@@ -230,7 +231,7 @@ async fn existing<K: PodLike>(api: &Api<K>, pod: &K) -> Created {
     }
 }
 
-/// Whether the apiserver said no for a reason that will last.
+/// Whether the apiserver refused for a lasting reason.
 fn refusal(status: &Status) -> Option<Blocked> {
     let reason = match status.code {
         403 if status.message.contains("exceeded quota") => reason::QUOTA_EXCEEDED,
@@ -275,9 +276,9 @@ enum Write {
     Release,
 }
 
-/// Repeats a write until it is done, or the pod is gone or another: both are what was wanted.
-/// A conflict alone tells neither, since somebody may just have written to the pod in between;
-/// taking it for "another pod" would leave the finalizer on for good.
+/// Repeats a write until it is done. Also ends once the pod is gone or replaced, because both serve
+/// the purpose. A conflict alone proves neither, because another client may just have written to
+/// the pod. Treating it as a replaced pod would leave the finalizer on the pod.
 async fn insist(
     api: &Api<Pod>,
     write: Write,

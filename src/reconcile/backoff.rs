@@ -1,5 +1,5 @@
-//! What a process remembers of attempts that came to nothing through their nodes: where that was, and,
-//! if it is no single node's fault, until when nothing of the job is launched.
+//! A process's memory of attempts that failed because of their nodes. It holds the nodes, and the
+//! time until which nothing of the job is launched if no single node is at fault.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::reconcile::driver::Pass;
 use crate::reconcile::record::{any_runs, blocked_by_kubelet};
 use crate::reconcile::step::Step;
 
-/// Takes note of what a step says about nodes. Attempts that could not start are launched again, by
-/// task and elsewhere; all of the job waits only where nothing of it runs and more than one node, or
-/// all that it may use, can't start it. When one runs, the next failure starts from the first wait
-/// again.
+/// Records a step's evidence about nodes. Attempts that could not start are launched again, per
+/// task and on other nodes. The whole job waits only if none of its attempts runs, and if more than
+/// one node, or every node it may use, cannot start them. When an attempt runs, the next failure
+/// starts from the first wait again.
 pub(super) fn note(context: &Context, pass: &Pass, step: &Step) {
     let replaced: Vec<AttemptId> = killed(step, KillKind::Replace).collect();
     let running = any_runs(&pass.view.pods);
@@ -31,8 +31,8 @@ pub(super) fn note(context: &Context, pass: &Pass, step: &Step) {
         let mut blocked = replaced.iter();
         let blocked = blocked.find_map(|&id| blocked_by_kubelet(&pass.view.pods, id));
         if let Some(blocked) = blocked {
-            // What fails during a wait was launched before it; nor does a pass that is repeated
-            // after a conflict make it longer.
+            // An attempt that fails during a wait was launched before it. A pass that is repeated
+            // after a conflict does not extend the wait either.
             if is_over && !running && starts_nowhere(context, pass, memo) {
                 memo.backoff = Some(Backoff::next(
                     memo.backoff.as_ref(),

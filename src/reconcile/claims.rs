@@ -47,7 +47,7 @@ pub async fn carry_out(
     Ok(())
 }
 
-/// A Job that is being deleted must not take pods in: its deletion may be what made them orphans.
+/// A Job that is being deleted must not adopt pods, because its deletion may have orphaned them.
 async fn still_there(
     context: &Context,
     job: &Adopted,
@@ -61,7 +61,7 @@ async fn still_there(
     }))
 }
 
-/// A pod that is gone or another by now is none of the Job's.
+/// A pod that is gone or replaced by now does not belong to the Job.
 async fn write(
     context: &Context,
     pods: &Api<Pod>,

@@ -1,4 +1,4 @@
-//! Sees to it that each Job that shed runs has its companion, and says on the Job why not.
+//! Ensures that each Job that shed runs has its companion, and reports on the Job if that fails.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,12 +28,12 @@ const ERROR_WAIT: Duration = Duration::from_secs(2);
 const CRASH_WAIT: Duration = Duration::from_secs(300);
 /// Waits between tries to create a companion double up to this.
 const CREATION_WAIT_MAX: Duration = Duration::from_secs(60);
-/// Failures in a row to create a companion after which the Job says so.
+/// Failures in a row to create a companion before the Job's conditions report them.
 const FAILURES_TOLD: u32 = 2;
 /// Jobs that are looked at at once.
 const CONCURRENCY: u16 = 8;
 
-/// Looks at every Job that `touched` names, for ever.
+/// Handles every Job that `touched` names, without end.
 pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectRef<Job>>) {
     context.stores.ready().await;
     let Some(jobs) = context.stores.batch() else {
@@ -67,8 +67,8 @@ async fn look_at(job: Arc<WatchedBatchJob>, context: Arc<Context>) -> Result<Act
     }
 }
 
-/// Looks at a Job in a task of its own: whatever goes wrong in it concerns this Job alone. There may
-/// be no ledger yet that could hold a quarantine.
+/// Handles a Job in a task of its own, so that a failure affects only this Job. There may be no
+/// ledger yet that could hold a quarantine.
 async fn look_apart(job: Arc<Job>, context: Arc<Context>) -> Result<Action, kube::Error> {
     let look = look(Arc::clone(&job), Arc::clone(&context));
     let crash = match isolation::run(&context.watch, None, look).await {
@@ -97,7 +97,7 @@ async fn look(job: Arc<Job>, context: Arc<Context>) -> Result<Action, kube::Erro
     match context.stores.jobs.get(&WatchedJob::reference(&reference)) {
         Some(found) => match found.live() {
             Some(found) => change(&context, &job, found, wanted).await,
-            // It has ended, so that nothing of it changes any more.
+            // It has ended and does not change any more.
             None => Ok(Action::await_change()),
         },
         None => create(&context, &job, &wanted).await,
@@ -121,7 +121,7 @@ async fn change(
     }
     let difference = unknown_fields::difference(&spec_of(found)?, &spec_of(&wanted)?);
     let version = &found.metadata.resource_version;
-    // What a newer operator wrote beside it stays.
+    // Fields that a newer operator added stay.
     let patch = json!({"metadata": {"resourceVersion": version}, "spec": difference});
     let parameters = PatchParams::default();
     let patched = companions(context, job)
@@ -155,8 +155,8 @@ fn companions(context: &Context, job: &Job) -> Api<DeadlineJob> {
     Api::namespaced(context.client.clone(), namespace)
 }
 
-/// Only for a Job that a live read shows to be there: the garbage collector takes a companion away
-/// with its Job, and another must not begin anew in its place.
+/// Creates a companion only if a live read shows the Job. The garbage collector deletes a companion
+/// with its Job, and no other companion may start in its place.
 async fn create(context: &Context, job: &Job, wanted: &DeadlineJob) -> Result<Action, kube::Error> {
     let Some(live) = jobs(context, job).get_opt(&name(job)).await? else {
         return Ok(Action::await_change());
@@ -168,7 +168,7 @@ async fn create(context: &Context, job: &Job, wanted: &DeadlineJob) -> Result<Ac
     apply::count(&context.metrics, "companion");
     let api = companions(context, job);
     if has_begun(&live) {
-        // The watch may be behind; a book that is nowhere is lost.
+        // The watch may be behind. A companion that does not exist has lost its ledger.
         return match api.get_metadata_opt(&reference_name(wanted)).await? {
             Some(_) => Ok(Action::await_change()),
             None => {
@@ -187,8 +187,8 @@ async fn create(context: &Context, job: &Job, wanted: &DeadlineJob) -> Result<Ac
     Ok(Action::await_change())
 }
 
-/// A quota or a policy may refuse a companion, or a webhook may be away: the Job says so from the second
-/// failure on.
+/// A quota or a policy may refuse a companion, or a webhook may be unavailable. The Job's
+/// conditions report that from the second failure on.
 async fn not_created(
     context: &Context,
     job: &Job,
@@ -220,7 +220,7 @@ fn count_error(context: &Context, error: &kube::Error) {
     tracing::warn!(%error, "companion of a Job, trying again");
 }
 
-/// Whether shed ever wrote the Job's status from its book.
+/// Whether shed ever wrote the Job's status from its ledger.
 fn has_begun(job: &Job) -> bool {
     let status = job.status.as_ref();
     status
@@ -236,7 +236,7 @@ fn jobs(context: &Context, job: &Job) -> Api<Job> {
     Api::namespaced(context.client.clone(), namespace)
 }
 
-/// Says on the Job, once, why shed does not do what it asks for.
+/// Reports on the Job, once, why shed does not follow its settings.
 ///
 /// # Errors
 /// If the Job can't be written.
@@ -251,7 +251,7 @@ pub async fn refuse(
     };
     match write(context, job, status).await {
         Ok(_) => {}
-        // The next look says it on the newer version.
+        // The next check reports it on the newer version.
         Err(kube::Error::Api(status)) if status.code == 409 => {
             return Ok(Action::requeue(ERROR_WAIT));
         }

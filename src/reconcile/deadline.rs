@@ -1,11 +1,11 @@
-//! When a deadline is judged, by whose clock, and when what came of it is told.
+//! When shed evaluates a deadline, by which clock, and when it reports the result.
 //!
-//! A job is ended for its deadline by the apiserver's clock, and only on a live read of its pods. An
-//! end is in the apiserver some seconds after it: a kubelet looks at its containers once a second and
-//! sends what has changed then. What it had not sent when shed stopped the attempts would be lost,
-//! since nothing tells a finish that was reported late from a task's answer to SIGTERM on a node whose
-//! clock is behind. So shed waits for reports before it stops anything, and pays with seconds of the
-//! attempts of jobs that miss.
+//! shed fails a job for its deadline by the apiserver's clock, and only after a live read of its
+//! pods. An end reaches the apiserver with some seconds of delay, because a kubelet inspects its
+//! containers once a second and then sends the changes. An end that the kubelet had not sent when
+//! shed stopped the attempts would be lost. On a node whose clock is behind, it looks like a task's
+//! answer to SIGTERM. So shed waits for reports before it stops anything. The cost is some seconds
+//! of the attempts of jobs that miss.
 
 use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{AttemptSnapshot, Conclusion, JobSnapshot, OnMiss};
@@ -22,10 +22,10 @@ use crate::validate::ValidatedJob;
 pub const REPORTED_WITHIN: Span = Span::from_seconds(4);
 /// How long a fate that may turn is kept back for the deletion of the last attempts to be seen.
 const FATE_KEPT_BACK: Span = Span::from_seconds(30);
-/// How soon it is looked again where the deadline is due and can't be judged yet.
+/// Time until the next check if the deadline is due but cannot be evaluated yet.
 const LOOK_AGAIN: Span = Span::from_seconds(1);
 
-/// A job whose deadline is judged.
+/// A job whose deadline is evaluated.
 #[derive(Clone, Copy)]
 pub(super) struct Case<'a> {
     job: &'a ValidatedJob,
@@ -52,7 +52,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// When the deadline is to be judged, unless it has been.
+    /// When to evaluate the deadline, unless that has happened.
     fn judged_at(self, status: Option<&DeadlineJobStatus>) -> Option<Instant> {
         let is_open = self.book.ending.is_none()
             && match self.job.rules.on_miss {
@@ -63,8 +63,8 @@ impl<'a> Case<'a> {
         Some(deadline.plus(DEADLINE_GRACE).plus(REPORTED_WITHIN))
     }
 
-    /// Whether the deadline calls for a live read of the pods now: it stops the job, or a miss is to be
-    /// told, unless the apiserver's time is too uncertain.
+    /// Whether the deadline requires a live read of the pods now, because shed must stop the job or
+    /// report a miss. False while the apiserver's time is too uncertain.
     pub(super) fn is_due(
         self,
         clock: &Clock,
@@ -106,15 +106,16 @@ fn is_missed(status: &DeadlineJobStatus) -> bool {
     conditions.any(|one| one.type_ == api::DEADLINE_MISSED && one.status == "True")
 }
 
-/// Up to when every end is in a live read that began at `ticks`. The answers since may have told that
-/// the time is another.
+/// The instant up to which a live read that began at `ticks` contains every end. Later answers may
+/// have corrected the time.
 pub(super) fn facts_as_of(clock: &Clock, ticks: Instant) -> Instant {
     clock
         .certainly(ticks)
         .map_or(Instant(0), |read| read.plus(Span(-REPORTED_WITHIN.0)))
 }
 
-/// Time limits too end no job while the time is too uncertain, nor before it has passed for certain.
+/// Time limits too fail no job while the time is too uncertain, nor before the limit has certainly
+/// passed.
 pub(super) fn hold_limit(clock: &Clock, facts: &mut JobSnapshot) {
     let certainty = clock.certainty();
     facts.time_limit = facts
@@ -123,9 +124,9 @@ pub(super) fn hold_limit(clock: &Clock, facts: &mut JobSnapshot) {
         .map(|(limit, within)| limit.plus(within));
 }
 
-/// Whether a miss may still turn out to be none: an attempt that was stopped at the deadline is not yet
-/// seen to be deleted, so that its success would count if it came in time. What is told of the job's
-/// fate waits for that, but not without end.
+/// Whether a miss may still turn out to be a success. That is possible while an attempt that was
+/// stopped at the deadline is not yet seen as deleted, because its success counts if it came in
+/// time. shed reports the job's fate after that, but does not wait without end.
 pub(super) fn may_turn(book: &Ledger, facts: &JobSnapshot, pods: &JobPods, now: Instant) -> bool {
     if book.ending != Some(Conclusion::DeadlineExceeded) || book.finished {
         return false;

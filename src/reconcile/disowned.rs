@@ -1,4 +1,5 @@
-//! Says which pods carry the label of a job and are no attempts of it. Nothing else is done about them.
+//! Reports the pods that carry the label of a job and are not attempts of it. shed does nothing
+//! else about them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,25 +21,25 @@ use crate::metrics::Why;
 use crate::metrics::disowned::{NAME, NAMESPACE, NO_JOB, OWNER};
 use crate::reconcile::events;
 
-/// How often it is looked; a look costs no call.
+/// Interval of the check, which makes no call.
 const PERIOD: Duration = Duration::from_millis(500);
 /// A pod that a batch/v1 Job takes in is its own within this time.
 const PATIENCE: Span = Span::from_seconds(2);
 /// Of one job not more often than this, however many pods carry its label.
 const TOLD_AGAIN: Span = Span::from_seconds(60);
 
-/// What is remembered of the pods that carry a job's label and are no attempts.
+/// Memory of the pods that carry a job's label and are not attempts.
 #[derive(Default)]
 struct Strangers {
     /// When each was first seen, and whether it was counted, by uid.
     seen: HashMap<String, (Instant, bool)>,
     /// When the last event was about a job, by uid.
     told: HashMap<String, Instant>,
-    /// What the watch of pods had shown when all of them were counted.
+    /// Progress of the watch of pods when all of them were counted.
     settled: Option<u64>,
 }
 
-/// Looks for ever.
+/// Checks without end.
 pub async fn run(context: Arc<Context>) {
     context.stores.ready().await;
     let mut strangers = Strangers::default();
@@ -92,7 +93,7 @@ fn look(
 }
 
 impl Strangers {
-    /// Those that are there for long enough and have not been counted.
+    /// The pods that have existed for long enough and have not been counted.
     fn fresh<'a>(&mut self, present: &'a [Arc<PodFacts>], now: Instant) -> Vec<&'a PodFacts> {
         let uids: BTreeSet<&str> = present.iter().map(|pod| &*pod.uid).collect();
         self.seen.retain(|uid, _| uids.contains(&**uid));
@@ -108,7 +109,7 @@ impl Strangers {
     }
 }
 
-/// The job, or the batch/v1 Job that it stands for.
+/// The job, or the batch/v1 Job that it represents.
 fn subject(job: &WatchedJob) -> ObjectReference {
     let owner = adopt::controller(job.meta()).filter(|_| job.is_companion());
     match owner {

@@ -43,15 +43,15 @@ pub(super) struct Pass {
     pub(super) view: JobView,
     pub(super) facts: JobSnapshot,
     pub(super) report: Option<JobReport>,
-    /// What became of parts of tasks before the step.
+    /// Notices about segments from before the step.
     pub(super) put_right: Vec<Notice>,
-    /// Attempts that ask for leave to publish, and since when.
+    /// Attempts that request a commit grant, and since when.
     pub(super) asking: BTreeMap<AttemptId, Instant>,
-    /// Where attempts run, as far as the ledger does not say so.
+    /// Nodes of attempts that the ledger does not contain yet.
     pub(super) placements: BTreeMap<AttemptId, NodeEntry>,
-    /// Which attempt keeps others waiting by not being gone for certain.
+    /// The attempt that others wait for, because its termination is unproven.
     pub(super) awaited: Option<Unconfirmed>,
-    /// What is to be said of the claims that attempts mount.
+    /// The message about the claims that attempts mount.
     pub(super) unshared: Option<String>,
     /// How much its object may hold.
     pub(super) bounds: Bounds,
@@ -73,7 +73,7 @@ where
     }
     let namespace = watched.metadata.namespace.as_deref().unwrap_or_default();
     let _place = context.passes.acquire(&namespace.into()).await;
-    // What is remembered may be of a future that was undone.
+    // The memory may be of a future that was undone.
     context.doubt.settled().await;
     if let Some(wake) = quarantine::hold(&context, &watched).await? {
         return Ok(wake);
@@ -125,7 +125,7 @@ async fn pass(watched: Arc<DeadlineJob>, context: &Context, slice: &[Move]) -> R
         }
         recorded => recorded?,
     };
-    // From here on the ledger holds the capacity: what follows may take its time.
+    // From here on the ledger holds the capacity, so the next steps may take time.
     context.board.finish(&pass.view.job.uid);
     fence::answer(context, &pass, &step.book);
     let mirrored = mirror::mirror(context, &pass, &step.book, &recorded).await;
@@ -140,7 +140,7 @@ async fn pass(watched: Arc<DeadlineJob>, context: &Context, slice: &[Move]) -> R
     Ok(wake::after(context, &pass, &step, &recorded))
 }
 
-/// The job's specification and ledger; or what it waits for, if nothing can be done for it.
+/// The job's specification and ledger, or its next wake if nothing can be done for it.
 async fn read(
     context: &Context,
     owner: &Arc<DeadlineJob>,
@@ -159,13 +159,13 @@ async fn read(
             return refused.map(ControlFlow::Break);
         }
     };
-    // What the policy remembers must be there after a failover.
+    // The policy's state must survive a failover.
     let policy_state = context.board.policy_state(&job.uid);
     book.policy_state = policy_state.or(book.policy_state);
     Ok(ControlFlow::Continue((job, book)))
 }
 
-/// The step that facts and slice come to, as far as the apiserver and the object's size allow it.
+/// The step for facts and slice, as far as the apiserver and the object's size allow it.
 fn decide(context: &Context, pass: &Pass, slice: &[Move]) -> Step {
     let creations = context
         .memos
@@ -184,15 +184,15 @@ fn decide(context: &Context, pass: &Pass, slice: &[Move]) -> Step {
     step
 }
 
-/// Records and announces what a step did, now that it is durable.
+/// Records and announces the results of a step, once it is durable.
 fn announce(context: &Context, pass: &Pass, step: &Step, recorded: &DeadlineJob) {
     recording::record_ends(context, &pass.facts, &step.notices);
     let (job, notices) = (&pass.view.job, &step.notices);
     events::announce(context, recorded, job, &step.book, notices);
 }
 
-/// A companion whose Job is not there: it goes with the Job. One that was orphaned on purpose has
-/// nobody else to take it away.
+/// A companion whose Job does not exist. The garbage collector deletes it with the Job. If a client
+/// orphaned it on purpose, shed must delete it.
 async fn let_go(context: &Context, owner: &DeadlineJob) -> Result<Wake, Error> {
     let has_begun = owner.status.is_some();
     if has_begun && adopt::owner(owner).is_none() {

@@ -1,4 +1,4 @@
-//! Events for users, log lines and metrics of what a step did, once it is recorded.
+//! Events for users, log lines and metrics about a step, once it is recorded.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Resource;
@@ -14,7 +14,7 @@ use crate::job::notice::Notice;
 use crate::metrics::{Ended, Kind, WON, Why};
 use crate::validate::ValidatedJob;
 
-/// Announces what a recorded step did. A lost event is no reason to repeat a step.
+/// Announces the results of a recorded step. A lost event does not repeat a step.
 pub fn announce(
     context: &Context,
     owner: &DeadlineJob,
@@ -49,8 +49,8 @@ pub fn announce(
     }
 }
 
-/// What tells the events of one job apart: events of the same type, reason, action and pod within
-/// six minutes are one with the first one's note.
+/// The key of a job's events. Events of the same type, reason, action and pod within six minutes
+/// are merged into one, with the first one's note.
 fn about(
     notice: &Notice,
     task_of: impl Fn(u32) -> u32,
@@ -109,7 +109,7 @@ fn publish_event(context: &Context, object: &ObjectReference, event: Event) {
     context.events.push(Event { note, ..event }, object.clone());
 }
 
-/// The job, or the batch/v1 Job that it stands for.
+/// The job, or the batch/v1 Job that it represents.
 fn subject(owner: &DeadlineJob) -> ObjectReference {
     let job = adopt::owner(owner).filter(|_| owner.spec.is_companion());
     match job {
@@ -168,13 +168,13 @@ fn begin(launch: &Launch) -> f64 {
     launch.resume.as_ref().map_or(0.0, |point| point.progress) * 100.0
 }
 
-/// Reason of the event that says that `DeadlineFeasible` has turned false.
+/// Reason of the event when `DeadlineFeasible` has turned false.
 pub const DEADLINE_INFEASIBLE: &str = "DeadlineInfeasible";
 
 /// Type, reason and note of an event.
 type Words = (EventType, &'static str, String);
 
-/// What users are told; first attempts and counted ends are in the status and the metrics, and
+/// The events for users. First attempts and counted ends are in the status and the metrics, because
 /// an event for each of them would cost a write per task.
 fn words(
     notice: &Notice,

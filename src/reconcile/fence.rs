@@ -1,4 +1,4 @@
-//! A pass's share in the commit fence: who asks, and what may be answered once it is recorded.
+//! A pass's share in the commit fence: the commit requests, and the answers once they are recorded.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::job::termination_proof;
 use crate::job::view::JobView;
 use crate::reconcile::driver::Pass;
 
-/// The job's attempts that ask for leave to publish, and since when.
+/// The job's attempts that request a commit grant, and since when.
 pub(super) fn asking(context: &Context, view: &JobView) -> BTreeMap<AttemptId, Instant> {
     let job = &view.job;
     if job.rules.idempotency != Idempotency::Fenced {
@@ -25,7 +25,7 @@ pub(super) fn asking(context: &Context, view: &JobView) -> BTreeMap<AttemptId, I
         .collect()
 }
 
-/// Where attempts run whose end may have to be proven one day.
+/// Nodes of attempts whose end may have to be proven later.
 pub(super) fn placements(
     context: &Context,
     view: &JobView,
@@ -40,7 +40,7 @@ pub(super) fn placements(
     termination_proof::placements(&view.book, pods, &context.stores)
 }
 
-/// Tells the attempts that ask what the ledger says, now that it says so durably.
+/// Answers the commit requests from the ledger, now that it is durable.
 pub(super) fn answer(context: &Context, pass: &Pass, recorded: &Ledger) {
     for (&(task, number), pod) in pass
         .asking

@@ -16,20 +16,20 @@ use crate::validate::Adopted;
 /// Pods of a Job by how far they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PodCounts {
-    /// Pending or running, and not asked to end. Those that are about to be created count.
+    /// Pending or running, and not being deleted. Pods that are about to be created count.
     pub active: i32,
     /// Ready among them.
     pub ready: i32,
-    /// Asked to end, and not ended.
+    /// Being deleted, and not ended.
     pub terminating: i32,
 }
 
-/// What the status is made from.
+/// Input of the status.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
     /// The Job, with the status that it has.
     pub job: &'a Job,
-    /// What of it matters.
+    /// The fields that matter here.
     pub adopted: &'a Adopted,
     /// The companion's status, as it was just recorded.
     pub recorded: &'a DeadlineJobStatus,
@@ -72,8 +72,8 @@ pub fn count(book: &Ledger, pods: &JobPods) -> PodCounts {
     counts
 }
 
-/// Pods that count as failed already and have not ended. A Job is complete, or has failed, only when
-/// there are none.
+/// Pods that count as failed already and have not ended. A Job is complete, or has failed, only
+/// after all of them.
 #[must_use]
 pub fn terminating(book: &Ledger, pods: &JobPods) -> i32 {
     let deleting = leftover(book, pods).filter(|(_, pod)| {
@@ -92,7 +92,7 @@ pub fn is_ready(pod: &PodFacts) -> bool {
     })
 }
 
-/// Whether a Job has ended for good; nothing of its status changes after that.
+/// Whether a Job has ended finally; its status does not change after that.
 #[must_use]
 pub fn is_finished(job: &Job) -> bool {
     [api::COMPLETE, api::FAILED]
@@ -147,7 +147,7 @@ pub fn render(input: Input<'_>) -> JobStatus {
     }
 }
 
-/// A suspension resets it; the first start stays in the ledger. What has ended must have one.
+/// A suspension resets it; the first start stays in the ledger. A Job that has ended must have one.
 fn start_time(input: Input<'_>, old: &JobStatus) -> Option<Time> {
     if input.suspend && input.book.ending.is_none() {
         return None;
@@ -169,7 +169,7 @@ fn completion_time(input: Input<'_>, start: Option<&Time>) -> Time {
     clock::time(end.max(start.map_or(end, clock::instant)))
 }
 
-/// Ranges as batch/v1 writes them: two neighbours as `0,1`, three as `0-2`.
+/// Ranges as batch/v1 writes them: two neighbors as `0,1`, three as `0-2`.
 fn written(indexes: &IndexSet) -> String {
     let ranges = indexes.ranges().map(|(low, high)| match high - low {
         0 => low.to_string(),
@@ -179,7 +179,7 @@ fn written(indexes: &IndexSet) -> String {
     ranges.collect::<Vec<_>>().join(",")
 }
 
-/// The companion's conditions over those that others wrote.
+/// The companion's conditions, merged over those of other writers.
 fn conditions(input: Input<'_>, mut list: Vec<JobCondition>) -> Vec<JobCondition> {
     list.iter_mut().for_each(rename);
     for condition in &input.recorded.conditions {
@@ -248,7 +248,8 @@ pub fn with(job: &Job, condition: &Condition) -> Option<JobStatus> {
     Some(status)
 }
 
-/// The status that says why shed does not run a Job; absent if the status says so already.
+/// The status with the reason why shed does not run a Job; absent if the status contains it
+/// already.
 #[must_use]
 pub fn refused(job: &Job, reason: &str, message: &str, now: Instant) -> Option<JobStatus> {
     let mut status = job.status.clone().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Jobs whose skeleton alone is kept, as they have nothing to do for now. Where one has, the job is read
-//! once and reconciled as any other; it is not kept afterwards.
+//! Jobs that have nothing to do for now. shed keeps only their skeleton. When one has work, the job
+//! is read once and reconciled like any other. It is not kept afterwards.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,13 +46,13 @@ where
     if is_leaving || skeleton.rest == Rest::Foreign || !context.stores.is_ready() {
         return Ok(Wake::await_change());
     }
-    // What is remembered may be of a future that was undone.
+    // The memory may be of a future that was undone.
     context.doubt.settled().await;
     if has_work(&context, skeleton) {
         return wake_up(skeleton, context, work).await;
     }
     context.memos.settle(uid(skeleton), skeleton.version);
-    // A slice that was planned before the job came to rest would hold up the next pass.
+    // A slice from before the job's rest would delay the next pass.
     context.board.abandon(uid(skeleton));
     let now = context.clock.now();
     let next = match &skeleton.rest {
@@ -93,8 +93,8 @@ fn has_work(context: &Context, skeleton: &Skeleton) -> bool {
     }
 }
 
-/// Whether the batch/v1 Job that a job stands for does not have its final status yet, or is not its owner
-/// any more.
+/// Whether the batch/v1 Job that a job represents does not have its final status yet, or no longer
+/// owns it.
 fn is_unmirrored(context: &Context, skeleton: &Skeleton) -> bool {
     if !skeleton.is_companion {
         return false;
@@ -127,7 +127,7 @@ where
     let name = metadata.name.as_deref().unwrap_or_default();
     let job = api.get_opt(name).await.map_err(Error::Read)?;
     let Some(job) = job.filter(|job| job.metadata.uid == metadata.uid) else {
-        // The watch will say so.
+        // The watch will show that.
         return Ok(Wake::await_change());
     };
     let wake = driver::reconcile_by(Arc::new(job), Arc::clone(&context), work).await?;

@@ -20,8 +20,8 @@ const READS_AT_ONCE: usize = 16;
 /// Pods that are held whole at a time.
 const PAGE: u32 = 200;
 
-/// Reads a job's pods, and takes for its attempts what the watch would. A list is by label, so of those that
-/// `known` has and the list lacks each is read by its name: its label may have been taken off.
+/// Reads a job's pods, and selects its attempts as the watch does. The list is by label. A pod that
+/// `known` has and the list lacks is read by its name, because a client may have removed its label.
 ///
 /// # Errors
 /// If a read fails.
@@ -39,7 +39,7 @@ pub(super) async fn pods(
     let mut take = |pod: &Pod| {
         let facts = PodFacts::from_pod(pod, context.clock.now());
         if let Some(id) = identity::attempt_of(job, &facts) {
-            // What the watch has shown of its end before stands.
+            // Earlier observations of its end by the watch stay valid.
             let facts = match known.get(&id) {
                 Some(before) => facts.after(before),
                 None => facts,

@@ -13,7 +13,7 @@ use crate::reconcile::driver::Pass;
 use crate::reconcile::{Error, apply, companions, job_status};
 use crate::validate::Adopted;
 
-/// Writes the status of the Job that a companion stands for, if it should change.
+/// Writes the status of the Job that a companion represents, if it should change.
 pub(super) async fn mirror(
     context: &Context,
     pass: &Pass,
@@ -89,8 +89,8 @@ async fn live(context: &Context, pass: &Pass, adopted: &Adopted) -> Result<Arc<J
     live.filter(is_it).map(Arc::new).ok_or(Error::Gone)
 }
 
-/// Puts a condition of a companion on the Job that it stands for. Only users read it there, so a failure
-/// is logged and not repeated.
+/// Copies a condition of a companion to the Job that it represents. Only users read it there, so a
+/// failure is logged and not repeated.
 pub(super) async fn show(context: &Context, companion: &DeadlineJob, condition: &Condition) {
     let jobs = context
         .stores

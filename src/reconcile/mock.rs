@@ -1,7 +1,7 @@
-//! An apiserver in memory, and one life of the operator's process that talks to it. The
-//! apiserver keeps one job and its pods, checks resourceVersions and uids, honours finalizers,
-//! and writes down every call; after each write it checks what must hold at any instant. Tests
-//! compare the whole list of calls, so that one too many fails as one too few does.
+//! An apiserver in memory, and one life of the operator's process that uses it. The apiserver keeps
+//! one job and its pods, checks resourceVersions and uids, honors finalizers, and records every
+//! call. After each write it checks the invariants. Tests compare the whole list of calls, so an
+//! extra call fails like a missing one.
 
 mod invariants;
 mod kubelet;
@@ -38,12 +38,12 @@ pub struct Call {
     pub body: Value,
 }
 
-/// What becomes of a call.
+/// Result of a call.
 #[derive(Debug, Clone, Copy)]
 pub enum Fate {
     /// It is carried out and answered.
     Served,
-    /// The apiserver says no: code, reason, message.
+    /// The apiserver refuses: code, reason, message.
     Refused(u16, &'static str, &'static str),
     /// The connection breaks before the apiserver has the call.
     LostBefore,
@@ -54,7 +54,7 @@ pub enum Fate {
 type Script = Box<dyn FnMut(&Call) -> Fate + Send>;
 type Refusal = (u16, &'static str, String);
 
-/// What the apiserver holds.
+/// Content of the apiserver.
 pub struct World {
     /// The job, until it is deleted.
     pub job: Option<DeadlineJob>,
@@ -62,13 +62,13 @@ pub struct World {
     pub pods: BTreeMap<String, Pod>,
     /// Access modes of claims, by name.
     pub claims: BTreeMap<String, Vec<&'static str>>,
-    /// What attempts answer when they are asked for their progress.
+    /// Answers of attempts to progress polls.
     pub answers: BTreeMap<AttemptId, String>,
     /// Every call so far.
     pub calls: Vec<Call>,
     /// The highest resourceVersion; each call is one more.
     pub version: u64,
-    /// How much higher those of pods are, which may be in an etcd of their own.
+    /// How much higher the versions of pods are, which may be in an etcd of their own.
     pub pods_apart: u64,
     /// Pods in one answer to a list that has a limit.
     pub page: usize,
@@ -116,7 +116,7 @@ impl Apiserver {
         }
     }
 
-    /// What it holds, to look at or to change.
+    /// Its content, for tests to inspect or change.
     pub fn world(&self) -> MutexGuard<'_, World> {
         self.world.lock().unwrap()
     }
@@ -126,7 +126,7 @@ impl Apiserver {
         self.world().script = Box::new(script);
     }
 
-    /// Refuses every call whose words begin so.
+    /// Refuses every call that begins with these words.
     pub fn refuse(
         &self,
         words: &'static str,
@@ -150,7 +150,7 @@ impl Apiserver {
         self.world().pods.values().cloned().collect()
     }
 
-    /// The calls since the last time this was asked, in words.
+    /// The calls since the last call of this function, in words.
     pub fn said(&self) -> Vec<String> {
         let calls = std::mem::take(&mut self.world().calls);
         calls.into_iter().map(|call| call.words).collect()
@@ -280,7 +280,7 @@ impl World {
                 "metadata": {"resourceVersion": self.version.to_string()}})),
             ("LIST", "pods") => Ok(self.list_pods(call)),
             ("POST", "pod") => self.create_pod(call),
-            // Who asks for metadata alone reads no further.
+            // A request for metadata reads no other field.
             ("GET", "pod") => Ok(json!(self.pod(call)?)),
             ("DELETE", "pod") => self.delete_pod(call),
             ("PATCH", "pod") => self.release_pod(call),
@@ -387,7 +387,7 @@ impl World {
         Ok(answer)
     }
 
-    /// What is to be deleted and that nobody holds is gone.
+    /// Removes objects that are marked for deletion and have no finalizer.
     fn collect_garbage(&mut self) {
         self.pods.retain(|_, pod| {
             let metadata = &pod.metadata;
@@ -398,7 +398,7 @@ impl World {
     }
 }
 
-/// Whether a list shows a pod: labels are asked for by one name, with or without a value.
+/// Whether a list shows a pod. Labels are requested by one name, with or without a value.
 fn is_selected(call: &Call, pod: &Pod) -> bool {
     let query = call.query.replace("%2F", "/").replace("%3D", "=");
     let Some(selector) = parameter(&query, "labelSelector") else {

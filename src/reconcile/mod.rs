@@ -48,7 +48,7 @@ use crate::metrics::Why;
 /// Jobs that are reconciled at once, shared by namespace; the same job never is.
 pub const PASSES_AT_ONCE: usize = 64;
 
-/// Reconciles every job that `touched` names, for ever.
+/// Reconciles every job that `touched` names, without end.
 pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectRef<DeadlineJob>>) {
     run_by(context, touched, driver::work).await;
 }
@@ -73,7 +73,7 @@ async fn run_by<F>(
         Config::default(),
     )
     .for_each(|result| {
-        // What failed was counted and logged where it happened; a job that is gone is no error.
+        // The failure was counted and logged where it happened. A deleted job is not an error.
         if let Err(error) = result {
             tracing::debug!(%error, "reconcile");
         }
@@ -94,10 +94,10 @@ pub enum Error {
     /// The ledger is written later, so that writes are spaced; nothing of the step was recorded.
     #[error("the write of the ledger waits")]
     Deferred(Instant),
-    /// The ledger was changed by somebody else; the next try sees it.
+    /// Another client changed the ledger; the next try sees the change.
     #[error("the ledger was changed in between")]
     Conflict,
-    /// The job is not there any more; the watch will say so.
+    /// The job no longer exists; the watch will show that.
     #[error("the job is gone")]
     Gone,
     /// The live view of the pods could not be read.
@@ -121,7 +121,7 @@ pub enum Error {
     /// The quarantine of a job could not be noted in its status.
     #[error("note of a quarantine: {0}")]
     Quarantine(#[source] kube::Error),
-    /// A job whose skeleton alone is kept could not be read.
+    /// A job that is kept as a skeleton could not be read.
     #[error("read of the job: {0}")]
     Read(#[source] kube::Error),
     /// The job could not be deleted at the end of its time to live.

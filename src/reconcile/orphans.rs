@@ -1,7 +1,7 @@
-//! Pods whose job is gone or going: nothing of them needs counting, so their finalizer comes off
-//! and the garbage collector can do its work. Nothing is deleted here: an orphaning deletion
-//! means that the user wants to keep the pods. Attempts are found by what controls them, other pods by
-//! their finalizers, so that a pod without labels holds up no deletion.
+//! Pods whose job is deleted or being deleted. Nothing of them needs counting, so shed removes
+//! their finalizer and the garbage collector can act. shed deletes nothing here, because an
+//! orphaning deletion means that the user wants to keep the pods. It finds attempts by their owner
+//! and other pods by their finalizers, so that a pod without labels delays no deletion.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::metrics::JobLabels;
 use crate::reconcile::apply::PodWriter;
 
-/// How often it is looked; a look costs no call.
+/// Interval of the check, which makes no call.
 const PERIOD: Duration = Duration::from_millis(500);
 
 /// Orphans of a namespace that are let go between two looks.
@@ -26,10 +26,10 @@ const AT_ONCE: usize = 256;
 /// Namespaces at a time.
 const NAMESPACES_AT_ONCE: usize = 4;
 
-/// What was seen by the last look that had nothing left to do.
+/// Versions at the last check that had nothing left to do.
 type Seen = (u64, u64, u64);
 
-/// Looks for ever.
+/// Checks without end.
 pub async fn run(context: Arc<Context>) {
     context.stores.ready().await;
     let mut seen = None;
@@ -59,7 +59,8 @@ async fn look(context: &Context, seen: &mut Option<Seen>) {
     *seen = is_done.then_some(now);
 }
 
-/// Forgets jobs that went. One that is made again under the same name writes its own series.
+/// Drops the metrics of deleted jobs. A job that is created again under the same name writes its
+/// own series.
 fn forget(context: &Context) {
     let stores = &context.stores;
     for departed in stores.take_departed() {
@@ -75,7 +76,7 @@ fn forget(context: &Context) {
     context.forecasts.retain(is_there);
 }
 
-/// Pods whose finalizer no controller counts by any more.
+/// Pods with a finalizer that no controller uses any more.
 fn orphans(stores: &Stores) -> Vec<Arc<PodFacts>> {
     let mut orphans = Vec::new();
     for owner in stores.owners_of_tracked() {
@@ -90,8 +91,9 @@ fn orphans(stores: &Stores) -> Vec<Arc<PodFacts>> {
     orphans
 }
 
-/// Whether an attempt is let go whose owner has no job that stays. Of the pods of a batch/v1 Job that may be
-/// the built-in controller's only those are that the garbage collector deletes, the Job being gone.
+/// Whether to release an attempt whose owner has no job that stays. A pod of a batch/v1 Job may be
+/// the built-in controller's. Such a pod is released only if the garbage collector is deleting it
+/// because the Job is gone.
 fn is_left(stores: &Stores, owner: &Owner, pod: &PodFacts) -> bool {
     match owner.kind {
         OwnerKind::DeadlineJob => true,
@@ -105,7 +107,7 @@ fn is_free(stores: &Stores, pod: &PodFacts) -> bool {
     let identity = &pod.identity;
     let stays = |owner: &Owner| stores.stays(owner);
     let job = match &identity.owner {
-        // No controller counts it. Under a job that stays it may be what a newer operator calls an attempt.
+        // No controller counts it. If its job stays, it may be an attempt of a newer operator.
         _ if identity.tracked => {
             return identity.deleting || !identity.owner.as_deref().is_some_and(stays);
         }
@@ -124,7 +126,8 @@ fn is_free(stores: &Stores, pod: &PodFacts) -> bool {
     identity.deleting && is_sheds && !stays(job)
 }
 
-/// Lets them go, so many of each namespace at a time: the many of one keep no other's waiting.
+/// Releases a bounded number per namespace at a time, so that a namespace with many pods does not
+/// delay the others.
 async fn release(context: &Context, orphans: Vec<Arc<PodFacts>>) {
     let mut by_namespace: BTreeMap<Arc<str>, Vec<PodRef>> = BTreeMap::new();
     for pod in orphans {

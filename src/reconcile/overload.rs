@@ -1,6 +1,6 @@
-//! Short retries of calls that the apiserver refuses as overloaded. They are few, because the place that a
-//! pass holds is shared: what fails for longer is tried again by the next pass. (The client's own retries, which
-//! are switched off, take up to eight minutes.)
+//! Short retries of calls that the apiserver refuses as overloaded. They are few, because a pass
+//! holds a shared place meanwhile. The next pass repeats a call that fails for longer. (The
+//! client's own retries, which are switched off, take up to eight minutes.)
 
 use std::time::Duration;
 

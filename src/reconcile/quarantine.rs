@@ -1,7 +1,7 @@
-//! Jobs whose reconcile panicked, overran its time or did not end. Such a job is left alone for a
-//! while that doubles with each failure, then it is tried once. The ledger holds the quarantine, so
-//! that the next leader keeps it too. A failed reconcile counts as a crash of the process: of the job
-//! nothing is remembered, and its pods are listed again before anything is decided.
+//! Jobs whose reconcile panicked, overran its time or did not end. shed does not reconcile such a
+//! job for a while that doubles with each failure. Then it tries once. The ledger holds the
+//! quarantine, so that the next leader keeps it too. A failed reconcile counts as a crash of the
+//! process: the memory of the job is dropped, and its pods are listed again before any decision.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ use crate::context::Context;
 use crate::quarantine::{Crash, Failure, Subject, WAIT_LAST, entry, note, uid, wait};
 use crate::reconcile::{Error, apply, events, mirror, record};
 
-/// Keeps a job that is quarantined from being reconciled: what it waits for. Nothing if it may be.
+/// The next wake of a quarantined job, which is not reconciled before. None if the job may be
+/// reconciled.
 pub(super) async fn hold(
     context: &Context,
     watched: &Arc<DeadlineJob>,
@@ -26,7 +27,7 @@ pub(super) async fn hold(
     let (uid, now) = (uid(&owner), context.clock.now());
     let ticks = context.clock.ticks();
     let unwritten = context.memos.with(&uid, |memo| {
-        // One that could not be written by then is like a crash that left no note.
+        // A quarantine that could not be written by then is like a crash without a record.
         let unwritten = &mut memo.quarantine.unwritten;
         unwritten.take_if(|(_, _, until)| *until <= ticks);
         unwritten.clone()
@@ -77,7 +78,7 @@ async fn write(context: &Context, job: &Subject, crash: &Crash) -> Result<Wake, 
     Ok(Wake::requeue(clock::duration(wait(count))))
 }
 
-/// Ends the quarantine of a job whose reconcile went well.
+/// Ends the quarantine of a job after a successful reconcile.
 pub(super) async fn lift(context: &Context, watched: &Arc<DeadlineJob>) -> Result<(), Error> {
     let owner = context.memos.newest(watched);
     if entry(&owner).is_none() {
@@ -107,8 +108,8 @@ fn take_in(context: &Context, seen: u64, written: DeadlineJob) -> Arc<DeadlineJo
     written
 }
 
-/// Announces a quarantine by an event and on the batch/v1 Job that the job stands for. False if this
-/// process has announced it before.
+/// Announces a quarantine by an event and on the batch/v1 Job that the job represents. False if
+/// this process has announced it before.
 async fn announce(context: &Context, job: &DeadlineJob) -> bool {
     let Some((entry, condition)) = entry(job).zip(condition(job)) else {
         return false;

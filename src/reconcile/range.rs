@@ -1,5 +1,5 @@
-//! Splits of tasks (`resume: Range`): where a launch of a clone divides a task, what becomes of parts
-//! whose attempts ended elsewhere than was asked, and what a part's pod is told. Pure.
+//! Divisions of tasks (`resume: Range`): where the launch of a clone divides a task, the segments
+//! of attempts that ended elsewhere than requested, and the settings of a segment's pod. Pure.
 //! `docs/range.md` has the contract with the task.
 
 use std::borrow::Cow;
@@ -22,8 +22,8 @@ use crate::job::view::JobView;
 use crate::reconcile::step::Input;
 use crate::validate::ValidatedJob;
 
-/// The launch as it is to be recorded: a clone that takes the rest of a running attempt's input
-/// divides the task, and goes to the new part. None if the attempt would be through before.
+/// The launch in the form to record. A clone that takes the rest of a running attempt's input
+/// divides the task, and goes to the new segment. None if the attempt would finish first.
 pub fn place<'a>(
     book: &mut Ledger,
     input: Input<'_>,
@@ -51,7 +51,7 @@ pub fn place<'a>(
                 book.split(launch.task.0, at, input.view.job.rules.completions)
             }
         };
-        // A task that can't be divided any more is cloned as it is.
+        // A task that cannot be divided any more is cloned as a whole.
         placed.task = rest.map_or(launch.task, TaskIndex);
     }
     Some(Cow::Owned(placed))
@@ -67,7 +67,7 @@ fn ahead(task: &TaskSnapshot, planned: Units) -> Option<Units> {
     }
 }
 
-/// The part that this very step has split off.
+/// The segment that this very step has split off.
 fn divided_now(book: &Ledger, before: &Ledger, index: u32) -> Option<u32> {
     let part = book.segment(index)?;
     let is_new = before.segment(index).is_none_or(|old| old.end != part.end);
@@ -78,9 +78,10 @@ fn units(point: Option<&ResumePoint>) -> Option<Units> {
     Units::parse(&point?.checkpoint)
 }
 
-/// Puts the parts right by where their attempts have got to: one that ended before its part's end
-/// leaves a part behind it, one that went beyond takes over what it did, one that has passed its end
-/// before anybody started behind it goes on.
+/// Corrects the segments by the positions of their attempts. An attempt that ended before its
+/// segment's end leaves a new segment behind it. One that ended after it takes over the segments it
+/// processed. A running attempt that has passed the end continues if no attempt has started behind
+/// it.
 pub fn put_right(view: &mut JobView) -> Vec<Notice> {
     let JobView {
         job,
@@ -112,7 +113,7 @@ pub fn put_right(view: &mut JobView) -> Vec<Notice> {
         if let Some(&short) = seen.ended.iter().find(inside) {
             book.split(index, short, job.rules.completions);
         } else if let Some(behind) = done_behind(book, index, &seen) {
-            // Also what has failed for good: its work is done now.
+            // Also a segment that has failed for good, because its work is done now.
             for taken in behind {
                 take_over(book, index, taken, KillKind::Settle, now, &mut notices);
             }
@@ -126,10 +127,10 @@ pub fn put_right(view: &mut JobView) -> Vec<Notice> {
     notices
 }
 
-/// How far the attempts of a part are.
+/// Progress of a segment's attempts.
 #[derive(Default)]
 struct Seen {
-    /// Where those that ended well say that they ended.
+    /// Units at which successful attempts reported their end.
     ended: Vec<Units>,
     /// The furthest that a running one reports.
     passed: Option<u64>,
@@ -147,7 +148,7 @@ impl Seen {
                 continue;
             };
             match pod.attempt.as_deref() {
-                // An end that may be an answer to a deletion is a result only where the part ends.
+                // An end that may be an answer to a deletion is a result only at the segment's end.
                 Some(
                     facts @ AttemptFacts {
                         stage: Stage::Succeeded { .. },
@@ -178,20 +179,20 @@ fn unkilled(book: &Ledger, index: u32) -> impl Iterator<Item = &AttemptEntry> {
         .filter(|attempt| attempt.kill.is_none())
 }
 
-/// The parts behind this one whose work an attempt of it has done, in the order of the input.
+/// The segments behind this one whose work an attempt of it has done, in the order of the input.
 fn done_behind(book: &Ledger, index: u32, seen: &Seen) -> Option<Vec<u32>> {
     let mut ended = seen.ended.iter();
     ended.find_map(|units| book.unwon_behind(index, units.done))
 }
 
-/// The part behind this one, if an attempt still has to do it.
+/// The segment behind this one, if an attempt still has to process it.
 fn next_to_do(book: &Ledger, index: u32) -> Option<u32> {
     let next = book.next_segment(index)?;
     let is_over = next.winner.is_some() || book.has_failed(next.index);
     (!is_over).then_some(next.index)
 }
 
-/// Whether an attempt of the part has begun its work.
+/// Whether an attempt of the segment has begun its work.
 fn is_started(book: &Ledger, index: u32, pods: &JobPods) -> bool {
     unkilled(book, index).any(|attempt| {
         let pod = pods.get(&(index, attempt.number));
@@ -222,7 +223,7 @@ fn take_over(
     }
 }
 
-/// Tells the pod of an attempt which part of which task it does.
+/// Adds the segment of an attempt, and its task, to the pod.
 pub fn dress(pod: &mut Pod, job: &ValidatedJob, book: &Ledger, index: u32, operator_key: &str) {
     let own_host = job
         .template

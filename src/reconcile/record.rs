@@ -1,4 +1,4 @@
-//! The write that makes a step durable, and what is told once it is: events of conditions that
+//! The write that makes a step durable, and the announcements after it: events of conditions that
 //! turned true, deadlines met and missed.
 
 use std::borrow::Cow;
@@ -57,8 +57,8 @@ pub(super) fn blocked_by_kubelet(pods: &JobPods, id: AttemptId) -> Option<Blocke
     })
 }
 
-/// Makes the book durable before anything is done on its strength. The write carries the
-/// resourceVersion that it was decided on.
+/// Makes the ledger durable before shed acts on it. The write carries the resourceVersion that the
+/// decision was based on.
 pub(super) async fn record(
     context: &Context,
     pass: &Pass,
@@ -102,7 +102,7 @@ pub(super) async fn record(
     Ok(written)
 }
 
-/// The status that a step comes to, and what keeps attempts from starting.
+/// The status after a step, and the obstacle to starting attempts.
 fn render(
     context: &Context,
     pass: &Pass,
@@ -152,7 +152,7 @@ fn render(
     (status, blocked)
 }
 
-/// What a status says of what is only remembered.
+/// Status fields that come from memory.
 struct Remembered {
     blocked: Option<Blocked>,
     placeable: bool,
@@ -171,8 +171,9 @@ impl Remembered {
     }
 }
 
-/// Until when a write waits, by the process's own clock, if it does. What others wait for goes soon, and a
-/// condition that turned goes with it: only they bound how often a job is written then.
+/// Until when a write waits, by the process's own clock, if it waits. Urgent writes wait only
+/// briefly, and so do writes with a condition that turned. Only this wait limits how often such a
+/// job is written.
 fn wait(
     context: &Context,
     pass: &Pass,
@@ -207,8 +208,8 @@ fn have_turned(old: &DeadlineJobStatus, new: &DeadlineJobStatus) -> bool {
     !old.iter().map(words).eq(new.iter().map(words))
 }
 
-/// The book as users are told of it: a fate that may turn is not told. (An operator before this one may
-/// have told it.)
+/// The ledger as users see it, without a fate that may turn. (An earlier operator may have reported
+/// it already.)
 fn told_book<'a>(pass: &Pass, old: &DeadlineJobStatus, book: &'a Ledger) -> Cow<'a, Ledger> {
     let is_told = is_true(old, api::FAILURE_TARGET);
     if is_told || !deadline::may_turn(book, &pass.facts, &pass.view.pods, pass.view.now) {
@@ -220,7 +221,7 @@ fn told_book<'a>(pass: &Pass, old: &DeadlineJobStatus, book: &'a Ledger) -> Cow<
     })
 }
 
-/// Tells of the conditions that turned since `old`, and counts a fate that is new.
+/// Announces the conditions that turned since `old`, and counts a new fate.
 pub(super) fn announce(
     context: &Context,
     written: &DeadlineJob,
@@ -295,8 +296,8 @@ fn announce_conditions(
     }
 }
 
-/// What a write says of the job's deadline that none said before: that it was met, or missed. A job
-/// without a deadline does neither.
+/// The verdict on the job's deadline that is new in this write: met or missed. A job without a
+/// deadline has neither.
 fn verdict(new: &DeadlineJobStatus, old: &DeadlineJobStatus) -> Option<bool> {
     let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
     let is_missed = is_true(new, api::DEADLINE_MISSED);
@@ -335,7 +336,7 @@ pub(super) async fn refuse_spec(
     message: String,
 ) -> Result<Wake, Error> {
     if owner.spec.is_companion() {
-        // A Job's fate can't turn again, so it is not failed for what may be mended.
+        // A Job's fate cannot turn again, so a fault that a user may correct does not fail it.
         let Some(job) = context.stores.batch().and_then(|jobs| jobs.of(owner)) else {
             return Ok(Wake::await_change());
         };
@@ -363,8 +364,8 @@ pub(super) async fn refuse_spec(
     Ok(Wake::await_change())
 }
 
-/// A newer operator has the job's ledger. Nothing is written, or what only that one knows of would
-/// be lost, and nothing is done that this ledger may not allow.
+/// A newer operator has the job's ledger. A write would lose fields that only that operator knows,
+/// so shed writes nothing. It also does nothing that this ledger may not allow.
 pub(super) fn stand_aside(context: &Context, owner: &DeadlineJob, form: u32) -> Wake {
     let uid: Arc<str> = owner.metadata.uid.as_deref().unwrap_or_default().into();
     let said = context

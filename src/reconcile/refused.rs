@@ -1,6 +1,5 @@
-//! Says that the apiserver refuses to stop a job's pods, or to take shed's finalizer off them: a policy or a
-//! webhook
-//! may deny deletes or patches alone. Everything else of the job goes on.
+//! Reports that the apiserver refuses to stop a job's pods, or to remove shed's finalizer from
+//! them. A policy or a webhook may deny only deletes or patches. The rest of the job continues.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use crate::reconcile::events;
 /// Reason of the event.
 const POD_WRITE_REFUSED: &str = "PodWriteRefused";
 
-/// Tells users once, until the writes of a later pass all go through.
+/// Reports to users once, until all writes of a later pass succeed.
 pub(super) fn tell(context: &Context, owner: &DeadlineJob, written: [(&str, &Written); 2]) {
     let refusal = written.iter().find_map(|(verb, written)| {
         let kube::Error::Api(status) = written.failure.as_ref()? else {

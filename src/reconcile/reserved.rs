@@ -1,4 +1,4 @@
-//! Says of a template that it has reserved labels or annotations.
+//! Reports templates with reserved labels or annotations.
 
 use kube::runtime::events::EventType;
 
@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::reconcile::events;
 use crate::validate::ValidatedJob;
 
-/// Says once, when pods of the job are made, that its template has reserved keys.
+/// Reports once, when pods of the job are created, that its template has reserved keys.
 pub(super) async fn tell(context: &Context, owner: &DeadlineJob, job: &ValidatedJob) {
     let told = context.memos.with(&job.uid, |memo| {
         std::mem::replace(&mut memo.reserved_told, true)

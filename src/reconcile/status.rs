@@ -1,4 +1,4 @@
-//! The status that users read: derived from the book and the planner's report. Pure.
+//! The status that users read, derived from the ledger and the planner's report. Pure.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use shed_core::decide::feasibility::TARGET_DEFAULT;
@@ -28,20 +28,20 @@ const POCD_PERIOD: Span = Span::from_seconds(10);
 const PENDING: &str = "Pending";
 const RUNNING: &str = "Running";
 
-/// What the status is made from.
+/// Input of the status.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
     /// The job.
     pub job: &'a ValidatedJob,
-    /// Its book as it is about to be written.
+    /// Its ledger, as about to be written.
     pub book: &'a Ledger,
     /// Its deadline; absent while its clock has not started.
     pub deadline: Option<Instant>,
-    /// The status as it is.
+    /// The current status.
     pub old: &'a DeadlineJobStatus,
-    /// What the planner found out last.
+    /// The planner's last report.
     pub report: Option<&'a JobReport>,
-    /// What keeps attempts from starting.
+    /// The obstacle to starting attempts.
     pub blocked: Option<&'a Blocked>,
     /// Whether nothing is known to keep attempts from being placed.
     pub placeable: bool,
@@ -51,21 +51,22 @@ pub struct Input<'a> {
     pub placed: bool,
     /// How many attempts that may win are Ready.
     pub ready: i32,
-    /// How many running attempts don't answer, and how many were asked.
+    /// The number of running attempts that do not answer, and the number of polled attempts.
     pub unreachable: (usize, usize),
-    /// Which attempt keeps others waiting by not being gone for certain.
+    /// The attempt that others wait for, because its termination is unproven.
     pub awaited: Option<&'a Unconfirmed>,
-    /// What is to be said of the claims that attempts mount.
+    /// The message about the claims that attempts mount.
     pub unshared: Option<&'a str>,
-    /// Tasks whose checkpoint is not durable, as there is no room for it; absent if that is as it was.
+    /// Number of tasks whose checkpoint does not fit and is not durable. Absent if the number has
+    /// not changed.
     pub undurable: Option<usize>,
     /// Up to when every end of an attempt is known.
     pub facts_as_of: Instant,
     /// Whether the job would be ended now if the apiserver's time were certain.
     pub held_back: bool,
-    /// What tasks without an attempt wait for.
+    /// The obstacle of tasks without an attempt.
     pub waiting: &'a Waiting,
-    /// What is to be told of whether the deadline can be kept.
+    /// The verdict on whether the deadline can be kept.
     pub told: Option<&'a Told>,
     /// When PoCD alone was last worth a write.
     pub pocd_written: Option<Instant>,
@@ -103,7 +104,7 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
         pocd: fresh.pocd,
         estimated_completion_time: fresh.estimate.map(clock::time),
         active: count(live),
-        // Once the fate is known nobody may win any more.
+        // Once the fate is known, no attempt may win.
         ready: if book.ending.is_none() {
             input.ready
         } else {
@@ -186,9 +187,9 @@ pub fn met(book: &Ledger, deadline: Option<Instant>) -> bool {
 }
 
 impl DeadlineJobStatus {
-    /// PoCD, the estimate and readiness move all the time; alone they are worth a write only when
-    /// PoCD moved far enough or readiness did, and the last such write is long enough ago. That
-    /// the first attempt was given a node goes with them.
+    /// PoCD, the estimate and readiness change all the time. A change of these alone is written
+    /// only if PoCD or readiness moved far enough, and if the last such write is long enough ago.
+    /// The first assignment of a node to an attempt waits with them.
     fn keep_estimate_if_nothing_else_changed(mut self, old: &Self, input: &Input<'_>) -> Self {
         let mut alike = self.clone();
         alike.pocd = old.pocd;
@@ -314,8 +315,8 @@ fn checkpoint_and_progress_conditions(list: &mut Conditions, input: Input<'_>) {
     }
 }
 
-/// Whether the status still says that attempts can't be placed, and they can. (That they can be created
-/// and start is seen when one runs.)
+/// Whether the status still reports unplaceable attempts although they can be placed. (A running
+/// attempt shows that attempts can be created and start.)
 fn is_placeable_again(input: Input<'_>) -> bool {
     let of_placement = [reason::NO_MATCHING_NODE, reason::UNSCHEDULABLE];
     let mut told = input.old.conditions.iter();
@@ -327,7 +328,7 @@ fn is_placeable_again(input: Input<'_>) -> bool {
 
 fn end_conditions(list: &mut Conditions, input: Input<'_>) {
     let Some(conclusion) = input.book.ending else {
-        // Set by a specification that could not be carried out and has been mended since.
+        // The conditions of an invalid specification that was corrected since.
         for type_ in [api::FAILURE_TARGET, api::FAILED] {
             list.clear(type_, reason::SPEC_CORRECTED, "");
         }
@@ -348,7 +349,7 @@ fn end_conditions(list: &mut Conditions, input: Input<'_>) {
     }
 }
 
-/// The reason of a job's fate, and what is known of it.
+/// The reason of a job's fate, and its details.
 fn fate(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
     let total = input.job.rules.completions;
     let done = input.book.done_tasks(total).len();
@@ -383,7 +384,7 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>) {
     let missed = match input.book.ending {
         Some(conclusion) if conclusion.is_success() => !met(input.book, input.deadline),
         Some(_) => true,
-        // Not before the last task may have finished in time without anybody knowing.
+        // Not while an end of the last task, in time, may still be unreported.
         None => {
             input.job.rules.on_miss == OnMiss::Continue
                 && input.facts_as_of >= deadline.plus(DEADLINE_GRACE)
@@ -414,7 +415,7 @@ fn risk_conditions(list: &mut Conditions, input: Input<'_>) {
     let Some(report) = input.report else {
         return;
     };
-    // Clones stop at the target: a job that has reached it is where its user wants it.
+    // Clones stop at the target, so a job that has reached it is as its user wants it.
     let target = input.job.rules.target_pocd;
     let at_risk_below = target.map_or(AT_RISK_BELOW, |target| target.min(AT_RISK_BELOW));
     match report.pocd_after {

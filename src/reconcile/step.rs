@@ -1,7 +1,7 @@
-//! The per-job step: what is known → what the ledger must say, and the writes that may follow
-//! once it does. Pure: tests drive it without a client.
+//! The per-job step: it derives the next ledger from the facts, and the writes that may follow once
+//! the ledger is durable. Pure: tests run it without a client.
 //!
-//! Order matters and is kept by the driver: the ledger first, then releases, deletes, creates.
+//! The driver keeps the order: the ledger first, then releases, deletes, creates.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::job::termination_proof;
 use crate::job::view::JobView;
 use crate::reconcile::{job_status, range};
 
-/// What one step looks at.
+/// Input of one step.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
     /// The job.
@@ -32,34 +32,35 @@ pub struct Input<'a> {
     pub facts: &'a JobSnapshot,
     /// Its slice of the plan.
     pub slice: &'a [Move],
-    /// Attempts that ask for leave to publish, and since when.
+    /// Attempts that request a commit grant, and since when.
     pub asking: &'a BTreeMap<AttemptId, Instant>,
-    /// Where attempts run, as far as the book does not say so.
+    /// Nodes of attempts that the ledger does not contain yet.
     pub placements: &'a BTreeMap<AttemptId, NodeEntry>,
     /// How much its object may hold.
     pub bounds: Option<Bounds>,
 }
 
-/// What one step comes to.
+/// Result of one step.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Step {
-    /// What the ledger must say before anything below is done.
+    /// The ledger that must be durable before anything below is done.
     pub book: Ledger,
     /// The deadline from then on; absent while its clock has not started.
     pub deadline: Option<Instant>,
-    /// Pods whose end is counted: the finalizer comes off.
+    /// Pods whose end is counted and whose finalizer can be removed.
     pub releases: Vec<PodRef>,
     /// Pods to delete.
     pub deletes: Vec<PodRef>,
     /// Attempts whose pods must exist.
     pub creates: Vec<AttemptId>,
-    /// What happened, for events, metrics and the log.
+    /// Notices for events, metrics and the log.
     pub notices: Vec<Notice>,
-    /// Tasks whose checkpoint is not durable, as there is no room for it; absent if that was not looked at.
+    /// Number of tasks whose checkpoint does not fit and is not durable. Absent if the step did not
+    /// check that.
     pub undurable: Option<usize>,
 }
 
-/// Settles the facts, carries out the slice, and derives the writes from the resulting book.
+/// Settles the facts, carries out the slice, and derives the writes from the resulting ledger.
 #[must_use]
 pub fn step(input: Input<'_>) -> Step {
     let mut step = Step {
@@ -132,8 +133,8 @@ fn still_holds(book: &Ledger, input: Input<'_>, action: &Move) -> bool {
     }
 }
 
-/// Gives leave to publish: to the attempt that asked first, in tasks where nobody has it. What
-/// can't win any more gets none.
+/// Grants commits: to the attempt with the first request, in tasks without a grant. An attempt that
+/// cannot win any more gets no grant.
 fn grant(step: &mut Step, input: Input<'_>) {
     let rules = &input.view.job.rules;
     let is_late = rules.on_miss == OnMiss::Fail
@@ -171,7 +172,7 @@ fn runs(book: &Ledger, facts: &JobSnapshot, id: AttemptId) -> bool {
         && attempt.is_some_and(|attempt| attempt.state == AttemptState::Running)
 }
 
-/// Records where those attempts run whose end will have to be proven.
+/// Records the nodes of attempts whose end must be proven later.
 fn place(book: &mut Ledger, input: Input<'_>) {
     for (&(task, number), node) in input.placements {
         let entry = book.tasks.get(&task);
@@ -183,7 +184,7 @@ fn place(book: &mut Ledger, input: Input<'_>) {
     }
 }
 
-/// Attempts of the task that may still win, by the book as it is now.
+/// Attempts of the task that may still win, by the current ledger.
 fn live_attempts<'a>(
     book: &'a Ledger,
     facts: &'a JobSnapshot,
@@ -277,7 +278,7 @@ fn apply(step: &mut Step, input: Input<'_>, settled: &Settled) {
     }
 }
 
-/// A batch/v1 Job ends when its last pod has, also one that counts as failed already.
+/// A batch/v1 Job ends when its last pod has ended, including a pod that counts as failed already.
 fn awaits_pods(step: &Step, input: Input<'_>) -> bool {
     input.view.job.adopted.is_some() && job_status::terminating(&step.book, &input.view.pods) > 0
 }
@@ -289,7 +290,8 @@ fn is_in_vain(facts: &JobSnapshot, task: TaskIndex, number: AttemptNumber) -> bo
     clone.is_some_and(|clone| clone.kind == AttemptKind::Clone && clone.unplaceable)
 }
 
-/// Which pod failed the job, how, and by which rule: nobody can tell once the pod is gone.
+/// The pod that failed the job, its failure, and the matched rule. Recorded now, because the pod
+/// may soon be gone.
 fn failing_pod(input: Input<'_>) -> Option<String> {
     let fails_job = |id: &AttemptId| {
         let task = input.facts.task(TaskIndex(id.0))?;
@@ -337,7 +339,8 @@ fn win(
     }
 }
 
-/// Checkpoints ride along with writes that happen anyway. Says of how many tasks there was no room for them.
+/// Checkpoints are written with writes that happen anyway. Returns the number of tasks whose
+/// checkpoint does not fit.
 fn keep_checkpoints(book: &mut Ledger, facts: &JobSnapshot, bounds: Option<Bounds>) -> usize {
     for task in &facts.tasks {
         if let Some(point) = task.best_resume_point() {
@@ -347,7 +350,7 @@ fn keep_checkpoints(book: &mut Ledger, facts: &JobSnapshot, bounds: Option<Bound
     bounds.map_or(0, |bounds| bounds.keep_checkpoints(book))
 }
 
-/// Level-triggered: what the book says and the pods don't show yet.
+/// Level-triggered: derives the writes from the difference between the ledger and the pods.
 fn derive_writes(step: &mut Step, input: Input<'_>) {
     for (&id, pod) in &input.view.pods {
         let killed = step.book.attempt(id.0, id.1).map(|entry| entry.kill);
@@ -364,7 +367,7 @@ fn derive_writes(step: &mut Step, input: Input<'_>) {
             .filter(|attempt| attempt.kill.is_none())
         {
             let id = (entry.index, attempt.number);
-            // What was on a node has been seen, also by a process before this one.
+            // An attempt with a node was seen, perhaps by an earlier process.
             if attempt.node.is_none() && must_create(id, input) {
                 step.creates.push(id);
             }
@@ -380,7 +383,7 @@ fn must_create(id: AttemptId, input: Input<'_>) -> bool {
     !input.view.pods.contains_key(&id) && !trace.seen && !acknowledged
 }
 
-/// A pod whose attempt the book does not hold (any more): counted, or never recorded.
+/// A pod whose attempt is not in the ledger: counted already, or never recorded.
 fn clear(step: &mut Step, id: AttemptId, pod: &PodFacts) {
     let writes = |step: &Step| step.deletes.len() + step.releases.len();
     let before = writes(step);
@@ -390,7 +393,7 @@ fn clear(step: &mut Step, id: AttemptId, pod: &PodFacts) {
     if pod.attempt.as_ref().is_some_and(|attempt| attempt.tracked) {
         step.releases.push(reference(pod));
     }
-    // Said when something is done about it, not while it ends.
+    // The notice comes with the write, not while the pod ends.
     if writes(step) > before && !step.book.knows(id.0, id.1) {
         step.notices.push(Notice::Unrecorded {
             pod: pod.name.to_string(),
@@ -412,7 +415,7 @@ fn reference(pod: &PodFacts) -> PodRef {
     }
 }
 
-/// The attempts that can't start now, for the condition that says so.
+/// The attempts that cannot start now, for the condition about them.
 pub fn stuck(facts: &JobSnapshot) -> impl Iterator<Item = AttemptId> + '_ {
     facts.tasks.iter().flat_map(|task| {
         task.live()

@@ -1,5 +1,5 @@
-//! Says which batch/v1 Jobs shed has begun and does not run any more, since the operator's `--adopt-jobs` was
-//! changed. Their book and their pods are kept as they are for the next controller.
+//! Reports the batch/v1 Jobs that shed has begun and no longer runs, because the operator's
+//! `--adopt-jobs` was changed. Their ledger and their pods stay unchanged for the next controller.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::cluster::identity::{Owner, OwnerKind};
 use crate::context::Context;
 use crate::reconcile::events;
 
-/// How often it is looked; a look costs no call.
+/// Interval of the check, which makes no call.
 const PERIOD: Duration = Duration::from_secs(1);
 
 const NOTE: &str = "shed started this Job, but its current --adopt-jobs (chart value adoptJobs) does not \
@@ -22,14 +22,14 @@ select it: shed starts, counts and stops no attempts, and pods keep the finalize
 batch.kubernetes.io/job-tracking until the Job is deleted; restore adoptJobs to continue the Job, or delete \
 the Job";
 
-/// Companions that were told of, and what was seen when it was last looked.
+/// Reported companions, and the state at the last check.
 #[derive(Default)]
 struct Told {
     uids: HashSet<String>,
     seen: Option<(u64, u64)>,
 }
 
-/// Looks for ever.
+/// Checks without end.
 pub async fn run(context: Arc<Context>) {
     context.stores.ready().await;
     let mut told = Told::default();
@@ -43,7 +43,7 @@ pub async fn run(context: Arc<Context>) {
     }
 }
 
-/// Companions that were not told of before, unless nothing has changed since.
+/// Companions that were not reported before, unless nothing has changed since.
 fn look(context: &Context, told: &mut Told) -> Vec<Arc<DeadlineJob>> {
     let now = (
         context.stores.live_version(),
@@ -81,7 +81,7 @@ fn is_left(stores: &Stores, job: &DeadlineJob) -> bool {
         }
 }
 
-/// Says it on the Job, and on the companion, for users who can't read events of Jobs.
+/// Reports it on the Job, and on the companion, for users who cannot read events of Jobs.
 async fn tell(context: &Context, companion: &DeadlineJob) {
     let (namespace, name) = (&companion.metadata.namespace, &companion.metadata.name);
     tracing::warn!(?namespace, job = ?name, "{NOTE}");

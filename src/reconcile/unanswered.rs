@@ -1,5 +1,5 @@
-//! Writes of a ledger without an answer: whether one was carried out shows only later, and what it
-//! would have announced is announced then.
+//! Writes of a ledger without an answer. Their outcome shows only later, and so do their
+//! announcements.
 
 use crate::api::{DeadlineJob, Ledger};
 use crate::context::Context;
@@ -7,8 +7,8 @@ use crate::context::unanswered::Unanswered;
 use crate::reconcile::{events, record};
 use crate::validate::ValidatedJob;
 
-/// Announces what a write without an answer would have announced, once the job's status shows that
-/// it was carried out.
+/// Announces the effects of a write without an answer, once the job's status shows that it was
+/// carried out.
 pub(super) fn announce(context: &Context, owner: &DeadlineJob, job: &ValidatedJob, book: &Ledger) {
     let found = context.memos.with(&job.uid, |memo| {
         if memo.unanswered.is_empty() {

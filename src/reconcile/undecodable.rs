@@ -1,5 +1,5 @@
-//! Says which jobs can't be read, and which fields of others are not heeded. Nothing is written to such
-//! a job: its status may hold what only the operator knows that wrote it.
+//! Reports undecodable jobs, and unknown fields of other jobs. shed writes nothing to such a job,
+//! because its status may hold fields that only a newer operator knows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::context::Context;
 use crate::metrics::Why;
 use crate::reconcile::events;
 
-/// How often it is looked; a look costs no call.
+/// Interval of the check, which makes no call.
 const PERIOD: Duration = Duration::from_millis(500);
 /// Fields that one event names.
 const NAMED_MAX: usize = 10;
 
-/// Looks for ever.
+/// Checks without end.
 pub async fn run(context: Arc<Context>) {
     context.stores.ready().await;
     let mut told = BTreeMap::new();
@@ -33,7 +33,7 @@ pub async fn run(context: Arc<Context>) {
     }
 }
 
-/// Says what is new, unless nothing has changed since the last look.
+/// Reports new findings, unless nothing has changed since the last check.
 async fn look(context: &Context, told: &mut BTreeMap<String, Words>, seen: &mut Option<u64>) {
     let version = context.stores.gaps_version();
     if seen.replace(version) == Some(version) {

@@ -1,5 +1,5 @@
-//! Says of a job that its attempts can't be on two nodes at a time, as their volume can't: a clone would
-//! wait for the attempt that it is to help.
+//! Reports a job whose attempts cannot be on two nodes at a time, because their volume cannot. A
+//! clone would wait for the attempt that it should help.
 
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use kube::Api;
@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::job::view::JobView;
 use crate::validate::ValidatedJob;
 
-/// How often a job's claims are looked at: one may be made after the job, or made anew.
+/// How often shed checks a job's claims. A claim may be created, or replaced, after the job.
 const LOOK_AGAIN: Span = Span::from_seconds(60);
 
 /// A claim that a template mounts.
@@ -21,7 +21,7 @@ struct Mounted<'a> {
     read_only: bool,
 }
 
-/// What is to be said of the job's claims, if anything is. A claim that can't be read is passed over.
+/// The message about the job's claims, if there is one. A claim that cannot be decoded is ignored.
 pub(super) async fn unshared(context: &Context, view: &JobView) -> Option<String> {
     let (job, ticks) = (&*view.job, view.ticks);
     if !matters(job) || view.book.ending.is_some() {
@@ -53,7 +53,7 @@ pub(super) async fn unshared(context: &Context, view: &JobView) -> Option<String
     said
 }
 
-/// Whether a clone could ever want what its original holds.
+/// Whether a clone could ever need a volume of its original.
 fn matters(job: &ValidatedJob) -> bool {
     let rules = &job.rules;
     rules.idempotency != Idempotency::None

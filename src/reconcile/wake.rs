@@ -28,7 +28,7 @@ const STATUS_PERIOD: Span = Span::from_seconds(10);
 /// Until a write is tried again that was refused for its size; a change of the job is heeded at once.
 const TOO_LARGE_WAIT: Duration = Duration::from_secs(60);
 
-/// While tasks are split, it is looked this often whether an attempt has passed its part's end.
+/// While tasks are divided, interval of the check whether an attempt has passed its segment's end.
 const PARTS_PERIOD: Span = Span::from_seconds(1);
 
 /// After a reconcile that went well.

@@ -80,7 +80,7 @@ async fn what_was_seen_to_go_and_is_back_is_a_restore_though_the_counter_has_cau
     process.context.stores.show(vec![]);
     assert!(went_back(&process).await);
 
-    // One that no watch has shown yet.
+    // A pod that no watch has shown yet.
     let newer = api.world().version.to_string();
     for pod in api.world().pods.values_mut() {
         pod.metadata.resource_version = Some(newer.clone());
@@ -124,7 +124,7 @@ async fn an_older_job_or_pod_is_a_restore_though_the_counter_has_caught_up() {
 #[tokio::test]
 async fn an_own_write_counts_for_the_counter() {
     let (api, process) = begun().await;
-    // Without a job nothing but the counter tells.
+    // Without a job only the counter shows the restore.
     api.world().job = None;
     api.world().pods.clear();
     api.world().version = 99;

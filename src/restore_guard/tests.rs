@@ -8,7 +8,8 @@ const WATCH: &str = "/api/v1/pods?&watch=true&timeoutSeconds=55&resourceVersion=
 
 type Answer = UnsyncBoxBody<Bytes, BoxError>;
 
-/// An apiserver whose every answer comes after a second, takes so many more, and ends so.
+/// An apiserver that answers each request after a second, sends for `lasts` more seconds, and ends
+/// with `ends`.
 #[derive(Clone)]
 struct Slow {
     lasts: u64,

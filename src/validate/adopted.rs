@@ -1,4 +1,4 @@
-//! What of a batch/v1 Job its attempts and decisions need.
+//! The fields of a batch/v1 Job that its attempts and decisions need.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use kube::core::Selector;
 
 use crate::validate::handed_on::HandedOn;
 
-/// What of a batch/v1 Job attempts and decisions differ by.
+/// The fields of a batch/v1 Job that change its attempts and decisions.
 #[derive(Debug, Clone)]
 pub struct Adopted {
     /// Its name.
@@ -15,22 +15,22 @@ pub struct Adopted {
     pub uid: Arc<str>,
     /// Whether its pods have indexes.
     pub indexed: bool,
-    /// Whether it has no number of completions: the first success says that no work is left.
+    /// Whether it has no number of completions: the first success proves that no work is left.
     pub work_queue: bool,
     /// Whether failures are counted per index.
     pub per_index: bool,
     /// Whether containers are started again in place.
     pub restarts: bool,
-    /// Whether it asks nothing of shed: its pods know nothing of shed either.
+    /// Whether it has no settings of shed. Its pods then have none either.
     pub plain: bool,
-    /// Whether a pod that is being deleted counts as failed and is replaced at once, as batch/v1 does it:
-    /// unless its `podReplacementPolicy` or its annotations say otherwise.
+    /// Whether a pod that is being deleted counts as failed and is replaced at once, as in
+    /// batch/v1. False if its `podReplacementPolicy` or its annotations specify otherwise.
     pub replaces_deleted: bool,
-    /// Whether an annotation says if two live copies of a task do harm. Where none does, batch/v1's rules
-    /// hold for deleted pods.
+    /// Whether an annotation specifies the effect of two live copies of a task. Without one,
+    /// batch/v1's rules apply to deleted pods.
     pub says_idempotency: bool,
-    /// Which pods are its own.
+    /// Selector of its pods.
     pub selector: Selector,
-    /// What its pods get as it is.
+    /// Labels and annotations that its pods get unchanged.
     pub handed_on: Arc<HandedOn>,
 }

@@ -8,7 +8,7 @@ use crate::api::{
     DeadlineJobSpec, ExitCodeOperator, OnExitCodes, PodFailureRule, SuccessPolicyRule,
 };
 
-/// What ends the job before all its tasks have ended.
+/// Rules that end the job before all its tasks have ended.
 ///
 /// # Errors
 /// [`InvalidSpec`], naming the field and the fix.
@@ -161,7 +161,7 @@ mod tests {
         refused("indexes: ''", "spec.indexes: it contains no index");
     }
 
-    /// As many single indexes as the field has room for.
+    /// As many single indexes as fit into the field.
     #[test]
     fn sparse_indexes_are_complemented_range_by_range() {
         let chosen: Vec<String> = (0..11_000).map(|n| (n * 9).to_string()).collect();

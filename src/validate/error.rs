@@ -1,11 +1,11 @@
-//! What is said about a specification that can't be carried out.
+//! Errors about a specification that cannot be carried out.
 
 use crate::size;
 
 /// Why a specification can't be carried out.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum InvalidSpec {
-    /// More than fits beside the ledger.
+    /// More bytes than the ledger leaves.
     #[error(
         "the specification has {whole} bytes, which exceeds the limit of {}; spec{field} has {bytes} of \
          them: keep large inputs in a ConfigMap or a volume",
@@ -24,7 +24,7 @@ pub enum InvalidSpec {
         "spec.deadline.within: invalid duration `{text}`: use a value such as 90s, 10m or 1h30m"
     )]
     Within {
-        /// What was written.
+        /// The field's text.
         text: String,
     },
     /// Both or neither of `within` and `at`.
@@ -35,25 +35,25 @@ pub enum InvalidSpec {
     Range {
         /// The field.
         field: &'static str,
-        /// What was written.
+        /// The field's value.
         value: i32,
         /// Smallest allowed.
         low: i32,
         /// Largest allowed.
         high: i32,
     },
-    /// A probability that is none, or that every job has.
+    /// A value that is not a probability, or that every job exceeds.
     #[error(
         "spec.targetPoCD: {value} is not above 0 and at most 1: use a value such as 0.95, or omit it"
     )]
     Target {
-        /// What was written.
+        /// The field's value.
         value: f64,
     },
     /// Neither or both of the progress sources.
     #[error("spec.progress needs exactly one of file, httpGet and metric")]
     Progress,
-    /// Ports there are the node's, and anybody's.
+    /// The port would belong to the node, and any process on it may serve it.
     #[error(
         "spec.progress does not work with spec.template.spec.hostNetwork: true, because the port then \
          belongs to the node: remove one of them"
@@ -65,18 +65,19 @@ pub enum InvalidSpec {
          units of the task's N/M reports"
     )]
     RangeProgress,
-    /// A split of a task of which never two parts may run, or whose commits are fenced as a whole.
+    /// A division of a task whose segments must never run at the same time, or whose commits are
+    /// fenced as a whole.
     #[error(
         "spec.resume: Range needs spec.idempotency: Safe, because segments of a task run at the same time: \
          choose Safe, or resume: Checkpoint"
     )]
     RangeIdempotency,
-    /// An attempt that would have to begin from zero after it made way.
+    /// An attempt that would begin from zero after a preemption.
     #[error(
         "spec.preemption: WhenCheckpointed needs spec.resume: Checkpoint, because a preempted task resumes from its checkpoint; or use Never"
     )]
     PreemptionResume,
-    /// A fence that nobody guards.
+    /// A fence without an agent to enforce it.
     #[error(
         "spec.idempotency: Fenced needs an agent in each pod: set spec.progress to {{file: {{}}}}, \
          or choose Safe or None"
@@ -87,7 +88,7 @@ pub enum InvalidSpec {
         "spec.template.spec.restartPolicy: `{policy}` is not supported: use Never or OnFailure"
     )]
     RestartPolicy {
-        /// What was written.
+        /// The field's value.
         policy: String,
     },
     /// No pod spec, or no container in it.
@@ -98,15 +99,15 @@ pub enum InvalidSpec {
     ReservedName {
         /// The name.
         name: &'static str,
-        /// What carries it.
+        /// The kind of object with that name.
         what: &'static str,
     },
-    /// Indexes that can't be read or are none of the job's.
+    /// Indexes that are invalid or not the job's.
     #[error("spec.{field}: {problem}: use task indexes such as 0,3-5")]
     Indexes {
         /// The field.
         field: String,
-        /// What is wrong with it.
+        /// The fault.
         problem: String,
     },
     /// A success policy that can't be met.
@@ -149,7 +150,7 @@ pub enum InvalidSpec {
     NotKnown {
         /// The field.
         field: &'static str,
-        /// What is wrong with it.
+        /// The fault.
         problem: String,
     },
     /// An object without the fields that the apiserver always sets.

@@ -1,5 +1,5 @@
-//! Fields of a Job's pod template that this version does not know, such as one that makes pods
-//! stricter: its pods get them as they are. A pod without them would not be what its user wrote.
+//! Unknown fields of a Job's pod template, such as one that makes pods stricter. The Job's pods get
+//! them unchanged, because a pod without them would not be the pod its user specified.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -20,7 +20,7 @@ pub struct HandedOn(Vec<Field>);
 struct Field {
     /// As `template.spec.novel`.
     words: String,
-    /// From the template to what has the field.
+    /// The path from the template to the object with the field.
     way: Vec<Step>,
     name: String,
     value: Value,
@@ -35,10 +35,10 @@ enum Step {
     Entry(usize, Option<String>),
 }
 
-/// Reads a Job from its parts, and what of its template is not known here.
+/// Decodes a Job from its parts, with the unknown fields of its template.
 ///
 /// # Errors
-/// The field and what is wrong in it.
+/// The field and its error.
 pub fn read(metadata: ObjectMeta, spec: &Value, status: &Value) -> Result<(Job, HandedOn), String> {
     let (read, passed_over) = unknown_fields::read_with_places::<Option<JobSpec>>(spec)
         .map_err(|problem| format!("spec{problem}"))?;
@@ -99,7 +99,7 @@ impl HandedOn {
     /// The pod with all of these fields.
     ///
     /// # Errors
-    /// The first field that the pod has no place for.
+    /// The first field that does not fit into the pod.
     pub fn on(&self, pod: &Pod) -> Result<DynamicObject, String> {
         let mut whole = serde_json::to_value(pod).map_err(|error| error.to_string())?;
         for field in &self.0 {
@@ -133,12 +133,12 @@ fn entry_of<'v>(
     entries.get_mut(at)
 }
 
-/// What is handed on of each Job, by uid; most have nothing.
+/// Fields that each Job hands on to its pods, by uid. Most Jobs have none.
 #[derive(Debug, Default)]
 pub struct HandedOnTable(RwLock<BTreeMap<String, Arc<HandedOn>>>);
 
 impl HandedOnTable {
-    /// What the Job's pods get.
+    /// Fields that the Job hands on to its pods.
     #[must_use]
     pub fn of(&self, uid: &str) -> Arc<HandedOn> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);

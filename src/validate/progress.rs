@@ -1,4 +1,4 @@
-//! How attempts are asked for progress, and what needs that they are.
+//! How attempts are polled for progress, and the features that require polls.
 
 use std::sync::Arc;
 
@@ -8,23 +8,23 @@ use shed_core::time::Span;
 use super::{InvalidSpec, within};
 use crate::api::{self, DeadlineJobSpec};
 
-/// How attempts are asked for progress.
+/// How attempts are polled for progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgressRule {
-    /// Whom to ask.
+    /// Endpoint to poll.
     pub source: ProgressSource,
-    /// Shortest time between two questions.
+    /// Minimum time between two polls.
     pub period: Span,
-    /// Longest time between two questions, if answers are there.
+    /// Maximum time between two polls while the attempt answers.
     pub period_max: Span,
-    /// Whether no clone is ever launched on what an attempt says.
+    /// Whether no clone is ever launched because of an attempt's progress.
     pub never_cloned: bool,
 }
 
-/// Whom to ask for progress.
+/// Endpoint to poll for progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgressSource {
-    /// The sidecar, which serves what the task writes to a file.
+    /// The sidecar, which serves the file that the task writes.
     Agent,
     /// The task itself.
     Task {
@@ -39,9 +39,9 @@ pub enum ProgressSource {
         port: u16,
         /// Its path.
         path: Arc<str>,
-        /// Which metric says how far the task is.
+        /// Metric with the progress.
         name: Arc<str>,
-        /// Which one says how much it has to do.
+        /// Metric with the total.
         total: Option<Arc<str>>,
     },
 }
@@ -60,7 +60,7 @@ pub(super) fn range(spec: &DeadlineJobSpec) -> Result<(), InvalidSpec> {
     }
 }
 
-/// Who asks before publishing asks the agent.
+/// A task that requests a grant before it publishes asks the agent.
 pub(super) fn fenced(spec: &DeadlineJobSpec) -> Result<Idempotency, InvalidSpec> {
     let source = progress_rule(spec)?.map(|rule| rule.source);
     match source {
@@ -71,7 +71,7 @@ pub(super) fn fenced(spec: &DeadlineJobSpec) -> Result<Idempotency, InvalidSpec>
     }
 }
 
-/// How attempts of this specification are asked for progress; absent: not at all.
+/// How attempts of this specification are polled for progress; absent: not at all.
 ///
 /// # Errors
 /// [`InvalidSpec`], naming the field and the fix.
@@ -89,9 +89,9 @@ pub fn progress_rule(spec: &DeadlineJobSpec) -> Result<Option<ProgressRule>, Inv
 fn stretch_max(resume: api::Resume) -> i64 {
     match resume {
         api::Resume::None => 8,
-        // A clone begins at the last checkpoint that was heard of.
+        // A clone begins at the last reported checkpoint.
         api::Resume::Checkpoint => 2,
-        // Where parts end is agreed on with what was last heard.
+        // The end of a segment is negotiated from the last report.
         api::Resume::Range => 1,
     }
 }

@@ -1,5 +1,5 @@
-//! Every reconcile runs in a task of its own, with a time limit. What goes wrong in it harms no other
-//! job: a panic and an overrun end that task alone, and the job is quarantined.
+//! Every reconcile runs in a task of its own, with a time limit. A panic or an overrun ends only
+//! that task, and the job is quarantined. Other jobs are not affected.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -27,7 +27,7 @@ fn name(stuck: &Stuck) -> Option<String> {
     stuck.job.as_ref()?.metadata.name.clone()
 }
 
-/// What so many looks find.
+/// Result of this many checks.
 fn look(polls: &Polls, times: u32) -> Option<Stuck> {
     (0..times).filter_map(|_| polls.look()).last()
 }
@@ -102,7 +102,7 @@ const CHILD: &str = "SHED_TEST_WATCHDOG_CHILD";
 /// Twenty of these are two seconds.
 const CHILD_TICK: Duration = Duration::from_millis(100);
 
-/// The process that the next test stops. Its poll takes a tenth of what makes one stuck.
+/// The process that the next test stops. Its poll takes a tenth of the time that counts as stuck.
 #[test]
 fn child_with_a_poll_of_two_ticks() {
     if std::env::var_os(CHILD).is_none() {

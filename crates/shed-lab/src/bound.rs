@@ -1,6 +1,6 @@
-//! An upper bound of the deadlines that any policy can meet: `docs/bound.md` derives and proves
-//! it. A policy that knows every draw, takes the shortest for each task, and may divide slots and
-//! time at will is asked how many jobs it could have in time.
+//! An upper bound of the number of deadlines that any policy can meet. `docs/bound.md` derives and
+//! proves it. It is the number of jobs in time for an ideal policy, which knows every sample, takes
+//! the shortest for each task, and may divide slots and time freely.
 
 use shed_core::time::Span;
 
@@ -12,7 +12,7 @@ mod flow;
 
 use flow::Network;
 
-/// What the bound depends on beside the workload.
+/// Parameters of the bound other than the workload.
 #[derive(Debug, Clone, Copy)]
 pub struct Conditions {
     /// Attempts that run at a time.
@@ -21,9 +21,9 @@ pub struct Conditions {
     pub model: Model,
     /// From an attempt's launch to its start, in its slot.
     pub launch_overhead: Delay,
-    /// K: how often each task may be drawn, the first attempt included.
+    /// K: number of samples per task, the first attempt included.
     pub draws: u32,
-    /// The seed of the draws.
+    /// The seed of the samples.
     pub seed: u64,
 }
 
@@ -32,7 +32,7 @@ pub struct Conditions {
 pub struct Bound {
     /// Jobs with a deadline.
     pub jobs: usize,
-    /// Those that would be in time if they were alone.
+    /// Jobs that would be in time if each ran alone.
     pub alone: usize,
     /// No policy has more of them in time.
     pub most: usize,
@@ -64,7 +64,7 @@ pub fn bound(trace: &Trace, conditions: &Conditions) -> Bound {
     }
 }
 
-/// The job with its shortest draws; none if even alone it misses, or has no deadline.
+/// The job with its shortest samples. None if it misses even alone, or has no deadline.
 fn fluid(position: u32, job: &Job, conditions: &Conditions) -> Option<Fluid> {
     let limit = job.deadline?;
     let (mut work, mut tasks) = (0, 0);
@@ -93,7 +93,7 @@ fn fluid(position: u32, job: &Job, conditions: &Conditions) -> Option<Fluid> {
     })
 }
 
-/// The least time for which a task holds a slot: one launch and its shortest draw.
+/// The least time for which a task holds a slot: one launch and its shortest sample.
 fn least(job: &Job, conditions: &Conditions, which: impl Fn(u32) -> Which) -> Span {
     let median = job.usual_duration();
     let draws = (0..conditions.draws.max(1)).map(|attempt| {
@@ -106,10 +106,10 @@ fn least(job: &Job, conditions: &Conditions, which: impl Fn(u32) -> Which) -> Sp
     Span(launch.0 + draws.min().unwrap_or(Span(0)).0)
 }
 
-/// How many jobs can be in time at most: the largest sum of the shares of their work that can be
-/// done within their windows. Work flows from jobs through the times between two arrivals or
-/// deadlines into slots. What jobs can send together is a polymatroid, so that those whose work is
-/// worth most (the smallest) may be served first, each with as much as is possible.
+/// The maximum number of jobs in time: the largest sum of the shares of their work that fit into
+/// their windows. Work flows from jobs through the times between two arrivals or deadlines into
+/// slots. The amounts that jobs can send together form a polymatroid. So the jobs whose work has
+/// the highest value (the smallest jobs) may be served first, each as far as possible.
 fn most(jobs: &[Fluid], slots: i64) -> usize {
     let mut times: Vec<i64> = jobs
         .iter()

@@ -1,4 +1,4 @@
-//! Predicted PoCDs against what happened: reliability by bins, Brier score and skill.
+//! Predicted PoCDs against outcomes: reliability by bins, Brier score and skill.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use shed_core::time::Instant;
 
 use shed_sim::engine::Watch;
 
-/// When a job is asked about: as soon as its PoCD is known, and then at the first pass after these
-/// shares of its time to the deadline have passed.
+/// Moments of predictions: as soon as a job's PoCD is known, and then at the first pass after these
+/// shares of its time to the deadline.
 pub const MOMENTS: [f64; 4] = [0.0, 0.25, 0.5, 0.75];
 
 /// A bin is this wide.
@@ -49,8 +49,8 @@ pub struct Calibration {
     pub brier: f64,
     /// The same for always saying the share that was in time.
     pub brier_of_base_rate: f64,
-    /// 1 − the first over the second: above 0 they say more than the base rate. Absent where all
-    /// jobs ended alike.
+    /// 1 − the first over the second. A value above 0 means that the predictions are better than
+    /// the base rate. Absent if all jobs had the same outcome.
     pub skill: Option<f64>,
     /// By the tenth that the prediction lies in; empty ones are left out.
     pub bins: Vec<Bin>,
@@ -107,7 +107,7 @@ fn bins(predictions: &[Prediction]) -> Vec<Bin> {
         .collect()
 }
 
-/// What was predicted of each job at each of the [`MOMENTS`].
+/// Predictions of each job at each of the [`MOMENTS`].
 #[derive(Debug, Default)]
 pub struct Predictions {
     /// By job as the engine names it.
@@ -115,7 +115,7 @@ pub struct Predictions {
 }
 
 impl Predictions {
-    /// What was predicted of the only stage of the job at that place of the trace, and when.
+    /// Predictions of the only stage of the job at that place of the trace, with their times.
     #[must_use]
     pub fn of_job(&self, position: usize) -> [Option<(f64, Instant)>; MOMENTS.len()] {
         let key = JobKey::from(format!("{position:07}.0000").as_str());
@@ -123,7 +123,7 @@ impl Predictions {
     }
 }
 
-/// When the job is asked for that moment's prediction; none without a deadline.
+/// When the job's prediction for that moment is due; None without a deadline.
 fn due(job: &JobSnapshot, share: f64) -> Option<Instant> {
     let limit = job.deadline?.since(job.submitted);
     Some(Instant(job.submitted.0 + (limit.0 as f64 * share) as i64))

@@ -8,10 +8,10 @@ use shed_sim::engine::RunError;
 
 use crate::laser::TrainError;
 
-/// What went wrong.
+/// An error of the program.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// What also goes wrong in the simulator's program.
+    /// An error that the simulator's program has too.
     #[error(transparent)]
     Cli(#[from] CliError),
     /// A run of a figure went wrong.
@@ -19,13 +19,13 @@ pub enum LabError {
     Figure {
         /// Its flags.
         flags: String,
-        /// What went wrong.
+        /// The error.
         error: RunError,
     },
     /// Nothing was trained.
     #[error("{}: {error}", file.display())]
     Train {
-        /// What it was to be trained on.
+        /// The training data.
         file: PathBuf,
         /// Why.
         error: TrainError,
@@ -50,7 +50,7 @@ impl LabError {
         CliError::Usage(message).into()
     }
 
-    /// 2 for what the user can correct in flags and files, 1 for the rest.
+    /// 2 for errors that the user can correct in flags and files, 1 for the rest.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {

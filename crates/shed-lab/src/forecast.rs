@@ -1,4 +1,5 @@
-//! Forecasts for runs that follow each other: each by the jobs whose fate was known by then.
+//! Calibrated PoCD for consecutive runs: each prediction uses the jobs with a known outcome at its
+//! time.
 
 use shed_core::estimate::forecast::Forecast;
 use shed_core::time::Instant;
@@ -8,16 +9,16 @@ use crate::calibration::Prediction;
 /// A prediction with its times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dated {
-    /// What was said and what came.
+    /// Prediction and outcome.
     pub prediction: Prediction,
-    /// When it was said.
+    /// When the prediction was made.
     pub said: Instant,
     /// When it was known whether the job was in time.
     pub known: Instant,
 }
 
-/// Forecasts for a run that follows the runs of which `seen` is what became; it is left with what
-/// became of this one, too.
+/// Predictions for a run that follows the runs in `seen`. Afterwards `seen` contains the outcomes
+/// of this run, too.
 pub fn follow(seen: &mut Forecast, mut run: Vec<Dated>) -> Vec<Prediction> {
     let mut known = run.clone();
     known.sort_by_key(|dated| dated.known);
@@ -58,7 +59,7 @@ mod tests {
         let mut forecast = Forecast::default();
         let early = (0..29).map(|n| dated(0.5, true, n, n)).collect();
         assert_eq!(follow(&mut forecast, early), []);
-        // The thirtieth is known when the second is said, and not before.
+        // The thirtieth outcome is known when the second prediction is made, and not before.
         let run = vec![dated(0.5, true, 0, 10), dated(0.5, false, 10, 20)];
         let [second] = follow(&mut forecast, run)[..] else {
             panic!("one forecast")
@@ -66,7 +67,7 @@ mod tests {
         // Each counts 0.999 times as much after the next.
         let thirty = (1.0 - 0.999_f64.powi(30)) / 0.001;
         assert!((second.pocd - (thirty + 0.5) / (thirty + 1.0)).abs() < 1e-12);
-        // A next run knows both.
+        // A later run uses both.
         let next = follow(&mut forecast, vec![dated(0.5, true, 0, 10)]);
         let met = 0.999 * thirty;
         assert!((next[0].pocd - (met + 0.5) / (met + 2.0)).abs() < 1e-12);

@@ -1,4 +1,4 @@
-//! What LASER's networks are trained on, from simulated runs.
+//! Training data of LASER's networks, from simulated runs.
 
 use crate::laser::samples::{Collector, Extra, Samples};
 use shed_core::memory::Memory;
@@ -14,7 +14,7 @@ use shed_sim::engine::{Engine, Watch};
 use shed_sim::settings::Passes;
 use shed_sim::trace::Trace;
 
-/// Hands on to a collector what a run shows.
+/// Passes the events of a run to a collector.
 struct Watched(Collector);
 
 impl Watch for Watched {
@@ -29,8 +29,8 @@ impl Watch for Watched {
     }
 }
 
-/// One seed, run twice: without clones for the tasks' times, and with a drawn number of clones for
-/// those of jobs. `imputing` draws what takes the place of zeros.
+/// One seed, run twice: without clones for the tasks' times, and with a random number of clones for
+/// the jobs' times. `imputing` generates the numbers that replace zeros.
 ///
 /// # Errors
 /// If a file is faulty, the cluster can't run the trace, or a run goes wrong.
@@ -72,7 +72,7 @@ fn watch(
     engine.watched(&mut watched).run()?;
     let samples = watched.0.finish();
     Ok(Samples {
-        // Those that no pass ever saw were run too.
+        // Jobs that no pass saw were run too.
         jobs: prepared.workload.jobs.len().max(samples.jobs),
         ..samples
     })

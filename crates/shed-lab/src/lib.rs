@@ -1,9 +1,9 @@
 //! Laboratory of shed: measures policies with the simulator. Neither the operator nor the simulator
 //! depends on it.
 //!
-//! - [`bound`]: how many deadlines can be met at most.
-//! - [`calibration`]: predicted PoCDs against what happened.
-//! - [`forecast`]: what earlier jobs say about a PoCD.
+//! - [`bound`]: upper bound of the deadlines that can be met.
+//! - [`calibration`]: predicted PoCDs against outcomes.
+//! - [`forecast`]: calibrated PoCD from earlier jobs.
 //! - [`laser`]: the training of LASER's networks.
 //! - [`reproduce`]: the papers' figures run again.
 //! - [`cli`]: the command line, with league tables, fits and reports.

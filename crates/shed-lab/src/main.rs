@@ -1,4 +1,4 @@
-//! Entry point: parses the arguments, runs, and reports what failed.
+//! Entry point: parses the arguments, runs, and reports errors.
 
 use std::process::ExitCode;
 

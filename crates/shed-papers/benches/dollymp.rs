@@ -1,5 +1,5 @@
-//! What a round of DollyMP costs: 1 000 jobs on 30 000 machines, the size of which its paper says
-//! less than 50 ms.
+//! Cost of a round of DollyMP: 1 000 jobs on 30 000 machines. For this size its paper reports less
+//! than 50 ms.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const JOBS: usize = 1_000;
 const SERVERS: usize = 30_000;
 const RUNS: usize = 15;
 
-/// A cluster of which a share of the servers has room; on the others less than one core is free.
+/// A cluster where a share of the servers has capacity; on the others less than one core is free.
 fn servers(random: &mut Random, with_room: f64) -> Vec<Server> {
     let capacity = CpuMem {
         cpu: 16.0,

@@ -16,7 +16,7 @@ use shed_core::settings::Setting;
 pub struct ChronosClone {
     /// τ_kill; τ_est is not used.
     pub instants: Instants,
-    /// Price, bound and law.
+    /// Price, bound and distribution.
     pub terms: Terms,
 }
 
@@ -63,7 +63,7 @@ impl PolicyRule for ChronosClone {
 }
 
 impl ChronosClone {
-    /// None while nothing is known of the job's law.
+    /// None while the job's distribution is unknown.
     fn copies(&self, state: &JobView<'_>) -> Option<u32> {
         let law = self.terms.law.of(state)?;
         let job = self.instants.job(state, law, 0.0)?;

@@ -1,5 +1,6 @@
-//! Chronos S-Restart (spec 8): at τ_est each straggler gets r attempts that start over, beside the
-//! original; at τ_kill the best is kept. r has the largest utility of PoCD against machine time.
+//! Chronos S-Restart (spec 8): at τ_est each straggler gets r attempts that start over, in addition
+//! to the original. At τ_kill the best is kept. r maximizes the utility of PoCD against machine
+//! time.
 
 use crate::formulas::chronos::restart_ln_pocd;
 use crate::formulas::srquant::SrQuantJob;
@@ -18,7 +19,7 @@ use shed_core::settings::Setting;
 pub struct ChronosSRestart {
     /// τ_est and τ_kill.
     pub instants: Instants,
-    /// Price, bound and law.
+    /// Price, bound and distribution.
     pub terms: Terms,
 }
 
@@ -78,7 +79,7 @@ fn machine_time(job: &SrQuantJob, extra: u32) -> f64 {
         let extra = f64::from(extra);
         job.tau_est + extra * (job.tau_kill - job.tau_est) + fastest_mean(&job.law, extra)
     } else {
-        // The law beyond D is Pareto(D, β).
+        // The distribution beyond D is Pareto(D, β).
         let beyond = ParetoLaw {
             t_min: job.deadline.max(job.law.t_min),
             ..job.law

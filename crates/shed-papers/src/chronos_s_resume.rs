@@ -1,5 +1,5 @@
-//! Chronos S-Resume (spec 8): what [L] took up as SRQuant. At τ_est each straggler is replaced by
-//! r + 1 attempts that resume where it has got to; at τ_kill the best is kept.
+//! Chronos S-Resume (spec 8), which [L] uses as SRQuant. At τ_est each straggler is replaced by r +
+//! 1 attempts that resume from its progress; at τ_kill the best is kept.
 
 use crate::srquant::SrQuant;
 use crate::state::Decided;
@@ -7,7 +7,7 @@ use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::JobView;
 use shed_core::settings::Setting;
 
-/// The parameters of Chronos S-Resume: those of SRQuant.
+/// The parameters of Chronos S-Resume, which are SRQuant's.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ChronosSResume(pub SrQuant);
 

@@ -12,7 +12,7 @@ use shed_core::round::clones::Ask;
 use shed_core::settings::Setting;
 use shed_core::time::Span;
 
-/// A task straggles that takes longer than so many medians of its job.
+/// A task straggles if it takes longer than this many medians of its job.
 const STRAGGLES: f64 = 1.5;
 
 /// The parameters of Dolly.
@@ -24,7 +24,7 @@ pub struct Dolly {
     /// cluster that took more than 1.5 times the median of their job. \[S\] and \[S+\] give 1 − PoCD of
     /// Hadoop, a job's miss, in its place.
     pub p: f64,
-    /// τ: the utilisation from which on nothing is cloned.
+    /// τ: the utilization from which on nothing is cloned.
     pub utilisation: f64,
     /// β: the share of all slots that clones may hold.
     pub budget: f64,
@@ -79,7 +79,7 @@ impl PolicyRule for Dolly {
     }
 }
 
-/// Clones that found no room are tried again that soon.
+/// Time until clones that found no slot are tried again.
 const LOOK: Span = Span::from_seconds(3);
 
 impl Dolly {

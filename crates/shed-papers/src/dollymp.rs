@@ -1,10 +1,10 @@
-//! DollyMP ([D] Algorithm 2) about clones: what is left when no first attempt fits any more goes to
-//! second copies of tasks, then to third ones, always by the jobs' levels (Algorithm 1) and within
-//! a level by how well a job fits what is free. It knows no deadline, and its clones start from
-//! zero; the first to end wins. With `order=dollymp` first attempts go by the same levels.
+//! DollyMP ([D] Algorithm 2) for clones. Capacity that fits no first attempt goes to second copies
+//! of tasks, then to third ones. The order is by the jobs' levels (Algorithm 1) and within a level
+//! by the fit of a job to the free capacity. It ignores deadlines, and its clones start from zero;
+//! the first to end wins. With `order=dollymp` first attempts use the same levels.
 //!
-//! The paper matches tasks with servers one by one. So does `order=dollymp`; clones name no node, and
-//! their fit is that with the cluster as a whole.
+//! The paper matches tasks with servers one by one, and so does `order=dollymp`. Clones name no
+//! node, and their fit is the fit to the whole cluster.
 
 use shed_core::plan::{Finding, RefusalReason};
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
@@ -39,7 +39,7 @@ impl Default for DollyMp {
     }
 }
 
-/// Room may come free without any event of a job.
+/// Time until the next check, because capacity may become free without any event of a job.
 const LOOK: Span = Span::from_seconds(3);
 
 impl PolicyRule for DollyMp {
@@ -123,7 +123,8 @@ impl DollyMp {
         jobs
     }
 
-    /// One more copy for each task of the job with so many; what clones hold afterwards.
+    /// One more copy for each task of the job whose tasks have `copies` copies. Returns the
+    /// capacity that clones hold afterwards.
     fn clone_level(
         &self,
         desk: &mut Desk<'_, '_, Self>,

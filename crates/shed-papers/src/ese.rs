@@ -1,7 +1,7 @@
-//! ESE, enhanced speculative execution ([S] of DollyMP's specification, section 9): a task with one
-//! attempt that still needs more than σ mean times gets one more, the longest first; the tasks of
-//! small new jobs get, from their start, as many as a job's utility says. It knows no deadline, and
-//! its clones start from zero.
+//! ESE, enhanced speculative execution ([S] of DollyMP's specification, section 9). A task with one
+//! attempt that still needs more than σ mean times gets one more, the longest first. The tasks of
+//! small new jobs get several copies from their start; the job's utility gives the number. It
+//! ignores deadlines, and its clones start from zero.
 //!
 //! The paper serves stragglers before first attempts; here first attempts always go first.
 
@@ -23,8 +23,8 @@ use shed_core::time::Span;
 /// The parameters of ESE; the paper calls η and ξ tuned and gives no values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ese {
-    /// σ: how many mean times a straggler still needs; 0: σ* of each job's law, which saves most
-    /// machine time.
+    /// σ: remaining time of a straggler, in mean times. 0: σ* of each job's distribution, which
+    /// saves most machine time.
     pub sigma: f64,
     /// γ: the price of a machine second against a second of flow time.
     pub gamma: f64,
@@ -36,7 +36,7 @@ pub struct Ese {
     pub max_clones: u32,
     /// From look to look.
     pub interval: Span,
-    /// The law, if it is given.
+    /// The distribution, if it is given.
     pub law: GivenLaw,
 }
 

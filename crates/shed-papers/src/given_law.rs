@@ -1,20 +1,20 @@
-//! The Pareto law that the closed forms of the papers need: given by the user, or what the job's
-//! own law comes to.
+//! The Pareto distribution that the closed forms of the papers need. The user gives it, or it
+//! approximates the job's own distribution.
 
 use shed_core::estimate::law::{AttemptLaw, Law};
 use shed_core::estimate::pareto::ParetoLaw;
 use shed_core::round::JobView;
 use shed_core::settings::Setting;
 
-/// β of a law whose mean is its minimum.
+/// β of a distribution whose mean is its minimum.
 const BETA_MAX: f64 = 1000.0;
 
-/// A law that the user gives, as the papers do.
+/// A distribution that the user gives, as the papers do.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct GivenLaw {
     /// t_min in seconds; 0: learned from the job's attempts.
     pub t_min: f64,
-    /// β; 0: learned. At submission nothing may be known of a job but what is given.
+    /// β; 0: learned. At submission a job may have no data except the given parameters.
     pub beta: f64,
 }
 
@@ -26,7 +26,7 @@ impl GivenLaw {
         ]
     }
 
-    /// The job's law; None while nothing is known and not all is given.
+    /// The job's distribution. None while it is unknown and not all parameters are given.
     pub(crate) fn of(&self, state: &JobView<'_>) -> Option<ParetoLaw> {
         let learned = state.estimate.law.as_ref().map(as_pareto);
         let pick =
@@ -38,8 +38,8 @@ impl GivenLaw {
     }
 }
 
-/// The Pareto law with the same minimum (or, where that is 0, the time that one attempt in twenty
-/// undercuts) and the same mean.
+/// The Pareto distribution with the same minimum and the same mean. If the minimum is 0, the 5th
+/// percentile replaces it.
 pub(crate) fn as_pareto(law: &Law) -> ParetoLaw {
     if let Law::Pareto(pareto) = law {
         return *pareto;

@@ -1,7 +1,7 @@
 //! Hopper (spec 8): a job's virtual size is 2/β times its remaining tasks, at least one slot each.
-//! When all virtual sizes fit, slots are shared in their proportion; else jobs are filled up in
-//! ascending virtual size. Within its share a job clones the tasks that would end later than a
-//! new attempt, the latest first. It knows no deadline, and its clones start from zero.
+//! When all virtual sizes fit, slots are shared in their proportion. Otherwise jobs are filled up
+//! in ascending virtual size. Within its share a job clones the tasks that would end later than a
+//! new attempt, the latest first. It ignores deadlines, and its clones start from zero.
 
 use crate::given_law::GivenLaw;
 use shed_core::plan::{Finding, RefusalReason};

@@ -1,5 +1,6 @@
-//! Two instants in a job's life, shared by Chronos' strategies, SRQuant and LASER: at τ_est its
-//! stragglers are judged, once, and get so many extra attempts; at τ_kill the slower attempts die.
+//! Two instants in a job's life, shared by Chronos' strategies, SRQuant and LASER. At τ_est the
+//! job's stragglers are found, once, and get r extra attempts. At τ_kill the slower attempts are
+//! stopped.
 
 use crate::formulas::srquant::{Price, SrQuantJob};
 use crate::given_law::GivenLaw;
@@ -17,7 +18,8 @@ use shed_core::settings::Setting;
 use shed_core::snapshot::{AttemptKind, JobSnapshot};
 use shed_core::time::{Instant, Span};
 
-/// Clones that found no room, and originals that make way, are looked after that often.
+/// Time until the next check of clones that found no slot, and of originals that are being
+/// replaced.
 const LOOK: Span = Span::from_seconds(3);
 
 /// The two instants, counted from a job's submission.
@@ -45,7 +47,7 @@ impl Default for Instants {
     }
 }
 
-/// The parameters that all who judge at these instants have.
+/// The parameters that all policies with these instants share.
 pub(crate) fn settings<'a>(terms: &'a mut Terms, instants: &'a mut Instants) -> Vec<Setting<'a>> {
     let mut settings = terms.settings();
     settings.extend(instants.settings());
@@ -69,7 +71,7 @@ impl Instants {
         Some(self.within(job.deadline?.since(job.submitted)))
     }
 
-    /// The same of a job that has so much time.
+    /// The same for a job whose time until the deadline is `limit`.
     #[must_use]
     pub fn within(&self, limit: Span) -> [Span; 2] {
         let limit = limit.seconds();
@@ -86,7 +88,7 @@ impl Instants {
         Some(spans.map(|span| state.job.submitted.plus(span)))
     }
 
-    /// The job as the closed forms see it, with mean progress `phi_est` of the tasks in question.
+    /// The job for the closed forms, with mean progress `phi_est` of the tasks in question.
     pub(crate) fn job(
         &self,
         state: &JobView<'_>,
@@ -128,8 +130,8 @@ impl Instants {
     }
 
     /// At τ_kill, once per job: of each task the attempt with the earliest predicted end is kept.
-    /// (The papers keep the one with the most progress; see pitfall 2.) A task of which no attempt
-    /// reports keeps all.
+    /// (The papers keep the one with the most progress; see pitfall 2.) A task without any report
+    /// keeps all its attempts.
     pub(crate) fn prune<R: PolicyRule<State = Decided>>(&self, desk: &mut Desk<'_, '_, R>) {
         let now = desk.now();
         let is_due = |job: &JobView<'_>, state: &Decided| {
@@ -144,9 +146,9 @@ impl Instants {
     }
 }
 
-/// Judges the jobs that are due and have not been: `late` names the stragglers of a job, `extra`
-/// how many attempts each of them gets, given their mean progress; then launches what the judged
-/// tasks lack. A task with a reporting clone gets no more.
+/// Evaluates the due jobs, once each. `late` gives the stragglers of a job, and `extra` the number
+/// of extra attempts for each of them, from their mean progress. Then it launches the missing
+/// attempts of these tasks. A task with a reporting clone gets no more.
 pub(crate) fn judge<R: PolicyRule<State = Decided>>(
     desk: &mut Desk<'_, '_, R>,
     instants: &Instants,
@@ -246,10 +248,10 @@ pub(crate) fn best_extra(extra_max: u32, utility: impl Fn(u32) -> f64) -> u32 {
     best.0
 }
 
-/// What the strategies decide with: the law, the price of machine time, the bound.
+/// Parameters of the strategies' decisions: the distribution, the price of machine time, the bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
-    /// The law, if it is given.
+    /// The distribution, if it is given.
     pub law: GivenLaw,
     /// θ·C: the price of a machine second.
     pub theta_c: f64,

@@ -1,6 +1,6 @@
-//! LASER (\[L\] Algorithm 2): as SRQuant, but r is chosen by predictions of the job's time and of its
-//! machine time for each r. The rule takes any [`Predictor`]: trained [`Networks`], as \[L\] has it, or
-//! without any a [`LawPredictor`], which predicts from the job's law.
+//! LASER (\[L\] Algorithm 2): as SRQuant, but predictions of the job's time and of its machine time
+//! for each r choose r. The rule takes any [`Predictor`]: trained [`Networks`], as in \[L\], or
+//! without them a [`LawPredictor`], which predicts from the job's distribution.
 
 use crate::state::Decided;
 use shed_core::ids::TaskIndex;
@@ -31,7 +31,7 @@ pub use networks::{
 };
 pub use view::{LaserJob, LaserTask};
 
-/// Predicts what r + 1 resumed attempts per straggler would make of a job.
+/// Predicts a job's times with r + 1 resumed attempts per straggler.
 pub trait Predictor {
     /// The job's time and machine time with `extra` = r; neither may be NaN.
     fn predict(&self, job: &LaserJob, extra: u32) -> Prediction;
@@ -55,12 +55,13 @@ pub fn extra_attempts(
     laser_best_extra(&predictions, job.deadline, theta_c)
 }
 
-/// Expected values under the job's law. A straggler's r + 1 attempts take (1 − φ) times the mean
-/// of the fastest of so many, after a launch; the others end when they are expected to. The job's
-/// time is the largest of the tasks' means, which is below the mean of their largest.
+/// Expected values under the job's distribution. A straggler's r + 1 attempts take (1 − φ) times
+/// the mean of the fastest of r + 1 samples, after a launch. The other attempts end at their
+/// expected time. The job's time is the largest of the tasks' means, which is below the mean of
+/// their largest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LawPredictor {
-    /// The law of an attempt's time.
+    /// The distribution of an attempt's time.
     pub law: ParetoLaw,
     /// t_avg, from a launch to the first report, in seconds.
     pub launch_overhead: f64,
@@ -93,15 +94,15 @@ impl Predictor for LawPredictor {
     }
 }
 
-/// Where r comes from.
+/// Source of r.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Source {
-    /// Expected values under the job's law.
+    /// Expected values under the job's distribution.
     #[default]
     Law,
-    /// Trained networks, which also say who is a straggler.
+    /// Trained networks, which also predict the stragglers.
     Networks(Arc<Networks>),
-    /// From 0 to the most, drawn for each job with this seed: what networks are trained on.
+    /// A random number from 0 to the maximum for each job, with this seed: training data for networks.
     Drawn(u64),
 }
 
@@ -110,13 +111,14 @@ pub enum Source {
 pub struct Laser {
     /// τ_est and τ_kill.
     pub instants: Instants,
-    /// Price, bound and law.
+    /// Price, bound and distribution.
     pub terms: Terms,
-    /// Where r comes from; no part of the text.
+    /// Source of r; not a part of the policy text.
     pub source: Source,
 }
 
-/// The most r for so many clones of a task: the original dies, and one clone takes its place.
+/// The maximum r if a task may have `max_clones` clones: the original is stopped, and one clone
+/// takes its place.
 fn extra_max(max_clones: u32) -> u32 {
     max_clones.saturating_sub(1)
 }
@@ -131,8 +133,8 @@ impl Laser {
         ((unit * (f64::from(most) + 1.0)) as u32).min(most)
     }
 
-    /// r for a job, if it can be told yet: networks have nothing to go by while all its tasks wait
-    /// for room.
+    /// r for a job. None while it is unknown: networks have no input while all tasks of the job
+    /// wait for capacity.
     fn extra(&self, pass_overhead: f64, state: &JobView<'_>, job: &LaserJob) -> Option<u32> {
         if self.source != Source::Law && job.tasks.is_empty() {
             return None;
@@ -163,7 +165,7 @@ impl Laser {
         Some(view)
     }
 
-    /// Networks say for themselves which tasks are stragglers, when a job is judged.
+    /// Networks also predict which tasks are stragglers at τ_est.
     fn stragglers(&self, snapshot: &Snapshot, state: &JobView<'_>) -> Vec<TaskIndex> {
         match (&self.source, self.view(snapshot, state)) {
             (Source::Networks(networks), Some(job)) => {
@@ -176,7 +178,7 @@ impl Laser {
     }
 }
 
-/// What the estimates add to the facts.
+/// Adds the estimates to the facts.
 fn foresee(task: &mut LaserTask, estimate: &TaskEstimate<'_>) {
     let attempts = estimate.attempts.iter();
     task.progress_now = attempts.map(|a| a.progress).fold(0.0, f64::max);

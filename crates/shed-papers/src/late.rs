@@ -1,6 +1,6 @@
-//! LATE, longest approximate time to end (spec 8): of the tasks whose progress rate is among the
-//! lowest of their job, the one that needs longest gets a clone on a fast node, as long as few
-//! attempts are clones. It knows no deadline, and its clones start from zero.
+//! LATE, longest approximate time to end (spec 8). Of the tasks whose progress rate is among the
+//! lowest of their job, the one that needs longest gets a clone on a fast node, while few attempts
+//! are clones. It ignores deadlines, and its clones start from zero.
 
 use shed_core::plan::{Finding, RefusalReason};
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};

@@ -2,8 +2,8 @@
 //! each with the defaults of its paper and its equation numbers.
 //!
 //! [`registry`] adds them to the policies of the product, so that each can be named in a policy
-//! text. [`formulas`] holds what the papers compute on plain numbers: what a policy calls, and what
-//! the golden vectors check.
+//! text. [`formulas`] holds the papers' computations on plain numbers. Policies call them, and the
+//! golden vectors check them.
 //!
 //! | policy | which tasks get clones, and when | begins | source |
 //! |---|---|---|---|

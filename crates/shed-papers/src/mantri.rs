@@ -1,13 +1,13 @@
-//! Mantri (spec 8, section 10 of DollyMP): when slots are idle, a task gets one more attempt if
-//! that probably saves machine time, P(t_rem > (c+1)/c·t_new) > δ with c attempts running; every
-//! few minutes only the best attempt of a task is kept. It knows no deadline, and its clones start
+//! Mantri (spec 8, section 10 of DollyMP). When slots are idle, a task gets one more attempt if
+//! that probably saves machine time: P(t_rem > (c+1)/c·t_new) > δ with c attempts running. Every
+//! few minutes only the best attempt of a task is kept. It ignores deadlines, and its clones start
 //! from zero.
 //!
 //! While tasks wait for slots Mantri also kills a task's only attempt and starts the task again, if
-//! t_rem > E(t_new) + Δ, at most γ times. That is `restarts=γ`; it is off by default, as the
-//! specification has it: what the attempt has done is lost but for its last checkpoint, on the word
-//! of one prediction. The slot is free only when the attempt is gone, and then the task waits for
-//! room like any first attempt: another job may be served before it. Mantri's own paper is not among
+//! t_rem > E(t_new) + Δ, at most γ times. That is `restarts=γ`. It is off by default, as in the
+//! specification, because one prediction then discards all work of the attempt since its last
+//! checkpoint. The slot is free only when the attempt is gone, and then the task waits for a slot
+//! like any first attempt: another job may be served before it. Mantri's own paper is not among
 //! those at hand; the rule is that of the specification, which gives no γ.
 
 use crate::formulas::mantri::{self, pays_blind, pays_blind_at_most, pays_known};
@@ -29,19 +29,20 @@ use shed_core::time::Span;
 pub struct Mantri {
     /// δ: the probability that has to be exceeded.
     pub delta: f64,
-    /// Most clones of a task: spec 8 says 3 extra attempts, the closed form's vectors 3 in all.
+    /// Maximum number of clones of a task: 3 extra attempts in spec 8, 3 attempts in total in the
+    /// closed form's vectors.
     pub max_clones: u32,
     /// Whether tasks that report nothing are judged by their age.
     pub silent: bool,
     /// From look to look.
     pub interval: Span,
-    /// After so long only the best attempt of a task is kept; 0: never.
+    /// Time after which only the best attempt of a task is kept; 0: never.
     pub keep_interval: Span,
     /// γ: how often a task's only attempt is given up for a new one; 0: never.
     pub restarts: u32,
     /// Δ: by how much longer than a new attempt the given-up one must still need.
     pub restart_gain: Span,
-    /// The law, if it is given.
+    /// The distribution, if it is given.
     pub law: GivenLaw,
 }
 

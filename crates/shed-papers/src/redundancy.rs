@@ -1,6 +1,6 @@
-//! Clones at submission, shared by the policies that give every task of a job so many attempts
-//! from its start: the task gets its clones with its first attempt, or while that is still
-//! starting up, if there was no room before.
+//! Clones at submission, shared by the policies that give every task of a job several attempts from
+//! its start. The task gets its clones with its first attempt, or while that attempt is still
+//! starting up if no slot was free before.
 
 use crate::state::Decided;
 use shed_core::plan::{Finding, RefusalReason};
@@ -10,8 +10,8 @@ use shed_core::round::clones::{Ask, CloneJob, MODES};
 use shed_core::round::{AttemptEstimate, JobView, TaskEstimate};
 use shed_core::snapshot::SpeculationMode;
 
-/// Launches what a job lacks of the attempts per task that were decided on. Tasks get their second
-/// attempts before any gets a third.
+/// Launches a job's missing attempts, up to the number per task that was decided. All tasks get
+/// their second attempts before any gets a third.
 pub(crate) fn launch_copies<R: PolicyRule<State = Decided>>(desk: &mut Desk<'_, '_, R>, ask: Ask) {
     launch(desk, ask, |state, task| {
         let grace = start_up(state, GRACE_MIN);
@@ -52,7 +52,7 @@ fn launch<R: PolicyRule<State = Decided>>(
     }
 }
 
-/// Tasks that start with this plan, and those that `may` have clones, of the jobs that want some.
+/// Tasks that start with this plan, and those that `may` have clones, of the jobs that need some.
 fn lacking<R: PolicyRule>(
     desk: &mut Desk<'_, '_, R>,
     mode: SpeculationMode,

@@ -1,7 +1,7 @@
-//! S-Resume on events, the simple rule to beat: whenever something is heard, each late task gets
-//! as many clones as bring its probability of a miss under a target, beginning at the best
-//! checkpoint where the job resumes; once all its attempts are seen, the one with the earliest
-//! predicted end is kept. The original runs on. No optimizer weighs tasks against each other.
+//! S-Resume on events, a simple baseline rule. After each event, each late task gets as many clones
+//! as lower its probability of a miss below a target. They begin at the best checkpoint if the job
+//! resumes. Once all its attempts are seen, the one with the earliest predicted end is kept. The
+//! original continues. No optimizer compares tasks with each other.
 
 use shed_core::plan::Finding;
 use shed_core::policy::prune::{self, GRACE_MIN, is_seen, start_up};
@@ -18,7 +18,7 @@ pub struct SResumeEvent {
     pub miss_target: f64,
     /// Most clones of a task at a time.
     pub max_clones: u32,
-    /// From look to look: reports of progress wake nobody.
+    /// Time between two checks, because reports of progress trigger none.
     pub interval: Span,
 }
 

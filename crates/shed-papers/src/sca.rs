@@ -1,9 +1,10 @@
-//! SCA, smart cloning ([S] of DollyMP's specification, section 8): when more slots are free than the
-//! new jobs have tasks, the convex programme P2 says how many copies each of their tasks gets from
-//! its start; else each gets one. It knows no deadline, and its clones start from zero.
+//! SCA, smart cloning ([S] of DollyMP's specification, section 8). When more slots are free than
+//! the new jobs have tasks, the convex program P2 gives the number of copies that each of their
+//! tasks gets from its start. Otherwise each task gets one. It ignores deadlines, and its clones
+//! start from zero.
 //!
-//! A job's law must be known for that: at its submission only if it is given. A job whose law
-//! becomes known while its attempts start up is decided about then.
+//! P2 requires a job's distribution. At the job's submission the distribution is known only if it
+//! is given. If it becomes known while the job's attempts start up, SCA decides about the job then.
 
 use crate::formulas::sca::{CloneJob, P2, round_copies, solve_relaxed};
 use crate::given_law::GivenLaw;
@@ -25,7 +26,7 @@ pub struct Sca {
     pub gamma: f64,
     /// r − 1: the most clones of a task.
     pub max_clones: u32,
-    /// The law, if it is given.
+    /// The distribution, if it is given.
     pub law: GivenLaw,
 }
 
@@ -39,10 +40,10 @@ impl Default for Sca {
     }
 }
 
-/// Clones that found no room are tried again that soon.
+/// Time until clones that found no slot are tried again.
 const LOOK: Span = Span::from_seconds(3);
 
-/// Steps of work per task of the convex programme: its sums over all tasks are formed some
+/// Steps of work per task of the convex program: its sums over all tasks are formed some
 /// thousand times, and are cheap.
 const SOLVE_STEPS: u64 = 100;
 
@@ -79,8 +80,8 @@ impl PolicyRule for Sca {
     }
 }
 
-/// A job of which nothing but attempts that start up was ever seen, and that is not decided about:
-/// its position and law.
+/// A job that SCA has not decided about and whose attempts have all been starting up so far: its
+/// position and distribution.
 pub(crate) fn new_jobs<R: PolicyRule<State = Decided>>(
     desk: &Desk<'_, '_, R>,
     law: &GivenLaw,
@@ -100,7 +101,7 @@ pub(crate) fn new_jobs<R: PolicyRule<State = Decided>>(
         .collect()
 }
 
-/// The slots that the new jobs may share: those that are free, and those of their first attempts.
+/// The slots that the new jobs may share: free slots, and those of their first attempts.
 pub(crate) fn slots_for<R: PolicyRule>(
     desk: &Desk<'_, '_, R>,
     positions: impl Iterator<Item = usize>,
@@ -140,7 +141,7 @@ impl Sca {
         let steps = tasks.saturating_mul(SOLVE_STEPS);
         let steps = steps.saturating_add((jobs.len() as u64).pow(2));
         let positions: Vec<usize> = new.iter().map(|(at, _)| *at).collect();
-        // All or nothing: half a convex programme is none.
+        // All or nothing, because half of P2's solution is not a solution.
         if solves && !desk.afford(&positions, steps) {
             return;
         }

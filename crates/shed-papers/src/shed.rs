@@ -1,9 +1,10 @@
-//! Shed ([S] Algorithm 1): whenever a job arrives, every job's number of clones is worked out
-//! anew, the same for all of its tasks, the lowest PoCD being raised first; each task keeps its
-//! fastest attempt and starts so many fresh ones.
+//! Shed ([S] Algorithm 1). Whenever a job arrives, every job's number of clones r is computed
+//! again, the same for all of its tasks; the lowest PoCD is raised first. Each task keeps its
+//! fastest attempt and starts r fresh ones.
 //!
-//! On live jobs a run takes place when a job's law is known for the first time: at its arrival
-//! only if the law is given. Kills free their room later, so that clones follow as there is some.
+//! On live jobs a run takes place when a job's distribution is known for the first time: at its
+//! arrival only if the distribution is given. Killed attempts free their slots later, so clones
+//! follow when slots become free.
 
 use crate::given_law::GivenLaw;
 use crate::redundancy::launch_copies_anytime;
@@ -18,7 +19,7 @@ use shed_core::settings::Setting;
 use shed_core::snapshot::SpeculationMode;
 use shed_core::time::Span;
 
-/// Clones that found no room, and jobs without a law, are looked at that often.
+/// Time between two checks of clones that found no slot, and of jobs without a distribution.
 const LOOK: Span = Span::from_seconds(3);
 
 /// The parameters of Shed.
@@ -26,14 +27,14 @@ const LOOK: Span = Span::from_seconds(3);
 pub struct Shed {
     /// MAX: the most clones of a task.
     pub max_clones: u32,
-    /// What hopeless jobs get.
+    /// Treatment of hopeless jobs.
     pub mode: JobLevelMode,
     /// Whether a run leaves all attempts alone and counts them towards r. Off: as printed, each
-    /// task's fastest attempt is kept, the others are killed, and r are launched anew.
+    /// task's fastest attempt is kept, the others are killed, and r fresh ones are launched.
     pub keep: bool,
-    /// Whether a departure also makes a run (A8: the text says so, the pseudo-code does not).
+    /// Whether a departure also starts a run (A8: only the text has this, not the pseudo-code).
     pub departures: bool,
-    /// The law, if it is given.
+    /// The distribution, if it is given.
     pub law: GivenLaw,
 }
 
@@ -105,24 +106,24 @@ impl PolicyRule for Shed {
 }
 
 impl Shed {
-    /// Whether the numbers of clones are worked out anew: a job takes part for the first time, or
-    /// one has gone.
+    /// Whether to compute the numbers of clones again: a job takes part for the first time, or a
+    /// job has left.
     fn runs(&self, desk: &Desk<'_, '_, Self>) -> bool {
         let departed = self.departures && desk.has_departed();
         let arrived = |job: &JobView<'_>| job.optimized && job.is_new;
         departed || desk.jobs().iter().any(arrived)
     }
 
-    /// With a deadline that is still to come and a law. (Step 1 of the algorithm kills jobs that
-    /// are past it; here the job's user says what becomes of them.)
+    /// Whether the job has a deadline in the future and a distribution. (Step 1 of the algorithm
+    /// kills jobs past their deadline; here the job's user decides that.)
     fn takes_part(&self, state: &JobView<'_>) -> bool {
         let in_time = state.estimate.slack.is_some_and(|slack| slack > 0.0);
         state.may_speculate() && in_time && self.law.of(state).is_some()
     }
 
-    /// Works out r for each job of that mode. κ: the slots that are free and those of clones that
-    /// live, which count towards r. N_j: the tasks that have not ended, since ended ones hold no
-    /// slot here (A14).
+    /// Computes r for each job of that mode. κ: the free slots and those of live clones, which
+    /// count towards r. N_j: the tasks that have not ended, because ended ones hold no slot here
+    /// (A14).
     fn allocate(&self, desk: &mut Desk<'_, '_, Self>, mode: SpeculationMode) {
         let is_in = |state: &JobView<'_>| state.optimized && state.job.rules.speculation == mode;
         let positions = desk.by_submission();
@@ -145,8 +146,8 @@ impl Shed {
         }
     }
 
-    /// [S] Theorem 1 for a job of which nothing runs, Theorem 2 else: all tasks are taken to be
-    /// like the slowest.
+    /// [S] Theorem 1 for a job without a running task, otherwise Theorem 2. All tasks are assumed
+    /// to be like the slowest.
     fn job(&self, state: &JobView<'_>) -> JobLevelJob {
         let progress = |task: &TaskEstimate<'_>| {
             let attempts = task.attempts.iter();

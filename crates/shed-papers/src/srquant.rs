@@ -15,9 +15,9 @@ use shed_core::settings::{Setting, word};
 pub struct SrQuant {
     /// τ_est and τ_kill.
     pub instants: Instants,
-    /// Price, bound and law.
+    /// Price, bound and distribution.
     pub terms: Terms,
-    /// Which mean the time of resumed attempts has.
+    /// The mean time of resumed attempts.
     pub mean: SlowMean,
 }
 

@@ -1,4 +1,4 @@
-//! What the policies remember of a job.
+//! The policies' memory of a job.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use shed_core::ids::TaskIndex;
 use shed_core::policy::{PolicyState, Remembered};
 use shed_core::time::Instant;
 
-/// What a policy remembers that decides once about a job.
+/// Memory of a policy that decides once about a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Decided {
     /// Attempts per task, the first included, once they are decided on: at submission (Dolly,
@@ -15,25 +15,25 @@ pub struct Decided {
     /// (Shed). Survives a failover: a later decision might differ for the tasks that are still to
     /// come.
     pub copies: Option<u32>,
-    /// Tasks that were judged late at τ_est, ascending: they get their attempts when capacity is
-    /// free. What is lost costs those clones that found no slot yet.
+    /// Tasks that were found late at τ_est, ascending. They get their attempts when capacity is
+    /// free. Losing this costs the clones that found no slot yet.
     pub judged: Vec<TaskIndex>,
-    /// When the slower attempts were stopped at τ_kill, which a job has once. What is lost costs
-    /// one more look, which stops what was launched since.
+    /// When the slower attempts were stopped at τ_kill, which a job has once. Losing this costs one
+    /// more check, which stops the attempts launched since.
     pub pruned: Option<Instant>,
 }
 
-/// What Hadoop-S remembers: when it last launched a clone for the job. What is lost costs one round
-/// too early.
+/// Memory of Hadoop-S: when it last launched a clone for the job. Losing this costs one early
+/// round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LastLaunch(pub Option<Instant>);
 
-/// What Mantri remembers.
+/// Memory of Mantri.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Looked {
-    /// When only the best attempts of the job were kept. What is lost costs one more look.
+    /// When only the best attempts of the job were kept. Losing this costs one more check.
     pub pruned: Option<Instant>,
-    /// How often a task's only attempt was restarted. What is lost costs a few restarts beyond the
+    /// How often a task's only attempt was restarted. Losing this costs a few restarts beyond the
     /// bound.
     pub restarts: BTreeMap<TaskIndex, u32>,
 }

@@ -1,12 +1,15 @@
-//! How the open tasks of a ledger are written: a line of text per task, and tables for what many lines
-//! name. A task with one attempt takes some twenty bytes. Pure.
+//! The encoding of a ledger's open tasks: a line of text per task, and tables for values that many
+//! lines share. A task with one attempt takes about twenty bytes. Pure.
 //!
-//! A line is `INDEX,NEXT` and fields, then each attempt behind a `;`, as `NUMBER KIND LAUNCHED` (without the
-//! spaces) and fields. A field is a letter and its value, behind a `,`. Instants are milliseconds from
-//! [`OpenTasks::since`]; nodes, places, kills and points are positions in their tables. `17,2,f1;1r61500,n0`:
-//! task 17, whose next attempt is 2, has failed once; attempt 1, a retry launched after 61.5 s, runs at the
-//! first place. A letter that is not known is kept and written again. Of the tables, a place is `NODE BOOT`, a
-//! kill `KIND,SINCE`, a point `PROGRESS,CHECKPOINT`.
+//! A line is `INDEX,NEXT` and fields. Each attempt follows after a `;`, as `NUMBER KIND LAUNCHED`
+//! (without the spaces) and fields. A field is a `,`, a letter and a value. Instants are
+//! milliseconds from [`OpenTasks::since`]. Nodes, places, kills and points are positions in their
+//! tables.
+//!
+//! Example: `17,2,f1;1r61500,n0` is task 17, whose next attempt is 2 and which has failed once.
+//! Attempt 1, a retry launched after 61.5 s, runs at the first place. An unknown letter is kept and
+//! written again. In the tables, a place is `NODE BOOT`, a kill `KIND,SINCE`, and a point
+//! `PROGRESS,CHECKPOINT`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write as _};
@@ -25,30 +28,31 @@ use shed_core::time::{Instant, Span};
 use super::{AttemptEntry, GrantEntry, NodeEntry, TaskEntry};
 use crate::clock::{micro_instant, micro_time};
 
-/// Kills that are told apart. Attempts that are stopped one by one, and whose pods stay, would each add
-/// one: beyond these a kill is dated by the one of its kind that came last before it.
+/// Maximum number of distinct kills. Attempts that are stopped one by one, and whose pods stay,
+/// would each add one. Beyond this number a kill gets the time of the previous kill of its kind.
 const KILLS_MAX: usize = 128;
 
 /// Tasks with uncounted attempts or a history, ascending.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenTasks {
-    /// What the instants of the lines count from.
+    /// Start of the instants in the lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     since: Option<MicroTime>,
-    /// A line per task: src/api/ledger/compact.rs says how it is read.
+    /// A line per task; src/api/ledger/compact.rs describes the encoding.
     #[serde(default)]
     lines: Vec<String>,
-    /// Nodes to stay away from.
+    /// Nodes to avoid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     nodes: Vec<String>,
-    /// Nodes, each with its boot, that attempts must be known to be gone from.
+    /// Nodes, each with its boot id, of attempts that must be proven gone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     places: Vec<String>,
-    /// Why attempts must die, and since when.
+    /// Why shed must stop attempts, and since when.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     kills: Vec<String>,
-    /// Which of them all attempts have whose line names none: one record stops a whole job.
+    /// Index of the kill record that applies to all attempts whose line names none. One record
+    /// stops a whole job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stop: Option<usize>,
     /// Points to resume from.
@@ -64,7 +68,7 @@ pub(super) fn serialize<S: Serializer>(
     OpenTasks::of(tasks).serialize(to)
 }
 
-/// Reads the compact form, and the list of entries that form 1 of the ledger had.
+/// Decodes the compact form, and the list of entries in version 1 of the ledger.
 pub(super) fn deserialize<'de, D>(from: D) -> Result<BTreeMap<u32, TaskEntry>, D::Error>
 where
     D: Deserializer<'de>,
@@ -92,7 +96,7 @@ impl<'de> Visitor<'de> for EitherForm {
     }
 }
 
-/// Gives each value the position at which it first came.
+/// Gives each value the position of its first occurrence.
 struct Table<'t, T>(Vec<&'t T>, HashMap<&'t T, usize>);
 
 impl<'t, T: Eq + Hash> Table<'t, T> {
@@ -118,7 +122,7 @@ struct Writer<'t> {
     kills: BTreeMap<(KillKind, Option<Instant>), usize>,
     stop: Option<usize>,
     points: Vec<&'t ResumePoint>,
-    /// How many of them are of tasks before the one that is written.
+    /// Number of them that belong to earlier tasks than the current one.
     points_before: usize,
 }
 
@@ -186,7 +190,8 @@ impl OpenTasks {
             }
         }
         for part in parts {
-            // Most tasks have one attempt: room for more would be the larger part of them all.
+            // Most tasks have one attempt, and spare capacity in all these vectors would take more
+            // memory than the attempts.
             task.attempts.reserve_exact(1);
             task.attempts.push(self.attempt(part)?);
         }
@@ -267,7 +272,7 @@ impl OpenTasks {
 }
 
 impl<'t> Writer<'t> {
-    /// The kill that most attempts have, if all have one.
+    /// The kill that most attempts have, if all attempts have one.
     fn common_kill(&mut self, attempts: impl Iterator<Item = &'t AttemptEntry>) -> Option<usize> {
         let mut counts: Vec<usize> = Vec::new();
         for attempt in attempts {
@@ -290,7 +295,7 @@ impl<'t> Writer<'t> {
         Some(*self.kills.entry(kill).or_insert(next))
     }
 
-    /// The kill of that kind that came last before it, or the first one.
+    /// The previous kill of that kind, or the first one.
     fn known_kill(&self, kill: &(KillKind, Option<Instant>)) -> Option<usize> {
         let before = self.kills.range(..=kill).next_back();
         let near = before.into_iter().chain(self.kills.range(kill..).next());

@@ -7,17 +7,17 @@ use shed_core::time::{Instant, Span};
 
 use super::Ledger;
 
-/// The wait after the second disruption in a row; it doubles up to the last. After the first there
-/// is none: drains and preemptions mostly come once.
+/// The wait after the second disruption in a row; it doubles up to `WAIT_LAST`. There is no wait
+/// after the first, because drains and preemptions rarely repeat.
 const WAIT_FIRST: Span = Span::from_seconds(1);
 const WAIT_LAST: Span = Span::from_seconds(60);
 
-/// An attempt that was launched so long ago has gone on well: the next disruption is the first one.
+/// Age from which an attempt ends the row: the next disruption counts as the first.
 const ROW_ENDS: Span = Span::from_seconds(600);
 
 impl Ledger {
-    /// An attempt of the task, launched then, came to nothing without the task's doing. Clones have
-    /// a rest of their own: the planner gives the task none for a while.
+    /// Records that an attempt of the task, launched then, ended without the task's fault. Clones
+    /// have a wait of their own: the planner gives the task no clone for a while.
     pub(super) fn disrupted(
         &mut self,
         task: TaskIndex,
@@ -42,7 +42,7 @@ impl Ledger {
     }
 }
 
-/// The wait after so many disruptions in a row: none, 1 s, 2 s, 4 s … 60 s.
+/// The wait after this number of disruptions in a row: none, 1 s, 2 s, 4 s … 60 s.
 fn wait(disruptions: u32) -> Option<Span> {
     let doublings = disruptions.checked_sub(2)?;
     Some(Span(WAIT_FIRST.0 << doublings.min(16)).min(WAIT_LAST))
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(waits, [0, 1, 2, 4, 8, 16, 32, 60, 60]);
         assert_eq!(book.counts.disrupted, 9);
         assert_eq!(book.tasks[&0].disruptions, 9);
-        // One that ran for long begins a new row.
+        // An attempt that ran for long starts a new row.
         let number = launched(&mut book, AttemptKind::Retry, now);
         let lost = Outcome::Disrupted;
         let end = now.plus(ROW_ENDS);

@@ -1,5 +1,5 @@
-//! What holds of every write of a ledger, whatever happened: tests, the model and the fault campaign ask it
-//! of each pair of ledgers that follow each other.
+//! Invariants of every write of a ledger. Tests, the model and the fault campaign check them for
+//! each pair of consecutive ledgers.
 
 use std::collections::BTreeSet;
 
@@ -12,13 +12,13 @@ use crate::api::AttemptCounts;
 /// An invariant that a write breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LedgerFault {
-    /// Attempts that were launched, and those that are open or counted, differ in number.
+    /// The number of launched attempts differs from that of open and counted attempts.
     Unbalanced,
     /// The counts of winners and of tasks done differ.
     Winners,
     /// A count is lower than before.
     CountsWentBack,
-    /// A task that was done or had failed is open again, or a final end is not final any more.
+    /// A task that was done or had failed is open again, or a final end is no longer final.
     EndTakenBack,
     /// A task has another winner than before.
     WinnerChanged,
@@ -31,7 +31,7 @@ pub enum LedgerFault {
 }
 
 impl LedgerFault {
-    /// What is wrong.
+    /// Description of the fault.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -84,7 +84,7 @@ impl Ledger {
     }
 }
 
-/// What the write of `new` over `old` breaks.
+/// Invariants that the write of `new` over `old` violates.
 #[must_use]
 pub fn faults(old: &Ledger, new: &Ledger) -> BTreeSet<LedgerFault> {
     let checks = [
@@ -113,7 +113,7 @@ fn grew(old: &AttemptCounts, new: &AttemptCounts) -> bool {
     old.won <= new.won && old.ended() <= new.ended()
 }
 
-/// Only a part that was taken over needs no attempt, so it has not failed.
+/// Only a segment that was taken over needs no attempt, so it has not failed.
 fn ends_stay(old: &Ledger, new: &Ledger) -> bool {
     let is_kept = |task: TaskIndex| new.failed.contains(task) || new.is_dropped(task.0);
     old.done.iter().all(|task| new.done.contains(task))
@@ -182,7 +182,7 @@ mod tests {
 
     const TASK: TaskIndex = TaskIndex(0);
 
-    /// Task 0 with an original, a clone, and leave to publish for the original.
+    /// Task 0 with an original, a clone, and the commit grant for the original.
     fn race() -> Ledger {
         let mut ledger = Ledger::default();
         ledger.launch(&launch(0, AttemptKind::Original), Instant(0));

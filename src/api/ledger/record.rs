@@ -1,4 +1,4 @@
-//! What happens to attempts, recorded in the ledger. No client.
+//! Records events of attempts in the ledger. No client.
 
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Launch, Outcome};
@@ -40,7 +40,7 @@ impl Ledger {
         })
     }
 
-    /// Counts the time of a job with a time limit: from its start, and anew after a suspension.
+    /// Counts the time of a job with a time limit from its start. A suspension resets the count.
     pub fn keep_time(&mut self, runs: bool, now: Instant) {
         self.active_since = runs.then(|| self.active_since.unwrap_or(now));
     }
@@ -101,7 +101,7 @@ impl Ledger {
         AttemptNumber(number)
     }
 
-    /// Records why an attempt must die; false if it is not alive any more.
+    /// Records why an attempt must stop; false if it has already ended.
     pub fn kill(
         &mut self,
         task: TaskIndex,
@@ -134,7 +134,8 @@ impl Ledger {
         attempts.iter_mut().find(|attempt| attempt.number == number)
     }
 
-    /// Gives an attempt leave to publish, unless another has it; the token if it was given.
+    /// Grants the commit to an attempt, unless another attempt holds the grant. Returns the token
+    /// of a new grant.
     pub fn grant(&mut self, task: u32, number: u32, now: Instant) -> Option<i64> {
         self.attempt(task, number)?;
         let entry = self.tasks.get_mut(&task)?;
@@ -188,8 +189,8 @@ impl Ledger {
         true
     }
 
-    /// Puts an ended attempt into its bucket, once; says as what it was launched, or nothing if
-    /// it was counted before.
+    /// Counts an ended attempt in its bucket, once. Returns the kind of its launch, or None if it
+    /// was counted before.
     pub fn count(
         &mut self,
         task: TaskIndex,
@@ -204,7 +205,7 @@ impl Ledger {
             launched,
             ..
         } = self.take(task, number)?;
-        // What was killed has had its consequences.
+        // The kill record already had its consequences.
         if outcome == Outcome::Disrupted && kill.is_none() {
             self.disrupted(task, kind, launched, now);
         }
@@ -228,7 +229,7 @@ impl Ledger {
         Some(kind)
     }
 
-    /// Takes back an attempt whose pod the apiserver refused: it never was.
+    /// Removes an attempt whose pod the apiserver refused. It counts as never launched.
     pub fn refuse(&mut self, task: TaskIndex, number: AttemptNumber) -> bool {
         let taken = self.take(task, number).is_some();
         if taken {
@@ -237,8 +238,8 @@ impl Ledger {
         taken
     }
 
-    /// Takes back an attempt whose pod the apiserver was never asked for. Its number is not given out
-    /// again.
+    /// Removes an attempt whose pod was never requested from the apiserver. Its number is not
+    /// reused.
     pub fn withdraw(&mut self, task: TaskIndex, number: AttemptNumber) -> bool {
         let Some(attempt) = self.take(task, number) else {
             return false;
@@ -252,17 +253,17 @@ impl Ledger {
         true
     }
 
-    /// Keeps a reported checkpoint if it is further than the one that is durable.
+    /// Keeps a reported checkpoint if it is ahead of the durable one.
     pub fn keep_checkpoint(&mut self, task: TaskIndex, point: &ResumePoint) {
         if let Some(entry) = self.tasks.get_mut(&task.0) {
-            // All tasks are asked in each step, and few have gone on.
+            // Each step checks all tasks, and few of them have progressed.
             if is_further(entry.resume.as_deref(), point.progress) {
                 entry.resume = Some(Box::new(point.clone()));
             }
         }
     }
 
-    /// Drops entries that say nothing any more: ended tasks whose attempts are all counted.
+    /// Drops entries without information: ended tasks whose attempts are all counted.
     pub fn fold(&mut self) {
         let (done, failed, segments) = (&self.done, &self.failed, &self.segments);
         self.tasks.retain(|&index, entry| {
@@ -286,7 +287,7 @@ impl Ledger {
             .attempts
             .iter()
             .position(|attempt| attempt.number == number.0)?;
-        // What ended can't publish any more: the next one may.
+        // An attempt that ended cannot publish any more, so the next one may.
         entry.grant.take_if(|grant| grant.attempt == number.0);
         Some(entry.attempts.remove(position))
     }

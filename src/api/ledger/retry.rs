@@ -14,14 +14,14 @@ pub struct RetryRule {
 }
 
 impl RetryRule {
-    /// Where a deadline is to be met: a failure costs little of the time that is left.
+    /// For jobs with a deadline: a failure costs little of the remaining time.
     pub const PROMPT: Self = Self {
         first: Span::from_seconds(1),
         most: Span::from_seconds(60),
         whole_job: false,
     };
 
-    /// The wait after so many failures of a task.
+    /// The wait after this number of failures of a task.
     #[must_use]
     pub fn wait(self, failures: u32) -> Span {
         let doublings = failures.saturating_sub(1).min(16);

@@ -1,6 +1,7 @@
-//! Parts of tasks (`resume: Range`). A part is to everything else a task of its own: it has
-//! attempts, one winner, clones. The part at a task's beginning goes by the task's own index, the
-//! others by indexes from the job's `completions` on. A task that was never split has no part.
+//! Segments of tasks (`resume: Range`). Everywhere else a segment counts as a task of its own: it
+//! has attempts, one winner, clones. The segment at a task's beginning has the task's own index,
+//! the others have indexes from the job's `completions` on. A task that was never divided has no
+//! segment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -12,15 +13,15 @@ use shed_core::index_set::IndexSet;
 
 use super::{Ledger, SegmentEntry};
 
-/// Parts that one ledger holds at most; more would make it too large for its object. A task that
-/// can't be split any more is cloned as a whole.
+/// Maximum number of segments in one ledger; more would make it too large for its object. A task
+/// that cannot be divided any more is cloned as a whole.
 pub const SEGMENTS_MAX: usize = 512;
 
-/// The parts of a job's divided tasks: a map by index, which also finds a part by where it begins.
+/// The segments of a job's divided tasks: a map by index, which also finds a segment by its start.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Segments {
     by_index: BTreeMap<u32, SegmentEntry>,
-    /// Task, first unit and index of the parts that are not dropped.
+    /// Task, first unit and index of the segments that are not dropped.
     by_start: BTreeSet<(u32, u64, u32)>,
 }
 
@@ -60,7 +61,7 @@ impl Segments {
         self.by_index.is_empty()
     }
 
-    /// Adds the part, or takes it for the one of its index.
+    /// Adds the segment, or replaces the one with its index.
     pub fn insert(&mut self, part: SegmentEntry) {
         if let Some(old) = self.by_index.get(&part.index) {
             self.by_start.remove(&key(old));
@@ -71,7 +72,7 @@ impl Segments {
         self.by_index.insert(part.index, part);
     }
 
-    /// Changes the part of this index, if there is one.
+    /// Changes the segment with this index, if it exists.
     pub fn change(&mut self, index: u32, change: impl FnOnce(&mut SegmentEntry)) {
         if let Some(mut part) = self.by_index.get(&index).cloned() {
             change(&mut part);
@@ -79,14 +80,14 @@ impl Segments {
         }
     }
 
-    /// The parts of this task that begin at that unit and are not dropped: one at most, unless somebody
-    /// edited the ledger.
+    /// The segments of this task that begin at that unit and are not dropped. There is at most one,
+    /// unless a client edited the ledger.
     fn beginning(&self, task: u32, at: u64) -> impl Iterator<Item = &SegmentEntry> {
         let found = self.by_start.range((task, at, 0)..=(task, at, u32::MAX));
         found.filter_map(|(_, _, index)| self.by_index.get(index))
     }
 
-    /// The parts of this task that are not dropped, in the order of its input.
+    /// The segments of this task that are not dropped, in the order of its input.
     fn of_task(&self, task: u32) -> impl Iterator<Item = &SegmentEntry> {
         let found = self
             .by_start
@@ -100,7 +101,7 @@ fn key(part: &SegmentEntry) -> (u32, u64, u32) {
 }
 
 impl Ledger {
-    /// The part of this index, if its task was split.
+    /// The segment with this index, if its task was divided.
     #[must_use]
     pub fn segment(&self, index: u32) -> Option<&SegmentEntry> {
         self.segments.get(&index)
@@ -112,30 +113,30 @@ impl Ledger {
         self.segment(index).map_or(index, |part| part.task)
     }
 
-    /// Whether the part is nobody's to do any more.
+    /// Whether no attempt needs to process the segment any more.
     #[must_use]
     pub fn is_dropped(&self, index: u32) -> bool {
         self.segment(index).is_some_and(|part| part.dropped)
     }
 
-    /// The part that begins where this one ends and is still somebody's.
+    /// The segment that begins where this one ends, unless it is dropped.
     #[must_use]
     pub fn next_segment(&self, index: u32) -> Option<&SegmentEntry> {
         let part = self.segment(index)?;
-        // A part without a unit, which only an edited ledger has, would follow itself.
+        // A segment without a unit, which only an edited ledger has, would follow itself.
         let mut behind = self.segments.beginning(part.task, part.end);
         behind.find(|next| next.end > next.start)
     }
 
-    /// How many indexes there are: tasks, and parts beyond those at their tasks' beginnings.
+    /// Number of indexes: tasks, and segments after the first of their task.
     #[must_use]
     pub fn indexes(&self, completions: u32) -> u32 {
         let last = self.segments.last_key_value();
         last.map_or(completions, |(&last, _)| completions.max(last + 1))
     }
 
-    /// Ends the part at this unit; what was behind it is a part of its own from now on. Says its
-    /// index, or nothing if the unit is not inside, or there are too many parts.
+    /// Ends the segment at this unit; the rest becomes a segment of its own. Returns its index.
+    /// None if the unit is not inside, or if there are too many segments.
     pub fn split(&mut self, index: u32, at: Units, completions: u32) -> Option<u32> {
         let whole = SegmentEntry {
             index,
@@ -165,14 +166,14 @@ impl Ledger {
         Some(new)
     }
 
-    /// The parts behind this one up to the one that ends at that unit, in the order of the input.
-    /// Nothing if no part ends there, or one of them has a winner.
+    /// The segments behind this one up to the one that ends at that unit, in the order of the
+    /// input. None if no segment ends there, or if one of them has a winner.
     #[must_use]
     pub fn unwon_behind(&self, index: u32, reached: u64) -> Option<Vec<u32>> {
         let mut behind = Vec::new();
         let mut at = index;
         loop {
-            // Each ends behind the one before, so this comes to an end.
+            // Each segment ends after the one before, so the loop ends.
             let next = self.next_segment(at)?;
             if next.winner.is_some() || next.end > reached {
                 return None;
@@ -185,14 +186,14 @@ impl Ledger {
         }
     }
 
-    /// Whether a part has failed for good.
+    /// Whether a segment has failed for good.
     #[must_use]
     pub fn has_failed(&self, index: u32) -> bool {
         self.failed.contains(TaskIndex(index))
     }
 
-    /// The part takes over the one behind it. If that one had failed for good, it has not any more:
-    /// its work is part of this part's.
+    /// The segment takes over the one behind it. If that one had failed for good, it no longer
+    /// counts as failed, because its work now belongs to this segment.
     pub fn take_over(&mut self, index: u32, taken: u32) {
         let Some(end) = self.segment(taken).map(|behind| behind.end) else {
             return;
@@ -202,7 +203,7 @@ impl Ledger {
         self.failed.remove(TaskIndex(taken));
     }
 
-    /// Tasks whose winning parts tile their input.
+    /// Tasks whose winning segments cover their input.
     #[must_use]
     pub fn done_tasks(&self, completions: u32) -> IndexSet {
         self.tasks_where(completions, &self.done, |parts, done| {
@@ -212,7 +213,7 @@ impl Ledger {
         })
     }
 
-    /// Tasks of which a part has failed for good.
+    /// Tasks with a segment that has failed for good.
     #[must_use]
     pub fn failed_tasks(&self, completions: u32) -> IndexSet {
         self.tasks_where(completions, &self.failed, |parts, failed| {
@@ -222,7 +223,7 @@ impl Ledger {
         })
     }
 
-    /// The tasks of these indexes. Whether a divided task is among them depends on its parts.
+    /// The tasks of these indexes. Whether a divided task is among them depends on its segments.
     fn tasks_where(
         &self,
         completions: u32,
@@ -247,7 +248,7 @@ impl Ledger {
         tasks
     }
 
-    /// The parts that tile a task that was split, in the order of its input.
+    /// The segments that cover a divided task, in the order of its input.
     #[must_use]
     pub fn parts_of(&self, task: u32) -> Vec<&SegmentEntry> {
         if !self.segments.contains_key(&task) {
@@ -261,7 +262,7 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    /// Task 3 of four in as many parts as there may be, each split off the end of the one before.
+    /// Task 3 of four in the maximum number of segments, each split off the end of the one before.
     fn divided() -> Ledger {
         let mut book = Ledger::default();
         let mut index = 3;

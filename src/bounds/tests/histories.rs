@@ -1,5 +1,5 @@
-//! Random histories of a ledger: whatever happens, the object is at most what was committed when something
-//! was launched last, and that is at most the budget.
+//! Random histories of a ledger. Whatever happens, the object is at most as large as was committed
+//! at the last launch, and that is at most the budget.
 
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -10,11 +10,11 @@ use super::*;
 use crate::api::{QuarantineEntry, RetryRule};
 
 const TASKS: u32 = 300;
-/// Of a part's input.
+/// Units of a task's input.
 const TOTAL: u64 = u64::MAX - 1;
 /// The ledger's table of kills at its longest.
 const KILLS: usize = 3_200;
-/// What stands in a status next to conditions, open tasks and lists.
+/// Bytes of a status without conditions, open tasks and lists.
 const REST: usize = 1_600;
 
 /// One thing that may happen to a job.
@@ -108,7 +108,7 @@ impl World {
         let durable = self.book.tasks.get(&task);
         let durable = durable.and_then(|task| task.resume.as_deref().cloned());
         let resume = match durable.filter(|_| bytes.is_multiple_of(2)) {
-            // It goes on from the durable checkpoint.
+            // The retry resumes from the durable checkpoint.
             Some(point) => Some(point),
             None => (bytes > 0).then(|| ResumePoint {
                 progress: 1.0 / 3.0,
@@ -245,7 +245,7 @@ proptest! {
             Just("idempotency: Fenced, resume: Checkpoint"),
             Just("idempotency: Safe, resume: Range"),
         ],
-        // In the second there is no room for all checkpoints.
+        // In the second case not all checkpoints fit.
         (completions, spec) in prop_oneof![Just((TASKS, 0)), Just((100_000, size::SPEC_MAX))],
         events in prop::collection::vec(event(), 0..1_200),
     ) {
@@ -275,8 +275,9 @@ proptest! {
     }
 }
 
-/// The digest of what [`ledgers_of_drawn_histories_keep_their_bytes`] writes. Operators of different
-/// versions read each other's ledgers, so it changes with the form only.
+/// The digest of the ledgers that [`ledgers_of_drawn_histories_keep_their_bytes`] writes. Operators
+/// of different versions read each other's ledgers, so it changes only with the ledger's format
+/// version.
 const WRITTEN: u32 = 0xd5aa_fc66;
 
 #[test]

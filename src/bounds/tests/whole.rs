@@ -30,7 +30,7 @@ struct Driven {
 }
 
 impl Driven {
-    /// Of a specification of so many bytes.
+    /// With a specification of this many bytes.
     fn new(completions: u32, spec_bytes: usize, change: &str) -> Self {
         let change = format!("{{completions: {completions}, backoffLimitPerIndex: 0{change}}}");
         let owner = padded(fixtures::job(&change), spec_bytes);
@@ -119,7 +119,7 @@ impl Driven {
         self.book = Ledger::from_status(status).unwrap();
     }
 
-    /// Launches what fits of these tasks, and says how many that were; their pods run.
+    /// Launches as many of these tasks as fit, and returns their number; their pods run.
     fn start(&mut self, tasks: impl Iterator<Item = u32>, kind: AttemptKind) -> usize {
         let counts =
             |book: &Ledger| book.counts.originals + book.counts.clones + book.counts.retries;
@@ -226,14 +226,14 @@ impl Driven {
         self.step(&[]);
     }
 
-    /// What was killed has gone.
+    /// The killed attempts are gone.
     fn go(&mut self) {
         assert_eq!(self.live(), []);
         self.pods.clear();
         self.step(&[]);
     }
 
-    /// What every attempt reports.
+    /// Report of every attempt.
     fn report(&mut self, bytes: usize) {
         for (task, number) in self.live() {
             let share = 0.1 + f64::from(task) / 1e6 + f64::from(number) / 10.0;
@@ -267,8 +267,8 @@ fn uid(id: AttemptId) -> String {
     format!("uid-{}-{}", id.0, id.1)
 }
 
-/// How many of 10 000 tasks may live at a time next to a specification of this many bytes, though every
-/// index of 100 000 may come to stand alone.
+/// How many of 10 000 tasks may live at a time with a specification of this many bytes, if no two
+/// of the 100 000 indexes in the lists may be adjacent.
 const SPECS: [(usize, usize); 3] = [(0, LIVE), (200 * 1024, 5_800), (size::SPEC_MAX, 4_200)];
 
 #[test]
@@ -303,7 +303,7 @@ fn a_job_of_100_000_tasks_fails_with_half_of_the_indexes_scattered() {
 #[test]
 fn a_job_of_100_000_tasks_is_stopped_at_its_deadline_with_all_it_may_have_live() {
     let mut driven = Driven::new(TASKS, 200 * 1024, "");
-    // Half of what has ended failed, and no two indexes of either kind are neighbors.
+    // Half of the ended tasks failed, and no two indexes of either kind are neighbors.
     driven.run((0..40_000).chain(50_000..80_000), |task| task % 2 == 1);
     assert!(driven.start(80_000..90_000, AttemptKind::Original) > 5_800);
     driven.now = Instant(700_000);
@@ -346,7 +346,7 @@ fn a_job_with_clones_and_checkpoints_is_suspended_resumed_and_stopped() {
     assert!(durable > 3_000, "{durable}");
     driven.suspend(false);
     assert_eq!(driven.start(0..5_000, AttemptKind::Retry), 5_000);
-    // Where the newest checkpoint does not fit, the one that the attempt began with stays.
+    // If the newest checkpoint does not fit, the attempt's start point stays.
     driven.report(64);
     driven.now = Instant(700_000);
     driven.facts_as_of = Instant(699_000);
@@ -359,7 +359,7 @@ fn a_job_with_clones_and_checkpoints_is_suspended_resumed_and_stopped() {
     assert!(driven.book.finished);
 }
 
-/// Checkpoints of 256 bytes, each of which takes six in JSON.
+/// Checkpoints of 256 bytes; each byte takes six in JSON.
 #[test]
 fn checkpoints_that_do_not_fit_are_not_durable_and_keep_nothing_from_being_stopped() {
     let resumes = ", progress: {file: {}}, resume: Checkpoint";
@@ -371,7 +371,7 @@ fn checkpoints_that_do_not_fit_are_not_durable_and_keep_nothing_from_being_stopp
         let point = reported.checkpoint.as_mut().unwrap();
         point.checkpoint = "\u{1}".repeat(256).into();
     }
-    // They ride along with a write that happens anyway.
+    // They are written with a write that happens anyway.
     let finished = driven.now;
     driven.show((4_999, 0), Stage::Succeeded { finished });
     driven.step(&[]);
@@ -415,7 +415,8 @@ fn kills_at_as_many_instants_as_there_are_attempts_stay_within_the_budget() {
     assert_eq!(driven.live(), []);
 }
 
-/// What others put into the status stays there, so that nothing is launched; what runs is stopped.
+/// Fields of other clients stay in the status, so that nothing is launched. Running attempts are
+/// stopped.
 #[test]
 fn a_status_that_somebody_made_too_large_keeps_launches_back_and_nothing_from_being_stopped() {
     let mut driven = Driven::new(1_000, 0, "");
@@ -439,7 +440,7 @@ fn a_status_that_somebody_made_too_large_keeps_launches_back_and_nothing_from_be
         let launches = [Move::Launch(original(600))];
         assert_eq!(bounds.fitting(&driven.book, &launches), Some(vec![]));
     }
-    // What shed writes itself is replaced by the next write.
+    // The next write replaces fields that shed writes itself.
     driven.owner = edit(&driven.owner, "failedIndexes", "0-3".into());
     driven.owner = edit(&driven.owner, "phase", large.into());
     driven.suspend(true);

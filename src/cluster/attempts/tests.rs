@@ -64,7 +64,7 @@ fn of_what_happens_to_a_pod_the_job_hears_that_controls_it_or_may_take_it_in() {
     };
     let companion = translate::companion_name_of("pi", "job-uid");
     assert_eq!(heard(&stores, own_pod()), [companion.as_str()]);
-    // It loses its owner, so both what it was and what it is are of interest.
+    // It loses its owner, so both its old and its new group change.
     assert_eq!(
         heard(&stores, without_owner(own_pod())),
         [companion.as_str(), &companion]

@@ -43,7 +43,7 @@ fn finished_at(facts: &PodFacts) -> Instant {
     finished(&facts.attempt.as_ref().unwrap().stage).unwrap()
 }
 
-/// Its deletion was asked for at this second, with 30 s of grace.
+/// A client requested its deletion at this second, with 30 s of grace.
 fn deleted(at: i64) -> String {
     let gone_by = clock::time(seconds(at + 30)).0;
     format!("deletionTimestamp: '{gone_by}', deletionGracePeriodSeconds: 30")
@@ -83,7 +83,7 @@ fn an_end_is_never_later_than_it_was_seen_or_told() {
     let again = seen(&plain, 300).after(&ahead);
     assert_eq!(finished_at(&again), seconds(20));
     assert_eq!(again.attempt.unwrap().started, Some(started));
-    // A process that starts later still knows when the apiserver was told.
+    // A process that starts later still has the time of the report to the apiserver.
     let listed = pod(&reported_at(21), "", true);
     assert_eq!(finished_at(&seen(&listed, 300)), seconds(21));
 }
@@ -106,7 +106,7 @@ fn an_end_after_the_deletion_was_asked_for_may_be_an_answer() {
 #[test]
 fn an_end_that_was_told_before_the_deletion_is_none_of_its_doing() {
     let both = |told, asked| format!("{}, {}", deleted(asked), reported_at(told));
-    // The node's clock is ahead, so that by the stamps the deletion came first.
+    // The node's clock is ahead, so by the stamps the deletion came first.
     let told_first = seen(&pod(&both(40, 41), "", true), 60);
     assert_eq!(end(&told_first), SURE);
     let told_in_the_same_second = seen(&pod(&both(41, 41), "", true), 60);
@@ -182,7 +182,7 @@ mod judged {
         book
     }
 
-    /// What `settle` makes of an attempt whose end may be an answer to its deletion.
+    /// The result of `settle` for an attempt whose end may be a consequence of its deletion.
     fn settled(job: &ValidatedJob, kill: Option<KillKind>, pod: &Pod) -> Vec<Settled> {
         shed_core::settle::settle(seconds(60), &observed(job, &book(kill), pod))
     }

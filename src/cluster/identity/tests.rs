@@ -118,7 +118,7 @@ fn the_owner_of_attempts_is_the_job_or_the_job_that_it_stands_for() {
     assert_eq!(own, crate::validate::validate(&job).unwrap().owner());
     let companion = fixtures::companion(&fixtures::batch_job(""));
     assert_eq!(Owner::of(&companion.metadata), adopted("").owner());
-    // One made by hand stands for nothing.
+    // A companion made by hand represents no Job.
     let mut by_hand = companion;
     by_hand.metadata.name = Some("mine".to_owned());
     assert_eq!(Owner::of(&by_hand.metadata).kind, OwnerKind::DeadlineJob);

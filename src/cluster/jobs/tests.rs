@@ -25,7 +25,7 @@ fn finished(name: &str) -> DeadlineJob {
     job
 }
 
-/// So many jobs that have ended, and ten that go on.
+/// This number of jobs that have ended, and ten that continue.
 fn many(ended: usize) -> Arc<Stores> {
     let ended = (0..ended).map(|number| finished(&format!("ended-{number}")));
     let live = (0..10).map(|number| named(&format!("live-{number}"), ""));
@@ -80,7 +80,7 @@ fn object(job: &DeadlineJob) -> JobObject {
     fixtures::object(job, &[])
 }
 
-/// The versions of what is live, and of what stays.
+/// The versions of the live jobs, and of the jobs that stay.
 fn versions(stores: &Stores) -> (u64, u64) {
     (stores.live_version(), stores.staying_version())
 }

@@ -1,21 +1,22 @@
-//! What a failed pod says about its end: whether the kubelet's own word proves that nothing of it
-//! runs any more, and whose doing the failure was. The rules follow what kubelets write (Kubernetes
-//! 1.34, `pkg/kubelet`: `kubelet.go`, `status/status_manager.go`, `eviction/helpers.go`).
+//! Evidence in a failed pod about its end: whether the kubelet's own report proves that nothing of
+//! the pod runs any more, and the cause of the failure. The rules follow the statuses that kubelets
+//! write (Kubernetes 1.34, `pkg/kubelet`: `kubelet.go`, `status/status_manager.go`,
+//! `eviction/helpers.go`).
 //!
-//! The phase `Failed` alone proves nothing: garbage collection sets it too, for pods of machines that
-//! are only out of reach, and leaves the rest of the status as the kubelet last wrote it.
+//! The phase `Failed` alone proves nothing. Garbage collection also sets it, for pods of machines
+//! that are only out of reach, and leaves the rest of the status as the kubelet last wrote it.
 
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodSpec, PodStatus};
 
 use crate::cluster::pod::{init_statuses, main_statuses, phase, terminated};
 
-/// Begins the message of every pod that a kubelet has refused (`rejectPod`), whatever the reason.
+/// Start of the message of every pod that a kubelet has refused (`rejectPod`), whatever the reason.
 const REFUSED: &str = "Pod was rejected";
 
 /// Reasons of refusals, for kubelets with messages of their own.
 const REFUSALS: [&str; 2] = ["UnexpectedAdmissionError", "NodeAffinity"];
 
-/// Begins the reason of a refusal for want of a resource, whose name follows.
+/// Start of the reason of a refusal for lack of a resource, whose name follows.
 const OUT_OF: &str = "OutOf";
 
 /// Reasons by which a kubelet or the node's controller ends a pod for the node's sake.
@@ -27,7 +28,7 @@ const DISRUPTIONS: [&str; 5] = [
     "Preempting",
 ];
 
-/// Whether the kubelet itself said that nothing of the pod runs any more.
+/// Whether the kubelet itself reported that nothing of the pod runs any more.
 pub(super) fn is_gone(pod: &Pod) -> bool {
     is_refused(pod) || has_run_out(pod) || never_ran(pod)
 }
@@ -109,7 +110,7 @@ fn has_failed_to_initialize(pod: &Pod) -> bool {
     })
 }
 
-/// Whether the kubelet, not garbage collection, has given the pod its last phase: only the kubelet
+/// Whether the kubelet, not garbage collection, has set the pod's last phase. Only the kubelet
 /// writes this reason, once it starts nothing of the pod any more.
 fn kubelet_ended(pod: &Pod) -> bool {
     let reason = condition(pod.status.as_ref(), "ContainersReady", "False");
@@ -117,8 +118,8 @@ fn kubelet_ended(pod: &Pod) -> bool {
     is_over && matches!(reason, Some("PodFailed" | "PodCompleted"))
 }
 
-/// Whether the kubelet has taken down what the containers share. That of a pod whose containers have
-/// begun to start is up until they have all ended.
+/// Whether the kubelet has removed the sandbox that the containers share. After a container of a
+/// pod has begun to start, the sandbox exists until all of them have ended.
 fn has_no_sandbox(pod: &Pod) -> bool {
     condition(pod.status.as_ref(), "PodReadyToStartContainers", "False").is_some()
 }
@@ -131,8 +132,9 @@ fn condition<'a>(status: Option<&'a PodStatus>, type_: &str, is: &str) -> Option
     Some(found.reason.as_deref().unwrap_or_default())
 }
 
-/// The failure was done to the pod: a disruption condition says so, or the kubelet refused or
-/// evicted it, or another client deleted it. An eviction for a limit of the pod's own is the task's doing.
+/// The pod did not cause the failure: it has a disruption condition, or the kubelet refused or
+/// evicted it, or another client deleted it. An eviction for a limit of the pod's own is a failure
+/// of the task.
 pub(super) fn is_disrupted(pod: &Pod) -> bool {
     let status = pod.status.as_ref();
     let reason = status.and_then(|status| status.reason.as_deref());

@@ -22,7 +22,7 @@ fn unreadable(uid: &str) -> JobObject {
     fixtures::object(&job(uid), &[(place, json!(value))])
 }
 
-/// Uids of the jobs that are read, of those that are not, and of those that are there.
+/// Uids of the decodable jobs, of the undecodable ones, and of all that exist.
 fn seen(stores: &Stores) -> [Vec<String>; 3] {
     let sorted = |uids: Vec<Option<String>>| {
         let mut uids: Vec<String> = uids.into_iter().flatten().collect();

@@ -15,8 +15,8 @@ use crate::job::facts;
 
 const KIB: i64 = 1024;
 
-/// The job of the fixtures as users write it: a template of 3 KB, `managedFields` of 6 KB, conditions, and
-/// what `kubectl apply` leaves.
+/// The job of the fixtures as users write it: a template of 3 KB, `managedFields` of 6 KB,
+/// conditions, and the annotation of `kubectl apply`.
 fn realistic(name: &str, spec: &Value, ledger: &Ledger) -> Value {
     let mut object = json!(fixtures::job(""));
     let env: Vec<Value> = (0..30)
@@ -226,7 +226,7 @@ fn a_job_is_kept_whole_unless_it_has_nothing_to_do() {
     };
     assert_eq!(ended.expiry, Some(Instant(14_000)));
     assert_eq!(ended.runs.len(), 32);
-    // A ledger in a newer form, or one that holds a quarantine, is for the reconciler.
+    // A ledger in a newer format, or with a quarantine, is for the reconciler.
     let newer = Ledger {
         form: api::LEDGER_FORM + 1,
         ..finished()

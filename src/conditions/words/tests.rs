@@ -63,7 +63,7 @@ fn since_when_stays_while_the_state_does() {
     );
     let later = row.words("exceeded quota", Instant(90_000), Some(&first));
     assert_eq!(later, first);
-    // An operator before this one did not say so.
+    // The message of an earlier operator had no start.
     let after_another = row.words("exceeded quota", Instant(90_000), Some("exceeded quota"));
     assert!(after_another.ends_with("(since 1970-01-01T00:01:30Z)"));
 }
@@ -120,7 +120,8 @@ fn long_lists_and_words_of_others_are_cut() {
     assert!(said.len() < 1500, "{}", said.len());
 }
 
-/// What [`crate::bounds::Bounds`] sets aside for conditions is enough: each at its longest, at once.
+/// The bytes that [`crate::bounds::Bounds`] reserves for conditions suffice for all conditions at
+/// once, each at its longest.
 #[test]
 fn all_conditions_at_their_longest_fit_into_the_budget() {
     let others = "\u{1}".repeat(5_000);

@@ -66,12 +66,12 @@ fn under_a_quota_places_are_filled_again_at_once_and_one_more_is_tried_after_a_w
     );
     assert_eq!(creations.limits(count(2), at(0)).not_before, None);
     assert_eq!(creations.limits(count(2), at(0)).until, Some(at(10)));
-    // One has ended, and its place is filled: that says nothing about more.
+    // A pod has ended, and its place is filled. That proves nothing about more pods.
     assert_eq!(most(&creations, 1, 5), Some(2));
     creations.take(created(1), 2, at(5));
     assert_eq!(most(&creations, 2, 5), Some(2));
     assert_eq!(creations.blocked().unwrap().reason, reason::QUOTA_EXCEEDED);
-    // A pod whose task has ended is counted by the quota until it is over.
+    // The quota counts a pod whose task has ended until the pod has ended, too.
     assert_eq!(
         creations
             .limits(

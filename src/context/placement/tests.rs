@@ -99,7 +99,7 @@ impl Case {
     }
 }
 
-/// `PodScheduled=False` since so many seconds.
+/// `PodScheduled=False` for this number of seconds.
 fn refused(since: i64, message: &str) -> String {
     format!(
         "{{type: PodScheduled, status: 'False', reason: Unschedulable, message: '{message}', \
@@ -149,7 +149,7 @@ fn without_an_answer_it_matters_whether_the_scheduler_places_others() {
         words.contains("own (spec.template.spec.schedulerName) has placed"),
         "{words}"
     );
-    // Behind its queue it is none the less.
+    // A pod is not unplaceable while its scheduler works through a queue.
     let mut busy = Case::one();
     busy.pod((0, 0), "", "");
     for second in [1, 10, 60, 300] {
@@ -188,19 +188,19 @@ fn where_nodes_are_full_the_planner_s_count_of_room_stands_until_it_is_disproved
     assert_eq!(case.unplaceable(), [], "it waits for the cluster to grow");
     assert_eq!(case.told().unwrap().0, "Unschedulable");
     assert!(case.placement.waits_for_room());
-    // There seems to be room, and it is refused all the same.
+    // The planner counts capacity, but the scheduler still refuses.
     case.placement.note_room(true, own(20));
     case.placement.note_room(true, own(25));
     assert_eq!(case.look(25), Some(30));
     assert_eq!(case.unplaceable(), []);
     case.look(30);
     assert_eq!(case.unplaceable(), [(0, 0)]);
-    // What was disproved once stays so, or its place would be kept for it again and again.
+    // A disproved count stays disproved. Otherwise shed would reserve capacity for it repeatedly.
     assert!(!case.placement.waits_for_room());
     case.placement.note_room(false, own(31));
     case.look(31);
     assert_eq!(case.unplaceable(), [(0, 0)]);
-    // Room that came and went disproves nothing.
+    // Capacity that appeared only briefly disproves nothing.
     let mut other = Case::one();
     other.pod((0, 0), "", &refused(0, FULL));
     for (is_there, second) in [(true, 10), (false, 15), (true, 16)] {
@@ -243,12 +243,12 @@ fn a_job_that_no_node_could_hold_is_told_at_once_what_is_missing() {
     case.pod((0, 0), "", &refused(0, ANTI));
     case.look(20);
     assert_eq!(case.told().unwrap().0, "NoMatchingNode");
-    // One whose attempts all run lacks nothing.
+    // A job whose attempts all run needs no capacity.
     case.job.rules.completions = 1;
     case.pod((0, 0), "nodeName: n,", "");
     case.look(21);
     assert_eq!(case.told(), None);
-    // Nor does one that may not run.
+    // Neither does a job that may not run.
     case.job.rules.completions = 2;
     case.look(22);
     assert!(case.told().is_some());

@@ -42,7 +42,7 @@ async fn planning_passes_validate_each_job_once_per_generation() {
     let jobs = observe::view(&process.context).snapshot.jobs;
     let edited = jobs.iter().filter(|job| job.rules.completions == 6);
     assert_eq!(edited.count(), 1);
-    // What is remembered of a job goes as a whole.
+    // A job's memory is dropped as a whole.
     memos.forget("uid-3");
     assert_eq!(passes(1), 1);
 }
@@ -90,7 +90,7 @@ fn an_invalid_specification_is_validated_once_too_and_a_finished_job_is_not_kept
     assert_eq!(VALIDATIONS.get(), 5);
 }
 
-/// An adopted Job, its companion, and what the operator remembers.
+/// An adopted Job, its companion, and the operator's memory.
 struct World {
     job: Value,
     companion: DeadlineJob,
@@ -133,7 +133,7 @@ impl World {
         format!("{:?}", read(memos, &self.companion, Some(&self.jobs)))
     }
 
-    /// What is read is what a validation of now would come to; says how many validations it took.
+    /// Checks the cached result against a new validation. Returns the number of validations so far.
     #[track_caller]
     fn check(&self) -> usize {
         VALIDATIONS.set(0);
@@ -172,7 +172,7 @@ fn annotations_count_though_they_raise_no_generation() {
     world.job["metadata"]["annotations"] = annotation("None");
     world.show(0);
     assert_eq!(world.check(), 1);
-    // What it says comes with the companion's specification.
+    // The annotation takes effect with the companion's specification.
     world.job["metadata"]["annotations"] = annotation("Safe");
     world.show(0);
     assert_eq!(world.check(), 0);

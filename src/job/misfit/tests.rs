@@ -12,7 +12,7 @@ fn node(labels: &str, spec: &str, allocatable: &str) -> NodeFacts {
 
 const SMALL: &str = "cpu: '8', memory: 16Gi, pods: '110'";
 
-/// What is missing for a pod that asks for this.
+/// The missing requirement of a pod with these requests.
 fn missing(requests: &str, spec: &str, nodes: &[NodeFacts]) -> Option<String> {
     let pod =
         format!("{{{spec} containers: [{{name: c, resources: {{requests: {{{requests}}}}}}}]}}");
@@ -33,7 +33,7 @@ fn a_node_that_could_hold_it_when_empty_is_enough() {
     ];
     let selector = "nodeSelector: {disk: ssd},";
     assert_eq!(missing("cpu: '8'", selector, &nodes), None);
-    // One that is cordoned, not ready or new may come back.
+    // A node that is cordoned, not ready or new may come back.
     let taints = "unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: \
                   NoSchedule}, {key: node.cloudprovider.kubernetes.io/uninitialized, effect: NoSchedule}]";
     let cordoned = [node("disk: ssd", taints, SMALL)];

@@ -11,7 +11,7 @@ use crate::fixtures;
 use crate::reconcile::mock::launch;
 use crate::validate::validate;
 
-/// A book with one attempt, and its pod that should have been gone at 10 s.
+/// A ledger with one attempt, and its pod that should have been gone at 10 s.
 fn deleted(phase: &str) -> (Ledger, JobPods) {
     let mut book = Ledger::default();
     let Move::Launch(launch) = launch(0, AttemptKind::Original) else {

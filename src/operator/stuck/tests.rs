@@ -49,7 +49,7 @@ async fn the_next_leader_leaves_the_job_alone_whose_poll_did_not_end() {
     for _ in 0..3 {
         next.look(&api).await.unwrap();
     }
-    // Who found it out could not say so any more.
+    // The process that found it could no longer post the event.
     assert_eq!(api.said(), ["POST event ReconcileStuck"]);
     let page = next.context.metrics.page().unwrap();
     let counted = r#"shed_reconcile_crashes_total{reason="stuck"} 1"#;

@@ -12,7 +12,7 @@ use crate::planner::observe;
 use crate::reconcile::mock::{Apiserver, Process, originals, pod_name};
 use crate::validate::validate;
 
-/// A job of four tasks of one core each, two of which run on `node-1`.
+/// A job of four tasks of one core each; two of them run on `node-1`.
 async fn half_started() -> Apiserver {
     let api = Apiserver::new(fixtures::job_of_age(
         60,
@@ -37,7 +37,7 @@ fn not_ready(mut node: Object) -> Object {
     node
 }
 
-/// What a pass sees and plans with these nodes.
+/// The snapshot and the plan of a pass with these nodes.
 fn pass(api: &Apiserver, nodes: &[Object]) -> (Snapshot, Plan) {
     let jobs = vec![(*api.job()).clone()];
     let process = Process::with_stores(api, Stores::for_tests(jobs, api.pods(), nodes));
@@ -71,7 +71,7 @@ async fn a_node_that_takes_no_attempts_or_is_gone_costs_the_others_no_room() {
             (2000, 0)
         );
     }
-    // On a healthy node they hold their room.
+    // On a healthy node they hold their capacity.
     let (snapshot, plan) = pass(&api, &nodes(Some(node())));
     assert_eq!(snapshot.nodes[0].free.get("cpu"), 0);
     assert_eq!(plan.actions.len(), 2);

@@ -1,4 +1,4 @@
-//! What planner and reconciler ask of an apiserver that refuses pods, over some minutes.
+//! Requests of planner and reconciler to an apiserver that refuses pods, over some minutes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ const QUOTA: &str = "pods \"p\" is forbidden: exceeded quota: ten";
 const DENIED: &str =
     "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request";
 
-/// Plans, and carries out what is planned for the job; then a second passes.
+/// Plans, and carries out the job's plan; then a second passes.
 async fn second(api: &Apiserver, process: &Process) -> Vec<String> {
     process.context.stores.show(api.pods());
     let view = observe::view(&process.context);
@@ -135,6 +135,6 @@ async fn a_quota_is_kept_full_without_refusals_of_what_does_not_fit() {
         (counts.refused, launched),
         (refused, i64::from(TASKS) + refused)
     );
-    // Those of the batch that met the quota, and one more after a wait.
+    // The refused creations of the batch that reached the quota, and one more after a wait.
     assert!(refused <= 8, "{refused} refused");
 }

@@ -1,4 +1,5 @@
-//! Attempts that no scheduler places, requests that admission added, and what the apiserver refuses.
+//! Attempts that no scheduler places, requests that admission added, and creations that the
+//! apiserver refuses.
 
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
@@ -12,7 +13,7 @@ use crate::reconcile::mock::{Fate, launch as slice_of, originals, pod_name};
 const CORE: &str =
     "template: {spec: {containers: [{name: task, image: i, resources: {requests: {cpu: '1'}}}]}}";
 
-/// What the policy launches in a pass over these facts, by job.
+/// Launches of the policy in a pass over these facts, by job.
 fn launches(view: &observe::ClusterView, policy: &Policy) -> HashMap<String, usize> {
     let (plan, _) = decide(&view.snapshot, Memory::default(), policy);
     assert_eq!(plan_check(&view.snapshot, policy, &plan), []);
@@ -40,7 +41,7 @@ fn named(name: &str, namespace: &str, change: &str) -> DeadlineJob {
     job
 }
 
-/// A pod's condition, as its scheduler wrote it so many seconds ago.
+/// A pod's condition, as its scheduler wrote it this many seconds ago.
 fn answer(pod: &mut Pod, seconds: i64, reason: &str, message: &str) {
     let at = clock::time(clock::now().plus(Span::from_seconds(-seconds)));
     let status = json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
@@ -48,7 +49,7 @@ fn answer(pod: &mut Pod, seconds: i64, reason: &str, message: &str) {
     pod.status = serde_json::from_value(status).expect("status");
 }
 
-/// A job all attempts of which are launched in the first pass, and their pods.
+/// A job whose attempts are all launched in the first pass, and their pods.
 async fn launched(change: &str, tasks: u32) -> (Apiserver, Process) {
     let (api, process) = cluster(|job| {
         job.spec = fixtures::job(&format!("{{completions: {tasks}, {change} {CORE}}}")).spec;

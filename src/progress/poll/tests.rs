@@ -12,7 +12,7 @@ use crate::progress::Answer;
 
 const JOB: &str = "job";
 const POD: &str = "pod";
-/// Where the attempt's part ends.
+/// End of the attempt's segment.
 const END: u64 = 40;
 
 fn poller(doubt: &Arc<Doubt>) -> Arc<Poller> {
@@ -35,7 +35,7 @@ fn polling(doubt: &Arc<Doubt>, stores: &Arc<Stores>) -> Arc<Poller> {
     })
 }
 
-/// An agent whose task has reported half of its work and knows no end of it yet.
+/// An agent whose task has reported half of its work and has no end yet.
 async fn agent() -> Agent {
     let stop = StopState {
         nonce: "nonce".to_owned(),
@@ -117,8 +117,8 @@ fn tenant(namespace: &str, attempts: u32) -> (crate::api::DeadlineJob, Vec<Pod>)
     (job, pods)
 }
 
-/// How often each attempt is asked in ten seconds with this budget: "slow" ones answer after 0.95 s, others
-/// at once.
+/// How often each attempt is polled in ten seconds with this budget. "slow" ones answer after 0.95
+/// s, others at once.
 fn asked(tenants: &[(&str, u32)], per_second: u32) -> BTreeMap<String, u32> {
     let (mut jobs, mut pods) = (vec![], vec![]);
     for &(namespace, attempts) in tenants {
@@ -177,7 +177,7 @@ fn a_namespace_that_uses_up_the_budget_delays_no_poll_of_another() {
     assert!((1050..=1100).contains(&total), "{total}");
 }
 
-/// The divided task is polled again before its period is over, until it knows where it ends.
+/// The divided task is polled again before its period is over, until it has acknowledged its end.
 #[test]
 fn a_division_moves_the_poll_of_its_task_alone() {
     let (job, pods) = tenant("quick", 3);

@@ -7,7 +7,7 @@ fn pods_of(api: &Apiserver) -> Api<Pod> {
     Api::namespaced(api.client.clone(), "team")
 }
 
-/// What the writes of a test share with no other's.
+/// State of the writes of one test.
 struct Shared {
     namespace: Arc<str>,
     places: WritePlaces,
@@ -51,7 +51,7 @@ fn pod(api: &Apiserver, task: u32) -> Pod {
 }
 
 fn apiserver() -> Apiserver {
-    // Whoever creates these pods recorded nothing: the job is going, so nobody minds.
+    // No ledger records these pods. The job is being deleted, so no invariant fails.
     let mut job = fixtures::job("");
     job.metadata.deletion_timestamp = job.metadata.creation_timestamp.clone();
     Apiserver::new(job)
@@ -72,7 +72,7 @@ async fn answers_come_in_the_order_of_the_pods_and_what_was_not_tried_is_said() 
             Created::NotTried => "not tried",
         })
         .collect();
-    // Batches of 1, 2, 4: the refusal is in the third, the other three of which were sent.
+    // Batches of 1, 2, 4: the refusal is in the third, and its other three writes were sent.
     assert_eq!(words[..4], ["ours"; 4]);
     assert_eq!(words[4], "refused");
     assert_eq!(words[5..7], ["ours"; 2]);
@@ -127,7 +127,7 @@ async fn a_pod_of_another_uid_is_neither_deleted_nor_released() {
     assert_eq!(api.pods(), before);
 }
 
-/// Answers the first so many calls that begin so with a conflict.
+/// Answers the first `count` calls whose words begin with `words` with a conflict.
 fn conflicts(api: &Apiserver, words: &'static str, mut count: u32) {
     api.script(move |call| {
         if !call.words.starts_with(words) || count == 0 {
@@ -182,7 +182,7 @@ async fn conflicts_without_end_are_an_error_for_the_next_pass() {
     assert_eq!(api.said().len(), 10, "five times a try and a look");
 }
 
-/// What a Job with a field of its template that is not known here hands on.
+/// Fields that a Job hands on if its template has a field that this version does not know.
 fn handed_on() -> HandedOn {
     let mut job = json!(fixtures::batch_job("completions: 3"));
     job["spec"]["template"]["spec"]["hardened"] = json!({"level": 3});
@@ -267,7 +267,7 @@ async fn slow_creations_of_one_namespace_delay_no_write_of_another() {
     let began = Instant::now();
     let created = writer.create(&pods_of(&api), vec![pod(&api, 0)]).await;
     assert!(matches!(created[..], [Created::Ours]));
-    // Nor do they delay a stop of the same namespace.
+    // They do not delay a stop of the same namespace either.
     let pods = api.pods();
     let stop = [PodRef {
         name: pods[0].metadata.name.clone().unwrap(),

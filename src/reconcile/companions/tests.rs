@@ -9,8 +9,8 @@ use crate::fixtures;
 use crate::reconcile::mock::{Apiserver, Process};
 use std::sync::Mutex;
 
-/// An apiserver that holds one Job and refuses companions with this answer; what the Job was made to
-/// say is kept.
+/// An apiserver that holds one Job and refuses companions with this answer. It keeps the status
+/// that shed writes to the Job.
 fn refusing(code: u16, message: &'static str) -> (Client, Arc<Mutex<Job>>) {
     let held = Arc::new(Mutex::new(fixtures::batch_job("completions: 2")));
     let job = Arc::clone(&held);

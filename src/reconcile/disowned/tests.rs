@@ -24,7 +24,7 @@ fn process(pods: Vec<Pod>) -> (Apiserver, Process) {
     (api, process)
 }
 
-/// What is said when it is looked at these seconds.
+/// The notes of a check in each of these seconds.
 fn notes(process: &Process, strangers: &mut Strangers, seconds: &[i64]) -> Vec<String> {
     let mut notes = Vec::new();
     for &second in seconds {

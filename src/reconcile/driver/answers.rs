@@ -1,5 +1,5 @@
-//! What the apiserver answered to the creations of a pass: what that says of later ones, and which
-//! attempts never were.
+//! The apiserver's answers to the creations of a pass: their effect on later creations, and the
+//! attempts that were never created.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,27 +21,27 @@ use crate::reconcile::record::record;
 use crate::reconcile::step::Step;
 use crate::reconcile::{Error, live_read};
 
-/// When what could not be created is tried again, if nothing is created before, by the process's own
-/// clock.
+/// When a failed creation is tried again without a success before, by the process's own clock.
 pub fn creations_wait(context: &Context, job: &Arc<str>) -> Option<Instant> {
     let ticks = context.clock.ticks();
     let until = context.memos.with(job, |memo| memo.creations.not_before());
     until.filter(|until| *until > ticks)
 }
 
-/// The attempts that were asked for, sorted by the answers.
+/// The requested attempts, sorted by the answers.
 #[derive(Default)]
 struct Sorted {
     summary: Answers,
     refused: Vec<AttemptId>,
-    /// Those that come after a refusal or failure.
+    /// Attempts after a refusal or failure.
     not_tried: Vec<AttemptId>,
     /// The last failure that is no refusal.
     failure: Option<kube::Error>,
 }
 
-/// Takes note of the answers, and returns whether some were not tried for lack of time alone. Attempts that were refused never were, nor were those behind them that
-/// nobody asked for; a passing failure takes nothing back.
+/// Takes note of the answers, and returns whether some creations were not tried only for lack of
+/// time. Refused attempts never existed, and neither did those after them that shed did not
+/// request. A passing failure takes nothing back.
 pub(super) async fn take(
     context: &Context,
     pass: &Pass,
@@ -112,9 +112,9 @@ fn sort(context: &Context, pass: &Pass, step: &Step, answers: Vec<Created>) -> S
     sorted
 }
 
-/// Keeps those of these attempts out that are there all the same: a creation that was asked for before,
-/// by this process or by one before it, may have been carried out without an answer. What then takes
-/// the last of a quota is refused when it is asked for again.
+/// Removes those of these attempts that exist anyway. An earlier creation, by this process or by
+/// one before it, may have succeeded without an answer. A pod that so takes the last of a quota is
+/// refused at the next request.
 async fn never_were(
     context: &Context,
     pass: &Pass,
@@ -144,8 +144,8 @@ fn existing(book: &Ledger, pods: &JobPods) -> u32 {
     u32::try_from(attempts.filter(is_there).count() + leaving).unwrap_or(u32::MAX)
 }
 
-/// Writes what the answers to creations come to: attempts that the apiserver refused never were, and
-/// users are told.
+/// Writes the effect of the answers to creations: attempts that the apiserver refused are removed,
+/// and the conditions report the refusal.
 async fn record_again(
     context: &Context,
     pass: &Pass,
@@ -179,7 +179,7 @@ async fn record_again(
     };
     loop {
         match record(context, &pass, &refused).await {
-            // What the apiserver answered is known here alone.
+            // Only this process knows the apiserver's answer.
             Err(Error::Deferred(until)) => {
                 let wait = until.since(context.clock.ticks());
                 tokio::time::sleep(clock::duration(wait)).await;

@@ -14,9 +14,10 @@ use crate::reconcile::driver::{Pass, answers};
 use crate::reconcile::step::Step;
 use crate::reconcile::{Error, claims, range, refused, reserved};
 
-/// Deletes before releases before creations, as capacity wants it; each write may be repeated. What keeps
-/// one kind of write from being done keeps no other from it. No pod is created before the status of an
-/// adopted Job says that it has begun. Returns whether time ran out before all was begun.
+/// Deletes before it releases and releases before it creates, to free capacity first. Each write
+/// may be repeated. A failure of one kind of write does not stop the other kinds. No pod is created
+/// before the status of an adopted Job contains its start. Returns whether time ran out before all
+/// writes were begun.
 pub(super) async fn carry_out(
     context: &Context,
     pass: &Pass,

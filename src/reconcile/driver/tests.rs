@@ -29,7 +29,7 @@ use shed_core::snapshot::{AttemptKind, KillKind};
 
 const WAITS: [&str; 0] = [];
 
-/// Carries a conversation out on a thread of its own: one that comes to no end fails the test, and
+/// Runs a conversation on a thread of its own. A conversation that does not end fails the test, and
 /// does not hang it.
 fn comes_to_an_end<F: Future<Output = ()>>(conversation: impl FnOnce() -> F + Send + 'static) {
     let (done, waiting) = std::sync::mpsc::channel();
@@ -125,7 +125,7 @@ async fn a_conflict_creates_no_pod_and_gives_the_slice_back() {
     assert!(process.is_drained().await);
 }
 
-/// Somebody else writes to the job.
+/// Another client writes to the job.
 fn edit(api: &Apiserver, change: impl FnOnce(&mut DeadlineJob)) {
     let mut world = api.world();
     world.version += 1;
@@ -318,7 +318,7 @@ fn events(api: &Apiserver) -> Vec<(String, serde_json::Value)> {
         .collect()
 }
 
-/// Clones of the first task, as a policy finds that it should have so many attempts.
+/// Clones of the first task, as a policy plans them to reach `count` attempts.
 fn clones(count: usize) -> Vec<Move> {
     let Move::Launch(clone) = launch(0, AttemptKind::Clone) else {
         panic!("no launch");
@@ -359,7 +359,7 @@ async fn a_job_with_many_clones_writes_few_events() {
     process.plan(&api.job(), clones(18));
     process.look(&api).await.unwrap();
     assert_eq!(events(&api).len(), 10);
-    // Its end is told all the same.
+    // Its end is still reported.
     for id in [(0, 0), (1, 0)] {
         api.exit(id, 0, clock::now());
     }

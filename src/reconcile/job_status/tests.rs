@@ -34,7 +34,7 @@ impl World {
         });
     }
 
-    /// Renders, and keeps what was rendered as what the Job has.
+    /// Renders a status, and keeps it as the Job's status.
     fn status(&mut self) -> JobStatus {
         let companion = fixtures::companion(&self.job);
         let job = translate::validated(&companion, &self.job).unwrap();

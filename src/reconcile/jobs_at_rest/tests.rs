@@ -13,7 +13,7 @@ fn kept(api: &Apiserver) -> WatchedJob {
     WatchedJob::new((*api.job()).clone(), 0)
 }
 
-/// The watches catch up, then the queue of reconciles comes to the job.
+/// The watches catch up, then the queue of reconciles reaches the job.
 async fn visit(process: &Process, api: &Apiserver) -> Wake {
     process.context.stores.show(api.pods());
     let context = Arc::clone(&process.context);
@@ -78,7 +78,7 @@ async fn a_finished_job_is_deleted_at_the_end_of_its_time_to_live() {
     assert_eq!(api.said(), ["DELETE job"]);
 }
 
-/// A suspended job whose status says all that there is to say.
+/// A suspended job with a complete status.
 async fn suspended() -> (Apiserver, Process) {
     let api = Apiserver::new(fixtures::job_of_age(60, "suspend: true"));
     let process = Process::start(&api);

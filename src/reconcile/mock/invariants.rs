@@ -1,4 +1,4 @@
-//! What must hold in the apiserver after every write and every crash.
+//! Invariants of the apiserver's content after every write and every crash.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::api::{DeadlineJob, Ledger, NewerForm};
 use crate::cluster::pod::AttemptId;
 use crate::reconcile::mock::Call;
 
-/// What was seen so far, and what was broken.
+/// Observations so far, and violated invariants.
 #[derive(Default)]
 pub struct Invariants {
     recorded: BTreeSet<AttemptId>,

@@ -1,4 +1,4 @@
-//! What the kubelet does to pods: runs them, reports their ends, ends those that are deleted.
+//! The kubelet's role: it runs pods, reports their ends, and ends those that are deleted.
 
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
@@ -14,7 +14,7 @@ pub fn has_ended(pod: &Pod) -> bool {
         .status
         .as_ref()
         .and_then(|status| status.phase.as_deref());
-    // A pod without a node has no container that could go on.
+    // A pod without a node has no container that could continue.
     let is_placed = pod
         .spec
         .as_ref()
@@ -39,7 +39,7 @@ impl Apiserver {
         self.report(id, phase, &state);
     }
 
-    /// The attempt's container ended well, and its agent said where.
+    /// The attempt's container succeeded, and its agent reported the end.
     pub fn exit_at(&self, id: AttemptId, said: &str) {
         self.exit(id, 0, clock::now());
         let name = pod_name(&self.job(), id);
@@ -58,8 +58,8 @@ impl Apiserver {
         self.report(id, "Pending", &state);
     }
 
-    /// The attempt's pod is called failed though nobody has heard of its container: what garbage
-    /// collection does to pods of a machine out of reach.
+    /// Sets the attempt's pod to failed without a report about its container, as garbage collection
+    /// does for pods on a machine out of reach.
     pub fn lose(&self, id: AttemptId) {
         let started = clock::time(Instant(clock::now().0 - 1000));
         let state = json!({"running": {"startedAt": started}});
@@ -97,7 +97,7 @@ impl Apiserver {
         pod.metadata.deletion_timestamp = Some(clock::time(due));
     }
 
-    /// The attempt's pod was placed on this node, and nothing was heard of it since.
+    /// The attempt's pod was placed on this node, and has not reported since.
     pub fn place(&self, id: AttemptId, node: &str) {
         let name = pod_name(&self.job(), id);
         let mut world = self.world();

@@ -33,12 +33,12 @@ use crate::reconcile::{Error, driver};
 use crate::restore_guard::Doubt;
 use crate::watchdog::{Term, Watch};
 
-/// No conversation takes that long; one that does waits for something that never comes.
+/// No conversation takes that long. One that does waits for an event that never comes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// One life of the operator's process.
 pub struct Process {
-    /// What it knows.
+    /// Its state.
     pub context: Arc<Context>,
     event_sender: Mutex<EventSender>,
     recorder: Recorder,
@@ -138,7 +138,7 @@ impl Process {
         self.reconcile(api.job()).await
     }
 
-    /// Asks the attempts for their progress.
+    /// Polls the attempts for their progress.
     pub fn ask(&self, api: &Apiserver) {
         let world = api.world();
         let Some(job) = &world.job else { return };
@@ -161,7 +161,7 @@ impl Process {
         self.context.board.held(Span(i64::MAX), ticks).is_empty()
     }
 
-    /// What it remembers of the job.
+    /// Its memory of the job.
     pub fn memo(&self, job: &DeadlineJob) -> Memo {
         self.context.memos.with(&uid(job), |memo| memo.clone())
     }

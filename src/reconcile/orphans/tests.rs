@@ -67,7 +67,7 @@ async fn pods_of_a_job_that_is_there_are_left_to_it() {
     assert!(api.said().is_empty());
 }
 
-/// Two attempts run; then the job can't be read any more, as `leaving` says on its way out.
+/// Two attempts run; then the job becomes undecodable, and is being deleted if `leaving`.
 async fn two_attempts_of_an_unreadable(leaving: bool) -> (Apiserver, Process) {
     let (api, _) = two_attempts(Some).await;
     let mut job = (*api.job()).clone();
@@ -148,8 +148,8 @@ async fn what_is_remembered_of_a_job_goes_with_it() {
     drop(api);
 }
 
-/// A pod of the job's namespace that holds shed's finalizer and is no attempt, changed so; what is
-/// done about it while the job stays, and once that is gone.
+/// A pod of the job's namespace that has shed's finalizer and is not an attempt, with this change.
+/// Returns whether it is released while the job stays, and once the job is gone.
 async fn let_go(change: impl Fn(&mut Pod)) -> [bool; 2] {
     let mut outcomes = Vec::new();
     for stays in [true, false] {
@@ -220,7 +220,7 @@ async fn what_the_built_in_controller_counts_by_is_left_to_it() {
         delete(pod);
     };
     assert_eq!(let_go(deleted).await, [false, false]);
-    // Orphaned on purpose, with the label of a job that is gone: no controller counts it any more.
+    // Orphaned on purpose, with the label of a deleted job. No controller counts it any more.
     let orphaned = |pod: &mut Pod| {
         of_batch(pod);
         pod.metadata.owner_references = None;

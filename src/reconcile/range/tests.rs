@@ -38,7 +38,7 @@ fn ended_at(task: u32, number: u32, reached: u64) -> PodFacts {
     facts
 }
 
-/// A ledger with parts, and attempts that ended somewhere; drawn.
+/// A random ledger with segments, and attempts that ended somewhere.
 struct Drawn {
     book: Ledger,
     pods: JobPods,
@@ -77,7 +77,7 @@ fn original(task: u32) -> Launch {
     shed_core::fixtures::launch(task, AttemptKind::Original)
 }
 
-/// Puts a ledger right on a thread of its own, so that a loop without end fails the test.
+/// Corrects a ledger on a thread of its own, so that a loop without end fails the test.
 fn put_right_of(drawn: Drawn) -> Option<Ledger> {
     let (done, waiting) = mpsc::channel();
     std::thread::spawn(move || {
@@ -131,7 +131,7 @@ fn putting_right_ends_and_keeps_tiles_winners_and_other_failures() {
     );
 }
 
-/// The ledger was edited: a part without a unit would follow itself.
+/// The ledger was edited: a segment without a unit would follow itself.
 #[test]
 fn a_part_without_units_is_behind_no_part() {
     let mut book = Ledger::default();

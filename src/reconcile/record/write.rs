@@ -1,6 +1,6 @@
-//! The write of a job's status. It carries what makes it conditional (uid, resourceVersion) and the status, not
-//! the specification: the apiserver takes neither from such a write, and a specification may have 256 KiB. The
-//! answer is asked for as metadata alone, for the same reason.
+//! The write of a job's status. It carries the precondition (uid, resourceVersion) and the status,
+//! but not the specification. The apiserver ignores the specification in such a write, and it may
+//! have 256 KiB. For the same reason the answer is requested as metadata only.
 
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ use crate::reconcile::overload::retried;
 use crate::reconcile::{Error, apply, events};
 use crate::size;
 
-/// The event of a job whose object can't be written for its size.
+/// The event of a job whose object is too large to be written.
 const OBJECT_TOO_LARGE: &str = "ObjectTooLarge";
 const METADATA_ALONE: HeaderValue =
     HeaderValue::from_static("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
 
-/// What a write of a status says.
+/// Body of a status write.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StatusWrite<'a> {
@@ -35,7 +35,7 @@ struct StatusWrite<'a> {
     status: &'a DeadlineJobStatus,
 }
 
-/// What the job must be for the write to be carried out.
+/// Precondition of the write.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Condition<'a> {
@@ -51,9 +51,9 @@ struct Sent {
     status: DeadlineJobStatus,
 }
 
-/// A conflict over labels, annotations or other parts that nothing was decided on is no reason to decide
-/// again: the write is repeated on the newer version, or such edits could keep the ledger from ever being
-/// written.
+/// Writes the status. A conflict over labels, annotations or other fields that no decision depends
+/// on does not require a new decision. The write is repeated on the newer version, because such
+/// edits could otherwise delay the ledger without end.
 pub(super) async fn write_status(
     context: &Context,
     owner: &DeadlineJob,
@@ -114,7 +114,7 @@ fn encode(
     serde_json::to_vec(&write).map_err(|error| Error::Record(kube::Error::SerdeError(error)))
 }
 
-/// Counts a write before it is sent: the job's next one waits by its bytes, and so do those of all jobs.
+/// Counts a write before it is sent. Its bytes delay the job's next write, and those of all jobs.
 fn count(context: &Context, owner: &DeadlineJob, status: &DeadlineJobStatus, sent: usize) {
     apply::count(&context.metrics, "job_status");
     let written = &context.metrics.ledger;
@@ -165,7 +165,7 @@ fn is_too_large(error: &kube::Error) -> bool {
     status.code == 413 || status.message.contains("is too large")
 }
 
-/// Tells users once that the job can't be written: no condition can say so.
+/// Reports to users once that the job cannot be written, because no condition can.
 fn too_large(context: &Context, owner: &DeadlineJob, status: &DeadlineJobStatus) -> Error {
     let job = DeadlineJob {
         metadata: owner.metadata.clone(),
@@ -205,7 +205,7 @@ fn is_as_decided(live: &DeadlineJob, owner: &DeadlineJob) -> bool {
         && live.status == owner.status
 }
 
-/// The next pass need not wait for the watch to show what a live read has shown.
+/// Stores the result of a live read, so that the next pass need not wait for the watch.
 fn remember(context: &Context, live: DeadlineJob) {
     let uid: Arc<str> = live.metadata.uid.as_deref().unwrap_or_default().into();
     context
@@ -213,7 +213,7 @@ fn remember(context: &Context, live: DeadlineJob) {
         .with(&uid, |memo| memo.newest = Some(Arc::new(live)));
 }
 
-/// What a write leaves for the spacing of the next one.
+/// The facts that a write leaves for the spacing of the next one.
 pub(super) fn last_write(context: &Context, status: &DeadlineJobStatus) -> LastWrite {
     LastWrite {
         at: context.clock.ticks(),

@@ -231,7 +231,7 @@ fn attempts_that_can_be_placed_again_are_blocked_no_more_though_none_runs() {
     });
     let blocked = is("True", "NoMatchingNode");
     assert_eq!(case.condition("AttemptsBlocked"), blocked);
-    // A process that has just begun knows nothing of it.
+    // A new process has no memory of it.
     case.blocked = None;
     assert_eq!(case.condition("AttemptsBlocked"), blocked);
     case.placeable = true;
@@ -287,13 +287,13 @@ fn whether_the_deadline_can_be_kept_is_told_for_this_specification_and_stays() {
         case.condition(feasible),
         is("False", reason::DEADLINE_INFEASIBLE)
     );
-    // Another process knows nothing of it, and leaves it as it is.
+    // Another process has no memory of it, and leaves it unchanged.
     case.told = None;
     assert_eq!(
         case.condition(feasible),
         is("False", reason::DEADLINE_INFEASIBLE)
     );
-    // What is about an older specification is not told any more.
+    // A verdict about an older specification is dropped.
     case.told = Some(Told::after(None, &figures(0.99), 0, case.now));
     assert_eq!(
         case.condition(feasible),
@@ -356,7 +356,7 @@ fn a_soft_miss_is_told_once_every_end_before_the_deadline_is_known() {
     case.facts_as_of = Instant(601_000);
     let missed = is("True", reason::DEADLINE_PASSED);
     assert_eq!(case.condition("DeadlineMissed"), missed);
-    // A cached view says nothing about it, and takes nothing back.
+    // A cached view has no evidence about it, and takes nothing back.
     case.facts_as_of = Instant(0);
     assert_eq!(case.condition("DeadlineMissed"), missed);
 }

@@ -510,7 +510,7 @@ fn a_task_that_failed_for_good_has_no_winner_any_more() {
     fail(&mut world, (0, 0), 3);
     let step = world.step(&[]);
     assert_eq!(step.book.failed.to_string(), "0");
-    // It had ended well before it was killed, and nobody had seen it.
+    // It had ended well before it was killed, but the watch had not shown that.
     let finished = Instant(1500);
     world.pod((0, 1), Stage::Succeeded { finished });
     let step = world.step(&[]);

@@ -6,7 +6,7 @@ use crate::api::{DeadlineJobStatus, Ledger};
 use crate::fixtures;
 use crate::reconcile::mock::{Apiserver, Process};
 
-/// A process that sees a companion with this ledger, and Jobs as `adopting` says.
+/// A process that sees a companion with this ledger, and Jobs as in `adopting`.
 fn process(
     ledger: Option<Ledger>,
     adopting: impl FnOnce(Arc<Stores>, Job) -> Arc<Stores>,

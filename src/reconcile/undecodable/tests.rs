@@ -6,7 +6,7 @@ use crate::cluster::Stores;
 use crate::fixtures;
 use crate::reconcile::mock::{Apiserver, Process};
 
-/// What it says of a job with these values, within two looks at the same.
+/// The reports about a job with these values, after two equal checks.
 async fn said_of(changes: &[(&str, serde_json::Value)]) -> (Vec<String>, String, String) {
     let job = fixtures::job("");
     let api = Apiserver::new(job.clone());

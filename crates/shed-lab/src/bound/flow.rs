@@ -1,5 +1,5 @@
-//! Maximum flow in whole numbers, by shortest augmenting paths level by level (Dinic). More flow
-//! can be asked for later: what flows already may be re-routed, and is never taken back.
+//! Maximum flow in whole numbers, by shortest augmenting paths level by level (Dinic). A later call
+//! may add flow. It may re-route the existing flow, but never reduces it.
 
 use std::collections::VecDeque;
 
@@ -70,8 +70,8 @@ impl Network {
         levels
     }
 
-    /// One path; what it carries. Paths are as long as there are levels, so that the depth of the
-    /// recursion is bounded by the number of nodes.
+    /// Augments one path; returns its flow. Paths are as long as there are levels, so that the
+    /// depth of the recursion is bounded by the number of nodes.
     fn push(
         &mut self,
         at: usize,

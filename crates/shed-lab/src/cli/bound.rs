@@ -1,4 +1,4 @@
-//! `bound`: what no policy can pass.
+//! `bound`: the upper bound for all policies.
 
 use std::collections::BTreeMap;
 
@@ -22,8 +22,8 @@ Example:
 
 #[derive(Debug, Args)]
 pub(super) struct BoundArgs {
-    /// K: how often each task may be drawn, its first attempt included. No policy that launches more
-    /// attempts than that for a task is bound by it.
+    /// K: number of samples per task, its first attempt included. The bound does not hold for a
+    /// policy that launches more attempts of a task.
     #[arg(
         long,
         value_name = "K",
@@ -48,7 +48,7 @@ struct BoundRow {
     seed: u64,
     /// Jobs with a deadline.
     jobs: usize,
-    /// Those that would be in time if they were alone.
+    /// Jobs that would be in time if each ran alone.
     alone: usize,
     /// No policy has more of them in time.
     most: usize,
@@ -90,7 +90,7 @@ pub(super) fn prepare(cell: &Cell, traces: &Traces) -> Result<Prepared, CliError
     }
 }
 
-/// The bound of a run with so many draws per task.
+/// The bound of a run with `draws` samples per task.
 pub(super) fn of(prepared: &Prepared, draws: u32) -> Result<Bound, CliError> {
     let Some(slots) = prepared.slots else {
         let message = "the bound is one of equal slots: use --slots instead of --nodes";

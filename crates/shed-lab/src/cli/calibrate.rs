@@ -1,4 +1,4 @@
-//! `calibrate`: predicted PoCDs against what happened.
+//! `calibrate`: predicted PoCDs against outcomes.
 
 use std::collections::BTreeMap;
 
@@ -32,13 +32,14 @@ pub(super) struct CalibrateArgs {
     /// How results are written.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// What the paper's formula for the policy says at submission, instead of what the planner
-    /// says: for hadoop-ns, chronos-clone, chronos-s-restart, chronos-s-resume and srquant, each
-    /// with as many clones per task as `max_clones`.
+    /// Evaluate the formula of the policy's paper at submission, instead of the planner's PoCD: for
+    /// hadoop-ns, chronos-clone, chronos-s-restart, chronos-s-resume and srquant, each with
+    /// `max_clones` clones per task.
     #[arg(long)]
     formulas: bool,
-    /// What became of earlier jobs of which as much was said, instead of what was said: a run
-    /// knows those that ended before, and the runs of lower seeds. The first 30 only teach.
+    /// Evaluate calibrated PoCD instead of PoCD. It is the share of earlier jobs with a similar
+    /// PoCD that met their deadline. A run uses the jobs that ended before, and the runs of lower
+    /// seeds. The first 30 jobs get no prediction.
     #[arg(long, conflicts_with = "formulas")]
     forecast: bool,
     #[command(flatten)]
@@ -48,7 +49,7 @@ pub(super) struct CalibrateArgs {
 /// The predictions of one moment in one cell.
 #[derive(Debug, Clone, Serialize)]
 struct CalibrationRow {
-    /// The flags of its runs but for the seed.
+    /// The flags of its runs without the seed.
     cell: String,
     /// The share of the time to the deadline that had passed; 0: as soon as the PoCD was known.
     moment: f64,
@@ -114,7 +115,7 @@ impl Sample {
     }
 }
 
-/// Runs the cell: what was predicted of each job, and whether that came, by moment.
+/// Runs the cell: prediction and outcome of each job, by moment.
 fn predict(
     cell: &Cell,
     traces: &Traces,

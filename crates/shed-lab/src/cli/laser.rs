@@ -44,10 +44,10 @@ pub(super) enum LaserCommand {
 pub(super) struct TrainArgs {
     #[command(flatten)]
     options: RunOptions,
-    /// How many jobs are run at least; a recording has those that it has.
+    /// Minimum number of jobs to run. A recording has a fixed number.
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = values::count)]
     jobs: usize,
-    /// Units of each hidden layer; the paper does not say.
+    /// Units of each hidden layer; the paper does not give the number.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = values::count)]
     units: usize,
     /// Passes over the data.
@@ -110,7 +110,7 @@ fn bar(length: u64, what: &'static str) -> ProgressBar {
 }
 
 impl TrainArgs {
-    /// The policy whose instants are learned for.
+    /// The policy with the instants for training.
     fn laser(&self) -> Result<Laser, CliError> {
         match self.options.policy()?.speculation.as_rule::<Laser>() {
             Some(laser) => Ok(laser.clone()),
@@ -127,7 +127,7 @@ impl TrainArgs {
     }
 }
 
-/// What a recording shows.
+/// Samples from a recording.
 fn of_recording(args: &TrainArgs) -> Result<Samples, CliError> {
     let laser = args.laser()?;
     let mut collector = Collector::new(laser, Extra::Seen, args.options.seed);
@@ -142,7 +142,7 @@ fn of_recording(args: &TrainArgs) -> Result<Samples, CliError> {
     Ok(collector.finish())
 }
 
-/// What runs on one seed after another show, until there are enough jobs.
+/// Samples from simulated runs on one seed after another, until there are enough jobs.
 fn simulated(args: &TrainArgs) -> Result<Samples, CliError> {
     let laser = args.laser()?;
     let options = &args.options;

@@ -35,7 +35,8 @@ const RIVAL: &str = "s-resume-event";
 
 #[derive(Debug, Args)]
 pub(super) struct LeagueArgs {
-    /// Where results go, one JSON object per line; what is there already is not run again.
+    /// File for the results, one JSON object per line. Runs whose results it already has are not
+    /// repeated.
     #[arg(long, value_name = "FILE")]
     results: PathBuf,
     /// The page, in Markdown.
@@ -195,7 +196,7 @@ fn with_half(values: &[f64]) -> String {
     format!("{:.1}{half}", stats::mean(values))
 }
 
-/// What a cell's flag says.
+/// The value of a cell's flag.
 fn value(cell: &str, flag: &str) -> String {
     let mut words = cell.split(' ').skip_while(|word| *word != flag);
     words.nth(1).unwrap_or("-").to_owned()

@@ -31,13 +31,13 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say how many deadlines no policy can pass.
+    /// Compute an upper bound of the deadlines that any policy can meet.
     #[command(after_help = bound::EXAMPLES, allow_negative_numbers = true)]
     Bound(Box<bound::BoundArgs>),
-    /// Say how far predicted PoCDs are from what happens.
+    /// Compare predicted PoCDs with outcomes.
     #[command(after_help = calibrate::EXAMPLES, allow_negative_numbers = true)]
     Calibrate(Box<calibrate::CalibrateArgs>),
-    /// Make the page that compares all policies with each other and with what is possible.
+    /// Make the page that compares all policies with each other and with the upper bound.
     #[command(after_help = league::EXAMPLES)]
     League(league::LeagueArgs),
     /// Run the papers' figures and tables again: published value, ours, verdict.
@@ -49,7 +49,7 @@ enum Command {
     /// Make one HTML file of tables and figures.
     #[command(after_help = report::EXAMPLES)]
     Report(report::ReportArgs),
-    /// Say which law a trace's task times follow.
+    /// Fit distributions to a trace's task times.
     #[command(after_help = fit::EXAMPLES)]
     Fit(fit::FitArgs),
     /// Print a completion script for a shell.
@@ -63,7 +63,7 @@ enum Command {
 /// The program with these arguments, its own name first.
 ///
 /// # Errors
-/// Whatever keeps the sub-command from its result.
+/// The error that stopped the sub-command.
 pub fn run_with(args: Vec<OsString>) -> Result<(), LabError> {
     let is_laser = args.get(1).is_some_and(|word| word == "laser");
     let words = if is_laser { 2 } else { 1 };
@@ -71,10 +71,10 @@ pub fn run_with(args: Vec<OsString>) -> Result<(), LabError> {
 }
 
 impl Args {
-    /// Carries out the sub-command.
+    /// Runs the sub-command.
     ///
     /// # Errors
-    /// Whatever keeps it from its result.
+    /// The error that stopped it.
     pub fn run(self) -> Result<(), LabError> {
         match self.command {
             Command::Bound(args) => bound::run(&args)?,

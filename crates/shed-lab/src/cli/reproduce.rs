@@ -26,7 +26,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct ReproduceArgs {
-    /// What to run: all, a paper (shed, shed-plus, laser, sca, dollymp) or figures such as P-6.
+    /// Figures to run: all, a paper (shed, shed-plus, laser, sca, dollymp) or figures such as P-6.
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
     /// The first seed.

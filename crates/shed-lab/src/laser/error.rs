@@ -8,9 +8,9 @@ pub enum TrainError {
         "field `{field}`: {found} {what}; at least {needed} are needed to train on: record for longer, or run more jobs"
     )]
     TooFew {
-        /// Which samples.
+        /// Name of the samples.
         field: &'static str,
-        /// What they are.
+        /// Description of the samples.
         what: &'static str,
         /// How many there are.
         found: usize,

@@ -8,12 +8,12 @@ use smartcore::linalg::basic::matrix::DenseMatrix;
 use crate::laser::error::TrainError;
 use crate::laser::samples::Sample;
 
-/// Full-grown trees are large: so many are there at a time.
+/// Full-grown trees are large, so only this many exist at a time.
 const AT_ONCE: usize = 10;
 
-/// What a forest of `trees` regression trees with squared error, grown on `train`, says of each of
-/// `test`; `tick` is called once per tree. Every split looks at all features, as the usual library
-/// for Python did by default when \[L\] was written.
+/// Predictions for each of `test` by a forest of `trees` regression trees with squared error, grown
+/// on `train`. `tick` is called once per tree. Every split considers all features, as the usual
+/// library for Python did by default when \[L\] was written.
 pub(crate) fn predict(
     [train, test]: [&[&Sample]; 2],
     trees: usize,

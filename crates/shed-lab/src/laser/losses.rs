@@ -12,7 +12,7 @@ use crate::laser::training::{Divided, HIDDEN, Plan, check, divide};
 /// The numbers of hidden layers of Table I.
 pub const LAYERS: [usize; 3] = [1, 3, 5];
 
-/// What \[L\] publishes of one time, in seconds.
+/// Results that \[L\] publishes for one time, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Published {
     /// Mean test loss by [`LAYERS`].
@@ -90,7 +90,7 @@ pub struct Losses {
     pub layers: Vec<Loss>,
     /// The forest's; absent without trees.
     pub forest: Option<Loss>,
-    /// Always saying the median of what was trained on.
+    /// A predictor that always returns the median of the training data.
     pub median: Loss,
 }
 
@@ -104,7 +104,7 @@ impl Losses {
     }
 }
 
-/// Networks of each number of hidden layers, and what they are worth.
+/// Networks of each number of hidden layers, and their losses.
 struct Compared {
     networks: Vec<Regressor>,
     losses: Losses,
@@ -117,9 +117,9 @@ pub fn ticks(plan: &Plan, trees: usize) -> u64 {
     networks + 3 * trees as u64
 }
 
-/// Trains networks of all numbers of hidden layers, and forests of so many `trees`, on the
-/// training part of the samples, and tests them on the rest. Those of [`HIDDEN`] layers are given
-/// back. `tick` is called as work goes on.
+/// Trains networks of all numbers of hidden layers, and forests of `trees` trees, on the training
+/// part of the samples, and tests them on the rest. Returns the networks of [`HIDDEN`] layers.
+/// `tick` is called as work progresses.
 ///
 /// # Errors
 /// If there are too few samples or weights run away.

@@ -1,16 +1,16 @@
 //! Trains the networks of LASER (\[L\] section V: "LASER: A Deep Learning Approach for Speculative
 //! Execution and Replication of Deadline-Critical Jobs in Cloud", ICCCN 2017).
 //!
-//! 1. [`samples`] collects what \[L\] trains on from passes and counted attempts, as a simulator or a
-//!    recording of the operator shows them: of each task and job what is known at τ_est, and how
-//!    long it came to take.
+//! 1. [`samples`] collects \[L\]'s training data from passes and counted attempts, as a simulator
+//!    or a recording of the operator shows them: of each task and job the facts at τ_est, and its
+//!    time.
 //! 2. [`network`] trains one network: parametric ReLU, least absolute deviations.
-//! 3. [`losses`] trains networks of several depths, puts three of them together to
-//!    [`Networks`](shed_papers::laser::Networks), and tells what they are worth: \[L\]'s Table I and
+//! 3. [`losses`] trains networks of several depths, combines three of them into
+//!    [`Networks`](shed_papers::laser::Networks), and measures their quality: \[L\]'s Table I and
 //!    its comparison with a random forest.
 //!
-//! Training is here, on candle. What is trained is plain numbers, and to predict with them takes the core
-//! alone: neither the operator nor a replay needs this module.
+//! Training is here, on candle. A trained network is plain numbers, and predicting with them takes
+//! the core alone. Neither the operator nor a replay needs this module.
 //!
 //! The same seed and data give the same networks, bit by bit, on one kind of processor; another may
 //! add in another order.

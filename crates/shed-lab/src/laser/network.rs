@@ -9,7 +9,7 @@ use crate::laser::draw::Draw;
 use crate::laser::error::TrainError;
 use crate::laser::samples::Sample;
 
-/// What slopes start from, as in He et al. ("Delving deep into rectifiers", 2015), \[L\]'s source.
+/// Initial value of slopes, as in He et al. ("Delving deep into rectifiers", 2015), \[L\]'s source.
 const SLOPE: f64 = 0.25;
 const BATCH: usize = 64;
 /// Falls to 0 in a line over all steps.
@@ -104,7 +104,7 @@ fn inputs(features: &[Feature], samples: &[&Sample]) -> Vec<Input> {
             name: name.to_owned(),
             logarithm,
             mean,
-            // One that never differs says nothing, whatever it is divided by.
+            // A constant feature has no information, whatever its divisor.
             deviation: if deviation > 1e-9 { deviation } else { 1.0 },
         }
     };
@@ -171,7 +171,7 @@ fn first_layers(features: usize, shape: Shape) -> Result<Vec<Trained>, TrainErro
     Ok(layers)
 }
 
-/// Steps of Adam on batches in a drawn order.
+/// Steps of Adam on batches in a random order.
 fn descend(
     layers: &[Trained],
     data: &[(Vec<f64>, f64)],

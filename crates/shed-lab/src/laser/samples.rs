@@ -1,5 +1,4 @@
-//! What networks are trained on: what is known of tasks and jobs at τ_est, and how long they came to
-//! take.
+//! Training data of networks: the facts about tasks and jobs at τ_est, and their times.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +12,11 @@ use shed_record::schema::Ended;
 /// One thing that was seen at τ_est.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// Which job it is of: those of one job are trained on or tested, never divided.
+    /// The sample's job. Samples of one job are all for training or all for the test.
     pub job: usize,
     /// Its features, in the core's order.
     pub features: Vec<f64>,
-    /// What came, in seconds.
+    /// The measured time, in seconds.
     pub time: f64,
 }
 
@@ -35,7 +34,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Adds those of other jobs.
+    /// Adds the samples of other jobs.
     pub fn add(&mut self, other: Self) {
         let first = self.jobs;
         let moved = |samples: Vec<Sample>| {
@@ -54,10 +53,10 @@ impl Samples {
 /// How many extra attempts a job's stragglers got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extra {
-    /// As `Source::Drawn` of the policy with this seed decided, whether there was room or not.
+    /// As `Source::Drawn` of the policy with this seed decided, whether there was capacity or not.
     Drawn(u64),
-    /// As was seen: the most clones that a task got from τ_est on, less the one that takes the
-    /// original's place.
+    /// As observed: the most clones that a task got from τ_est on, less the one that replaces the
+    /// original.
     Seen,
 }
 
@@ -70,7 +69,7 @@ struct SeenJob {
     ended: Vec<(Ended, Instant)>,
 }
 
-/// Collects samples from passes and ends of attempts, in the order in which they came.
+/// Collects samples from passes and ends of attempts, in their order.
 #[derive(Debug)]
 pub struct Collector {
     laser: Laser,
@@ -81,8 +80,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// For jobs that are judged at the policy's instants; `seed` draws what takes the place of
-    /// zeros.
+    /// For jobs at the policy's instants. `seed` generates the numbers that replace zeros.
     #[must_use]
     pub fn new(laser: Laser, extra: Extra, seed: u64) -> Self {
         Self {
@@ -114,7 +112,7 @@ impl Collector {
             };
             if job.submitted.plus(tau_est) <= snapshot.now {
                 let view = LaserJob::of(snapshot, job, tau_kill);
-                // While all its tasks wait for room the policy does not judge it either.
+                // While all its tasks wait for capacity the policy does not check it either.
                 let view = view.filter(|view| !view.tasks.is_empty());
                 seen.at_tau_est = view.map(|view| (view, snapshot.now));
             }
@@ -167,8 +165,8 @@ impl Collector {
     }
 }
 
-/// From an original's launch to its end, in seconds. One that was ended before is taken to have gone
-/// on at the rate of its last report.
+/// From an original's launch to its end, in seconds. If it was stopped before, its last reported
+/// rate is extrapolated.
 fn whole_time(ended: &Ended) -> Option<f64> {
     if ended.kind != AttemptKind::Original || ended.start_progress > 0.0 {
         return None;

@@ -15,7 +15,7 @@ use crate::laser::network::{Shape, train};
 use crate::laser::samples::{Collector, Extra, Sample, Samples};
 use crate::laser::training::{HIDDEN, JOBS_MIN, Plan, check, divide};
 
-/// Jobs whose times follow from their features: 100 s, and 50 s less for each extra attempt.
+/// Jobs whose times depend on their features: 100 s, and 50 s less for each extra attempt.
 fn samples(jobs: usize) -> Samples {
     let features = |number: usize, count: usize| -> Vec<f64> {
         (0..count)
@@ -232,7 +232,7 @@ fn seen(extra: Extra) -> Collector {
     collector.pass(&cluster(40.0));
     collector.ended(ended(0, 0, AttemptKind::Original, 0.0, Some(30.0)));
     collector.pass(&cluster(50.0));
-    // What comes later is not what was known at τ_est.
+    // A later fact was not known at τ_est.
     collector.pass(&cluster(60.0));
     collector.ended(ended(1, 0, AttemptKind::Original, 0.0, Some(91.0)));
     // Killed for clones after 0.2 of its task in 64 s of processing.

@@ -1,4 +1,4 @@
-//! How networks are trained: which samples are for what, and how many it takes.
+//! Training of networks: the division of samples, and the number of passes.
 
 use shed_papers::laser::Training;
 
@@ -13,7 +13,7 @@ pub const JOBS_MIN: usize = 100;
 /// Hidden layers for task, job and machine time: \[L\] VI.B.
 pub const HIDDEN: [usize; 3] = [3, 1, 1];
 
-/// One sample in so many is for the test.
+/// One sample in this many is for the test.
 const TEST_EVERY: usize = 5;
 
 /// Samples to train on and to test with, divided by job.
@@ -73,18 +73,18 @@ pub fn check(samples: &Samples) -> Result<(), TrainError> {
 /// How networks are trained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Where the jobs came from, for the file.
+    /// Source of the jobs, for the file.
     pub source: String,
     /// Units of each hidden layer.
     pub units: usize,
     /// Passes over the data.
     pub epochs: u32,
-    /// Of all that is drawn.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
 impl Plan {
-    /// What the file says of the training.
+    /// Description of the training in the file.
     pub(crate) fn describe(&self, samples: &Samples) -> Training {
         Training {
             source: self.source.clone(),
@@ -96,7 +96,7 @@ impl Plan {
         }
     }
 
-    /// Of a network with so many hidden layers.
+    /// Shape of a network with `hidden` hidden layers.
     #[must_use]
     pub fn shape(&self, hidden: usize) -> Shape {
         Shape {

@@ -85,16 +85,16 @@ pub(super) const PAPER: Paper = Paper {
 
 const TRACE: &str = "google2011_part0_a.csv.gz";
 
-/// Who is run.
+/// The policy of a run.
 #[derive(Clone, Copy)]
 enum Who {
-    /// With so many clones.
+    /// DollyMP with this maximum number of clones.
     DollyMp(u32),
     /// By the name of its order.
     Baseline(&'static str),
 }
 
-/// The paper's nodes, where there is room; 60 slots where jobs are to wait.
+/// The paper's nodes, if they have enough capacity; 60 slots if jobs must wait.
 fn cluster(load: &str) -> &'static str {
     if load.parse().unwrap_or(0.0) > 1.0 {
         "--slots 60"
@@ -135,7 +135,7 @@ fn less(ours: &Runs, theirs: &Runs, of: impl Fn(&Run) -> f64) -> Sample {
     ours.against(theirs, |a, b| 100.0 * (1.0 - of(a) / of(b)))
 }
 
-/// The share of jobs in % of which `is` holds, given what came of it under both.
+/// The share of jobs in % for which `is` holds, given the job's result under both.
 fn share_of_jobs(
     ours: &Runs,
     theirs: &Runs,
@@ -148,7 +148,7 @@ fn share_of_jobs(
     })
 }
 
-/// Jobs whose flow time is shorter by that share at least.
+/// Jobs whose flow time is shorter by at least that share.
 fn shorter_by(ours: &Runs, theirs: &Runs, share: f64) -> Sample {
     share_of_jobs(ours, theirs, |a, b| match (a.flow, b.flow) {
         (Some(a), Some(b)) => a <= (1.0 - share) * b,
@@ -156,7 +156,7 @@ fn shorter_by(ours: &Runs, theirs: &Runs, share: f64) -> Sample {
     })
 }
 
-/// A measure of DollyMP² against a baseline under other loads and laws.
+/// A measure of DollyMP² against a baseline under other loads and distributions.
 fn tried(
     lab: &mut Lab,
     column: (&str, f64),
@@ -179,7 +179,7 @@ fn tried(
     ))
 }
 
-/// Loads and laws where a value is sought that the set-up does not give.
+/// Loads and distributions that may give a value that the set-up does not give.
 const LIGHT_TRIED: [(&str, &str); 3] = [
     ("0.2", "resample"),
     ("0.2", "pareto{beta=5}"),

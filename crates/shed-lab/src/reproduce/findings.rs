@@ -1,5 +1,5 @@
-//! What a figure comes to: values beside published ones, orderings that must hold, and set-ups that
-//! were tried where the two differ. The verdicts are made here and nowhere else.
+//! Findings of a figure: values next to published ones, orderings that must hold, and set-ups that
+//! were tried if the two differ. Only this module makes the verdicts.
 
 use shed_sim::stats;
 
@@ -39,7 +39,7 @@ impl Sample {
         stats::half_width_95(&self.0)
     }
 
-    /// What `combine` makes of both, seed by seed.
+    /// Result of `combine` for both, seed by seed.
     #[must_use]
     pub fn with(&self, other: &Self, combine: impl Fn(f64, f64) -> f64) -> Self {
         let pairs = self.0.iter().zip(&other.0);
@@ -54,24 +54,24 @@ pub enum Check {
     Within(f64),
     /// At most that share of it away.
     Relative(f64),
-    /// At least this, whatever was published.
+    /// At least this, independent of the published value.
     AtLeast(f64),
-    /// At most this, whatever was published.
+    /// At most this, independent of the published value.
     AtMost(f64),
-    /// Not held against it: the specification asks to report it alone.
+    /// Not compared, because the specification requires only a report.
     Report,
 }
 
-/// What came of a check.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It holds.
     Holds,
-    /// It does not, and the interval over seeds reaches what would.
+    /// It does not hold, but the interval over seeds contains a value for which it would.
     Open,
     /// It does not.
     Differs,
-    /// There is none to hold.
+    /// No check is required.
     Reported,
 }
 
@@ -88,10 +88,10 @@ impl Verdict {
     }
 }
 
-/// A published value beside ours.
+/// A published value next to ours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// What is measured, with its unit.
+    /// The measure, with its unit.
     pub what: String,
     /// As published; absent where the paper gives an order alone.
     pub published: Option<f64>,
@@ -113,7 +113,7 @@ impl Line {
         }
     }
 
-    /// A line of which the paper says nothing in numbers.
+    /// A line without a published number.
     #[must_use]
     pub fn unpublished(what: impl Into<String>, ours: Sample, check: Check) -> Self {
         Self {
@@ -151,7 +151,7 @@ fn judge(short: f64, half_width: Option<f64>) -> Verdict {
     }
 }
 
-/// An ordering that must hold: the higher is above the lower by the margin at least, on the mean of
+/// An ordering that must hold: the higher is above the lower by the margin at least, in the mean of
 /// differences paired by seed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gate {
@@ -195,19 +195,19 @@ impl Gate {
     }
 }
 
-/// Set-ups that were tried to find out what a published value depends on.
+/// Set-ups that were tried to find the cause of a published value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trials {
-    /// What is varied.
+    /// The parameter that varies.
     pub about: String,
-    /// What is measured of each, with the published value.
+    /// The measures, each with the published value.
     pub columns: Vec<(String, Option<f64>)>,
     /// The set-ups, each with a sample per column.
     pub rows: Vec<(String, Vec<Sample>)>,
 }
 
 impl Trials {
-    /// With columns each of which has a published value or none.
+    /// With columns that each have a published value or none.
     #[must_use]
     pub fn new<C: Into<String>>(
         about: impl Into<String>,
@@ -222,7 +222,7 @@ impl Trials {
         }
     }
 
-    /// The mean distance of a row from what was published; absent where nothing was.
+    /// The mean distance of a row from the published values; absent without any.
     #[must_use]
     pub fn distance(&self, row: &[Sample]) -> Option<f64> {
         let columns = self.columns.iter().zip(row);
@@ -242,16 +242,16 @@ impl Trials {
     }
 }
 
-/// All that came of a figure.
+/// All results of a figure.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Findings {
     /// Published and ours.
     pub lines: Vec<Line>,
     /// Orderings.
     pub gates: Vec<Gate>,
-    /// What was tried where they differ.
+    /// Set-ups that were tried if they differ.
     pub trials: Vec<Trials>,
-    /// What of the figure was not run, with the reason.
+    /// Parts of the figure that were not run, with the reason.
     pub not_run: Vec<String>,
 }
 

@@ -19,7 +19,7 @@ use shed_sim::parallel::in_order;
 use shed_sim::settings::Cluster;
 use shed_sim::trace::{self, Demand, Trace};
 
-/// What figures are run with.
+/// Parameters of the runs for figures.
 #[derive(Debug, Clone)]
 pub struct Scale {
     /// The first seed.
@@ -30,11 +30,11 @@ pub struct Scale {
     pub jobs: f64,
     /// The folder of traces that are not made up.
     pub traces: Option<PathBuf>,
-    /// How many runs at a time; what comes out does not depend on it.
+    /// Number of concurrent runs; the results do not depend on it.
     pub threads: usize,
 }
 
-/// What came of a job. Seconds.
+/// Result of a job. Seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JobRun {
     /// Completed by its deadline.
@@ -43,14 +43,14 @@ pub struct JobRun {
     pub flow: Option<f64>,
     /// The first attempt's start to completion.
     pub running: Option<f64>,
-    /// The times for which its attempts held a place, each times what it took: a slot, or on nodes
+    /// The times for which its attempts held capacity, each times the capacity: a slot, or on nodes
     /// cpu and memory, each as a share of the cluster's.
     pub held: f64,
     /// How many it has.
     pub tasks: usize,
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// In the order of the workload.
@@ -74,14 +74,14 @@ impl Run {
         self.share(|job| job.met)
     }
 
-    /// The share of jobs of which `is` holds, in %.
+    /// The share of jobs for which `is` holds, in %.
     #[must_use]
     pub fn share(&self, is: impl Fn(&JobRun) -> bool) -> f64 {
         let count = self.jobs.iter().filter(|job| is(job)).count();
         100.0 * count as f64 / self.jobs.len() as f64
     }
 
-    /// The share of jobs completed within so many seconds of their arrival, in %.
+    /// The share of jobs completed within `seconds` of their arrival, in %.
     #[must_use]
     pub fn within(&self, seconds: f64) -> f64 {
         self.share(|job| job.flow.is_some_and(|flow| flow <= seconds))
@@ -94,13 +94,13 @@ impl Run {
         shed_sim::stats::mean(&flows)
     }
 
-    /// What all jobs held; see [`JobRun::held`].
+    /// Capacity that all jobs held; see [`JobRun::held`].
     #[must_use]
     pub fn resource(&self) -> f64 {
         self.jobs.iter().map(|job| job.held).sum()
     }
 
-    /// How many jobs are in the system on the mean, from the first arrival to the last end.
+    /// Mean number of jobs in the system, from the first arrival to the last end.
     #[must_use]
     pub fn active_jobs(&self) -> f64 {
         let flows = self.jobs.iter().filter_map(|job| job.flow);
@@ -166,7 +166,7 @@ struct Flags {
     options: RunOptions,
 }
 
-/// What the flags of `shed-sim run`, separated by blanks, say.
+/// Parses flags of `shed-sim run`, separated by blanks.
 ///
 /// # Errors
 /// The flags don't go together.
@@ -176,7 +176,7 @@ pub(super) fn options(flags: &str) -> Result<RunOptions, LabError> {
     Ok(parsed.options)
 }
 
-/// Where figures are run. What was run before with the same flags is not run again.
+/// Runs figures. Runs with the same flags are not repeated.
 pub struct Lab<'a> {
     scale: Scale,
     bar: &'a ProgressBar,
@@ -196,7 +196,7 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// What it runs with.
+    /// Its parameters.
     #[must_use]
     pub fn scale(&self) -> &Scale {
         &self.scale
@@ -340,7 +340,7 @@ fn total(cluster: &Cluster) -> Option<[f64; 2]> {
     Some(["cpu", "memory"].map(sum))
 }
 
-/// What an attempt takes: cpu and memory, each as a share of the cluster's; on slots 1.
+/// Demand of an attempt: cpu and memory, each as a share of the cluster's; 1 on slots.
 fn share_of(demand: Demand, total: Option<[f64; 2]>) -> f64 {
     let Some(total) = total else {
         return 1.0;

@@ -201,8 +201,8 @@ fn best(fours: &[(u32, Four)], of: impl Fn(&Four) -> Sample) -> Sample {
     largest(&all)
 }
 
-/// What L-1 publishes: LASER over Hadoop-NS and -S in points, its savings against Hadoop-S and
-/// SRQuant in %.
+/// Published results of L-1: LASER over Hadoop-NS and -S in points, its savings against Hadoop-S
+/// and SRQuant in %.
 const L_1_PUBLISHED: [(&str, f64); 4] = [
     ("LASER over Hadoop-NS, points", 40.0),
     ("LASER over Hadoop-S, points", 7.0),
@@ -220,7 +220,7 @@ fn l_1_values(fours: &[(u32, Four)]) -> [Sample; 4] {
     ]
 }
 
-/// What is published against what other t_min and launches give.
+/// Published values against results for other t_min and launches.
 fn t_min_tried<const N: usize>(
     lab: &mut Lab,
     set_up: SetUp,

@@ -1,11 +1,11 @@
 //! The papers' figures and tables, run again: published value, ours, and a verdict for each.
 //!
 //! - [`PAPERS`]: every figure, as data.
-//! - [`findings`]: what a figure comes to, and the verdicts.
-//! - [`lab`]: runs of the simulator, by the flags that `shed-sim run` takes.
+//! - [`findings`]: results of a figure, and the verdicts.
+//! - [`lab`]: runs of the simulator, by flags of `shed-sim run`.
 //! - [`render`]: the page.
 //!
-//! Each paper has a file. A figure that is not run says so with the reason.
+//! Each paper has a file. A figure that is not run contains the reason.
 
 mod dollymp;
 pub mod findings;
@@ -26,7 +26,7 @@ use lab::Lab;
 pub struct Figure {
     /// As on the command line.
     pub id: &'static str,
-    /// What it shows.
+    /// The figure's title.
     pub title: &'static str,
     /// How it was run, and where that is a reading of the paper.
     pub about: &'static str,
@@ -63,7 +63,7 @@ pub static PAPERS: &[Paper] = &[
     dollymp::PAPER,
 ];
 
-/// What a name stands for: all figures, a paper's, or one; none if there is no such name.
+/// Figures for a name: all figures, a paper's, or one; empty for an unknown name.
 #[must_use]
 pub fn find(name: &str) -> Vec<(&'static Paper, &'static Figure)> {
     let figures = PAPERS

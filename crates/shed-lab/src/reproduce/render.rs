@@ -1,5 +1,5 @@
-//! The page: per paper one table of values, its orderings, how each figure was run and what was
-//! tried.
+//! The page: per paper one table of values, its orderings, the flags of each figure and the set-ups
+//! that were tried.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::findings::{Check, Findings, Gate, Line, Sample, Trials, Verdict};
 use super::lab::Scale;
 use super::{Figure, Paper};
 
-/// A figure with what came of it.
+/// A figure with its results.
 pub type Result<'a> = (&'a Paper, &'a Figure, Findings);
 
 const LEGEND: &str = "\
@@ -48,7 +48,7 @@ pub fn page(names: &[String], scale: &Scale, results: &[Result<'_>]) -> String {
     text
 }
 
-/// How many checks and orderings came out how.
+/// Number of checks and orderings per verdict.
 fn summary(papers: &[&Paper], results: &[Result<'_>]) -> String {
     let mut text = String::from(
         "| paper | values: hold | open | differ | reported | orderings: hold | open | differ |\n\
@@ -134,7 +134,7 @@ fn section(text: &mut String, paper: &Paper, figures: &[(&Figure, &Findings)]) {
     }
 }
 
-/// What is held against a published value to four digits or more is shown to as many.
+/// Number of digits, if the value is compared with a published value to four digits or more.
 fn digits_of(line: &Line) -> Option<usize> {
     match line.check {
         Check::Within(tolerance) if tolerance < 1e-6 && tolerance > 0.0 => Some(9),
@@ -196,13 +196,13 @@ fn sample(sample: &Sample) -> String {
     format!("{}{half}", number(sample.mean()))
 }
 
-/// Half an interval needs no more than two digits that say something.
+/// Half an interval needs no more than two significant digits.
 fn coarse(value: f64) -> String {
     let digits = if value >= 1.0 { 1 } else { 2 };
     number_with(value, digits)
 }
 
-/// With as many digits as say something.
+/// With all significant digits.
 fn number(value: f64) -> String {
     let size = value.abs();
     let digits = if size >= 1000.0 {

@@ -109,7 +109,7 @@ fn run_with(
     ))
 }
 
-/// Mantri; one that is blind sees no progress and goes by age.
+/// Mantri. The blind variant uses age instead of progress.
 fn mantri(lab: &mut Lab, load: &str, alpha: f64, is_blind: bool) -> Result<Runs, LabError> {
     let reports = if is_blind { "--silent" } else { "" };
     run_with(lab, load, alpha, ["mantri", "interval=30"], reports)

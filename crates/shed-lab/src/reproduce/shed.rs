@@ -143,7 +143,7 @@ impl Law {
     }
 }
 
-/// As the specification says it.
+/// As in the specification.
 const PAPER_LAW: Law = law(120.0, 1.5, Some(1000), "60");
 
 const fn law(t_min: f64, beta: f64, max: Option<u32>, launch: &'static str) -> Law {

@@ -227,7 +227,7 @@ fn p_3(lab: &mut Lab) -> Result<Findings, LabError> {
     Ok(findings)
 }
 
-/// Times and utilisation of P-4 for Shed+, Shed, Dolly and Hadoop-S.
+/// Times and utilization of P-4 for Shed+, Shed, Dolly and Hadoop-S.
 const P_4_TIMES: [(&str, f64, f64); 4] = [
     ("Shed+", 100.0, 330.0),
     ("Shed", 60.0, 345.0),
@@ -235,7 +235,7 @@ const P_4_TIMES: [(&str, f64, f64); 4] = [
     ("Hadoop-S", 40.0, 378.0),
 ];
 
-/// The four of them; nobody's jobs end at D.
+/// The four policies' runs; no policy ends jobs at D.
 fn p_4_runs(lab: &mut Lab, testbed: &Testbed, deadline: u32) -> Result<[Runs; 4], LabError> {
     let free = testbed.on_after_deadline();
     Ok([

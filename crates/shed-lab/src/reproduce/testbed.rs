@@ -13,7 +13,7 @@ use crate::LabError;
 /// A set-up.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Testbed {
-    /// Which made-up workload: its name and parameters, without deadline.
+    /// The synthetic workload: its name and parameters, without deadline.
     pub(super) workload: String,
     pub(super) slots: u32,
     /// From an attempt's launch to its start: seconds, or a share of the job's median.
@@ -135,7 +135,7 @@ impl Testbed {
 /// So far away that all jobs meet it, in seconds.
 const NO_DEADLINE: u32 = 1_000_000;
 
-/// Jobs done within so many seconds of their arrival, in %.
+/// Jobs completed within `deadline` seconds of their arrival, in %.
 pub(super) fn within(runs: &Runs, deadline: u32) -> Sample {
     runs.sample(|run| run.within(f64::from(deadline)))
 }
@@ -163,7 +163,7 @@ impl Five {
         [self.plus.met(), self.shed.met(), dolly, hopper, hadoop]
     }
 
-    /// A line for each, with what was published and how it is checked.
+    /// A line for each, with the published value and its check.
     pub(super) fn lines(&self, of: &str, published: [(f64, Check); 5]) -> Vec<Line> {
         let met = NAMES.iter().zip(self.met()).zip(published);
         met.map(|((name, met), (value, check))| {
@@ -184,8 +184,8 @@ impl Five {
     }
 }
 
-/// Laws and launches that were tried, each with the runs of some policies: jobs within `seconds` in
-/// % and mean times, beside what is `published` of each policy.
+/// Distributions and launches that were tried, each with the runs of some policies: jobs within
+/// `seconds` in % and mean times, next to the `published` value of each policy.
 pub(super) fn times_tried(
     seconds: u32,
     published: &[(&str, f64, f64)],

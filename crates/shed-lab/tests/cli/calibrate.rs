@@ -1,4 +1,4 @@
-//! `calibrate`: predictions against what happened.
+//! `calibrate`: predictions against outcomes.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `laser train`, and runs that decide by what it wrote.
+//! `laser train`, and runs that use the networks it wrote.
 
 use crate::common::{Folder, TINY, path, run_fails, succeeds};
 
@@ -101,7 +101,7 @@ fn a_recording_is_learned_from_unless_it_is_too_small() {
     let folder = Folder::new("laser-recording");
     let [recording, model] = ["recording", "a.json"].map(|name| folder.0.join(name));
     let record = |jobs: u32| {
-        // What was there is another run's.
+        // Remove files of an earlier run.
         let _ = std::fs::remove_dir_all(&recording);
         let trace = format!("setup:L-1{{jobs={jobs},tasks=3,slots=30}}");
         let run = [

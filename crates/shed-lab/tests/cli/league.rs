@@ -1,4 +1,4 @@
-//! `league`: a page that goes on where it stopped.
+//! `league`: a page whose runs resume after an interruption.
 
 use crate::common::{Folder, called, path, run_fails};
 

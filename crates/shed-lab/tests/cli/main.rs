@@ -30,8 +30,7 @@ const SUB_COMMANDS: [&str; 8] = [
 /// Some flags, of several sub-commands.
 const FLAGS: [&str; 3] = ["deadline-factor", "tail-share", "title"];
 
-/// The program under test; the simulator for its own sub-commands, which make what the laboratory
-/// reads.
+/// The program under test. The simulator's own sub-commands make the laboratory's input.
 fn program(args: &[&str]) -> &'static str {
     match args.first() {
         Some(&("run" | "sweep" | "compare" | "replay")) => {

@@ -1,4 +1,5 @@
-//! The report: well-formed, self-contained, with what the runs gave; and shown by a browser.
+//! The report: well-formed, self-contained, with the results of the runs, and displayed by a
+//! browser.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

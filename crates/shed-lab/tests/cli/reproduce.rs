@@ -1,4 +1,4 @@
-//! `reproduce`: what it writes, and names that are none.
+//! `reproduce`: its output, and unknown names.
 
 use crate::common::{Folder, path, run_fails, succeeds};
 

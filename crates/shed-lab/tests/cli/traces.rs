@@ -1,4 +1,4 @@
-//! `fit` finds what the statistics of the traces say.
+//! `fit` reproduces the statistics of the traces.
 
 use std::process::Command;
 
@@ -26,7 +26,7 @@ fn check(fit: &serde_json::Value, path: &str, figure: &str) {
     let digits = figure.split_once('.').map_or(0, |(_, digits)| digits.len());
     let unit = 10.0_f64.powi(-(digits as i32));
     let expected: f64 = figure.parse().expect("a figure");
-    // Half a unit, and what binary fractions add where a figure was rounded at a tie.
+    // Half a unit, plus the binary rounding error of a figure that was rounded at a tie.
     let error = (value - expected).abs();
     assert!(error <= 0.501 * unit, "{path}: {value}, not {figure}");
 }

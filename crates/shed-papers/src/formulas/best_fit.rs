@@ -6,26 +6,26 @@ use std::ops::Range;
 use crate::formulas::cluster::CpuMem;
 use shed_core::estimate::compare::{first_largest, margin};
 
-/// The fewest demands of a tile, but for the last.
+/// Minimum number of demands in a tile, except for the last.
 const TILE_MIN: usize = 8;
 
-/// The demands that somebody offers now or may offer later, and who offers each.
+/// The demands that some job offers now or may offer later, and the jobs that offer each.
 ///
-/// The demands lie in *tiles* of neighbours, about √n tiles of √n demands. The corners of a tile
-/// bound the fits in it, so that a search looks at all tiles and into few of them; it looks at
-/// everything only where unlike demands are a tie.
+/// The demands lie in *tiles* of neighbors, about √n tiles of √n demands. The corners of a tile
+/// bound the fits in it. A search therefore checks all tiles but opens only few of them. It opens
+/// all tiles only if unlike demands tie.
 pub(super) struct BestFit {
     demands: Vec<CpuMem>,
     /// The place of each in `demands`, by its bits.
     places: BTreeMap<(u64, u64), usize>,
-    /// Who offers the demand at a place.
+    /// Jobs that offer the demand at a place.
     by: Vec<BTreeSet<usize>>,
-    /// The demand at a place if somebody offers it, else [`NOBODY`].
+    /// The demand at a place if some job offers it, else NaN.
     offered: Vec<CpuMem>,
     tile_size: usize,
     tiles: Vec<Tile>,
     least: CpuMem,
-    /// What the present search finds of each tile.
+    /// The present search's bound for each tile.
     bounds: Vec<f64>,
 }
 
@@ -42,11 +42,11 @@ const NOBODY: CpuMem = CpuMem {
     mem: f64::NAN,
 };
 
-/// The bound of a tile of which nothing fits. It is in no order with others.
+/// The bound of a tile in which nothing fits. It does not compare with others.
 const NOTHING_FITS: f64 = f64::NAN;
 
 impl BestFit {
-    /// Of these demands, of which nobody offers any yet.
+    /// The index of these demands, without any offer yet.
     pub(super) fn new(mut demands: Vec<CpuMem>) -> Self {
         demands.sort_unstable_by(|a, b| a.cpu.total_cmp(&b.cpu).then(a.mem.total_cmp(&b.mem)));
         demands.dedup_by_key(|demand| bits(demand));
@@ -86,7 +86,7 @@ impl BestFit {
         }
     }
 
-    /// `by` does not offer this demand any more.
+    /// Removes the offer of this demand by `by`.
     pub(super) fn withdraw(&mut self, demand: &CpuMem, by: usize) {
         if let Some(&place) = self.places.get(&bits(demand)) {
             self.by[place].remove(&by);
@@ -112,9 +112,9 @@ impl BestFit {
         self.least = least_of(self.tiles.iter().map(|tile| tile.low));
     }
 
-    /// Who has the best offer of those that take at most `room`; of equally good ones the first,
-    /// as [`first_largest`] has it. The fit of a demand is the sum of what `cpu` and `mem` make of
-    /// its amounts; neither may both rise and fall with the amount.
+    /// The job with the best offer of those that fit. Of equally good offers the
+    /// first wins, as in [`first_largest`]. The fit of a demand is `cpu` of its cores plus `mem` of
+    /// its memory. Both functions must be monotonic.
     pub(super) fn best(
         &mut self,
         room: &CpuMem,
@@ -167,8 +167,7 @@ impl BestFit {
         }
     }
 
-    /// The definition: a scan in the order of those who offer. Whoever offers the same as somebody
-    /// before never wins it.
+    /// The definition: a scan in the order of the jobs. A later job with an equal offer never wins.
     fn first_best(&self, room: &CpuMem, fit: impl Fn(&CpuMem) -> f64) -> Option<usize> {
         let offered = self.offered.iter().zip(&self.by);
         let fitting = offered.filter(|(demand, _)| is_within(demand, room));
@@ -189,7 +188,7 @@ impl BestFit {
 struct Leader {
     place: Option<usize>,
     fit: f64,
-    /// What is below is no tie with it.
+    /// Fits below this do not tie with it.
     floor: f64,
     /// Whether another offer may be a tie with it.
     is_tied: bool,
@@ -218,14 +217,14 @@ impl Leader {
             self.is_tied = self.fit >= self.floor;
             (self.place, self.fit) = (Some(place), fit);
         } else {
-            // Also what is no number: the scan knows what to do with it.
+            // Also for a NaN, which the scan handles.
             let is_below = fit < self.floor;
             self.is_tied |= !is_below;
         }
     }
 }
 
-/// The least of each amount. Those of nobody don't count.
+/// The least of each amount. Demands without an offer do not count.
 pub(super) fn least_of(demands: impl Iterator<Item = CpuMem>) -> CpuMem {
     demands.fold(NOBODY, |least, demand| least.least(&demand))
 }

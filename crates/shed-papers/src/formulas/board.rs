@@ -1,4 +1,4 @@
-//! Servers and jobs of one scheduling round, with what the round has started so far.
+//! Servers and jobs of one scheduling round, with the round's starts so far.
 
 use std::collections::VecDeque;
 
@@ -6,8 +6,7 @@ use crate::formulas::cluster::{CpuMem, Launch, Server, total_capacity};
 use crate::formulas::dag::{DagError, Job, Task};
 use crate::formulas::room::RoomIndex;
 
-/// What a round works on: servers and jobs by ascending id, so that the order in which they were
-/// given never matters.
+/// Input of a round: servers and jobs by ascending id, so that their original order never matters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Board {
     servers: Vec<Server>,
@@ -17,7 +16,7 @@ pub struct Board {
     /// Per job the pending tasks of its ready phases, lowest (phase, task) first. A round
     /// finishes nothing, so no phase becomes ready in it.
     waiting: Vec<VecDeque<(usize, usize)>>,
-    /// Per job what its running copies take.
+    /// Demand of the running copies, per job.
     usage: Vec<CpuMem>,
     room: RoomIndex,
 }
@@ -55,7 +54,7 @@ impl Board {
         &self.servers
     }
 
-    /// What all servers have.
+    /// Total capacity of all servers.
     #[must_use]
     pub fn total(&self) -> &CpuMem {
         &self.total
@@ -84,25 +83,25 @@ impl Board {
         self.waiting(job).next()
     }
 
-    /// What one copy of a task of this phase takes.
+    /// Demand of one copy of a task of this phase.
     #[must_use]
     pub fn demand(&self, job: usize, phase: usize) -> CpuMem {
         self.jobs[job].phases[phase].demand
     }
 
-    /// The position of the first server with room for `demand`.
+    /// The position of the first server with enough capacity for `demand`.
     #[must_use]
     pub fn first_fit(&self, demand: &CpuMem) -> Option<usize> {
         self.room.first_fit(demand)
     }
 
-    /// Dominant share of what the copies of the job at `job` take.
+    /// Dominant share of the copies of the job at `job`.
     #[must_use]
     pub fn dominant_share(&self, job: usize) -> f64 {
         self.usage[job].share_of(&self.total).largest()
     }
 
-    /// What clones take, all copies but one of each task, those of left-out jobs included.
+    /// Demand of the clones: all copies but one of each task, including those of left-out jobs.
     #[must_use]
     pub fn clones_take(&self) -> CpuMem {
         let jobs = self.jobs.iter().chain(&self.left_out);
@@ -114,7 +113,7 @@ impl Board {
         })
     }
 
-    /// Starts a copy of a task on the server at `server`, also if there is no room.
+    /// Starts a copy of a task on the server at `server`, even beyond its capacity.
     pub(super) fn launch(&mut self, job: usize, task: (usize, usize), server: usize) -> Launch {
         let (phase, index) = task;
         let demand = self.demand(job, phase);

@@ -29,8 +29,8 @@ pub fn clone_machine_time(job: &SrQuantJob, extra: u32) -> f64 {
     f64::from(job.tasks) * (extra * job.tau_kill + t_min + t_min / (shape - 1.0))
 }
 
-/// S-Restart: the original goes on, a late task gets r extra attempts from zero at `tau_est`. ln
-/// of the PoCD, `N·ln(1 − t_min^(β(r+1)) / (D^β·(D−τ_est)^(βr)))`.
+/// S-Restart: the original continues, and a late task gets r extra attempts from zero at `tau_est`.
+/// ln of the PoCD, `N·ln(1 − t_min^(β(r+1)) / (D^β·(D−τ_est)^(βr)))`.
 #[must_use]
 pub fn restart_ln_pocd(job: &SrQuantJob, extra: u32) -> f64 {
     if job.tasks == 0 {

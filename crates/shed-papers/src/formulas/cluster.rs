@@ -87,14 +87,14 @@ impl CpuMem {
         }
     }
 
-    /// Whether neither amount exceeds that of `room`; both compared with tolerance.
+    /// Whether neither amount exceeds the other's; both compared with tolerance.
     #[must_use]
     pub fn fits(&self, room: &Self) -> bool {
         at_most(self.cpu, room.cpu) && at_most(self.mem, room.mem)
     }
 }
 
-/// A share of nothing is 0 when nothing is asked for, and else infinite.
+/// A share of zero capacity is 0 for a demand of zero, and otherwise infinite.
 pub(super) fn share(part: f64, whole: f64) -> f64 {
     if part == 0.0 { 0.0 } else { part / whole }
 }
@@ -102,15 +102,15 @@ pub(super) fn share(part: f64, whole: f64) -> f64 {
 /// A server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Server {
-    /// Tells servers apart; ties go to the least.
+    /// Identifies the server; ties go to the least.
     pub id: u64,
-    /// C_i, M_i: what it has.
+    /// C_i, M_i: its capacity.
     pub capacity: CpuMem,
-    /// R_i: what of it is free.
+    /// R_i: its free capacity.
     pub free: CpuMem,
 }
 
-/// ΣC_i, ΣM_i: what all servers have.
+/// ΣC_i, ΣM_i: total capacity of all servers.
 #[must_use]
 pub fn total_capacity(servers: &[Server]) -> CpuMem {
     servers

@@ -1,4 +1,4 @@
-//! Jobs of phases: which phases are ready, how long the chains through them are, what remains.
+//! Jobs of phases: ready phases, lengths of the chains through them, remaining work.
 //!
 //! A phase is a set of equal tasks that start when all tasks of all its parents have finished
 //! (DollyMP (7)). The phases of a job form a directed graph without cycles.
@@ -42,7 +42,7 @@ impl Task {
 /// A phase of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phase {
-    /// c, m: what one copy of one task takes.
+    /// c, m: demand of one copy of one task.
     pub demand: CpuMem,
     /// θ, the mean time of a task in seconds.
     pub theta: f64,
@@ -80,7 +80,7 @@ impl Phase {
 /// A job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// Tells jobs apart; ties go to the least.
+    /// Identifies the job; ties go to the least.
     pub id: u64,
     /// a, when it was submitted, in seconds.
     pub arrival: f64,
@@ -249,7 +249,7 @@ impl Job {
         open.into_iter().all(fits)
     }
 
-    /// What all running copies of the job take.
+    /// Demand of all running copies of the job.
     #[must_use]
     pub fn usage(&self) -> CpuMem {
         let copies = |phase: &Phase| -> usize { phase.tasks.iter().filter_map(Task::copies).sum() };

@@ -1,7 +1,7 @@
 //! DollyMP §5.2: from which upstream copy the copies of a downstream task read (delay assignment,
 //! Dolly's mechanism).
 
-/// What happens to the copies of an upstream task.
+/// Roles of an upstream task's copies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelayAssignment {
     /// When the downstream task may start, in the unit of the finish times.
@@ -12,13 +12,13 @@ pub struct DelayAssignment {
     pub killed: Vec<(usize, f64)>,
 }
 
-/// Assigns the upstream copies, of which `finish` holds the finish times and `locality` the levels
-/// (0 node, 1 rack, 2 off-rack), to `downstream` copies. `None` without upstream copies.
+/// Assigns the upstream copies to `downstream` copies. `finish` holds the upstream copies' finish
+/// times and `locality` their levels (0 node, 1 rack, 2 off-rack). `None` without upstream copies.
 ///
-/// If there are enough upstream copies, one more than the first to finish is waited for, that
-/// with the best locality, and the downstream copies read from both in turn; else all read from
-/// the first. Ties go to the lower position. With `max_wait` the second copy is killed that long
-/// after the first finish; the paper gives no bound.
+/// If there are enough upstream copies, the downstream copies wait for one more than the first to
+/// finish: the one with the best locality. They then read from both in turn. Otherwise all read
+/// from the first. Ties go to the lower position. With `max_wait` the second copy is killed that
+/// long after the first finish; the paper gives no bound.
 #[must_use]
 pub fn delay_assignment(
     finish: &[f64],

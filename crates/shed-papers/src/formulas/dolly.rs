@@ -1,7 +1,7 @@
 //! Dolly: clone all tasks of a small job at its submission, or none.
 //!
 //! The number of attempts is derived in Shed, Shed+ and DollyMP from Dolly's own bound; the
-//! conditions of utilisation and budget are Dolly's, which these papers do not print.
+//! conditions of utilization and budget are Dolly's, which these papers do not print.
 
 use shed_core::estimate::compare::{at_most, is_less};
 
@@ -33,7 +33,7 @@ pub fn attempts(p: f64, epsilon: f64, tasks: u32) -> Option<u32> {
     } else {
         below + 1.0
     };
-    // ε = 0 wants infinitely many.
+    // ε = 0 requires infinitely many.
     (least < f64::from(u32::MAX)).then_some(least.max(1.0) as u32)
 }
 
@@ -42,7 +42,7 @@ pub fn attempts(p: f64, epsilon: f64, tasks: u32) -> Option<u32> {
 pub struct DollyLimits {
     /// ε, the accepted probability that a task of the job straggles after cloning. 0.05.
     pub epsilon: f64,
-    /// τ, the utilisation from which on nothing is cloned. 0.8.
+    /// τ, the utilization from which on nothing is cloned. 0.8.
     pub utilisation_max: f64,
     /// β, the share of all slots that clones may hold. 0.05.
     pub budget: f64,
@@ -72,17 +72,17 @@ pub struct DollyLoad {
     pub clones_in_use: u64,
 }
 
-/// What Dolly gives a job.
+/// Dolly's decision about a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DollyDecision {
     /// Attempts of each task, the original included.
     pub copies: u32,
-    /// What [`attempts`] asked for; `None` when no number is enough.
+    /// Result of [`attempts`]; `None` when no number is enough.
     pub wanted: Option<u32>,
 }
 
-/// Decides for a job of `tasks` tasks, of whose attempts the share `p` straggles (takes more than
-/// 1.5 times the median): the whole job is cloned or none of it.
+/// Decides about a job of `tasks` tasks. The share `p` of its attempts straggles (takes more than
+/// 1.5 times the median). Either the whole job is cloned or none of it.
 #[must_use]
 pub fn decide(tasks: u32, p: f64, limits: &DollyLimits, load: &DollyLoad) -> DollyDecision {
     let wanted = attempts(p, limits.epsilon, tasks);

@@ -32,8 +32,8 @@ pub struct DollyMp {
     pub clones: u32,
     /// Best fit.
     pub fit: Fit,
-    /// Whether copies of a task are kept on different servers. Equation (4) wants it, Figure 2 and
-    /// Theorem 2 clone on one server. False, as the figures need; a real cluster wants true.
+    /// Whether copies of a task run on different servers. Equation (4) requires that, but Figure 2
+    /// and Theorem 2 clone on one server. False, as for the figures; a real cluster needs true.
     pub distinct: bool,
     /// The share of each resource of the cluster that clones may hold; the paper names δ = 0.3
     /// once and defines it nowhere. `None` for no bound.
@@ -87,7 +87,7 @@ pub fn priorities(board: &Board, rho: f64, slot: f64) -> Result<Priorities, DagE
     Ok(result)
 }
 
-/// The levels of the jobs of `board` from those of an earlier round; a job without one gets the
+/// The levels of the jobs of `board` from those of an earlier round. A job without one gets the
 /// largest of them + 1.
 #[must_use]
 pub fn cached_levels(board: &Board, cached: &BTreeMap<u64, u32>) -> BTreeMap<u64, u32> {
@@ -105,7 +105,7 @@ pub fn cached_levels(board: &Board, cached: &BTreeMap<u64, u32>) -> BTreeMap<u64
 pub struct PassLaunch {
     /// 0 for an original, k for a task's k-th clone.
     pub pass: u32,
-    /// What starts where.
+    /// The copy and its server.
     pub launch: Launch,
 }
 
@@ -142,13 +142,13 @@ pub fn passes(
 /// A job that had something to offer when the pass began.
 struct Offerer {
     job: usize,
-    /// Its tasks with exactly as many running copies as the pass wants, lowest first.
+    /// Its tasks with exactly the number of running copies for the pass, lowest first.
     tasks: VecDeque<(usize, usize)>,
-    /// The place in `tasks` of what it offers, and its phase.
+    /// The place in `tasks` of its offer, and the offer's phase.
     offered: Option<(usize, usize)>,
 }
 
-/// The jobs of one level, and what they offer.
+/// The jobs of one level, and their offers.
 struct Level {
     offerers: Vec<Offerer>,
     demands: BestFit,
@@ -204,11 +204,11 @@ struct Pass<'a> {
     board: &'a mut Board,
     params: &'a DollyMp,
     pass: u32,
-    /// What clones may still take.
+    /// Capacity that clones may still take.
     clone_room: Option<CpuMem>,
     levels: Vec<Level>,
-    /// No offer takes less of either resource: a server with less room is skipped, unless it is
-    /// offered something else.
+    /// No offer takes less of either resource. A server with less free capacity is skipped, unless
+    /// a smaller demand is offered.
     least: CpuMem,
     /// Where copies are kept apart: server, level and offerer of each task that is on one.
     apart: Vec<(u64, usize, usize)>,
@@ -250,7 +250,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Starts on one server what fits, level by level.
+    /// Starts the offers that fit on one server, level by level.
     fn fill(&mut self, server: usize, launched: &mut Vec<PassLaunch>) {
         let Server { id: host, free, .. } = self.board.servers()[server];
         let apart = self.apart_on(host);
@@ -273,7 +273,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The offerer with the best fit of those that fit.
+    /// The job with the best of the offers that fit.
     fn best_offerer(&mut self, server: usize, level: usize) -> Option<usize> {
         let Server { free, capacity, .. } = self.board.servers()[server];
         let demands = &mut self.levels[level].demands;
@@ -298,7 +298,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Starts what the job offers.
+    /// Starts the job's offer.
     fn launch(&mut self, level: usize, offerer: usize, server: usize) -> Option<PassLaunch> {
         let held = &mut self.levels[level].offerers[offerer];
         let (place, _) = held.offered?;
@@ -314,8 +314,8 @@ impl<'a> Pass<'a> {
         Some(start)
     }
 
-    /// Lets those that have copies on a server offer what it may run, and later again what they
-    /// offer elsewhere.
+    /// Jobs with copies on a server temporarily offer what the server may run. Afterwards they
+    /// offer again what they offer elsewhere.
     fn offer_again(&mut self, apart: Range<usize>, host: Option<u64>) {
         for &(_, level, offerer) in &self.apart[apart] {
             self.levels[level].offer(self.board, offerer, host);

@@ -9,7 +9,7 @@ use shed_core::estimate::speedup::fastest_mean;
 /// σ*, the multiple of the mean time E\[x\] beyond which a task's remaining time makes a duplicate
 /// worth its machine time. `None` for α ≤ 1, where the mean is infinite.
 ///
-/// It minimises equations (22)–(25), whose derivative at a = σE\[x\] is
+/// It minimizes equations (22)–(25), whose derivative at a = σE\[x\] is
 /// `(a − 2·E[min(a, t_new)])·∫_a^∞ dF(t)/t`: the least a with a = 2·E\[min(a, t_new)\], whenever a
 /// task is looked at. In units of t_min, s = 2(α − s^(1−α))/(α−1). Between 1/E\[x\] and 2.
 #[must_use]
@@ -97,7 +97,7 @@ impl Default for Ese {
     }
 }
 
-/// What ESE does in one slot.
+/// ESE's decisions in one slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EseRound {
     /// Duplicates, as (job id, task), in order.
@@ -110,10 +110,11 @@ pub struct EseRound {
 
 /// One slot of ESE with `machines` idle machines (SCA/ESE Algorithm 2).
 ///
-/// 1. Running tasks with one copy of which more than σ·E\[x\] remains get a duplicate, the longest
-///    first. 2. Started jobs get one copy of each unassigned task, the least remaining work first.
-/// 3. New jobs, the least m·E\[x\] first: a small one all tasks with the best number of copies,
-///    another as many single copies as fit. Ties go to the least id.
+/// 1. Running tasks with one copy and a remaining time above σ·E\[x\] get a duplicate, the longest
+///    first.
+/// 2. Started jobs get one copy of each unassigned task, the least remaining work first.
+/// 3. New jobs start, the least m·E\[x\] first: a small job starts all tasks with the best number
+///    of copies, another as many single copies as fit. Ties go to the least id.
 #[must_use]
 pub fn ese_round(jobs: &[SlotJob], machines: u64, ese: &Ese) -> EseRound {
     let mut round = EseRound {

@@ -1,8 +1,8 @@
 //! The deterministic model of DollyMP, equations (4)–(8), in continuous time: a task with k copies
-//! works off its mean time θ at rate h(k).
+//! processes its mean time θ at rate h(k).
 //!
-//! A reference for whole schedules without random numbers, such as those of DollyMP's Figure 2.
-//! What starts when is up to a round function, so that every round of this field runs in it.
+//! A reference for whole schedules without random numbers, such as those of DollyMP's Figure 2. A
+//! round function decides the starts, so that every round of this field runs in the model.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,11 @@ use shed_core::estimate::speedup::speedup;
 pub struct FluidJob {
     /// The job, nothing of it started.
     pub job: Job,
-    /// α of each phase's tasks. One that is missing, or at most 1, makes copies useless.
+    /// α of each phase's tasks. A missing value, or one of at most 1, makes copies useless.
     pub alpha: Vec<f64>,
 }
 
-/// What came of all jobs. Seconds.
+/// Result for all jobs. Seconds.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FluidOutcome {
     /// When each job finished, by id; a job that never could is absent.
@@ -34,7 +34,8 @@ pub struct FluidOutcome {
 }
 
 /// Runs `jobs` on `servers`. `round` starts copies on a board that holds the unfinished jobs that
-/// have arrived; it is called after each arrival and completion and is told whether a job arrived.
+/// have arrived. It is called after each arrival and completion; its argument is whether a job
+/// arrived.
 ///
 /// # Errors
 ///
@@ -90,7 +91,7 @@ impl World {
         }
     }
 
-    /// Lets in what has arrived; whether something has.
+    /// Admits the jobs that have arrived; returns whether there were any.
     fn admit(&mut self) -> bool {
         let before = self.coming.len();
         while let Some(FluidJob { job, alpha }) =
@@ -103,7 +104,7 @@ impl World {
         self.coming.len() < before
     }
 
-    /// Takes over what a round has started.
+    /// Takes over the starts of a round.
     fn take(&mut self, board: &Board) {
         self.servers = board.servers().to_vec();
         for job in board.jobs() {
@@ -124,7 +125,7 @@ impl World {
         }
     }
 
-    /// Lets everything that runs do its work up to `until`, and finishes what is done.
+    /// Advances all running copies to `until`, and finishes tasks that are done.
     fn advance(&mut self, until: f64) {
         let elapsed = until - self.now;
         self.now = until;
@@ -163,7 +164,7 @@ impl Run {
             .map(|(phase, task, copies)| self.left[phase][task] / self.rate(phase, copies))
     }
 
-    /// Phase, task and number of copies of what runs.
+    /// Phase, task and number of copies of the running tasks.
     fn running(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
         let phases = self.job.phases.iter().enumerate();
         phases.flat_map(|(position, phase)| {
@@ -185,8 +186,8 @@ impl Run {
         }
     }
 
-    /// Finishes the tasks of which nothing is left but rounding; what their copies held, and
-    /// where.
+    /// Finishes the tasks whose remaining work is only a rounding error. Returns their copies'
+    /// capacity and servers.
     fn finish(&mut self) -> Vec<(u64, CpuMem)> {
         let mut released = Vec::new();
         for (phase, left) in self.job.phases.iter_mut().zip(&self.left) {

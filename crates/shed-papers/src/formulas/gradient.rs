@@ -1,5 +1,5 @@
-//! SCA/ESE's own solver of P2: gradient projection on the multipliers, as printed except for what
-//! has to be added for it to end.
+//! SCA/ESE's own solver of P2: gradient projection on the multipliers, as printed except for the
+//! additions that make it terminate.
 
 use crate::formulas::sca::{CloneJob, P2};
 
@@ -8,7 +8,7 @@ use crate::formulas::sca::{CloneJob, P2};
 pub struct Steps {
     /// η₁, η₂, η₃: of the machines' price, of the upper and of the lower bound of copies.
     pub eta: [f64; 3],
-    /// What the machines' residual Σmc − N is divided by: 1 as printed, which oscillates for ever
+    /// Divisor of the machines' residual Σmc − N. It is 1 as printed, which oscillates without end
     /// on the data of Figure 1; N makes it converge.
     pub scale: f64,
     /// It ends when no number moves by this or more.
@@ -53,7 +53,7 @@ impl Point {
         }
     }
 
-    /// The copies that maximise the Lagrangian within \[1, r\] (as printed without bounds it may
+    /// The copies that maximize the Lagrangian within \[1, r\] (as printed without bounds it may
     /// have no maximum), then the multipliers along their residuals.
     fn next(&self, jobs: &[CloneJob], p2: &P2, steps: &Steps) -> Self {
         let most = f64::from(p2.copies_max);

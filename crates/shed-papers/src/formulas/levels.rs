@@ -52,13 +52,13 @@ pub fn remaining_time(job: &Job, rho: f64, slot: f64) -> Result<f64, DagError> {
 pub struct TransientJob {
     /// The job's id.
     pub id: u64,
-    /// What a copy of its task takes.
+    /// Demand of a copy of its task.
     pub demand: CpuMem,
     /// θ, its time in slots.
     pub theta: f64,
 }
 
-/// What Algorithm 1 starts on one server.
+/// Starts of Algorithm 1 on one server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transient {
     /// Algorithm 1's levels.
@@ -67,15 +67,15 @@ pub struct Transient {
     pub order: Vec<u64>,
     /// Ids of the jobs that start, and with how many copies.
     pub launched: Vec<(u64, u32)>,
-    /// What is left of the server.
+    /// Remaining capacity of the server.
     pub free: CpuMem,
 }
 
 /// Algorithm 1, steps 11–16: jobs that are all there at the start, on one server of `capacity`.
 ///
-/// They start in the order of priority, volume and id, up to the first that does not fit. When
-/// the next job does not fit, or there is none, and a second copy of the job just started does,
-/// it gets one: at most one job is cloned.
+/// They start in the order of priority, volume and id, up to the first that does not fit. When the
+/// next job does not fit, or the last has started, a second copy of the job just started gets the
+/// remaining capacity if it fits. At most one job is cloned.
 #[must_use]
 pub fn transient(jobs: &[TransientJob], capacity: &CpuMem) -> Transient {
     let items = transient_items(jobs, capacity);

@@ -5,12 +5,12 @@
 
 use shed_core::estimate::compare::is_less;
 
-/// The law of service times, as far as queueing needs it.
+/// The distribution of service times, as far as queueing needs it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Service {
     /// α, the shape; above 1, ∞ for times that do not vary.
     pub alpha: f64,
-    /// E\[s²\]/E\[s\]² if it was measured; it is used in place of the Pareto law's, which is
+    /// E\[s²\]/E\[s\]² if it was measured. It replaces the Pareto distribution's value, which is
     /// infinite for α ≤ 2.
     pub second_moment: Option<f64>,
 }
@@ -115,8 +115,8 @@ struct Coefficients {
     e: f64,
 }
 
-/// The real roots of `q2·x² + q1·x + q0`; NaN or ±∞ where there is none. The larger in magnitude
-/// first, so that the other comes from a quotient and not from a difference.
+/// The real roots of `q2·x² + q1·x + q0`; NaN or ±∞ for a missing root. The larger in magnitude
+/// comes first, so that the other comes from a quotient and not from a difference.
 fn quadratic_roots(q2: f64, q1: f64, q0: f64) -> [f64; 2] {
     let root = (q1 * q1 - 4.0 * q2 * q0).sqrt();
     let sum = -0.5 * (q1 + root.copysign(q1));
@@ -138,7 +138,7 @@ pub struct Cutoff {
     pub is_light: bool,
 }
 
-/// See [`Cutoff`]; the arguments are those of [`load`]. `None` for α ≤ 1.
+/// See [`Cutoff`]; the arguments are the same as for [`load`]. `None` for α ≤ 1.
 #[must_use]
 pub fn cutoff(
     service: &Service,

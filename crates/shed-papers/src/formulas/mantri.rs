@@ -1,8 +1,8 @@
 //! Mantri: duplicate a task when a copy launched now probably ends in less than half of what
 //! remains, so that the duplicate is expected to save machine time (SCA/ESE §II).
 //!
-//! In general form, for a task with c running copies: when P(t_rem > (c+1)/c·t_new) > δ. That Mantri
-//! also kills and restarts is a matter of [`crate::policy::Mantri`].
+//! In general form, for a task with c running copies: when P(t_rem > (c+1)/c·t_new) > δ.
+//! [`crate::policy::Mantri`] implements Mantri's kills and restarts.
 
 use crate::formulas::quadrature::integrate_unit;
 use shed_core::estimate::compare::is_less;

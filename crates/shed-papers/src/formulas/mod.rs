@@ -1,10 +1,10 @@
 //! The papers' formulas and scheduling rounds, one file per subject, each as printed or in the
 //! reading that its documentation states.
 //!
-//! Pure functions of plain numbers and small structures: what a policy on live jobs calls, and
-//! what the golden vectors check. Sources: *Shed* (ICC 2018), *Shed+* (TNSM 17(3), 2020), *LASER*
-//! (ICCCN 2017), *DollyMP* (ICPP 2022), *SCA/ESE* (Infocom 2015); what Chronos, Dolly, Mantri and
-//! the baselines do is common knowledge of the field where these five only name it.
+//! Pure functions of plain numbers and small structures. Policies on live jobs call them, and the
+//! golden vectors check them. Sources: *Shed* (ICC 2018), *Shed+* (TNSM 17(3), 2020), *LASER*
+//! (ICCCN 2017), *DollyMP* (ICPP 2022), *SCA/ESE* (Infocom 2015). Where these five only name
+//! Chronos, Dolly, Mantri and the baselines, the details are common knowledge of the field.
 //!
 //! - [`srquant`]: SRQuant's expected times and utility; the decision rules of SRQuant and LASER.
 //! - [`chronos`]: PoCD and machine time of Chronos' strategies.
@@ -16,7 +16,7 @@
 //! - [`ordering`]: one round of FIFO, SRPT, SVF, DRF, Tetris, Capacity and Carbyne.
 //! - [`fluid`]: whole schedules of these rounds in DollyMP's deterministic model.
 //! - [`load`]: the load below which cloning everything shortens jobs.
-//! - [`sca`]: SCA's convex programme, its rounding and one slot; [`gradient`]: the printed solver.
+//! - [`sca`]: SCA's convex program, its rounding and one slot; [`gradient`]: the printed solver.
 //! - [`ese`]: ESE's straggler factor, copies of small jobs, and one slot.
 
 mod best_fit;

@@ -2,8 +2,9 @@
 //! Capacity, Carbyne. None of them clones.
 //!
 //! DollyMP describes DRF, Tetris, SRPT and SVF in a sentence each, and Capacity and Carbyne in
-//! less; the details are the field's. Starts are one by one and only of ready phases. The
-//! *candidate* of a job is its first pending task; *first fit* takes the first server with room.
+//! less. The details follow common practice. Starts are one by one and only of ready phases. The
+//! *candidate* of a job is its first pending task; *first fit* takes the first server with enough
+//! capacity.
 
 use crate::formulas::board::Board;
 use crate::formulas::cluster::{CpuMem, Launch};
@@ -51,8 +52,8 @@ fn by_key(board: &Board, key: impl Fn(&Job) -> f64) -> Vec<usize> {
 
 /// FIFO, SRPT and SVF: job by job in `order`, all ready phases by position, first fit.
 ///
-/// With `backfill` a phase that fits nowhere is left and the next one goes on; without, the first
-/// task that fits nowhere ends the round. O(tasks · log servers) as a rule.
+/// With `backfill` a phase that fits nowhere is skipped and the next one continues. Without it, the
+/// first task that fits nowhere ends the round. O(tasks · log servers) as a rule.
 pub fn in_order(board: &mut Board, order: &[usize], backfill: bool) -> Vec<Launch> {
     let mut launched = Vec::new();
     for &job in order {
@@ -72,8 +73,8 @@ pub fn in_order(board: &mut Board, order: &[usize], backfill: bool) -> Vec<Launc
     launched
 }
 
-/// DRF: always the job with the smallest dominant share of what its running copies take, if its
-/// candidate fits somewhere; ties go to the earlier arrival, then the smaller id. Equal weights.
+/// DRF: always starts the candidate of the job whose running copies have the smallest dominant
+/// share, if it fits somewhere. Ties go to the earlier arrival, then the smaller id. Equal weights.
 pub fn drf(board: &mut Board) -> Vec<Launch> {
     let starts = drf_starts(board);
     starts.into_iter().map(|start| start.launch).collect()
@@ -98,7 +99,7 @@ fn drf_starts(board: &mut Board) -> Vec<Start> {
             let server = board.first_fit(&board.demand(job, task.0))?;
             Some((task, server))
         });
-        // Room only shrinks in a round: a candidate that fits nowhere now never will.
+        // Capacity only shrinks in a round, so a candidate that fits nowhere now never will.
         let Some((task, server)) = fitting else {
             active.retain(|&other| other != job);
             continue;
@@ -119,7 +120,7 @@ fn drf_starts(board: &mut Board) -> Vec<Start> {
 /// with the server. ε balances their means over the jobs that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TetrisScore {
-    /// a + ε·p, as DollyMP §2 writes it; favours long jobs.
+    /// a + ε·p, as DollyMP §2 writes it; favors long jobs.
     Plus,
     /// a − ε·p: the shortest remaining first. Contradicts DollyMP's Figure 2.
     Minus,
@@ -128,9 +129,9 @@ pub enum TetrisScore {
     Inverse,
 }
 
-/// Tetris: server by server, always the candidate with the largest score of those that fit, until
-/// none does; ties go to the smaller id. With `fairness` f only the ⌈(1−f)·n⌉ jobs with the
-/// smallest dominant shares are compared, at least one.
+/// Tetris: server by server, always starts the fitting candidate with the largest score, until none
+/// fits. Ties go to the smaller id. With `fairness` f only the ⌈(1−f)·n⌉ jobs with the smallest
+/// dominant shares are compared, at least one.
 pub fn tetris(board: &mut Board, score: TetrisScore, fairness: f64) -> Vec<Launch> {
     let mut launched = Vec::new();
     let work: Vec<f64> = board
@@ -223,10 +224,10 @@ pub struct Queue {
     pub max: f64,
 }
 
-/// Capacity: server by server, always the queue with the least dominant share relative to its
-/// capacity, ties by name, and in it the first job by arrival and id whose candidate fits and
-/// keeps the queue within its maximum. Jobs of other queues don't start; without any queue all
-/// jobs are in one that may have everything. No reservations, no preemption.
+/// Capacity: server by server, always serves the queue with the least dominant share relative to
+/// its capacity, ties by name. In the queue it starts the first job, by arrival and id, whose
+/// candidate fits and keeps the queue within its maximum. Jobs of unknown queues do not start.
+/// Without any queue all jobs are in one queue without a limit. No reservations, no preemption.
 pub fn capacity(board: &mut Board, queues: &[Queue]) -> Vec<Launch> {
     let mut queues = queue_states(board, queues);
     let mut launched = Vec::new();
@@ -296,18 +297,18 @@ fn next_of_queues(
     })
 }
 
-/// What Carbyne starts.
+/// Starts of Carbyne.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CarbyneRound {
-    /// What each job keeps of its fair share.
+    /// Starts of each job within its fair share.
     pub fair: Vec<Launch>,
-    /// What starts on the room that jobs gave back.
+    /// Starts on the capacity that jobs gave back.
     pub leftover: Vec<Launch>,
 }
 
-/// Carbyne, simplified: every job gets its fair share as by [`drf`], gives back the attempts of
-/// phases whose slack is at least `slot` seconds (by θ, over unfinished phases), and the room that
-/// is left goes to the shortest remaining time first with backfill.
+/// Carbyne, simplified. Every job gets its fair share as by [`drf`]. It gives back the attempts of
+/// phases whose slack is at least `slot` seconds (by θ, over unfinished phases). The remaining
+/// capacity goes to the shortest remaining time first, with backfill.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What holds of every round and formula, over random inputs.
+//! Properties of every round and formula, over random inputs.
 
 use std::collections::BTreeMap;
 
@@ -169,8 +169,9 @@ proptest! {
         }
     }
 
-    /// Of rounds by first fit. Those that go server by server may leave some: a job offers one
-    /// task at a time, and the next may fit a server that was passed. Without backfill, too.
+    /// For rounds by first fit, also without backfill. Rounds that proceed server by server may
+    /// leave capacity: a job offers one task at a time, and its next task may fit an earlier
+    /// server.
     #[test]
     fn first_fit_leaves_no_room_in_which_a_candidate_fits(
         (servers, jobs) in any_cluster(),

@@ -1,12 +1,12 @@
-//! The first of many servers with room, without looking at all of them.
+//! The first of many servers with enough capacity, without checking all of them.
 
 use crate::formulas::cluster::CpuMem;
 
-/// What is free per server, and over each power-of-two range of servers the largest free amount of
+/// Free capacity per server, and over each power-of-two range of servers the largest free amount of
 /// either resource.
 ///
-/// A range can be skipped when the demand exceeds one of its largest amounts; that each amount is
-/// there does not mean that one server has both, so a search may turn back.
+/// A search skips a range when the demand exceeds one of its largest amounts. The two largest
+/// amounts need not be on the same server, so a search may turn back.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RoomIndex {
     /// A complete binary tree: the root at 1, the children of n at 2n and 2n + 1, the servers in
@@ -35,7 +35,7 @@ impl RoomIndex {
         index
     }
 
-    /// Works out a node anew; says whether that changed it.
+    /// Recomputes a node; returns whether that changed it.
     fn refresh(&mut self, node: usize) -> bool {
         let (left, right) = (self.largest[2 * node], self.largest[2 * node + 1]);
         let largest = left.most(&right);
@@ -54,7 +54,7 @@ impl RoomIndex {
         }
     }
 
-    /// The position of the first server with room for `demand`.
+    /// The position of the first server with enough capacity for `demand`.
     pub(super) fn first_fit(&self, demand: &CpuMem) -> Option<usize> {
         self.first_below(1, demand)
     }

@@ -1,4 +1,4 @@
-//! SCA: how many copies of each task of the jobs that have not started, as a convex programme
+//! SCA: how many copies of each task of the jobs that have not started, as a convex program
 //! (P2 of SCA/ESE), its rounding, and the round of one slot.
 //!
 //! A machine holds one copy. Times are in seconds, a slot is one.
@@ -14,11 +14,11 @@ use shed_core::estimate::speedup::{
 /// A job of one phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CloneJob {
-    /// Tells jobs apart; ties go to the least.
+    /// Identifies the job; ties go to the least.
     pub id: u64,
     /// m, its tasks.
     pub tasks: u32,
-    /// The law of a copy's time: t_min is the paper's μ, the shape its α.
+    /// The distribution of a copy's time: t_min is the paper's μ, the shape its α.
     pub law: ParetoLaw,
 }
 
@@ -115,7 +115,7 @@ impl std::error::Error for Infeasible {}
 pub struct Relaxed {
     /// Copies of each task, per job.
     pub copies: Vec<f64>,
-    /// ν, what one more machine would be worth; 0 when some stay free.
+    /// ν, the value of one more machine; 0 when some stay free.
     pub price: f64,
 }
 
@@ -126,12 +126,12 @@ pub fn objective(jobs: &[CloneJob], copies: &[f64], gamma: f64) -> f64 {
     pairs.map(|(job, &copies)| job.utility(copies, gamma)).sum()
 }
 
-/// Solves P2: maximise Σ U(c) with Σ m·c ≤ N and 1 ≤ c ≤ r, all tasks of all jobs starting at
+/// Solves P2: maximize Σ U(c) with Σ m·c ≤ N and 1 ≤ c ≤ r, all tasks of all jobs starting at
 /// once.
 ///
 /// The price ν of a machine is found by bisection, and for each price the copies of each job by
 /// bisection. Both sums are convex in c (SCA/ESE Lemma 1), so that the optimum is the only one.
-/// O(jobs · tasks) per pair of steps, of which there are some thousands.
+/// O(jobs · tasks) per pair of steps; there are some thousands of pairs.
 ///
 /// # Errors
 ///
@@ -180,9 +180,9 @@ fn machines_of(jobs: &[CloneJob], copies: &[f64]) -> f64 {
         .sum()
 }
 
-/// Whole copies near the optimum of P2, on which the paper is silent: rounded down, then one more
-/// copy for the job that gains most per machine, as long as one gains and fits; ties go to the
-/// least id. A job whose mean time is still infinite gains most.
+/// Whole copies near the optimum of P2; the paper does not describe this step. The optimum is
+/// rounded down. Then the job that gains most per machine gets one more copy, while a copy gains
+/// and fits. Ties go to the least id. A job whose mean time is still infinite gains most.
 #[must_use]
 pub fn round_copies(jobs: &[CloneJob], p2: &P2, relaxed: &Relaxed) -> Vec<u32> {
     let needed: f64 = jobs.iter().map(|job| f64::from(job.tasks)).sum();
@@ -276,12 +276,12 @@ pub enum ScaMode {
     Srpt,
 }
 
-/// What SCA does in one slot.
+/// SCA's decisions in one slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScaRound {
     /// How new jobs were served.
     pub mode: ScaMode,
-    /// What starts, in order.
+    /// Starts, in order.
     pub assigned: Vec<Assignment>,
     /// Machines that stay free.
     pub machines_left: u64,
@@ -289,9 +289,10 @@ pub struct ScaRound {
 
 /// One slot of SCA (SCA/ESE Algorithm 1). `p2.machines` is the number of idle machines.
 ///
-/// Started jobs go first, those with the fewest unassigned tasks ahead. Then the jobs of which
-/// nothing runs: if all their tasks fit with room to spare they start at once, with copies by P2;
-/// else the one with the least m·E\[x\] first, one copy each. Ties go to the least id.
+/// Started jobs go first, those with the fewest unassigned tasks ahead. Then come the jobs without
+/// a running task. If all their tasks fit with capacity to spare they start at once, with copies by
+/// P2. Otherwise the one with the least m·E\[x\] starts first, one copy each. Ties go to the least
+/// id.
 #[must_use]
 pub fn sca_round(jobs: &[SlotJob], p2: &P2) -> ScaRound {
     let mut started: Vec<&SlotJob> = jobs.iter().filter(|job| job.started).collect();
@@ -341,7 +342,8 @@ pub fn sca_round(jobs: &[SlotJob], p2: &P2) -> ScaRound {
     }
 }
 
-/// Starts one copy of as many of `tasks` tasks as there are free machines; what is left of these.
+/// Starts one copy of as many of `tasks` tasks as there are free machines. Returns the remaining
+/// machines.
 pub(super) fn assign_singly(
     job: u64,
     tasks: u32,

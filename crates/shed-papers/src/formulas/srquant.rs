@@ -1,9 +1,8 @@
 //! LASER §III: the expected times of SRQuant, its utility, and the rule by which SRQuant and LASER
 //! choose the number of extra attempts.
 //!
-//! At `tau_est` every task whose estimated time exceeds the deadline is stopped and replaced by
-//! r + 1 attempts that resume where it has got to; at `tau_kill` the one with the most progress is
-//! kept.
+//! At `tau_est` every task whose estimated time exceeds the deadline is stopped and replaced by r +
+//! 1 attempts that resume from its progress. At `tau_kill` the one with the most progress is kept.
 
 use shed_core::estimate::pareto::{ParetoLaw, ln_miss};
 use shed_core::estimate::pocd::{ln_task_pocd, probability};
@@ -12,7 +11,7 @@ use shed_core::estimate::speedup::fastest_mean;
 /// A job as SRQuant sees it at `tau_est`. Times in seconds from the job's submission.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SrQuantJob {
-    /// The law of an attempt's time.
+    /// The distribution of an attempt's time.
     pub law: ParetoLaw,
     /// D, the deadline.
     pub deadline: f64,
@@ -26,7 +25,7 @@ pub struct SrQuantJob {
     pub tasks: u32,
 }
 
-/// Which mean the time of resumed attempts has.
+/// The mean time of resumed attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SlowMean {
     /// Equation (8) as printed. It is the mean of max(W, t_min), W being the fastest of the
@@ -47,7 +46,7 @@ pub enum LogBase {
     Ten,
 }
 
-/// What PoCD is worth against machine time.
+/// The value of PoCD against machine time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
     /// θ·C, the price of a machine second.
@@ -92,7 +91,7 @@ impl Price {
     }
 }
 
-/// What is free costs nothing, even where the expected time is infinite.
+/// Free capacity costs nothing, even if the expected time is infinite.
 fn priced(theta_c: f64, machine_time: f64) -> f64 {
     if theta_c > 0.0 {
         theta_c * machine_time
@@ -146,8 +145,8 @@ impl SrQuantJob {
         t_min * beta * integral / in_time
     }
 
-    /// The machine time of a task that is replaced, equation (8): up to `tau_est` the original,
-    /// then `extra` attempts until `tau_kill`, and the one that is kept. ∞ when its mean is.
+    /// The machine time of a replaced task, equation (8): up to `tau_est` the original, then
+    /// `extra` attempts until `tau_kill`, and the attempt that is kept. ∞ when its mean is.
     #[must_use]
     pub fn slow_mean(&self, extra: u32, reading: SlowMean) -> f64 {
         let ParetoLaw { t_min, beta } = self.law;
@@ -190,7 +189,7 @@ impl SrQuantJob {
     }
 }
 
-/// What LASER's networks predict for one number of extra attempts. Seconds.
+/// Predictions of LASER's networks for one number of extra attempts. Seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
     /// T̂, the job's time.

@@ -15,11 +15,11 @@ pub fn networks_to_text(networks: &Networks) -> serde_json::Result<String> {
     serde_json::to_string(networks).map(|text| text + "\n")
 }
 
-/// Reads the text of a file.
+/// Decodes the text of a file.
 ///
 /// # Errors
-/// If it is cut off or otherwise no such file, is of another version, or its features are not those
-/// of this version in their order: with the field and what to do.
+/// The field and the remedy, if the text is cut off or has another format or version, or if its
+/// features differ from those of this version in their order.
 pub fn read_networks(text: &str) -> Result<Networks, String> {
     check_version(text)?;
     let mut json = serde_json::Deserializer::from_str(text);
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn what_was_written_is_read_back_bit_by_bit() {
         let mut written = networks(3);
-        // Neighbours of round numbers, and numbers at the ends of the range.
+        // Neighbors of round numbers, and numbers at the ends of the range.
         let bits = |number: &mut f64, to: f64| *number = to;
         bits(
             &mut written.task.scale,

@@ -48,7 +48,7 @@ pub fn networks_of(seed: u64, [task, job, machine]: [Regressor; 3]) -> Networks 
     }
 }
 
-/// Networks of one hidden layer, with weights that say nothing.
+/// Networks of one hidden layer, with random weights.
 #[must_use]
 pub fn networks(seed: u64) -> Networks {
     let hidden = |features: &[Feature], at: f64| {

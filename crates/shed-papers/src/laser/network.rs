@@ -29,7 +29,8 @@ impl Layer {
     }
 }
 
-/// How a feature becomes an input: (x − mean)/deviation, with x = ln(1 + feature) if so said.
+/// Transformation of a feature into an input: (x − mean)/deviation, with x = ln(1 + feature) if the
+/// flag is set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
@@ -44,7 +45,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// The feature before it is centred.
+    /// The feature before it is centered.
     #[must_use]
     pub fn raw(logarithm: bool, feature: f64) -> f64 {
         if logarithm {
@@ -65,7 +66,7 @@ impl Input {
 pub struct Regressor {
     /// Its inputs, in order.
     pub inputs: Vec<Input>,
-    /// Seconds that 1 at the output stands for.
+    /// Seconds for an output of 1.
     pub scale: f64,
     /// Hidden layers, then one of a single linear unit.
     pub layers: Vec<Layer>,
@@ -92,7 +93,7 @@ impl Regressor {
         }
     }
 
-    /// What is wrong with its numbers: the field and why.
+    /// The fault of its numbers: the field and the reason.
     pub(crate) fn fault(&self) -> Option<(String, String)> {
         let is_bad = |number: &f64| !number.is_finite();
         for (at, input) in self.inputs.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The three networks of \[L\], their features, and what a file of them must hold.
+//! The three networks of \[L\], their features, and the content of their file.
 
 use std::fmt;
 
@@ -13,14 +13,14 @@ use crate::formulas::srquant::Prediction;
 /// meaning.
 pub const VERSION: u32 = 1;
 
-/// A feature, and whether networks see its logarithm: that of times and counts, which on real
-/// traces range over magnitudes.
+/// A feature, and whether networks use its logarithm. They do for times and counts, which range
+/// over magnitudes on real traces.
 pub type Feature = (&'static str, bool);
 
-/// Features of a task: those of \[L\] Table II that anybody knows here. Records and bytes read and
-/// written, and the time for garbage collection, are known to no simulator and no kubelet. Times
-/// in seconds; `tau_est` is since the job's submission and `elapsed` since the attempt's launch,
-/// which are one in \[L\], where no task waits for room.
+/// Features of a task: those of \[L\] Table II that are known here. No simulator and no kubelet
+/// knows records and bytes read and written, or the time for garbage collection. Times are in
+/// seconds; `tau_est` is since the job's submission and `elapsed` since the attempt's launch. The
+/// two are the same in \[L\], where no task waits for capacity.
 pub const TASK_FEATURES: [Feature; 7] = [
     ("host", false),
     ("task", true),
@@ -31,7 +31,7 @@ pub const TASK_FEATURES: [Feature; 7] = [
     ("tau_est", true),
 ];
 
-/// Features of a job with `extra` = r: those of its running tasks as mean and as the slowest, and
+/// Features of a job with `extra` = r: the mean and the slowest of its running tasks' features, and
 /// τ_kill, D and the job's progress.
 pub const JOB_FEATURES: [Feature; 14] = [
     ("progress_mean", false),
@@ -50,8 +50,8 @@ pub const JOB_FEATURES: [Feature; 14] = [
     ("extra", false),
 ];
 
-/// φ and t_cpu of a running task. \[L\] V.B: those of a task that has not begun to process are
-/// zeros, and numbers drawn uniformly from (0, 1) take their place.
+/// φ and t_cpu of a running task. \[L\] V.B: for a task that has not begun to process they are
+/// zero, and uniform random numbers from (0, 1) replace them.
 fn processed(seed: u64, job: &LaserJob, task: &LaserTask) -> [f64; 2] {
     if task.progress > 0.0 {
         return [task.progress, task.cpu()];
@@ -107,17 +107,17 @@ pub fn job_features(seed: u64, job: &LaserJob, extra: u32) -> Vec<f64> {
     ]
 }
 
-/// On what networks were trained.
+/// Description of the training data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Training {
-    /// Where the jobs came from.
+    /// Source of the jobs.
     pub source: String,
     /// Jobs that ran.
     pub jobs: u64,
-    /// Those of them that ran at τ_est and came to their end.
+    /// Number of them that ran at τ_est and ended.
     pub job_samples: u64,
-    /// Tasks of which the time is known.
+    /// Number of tasks with a known time.
     pub task_samples: u64,
     /// Passes over the data.
     pub epochs: u32,
@@ -131,19 +131,19 @@ pub struct Training {
 pub struct Networks {
     /// [`VERSION`] of the writer.
     pub version: u32,
-    /// Draws what takes the place of zeros, in training as in use.
+    /// Seed of the numbers that replace zeros, in training and in use.
     pub seed: u64,
-    /// On what they were trained.
+    /// Description of the training data.
     pub training: Training,
     /// A task's time, from its launch on.
     pub task: Regressor,
     /// A job's time, from its submission on.
     pub job: Regressor,
-    /// A job's machine time, that of all its attempts.
+    /// A job's machine time, summed over all its attempts.
     pub machine: Regressor,
 }
 
-/// A thousand weights say nothing in a log.
+/// A thousand weights are useless in a log.
 impl fmt::Debug for Networks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Networks");
@@ -153,16 +153,16 @@ impl fmt::Debug for Networks {
     }
 }
 
-/// What is wrong with networks that were read.
+/// The fault of networks that were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworksFault {
     /// The field.
     pub field: String,
-    /// What is there, what is expected, and what to do.
+    /// The value found, the expected value, and the remedy.
     pub message: String,
 }
 
-/// What to do about a file that this version can't use.
+/// The remedy for a file that this version cannot use.
 const TRAIN: &str = "train them again by `shed-lab laser train`";
 
 impl Networks {
@@ -201,7 +201,7 @@ impl Networks {
     }
 }
 
-/// What is said of networks of another version.
+/// The message about networks of another version.
 #[must_use]
 pub fn version_fault(found: u64) -> String {
     format!("networks of version {found}; this version of shed reads version {VERSION}: {TRAIN}")

@@ -1,5 +1,5 @@
-//! What \[L\] collects of a job at τ_est (Table II), as far as a snapshot knows it. The policy and
-//! whoever collects training data see the same.
+//! The facts that \[L\] collects about a job at τ_est (Table II), as far as a snapshot contains
+//! them. The policy and the collector of training data use the same facts.
 
 use shed_core::ids::{JobKey, TaskIndex};
 use shed_core::snapshot::{AttemptSnapshot, JobSnapshot, Snapshot, TaskSnapshot};
@@ -20,17 +20,17 @@ pub struct LaserJob {
     pub completions: u32,
     /// How many of them have a winner.
     pub done: u32,
-    /// Those that run, ascending.
+    /// The running tasks, ascending.
     pub tasks: Vec<LaserTask>,
 }
 
 /// A running task, by the earliest of its live attempts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LaserTask {
-    /// Which.
+    /// The task's index.
     pub index: TaskIndex,
-    /// The node's name as a number from 0 to 1; 0 while it has none. \[L\] does not say how hosts
-    /// are coded.
+    /// The node's name as a number from 0 to 1; 0 while it has none. \[L\] does not describe how
+    /// hosts are coded.
     pub host: f64,
     /// Requested cores, 1 if none are.
     pub cores: f64,
@@ -43,15 +43,15 @@ pub struct LaserTask {
     /// The most that any of its attempts has probably done by now; as reported while that is all
     /// that is known.
     pub progress_now: f64,
-    /// Expected time to its end as it is, in seconds; absent while unknown.
+    /// Expected time to its end without further clones, in seconds; absent while unknown.
     pub remaining: Option<f64>,
     /// Whether that is after the deadline.
     pub is_late: bool,
 }
 
 impl LaserTask {
-    /// Seconds of processing, times the requested cores: what stands for \[L\]'s t_cpu, which
-    /// nobody measures here.
+    /// Seconds of processing, times the requested cores. It stands for \[L\]'s t_cpu, which is not
+    /// measured here.
     #[must_use]
     pub fn cpu(&self) -> f64 {
         self.cores * (self.elapsed - self.launch).max(0.0)
@@ -59,8 +59,8 @@ impl LaserTask {
 }
 
 impl LaserJob {
-    /// The job as facts alone show it; what remains of its tasks is not known from them. None
-    /// without a deadline.
+    /// The job by its facts, which do not contain the remaining time of its tasks. None without a
+    /// deadline.
     #[must_use]
     pub fn of(snapshot: &Snapshot, job: &JobSnapshot, tau_kill: Span) -> Option<Self> {
         let task = |task: &TaskSnapshot| {
@@ -119,7 +119,7 @@ pub(crate) fn unit(hash: u64) -> f64 {
     ((hash >> 11) as f64 + 0.5) * STEP
 }
 
-/// A number in (0, 1) that a seed draws for a thing, always the same.
+/// A random number in (0, 1) for a thing. The same seed always gives the same number.
 pub(crate) fn drawn(seed: u64, key: &JobKey, numbers: [u32; 2]) -> f64 {
     let numbers = numbers.into_iter().flat_map(u32::to_le_bytes);
     let bytes = seed.to_le_bytes().into_iter().chain(numbers);

@@ -128,7 +128,7 @@ fn chronos_clones_all_tasks_from_their_start() {
     let copies = remembered::<Decided>(&memory, "a").copies.unwrap();
     assert!(copies > 1, "{copies}");
     assert_eq!(clones(&plan, 2), [copies as usize - 1; 2]);
-    // Without a law nothing is known of a new job.
+    // Without a distribution nothing is known of a new job.
     let (plan, _) = decide_by("chronos-clone", cluster().job(new()), &Memory::default());
     assert_eq!(clones(&plan, 2), [0; 2]);
 }
@@ -266,7 +266,7 @@ fn dollymp_clones_with_what_is_left_second_copies_first() {
     let (plan, _) = decide_by("dollymp", cluster().job(uneven()), &Memory::default());
     let twice = ["a: clone 5", "a: clone 6", "a: clone 7"];
     assert_eq!(brief(&plan), [twice, twice].concat());
-    // Four slots beside the three that run: each task once, and one of them twice.
+    // Four slots in addition to the three running attempts: each task once, and one of them twice.
     let narrow = || {
         cluster()
             .others(0, 3000)
@@ -291,7 +291,7 @@ fn no_clone_is_launched_that_could_take_the_room_that_others_were_evicted_for() 
         .tasks(1)
         .task(0, [attempt(0).on(1), attempt(1).on(0)]);
     let single = |node| job("c").tasks(1).task(0, [attempt(0).on(node)]);
-    // The eviction leaves 2 cores on node 0 for `b`, one of which is free now.
+    // The eviction leaves 2 cores on node 0 for `b`; one of them is free now.
     let waits = || job("b").tasks(1).cpu(2000);
     let with = |third| {
         world(9.0, 3, 2000)

@@ -39,7 +39,7 @@ fn decided(snapshot: &Snapshot, policy: &Policy) -> (Plan, Memory) {
     plan_of(snapshot, &Memory::default(), policy)
 }
 
-/// Everybody ends at 50 s, but for those who have done less than a fifth.
+/// All tasks end at 50 s, except those with a progress below a fifth.
 fn by_progress() -> Regressor {
     line(&TASK_FEATURES, 250.0, &[("progress", -500.0)])
 }
@@ -59,7 +59,7 @@ fn the_networks_say_who_is_late_and_how_many_attempts_a_straggler_gets() {
     // Never in time: the cheapest.
     let never = line(&JOB_FEATURES, 500.0, &[]);
     assert_eq!(judged(by_progress(), never).1, Some(2));
-    // Nobody is late, or everybody.
+    // No task is late, or every task.
     let none = line(&TASK_FEATURES, 100.0, &[]);
     assert_eq!(judged(none, job()).0, [TaskIndex(0); 0]);
     let all = line(&TASK_FEATURES, 200.0, &[]);

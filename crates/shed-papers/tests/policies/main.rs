@@ -1,4 +1,4 @@
-//! The policies of the papers, each by what sets it apart.
+//! The policies of the papers; each test shows the feature that distinguishes one.
 
 mod cloners;
 mod laser;

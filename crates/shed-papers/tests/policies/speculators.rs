@@ -1,4 +1,4 @@
-//! The policies beside Shed+, each by what sets it apart.
+//! The policies other than Shed+; each test shows the feature that distinguishes one.
 
 use shed_core::fixtures::{AttemptBuilder, JobBuilder, World, at, attempt, job, world};
 use shed_core::fixtures::{brief, plan_of, report};
@@ -36,7 +36,7 @@ pub fn remembering<S: Remembered>(change: impl FnOnce(&mut S)) -> Memory {
     memory
 }
 
-/// What the policy remembers of a job.
+/// The policy's memory of a job.
 pub fn remembered<S: Remembered>(memory: &Memory, key: &str) -> S {
     let state = memory.state(&JobKey::from(key));
     state.map(S::read).unwrap_or_default()
@@ -159,7 +159,7 @@ fn dolly_clones_all_tasks_of_a_small_job_with_their_first_attempts() {
     let (plan, memory) = decide_by("dolly{p=0.1}", wide().job(new()), &Memory::default());
     assert_eq!(findings(&plan), [Finding::Copies { copies: 2 }; 2]);
     assert_eq!(remembered::<Decided>(&memory, "a").copies, Some(2));
-    // Five clones are more than 5 % of 10 slots; nothing is known of a p of its own.
+    // Five clones are more than 5 % of 10 slots. No p is measured.
     check(
         "dolly{p=0.1}",
         world(30.0, 1, 10_000).job(new()),

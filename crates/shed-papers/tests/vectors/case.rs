@@ -13,7 +13,7 @@ const UTILITY_ATOL: f64 = 1e-9;
 /// Absolute tolerance, for values that underflow.
 const UNDERFLOW: f64 = 1e-300;
 
-/// What a file says of its numbers' precision.
+/// The precision of a file's numbers.
 #[derive(Clone, Copy)]
 pub struct Tolerances {
     rtol: f64,
@@ -34,7 +34,7 @@ pub struct Case<'a> {
     id: String,
     pub input: &'a Value,
     out: &'a Value,
-    /// Relative tolerance: that of the case, or else that of its file.
+    /// Relative tolerance of the case, or else of its file.
     rtol: f64,
     /// Keys of `out` that were compared.
     compared: BTreeSet<String>,
@@ -42,7 +42,8 @@ pub struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// Runs `check` on the case; what differs, and what it forgot to compare, as sentences.
+    /// Runs `check` on the case. Returns the differences, and outputs that were not compared, as
+    /// sentences.
     pub fn run(value: &'a Value, file: Tolerances, check: fn(&mut Case)) -> Vec<String> {
         let mut case = Case {
             id: format!("{} ({})", text(&value["id"]), text(&value["tag"])),
@@ -212,7 +213,7 @@ pub fn numbers(value: &Value, null_means: f64) -> Vec<f64> {
         .collect()
 }
 
-/// A result as JSON: what is infinite is `null`, as in the files; what is no number is shown.
+/// A result as JSON: an infinite value is `null`, as in the files; NaN is shown.
 pub fn float(value: f64) -> Value {
     if value.is_nan() {
         Value::from("NaN")

@@ -36,7 +36,7 @@ fn sample() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/sample")
 }
 
-/// The folder to read; one that was asked for has to exist.
+/// The folder to read. A folder named by the environment must exist.
 fn folder() -> PathBuf {
     if let Some(asked) = std::env::var_os("SHED_VECTORS") {
         let folder = PathBuf::from(asked);
@@ -88,7 +88,7 @@ fn read(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// The kinds of which the committed sample has no case, as sentences.
+/// The kinds without a case in the committed sample, as sentences.
 fn missing_in_sample() -> Vec<String> {
     let mut missing = Vec::new();
     let sample: Vec<Value> = files(&sample()).iter().map(|path| read(path)).collect();
@@ -106,7 +106,7 @@ fn missing_in_sample() -> Vec<String> {
     missing
 }
 
-/// Runs every case of a file; what differs, as sentences.
+/// Runs every case of a file. Returns the differences, as sentences.
 fn run_file(path: &Path, tallies: &mut Tallies) -> Vec<String> {
     let file = read(path);
     let schema = file["schema"].as_str().unwrap_or("none");

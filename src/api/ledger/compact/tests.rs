@@ -128,7 +128,7 @@ fn one_record_stops_a_whole_job() {
     let stopped = bytes(&tasks);
     assert!(stopped - live < 200, "{} bytes more", stopped - live);
     assert_eq!(read(written(tasks.clone())), Ok(tasks.clone()));
-    // What is launched since does not belong to it.
+    // An attempt that is launched later does not belong to it.
     tasks[5]
         .attempts
         .push(attempt(1, AttemptKind::Retry, 120_000));

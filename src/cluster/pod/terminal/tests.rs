@@ -61,7 +61,7 @@ fn a_pod_that_a_kubelet_refused_is_gone_whatever_the_reason() {
         let refused = pod(MAIN, &format!("reason: {reason}, message: no room"));
         assert!(is_gone(&refused) && is_disrupted(&refused), "{reason}");
     }
-    // Garbage collection says no such thing.
+    // Garbage collection does not write this.
     let lost = pod(
         MAIN,
         "conditions: [{type: DisruptionTarget, status: 'True'}]",
@@ -91,7 +91,7 @@ fn a_failed_init_container_is_the_end_of_a_pod_that_does_not_restart() {
     )));
     let sidecar = never.replace("{name: a}", "{name: a, restartPolicy: Always}");
     assert!(!is_gone(&pod(&sidecar, &status)));
-    // One that ended well may have been followed by the main container.
+    // After a successful init container the main container may have run.
     let fine = init(&["terminated: {exitCode: 0}"]);
     assert!(!is_gone(&pod(&never, &format!("{fine}, {WAITING}"))));
 }

@@ -6,7 +6,8 @@ use super::*;
 
 const DEADLINE: i64 = 600;
 
-/// Two running attempts of a job that was created so many seconds ago; its deadline is after 600 s.
+/// Two running attempts of a job that was created this many seconds ago; its deadline is after 600
+/// s.
 async fn of_age(seconds: i64, change: &str) -> (Apiserver, Process) {
     let (api, process) = two_running(change).await;
     set_age(&api, seconds);
@@ -39,7 +40,7 @@ async fn kubelets_have_the_time_to_report_before_the_deadline_stops_anything() {
     let (api, process) = of_age(DEADLINE + 1, "").await;
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["PUT job status"], "its deadline is another");
-    // Both had finished in time; their kubelets say so only now.
+    // Both had finished in time, but their kubelets report that only now.
     set_age(&api, DEADLINE + 8);
     for task in [0, 1] {
         api.exit((task, 0), 0, at_deadline(DEADLINE + 8, -1));
@@ -221,7 +222,7 @@ async fn a_clock_that_is_set_back_holds_nothing_up() {
     let api = Apiserver::new(fixtures::job_of_age(60, "completions: 1"));
     let process = Process::start(&api);
     let clock = Arc::clone(&process.context.clock);
-    // The connection breaks, so that nobody knows whether there is a pod.
+    // The connection breaks, so the process cannot know whether the pod exists.
     api.script(|call| match call.words.starts_with("POST pod") {
         true => Fate::LostBefore,
         false => Fate::Served,
@@ -233,7 +234,7 @@ async fn a_clock_that_is_set_back_holds_nothing_up() {
     clock.learn_for_tests(Span::from_seconds(-600));
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["POST pod 0-0"], "it is created again");
-    // A wait ends when its time has passed, whatever any clock was set to meanwhile.
+    // A wait ends when its time has passed, whatever happened to any clock meanwhile.
     api.stick((0, 0), "ImagePullBackOff");
     process.look(&api).await.unwrap();
     clock.learn_for_tests(Span::from_seconds(-1200));
@@ -246,7 +247,7 @@ async fn a_clock_that_is_set_back_holds_nothing_up() {
     assert!(clock.at(until) <= clock.now(), "launches may go on");
 }
 
-/// What the conditions of a job come to: met, missed, or nothing.
+/// The outcome by a job's conditions: met, missed, or none.
 fn verdict(api: &Apiserver) -> (u64, u64) {
     let is = |type_| told(api, type_).as_deref() == Some("True");
     let missed = is(api::DEADLINE_MISSED);

@@ -1,5 +1,5 @@
-//! The process dies, or a call fails, at every call of a conversation: in the end everything is
-//! as if nothing had happened. What must hold in between, the apiserver checks at every write.
+//! The process dies, or a call fails, at every call of a conversation. In the end the state is the
+//! same as without a fault. The apiserver checks the invariants at every write in between.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,20 +9,20 @@ use shed_core::plan::Kill;
 use super::*;
 use crate::api::AttemptCounts;
 
-/// More passes than any conversation needs: one that does not come to rest fails.
+/// More passes than any conversation needs. A conversation with more passes fails.
 const PASSES_MAX: usize = 20;
 
 /// How a call fails.
 #[derive(Debug, Clone, Copy)]
 struct Fault {
-    /// Which call, from 0.
+    /// Index of the call, from 0.
     at: usize,
     fate: Fate,
-    /// The process dies of it: whatever else was under way never reaches the apiserver.
+    /// The process dies of it. Its other requests in progress never reach the apiserver.
     fatal: bool,
 }
 
-/// What is left of a conversation once it is over; times and revisions aside.
+/// Final state of a conversation, without times and revisions.
 #[derive(Debug, PartialEq)]
 pub(super) struct Outcome {
     counts: AttemptCounts,
@@ -58,7 +58,7 @@ pub(super) fn outcome(api: &Apiserver) -> Outcome {
 #[derive(Default)]
 struct Progress {
     calls: AtomicUsize,
-    /// The process has died and is not replaced yet: nothing it says is heard.
+    /// The process has died and is not replaced yet; its calls have no effect.
     is_dead: AtomicBool,
 }
 
@@ -82,9 +82,9 @@ fn inject(api: &Apiserver, fault: Option<Fault>) -> Arc<Progress> {
     progress
 }
 
-/// Passes until nothing is said any more; the process is replaced when it dies. The planner
-/// gives the same slice again and again, as if it had not seen what became of it, and the
-/// watches show every other pass what they showed to the one before.
+/// Passes until no more calls are made; the process is replaced when it dies. The planner gives the
+/// same slice again and again, as if it had not seen the result. The watches show in every other
+/// pass the state of the pass before.
 async fn to_rest(api: &Apiserver, mut process: Process, slice: &[Move], fault: Option<Fault>) {
     let progress = inject(api, fault);
     let calls = || progress.calls.load(Ordering::Relaxed);
@@ -251,7 +251,7 @@ async fn a_refusal_survives_a_crash_at_every_call() {
         });
         let process = Process::start(&api);
         process.plan(&api.job(), originals(4));
-        // Whether it fails depends on the call; what counts is what the next process does.
+        // The result depends on the call; only the next process's actions count.
         let _ = process.look(&api).await;
         let next = Process::start(&api);
         next.look(&api).await.unwrap();

@@ -1,4 +1,4 @@
-//! Pods that can't be created: what is asked again, when, and what users are told.
+//! Pods that cannot be created: retries, their times, and the reports to users.
 
 use super::refusals::{QUOTA, limits, refused, true_for, wait};
 use super::*;
@@ -23,11 +23,11 @@ async fn what_fails_otherwise_is_told_from_the_second_time_on_and_tried_ever_lat
     assert_eq!(api.said(), told);
     let blocked = api.condition(api::ATTEMPTS_BLOCKED);
     assert_eq!(blocked, true_for("PodCreationFailed"));
-    // The pass that follows at once, for its own write, asks nothing.
+    // The pass that follows at once, for its own write, requests nothing.
     let wake = process.look(&api).await.unwrap();
     assert_eq!(api.said(), WAITS);
     assert!(format!("{wake:?}").contains("Some(3."), "{wake:?}");
-    // Nothing more is recorded, and what is holds no room.
+    // No more launches are recorded, and the recorded ones hold no slot.
     let view = crate::planner::observe::view(&process.context);
     let job = &view.snapshot.jobs[0];
     assert!(
@@ -87,7 +87,7 @@ async fn a_pod_that_no_scheduler_placed_ends_with_its_namespace() {
     process.plan(&api.job(), originals(1));
     process.look(&api).await.unwrap();
     api.said();
-    // The namespace's controller deletes what is in it, and nothing can be created there any more.
+    // The namespace's controller deletes its content, and nothing can be created there any more.
     let gone = "unable to create new content in namespace team because it is being terminated";
     api.refuse("POST pod", 403, "Forbidden", gone);
     for pod in api.world().pods.values_mut() {

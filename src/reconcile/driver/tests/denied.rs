@@ -1,8 +1,8 @@
-//! Some writes of a step are denied, and the others are none the worse for it.
+//! Some writes of a step are denied, and the other writes still happen.
 
 use super::*;
 
-/// Of two tasks the first is won by its clone, and the second is to be launched.
+/// A job of two tasks: a clone has won the first, and the second must be launched.
 async fn won_and_waiting() -> (Apiserver, Process) {
     let api = Apiserver::new(fixtures::job_of_age(60, "completions: 2"));
     let process = Process::start(&api);

@@ -29,7 +29,7 @@ async fn a_winner_and_the_kill_are_one_write_then_the_loser_goes_then_the_winner
 
 #[tokio::test]
 async fn a_pod_that_is_gone_or_another_by_now_needs_no_delete_and_no_release() {
-    // A conflict alone does not tell that it is another: it is looked at.
+    // A conflict alone does not prove a replaced pod, so the process reads it.
     for (code, reason, calls) in [(404, "NotFound", 3), (409, "Conflict", 5)] {
         let (api, process) = race().await;
         api.exit((0, 1), 0, clock::now());
@@ -89,7 +89,7 @@ async fn a_failure_is_counted_before_its_pod_is_let_go() {
     assert_eq!(api.job().status.as_ref().unwrap().attempts.failed, 1);
 }
 
-/// Two running attempts of a job whose deadline was passed long enough ago for every end before it to be
+/// Two running attempts of a job whose deadline passed long enough ago for every earlier end to be
 /// reported.
 pub async fn overdue(change: &str) -> (Apiserver, Process) {
     let (api, process) = two_running(change).await;
@@ -122,7 +122,7 @@ async fn the_pods_are_read_live_before_the_deadline_stops_any() {
             "DELETE pod 1-0"
         ]
     );
-    // What an attempt still had to report would turn it.
+    // A late report of an attempt could still turn the miss.
     assert_eq!(api.condition(api::FAILURE_TARGET), None);
     assert_eq!(api.condition(api::DEADLINE_MISSED), None);
     process.look(&api).await.unwrap();
@@ -144,7 +144,7 @@ async fn the_live_read_goes_through_every_page() {
     let said = api.said();
     let lists = said.iter().filter(|words| *words == "LIST pods");
     assert_eq!(lists.count(), 2, "{said:?}");
-    // What the second page alone shows counts.
+    // A pod that only the second page shows counts.
     assert_eq!(api.job().status.as_ref().unwrap().attempts.won, 1);
 }
 
@@ -224,7 +224,7 @@ async fn a_finished_job_is_deleted_by_its_uid_when_its_time_to_live_is_over() {
         ["PUT job status", "DELETE job", "POST event Completed"]
     );
     assert!(api.world().job.is_none());
-    // The watch has not shown it yet: it is gone, which is what was wanted.
+    // The watch has not shown it yet. The pod is gone, as intended.
     process.reconcile(job).await.unwrap();
 }
 

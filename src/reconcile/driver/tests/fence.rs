@@ -1,4 +1,4 @@
-//! Who may publish, and what is known to be gone.
+//! Commit grants, and proofs that attempts are gone.
 
 use k8s_openapi::api::core::v1::Node;
 use shed_core::time::{Instant, Span};
@@ -38,7 +38,7 @@ fn ask(api: &Apiserver, process: &Process, id: AttemptId, since: i64) {
     fence.ask_for_tests(&job, &pod_uid(api, id), Instant(since));
 }
 
-/// The token that the attempt would be told.
+/// The token that the attempt would receive.
 fn told(api: &Apiserver, process: &Process, id: AttemptId) -> Option<u64> {
     let job = api.job().metadata.uid.clone().unwrap();
     let fence = &process.context.fence;
@@ -68,7 +68,7 @@ pub(super) fn all_ask(api: &Apiserver, process: &Process) {
     }
 }
 
-/// Who is told publishes and ends.
+/// Every attempt with a grant publishes and ends.
 pub(super) fn publish(api: &Apiserver, process: &Process) {
     for id in running(api) {
         if told(api, process, id).is_some() {
@@ -116,7 +116,7 @@ async fn another_process_tells_the_same_and_writes_nothing() {
     process.look(&api).await.unwrap();
     api.said();
     let next = Process::start(&api);
-    // The one that was not granted asks first now.
+    // The attempt without the grant requests first now.
     ask(&api, &next, (0, 1), 1);
     ask(&api, &next, (0, 0), 2);
     next.look(&api).await.unwrap();
@@ -218,8 +218,7 @@ fn with_node(api: &Apiserver, node: &Node) -> Process {
     Process::with_stores(api, Stores::for_tests(jobs, api.pods(), nodes))
 }
 
-/// A job whose copies must never be two, with an attempt that ran and of which nobody has heard
-/// since.
+/// A job with idempotency None. Its attempt ran, and then its node went out of reach.
 async fn out_of_reach() -> Apiserver {
     let api = Apiserver::new(fixtures::job_of_age(60, NONE));
     let process = with_node(&api, &node("boot-1", ""));
@@ -232,7 +231,7 @@ async fn out_of_reach() -> Apiserver {
     api
 }
 
-/// What the next process says when it is to launch a retry, twice.
+/// Calls of the next process when it must launch a retry, twice.
 async fn retry(api: &Apiserver, node: &Node) -> Vec<String> {
     let process = with_node(api, node);
     for _ in 0..2 {

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use super::*;
 use crate::cluster::Stores;
 
-/// What a copy has of the attempt that it is made of.
+/// The difference between a copy and the attempt that it is made from.
 type Change = fn(&mut Pod);
 
 /// Copies of attempt (0, 0), which would have succeeded if they counted; each is disowned for one reason.
@@ -57,7 +57,7 @@ async fn a_succeeded_copy_completes_no_task_and_hides_no_attempt() {
         show_with(&api, &process, &copy);
         process.reconcile(api.job()).await.unwrap();
         assert_eq!(api.said(), WAITS, "{what}");
-        // It goes, and the attempt stays.
+        // It is deleted, and the attempt stays.
         process.look(&api).await.unwrap();
         assert_eq!(api.said(), WAITS, "{what}: gone");
     }
@@ -79,7 +79,7 @@ async fn a_succeeded_copy_is_none_to_the_live_read_at_the_deadline_either() {
         process.context.stores.show(api.pods());
         api.world().pods.insert(name.clone(), copy);
         process.reconcile(api.job()).await.unwrap();
-        // It is told once its attempts are seen to be deleted.
+        // The fate is reported once its attempts are seen as deleted.
         process.look(&api).await.unwrap();
         assert_eq!(
             api.condition(api::DEADLINE_MISSED).unwrap().0,

@@ -1,4 +1,4 @@
-//! Reconciles that panic, take too long, or can't be noted: what becomes of their job.
+//! Reconciles that panic, take too long, or cannot be recorded, and the effect on their job.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -96,7 +96,7 @@ async fn a_panic_quarantines_the_job_and_gives_its_slice_back() {
     let page = process.context.metrics.page().unwrap();
     let counted = r#"shed_reconcile_crashes_total{reason="panicked"} 1"#;
     assert!(page.contains(counted), "{page}");
-    // Neither it nor a process that starts now begins a reconcile, with a slice or without.
+    // Neither this process nor a new one begins a reconcile, with a slice or without.
     for process in [process, Process::start(&api)] {
         process.plan(&api.job(), originals(4));
         process.look(&api).await.unwrap();
@@ -241,7 +241,8 @@ async fn a_job_that_goes_while_its_reconcile_fails_is_forgotten() {
     assert_eq!(api.said(), ["GET job"]);
 }
 
-/// Its pods were lost with what the process remembered: as after a restart they are looked for, and made.
+/// Its pods were lost with the process's memory. As after a restart they are looked up, and
+/// created.
 #[tokio::test]
 async fn after_a_panic_the_job_is_taken_up_as_by_a_process_that_starts() {
     let outcome = async |starts: bool| {
@@ -249,7 +250,7 @@ async fn after_a_panic_the_job_is_taken_up_as_by_a_process_that_starts() {
         process.plan(&api.job(), originals(2));
         let died = process.reconcile_by(api.job(), panics_after_work).await;
         died.unwrap();
-        // The watch is behind what the pass did, and one of its pods is gone by now.
+        // The watch is behind the pass's writes, and one of its pods is gone by now.
         let gone = pod_name(&api.job(), (1, 0));
         api.world().pods.remove(&gone).unwrap();
         wait_over(&api);
@@ -284,7 +285,7 @@ async fn a_quarantine_survives_a_crash_at_every_call() {
     crash::survives(begin, &[], 8).await;
 }
 
-/// Passes until nothing is said any more. The pass in which this call falls panics at it.
+/// Passes until no more calls are made. The pass that makes this call panics at it.
 async fn to_rest(api: &Apiserver, process: &Process, slice: &[Move], at: usize) {
     let (calls, now) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     let (counted, panic_now) = (Arc::clone(&calls), Arc::clone(&now));
@@ -311,7 +312,7 @@ async fn to_rest(api: &Apiserver, process: &Process, slice: &[Move], at: usize) 
                 result = driver_work(watched, context) => result,
             }
         };
-        // Conflicts and what follows from a watch that is behind are tried again.
+        // Conflicts and the effects of a late watch are tried again.
         let _ = process.reconcile_by(api.job(), struck).await;
         if entry(api).is_some() {
             wait_over(api);

@@ -23,8 +23,8 @@ fn ago(seconds: i64) -> Instant {
     clock::now().plus(Span::from_seconds(-seconds))
 }
 
-/// A job of one task, whose first attempt runs on `node-1` and was deleted: it should be gone since
-/// a minute ago.
+/// A job of one task, whose first attempt runs on `node-1` and was deleted. It should have been
+/// gone for a minute.
 async fn deleted(change: &str) -> Apiserver {
     let api = Apiserver::new(fixtures::job_of_age(
         60,
@@ -48,7 +48,7 @@ fn launches(said: &[String]) -> bool {
     said.contains(&"POST pod 0-1".to_owned())
 }
 
-/// What a process says that sees this node and gets a retry to launch in its second pass.
+/// Calls of a process that sees this node and must launch a retry in its second pass.
 async fn retried(api: &Apiserver, nodes: &[Node]) -> Vec<String> {
     let process = seeing(api, nodes);
     process.look(api).await.unwrap();

@@ -57,7 +57,7 @@ fn parts(api: &Apiserver) -> Vec<SegmentEntry> {
     status.ledger.unwrap().segments.values().cloned().collect()
 }
 
-/// The parts that are somebody's, in the order of the input.
+/// The segments that are not dropped, in the order of the input.
 fn tiles(api: &Apiserver) -> Vec<(u64, u64)> {
     let mut tiles: Vec<_> = parts(api)
         .into_iter()
@@ -79,7 +79,7 @@ fn pod(api: &Apiserver, id: AttemptId) -> Pod {
     api.world().pods.get(&name).cloned().unwrap()
 }
 
-/// Ends everything that runs and is doomed, until nothing is said any more.
+/// Ends everything that runs and must stop, until no more calls are made.
 async fn to_rest(api: &Apiserver, process: &Process) -> AttemptCounts {
     for _ in 0..6 {
         process.look(api).await.unwrap();
@@ -240,14 +240,15 @@ async fn an_end_that_nobody_tells_is_no_end_of_a_part() {
     api.exit((0, 0), 0, clock::now());
     process.look(&api).await.unwrap();
     assert_eq!(api.job().status.as_ref().unwrap().attempts.failed, 1);
-    // An undivided task was never told to stop: its exit code is enough, as in any job.
+    // An undivided task never received a stop point, so its exit code is enough, as in any job.
     let (api, process) = at_20().await;
     api.exit((0, 0), 0, clock::now());
     to_rest(&api, &process).await;
     assert!(is_complete(&api));
 }
 
-/// The same, and the clone's part has failed for good: four exits, as `backoffLimitPerIndex` allows 3.
+/// The same, and the clone's segment has failed for good: four exits, as `backoffLimitPerIndex`
+/// allows 3.
 async fn part_failed() -> (Apiserver, Process) {
     let (api, process) = divided(true).await;
     for number in 0..4 {
@@ -281,7 +282,7 @@ async fn what_has_failed_behind_an_original_stays_failed_until_its_work_is_done(
     process.look(&api).await.unwrap();
     assert_eq!(tiles(&api), [(0, 40), (40, 100)]);
     assert_eq!(api.job().status.as_ref().unwrap().failed_indexes, "0");
-    // It stops short of the end after all: that is the end of no part.
+    // It ends before the end after all, which is not the end of a segment.
     api.exit_at((0, 0), "70/100");
     process.look(&api).await.unwrap();
     assert_eq!(tiles(&api), [(0, 40), (40, 100)]);

@@ -1,4 +1,4 @@
-//! The apiserver says no to a pod, or the ledger is a newer operator's.
+//! The apiserver refuses a pod, or the ledger is a newer operator's.
 
 use k8s_openapi::api::core::v1::Pod;
 
@@ -8,7 +8,7 @@ use crate::context::creation::{Count, Limits};
 
 pub(super) const QUOTA: &str = "pods \"p\" is forbidden: exceeded quota: small";
 
-/// One pass over four planned first attempts, every one of which gets this answer.
+/// One pass over four planned first attempts; each creation gets this answer.
 pub(super) async fn refused(
     code: u16,
     reason: &'static str,
@@ -40,7 +40,7 @@ async fn a_quota_costs_one_creation_and_takes_every_untried_attempt_back() {
     );
     let status = api.job().status.clone().unwrap();
     let counts = status.attempts;
-    // Three of them were never asked for.
+    // Three of them were never requested.
     assert_eq!((counts.refused, counts.originals, status.active), (1, 1, 0));
     assert_eq!(
         api.condition(api::ATTEMPTS_BLOCKED),
@@ -51,7 +51,7 @@ async fn a_quota_costs_one_creation_and_takes_every_untried_attempt_back() {
     assert!(process.is_drained().await);
 }
 
-/// What may be launched while nothing of the job exists.
+/// Limits on launches while no pod of the job exists.
 pub(super) fn limits(process: &Process, api: &Apiserver) -> Limits {
     let creations = process.memo(&api.job()).creations;
     creations.limits(Count::default(), clock::now())
@@ -253,7 +253,7 @@ async fn a_job_whose_ledger_has_a_newer_form_is_left_alone() {
         assert_eq!(api.said(), said);
     }
     assert!(process.is_drained().await);
-    // An attempt that runs still holds its room.
+    // A running attempt still holds its slot.
     let jobs = vec![(*api.job()).clone()];
     let stores = Stores::for_tests(jobs, api.pods(), &[fixtures::node("node-1", 8)]);
     let seen_anew = Process::with_stores(&api, stores);
@@ -390,7 +390,7 @@ async fn what_was_asked_for_before_is_looked_for_before_a_refusal_takes_it_back(
     let change = "{completions: 2, idempotency: None}";
     let api = Apiserver::new(fixtures::job_of_age(0, change));
     let process = Process::start(&api);
-    // The first pod takes the last of the quota, and nobody hears of it.
+    // The first pod takes the last of the quota, and its answer is lost.
     api.script(|call| match call.words.as_str() {
         "POST pod 0-0" => Fate::LostAfter,
         _ => Fate::Served,
@@ -408,7 +408,7 @@ async fn what_was_asked_for_before_is_looked_for_before_a_refusal_takes_it_back(
         "POST event QuotaExceeded",
     ];
     assert_eq!(api.said(), said);
-    // The second was never asked for: it is withdrawn.
+    // The second was never requested, so it is withdrawn.
     let status = api.job().status.clone().unwrap();
     let counts = status.attempts;
     assert_eq!((counts.refused, counts.originals, status.active), (0, 1, 1));

@@ -1,4 +1,4 @@
-//! What tasks write into their checkpoints is in no log.
+//! No log contains the checkpoints of tasks.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Objects that are too large to be written, and jobs that are bounded so that theirs never is.
+//! Objects that are too large to be written, and the bounds that prevent them.
 
 use super::*;
 

@@ -15,7 +15,7 @@ fn lose_an_answer(api: &Apiserver) {
     });
 }
 
-/// A job of one task whose deadline is far, and what was said until its attempt runs.
+/// A job of one task with a distant deadline, and the calls until its attempt runs.
 async fn running() -> (Apiserver, Process) {
     let api = Apiserver::new(fixtures::job_of_age(60, "completions: 1"));
     let process = Process::start(&api);

@@ -1,4 +1,5 @@
-//! When writes are sent: by their size, by what others wait for, and by what another kind of write does.
+//! When writes are sent: by their size, by their urgency, and by the failure of another kind of
+//! write.
 
 use shed_core::time::Span;
 
@@ -6,7 +7,7 @@ use super::*;
 use crate::cluster::Stores;
 use crate::context::spacing::LastWrite;
 
-/// The job's ledger was last written so many milliseconds ago, and had a MiB.
+/// The job's ledger was last written `ago` milliseconds ago, and had a MiB.
 fn wrote_a_mib(process: &Process, job: &DeadlineJob, ago: i64) {
     let uid: Arc<str> = job.metadata.uid.as_deref().unwrap().into();
     let at = process.context.clock.ticks().plus(Span(-ago));

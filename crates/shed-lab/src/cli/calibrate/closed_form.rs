@@ -1,4 +1,4 @@
-//! What the papers' own formulas say of a job at its submission, for the policies that have one.
+//! Formulas of the papers for a job at its submission, for the policies that have one.
 
 use shed_core::estimate::fit::max_likelihood;
 use shed_core::estimate::law::{Law, LawKind};
@@ -18,9 +18,9 @@ pub(super) fn exists(policy: &Speculation) -> bool {
     strategy(policy).is_some()
 }
 
-/// The PoCD that the policy's closed form gives the job, with as many clones per task as it may
-/// have. The law is the given one, or the one that fits the job's own times best: more than any
-/// policy knows. None if the job has no deadline or no task.
+/// The PoCD that the policy's closed form gives the job, with the maximum number of clones per
+/// task. The distribution is the given one, or the best fit to the job's own times, which no policy
+/// knows. None if the job has no deadline or no task.
 pub(super) fn pocd(policy: &Speculation, job: &Job) -> Option<f64> {
     let (form, instants, terms) = strategy(policy)?;
     let [stage] = job.stages.as_slice() else {
@@ -75,7 +75,7 @@ fn strategy(policy: &Speculation) -> Option<(Form, Instants, Terms)> {
     resuming.map(|of| (Form::Resume, of.instants, of.terms))
 }
 
-/// What is not given is that of the largest likelihood.
+/// Parameters that are not given are those of the largest likelihood.
 fn law(given: &GivenLaw, times: &[f64]) -> Option<ParetoLaw> {
     let Law::Pareto(fitted) = max_likelihood(LawKind::Pareto, &Sample::new(times, &[]))? else {
         return None;

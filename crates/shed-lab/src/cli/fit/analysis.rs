@@ -1,4 +1,4 @@
-//! Trace → what its task times are like.
+//! Statistics of a trace's task times.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use shed_sim::trace::Trace;
 /// A task that takes longer than this many medians of its job counts as a straggler.
 const STRAGGLER_MEDIANS: f64 = 1.5;
 
-/// What a trace's task times are like.
+/// Statistics of a trace's task times.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Fit {
     /// The trace's file.
@@ -21,7 +21,7 @@ pub(super) struct Fit {
     pub(super) jobs: usize,
     /// Tasks of the trace.
     pub(super) tasks: usize,
-    /// Tasks that take no time at all; no law has them, and they are left out.
+    /// Tasks that take no time at all. No distribution has such times, so they are left out.
     pub(super) tasks_of_no_time: usize,
     /// Task times in seconds.
     pub(super) duration_s: Option<Quantiles>,
@@ -40,10 +40,10 @@ pub(super) struct Quantiles {
     pub(super) max: f64,
 }
 
-/// Laws fitted to one sample.
+/// Distributions fitted to one sample.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct SampleFit {
-    /// The law of the least AIC; absent without a time.
+    /// The distribution with the least AIC; absent without a time.
     pub(super) best: Option<&'static str>,
     /// By name.
     pub(super) laws: BTreeMap<&'static str, LawFit>,
@@ -51,14 +51,14 @@ pub(super) struct SampleFit {
     pub(super) tail: Option<Tail>,
 }
 
-/// One law, fitted by maximum likelihood.
+/// One distribution, fitted by maximum likelihood.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct LawFit {
     /// Its parameters by name.
     pub(super) parameters: BTreeMap<&'static str, f64>,
-    /// ln of its likelihood, times in seconds; absent for the empirical law.
+    /// ln of its likelihood, times in seconds; absent for the empirical distribution.
     pub(super) ln_likelihood: Option<f64>,
-    /// Akaike's criterion; absent for the empirical law.
+    /// Akaike's criterion; absent for the empirical distribution.
     pub(super) aic: Option<f64>,
     /// The largest distance between its distribution function and the sample's (Kolmogorov).
     pub(super) distance: f64,
@@ -67,9 +67,9 @@ pub(super) struct LawFit {
 /// Hill's estimate of the tail's exponent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Tail {
-    /// The exponent; of a Pareto law it is the shape.
+    /// The exponent, which is the shape of a Pareto distribution.
     pub(super) exponent: f64,
-    /// Its standard error, exponent/√k: that of k independent times of a Pareto tail.
+    /// Its standard error, exponent/√k, which holds for k independent times of a Pareto tail.
     pub(super) standard_error: f64,
     /// How many of the longest times it is taken from.
     pub(super) k: usize,
@@ -78,15 +78,16 @@ pub(super) struct Tail {
 /// How tasks of one job differ, over all jobs with enough tasks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct JobsFit {
-    /// Only jobs with so many tasks of some time count.
+    /// Minimum number of tasks with a time above 0; other jobs do not count.
     pub(super) min_tasks: usize,
-    /// So many there are.
+    /// Number of these jobs.
     pub(super) jobs: usize,
     /// Their tasks.
     pub(super) tasks: usize,
-    /// Jobs whose tasks all take equally long: no law is better than another, and none is counted.
+    /// Jobs whose tasks all take equally long. No distribution fits better than another, so none is
+    /// counted.
     pub(super) jobs_of_equal_times: usize,
-    /// By law: in how many of the other jobs it is best.
+    /// By distribution: in how many of the other jobs it is best.
     pub(super) laws: BTreeMap<&'static str, Share>,
     /// Longest time over median time, job by job.
     pub(super) max_over_median: Option<Quantiles>,
@@ -99,7 +100,7 @@ pub(super) struct JobsFit {
     pub(super) tail: Option<Tail>,
 }
 
-/// In how many jobs a law is best.
+/// In how many jobs a distribution is best.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Share {
     pub(super) best_in_jobs: usize,
@@ -110,7 +111,7 @@ pub(super) struct Share {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Shapes {
     pub(super) pooled: f64,
-    /// Jobs of equal times, whose shape is infinite, are left out.
+    /// Jobs of equal times have an infinite shape and are left out.
     pub(super) median_of_jobs: f64,
 }
 
@@ -174,7 +175,7 @@ impl SampleFit {
     }
 }
 
-/// The law of the least AIC.
+/// The distribution with the least AIC.
 fn best(candidates: &[Candidate]) -> Option<LawKind> {
     let rated = candidates
         .iter()
@@ -290,8 +291,8 @@ fn best_shares(jobs: &[&Sample]) -> BTreeMap<&'static str, Share> {
 }
 
 impl Shapes {
-    /// Of jobs' ascending times. The task that sets the least time says nothing of the shape, so
-    /// that each job counts one task less than it has.
+    /// Shapes of jobs from their ascending times. The task with the least time has no information
+    /// about the shape, so that each job counts one task less than it has.
     fn of(jobs: &[Vec<f64>]) -> Option<Self> {
         let (mut count, mut sum, mut shapes) = (0.0, 0.0, Vec::new());
         for times in jobs {

@@ -1,4 +1,4 @@
-//! `fit`: which law a trace's task times follow, all together and job by job, how heavy the tail
+//! `fit`: the distribution of a trace's task times, all together and job by job, how heavy the tail
 //! is, and how far tasks of one job differ.
 
 mod analysis;
@@ -14,11 +14,11 @@ use shed_sim::cli::output::{self, Format};
 use shed_sim::cli::{CliError, options, values};
 
 pub(super) const EXAMPLES: &str = "\
-Laws are fitted by maximum likelihood; the best is that of the least AIC. The empirical law has no
-likelihood and therefore no AIC: its distance shows how near a law could come.
+Distributions are fitted by maximum likelihood; the best has the least AIC. The empirical distribution has
+no likelihood and therefore no AIC. Its distance shows how close a fit can be.
 
 Examples:
-  What a trace is like, for people:
+  A table for people:
     shed-lab fit --trace google2011_hawk_a.csv.gz
   The tail's exponent from the longest 1 % of the tasks, as CSV (field, value):
     shed-lab fit --trace jobs.csv --tail-share 0.01 --format csv
@@ -27,10 +27,10 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct FitArgs {
-    /// The trace: whatever `shed-sim run` takes.
+    /// The trace: any trace that `shed-sim run` accepts.
     #[arg(long, value_name = "FILE")]
     trace: PathBuf,
-    /// Only jobs with so many tasks tell how tasks of one job differ.
+    /// Minimum number of tasks of a job that counts for the differences between tasks of one job.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..))]
     min_tasks: u32,
     /// The share of the longest times that is the tail.

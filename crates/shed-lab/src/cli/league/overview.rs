@@ -9,7 +9,7 @@ use shed_sim::stats;
 /// The policy of this project.
 const OWN: &str = "shed-prime";
 
-/// Those that it must never be behind.
+/// Policies that it must never be behind.
 const RIVALS: [&str; 2] = [BASE, RIVAL];
 
 /// Points behind that count.

@@ -1,8 +1,9 @@
-//! What all figures share: size, text, colours, markers, axes, and labels that keep apart.
+//! Elements that all figures share: size, text, colors, markers, axes, and labels that do not
+//! overlap.
 //!
-//! Colours are those of Okabe and Ito, which people with any colour vision can tell apart, without
-//! their yellow, which is faint on paper. Nothing is told by colour alone: lines have markers and
-//! names at their ends, bars have words.
+//! Colors are those of Okabe and Ito, which people with any color vision can distinguish, without
+//! their yellow, which is faint on paper. No information depends on color alone: lines have markers
+//! and names at their ends, bars have words.
 
 use std::ops::Range;
 
@@ -19,11 +20,11 @@ pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// Why a figure can't be drawn.
 pub(super) type ChartError = DrawingAreaErrorKind<std::io::Error>;
 
-/// The backend rounds positions to whole units; so many of them make a pixel.
+/// The backend rounds positions to whole units; one pixel has this many units.
 const FINE: i32 = 4;
-/// Width of every figure in pixels: that of a printed page's text.
+/// Width of every figure in pixels, which is the text width of a printed page.
 pub(super) const WIDTH: i32 = 720;
-/// What the backend divides sizes of fonts by.
+/// The backend's divisor for font sizes.
 const FONT_FACTOR: f64 = 1.24;
 
 pub(super) const INK: RGBColor = RGBColor(34, 34, 34);
@@ -41,7 +42,7 @@ pub(super) const PALETTE: [RGBColor; 7] = [
     RGBColor(0, 0, 0),
 ];
 
-/// Seven colours and five markers repeat together only after 35 ranks.
+/// Seven colors and five markers repeat together only after 35 ranks.
 const MARKERS: usize = 5;
 
 /// Pixels → units.
@@ -49,7 +50,7 @@ pub(super) fn px(pixels: f64) -> i32 {
     (pixels * f64::from(FINE)).round() as i32
 }
 
-/// Draws a figure of that height in pixels; `what` is read out to those who can't see it.
+/// Draws a figure of that height in pixels. Screen readers read `what`.
 pub(super) fn svg(
     height: i32,
     what: &str,
@@ -65,7 +66,7 @@ pub(super) fn svg(
         what: "a figure".into(),
         error: std::io::Error::other(error.to_string()),
     })?;
-    // The page's style says how wide it is; the view box keeps its proportions.
+    // The page's style sets its width; the view box keeps its proportions.
     let fixed = format!("<svg width=\"{}\" height=\"{}\"", size.0, size.1);
     let free = format!(
         "<svg role=\"img\" aria-label=\"{}\"",
@@ -74,7 +75,7 @@ pub(super) fn svg(
     Ok(text.replacen(&fixed, &free, 1))
 }
 
-/// A style of text: size in pixels, colour, and which of its points is put in place.
+/// A style of text: size in pixels, color, and which of its points is put in place.
 pub(super) fn style(size: f64, colour: RGBColor, h: HPos, v: VPos) -> TextStyle<'static> {
     let size = size * f64::from(FINE) * FONT_FACTOR;
     TextStyle {
@@ -120,7 +121,7 @@ pub(super) fn line(
     area.draw(&PathElement::new(points, style))
 }
 
-/// The colour of a rank.
+/// The color of a rank.
 pub(super) fn colour(rank: usize) -> RGBColor {
     PALETTE[rank % PALETTE.len()]
 }
@@ -147,7 +148,7 @@ pub(super) fn marker(area: &Area<'_>, at: (i32, i32), rank: usize) -> Result<(),
 /// An axis of numbers.
 #[derive(Debug, Clone)]
 pub(super) struct Axis {
-    /// What it shows, with its unit.
+    /// The measure on the axis, with its unit.
     pub(super) name: String,
     pub(super) low: f64,
     pub(super) high: f64,
@@ -266,7 +267,7 @@ pub(super) struct Series {
     pub(super) marked: Vec<(f64, f64)>,
 }
 
-/// Room for names to the right of a chart, in pixels.
+/// Width for names to the right of a chart, in pixels.
 const NAMES: f64 = 180.0;
 
 /// A chart of lines, each with its name at its end.
@@ -341,7 +342,7 @@ pub(super) fn whisker(
     Ok(())
 }
 
-/// Names beside the ends of lines, apart from each other.
+/// Names at the ends of lines, without overlaps.
 fn name_ends(
     area: &Area<'_>,
     ends: &[((i32, i32), &Series)],
@@ -359,7 +360,7 @@ fn name_ends(
     Ok(())
 }
 
-/// Text of at most so many characters.
+/// Text of at most `most` characters.
 pub(super) fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -369,7 +370,7 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
 }
 
 /// Places near the wanted ones, in the same order, at least `gap` apart, and inside the range if
-/// there is room for all.
+/// all fit.
 fn spread(wanted: &[i32], gap: i32, within: Range<i32>) -> Vec<i32> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by_key(|&at| (wanted[at], at));
@@ -387,7 +388,7 @@ fn spread(wanted: &[i32], gap: i32, within: Range<i32>) -> Vec<i32> {
     places
 }
 
-/// A chart whose rows have names: where its rows are, and where its numbers.
+/// A chart whose rows have names: the positions of its rows, and of its numbers.
 pub(super) struct Rows {
     tops: i32,
     height: i32,
@@ -397,7 +398,7 @@ pub(super) struct Rows {
 
 /// Names to the left of rows, in pixels.
 const ROW_NAMES: f64 = 190.0;
-/// Room below a chart for its axis, in pixels.
+/// Height below a chart for its axis, in pixels.
 const BELOW: f64 = 40.0;
 
 /// The height of a chart of rows, in pixels.

@@ -8,9 +8,9 @@ use super::names::PolicyKey;
 use super::results::Load;
 use shed_record::InputError;
 
-/// What tells a row of `run --jobs`.
+/// Fields that identify a row of `run --jobs`.
 pub(super) const JOB: [&str; 4] = ["job", "flowtime_s", "complete", "policy"];
-/// What tells a row of `run --attempts`.
+/// Fields that identify a row of `run --attempts`.
 pub(super) const ATTEMPT: [&str; 4] = ["job", "attempt", "launched_s", "policy"];
 
 /// Jobs of the same trace under the same load and deadlines.
@@ -70,7 +70,7 @@ fn policy(line: &Line<'_>) -> Result<PolicyKey, InputError> {
 /// Attempts of a job: clones and all. More clones are more to see.
 type Count = (u64, u64);
 
-/// Which jobs have how many attempts; the attempts themselves stay in their files.
+/// Number of attempts of each job; the attempts themselves stay in their files.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
     counts: BTreeMap<String, Count>,

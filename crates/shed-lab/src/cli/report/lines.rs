@@ -21,7 +21,7 @@ enum Values<'a> {
     Csv(&'a StringRecord, &'a StringRecord),
 }
 
-/// Reads a file. One whose first line begins with `{` has an object per line, any other is a CSV
+/// Reads a file. If its first line begins with `{` it has an object per line, otherwise it is a CSV
 /// with a header.
 pub(super) fn for_each(
     path: &Path,

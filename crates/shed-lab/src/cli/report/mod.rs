@@ -1,5 +1,5 @@
-//! `report`: one HTML file of tables and figures from what other sub-commands wrote. It needs no
-//! network and no script, and can be printed.
+//! `report`: one HTML file of tables and figures from the results of other sub-commands. It needs
+//! no network and no script, and can be printed.
 
 mod chart;
 mod details;
@@ -37,13 +37,13 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
-    /// Where the report goes.
+    /// File for the report.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// What stands at its head.
+    /// The page's title.
     #[arg(long, value_name = "TEXT", default_value = "Simulation report")]
     title: String,
-    /// The job whose attempts are shown [default: that with the most clones].
+    /// The job whose attempts are shown [default: the job with the most clones].
     #[arg(long, value_name = "ID")]
     job: Option<String>,
     /// Outputs of run, sweep and compare (--format json or csv), run --jobs, run --attempts; gzip

@@ -1,11 +1,11 @@
-//! Short names for policies: what tells those of one report from each other, and no more.
+//! Short names for policies, just long enough to distinguish those of one report.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use shed_core::settings::Parsed;
 
-/// Longer names don't fit beside a figure; then policies of one kind are numbered, and the report's
-/// last table says which is which.
+/// Longer names do not fit next to a figure. Then policies of one kind are numbered, and the
+/// report's last table assigns the numbers.
 pub(super) const NAME_MAX: usize = 26;
 
 /// A policy with all its parameters, and the order of first attempts.
@@ -15,7 +15,7 @@ pub(super) struct PolicyKey {
     pub(super) order: String,
 }
 
-/// Short names, and which colour and marker goes with each.
+/// Short names, each with its color and marker.
 #[derive(Debug, Default)]
 pub(super) struct Names(BTreeMap<PolicyKey, String>);
 

@@ -13,12 +13,13 @@ use shed_sim::cli::CliError;
 
 const STYLE: &str = include_str!("style.css");
 
-/// More workloads have tables alone, so that a page stays one that a person can read.
+/// Number of workloads with figures. Further workloads have only tables, so that the page stays
+/// readable.
 const FIGURES_MAX: usize = 20;
-/// More lines of one table nobody reads.
+/// Maximum number of lines of one table.
 const LINES_MAX: usize = 2000;
 
-/// What tells a row of `compare`.
+/// Fields that identify a row of `compare`.
 pub(super) const COMPARED: [&str; 4] = ["cell", "mean", "difference", "wins"];
 
 /// A row of `compare`.
@@ -54,7 +55,7 @@ impl Compared {
     }
 }
 
-/// What a page is made of.
+/// Content of a page.
 pub(super) struct Report<'a> {
     pub(super) title: &'a str,
     pub(super) files: &'a [PathBuf],

@@ -8,10 +8,10 @@ use shed_record::InputError;
 use shed_sim::cli::lists;
 use shed_sim::stats;
 
-/// Flags that are an axis, a line or a repetition; a workload is what the others say.
+/// Flags that are an axis, a line or a repetition. The other flags describe the workload.
 const NOT_SHARED: [&str; 4] = ["--policy", "--order", "--seed", "--load"];
 
-/// What tells such a row.
+/// Fields that identify such a row.
 pub(super) const TELLING: [&str; 3] = ["machine_seconds", "digest", "policy"];
 
 /// One run.
@@ -196,7 +196,7 @@ impl Workload {
         loads.into_iter().collect()
     }
 
-    /// At most `most` policies: those that meet the most deadlines on the mean over their points.
+    /// At most `most` policies: those that meet the most deadlines, averaged over their points.
     pub(super) fn best_policies(&self, most: usize) -> BTreeSet<PolicyKey> {
         let mut sums: BTreeMap<&PolicyKey, (f64, f64)> = BTreeMap::new();
         for point in &self.points {

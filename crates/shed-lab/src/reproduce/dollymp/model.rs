@@ -36,7 +36,7 @@ pub(super) fn speedups(_: &mut Lab) -> Result<Findings, LabError> {
     Ok(findings)
 }
 
-/// Flow times of Figure 2 added up, with so many clones; by Tetris or DollyMP.
+/// Sum of the flow times of Figure 2, with `clones` clones; by Tetris or DollyMP.
 fn figure_2_sum(is_tetris: bool, clones: u32) -> Result<f64, DagError> {
     let capacity = CpuMem { cpu: 1.0, mem: 1.0 };
     let server = Server {

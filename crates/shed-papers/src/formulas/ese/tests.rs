@@ -28,7 +28,8 @@ fn the_factor_is_where_duplication_costs_least() {
     }
 }
 
-/// The cost by its definition: over times x of Pareto(2) and what remains, y, uniform on \[0, x\].
+/// The cost by its definition: over times x of Pareto(2) and the remaining time y, uniform on \[0,
+/// x\].
 #[test]
 fn the_cost_is_the_mean_over_times_and_looks() {
     let (alpha, sigma): (f64, f64) = (2.0, 1.2);

@@ -20,7 +20,7 @@ fn started(launched: &[Launch]) -> Vec<u64> {
     launched.iter().map(|launch| launch.job).collect()
 }
 
-/// A wide job, and a small one that comes later.
+/// A wide job, and a small one that arrives later.
 fn wide_and_small() -> [Job; 2] {
     let mut wide = job(1, vec![phase(5.0, &[], 3)]);
     wide.phases[0].demand = CpuMem { cpu: 2.0, mem: 2.0 };

@@ -1,4 +1,4 @@
-//! The cases of the Pareto law: fit, speedup, order statistics, least copies.
+//! The cases of the Pareto distribution: fit, speedup, order statistics, least copies.
 
 use serde_json::{Value, json};
 use shed_core::estimate::pareto::ParetoLaw;

@@ -21,7 +21,7 @@ use shed_papers::formulas::ordering::{
 use super::state::{self, demand, free, id, ids, launch, pairs};
 use crate::case::{Case, count, items, number, numbers};
 
-/// A case whose result may be that the phases of a job are no partial order.
+/// A case whose expected result may be that the phases of a job are no partial order.
 fn expect(case: &mut Case, result: Result<Value, DagError>) {
     case.expect_all(&match result {
         Ok(value) => value,
@@ -90,7 +90,7 @@ pub fn transient(case: &mut Case) {
     }));
 }
 
-/// The parameters of DollyMP; what is missing has its default.
+/// The parameters of DollyMP, with defaults for missing ones.
 pub fn dollymp_params(value: &Value) -> DollyMp {
     let defaults = DollyMp::default();
     DollyMp {
@@ -142,7 +142,7 @@ pub fn alg2_round(case: &mut Case) {
     expect(case, run());
 }
 
-/// What a baseline starts in one round, in order, tagged.
+/// Starts of a baseline in one round, in order, tagged.
 pub fn start(board: &mut Board, policy: &Value) -> Result<Vec<(String, Launch)>, DagError> {
     let name = policy["name"].as_str().unwrap();
     let rho = policy["rho"].as_f64().unwrap_or(0.0);

@@ -47,7 +47,7 @@ fn fluid_job(value: &Value) -> FluidJob {
     }
 }
 
-/// One round of a policy with its clones. DollyMP's levels are those of the last arrival.
+/// One round of a policy with its clones. DollyMP uses the levels of the last arrival.
 fn round(
     board: &mut Board,
     policy: &Value,

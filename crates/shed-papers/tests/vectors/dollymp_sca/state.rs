@@ -71,7 +71,7 @@ pub fn id(value: &Value) -> u64 {
     value.as_u64().unwrap()
 }
 
-/// A launch as the files write it, after a tag that says in what step it happened.
+/// A launch in the files' format, after a tag with its step.
 pub fn launch(tag: impl Into<Value>, launch: &Launch) -> Value {
     let Launch {
         job,
@@ -82,7 +82,7 @@ pub fn launch(tag: impl Into<Value>, launch: &Launch) -> Value {
     json!([tag.into(), job, phase, task, server])
 }
 
-/// What is free per server.
+/// Free capacity per server.
 pub fn free(servers: &[Server]) -> Value {
     let row = |server: &Server| json!([server.id, server.free.cpu, server.free.mem]);
     servers.iter().map(row).collect()

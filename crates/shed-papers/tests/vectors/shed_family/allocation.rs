@@ -1,4 +1,4 @@
-//! The cases that check who gets how many clones.
+//! The cases that check the number of clones of each job.
 
 use serde_json::{Value, json};
 use shed_core::estimate::pareto::ln_miss;
@@ -210,9 +210,9 @@ fn compare_pocds(
     case.close_pocd(&format!("{name}.min_pocd"), sums.2, least);
 }
 
-/// `Marginal` and `MaxMin` promise the optimum of Σ ln PoCD and of the least PoCD; that of Σ PoCD
-/// comes from a knapsack over the jobs' curves, and all three from trying everything where the
-/// instance is tiny. Hopeless jobs are left out of them.
+/// `Marginal` and `MaxMin` promise the optimum of Σ ln PoCD and of the least PoCD. The optimum of Σ
+/// PoCD comes from a knapsack over the jobs' curves. For tiny instances, all three come from trying
+/// every allocation. They leave out hopeless jobs.
 fn compare_with_optimum(case: &mut Case, input: &GreedyInput, hopeless: &[usize], live: &Live) {
     let is_able = |index: &usize| !hopeless.contains(&live[*index].0);
     let able: Vec<usize> = (0..live.len()).filter(is_able).collect();

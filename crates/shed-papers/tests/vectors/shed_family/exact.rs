@@ -3,7 +3,7 @@
 use shed_core::estimate::pocd::{TaskMiss, probability};
 use shed_core::optimize::greedy::GreedyJob;
 
-/// How the values of the jobs add up to what is maximised.
+/// How the values of the jobs combine into the objective.
 #[derive(Clone, Copy)]
 pub enum Total {
     Sum,
@@ -26,13 +26,14 @@ impl Total {
     }
 }
 
-/// What a job is worth with 0, 1, … clones of each unit, and the room that one of them takes.
+/// The value of a job with 0, 1, … clones of each unit, and the capacity that one clone takes.
 pub struct Curve {
     pub values: Vec<f64>,
     pub weight: usize,
 }
 
-/// The largest total that clones within `room` can give, by dynamic programming over jobs.
+/// The largest total that clones within the capacity can give, by dynamic programming over
+/// jobs.
 pub fn knapsack(curves: &[Curve], room: usize, total: Total) -> f64 {
     let mut best = vec![total.none(); room + 1];
     for curve in curves {
@@ -58,7 +59,7 @@ pub struct Optima {
     pub count: u64,
 }
 
-/// Tries every number of clones of every task within `room`.
+/// Tries every number of clones of every task within the capacity.
 pub fn enumerate(jobs: &[&GreedyJob], room: u64) -> Optima {
     let mut optima = Optima {
         sum: f64::NEG_INFINITY,

@@ -1,4 +1,4 @@
-//! What policies cost: time for which attempts held a place, the part of winners and the rest.
+//! Costs of policies: the time for which attempts held a slot, split into winners and the rest.
 
 use plotters::prelude::{Color, Rectangle};
 

@@ -77,7 +77,7 @@ fn at_load(point: &Point) -> AtLoad {
 /// A line of a figure of deadlines met over load.
 pub(in crate::cli) struct LoadLine {
     pub(in crate::cli) name: String,
-    /// What its colour and marker go by.
+    /// Rank that selects its color and marker.
     pub(in crate::cli) rank: usize,
     pub(in crate::cli) points: Vec<AtLoad>,
 }
@@ -102,7 +102,7 @@ pub(in crate::cli) fn met_over_load(lines: &[LoadLine]) -> Result<String, CliErr
     });
     let series: Vec<Series> = series.collect();
     let mut across = Axis::linear("load (originals' time / slots × span)", 0.0, most);
-    // Room on both sides, and a tick at each load alone where there are few.
+    // A margin on both sides, and a tick at each load alone if there are few.
     let margin = 0.06 * (most - least);
     (across.low, across.high) = (least - margin, most + margin);
     across.ticks = round_loads(loads);

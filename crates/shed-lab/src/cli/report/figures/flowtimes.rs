@@ -7,7 +7,7 @@ use crate::cli::report::details::FlowTimes;
 use crate::cli::report::names::{Names, PolicyKey};
 use shed_sim::cli::CliError;
 
-/// A step function of so many steps looks like one of a million.
+/// A step function with this many steps looks like one with a million.
 const STEPS: usize = 400;
 /// Times that differ by a larger factor get a logarithmic axis.
 const LINEAR_FACTOR: f64 = 30.0;
@@ -58,7 +58,7 @@ pub(in crate::cli::report) fn flowtimes(
         .into_iter()
         .map(|mut one| {
             for point in one.points.iter_mut().chain(&mut one.marked) {
-                // A job of no time has no place on a logarithmic axis but its edge.
+                // A job with a time of 0 is drawn at the edge of the logarithmic axis.
                 point.0 = point.0.max(across.low);
             }
             one

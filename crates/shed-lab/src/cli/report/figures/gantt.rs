@@ -43,7 +43,7 @@ pub(in crate::cli::report) fn gantt(history: &History) -> Result<String, CliErro
     })
 }
 
-/// All attempts, or those of the tasks that have most to show, in the order of tasks.
+/// All attempts, or those of the tasks with the most attempts, in the order of tasks.
 fn lanes(history: &History) -> Vec<&Attempt> {
     let tasks = history
         .attempts
@@ -102,7 +102,7 @@ fn lane(area: &Area<'_>, rows: &Rows, row: usize, attempt: &Attempt) -> Result<(
     chart::text_on_white(area, (rows.x(attempt.ended) + chart::px(5.0), y), &begun)
 }
 
-/// Colour and words for how an attempt ended.
+/// Color and words for how an attempt ended.
 fn fate(attempt: &Attempt) -> (RGBColor, String) {
     match (attempt.outcome.as_str(), &attempt.kill) {
         ("won", _) => (WON, "won".to_owned()),
