@@ -123,7 +123,7 @@ pub struct Limits {
 pub struct Count {
     /// Attempts that have not ended.
     pub existing: u32,
-    /// Those of them that are recorded and whose pods nobody has seen.
+    /// Recorded attempts whose pods no watch has shown.
     pub uncreated: u32,
     /// Pods of ended attempts that are being deleted.
     pub leaving: u32,
