@@ -85,7 +85,7 @@ may "$operator" yes get "secrets/$release-signing-key" --namespace "$system"
 may "$operator" yes create secrets --namespace "$system"
 may "$operator" no get secrets/other --namespace "$system"
 may "$operator" no list secrets --namespace "$system"
-# Books of batch/v1 Jobs, whose status is all that is written of them.
+# Companions of batch/v1 Jobs: the operator writes only the status of these Jobs.
 for verb in create patch; do may "$operator" yes "$verb" deadlinejobs.shed.dev; done
 may "$operator" no update deadlinejobs.shed.dev
 for verb in get list watch; do may "$operator" yes "$verb" jobs.batch; done

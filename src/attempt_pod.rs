@@ -473,7 +473,7 @@ fn has_index(job: &ValidatedJob) -> bool {
 }
 
 /// batch/v1 records on each pod how often its index had failed, if failures are counted by index.
-pub fn note_failures(pod: &mut Pod, job: &ValidatedJob, book: &Ledger, task: u32) {
+pub fn note_failures(pod: &mut Pod, job: &ValidatedJob, ledger: &Ledger, task: u32) {
     if job
         .adopted
         .as_ref()
@@ -481,7 +481,7 @@ pub fn note_failures(pod: &mut Pod, job: &ValidatedJob, book: &Ledger, task: u32
     {
         return;
     }
-    let failures = book.tasks.get(&task).map_or(0, |entry| entry.failures);
+    let failures = ledger.tasks.get(&task).map_or(0, |entry| entry.failures);
     let annotations = pod.metadata.annotations.get_or_insert_default();
     annotations.insert(api::ANNOTATION_FAILURES.to_owned(), failures.to_string());
 }

@@ -81,8 +81,8 @@ impl Bounds {
 
     /// Maximum bytes of the object if nothing more is launched.
     #[must_use]
-    pub fn committed(&self, book: &Ledger) -> usize {
-        let tasks = book.tasks.values().map(|task| {
+    pub fn committed(&self, ledger: &Ledger) -> usize {
+        let tasks = ledger.tasks.values().map(|task| {
             let attempts = task.attempts.iter().map(|attempt| {
                 let kept = unknown(&attempt.unknown);
                 self.attempt(attempt.kind) + kept + AVOIDED * attempt.avoid.len()
@@ -90,23 +90,23 @@ impl Bounds {
             let kept = unknown(&task.unknown);
             self.task() + kept + points(task) + attempts.sum::<usize>()
         });
-        self.fixed + tasks.sum::<usize>() + extras(book)
+        self.fixed + tasks.sum::<usize>() + extras(ledger)
     }
 
     /// How many further tasks may be begun.
     #[must_use]
-    pub fn further(&self, book: &Ledger) -> u32 {
-        let left = OBJECT_MAX.saturating_sub(self.committed(book));
+    pub fn further(&self, ledger: &Ledger) -> u32 {
+        let left = OBJECT_MAX.saturating_sub(self.committed(ledger));
         let each = self.task() + self.attempt(AttemptKind::Original);
         u32::try_from(left / each).unwrap_or(u32::MAX)
     }
 
     /// The actions without the launches that don't fit, or all of them.
     #[must_use]
-    pub fn fitting(&self, book: &Ledger, actions: &[Move]) -> Option<Vec<Move>> {
+    pub fn fitting(&self, ledger: &Ledger, actions: &[Move]) -> Option<Vec<Move>> {
         let launches = || actions.iter().filter_map(launch);
-        let cost = |launch: &Launch| self.launch(book, launch);
-        let committed = self.committed(book);
+        let cost = |launch: &Launch| self.launch(ledger, launch);
+        let committed = self.committed(ledger);
         if committed + launches().map(cost).sum::<usize>() <= OBJECT_MAX {
             return None;
         }
@@ -124,11 +124,11 @@ impl Bounds {
 
     /// Drops the checkpoints that do not fit, and returns how many. It keeps those that a retry
     /// needs first: those of tasks without a live attempt, then the most advanced.
-    pub fn keep_checkpoints(&self, book: &mut Ledger) -> usize {
-        if self.committed(book) <= OBJECT_MAX {
+    pub fn keep_checkpoints(&self, ledger: &mut Ledger) -> usize {
+        if self.committed(ledger) <= OBJECT_MAX {
             return 0;
         }
-        let reported = book.tasks.values_mut().filter_map(|task| {
+        let reported = ledger.tasks.values_mut().filter_map(|task| {
             let lives = task.attempts.iter().any(|attempt| attempt.kill.is_none());
             let point = task.resume.take()?;
             // The ledger holds the start point of an attempt anyway.
@@ -139,10 +139,10 @@ impl Bounds {
         reported.sort_by(|(_, a_lives, a), (_, b_lives, b)| {
             a_lives.cmp(b_lives).then(b.progress.total_cmp(&a.progress))
         });
-        let mut left = OBJECT_MAX.saturating_sub(self.committed(book));
+        let mut left = OBJECT_MAX.saturating_sub(self.committed(ledger));
         let mut dropped = 0;
         for (index, _, point) in reported {
-            let Some(task) = book.tasks.get_mut(&index) else {
+            let Some(task) = ledger.tasks.get_mut(&index) else {
                 continue;
             };
             let before = points(task);
@@ -158,8 +158,8 @@ impl Bounds {
         dropped
     }
 
-    fn launch(&self, book: &Ledger, launch: &Launch) -> usize {
-        let entry = book.tasks.get(&launch.task.0);
+    fn launch(&self, ledger: &Ledger, launch: &Launch) -> usize {
+        let entry = ledger.tasks.get(&launch.task.0);
         let task = match entry {
             Some(_) => 0,
             None => self.task(),
@@ -203,10 +203,10 @@ fn foreign(status: &DeadlineJobStatus) -> usize {
 }
 
 /// Bytes that only an edited ledger has, or one with a long note.
-fn extras(book: &Ledger) -> usize {
-    let parts = book.segments.len().saturating_sub(SEGMENTS_MAX);
-    let note = book.ending_note.as_ref().map_or(0, size::bytes);
-    let quarantine = book.quarantine.as_ref();
+fn extras(ledger: &Ledger) -> usize {
+    let parts = ledger.segments.len().saturating_sub(SEGMENTS_MAX);
+    let note = ledger.ending_note.as_ref().map_or(0, size::bytes);
+    let quarantine = ledger.quarantine.as_ref();
     let reason = quarantine.map_or(0, |entry| size::bytes(&entry.reason));
     PART * parts + note + reason
 }

@@ -77,9 +77,11 @@ impl ValidatedJob {
 
 /// When a finished job expires.
 #[must_use]
-pub fn expiry(job: &ValidatedJob, book: &Ledger) -> Option<Instant> {
-    let ended = book.ended.or(book.last_win)?;
-    job.ttl.filter(|_| book.finished).map(|ttl| ended.plus(ttl))
+pub fn expiry(job: &ValidatedJob, ledger: &Ledger) -> Option<Instant> {
+    let ended = ledger.ended.or(ledger.last_win)?;
+    job.ttl
+        .filter(|_| ledger.finished)
+        .map(|ttl| ended.plus(ttl))
 }
 
 /// The deadline, as written.

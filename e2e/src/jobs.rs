@@ -341,7 +341,7 @@ pub fn summary(job: &DeadlineJob) -> String {
 ///
 /// # Panics
 /// If an attempt is missing or counted twice.
-pub fn assert_books_balance(job: &DeadlineJob) {
+pub fn assert_counts_balance(job: &DeadlineJob) {
     let counts = status(job).attempts;
     assert_eq!(
         counts.launched(),

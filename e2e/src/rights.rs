@@ -22,7 +22,7 @@ const RESERVE: [(&str, &str); 11] = [
     ),
     (
         "update batch/jobs/finalizers",
-        "the same for pods and books of batch/v1 Jobs",
+        "the same for pods and companions of batch/v1 Jobs",
     ),
     (
         "get shed.dev/deadlinejobs",
@@ -30,7 +30,7 @@ const RESERVE: [(&str, &str); 11] = [
     ),
     (
         "delete shed.dev/deadlinejobs",
-        "ttlSecondsAfterFinished, and books whose Job was orphaned",
+        "ttlSecondsAfterFinished, and companions whose Job was orphaned",
     ),
     (
         "patch shed.dev/deadlinejobs",
@@ -41,7 +41,10 @@ const RESERVE: [(&str, &str); 11] = [
         "get /persistentvolumeclaims",
         "whether a clone can mount what its original holds",
     ),
-    ("get batch/jobs", "a live read before a Job gets its book"),
+    (
+        "get batch/jobs",
+        "a live read before a Job gets its companion",
+    ),
     (
         "patch events.k8s.io/events",
         "an event that is repeated within six minutes",

@@ -166,11 +166,11 @@ fn a_pod_says_how_often_its_task_had_failed() {
         failures: 2,
         ..crate::api::TaskEntry::default()
     };
-    let mut book = Ledger::default();
-    book.tasks.insert(1, entry);
+    let mut ledger = Ledger::default();
+    ledger.tasks.insert(1, entry);
     let failures = |job: &ValidatedJob, task: u32| {
         let mut pod = Pod::default();
-        note_failures(&mut pod, job, &book, task);
+        note_failures(&mut pod, job, &ledger, task);
         let annotations = pod.metadata.annotations.unwrap_or_default();
         annotations.get(api::ANNOTATION_FAILURES).cloned()
     };

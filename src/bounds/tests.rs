@@ -35,7 +35,7 @@ struct World {
     owner: DeadlineJob,
     job: ValidatedJob,
     bounds: Bounds,
-    book: Ledger,
+    ledger: Ledger,
     now: Instant,
 }
 
@@ -53,7 +53,7 @@ impl World {
             bounds: Bounds::of(&owner, &job, node_bytes(), 0),
             owner,
             job,
-            book: Ledger::default(),
+            ledger: Ledger::default(),
             now: Instant(1_700_000_000_000),
         }
     }
@@ -68,9 +68,9 @@ impl World {
     fn status(&self) -> DeadlineJobStatus {
         let total = self.job.rules.completions;
         DeadlineJobStatus {
-            completed_indexes: self.book.done_tasks(total).to_string(),
-            failed_indexes: self.book.failed_tasks(total).to_string(),
-            ledger: Some(self.book.clone()),
+            completed_indexes: self.ledger.done_tasks(total).to_string(),
+            failed_indexes: self.ledger.failed_tasks(total).to_string(),
+            ledger: Some(self.ledger.clone()),
             ..DeadlineJobStatus::default()
         }
     }
@@ -78,20 +78,23 @@ impl World {
     /// Launches as many of these as fit, and returns their number.
     fn launch(&mut self, launches: impl IntoIterator<Item = Launch>) -> usize {
         let actions: Vec<_> = launches.into_iter().map(Move::Launch).collect();
-        let fitting = self.bounds.fitting(&self.book, &actions).unwrap_or(actions);
+        let fitting = self
+            .bounds
+            .fitting(&self.ledger, &actions)
+            .unwrap_or(actions);
         for launch in fitting.iter().filter_map(launch) {
-            self.book.launch(launch, self.now);
+            self.ledger.launch(launch, self.now);
         }
         fitting.len()
     }
 
     fn kill_all(&mut self, kind: KillKind) {
-        let attempts = self.book.tasks.values().flat_map(|task| {
+        let attempts = self.ledger.tasks.values().flat_map(|task| {
             let attempts = task.attempts.iter();
             attempts.map(|attempt| (TaskIndex(task.index), AttemptNumber(attempt.number)))
         });
         for (task, number) in attempts.collect::<Vec<_>>() {
-            self.book.kill(task, number, kind, self.now);
+            self.ledger.kill(task, number, kind, self.now);
         }
     }
 }
@@ -133,13 +136,13 @@ fn lists_of_single_indexes_are_counted() {
 #[test]
 fn a_job_of_100_000_tasks_may_have_10_000_live_ones() {
     let mut world = World::new(100_000, "");
-    assert!(world.bounds.further(&world.book) >= 10_000);
+    assert!(world.bounds.further(&world.ledger) >= 10_000);
     // Every other index ends, so that no two stand together: half of these fail.
     let scattered: Vec<u32> = (0..80_000).step_by(2).collect();
     for (position, index) in scattered.iter().enumerate() {
         let list = match position % 2 {
-            0 => &mut world.book.done,
-            _ => &mut world.book.failed,
+            0 => &mut world.ledger.done,
+            _ => &mut world.ledger.failed,
         };
         list.insert(TaskIndex(*index));
     }
@@ -147,7 +150,7 @@ fn a_job_of_100_000_tasks_may_have_10_000_live_ones() {
     assert_eq!(launched, 10_000);
     world.now = world.now.plus(Span::from_seconds(90 * 86_400));
     world.kill_all(KillKind::JobEnd);
-    world.book.ending = Some(Conclusion::FailedIndexes);
+    world.ledger.ending = Some(Conclusion::FailedIndexes);
     let bytes = world.bytes();
     assert!(bytes <= OBJECT_MAX, "{bytes}");
 }
@@ -168,7 +171,7 @@ fn what_does_not_fit_waits_and_kills_do_not() {
     let mut world = World::new(100_000, "");
     let launched = world.launch((0..100_000).map(original));
     assert!(launched < 100_000, "{launched}");
-    assert_eq!(world.bounds.further(&world.book), 0);
+    assert_eq!(world.bounds.further(&world.ledger), 0);
     let kill = Move::Kill(shed_core::plan::Kill {
         task: TaskIndex(3),
         attempt: AttemptNumber(0),
@@ -177,12 +180,12 @@ fn what_does_not_fit_waits_and_kills_do_not() {
     });
     let actions = [Move::Launch(original(99_999)), kill.clone()];
     assert_eq!(
-        world.bounds.fitting(&world.book, &actions),
+        world.bounds.fitting(&world.ledger, &actions),
         Some(vec![kill])
     );
     // Each task that ends frees capacity.
     let (task, number) = (TaskIndex(0), AttemptNumber(0));
-    assert!(world.book.win(task, number, world.now, None));
-    world.book.fold();
-    assert_eq!(world.bounds.further(&world.book), 1);
+    assert!(world.ledger.win(task, number, world.now, None));
+    world.ledger.fold();
+    assert_eq!(world.bounds.further(&world.ledger), 1);
 }

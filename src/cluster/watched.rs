@@ -125,16 +125,16 @@ fn rest(job: &DeadlineJob) -> Option<Rest> {
         return Some(Rest::Foreign);
     }
     let is_quarantined = quarantine::entry(job).is_some();
-    let Ok(book) = Ledger::from_status(job.status.as_ref()) else {
+    let Ok(ledger) = Ledger::from_status(job.status.as_ref()) else {
         return None;
     };
     let finished = |validated: Option<&ValidatedJob>| Finished {
-        ended: book.ended,
-        expiry: validated.and_then(|job| crate::validate::expiry(job, &book)),
+        ended: ledger.ended,
+        expiry: validated.and_then(|job| crate::validate::expiry(job, &ledger)),
         class: validate::class(&job.metadata),
-        runs: book.ended_runs.clone(),
+        runs: ledger.ended_runs.clone(),
     };
-    let has_ended = book.finished && book.tasks.is_empty() && is_observed(job);
+    let has_ended = ledger.finished && ledger.tasks.is_empty() && is_observed(job);
     if job.spec.is_companion() {
         // All else is read from the Job.
         return (has_ended && !is_quarantined).then(|| Rest::Finished(finished(None)));
@@ -146,7 +146,7 @@ fn rest(job: &DeadlineJob) -> Option<Rest> {
             let validated = validate::validate(job).ok()?;
             Some(Rest::Finished(finished(Some(&validated))))
         }
-        Ok(_) if job.spec.suspend && is_observed(job) => suspended(job, &book),
+        Ok(_) if job.spec.suspend && is_observed(job) => suspended(job, &ledger),
         Ok(_) => None,
     }
 }
@@ -178,18 +178,18 @@ fn oversized(job: &DeadlineJob, invalid: &InvalidSpec) -> Rest {
 }
 
 /// A suspended job rests once its attempts are counted and its status is complete.
-fn suspended(job: &DeadlineJob, book: &Ledger) -> Option<Rest> {
+fn suspended(job: &DeadlineJob, ledger: &Ledger) -> Option<Rest> {
     let status = job.status.as_ref()?;
-    let mut tasks = book.tasks.values();
+    let mut tasks = ledger.tasks.values();
     let has_attempts = tasks.any(|task| !task.attempts.is_empty());
     // Past decisions of the planner are lost if it does not see the job.
-    let is_remembered = book.policy_state.is_some() || !book.segments.is_empty();
-    let is_open = book.ending.is_some() || book.finished || book.active_since.is_some();
+    let is_remembered = ledger.policy_state.is_some() || !ledger.segments.is_empty();
+    let is_open = ledger.ending.is_some() || ledger.finished || ledger.active_since.is_some();
     if has_attempts || is_remembered || is_open || !is_true(status, api::SUSPENDED) {
         return None;
     }
     let validated = validate::validate(job).ok()?;
-    let deadline = validated.deadline_after(book.first_pass);
+    let deadline = validated.deadline_after(ledger.first_pass);
     if deadline.is_some() && !is_weighed(status, job.metadata.generation) {
         return None;
     }

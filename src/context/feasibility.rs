@@ -48,12 +48,12 @@ pub struct Told {
 pub fn is_asked(
     status: Option<&DeadlineJobStatus>,
     generation: i64,
-    book: &Ledger,
+    ledger: &Ledger,
     weighed: Option<(Instant, i64)>,
     ticks: Instant,
 ) -> bool {
     let is_recent = |(at, of): (Instant, i64)| of == generation && ticks.since(at) < PERIOD;
-    if book.ending.is_some() || weighed.is_some_and(is_recent) {
+    if ledger.ending.is_some() || weighed.is_some_and(is_recent) {
         return false;
     }
     let mut conditions = status.iter().flat_map(|status| &status.conditions);
@@ -62,7 +62,7 @@ pub fn is_asked(
             && condition.status != "Unknown"
             && condition.observed_generation == Some(generation)
     });
-    book.started.is_none() || !is_said
+    ledger.started.is_none() || !is_said
 }
 
 impl Told {
@@ -222,11 +222,11 @@ mod tests {
 
     #[test]
     fn deadlines_are_weighed_until_attempts_run_and_something_is_said() {
-        let (mut book, now) = (Ledger::default(), Instant(100_000));
+        let (mut ledger, now) = (Ledger::default(), Instant(100_000));
         let recently = Some((Instant(95_000), 1));
-        assert!(is_asked(None, 1, &book, None, now));
-        assert!(!is_asked(None, 1, &book, recently, now));
-        assert!(is_asked(None, 2, &book, recently, now));
+        assert!(is_asked(None, 1, &ledger, None, now));
+        assert!(!is_asked(None, 1, &ledger, recently, now));
+        assert!(is_asked(None, 2, &ledger, recently, now));
         let mut status = DeadlineJobStatus::default();
         let mut condition = Condition {
             type_: api::DEADLINE_FEASIBLE.to_owned(),
@@ -237,14 +237,14 @@ mod tests {
             last_transition_time: clock::time(now),
         };
         status.conditions = vec![condition.clone()];
-        book.started = Some(now);
-        assert!(is_asked(Some(&status), 1, &book, None, now));
+        ledger.started = Some(now);
+        assert!(is_asked(Some(&status), 1, &ledger, None, now));
         condition.status = "False".to_owned();
         status.conditions = vec![condition];
-        assert!(!is_asked(Some(&status), 1, &book, None, now));
-        assert!(is_asked(Some(&status), 2, &book, None, now));
-        book.ending = Some(Conclusion::Complete);
-        assert!(!is_asked(Some(&status), 2, &book, None, now));
+        assert!(!is_asked(Some(&status), 1, &ledger, None, now));
+        assert!(is_asked(Some(&status), 2, &ledger, None, now));
+        ledger.ending = Some(Conclusion::Complete);
+        assert!(!is_asked(Some(&status), 2, &ledger, None, now));
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl Placement {
             .view
             .pods
             .iter()
-            .filter(|(id, pod)| waits(&input.view.book, **id, pod))
+            .filter(|(id, pod)| waits(&input.view.ledger, **id, pod))
         {
             let mut state = Waiting::seen(waiting.remove(&id), pod, input);
             match self.verdict(&mut state, pod, input) {
@@ -286,22 +286,22 @@ fn raise(amounts: &mut Resources, to: &Resources) {
     }
 }
 
-fn lives(book: &Ledger, id: AttemptId) -> bool {
-    let entry = book.attempt(id.0, id.1);
+fn lives(ledger: &Ledger, id: AttemptId) -> bool {
+    let entry = ledger.attempt(id.0, id.1);
     entry.is_some_and(|entry| entry.kill.is_none())
 }
 
 /// Whether the pod is of a live attempt and has no node.
-fn waits(book: &Ledger, id: AttemptId, pod: &PodFacts) -> bool {
+fn waits(ledger: &Ledger, id: AttemptId, pod: &PodFacts) -> bool {
     let is_going = || pod.attempt.as_ref().is_none_or(|attempt| attempt.deleting);
-    pod.node.is_none() && !pod.terminal && !is_going() && lives(book, id)
+    pod.node.is_none() && !pod.terminal && !is_going() && lives(ledger, id)
 }
 
 /// Live attempts without a pod, while none can be created.
 fn uncreated<'a>(input: &'a Input<'_>) -> impl Iterator<Item = AttemptId> + 'a {
     let tasks = input
         .view
-        .book
+        .ledger
         .tasks
         .values()
         .filter(|_| input.is_uncreatable);
@@ -332,7 +332,7 @@ fn unmounted(
             .attempt
             .as_ref()
             .is_some_and(|a| a.stage == Stage::Pending);
-        let entry = input.view.book.attempt(id.0, id.1);
+        let entry = input.view.ledger.attempt(id.0, id.1);
         let entry = entry.filter(|entry| entry.kind == AttemptKind::Clone && entry.kill.is_none());
         let (Some(entry), Some(node), true) = (entry, &pod.node, is_pending) else {
             continue;
@@ -351,7 +351,7 @@ fn unmounted(
 fn may_run(input: &Input<'_>) -> bool {
     let phase = input
         .view
-        .book
+        .ledger
         .ending
         .map_or(JobPhase::Active, JobPhase::Ending);
     phase == JobPhase::Active && !input.view.job.rules.suspend
@@ -370,10 +370,11 @@ fn lacks_attempts(input: &Input<'_>) -> bool {
         .view
         .pods
         .iter()
-        .filter(|(id, pod)| pod.node.is_some() && !pod.terminal && lives(&input.view.book, **id))
+        .filter(|(id, pod)| pod.node.is_some() && !pod.terminal && lives(&input.view.ledger, **id))
         .map(|(id, _)| id.0)
         .collect();
-    let ended = input.view.book.done_tasks(total).len() + input.view.book.failed_tasks(total).len();
+    let ended =
+        input.view.ledger.done_tasks(total).len() + input.view.ledger.failed_tasks(total).len();
     ended
         .saturating_add(skipped)
         .saturating_add(placed.len() as u32)

@@ -16,13 +16,13 @@ impl Context {
             None => (seen, Claims::default()),
         };
         let (traces, troubled, until) = self.memos.with(&job.uid, |memo| {
-            sighting.note(&mut memo.traces, &pods, &read.book, read.ticks);
+            sighting.note(&mut memo.traces, &pods, &read.ledger, read.ticks);
             let until = memo.backoff.as_ref().map(|backoff| backoff.until);
             (memo.traces.clone(), memo.troubled.clone(), until)
         });
         JobView {
             reports: self.progress.reports_of(&job.uid),
-            proven_gone: termination_proof::proven(&read.book, stores),
+            proven_gone: termination_proof::proven(&read.ledger, stores),
             out_of_reach: reach::out_of_reach(&pods, stores, read.now),
             launch_not_before: until.map(|until| self.clock.at(until)),
             facts_as_of: sighting.facts_as_of,

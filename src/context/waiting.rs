@@ -44,7 +44,7 @@ impl Waiting {
     /// The report to publish. Updates the memory for the next call.
     #[must_use]
     pub fn of(
-        book: &Ledger,
+        ledger: &Ledger,
         facts: &JobSnapshot,
         report: Option<&JobReport>,
         bounds: &Bounds,
@@ -56,11 +56,11 @@ impl Waiting {
         let now = clock.at(ticks);
         let held_off =
             facts.launch_not_before.is_some_and(|until| until > now) || has_other_condition(facts);
-        let is_open = book.ending.is_none() && !facts.rules.suspend && !held_off;
-        if !is_open || !any_idle(book, facts) {
+        let is_open = ledger.ending.is_none() && !facts.rules.suspend && !held_off;
+        if !is_open || !any_idle(ledger, facts) {
             return Self::No;
         }
-        let Some((reason, detail)) = found(book, facts, report, bounds, now) else {
+        let Some((reason, detail)) = found(ledger, facts, report, bounds, now) else {
             remembered.look_at = Some(ticks.plus(TOLD_AFTER));
             return Self::Yet;
         };
@@ -92,18 +92,18 @@ fn lives(task: &TaskEntry) -> bool {
 }
 
 /// Tasks that have a live attempt.
-fn running(book: &Ledger) -> usize {
-    book.tasks.values().filter(|task| lives(task)).count()
+fn running(ledger: &Ledger) -> usize {
+    ledger.tasks.values().filter(|task| lives(task)).count()
 }
 
 /// Whether a task has not ended and has no live attempt.
-fn any_idle(book: &Ledger, facts: &JobSnapshot) -> bool {
+fn any_idle(ledger: &Ledger, facts: &JobSnapshot) -> bool {
     let ended = facts.done.len() as usize + facts.failed.len() as usize;
-    ended + running(book) < facts.rules.completions as usize
+    ended + running(ledger) < facts.rules.completions as usize
 }
 
 fn found(
-    book: &Ledger,
+    ledger: &Ledger,
     facts: &JobSnapshot,
     report: Option<&JobReport>,
     bounds: &Bounds,
@@ -116,14 +116,14 @@ fn found(
             _ => reason::HEADROOM_RESERVED,
         })
     };
-    let idle = || book.tasks.values().filter(|task| !lives(task));
+    let idle = || ledger.tasks.values().filter(|task| !lives(task));
     let retries = idle().filter_map(|task| task.retry_not_before);
     let retry = retries.filter(|&at| at > now).min();
     let is_ending = || idle().any(|task| !task.attempts.is_empty() && task.winner.is_none());
-    if running(book) >= facts.rules.parallelism as usize {
+    if running(ledger) >= facts.rules.parallelism as usize {
         Some((reason::PARALLELISM_REACHED, String::new()))
-    } else if bounds.further(book) == 0 {
-        Some((reason::OBJECT_SIZE_LIMIT, running(book).to_string()))
+    } else if bounds.further(ledger) == 0 {
+        Some((reason::OBJECT_SIZE_LIMIT, running(ledger).to_string()))
     } else if let Some(reason) = report.and_then(of_capacity) {
         Some((reason, String::new()))
     } else if let Some(at) = retry {
@@ -146,7 +146,7 @@ mod tests {
     use crate::api::RetryRule;
 
     struct World {
-        book: Ledger,
+        ledger: Ledger,
         facts: JobSnapshot,
         report: Option<JobReport>,
         remembered: Remembered,
@@ -157,13 +157,13 @@ mod tests {
         /// A job of three tasks; this number of them run.
         fn new(running: u32) -> Self {
             let clock = Clock::for_tests();
-            let mut book = Ledger::default();
+            let mut ledger = Ledger::default();
             for task in 0..running {
                 let launch = shed_core::fixtures::launch(task, AttemptKind::Original);
-                book.launch(&launch, clock.now());
+                ledger.launch(&launch, clock.now());
             }
             Self {
-                book,
+                ledger,
                 facts: fixtures::job("a").tasks(3).parallelism(3).build(),
                 report: None,
                 remembered: Remembered::default(),
@@ -196,7 +196,7 @@ mod tests {
             let report = self.report.as_ref();
             let remembered = &mut self.remembered;
             Waiting::of(
-                &self.book,
+                &self.ledger,
                 &self.facts,
                 report,
                 &Bounds::default(),
@@ -239,11 +239,13 @@ mod tests {
             ..RetryRule::PROMPT
         };
         let now = failed.clock.now();
-        failed.book.count(task, number, Outcome::Failed, slow, now);
+        failed
+            .ledger
+            .count(task, number, Outcome::Failed, slow, now);
         assert_eq!(failed.reason(), Some(reason::BACK_OFF));
         let mut ending = World::new(3).reports(0, 0);
         ending.facts.rules.idempotency = Idempotency::None;
-        ending.book.kill(task, number, KillKind::Replace, now);
+        ending.ledger.kill(task, number, KillKind::Replace, now);
         assert_eq!(ending.reason(), Some(reason::ATTEMPT_TERMINATING));
     }
 

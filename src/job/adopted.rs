@@ -12,11 +12,11 @@ use crate::job::range;
 use crate::validate::ValidatedJob;
 
 /// The job's rules. A work queue whose parallelism was lowered keeps the tasks that it had.
-pub(super) fn rules(job: &ValidatedJob, book: &Ledger) -> JobRules {
-    let mut rules = range::rules(job, book);
+pub(super) fn rules(job: &ValidatedJob, ledger: &Ledger) -> JobRules {
+    let mut rules = range::rules(job, ledger);
     if is_work_queue(job) {
-        let attempted = book.tasks.keys().next_back().map(|&index| index + 1);
-        let won = book.done.ranges().last().map(|(_, last)| last + 1);
+        let attempted = ledger.tasks.keys().next_back().map(|&index| index + 1);
+        let won = ledger.done.ranges().last().map(|(_, last)| last + 1);
         rules.completions = rules.completions.max(attempted.max(won).unwrap_or(0));
     }
     rules
@@ -30,14 +30,14 @@ fn is_work_queue(job: &ValidatedJob) -> bool {
 /// job is complete when the running pods have ended.
 pub(super) fn close_work_queue(
     job: &ValidatedJob,
-    book: &Ledger,
+    ledger: &Ledger,
     indexes: u32,
     done: &mut IndexSet,
 ) {
-    if !is_work_queue(job) || book.done.is_empty() {
+    if !is_work_queue(job) || ledger.done.is_empty() {
         return;
     }
-    let entries = book.tasks.values();
+    let entries = ledger.tasks.values();
     let attempted = entries.filter(|entry| !entry.attempts.is_empty());
     let attempted: IndexSet = attempted.map(|entry| TaskIndex(entry.index)).collect();
     *done = done.union(&attempted.complement(indexes));
@@ -47,14 +47,14 @@ pub(super) fn close_work_queue(
 /// unless failures are counted per index.
 pub(super) fn launch_not_before(
     job: &ValidatedJob,
-    book: &Ledger,
+    ledger: &Ledger,
     tasks: &[TaskSnapshot],
     now: Instant,
 ) -> Option<Instant> {
     if !job.retries.whole_job {
         return None;
     }
-    let waits = book.tasks.values();
+    let waits = ledger.tasks.values();
     let waits = waits.filter_map(|entry| entry.retry_not_before);
     // A failure that was seen but is not counted yet. The pass that counts it must not launch
     // another task in the freed slot.
@@ -68,8 +68,8 @@ pub(super) fn launch_not_before(
 
 /// Failures that count against `backoffLimit`. With `restartPolicy: OnFailure` batch/v1 takes it
 /// for the limit of restarts in the pods that live.
-pub(super) fn failures(job: &ValidatedJob, book: &Ledger, pods: &JobPods) -> u32 {
-    let counted = u32::try_from(book.counts.failed).unwrap_or(u32::MAX);
+pub(super) fn failures(job: &ValidatedJob, ledger: &Ledger, pods: &JobPods) -> u32 {
+    let counted = u32::try_from(ledger.counts.failed).unwrap_or(u32::MAX);
     let Some(limit) = job.rules.ending.failures_max else {
         return counted;
     };
@@ -143,58 +143,58 @@ mod tests {
         translate::validated(&fixtures::companion(&job), &job).unwrap()
     }
 
-    fn attempted(book: &mut Ledger, index: u32) {
+    fn attempted(ledger: &mut Ledger, index: u32) {
         let entry = TaskEntry {
             index,
             ..TaskEntry::default()
         };
-        book.tasks.insert(index, entry);
+        ledger.tasks.insert(index, entry);
     }
 
     #[test]
     fn a_queue_that_is_empty_launches_nothing_more() {
-        let (queue, mut book, mut done) =
+        let (queue, mut ledger, mut done) =
             (job("parallelism: 3"), Ledger::default(), IndexSet::new());
-        close_work_queue(&queue, &book, 3, &mut done);
+        close_work_queue(&queue, &ledger, 3, &mut done);
         assert!(done.is_empty(), "nobody has succeeded");
-        book.done.insert(TaskIndex(1));
-        attempted(&mut book, 2);
-        close_work_queue(&queue, &book, 3, &mut done);
+        ledger.done.insert(TaskIndex(1));
+        attempted(&mut ledger, 2);
+        close_work_queue(&queue, &ledger, 3, &mut done);
         assert_eq!(
             done.to_string(),
             "0-2",
             "neither what never ran nor what failed"
         );
         let mut done = IndexSet::new();
-        close_work_queue(&job("completions: 3"), &book, 3, &mut done);
+        close_work_queue(&job("completions: 3"), &ledger, 3, &mut done);
         assert!(done.is_empty(), "no queue");
     }
 
     #[test]
     fn a_queue_that_was_made_narrower_keeps_what_it_had() {
-        let mut book = Ledger::default();
-        book.done.insert(TaskIndex(4));
-        attempted(&mut book, 6);
-        assert_eq!(rules(&job("parallelism: 2"), &book).completions, 7);
-        assert_eq!(rules(&job("parallelism: 9"), &book).completions, 9);
-        assert_eq!(rules(&job("completions: 3"), &book).completions, 3);
+        let mut ledger = Ledger::default();
+        ledger.done.insert(TaskIndex(4));
+        attempted(&mut ledger, 6);
+        assert_eq!(rules(&job("parallelism: 2"), &ledger).completions, 7);
+        assert_eq!(rules(&job("parallelism: 9"), &ledger).completions, 9);
+        assert_eq!(rules(&job("completions: 3"), &ledger).completions, 3);
     }
 
     #[test]
     fn a_job_waits_as_a_whole_unless_failures_are_counted_per_index() {
-        let mut book = Ledger::default();
+        let mut ledger = Ledger::default();
         for (index, wait) in [(0, None), (1, Some(12_000)), (2, Some(11_000))] {
-            attempted(&mut book, index);
-            let entry = book.tasks.get_mut(&index).unwrap();
+            attempted(&mut ledger, index);
+            let entry = ledger.tasks.get_mut(&index).unwrap();
             entry.retry_not_before = wait.map(Instant);
         }
-        let until = |job: &ValidatedJob, book: &Ledger, tasks: &[TaskSnapshot]| {
-            launch_not_before(job, book, tasks, Instant(5_000))
+        let until = |job: &ValidatedJob, ledger: &Ledger, tasks: &[TaskSnapshot]| {
+            launch_not_before(job, ledger, tasks, Instant(5_000))
         };
         let whole = job("completions: 3");
-        assert_eq!(until(&whole, &book, &[]), Some(Instant(12_000)));
+        assert_eq!(until(&whole, &ledger, &[]), Some(Instant(12_000)));
         let by_task = job("completions: 3, completionMode: Indexed, backoffLimitPerIndex: 1");
-        assert_eq!(until(&by_task, &book, &[]), None);
+        assert_eq!(until(&by_task, &ledger, &[]), None);
         assert_eq!(until(&whole, &Ledger::default(), &[]), None);
         // The failure is not counted yet.
         let failed = core::job("a").task(1, [core::attempt(0).failed(4.0)]);
@@ -218,14 +218,14 @@ mod tests {
             let pod = PodFacts::from_pod(&pod.unwrap(), Instant(0));
             JobPods::from([((0, 0), Arc::new(pod))])
         };
-        let book = Ledger::default();
+        let ledger = Ledger::default();
         let in_place = "completions: 1, backoffLimit: 2, template: {spec: {restartPolicy: OnFailure, \
                         containers: [{name: c, image: i}]}}";
         let in_place = job(in_place);
-        assert_eq!(failures(&in_place, &book, &pod(1)), 0);
-        assert_eq!(failures(&in_place, &book, &pod(2)), 3, "beyond the limit");
+        assert_eq!(failures(&in_place, &ledger, &pod(1)), 0);
+        assert_eq!(failures(&in_place, &ledger, &pod(2)), 3, "beyond the limit");
         let never = job("completions: 1, backoffLimit: 2");
-        assert_eq!(failures(&never, &book, &pod(2)), 0);
+        assert_eq!(failures(&never, &ledger, &pod(2)), 0);
     }
 
     /// A running attempt whose pod was deleted at 7 s with a grace period of 3 s.

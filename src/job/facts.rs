@@ -74,8 +74,8 @@ pub fn note(traces: &mut Traces, pods: &JobPods, ticks: Instant) {
 
 /// Forgets attempts that are counted and whose pods are gone. Call it only with the newest ledger,
 /// because an older one lacks an attempt that was just recorded.
-pub fn forget(traces: &mut Traces, book: &Ledger, pods: &JobPods) {
-    traces.retain(|id, _| pods.contains_key(id) || book.attempt(id.0, id.1).is_some());
+pub fn forget(traces: &mut Traces, ledger: &Ledger, pods: &JobPods) {
+    traces.retain(|id, _| pods.contains_key(id) || ledger.attempt(id.0, id.1).is_some());
 }
 
 /// Records the pods of a live read. It is ahead of the watch, and the watch still reports every
@@ -103,34 +103,34 @@ pub struct Reported {
 /// The facts about one job.
 #[must_use]
 pub fn facts(view: &JobView) -> JobSnapshot {
-    let (job, book) = (&*view.job, &view.book);
+    let (job, ledger) = (&*view.job, &view.ledger);
     let submitted = match job.deadline {
-        DeadlineRule::FromStart(_) => book.first_pass.unwrap_or(view.now),
+        DeadlineRule::FromStart(_) => ledger.first_pass.unwrap_or(view.now),
         DeadlineRule::Never | DeadlineRule::At(_) | DeadlineRule::FromCreation(_) => job.created,
     };
-    let rules = adopted::rules(job, book);
+    let rules = adopted::rules(job, ledger);
     let tasks = tasks(view);
-    let held_off = adopted::launch_not_before(job, book, &tasks, view.now);
+    let held_off = adopted::launch_not_before(job, ledger, &tasks, view.now);
     JobSnapshot {
         key: JobKey(Arc::clone(&job.uid)),
         tenant: Tenant(Arc::clone(&job.namespace)),
         class: job.class.clone().map(JobClass),
         submitted,
         deadline: view.deadline,
-        done: done(job, book, rules.completions),
-        failed: book.failed.below(rules.completions),
+        done: done(job, ledger, rules.completions),
+        failed: ledger.failed.below(rules.completions),
         rules,
-        phase: book.ending.map_or(JobPhase::Active, JobPhase::Ending),
-        launched_before: book.started.is_some(),
+        phase: ledger.ending.map_or(JobPhase::Active, JobPhase::Ending),
+        launched_before: ledger.started.is_some(),
         reports_progress: job.progress.is_some(),
         demand: view.places.demand.clone(),
         eligible_nodes: Arc::clone(&view.places.eligible),
         tasks,
-        ended_runs: book.ended_runs.clone(),
+        ended_runs: ledger.ended_runs.clone(),
         launch_not_before: view.launch_not_before.max(held_off),
         obstacles: Obstacles::default(),
-        failures: adopted::failures(job, book, &view.pods),
-        time_limit: time_limit(job, book, view.now),
+        failures: adopted::failures(job, ledger, &view.pods),
+        time_limit: time_limit(job, ledger, view.now),
         facts_as_of: view.facts_as_of,
         asks_feasibility: false,
         avoid: view.places.positions(&view.troubled.stuck(view.ticks)),
@@ -141,29 +141,29 @@ fn tasks(view: &JobView) -> Vec<TaskSnapshot> {
     let is_range = view.job.rules.resume == Resume::Range;
     let facts = |entry: &TaskEntry| {
         let mut task = task(entry, view);
-        ends::judge(&mut task, view.book.segment(entry.index), view);
+        ends::judge(&mut task, view.ledger.segment(entry.index), view);
         if is_range {
-            range::as_a_part(&mut task, view.book.segment(entry.index), view);
+            range::as_a_part(&mut task, view.ledger.segment(entry.index), view);
         }
         task
     };
-    view.book.tasks.values().map(facts).collect()
+    view.ledger.tasks.values().map(facts).collect()
 }
 
 /// Tasks that need no attempt: those with a winner and those that the job must not run.
-fn done(job: &ValidatedJob, book: &Ledger, indexes: u32) -> IndexSet {
-    let mut done = range::done(book).below(indexes);
+fn done(job: &ValidatedJob, ledger: &Ledger, indexes: u32) -> IndexSet {
+    let mut done = range::done(ledger).below(indexes);
     if let Some(skipped) = &job.skipped {
         done = done.union(skipped);
     }
-    adopted::close_work_queue(job, book, indexes, &mut done);
+    adopted::close_work_queue(job, ledger, indexes, &mut done);
     done
 }
 
 /// A job that has not begun would begin now.
-fn time_limit(job: &ValidatedJob, book: &Ledger, now: Instant) -> Option<Instant> {
+fn time_limit(job: &ValidatedJob, ledger: &Ledger, now: Instant) -> Option<Instant> {
     let limit = job.time_limit.filter(|_| !job.rules.suspend)?;
-    Some(book.active_since.unwrap_or(now).plus(limit))
+    Some(ledger.active_since.unwrap_or(now).plus(limit))
 }
 
 /// The rule of the user that matches the attempt's failure.
@@ -176,7 +176,7 @@ pub fn failure_match(rules: &[PodFailureRule], pod: &PodFacts) -> Option<Match> 
 fn task(entry: &TaskEntry, view: &JobView) -> TaskSnapshot {
     let attempt = |attempt: &AttemptEntry| {
         let needs_proof =
-            termination_proof::needs_proof(&view.job, &view.book, entry, attempt.number);
+            termination_proof::needs_proof(&view.job, &view.ledger, entry, attempt.number);
         self::attempt(entry.index, attempt, needs_proof, view)
     };
     TaskSnapshot {
@@ -310,12 +310,12 @@ mod tests {
     use crate::api::RetryRule;
 
     fn launched(tasks: u32) -> Ledger {
-        let mut book = Ledger::default();
+        let mut ledger = Ledger::default();
         for task in 0..tasks {
             let launch = shed_core::fixtures::launch(task, AttemptKind::Original);
-            book.launch(&launch, Instant(0));
+            ledger.launch(&launch, Instant(0));
         }
-        book
+        ledger
     }
 
     fn pods(ids: &[AttemptId]) -> JobPods {
@@ -364,15 +364,15 @@ mod tests {
 
     #[test]
     fn an_attempt_leaves_no_trace_once_it_is_counted_and_its_pod_gone() {
-        let mut book = launched(3);
+        let mut ledger = launched(3);
         for task in [0, 1] {
             let id = (TaskIndex(task), AttemptNumber(0));
             let lost = Outcome::Disrupted;
-            book.count(id.0, id.1, lost, RetryRule::PROMPT, Instant(9));
+            ledger.count(id.0, id.1, lost, RetryRule::PROMPT, Instant(9));
         }
         let all = [(0, 0), (1, 0), (2, 0)];
         let mut traces = Traces::from(all.map(|id| (id, Trace::default())));
-        forget(&mut traces, &book, &pods(&[(1, 0)]));
+        forget(&mut traces, &ledger, &pods(&[(1, 0)]));
         let left: Vec<AttemptId> = traces.into_keys().collect();
         assert_eq!(left, [(1, 0), (2, 0)]);
     }

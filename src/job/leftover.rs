@@ -9,9 +9,9 @@ use crate::cluster::pod::{AttemptId, JobPods, PodFacts};
 
 /// The job's pods that have not ended and whose attempt is not in the ledger.
 pub fn leftover<'a>(
-    book: &'a Ledger,
+    ledger: &'a Ledger,
     pods: &'a JobPods,
 ) -> impl Iterator<Item = (AttemptId, &'a Arc<PodFacts>)> {
     let pods = pods.iter().map(|(&id, pod)| (id, pod));
-    pods.filter(|(id, pod)| !pod.terminal && book.attempt(id.0, id.1).is_none())
+    pods.filter(|(id, pod)| !pod.terminal && ledger.attempt(id.0, id.1).is_none())
 }

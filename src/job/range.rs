@@ -17,18 +17,18 @@ use crate::validate::ValidatedJob;
 
 /// The job's rules, with its segments counted as tasks. Concurrent segments of one task take one
 /// place of `parallelism`.
-pub(super) fn rules(job: &ValidatedJob, book: &Ledger) -> JobRules {
+pub(super) fn rules(job: &ValidatedJob, ledger: &Ledger) -> JobRules {
     let mut rules = job.rules.clone();
-    if book.segments.is_empty() {
+    if ledger.segments.is_empty() {
         return rules;
     }
-    rules.completions = book.indexes(rules.completions);
+    rules.completions = ledger.indexes(rules.completions);
     let runs = |part: &&SegmentEntry| {
-        let entry = book.tasks.get(&part.index);
+        let entry = ledger.tasks.get(&part.index);
         entry.is_some_and(|entry| entry.attempts.iter().any(|attempt| attempt.kill.is_none()))
     };
     let mut running: BTreeMap<u32, u32> = BTreeMap::new();
-    for part in book.segments.values().filter(runs) {
+    for part in ledger.segments.values().filter(runs) {
         *running.entry(part.task).or_default() += 1;
     }
     let beside: u32 = running.values().map(|count| count - 1).sum();
@@ -37,9 +37,9 @@ pub(super) fn rules(job: &ValidatedJob, book: &Ledger) -> JobRules {
 }
 
 /// Tasks and segments that no attempt needs to process any more.
-pub(super) fn done(book: &Ledger) -> IndexSet {
-    let mut done = book.done.clone();
-    for part in book.segments.values().filter(|part| part.dropped) {
+pub(super) fn done(ledger: &Ledger) -> IndexSet {
+    let mut done = ledger.done.clone();
+    for part in ledger.segments.values().filter(|part| part.dropped) {
         done.insert(TaskIndex(part.index));
     }
     done

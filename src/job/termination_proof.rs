@@ -16,8 +16,8 @@ use crate::validate::ValidatedJob;
 
 /// Whether another attempt waits for this one to be gone. No attempt waits once the job ends.
 #[must_use]
-pub fn needs_proof(job: &ValidatedJob, book: &Ledger, task: &TaskEntry, number: u32) -> bool {
-    book.ending.is_none()
+pub fn needs_proof(job: &ValidatedJob, ledger: &Ledger, task: &TaskEntry, number: u32) -> bool {
+    ledger.ending.is_none()
         && match job.rules.idempotency {
             Idempotency::Safe => false,
             Idempotency::Fenced => task
@@ -30,8 +30,8 @@ pub fn needs_proof(job: &ValidatedJob, book: &Ledger, task: &TaskEntry, number: 
 
 /// Attempts whose node proves that they are gone, if their pods are being deleted.
 #[must_use]
-pub fn proven(book: &Ledger, stores: &Stores) -> BTreeSet<AttemptId> {
-    let attempts = book.open_attempts();
+pub fn proven(ledger: &Ledger, stores: &Stores) -> BTreeSet<AttemptId> {
+    let attempts = ledger.open_attempts();
     let placed = attempts.filter_map(|(id, attempt)| Some((id, attempt.node.as_ref()?)));
     placed
         .filter(|(_, node)| {
@@ -73,12 +73,12 @@ pub fn last_seen_on<'a>(
 /// Nodes of attempts that the ledger does not contain yet.
 #[must_use]
 pub fn placements<'a>(
-    book: &Ledger,
+    ledger: &Ledger,
     pods: impl Iterator<Item = (&'a AttemptId, &'a Arc<PodFacts>)>,
     stores: &Stores,
 ) -> BTreeMap<AttemptId, NodeEntry> {
     let unplaced = pods.filter(|(id, _)| {
-        let entry = book.attempt(id.0, id.1);
+        let entry = ledger.attempt(id.0, id.1);
         entry.is_some_and(|entry| entry.node.is_none())
     });
     unplaced

@@ -41,10 +41,10 @@ impl TroubledNodes {
     }
 
     /// Forgets old entries, and tasks that have ended.
-    pub fn forget(&mut self, book: &Ledger, now: Instant) {
+    pub fn forget(&mut self, ledger: &Ledger, now: Instant) {
         self.stuck.retain(|_, seen| now.since(*seen) < STUCK_FOR);
         self.disrupted
-            .retain(|task, _| book.tasks.contains_key(task));
+            .retain(|task, _| ledger.tasks.contains_key(task));
     }
 
     /// Nodes on which an attempt of the job could not start, the last ones.

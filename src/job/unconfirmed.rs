@@ -30,7 +30,7 @@ pub struct Unconfirmed {
 /// proves that it is.
 #[must_use]
 pub fn unconfirmed(view: &JobView, stores: &Stores) -> Option<Unconfirmed> {
-    if view.book.finished {
+    if view.ledger.finished {
         return None;
     }
     let mut awaited = of_ledger(view, stores).chain(let_go(view, stores));
@@ -75,8 +75,8 @@ fn node_state(stores: &Stores, name: Option<&str>) -> NodeState {
 
 /// Attempts of the ledger.
 fn of_ledger<'a>(view: &'a JobView, stores: &'a Stores) -> impl Iterator<Item = Awaited<'a>> {
-    let (job, book) = (&*view.job, &view.book);
-    let attempts = book.tasks.values().flat_map(|task| {
+    let (job, ledger) = (&*view.job, &view.ledger);
+    let attempts = ledger.tasks.values().flat_map(|task| {
         let attempts = task.attempts.iter();
         attempts.map(move |attempt| (task, attempt))
     });
@@ -85,16 +85,16 @@ fn of_ledger<'a>(view: &'a JobView, stores: &'a Stores) -> impl Iterator<Item = 
         let pod = view.pods.get(&id);
         let node_name = termination_proof::last_seen_on(attempt, pod);
         let node = node_state(stores, node_name);
-        let needs_proof = termination_proof::needs_proof(job, book, task, attempt.number);
+        let needs_proof = termination_proof::needs_proof(job, ledger, task, attempt.number);
         let is_unproven = needs_proof && termination_proof::is_unproven(id, attempt, view);
-        let holds_up = needs_proof || waits(job, task, attempt.number) || book.ending.is_some();
+        let holds_up = needs_proof || waits(job, task, attempt.number) || ledger.ending.is_some();
         let is_awaited = is_unproven || holds_up && pod.is_some_and(|pod| is_late(pod, view.now));
         is_awaited.then_some(Awaited {
             id,
             pod: pod.map(AsRef::as_ref),
             node_name,
             node,
-            is_end: book.ending.is_some(),
+            is_end: ledger.ending.is_some(),
         })
     })
 }
@@ -106,9 +106,9 @@ fn waits(job: &ValidatedJob, task: &TaskEntry, number: u32) -> bool {
 
 /// Pods that a batch/v1 Job counts as failed already, and whose end it still waits for.
 fn let_go<'a>(view: &'a JobView, stores: &'a Stores) -> impl Iterator<Item = Awaited<'a>> {
-    let (job, book) = (&*view.job, &view.book);
-    let is_ending = job.adopted.is_some() && book.ending.is_some();
-    let counted = leftover(book, &view.pods).filter(move |_| is_ending);
+    let (job, ledger) = (&*view.job, &view.ledger);
+    let is_ending = job.adopted.is_some() && ledger.ending.is_some();
+    let counted = leftover(ledger, &view.pods).filter(move |_| is_ending);
     counted.filter_map(move |(id, pod)| {
         let node_name = pod.node.as_deref();
         is_late(pod, view.now).then_some(Awaited {

@@ -21,7 +21,7 @@ pub struct JobView {
     /// The specification.
     pub job: Arc<ValidatedJob>,
     /// The ledger.
-    pub book: Ledger,
+    pub ledger: Ledger,
     /// The deadline; absent while its clock has not started.
     pub deadline: Option<Instant>,
     /// The pods of its attempts.
@@ -53,11 +53,11 @@ pub struct JobView {
 impl JobView {
     /// A job without any observation of its attempts.
     #[must_use]
-    pub fn new(job: Arc<ValidatedJob>, book: Ledger, now: Instant, ticks: Instant) -> Self {
+    pub fn new(job: Arc<ValidatedJob>, ledger: Ledger, now: Instant, ticks: Instant) -> Self {
         Self {
-            deadline: job.deadline_after(book.first_pass),
+            deadline: job.deadline_after(ledger.first_pass),
             job,
-            book,
+            ledger,
             pods: JobPods::new(),
             claims: Claims::default(),
             traces: Traces::new(),
@@ -118,13 +118,19 @@ impl Sighting {
     }
 
     /// Records its observations, and forgets attempts that are counted.
-    pub(crate) fn note(&self, traces: &mut Traces, pods: &JobPods, book: &Ledger, ticks: Instant) {
+    pub(crate) fn note(
+        &self,
+        traces: &mut Traces,
+        pods: &JobPods,
+        ledger: &Ledger,
+        ticks: Instant,
+    ) {
         match self.is_live {
             true => facts::note_live(traces, pods, ticks),
             false => facts::note(traces, pods, ticks),
         }
         if self.is_newest {
-            facts::forget(traces, book, pods);
+            facts::forget(traces, ledger, pods);
         }
     }
 }

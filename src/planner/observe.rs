@@ -164,14 +164,14 @@ fn job_facts(
     let newest = context.memos.newest(watched);
     // The job's reconciler reports the faults of a specification or a ledger.
     let job = validated::read(&context.memos, &newest, context.stores.batch()).ok()?;
-    let mut book = Ledger::from_status(newest.status.as_ref()).ok()?;
-    hold(&mut book, held, now);
+    let mut ledger = Ledger::from_status(newest.status.as_ref()).ok()?;
+    hold(&mut ledger, held, now);
     // A Job without a task is complete from the start.
-    if book.finished || job.rules.completions == 0 {
+    if ledger.finished || job.rules.completions == 0 {
         return None;
     }
     let sighting = Sighting::watched(context.stores.pods_of(&job));
-    let mut view = context.see(JobView::new(job, book, now, ticks), sighting);
+    let mut view = context.see(JobView::new(job, ledger, now, ticks), sighting);
     charge_leftover(&view, others);
     view.places = Places {
         positions: Arc::clone(&nodes.positions),
@@ -180,8 +180,8 @@ fn job_facts(
     };
     let weighed = context.memos.with(&view.job.uid, |memo| memo.weighed);
     let status = newest.status.as_ref();
-    let (job, book) = (&view.job, &view.book);
-    let asks = feasibility::is_asked(status, job.generation, book, weighed, ticks);
+    let (job, ledger) = (&view.job, &view.ledger);
+    let asks = feasibility::is_asked(status, job.generation, ledger, weighed, ticks);
     let mut facts = JobSnapshot {
         asks_feasibility: asks,
         ..facts::facts(&view)
@@ -193,7 +193,7 @@ fn job_facts(
 
 /// A pod that only has an attempt's labels is counted among the others.
 fn charge_leftover(view: &JobView, others: &mut BTreeMap<Arc<str>, Resources>) {
-    let leftover = leftover(&view.book, &view.pods).filter(|(_, pod)| pod.is_attempt());
+    let leftover = leftover(&view.ledger, &view.pods).filter(|(_, pod)| pod.is_attempt());
     for (_, pod) in leftover {
         if let Some(node) = &pod.node {
             let used = others.entry(Arc::clone(node)).or_default();
@@ -205,17 +205,17 @@ fn charge_leftover(view: &JobView, others: &mut BTreeMap<Arc<str>, Resources>) {
 /// Records the launches of a slice that is held, in a ledger that is not written. A launch that is
 /// recorded already counts twice until its slice is finished, or not at all if its task has a live
 /// attempt.
-fn hold(book: &mut Ledger, slice: &[Move], now: Instant) {
+fn hold(ledger: &mut Ledger, slice: &[Move], now: Instant) {
     for action in slice {
         let Move::Launch(launch) = action else {
             continue;
         };
-        let entry = book.tasks.get(&launch.task.0);
+        let entry = ledger.tasks.get(&launch.task.0);
         let mut attempts = entry.into_iter().flat_map(|entry| &entry.attempts);
         let lives = attempts.any(|attempt| attempt.kill.is_none());
         let is_clone = launch.kind == AttemptKind::Clone;
         if is_clone == lives {
-            let _ = book.launch(launch, now);
+            let _ = ledger.launch(launch, now);
         }
     }
 }

@@ -94,7 +94,7 @@ pub(super) fn bound(
     let stores = &context.stores;
     let skipped = stores.skipped_bytes(owner);
     let bounds = Bounds::of(owner, &view.job, stores.node_bytes(), skipped);
-    let further = bounds.further(&view.book);
+    let further = bounds.further(&view.ledger);
     // The object of most jobs has capacity for many times the attempts they may run.
     if further >= facts.rules.completions.saturating_mul(2) {
         return;

@@ -26,20 +26,20 @@ pub fn memory(
     let mut past: Vec<PastJob> = ended.iter().filter_map(|job| taught(job)).collect();
     let mut states = Vec::new();
     for watched in live {
-        let Some((job, book)) = read(watched) else {
+        let Some((job, ledger)) = read(watched) else {
             continue;
         };
         let key = JobKey(Arc::clone(&job.uid));
-        let ended = book.ended.filter(|_| book.finished);
+        let ended = ledger.ended.filter(|_| ledger.finished);
         if let (Some(ended), Some(class)) = (ended, &job.class) {
             past.push(PastJob {
                 ended,
                 key,
                 tenant: Tenant(Arc::clone(&job.namespace)),
                 class: JobClass(Arc::clone(class)),
-                runs: book.ended_runs,
+                runs: ledger.ended_runs,
             });
-        } else if let Some(state) = book.policy_state.filter(|_| !book.finished) {
+        } else if let Some(state) = ledger.policy_state.filter(|_| !ledger.finished) {
             states.push((key, state));
         }
     }
@@ -99,8 +99,8 @@ mod tests {
         let class = validate(&old).unwrap().class.map(JobClass);
         let old = WatchedJob::new(old, 0).skeleton().cloned().unwrap();
         let memory = memory(&[job("new", goes_on.clone())], &[old], |job| {
-            let book = Ledger::from_status(job.status.as_ref());
-            validate(job).ok().map(Arc::new).zip(book.ok())
+            let ledger = Ledger::from_status(job.status.as_ref());
+            validate(job).ok().map(Arc::new).zip(ledger.ok())
         });
         let least = memory.history().least(class.as_ref()).unwrap();
         assert!((least - 30.0).abs() < 1e-9, "{least}");

@@ -55,7 +55,7 @@ fn killed(step: &Step, by: KillKind) -> impl Iterator<Item = AttemptId> {
 }
 
 fn note_nodes(memo: &mut Memo, pass: &Pass, step: &Step, replaced: &[AttemptId]) {
-    memo.troubled.forget(&step.book, pass.view.ticks);
+    memo.troubled.forget(&step.ledger, pass.view.ticks);
     let node = |id: &AttemptId| pass.view.pods.get(id).and_then(|pod| pod.node.as_ref());
     for node in replaced.iter().filter_map(node) {
         memo.troubled.note_stuck(node, pass.view.ticks);
@@ -65,7 +65,7 @@ fn note_nodes(memo: &mut Memo, pass: &Pass, step: &Step, replaced: &[AttemptId])
         _ => None,
     });
     for id in counted.chain(killed(step, KillKind::Abandon)) {
-        let is_open = step.book.tasks.contains_key(&id.0);
+        let is_open = step.ledger.tasks.contains_key(&id.0);
         if let Some(node) = node(&id).filter(|_| is_open) {
             memo.troubled.note_disrupted(id.0, node);
         }

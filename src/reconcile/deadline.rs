@@ -29,7 +29,7 @@ const LOOK_AGAIN: Span = Span::from_seconds(1);
 #[derive(Clone, Copy)]
 pub(super) struct Case<'a> {
     job: &'a ValidatedJob,
-    book: &'a Ledger,
+    ledger: &'a Ledger,
     deadline: Option<Instant>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Case<'a> {
     pub(super) fn of(view: &'a JobView) -> Self {
         Self {
             job: &view.job,
-            book: &view.book,
+            ledger: &view.ledger,
             deadline: view.deadline,
         }
     }
@@ -47,14 +47,14 @@ impl<'a> Case<'a> {
     pub(super) fn after(view: &'a JobView, step: &'a Step) -> Self {
         Self {
             job: &view.job,
-            book: &step.book,
+            ledger: &step.ledger,
             deadline: step.deadline,
         }
     }
 
     /// When to evaluate the deadline, unless that has happened.
     fn judged_at(self, status: Option<&DeadlineJobStatus>) -> Option<Instant> {
-        let is_open = self.book.ending.is_none()
+        let is_open = self.ledger.ending.is_none()
             && match self.job.rules.on_miss {
                 OnMiss::Fail => true,
                 OnMiss::Continue => !status.is_some_and(is_missed),
@@ -78,10 +78,10 @@ impl<'a> Case<'a> {
 
     /// Whether the deadline or the time limit would end the job now if the time were certain.
     pub(super) fn is_held_back(self, clock: &Clock, now: Instant) -> bool {
-        clock.certainty().is_none() && self.book.ending.is_none() && {
+        clock.certainty().is_none() && self.ledger.ending.is_none() && {
             let fails = self.job.rules.on_miss == OnMiss::Fail;
             let deadline = self.deadline.filter(|_| fails);
-            let limit = self.job.time_limit.zip(self.book.active_since);
+            let limit = self.job.time_limit.zip(self.ledger.active_since);
             let limit = limit.map(|(limit, since)| since.plus(limit));
             deadline.into_iter().chain(limit).any(|due| due <= now)
         }
@@ -127,13 +127,13 @@ pub(super) fn hold_limit(clock: &Clock, facts: &mut JobSnapshot) {
 /// Whether a miss may still turn out to be a success. That is possible while an attempt that was
 /// stopped at the deadline is not yet seen as deleted, because its success counts if it came in
 /// time. shed reports the job's fate after that, but does not wait without end.
-pub(super) fn may_turn(book: &Ledger, facts: &JobSnapshot, pods: &JobPods, now: Instant) -> bool {
-    if book.ending != Some(Conclusion::DeadlineExceeded) || book.finished {
+pub(super) fn may_turn(ledger: &Ledger, facts: &JobSnapshot, pods: &JobPods, now: Instant) -> bool {
+    if ledger.ending != Some(Conclusion::DeadlineExceeded) || ledger.finished {
         return false;
     }
     let is_open = |task: u32, attempt: &AttemptSnapshot| {
         let number = attempt.number.0;
-        let entry = book.attempt(task, number);
+        let entry = ledger.attempt(task, number);
         let killed_at = entry.and_then(|entry| entry.killed_at);
         let waits = killed_at.is_some_and(|at| now.since(at) < FATE_KEPT_BACK);
         let pod = pods.get(&(task, number));

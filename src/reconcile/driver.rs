@@ -107,13 +107,13 @@ pub async fn work(watched: Arc<DeadlineJob>, context: Arc<Context>) -> Result<Wa
 async fn pass(watched: Arc<DeadlineJob>, context: &Context, slice: &[Move]) -> Result<Wake, Error> {
     let owner = context.memos.newest(&watched);
     // validate (no client required)
-    let (job, book) = match read(context, &owner).await? {
+    let (job, ledger) = match read(context, &owner).await? {
         ControlFlow::Continue(read) => read,
         ControlFlow::Break(wake) => return Ok(wake),
     };
-    unanswered::announce(context, &owner, &job, &book);
+    unanswered::announce(context, &owner, &job, &ledger);
     // observe (client required at the deadline and for claims only)
-    let pass = observe(context, owner, job, book).await?;
+    let pass = observe(context, owner, job, ledger).await?;
     // step (no client required)
     let step = decide(context, &pass, slice);
     backoff::note(context, &pass, &step);
@@ -127,13 +127,13 @@ async fn pass(watched: Arc<DeadlineJob>, context: &Context, slice: &[Move]) -> R
     };
     // From here on the ledger holds the capacity, so the next steps may take time.
     context.board.finish(&pass.view.job.uid);
-    fence::answer(context, &pass, &step.book);
-    let mirrored = mirror::mirror(context, &pass, &step.book, &recorded).await;
+    fence::answer(context, &pass, &step.ledger);
+    let mirrored = mirror::mirror(context, &pass, &step.ledger, &recorded).await;
     announce(context, &pass, &step, &recorded);
     // carry out (client required)
     let is_cut_short = carry_out(context, &pass, &recorded, &step, mirrored).await?;
     // wake (no client required)
-    expire(context, &pass, &step.book).await?;
+    expire(context, &pass, &step.ledger).await?;
     if is_cut_short {
         return Ok(wake::at(context, context.clock.ticks()));
     }
@@ -145,8 +145,8 @@ async fn read(
     context: &Context,
     owner: &Arc<DeadlineJob>,
 ) -> Result<ControlFlow<Wake, (Arc<ValidatedJob>, Ledger)>, Error> {
-    let mut book = match Ledger::from_status(owner.status.as_ref()) {
-        Ok(book) => book,
+    let mut ledger = match Ledger::from_status(owner.status.as_ref()) {
+        Ok(ledger) => ledger,
         Err(NewerForm(form)) => {
             return Ok(ControlFlow::Break(stand_aside(context, owner, form)));
         }
@@ -161,8 +161,8 @@ async fn read(
     };
     // The policy's state must survive a failover.
     let policy_state = context.board.policy_state(&job.uid);
-    book.policy_state = policy_state.or(book.policy_state);
-    Ok(ControlFlow::Continue((job, book)))
+    ledger.policy_state = policy_state.or(ledger.policy_state);
+    Ok(ControlFlow::Continue((job, ledger)))
 }
 
 /// The step for facts and slice, as far as the apiserver and the object's size allow it.
@@ -171,7 +171,7 @@ fn decide(context: &Context, pass: &Pass, slice: &[Move]) -> Step {
         .memos
         .with(&pass.view.job.uid, |memo| memo.creations.clone());
     let slice = creations.first(slice);
-    let fitting = pass.bounds.fitting(&pass.view.book, &slice);
+    let fitting = pass.bounds.fitting(&pass.view.ledger, &slice);
     let mut step = step(Input {
         view: &pass.view,
         facts: &pass.facts,
@@ -188,7 +188,7 @@ fn decide(context: &Context, pass: &Pass, slice: &[Move]) -> Step {
 fn announce(context: &Context, pass: &Pass, step: &Step, recorded: &DeadlineJob) {
     recording::record_ends(context, &pass.facts, &step.notices);
     let (job, notices) = (&pass.view.job, &step.notices);
-    events::announce(context, recorded, job, &step.book, notices);
+    events::announce(context, recorded, job, &step.ledger, notices);
 }
 
 /// A companion whose Job does not exist. The garbage collector deletes it with the Job. If a client
@@ -205,10 +205,10 @@ async fn observe(
     context: &Context,
     owner: Arc<DeadlineJob>,
     job: Arc<ValidatedJob>,
-    book: Ledger,
+    ledger: Ledger,
 ) -> Result<Pass, Error> {
     let ticks = context.clock.ticks();
-    let read = JobView::new(job, book, context.clock.at(ticks), ticks);
+    let read = JobView::new(job, ledger, context.clock.at(ticks), ticks);
     let sighting = sight(context, &owner, &read).await?;
     let mut view = context.see(read, sighting);
     let put_right = range::put_right(&mut view);
@@ -257,8 +257,8 @@ async fn sight(context: &Context, owner: &DeadlineJob, read: &JobView) -> Result
     Ok(Sighting::live(pods, facts_as_of).with_newest_ledger())
 }
 
-async fn expire(context: &Context, pass: &Pass, book: &Ledger) -> Result<(), Error> {
-    if validate::expiry(&pass.view.job, book).is_none_or(|expiry| pass.view.now < expiry) {
+async fn expire(context: &Context, pass: &Pass, ledger: &Ledger) -> Result<(), Error> {
+    if validate::expiry(&pass.view.job, ledger).is_none_or(|expiry| pass.view.now < expiry) {
         return Ok(());
     }
     delete_job(context, &pass.owner.metadata).await

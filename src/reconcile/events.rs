@@ -19,14 +19,14 @@ pub fn announce(
     context: &Context,
     owner: &DeadlineJob,
     job: &ValidatedJob,
-    book: &Ledger,
+    ledger: &Ledger,
     notices: &[Notice],
 ) {
     for notice in notices {
         measure(context, notice);
         let pod = |id: AttemptId| names::of_attempt(job, id.0, id.1);
         tracing::info!(namespace = %job.namespace, job = %job.name, ?notice, "recorded");
-        let task = |index: u32| book.task_of(index);
+        let task = |index: u32| ledger.task_of(index);
         let Some((type_, reason, note)) = words(notice, pod, task) else {
             continue;
         };

@@ -34,7 +34,7 @@ pub struct Input<'a> {
     /// The companion's status, as it was just recorded.
     pub recorded: &'a DeadlineJobStatus,
     /// The companion's ledger.
-    pub book: &'a Ledger,
+    pub ledger: &'a Ledger,
     /// Its pods.
     pub pods: PodCounts,
     /// Tasks that it has.
@@ -47,9 +47,9 @@ pub struct Input<'a> {
 
 /// Counts attempts that the ledger holds, and pods that are ending without one.
 #[must_use]
-pub fn count(book: &Ledger, pods: &JobPods) -> PodCounts {
+pub fn count(ledger: &Ledger, pods: &JobPods) -> PodCounts {
     let mut counts = PodCounts::default();
-    let attempts = book.tasks.values().flat_map(|task| {
+    let attempts = ledger.tasks.values().flat_map(|task| {
         let attempts = task.attempts.iter();
         attempts.map(move |attempt| ((task.index, attempt.number), attempt.kill.is_some()))
     });
@@ -68,15 +68,15 @@ pub fn count(book: &Ledger, pods: &JobPods) -> PodCounts {
             None => counts.active += 1,
         }
     }
-    counts.terminating += terminating(book, pods);
+    counts.terminating += terminating(ledger, pods);
     counts
 }
 
 /// Pods that count as failed already and have not ended. A Job is complete, or has failed, only
 /// after all of them.
 #[must_use]
-pub fn terminating(book: &Ledger, pods: &JobPods) -> i32 {
-    let deleting = leftover(book, pods).filter(|(_, pod)| {
+pub fn terminating(ledger: &Ledger, pods: &JobPods) -> i32 {
+    let deleting = leftover(ledger, pods).filter(|(_, pod)| {
         let attempt = pod.attempt.as_ref();
         attempt.is_some_and(|attempt| attempt.deleting)
     });
@@ -118,26 +118,28 @@ pub fn render(input: Input<'_>) -> JobStatus {
     if is_finished(input.job) {
         return old;
     }
-    let Input { book, adopted, .. } = input;
-    let pods = match book.finished {
+    let Input {
+        ledger, adopted, ..
+    } = input;
+    let pods = match ledger.finished {
         true => PodCounts::default(),
         false => input.pods,
     };
     let done = match adopted.work_queue {
-        true => book.done.clone(),
-        false => book.done_tasks(input.completions),
+        true => ledger.done.clone(),
+        false => ledger.done_tasks(input.completions),
     };
     let start_time = start_time(input, &old);
-    let complete = book.finished && book.ending.is_some_and(Conclusion::is_success);
+    let complete = ledger.finished && ledger.ending.is_some_and(Conclusion::is_success);
     JobStatus {
         active: Some(pods.active),
         ready: Some(pods.ready),
         terminating: Some(pods.terminating),
         succeeded: Some(i32::try_from(done.len()).unwrap_or(i32::MAX)),
-        failed: Some(i32::try_from(book.counts.failed).unwrap_or(i32::MAX)),
+        failed: Some(i32::try_from(ledger.counts.failed).unwrap_or(i32::MAX)),
         completed_indexes: (adopted.indexed && !done.is_empty()).then(|| written(&done)),
         failed_indexes: (adopted.indexed && adopted.per_index)
-            .then(|| written(&book.failed_tasks(input.completions))),
+            .then(|| written(&ledger.failed_tasks(input.completions))),
         completion_time: complete
             .then(|| completion_time(input, start_time.as_ref()))
             .or(old.completion_time),
@@ -149,7 +151,7 @@ pub fn render(input: Input<'_>) -> JobStatus {
 
 /// A suspension resets it; the first start stays in the ledger. A Job that has ended must have one.
 fn start_time(input: Input<'_>, old: &JobStatus) -> Option<Time> {
-    if input.suspend && input.book.ending.is_none() {
+    if input.suspend && input.ledger.ending.is_none() {
         return None;
     }
     Some(
@@ -162,9 +164,9 @@ fn start_time(input: Input<'_>, old: &JobStatus) -> Option<Time> {
 /// Never before the start, which is the time of a write.
 fn completion_time(input: Input<'_>, start: Option<&Time>) -> Time {
     let end = input
-        .book
+        .ledger
         .last_win
-        .or(input.book.ended)
+        .or(input.ledger.ended)
         .unwrap_or(input.now);
     clock::time(end.max(start.map_or(end, clock::instant)))
 }

@@ -17,7 +17,7 @@ use crate::validate::Adopted;
 pub(super) async fn mirror(
     context: &Context,
     pass: &Pass,
-    book: &Ledger,
+    ledger: &Ledger,
     recorded: &DeadlineJob,
 ) -> Result<(), Error> {
     let Some(adopted) = &pass.view.job.adopted else {
@@ -28,7 +28,7 @@ pub(super) async fn mirror(
     };
     let recorded = recorded.status.clone().unwrap_or_default();
     for _ in 0..apply::TRIES_MAX {
-        let status = render(pass, book, adopted, &recorded, &job);
+        let status = render(pass, ledger, adopted, &recorded, &job);
         if job.status.as_ref() == Some(&status) {
             return Ok(());
         }
@@ -50,7 +50,7 @@ pub(super) async fn mirror(
 
 fn render(
     pass: &Pass,
-    book: &Ledger,
+    ledger: &Ledger,
     adopted: &Adopted,
     recorded: &DeadlineJobStatus,
     job: &Job,
@@ -59,8 +59,8 @@ fn render(
         job,
         adopted,
         recorded,
-        book,
-        pods: job_status::count(book, &pass.view.pods),
+        ledger,
+        pods: job_status::count(ledger, &pass.view.pods),
         completions: pass.view.job.rules.completions,
         suspend: pass.view.job.rules.suspend,
         now: pass.view.now,

@@ -25,7 +25,7 @@ use crate::validate::ValidatedJob;
 /// The launch in the form to record. A clone that takes the rest of a running attempt's input
 /// divides the task, and goes to the new segment. None if the attempt would finish first.
 pub fn place<'a>(
-    book: &mut Ledger,
+    ledger: &mut Ledger,
     input: Input<'_>,
     launch: &'a Launch,
 ) -> Option<Cow<'a, Launch>> {
@@ -37,18 +37,18 @@ pub fn place<'a>(
         ..launch.clone()
     };
     if let (AttemptKind::Clone, Some(planned)) = (launch.kind, units(launch.resume.as_ref())) {
-        let rest = match divided_now(book, &input.view.book, launch.task.0) {
+        let rest = match divided_now(ledger, &input.view.ledger, launch.task.0) {
             Some(rest) => Some(rest),
             None => {
                 let at = ahead(input.facts.task(launch.task)?, planned)?;
-                let end = book
+                let end = ledger
                     .segment(launch.task.0)
                     .map_or(at.total, |part| part.end);
                 // It was divided, or is all but through, since the plan was made.
                 if at.done >= end {
                     return None;
                 }
-                book.split(launch.task.0, at, input.view.job.rules.completions)
+                ledger.split(launch.task.0, at, input.view.job.rules.completions)
             }
         };
         // A task that cannot be divided any more is cloned as a whole.
@@ -68,10 +68,10 @@ fn ahead(task: &TaskSnapshot, planned: Units) -> Option<Units> {
 }
 
 /// The segment that this very step has split off.
-fn divided_now(book: &Ledger, before: &Ledger, index: u32) -> Option<u32> {
-    let part = book.segment(index)?;
+fn divided_now(ledger: &Ledger, before: &Ledger, index: u32) -> Option<u32> {
+    let part = ledger.segment(index)?;
     let is_new = before.segment(index).is_none_or(|old| old.end != part.end);
-    is_new.then(|| book.next_segment(index).map(|next| next.index))?
+    is_new.then(|| ledger.next_segment(index).map(|next| next.index))?
 }
 
 fn units(point: Option<&ResumePoint>) -> Option<Units> {
@@ -85,7 +85,7 @@ fn units(point: Option<&ResumePoint>) -> Option<Units> {
 pub fn put_right(view: &mut JobView) -> Vec<Notice> {
     let JobView {
         job,
-        book,
+        ledger,
         pods,
         reports,
         now,
@@ -94,15 +94,15 @@ pub fn put_right(view: &mut JobView) -> Vec<Notice> {
     let now = *now;
     let mut notices = Vec::new();
     let open = |part: &&SegmentEntry| part.winner.is_none() && !part.dropped;
-    let indexes: Vec<u32> = book
+    let indexes: Vec<u32> = ledger
         .segments
         .values()
         .filter(open)
         .map(|part| part.index)
         .collect();
     for index in indexes {
-        let seen = Seen::of(book, index, pods, reports);
-        let Some(part) = book.segment(index).filter(open) else {
+        let seen = Seen::of(ledger, index, pods, reports);
+        let Some(part) = ledger.segment(index).filter(open) else {
             continue;
         };
         let (start, end) = (part.start, part.end);
@@ -111,17 +111,17 @@ pub fn put_right(view: &mut JobView) -> Vec<Notice> {
         }
         let inside = |units: &&Units| start < units.done && units.done < end;
         if let Some(&short) = seen.ended.iter().find(inside) {
-            book.split(index, short, job.rules.completions);
-        } else if let Some(behind) = done_behind(book, index, &seen) {
+            ledger.split(index, short, job.rules.completions);
+        } else if let Some(behind) = done_behind(ledger, index, &seen) {
             // Also a segment that has failed for good, because its work is done now.
             for taken in behind {
-                take_over(book, index, taken, KillKind::Settle, now, &mut notices);
+                take_over(ledger, index, taken, KillKind::Settle, now, &mut notices);
             }
-        } else if let Some(next) = next_to_do(book, index)
+        } else if let Some(next) = next_to_do(ledger, index)
             && seen.passed.is_some_and(|passed| passed > end)
-            && !is_started(book, next, pods)
+            && !is_started(ledger, next, pods)
         {
-            take_over(book, index, next, KillKind::Prune, now, &mut notices);
+            take_over(ledger, index, next, KillKind::Prune, now, &mut notices);
         }
     }
     notices
@@ -137,13 +137,18 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(book: &Ledger, index: u32, pods: &JobPods, reports: &BTreeMap<String, Reported>) -> Self {
+    fn of(
+        ledger: &Ledger,
+        index: u32,
+        pods: &JobPods,
+        reports: &BTreeMap<String, Reported>,
+    ) -> Self {
         let mut seen = Self::default();
-        let Some(part) = book.segment(index) else {
+        let Some(part) = ledger.segment(index) else {
             return seen;
         };
         let is_of_part = |units: &Units| units.total == part.total;
-        for attempt in unkilled(book, index) {
+        for attempt in unkilled(ledger, index) {
             let Some(pod) = pods.get(&(index, attempt.number)) else {
                 continue;
             };
@@ -172,29 +177,29 @@ impl Seen {
     }
 }
 
-fn unkilled(book: &Ledger, index: u32) -> impl Iterator<Item = &AttemptEntry> {
-    let entry = book.tasks.get(&index).into_iter();
+fn unkilled(ledger: &Ledger, index: u32) -> impl Iterator<Item = &AttemptEntry> {
+    let entry = ledger.tasks.get(&index).into_iter();
     entry
         .flat_map(|entry| &entry.attempts)
         .filter(|attempt| attempt.kill.is_none())
 }
 
 /// The segments behind this one whose work an attempt of it has done, in the order of the input.
-fn done_behind(book: &Ledger, index: u32, seen: &Seen) -> Option<Vec<u32>> {
+fn done_behind(ledger: &Ledger, index: u32, seen: &Seen) -> Option<Vec<u32>> {
     let mut ended = seen.ended.iter();
-    ended.find_map(|units| book.unwon_behind(index, units.done))
+    ended.find_map(|units| ledger.unwon_behind(index, units.done))
 }
 
 /// The segment behind this one, if an attempt still has to process it.
-fn next_to_do(book: &Ledger, index: u32) -> Option<u32> {
-    let next = book.next_segment(index)?;
-    let is_over = next.winner.is_some() || book.has_failed(next.index);
+fn next_to_do(ledger: &Ledger, index: u32) -> Option<u32> {
+    let next = ledger.next_segment(index)?;
+    let is_over = next.winner.is_some() || ledger.has_failed(next.index);
     (!is_over).then_some(next.index)
 }
 
 /// Whether an attempt of the segment has begun its work.
-fn is_started(book: &Ledger, index: u32, pods: &JobPods) -> bool {
-    unkilled(book, index).any(|attempt| {
+fn is_started(ledger: &Ledger, index: u32, pods: &JobPods) -> bool {
+    unkilled(ledger, index).any(|attempt| {
         let pod = pods.get(&(index, attempt.number));
         let facts = pod.and_then(|pod| pod.attempt.as_ref());
         facts.is_some_and(|facts| facts.started.is_some())
@@ -202,19 +207,19 @@ fn is_started(book: &Ledger, index: u32, pods: &JobPods) -> bool {
 }
 
 fn take_over(
-    book: &mut Ledger,
+    ledger: &mut Ledger,
     index: u32,
     taken: u32,
     kind: KillKind,
     now: Instant,
     notices: &mut Vec<Notice>,
 ) {
-    book.take_over(index, taken);
-    let doomed: Vec<u32> = unkilled(book, taken)
+    ledger.take_over(index, taken);
+    let doomed: Vec<u32> = unkilled(ledger, taken)
         .map(|attempt| attempt.number)
         .collect();
     for number in doomed {
-        if book.kill(TaskIndex(taken), AttemptNumber(number), kind, now) {
+        if ledger.kill(TaskIndex(taken), AttemptNumber(number), kind, now) {
             notices.push(Notice::Killed {
                 id: (taken, number),
                 kind,
@@ -224,21 +229,21 @@ fn take_over(
 }
 
 /// Adds the segment of an attempt, and its task, to the pod.
-pub fn dress(pod: &mut Pod, job: &ValidatedJob, book: &Ledger, index: u32, operator_key: &str) {
+pub fn dress(pod: &mut Pod, job: &ValidatedJob, ledger: &Ledger, index: u32, operator_key: &str) {
     let own_host = job
         .template
         .spec
         .as_ref()
         .and_then(|spec| spec.hostname.clone());
-    let host = own_host.unwrap_or_else(|| host_name(&job.name, book.task_of(index)));
-    let task = book.task_of(index).to_string();
+    let host = own_host.unwrap_or_else(|| host_name(&job.name, ledger.task_of(index)));
+    let task = ledger.task_of(index).to_string();
     let metadata = &mut pod.metadata;
     let labels = metadata.labels.get_or_insert_default();
     labels.insert(api::LABEL_INDEX.to_owned(), task.clone());
     labels.insert(api::LABEL_SEGMENT.to_owned(), index.to_string());
     let annotations = metadata.annotations.get_or_insert_default();
     annotations.insert(api::LABEL_INDEX.to_owned(), task.clone());
-    let part = book.segment(index);
+    let part = ledger.segment(index);
     let mut variables = vec![
         (api::ENV_INDEX, task),
         (

@@ -112,7 +112,7 @@ fn render(
     let clock = &context.clock;
     let (memo, waiting) = context.memos.with(&pass.view.job.uid, |memo| {
         let waiting = Waiting::of(
-            &step.book,
+            &step.ledger,
             &pass.facts,
             pass.report.as_ref(),
             &pass.bounds,
@@ -125,10 +125,10 @@ fn render(
     let stuck = crate::reconcile::step::stuck(&pass.facts)
         .find_map(|id| blocked_by_kubelet(&pass.view.pods, id));
     let blocked = stuck.or(memo.blocked);
-    let told_book = told_book(pass, old, &step.book);
+    let told_ledger = told_ledger(pass, old, &step.ledger);
     let mut status = status::render(status::Input {
         job: &pass.view.job,
-        book: &told_book,
+        ledger: &told_ledger,
         deadline: step.deadline,
         old,
         report: pass.report.as_ref(),
@@ -148,7 +148,7 @@ fn render(
         pocd_written: memo.pocd_written.map(|at| clock.at(at)),
         now: pass.view.now,
     });
-    status.ledger = Some(step.book.clone());
+    status.ledger = Some(step.ledger.clone());
     (status, blocked)
 }
 
@@ -210,14 +210,14 @@ fn have_turned(old: &DeadlineJobStatus, new: &DeadlineJobStatus) -> bool {
 
 /// The ledger as users see it, without a fate that may turn. (An earlier operator may have reported
 /// it already.)
-fn told_book<'a>(pass: &Pass, old: &DeadlineJobStatus, book: &'a Ledger) -> Cow<'a, Ledger> {
+fn told_ledger<'a>(pass: &Pass, old: &DeadlineJobStatus, ledger: &'a Ledger) -> Cow<'a, Ledger> {
     let is_told = is_true(old, api::FAILURE_TARGET);
-    if is_told || !deadline::may_turn(book, &pass.facts, &pass.view.pods, pass.view.now) {
-        return Cow::Borrowed(book);
+    if is_told || !deadline::may_turn(ledger, &pass.facts, &pass.view.pods, pass.view.now) {
+        return Cow::Borrowed(ledger);
     }
     Cow::Owned(Ledger {
         ending: None,
-        ..book.clone()
+        ..ledger.clone()
     })
 }
 

@@ -34,7 +34,7 @@ pub struct Input<'a> {
     /// The job.
     pub job: &'a ValidatedJob,
     /// Its ledger, as about to be written.
-    pub book: &'a Ledger,
+    pub ledger: &'a Ledger,
     /// Its deadline; absent while its clock has not started.
     pub deadline: Option<Instant>,
     /// The current status.
@@ -77,8 +77,10 @@ pub struct Input<'a> {
 /// The status that should be there, without the ledger's revision raised.
 #[must_use]
 pub fn render(input: Input<'_>) -> DeadlineJobStatus {
-    let Input { job, book, old, .. } = input;
-    let live = book
+    let Input {
+        job, ledger, old, ..
+    } = input;
+    let live = ledger
         .tasks
         .values()
         .flat_map(|task| &task.attempts)
@@ -86,26 +88,26 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
     let clones = live
         .clone()
         .filter(|attempt| attempt.kind == AttemptKind::Clone);
-    let killed = book
+    let killed = ledger
         .tasks
         .values()
         .flat_map(|task| &task.attempts)
         .filter(|attempt| attempt.kill.is_some());
-    let complete = book.finished && book.ending.is_some_and(Conclusion::is_success);
+    let complete = ledger.finished && ledger.ending.is_some_and(Conclusion::is_success);
     let fresh = fresh_pocd(input);
     let total = job.rules.completions;
-    let (done, failed) = (book.done_tasks(total), book.failed_tasks(total));
+    let (done, failed) = (ledger.done_tasks(total), ledger.failed_tasks(total));
     DeadlineJobStatus {
         observed_generation: Some(job.generation),
         phase: Some(phase(input).to_owned()),
         deadline: input.deadline.map(clock::time),
-        start_time: book.started.map(clock::time),
-        completion_time: book.last_win.filter(|_| complete).map(clock::time),
+        start_time: ledger.started.map(clock::time),
+        completion_time: ledger.last_win.filter(|_| complete).map(clock::time),
         pocd: fresh.pocd,
         estimated_completion_time: fresh.estimate.map(clock::time),
         active: count(live),
         // Once the fate is known, no attempt may win.
-        ready: if book.ending.is_none() {
+        ready: if ledger.ending.is_none() {
             input.ready
         } else {
             0
@@ -116,9 +118,9 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
         failed: i32::try_from(failed.len()).unwrap_or(i32::MAX),
         completed_indexes: done.to_string(),
         failed_indexes: failed.to_string(),
-        attempts: book.counts,
+        attempts: ledger.counts,
         conditions: conditions(input),
-        ledger: Some(book.clone()),
+        ledger: Some(ledger.clone()),
         unknown: old.unknown.clone(),
     }
     .keep_estimate_if_nothing_else_changed(old, &input)
@@ -129,8 +131,8 @@ fn count<T>(items: impl Iterator<Item = T>) -> i32 {
 }
 
 fn phase(input: Input<'_>) -> &'static str {
-    let Input { job, book, .. } = input;
-    match (book.ending, book.finished) {
+    let Input { job, ledger, .. } = input;
+    match (ledger.ending, ledger.finished) {
         (Some(conclusion), true) if conclusion.is_success() => "Complete",
         (Some(conclusion), false) if conclusion.is_success() => "Completing",
         (Some(_), true) => "Failed",
@@ -143,7 +145,7 @@ fn phase(input: Input<'_>) -> &'static str {
 
 /// Whether an attempt was ever given a node: until then nothing of the job can have run.
 fn has_begun(input: Input<'_>) -> bool {
-    let counts = &input.book.counts;
+    let counts = &input.ledger.counts;
     let ran = counts.won + counts.failed + counts.clone_failed + counts.late;
     input.placed || ran > 0 || input.old.phase.as_deref() == Some(RUNNING)
 }
@@ -158,12 +160,12 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
         pocd: Some(pocd),
         estimate: None,
     };
-    match input.book.ending {
+    match input.ledger.ending {
         _ if input.job.deadline == DeadlineRule::Never => FreshPocd {
             pocd: None,
             estimate: input.report.and_then(|report| report.estimated_completion),
         },
-        Some(conclusion) if conclusion.is_success() && met(input.book, input.deadline) => {
+        Some(conclusion) if conclusion.is_success() && met(input.ledger, input.deadline) => {
             settled(Pocd::MET)
         }
         Some(_) => settled(Pocd::MISSED),
@@ -181,9 +183,9 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
 /// Whether the job was complete in time, by its latest winner's own clock. Container times
 /// have whole seconds, so the deadline's second still counts.
 #[must_use]
-pub fn met(book: &Ledger, deadline: Option<Instant>) -> bool {
-    let complete = book.ending.is_some_and(Conclusion::is_success);
-    complete && deadline.is_some_and(|deadline| book.last_win <= Some(deadline))
+pub fn met(ledger: &Ledger, deadline: Option<Instant>) -> bool {
+    let complete = ledger.ending.is_some_and(Conclusion::is_success);
+    complete && deadline.is_some_and(|deadline| ledger.last_win <= Some(deadline))
 }
 
 impl DeadlineJobStatus {
@@ -224,7 +226,7 @@ impl DeadlineJobStatus {
 
 fn conditions(input: Input<'_>) -> Vec<Condition> {
     let mut list = Conditions::of(input.old, input.job.generation, input.now);
-    let is_open = input.book.ending.is_none();
+    let is_open = input.ledger.ending.is_none();
     end_conditions(&mut list, input);
     if input.job.rules.suspend && is_open {
         list.say(api::SUSPENDED, reason::JOB_SUSPENDED, "");
@@ -239,7 +241,7 @@ fn conditions(input: Input<'_>) -> Vec<Condition> {
 }
 
 fn attempt_conditions(list: &mut Conditions, input: Input<'_>) {
-    let is_open = input.book.ending.is_none();
+    let is_open = input.ledger.ending.is_none();
     let told = input
         .told
         .filter(|told| told.generation == input.job.generation);
@@ -247,7 +249,7 @@ fn attempt_conditions(list: &mut Conditions, input: Input<'_>) {
         let (reason, detail) = told.words();
         list.say(api::DEADLINE_FEASIBLE, reason, &detail);
     }
-    let is_held = input.book.ending.is_some() || input.job.rules.suspend;
+    let is_held = input.ledger.ending.is_some() || input.job.rules.suspend;
     match input.blocked {
         Some(blocked) if !is_held => {
             list.say(api::ATTEMPTS_BLOCKED, blocked.reason, &blocked.message);
@@ -266,7 +268,7 @@ fn attempt_conditions(list: &mut Conditions, input: Input<'_>) {
         Waiting::Yet if is_open => {}
         _ => list.clear(api::TASKS_PENDING, reason::NO_TASKS_PENDING, ""),
     }
-    match input.awaited.filter(|_| !input.book.finished) {
+    match input.awaited.filter(|_| !input.ledger.finished) {
         Some(awaited) => list.say(
             api::TERMINATION_UNCONFIRMED,
             awaited.reason,
@@ -289,7 +291,7 @@ fn attempt_conditions(list: &mut Conditions, input: Input<'_>) {
 }
 
 fn checkpoint_and_progress_conditions(list: &mut Conditions, input: Input<'_>) {
-    let is_open = input.book.ending.is_none();
+    let is_open = input.ledger.ending.is_none();
     match input.undurable {
         None => {}
         Some(0) => list.clear(
@@ -327,7 +329,7 @@ fn is_placeable_again(input: Input<'_>) -> bool {
 }
 
 fn end_conditions(list: &mut Conditions, input: Input<'_>) {
-    let Some(conclusion) = input.book.ending else {
+    let Some(conclusion) = input.ledger.ending else {
         // The conditions of an invalid specification that was corrected since.
         for type_ in [api::FAILURE_TARGET, api::FAILED] {
             list.clear(type_, reason::SPEC_CORRECTED, "");
@@ -344,7 +346,7 @@ fn end_conditions(list: &mut Conditions, input: Input<'_>) {
         list.clear(api::FAILURE_TARGET, reason::DEADLINE_MET, "");
     }
     list.say(interim, reason, &detail);
-    if input.book.finished {
+    if input.ledger.finished {
         list.say(last, reason, &detail);
     }
 }
@@ -352,22 +354,22 @@ fn end_conditions(list: &mut Conditions, input: Input<'_>) {
 /// The reason of a job's fate, and its details.
 fn fate(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
     let total = input.job.rules.completions;
-    let done = input.book.done_tasks(total).len();
+    let done = input.ledger.done_tasks(total).len();
     let asked = total - input.job.skipped.as_ref().map_or(0, IndexSet::len);
     let share = || format!("{done} of {asked}");
-    let failed = || words::some_of(&input.book.failed_tasks(total));
+    let failed = || words::some_of(&input.ledger.failed_tasks(total));
     match conclusion {
         Conclusion::Complete => (reason::COMPLETIONS_REACHED, asked.to_string()),
         Conclusion::SuccessPolicy => (reason::SUCCESS_POLICY, share()),
         Conclusion::TimeLimit => (reason::DEADLINE_EXCEEDED, share()),
         Conclusion::MaxFailedIndexes => (reason::MAX_FAILED_INDEXES, failed()),
         Conclusion::BackoffLimit => {
-            let failures = input.book.counts.failed;
+            let failures = input.ledger.counts.failed;
             (reason::BACKOFF_LIMIT, failures.to_string())
         }
         Conclusion::PodFailurePolicy => {
             let unknown = "an attempt failed, and a rule of spec.podFailurePolicy fails the job";
-            let note = input.book.ending_note.clone();
+            let note = input.ledger.ending_note.clone();
             let note = note.unwrap_or_else(|| unknown.to_owned());
             (reason::POD_FAILURE_POLICY, note)
         }
@@ -381,8 +383,8 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>) {
     let Some(deadline) = input.deadline else {
         return;
     };
-    let missed = match input.book.ending {
-        Some(conclusion) if conclusion.is_success() => !met(input.book, input.deadline),
+    let missed = match input.ledger.ending {
+        Some(conclusion) if conclusion.is_success() => !met(input.ledger, input.deadline),
         Some(_) => true,
         // Not while an end of the last task, in time, may still be unreported.
         None => {
@@ -391,13 +393,13 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>) {
         }
     };
     if missed {
-        let failed_before = input.book.ended.unwrap_or(input.now) < deadline;
+        let failed_before = input.ledger.ended.unwrap_or(input.now) < deadline;
         let reason = match failed_before {
             true => reason::FAILED_BEFORE_DEADLINE,
             false => reason::DEADLINE_PASSED,
         };
         list.say(api::DEADLINE_MISSED, reason, &clock::rfc3339(deadline));
-    } else if input.book.ending.is_some() {
+    } else if input.ledger.ending.is_some() {
         list.clear(api::DEADLINE_MISSED, reason::DEADLINE_MET, "");
     } else if input.now < deadline {
         list.clear(api::DEADLINE_MISSED, reason::DEADLINE_MOVED, "");
@@ -406,7 +408,7 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>) {
 
 fn risk_conditions(list: &mut Conditions, input: Input<'_>) {
     let type_ = api::DEADLINE_AT_RISK;
-    if input.book.ending.is_some() {
+    if input.ledger.ending.is_some() {
         return list.clear(type_, reason::ON_TRACK, "the job has ended");
     }
     if input.held_back {

@@ -44,7 +44,7 @@ pub struct Input<'a> {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Step {
     /// The ledger that must be durable before anything below is done.
-    pub book: Ledger,
+    pub ledger: Ledger,
     /// The deadline from then on; absent while its clock has not started.
     pub deadline: Option<Instant>,
     /// Pods whose end is counted and whose finalizer can be removed.
@@ -64,52 +64,56 @@ pub struct Step {
 #[must_use]
 pub fn step(input: Input<'_>) -> Step {
     let mut step = Step {
-        book: input.view.book.clone(),
+        ledger: input.view.ledger.clone(),
         ..Step::default()
     };
-    if step.book.first_pass.is_none() && !input.view.job.rules.suspend {
-        step.book.first_pass = Some(input.view.now);
+    if step.ledger.first_pass.is_none() && !input.view.job.rules.suspend {
+        step.ledger.first_pass = Some(input.view.now);
     }
-    step.deadline = input.view.job.deadline_after(step.book.first_pass);
+    step.deadline = input.view.job.deadline_after(step.ledger.first_pass);
     if input.view.job.time_limit.is_some() {
-        step.book
+        step.ledger
             .keep_time(!input.view.job.rules.suspend, input.view.now);
     }
     for action in settle(input.view.now, input.facts) {
         apply(&mut step, input, &action);
     }
     for action in input.slice {
-        if still_holds(&step.book, input, action) {
+        if still_holds(&step.ledger, input, action) {
             carry_out(&mut step, input, action);
         }
     }
     grant(&mut step, input);
-    place(&mut step.book, input);
-    if step.book != input.view.book && input.view.job.rules.resume != Resume::Range {
-        step.undurable = Some(keep_checkpoints(&mut step.book, input.facts, input.bounds));
+    place(&mut step.ledger, input);
+    if step.ledger != input.view.ledger && input.view.job.rules.resume != Resume::Range {
+        step.undurable = Some(keep_checkpoints(
+            &mut step.ledger,
+            input.facts,
+            input.bounds,
+        ));
     }
-    step.book.fold();
+    step.ledger.fold();
     derive_writes(&mut step, input);
     step
 }
 
 /// Whether an action that was planned on an older view still makes sense on this one.
-fn still_holds(book: &Ledger, input: Input<'_>, action: &Move) -> bool {
-    if book.ending.is_some() || input.view.job.rules.suspend {
+fn still_holds(ledger: &Ledger, input: Input<'_>, action: &Move) -> bool {
+    if ledger.ending.is_some() || input.view.job.rules.suspend {
         return false;
     }
-    let lives = |task: TaskIndex| live_attempts(book, input.facts, task);
+    let lives = |task: TaskIndex| live_attempts(ledger, input.facts, task);
     match action {
         Move::Launch(launch) => {
             let task = launch.task;
-            let none_uncounted = book
+            let none_uncounted = ledger
                 .tasks
                 .get(&task.0)
                 .is_none_or(|entry| entry.attempts.is_empty());
             !input.facts.has_ended(task)
-                && !book.done.contains(task)
-                && !book.failed.contains(task)
-                && !book.is_dropped(task.0)
+                && !ledger.done.contains(task)
+                && !ledger.failed.contains(task)
+                && !ledger.is_dropped(task.0)
                 && match launch.kind {
                     AttemptKind::Clone => lives(task).next().is_some(),
                     AttemptKind::Original | AttemptKind::Retry
@@ -122,7 +126,7 @@ fn still_holds(book: &Ledger, input: Input<'_>, action: &Move) -> bool {
         }
         Move::Kill(kill) => {
             let is_only = lives(kill.task).count() == 1;
-            let entry = book.tasks.get(&kill.task.0);
+            let entry = ledger.tasks.get(&kill.task.0);
             let grant = entry.and_then(|entry| entry.grant.as_ref());
             // It may be publishing by now.
             let is_granted = grant.is_some_and(|grant| grant.attempt == kill.attempt.0);
@@ -143,7 +147,7 @@ fn grant(step: &mut Step, input: Input<'_>) {
             .deadline
             .is_some_and(|deadline| input.view.now > deadline);
     if rules.idempotency != Idempotency::Fenced
-        || step.book.ending.is_some()
+        || step.ledger.ending.is_some()
         || rules.suspend
         || is_late
     {
@@ -153,17 +157,17 @@ fn grant(step: &mut Step, input: Input<'_>) {
     asking.sort_unstable();
     for (_, id) in asking {
         let (task, number) = id;
-        if step.book.done.contains(TaskIndex(task)) || !runs(&step.book, input.facts, id) {
+        if step.ledger.done.contains(TaskIndex(task)) || !runs(&step.ledger, input.facts, id) {
             continue;
         }
-        if let Some(token) = step.book.grant(task, number, input.view.now) {
+        if let Some(token) = step.ledger.grant(task, number, input.view.now) {
             step.notices.push(Notice::Granted { id, token });
         }
     }
 }
 
-fn runs(book: &Ledger, facts: &JobSnapshot, id: AttemptId) -> bool {
-    let entry = book.attempt(id.0, id.1);
+fn runs(ledger: &Ledger, facts: &JobSnapshot, id: AttemptId) -> bool {
+    let entry = ledger.attempt(id.0, id.1);
     let attempt = facts.task(TaskIndex(id.0)).and_then(|task| {
         let mut attempts = task.attempts.iter();
         attempts.find(|attempt| attempt.number.0 == id.1)
@@ -173,20 +177,20 @@ fn runs(book: &Ledger, facts: &JobSnapshot, id: AttemptId) -> bool {
 }
 
 /// Records the nodes of attempts whose end must be proven later.
-fn place(book: &mut Ledger, input: Input<'_>) {
+fn place(ledger: &mut Ledger, input: Input<'_>) {
     for (&(task, number), node) in input.placements {
-        let entry = book.tasks.get(&task);
+        let entry = ledger.tasks.get(&task);
         if entry.is_some_and(|entry| {
-            termination_proof::needs_proof(&input.view.job, book, entry, number)
+            termination_proof::needs_proof(&input.view.job, ledger, entry, number)
         }) {
-            book.place(task, number, node);
+            ledger.place(task, number, node);
         }
     }
 }
 
 /// Attempts of the task that may still win, by the current ledger.
 fn live_attempts<'a>(
-    book: &'a Ledger,
+    ledger: &'a Ledger,
     facts: &'a JobSnapshot,
     task: TaskIndex,
 ) -> impl Iterator<Item = u32> + 'a {
@@ -196,7 +200,7 @@ fn live_attempts<'a>(
         let attempt = attempts.find(|attempt| attempt.number.0 == number);
         attempt.is_some_and(|attempt| !attempt.holds_capacity())
     };
-    let entry = book.tasks.get(&task.0);
+    let entry = ledger.tasks.get(&task.0);
     let attempts = entry.into_iter().flat_map(|entry| &entry.attempts);
     attempts
         .filter(move |attempt| attempt.kill.is_none() && !ended(attempt.number))
@@ -206,10 +210,10 @@ fn live_attempts<'a>(
 fn carry_out(step: &mut Step, input: Input<'_>, planned: &Move) {
     match planned {
         Move::Launch(launch) => {
-            let Some(placed) = range::place(&mut step.book, input, launch) else {
+            let Some(placed) = range::place(&mut step.ledger, input, launch) else {
                 return;
             };
-            let number = step.book.launch(&placed, input.view.now);
+            let number = step.ledger.launch(&placed, input.view.now);
             step.notices.push(Notice::Launched {
                 id: (placed.task.0, number.0),
                 launch: launch.clone(),
@@ -221,9 +225,9 @@ fn carry_out(step: &mut Step, input: Input<'_>, planned: &Move) {
 
 fn kill(step: &mut Step, input: Input<'_>, kill: &Kill) {
     let (task, attempt, kind) = (kill.task, kill.attempt, kill.kind);
-    if step.book.kill(task, attempt, kind, input.view.now) {
+    if step.ledger.kill(task, attempt, kind, input.view.now) {
         if kind == KillKind::Replace && is_in_vain(input.facts, task, attempt) {
-            step.book.count_vain_clone(task);
+            step.ledger.count_vain_clone(task);
         }
         step.notices.push(Notice::Killed {
             id: (task.0, attempt.0),
@@ -247,7 +251,7 @@ fn apply(step: &mut Step, input: Input<'_>, settled: &Settled) {
             outcome,
         } => {
             let retries = input.view.job.retries;
-            if let Some(kind) = step.book.count(*task, *attempt, *outcome, retries, now) {
+            if let Some(kind) = step.ledger.count(*task, *attempt, *outcome, retries, now) {
                 step.notices.push(Notice::Counted {
                     id: (task.0, attempt.0),
                     kind,
@@ -256,22 +260,22 @@ fn apply(step: &mut Step, input: Input<'_>, settled: &Settled) {
             }
         }
         Settled::FailTask { task } => {
-            if step.book.failed.insert(*task) {
+            if step.ledger.failed.insert(*task) {
                 step.notices.push(Notice::TaskFailed { task: task.0 });
             }
         }
         Settled::End(conclusion) => {
-            step.book.ending = Some(*conclusion);
+            step.ledger.ending = Some(*conclusion);
             if *conclusion == Conclusion::PodFailurePolicy {
-                step.book.ending_note = failing_pod(input);
+                step.ledger.ending_note = failing_pod(input);
             }
             step.notices.push(Notice::Ending(*conclusion));
         }
         Settled::Finish(conclusion) => {
-            if !step.book.finished && !awaits_pods(step, input) {
-                step.book.ending = Some(*conclusion);
-                step.book.finished = true;
-                step.book.ended = Some(now);
+            if !step.ledger.finished && !awaits_pods(step, input) {
+                step.ledger.ending = Some(*conclusion);
+                step.ledger.finished = true;
+                step.ledger.ended = Some(now);
                 step.notices.push(Notice::Finished(*conclusion));
             }
         }
@@ -280,7 +284,7 @@ fn apply(step: &mut Step, input: Input<'_>, settled: &Settled) {
 
 /// A batch/v1 Job ends when its last pod has ended, including a pod that counts as failed already.
 fn awaits_pods(step: &Step, input: Input<'_>) -> bool {
-    input.view.job.adopted.is_some() && job_status::terminating(&step.book, &input.view.pods) > 0
+    input.view.job.adopted.is_some() && job_status::terminating(&step.ledger, &input.view.pods) > 0
 }
 
 /// Whether it is a clone that can't be placed: one more would not be either.
@@ -330,7 +334,7 @@ fn win(
         let share = (1.0 - attempt.start_progress).max(0.01);
         Span::from_seconds_f64(finished.since(started).seconds().max(0.0) / share)
     });
-    if step.book.win(task, number, finished, run) {
+    if step.ledger.win(task, number, finished, run) {
         step.notices.push(Notice::Won {
             id: (task.0, number.0),
             kind: attempt.kind,
@@ -341,26 +345,26 @@ fn win(
 
 /// Checkpoints are written with writes that happen anyway. Returns the number of tasks whose
 /// checkpoint does not fit.
-fn keep_checkpoints(book: &mut Ledger, facts: &JobSnapshot, bounds: Option<Bounds>) -> usize {
+fn keep_checkpoints(ledger: &mut Ledger, facts: &JobSnapshot, bounds: Option<Bounds>) -> usize {
     for task in &facts.tasks {
         if let Some(point) = task.best_resume_point() {
-            book.keep_checkpoint(task.index, point);
+            ledger.keep_checkpoint(task.index, point);
         }
     }
-    bounds.map_or(0, |bounds| bounds.keep_checkpoints(book))
+    bounds.map_or(0, |bounds| bounds.keep_checkpoints(ledger))
 }
 
 /// Level-triggered: derives the writes from the difference between the ledger and the pods.
 fn derive_writes(step: &mut Step, input: Input<'_>) {
     for (&id, pod) in &input.view.pods {
-        let killed = step.book.attempt(id.0, id.1).map(|entry| entry.kill);
+        let killed = step.ledger.attempt(id.0, id.1).map(|entry| entry.kill);
         match killed {
             Some(Some(_)) => delete(step, pod),
             Some(None) => {}
             None => clear(step, id, pod),
         }
     }
-    for entry in step.book.tasks.values() {
+    for entry in step.ledger.tasks.values() {
         for attempt in entry
             .attempts
             .iter()
@@ -394,7 +398,7 @@ fn clear(step: &mut Step, id: AttemptId, pod: &PodFacts) {
         step.releases.push(reference(pod));
     }
     // The notice comes with the write, not while the pod ends.
-    if writes(step) > before && !step.book.knows(id.0, id.1) {
+    if writes(step) > before && !step.ledger.knows(id.0, id.1) {
         step.notices.push(Notice::Unrecorded {
             pod: pod.name.to_string(),
         });

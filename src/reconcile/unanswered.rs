@@ -9,7 +9,12 @@ use crate::validate::ValidatedJob;
 
 /// Announces the effects of a write without an answer, once the job's status shows that it was
 /// carried out.
-pub(super) fn announce(context: &Context, owner: &DeadlineJob, job: &ValidatedJob, book: &Ledger) {
+pub(super) fn announce(
+    context: &Context,
+    owner: &DeadlineJob,
+    job: &ValidatedJob,
+    ledger: &Ledger,
+) {
     let found = context.memos.with(&job.uid, |memo| {
         if memo.unanswered.is_empty() {
             return None;
@@ -23,6 +28,6 @@ pub(super) fn announce(context: &Context, owner: &DeadlineJob, job: &ValidatedJo
     });
     if let Some(found) = found {
         record::announce(context, owner, &found.before, found.blocked.as_ref());
-        events::announce(context, owner, job, book, &found.notices);
+        events::announce(context, owner, job, ledger, &found.notices);
     }
 }

@@ -24,7 +24,7 @@ struct Mounted<'a> {
 /// The message about the job's claims, if there is one. A claim that cannot be decoded is ignored.
 pub(super) async fn unshared(context: &Context, view: &JobView) -> Option<String> {
     let (job, ticks) = (&*view.job, view.ticks);
-    if !matters(job) || view.book.ending.is_some() {
+    if !matters(job) || view.ledger.ending.is_some() {
         return None;
     }
     let claims: Vec<Mounted<'_>> = mounted(job).collect();

@@ -34,15 +34,15 @@ const PARTS_PERIOD: Span = Span::from_seconds(1);
 /// After a reconcile that went well.
 #[must_use]
 pub(super) fn after(context: &Context, pass: &Pass, step: &Step, recorded: &DeadlineJob) -> Action {
-    let (job, book, now) = (&pass.view.job, &step.book, pass.view.now);
-    let next = if book.finished {
-        validate::expiry(job, book)
+    let (job, ledger, now) = (&pass.view.job, &step.ledger, pass.view.now);
+    let next = if ledger.finished {
+        validate::expiry(job, ledger)
     } else {
-        let period = match book.segments.is_empty() {
+        let period = match ledger.segments.is_empty() {
             true => STATUS_PERIOD,
             false => PARTS_PERIOD,
         };
-        let status = (!book.tasks.is_empty()).then(|| now.plus(period));
+        let status = (!ledger.tasks.is_empty()).then(|| now.plus(period));
         let (clock, shown) = (&context.clock, recorded.status.as_ref());
         let deadline = Case::after(&pass.view, step).next_look(clock, shown, now);
         let settled = settle_wake(now, &pass.facts);

@@ -226,12 +226,12 @@ mod tests {
         // With a sidecar in front, and a volume.
         companion.spec.progress = serde_json::from_value(json!({"file": {}})).unwrap();
         let validated = crate::adopt::translate::validated(&companion, &job).unwrap();
-        let mut book = Ledger::default();
+        let mut ledger = Ledger::default();
         let Move::Launch(launch) = launch(0, AttemptKind::Original) else {
             panic!("no launch");
         };
-        book.launch(&launch, Instant(0));
-        let attempt = book.attempt(0, 0).unwrap();
+        ledger.launch(&launch, Instant(0));
+        let attempt = ledger.attempt(0, 0).unwrap();
         let pod = attempt_pod::pod(&companion, &validated, 0, attempt, None, &agent(), None);
         let pod = handed_on.on(&pod).unwrap();
         let spec = &pod.data["spec"];

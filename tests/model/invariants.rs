@@ -11,14 +11,14 @@ use shed_core::snapshot::KillKind;
 use super::world::Invariant::{ExactlyOnce, KillSafety, NoLoss};
 use super::world::{Finish, Stage, World};
 
-pub fn open(book: &Ledger) -> BTreeSet<AttemptId> {
-    book.open_attempts().map(|(id, _)| id).collect()
+pub fn open(ledger: &Ledger) -> BTreeSet<AttemptId> {
+    ledger.open_attempts().map(|(id, _)| id).collect()
 }
 
 /// Checks the write of a ledger.
 pub fn ledger(world: &mut World, new: &Ledger) {
     let old = world.job.clone();
-    let old = &old.book;
+    let old = &old.ledger;
     let (before, after) = (open(old), open(new));
     for fault in faults(old, new) {
         let kind = match fault {
@@ -84,7 +84,7 @@ fn last_attempt(world: &mut World, old: &Ledger, new: &Ledger, task: u32) {
     if new.done.contains(index) || new.failed.contains(index) {
         return;
     }
-    let entry = |book: &Ledger| book.tasks.get(&task).cloned().unwrap_or_default();
+    let entry = |ledger: &Ledger| ledger.tasks.get(&task).cloned().unwrap_or_default();
     let lives = |entry: &TaskEntry| entry.attempts.iter().any(|a| a.kill.is_none());
     let (before, after) = (entry(old), entry(new));
     let by_plan = after.attempts.iter().any(|attempt| {
@@ -100,7 +100,7 @@ fn last_attempt(world: &mut World, old: &Ledger, new: &Ledger, task: u32) {
 
 /// A pod is created for an attempt that the ledger holds, once.
 pub fn create(world: &mut World, id: AttemptId) {
-    let entry = world.job.book.attempt(id.0, id.1);
+    let entry = world.job.ledger.attempt(id.0, id.1);
     let is_alive = entry.is_some_and(|entry| entry.kill.is_none());
     world.breaks(is_alive, ExactlyOnce, "an unrecorded pod");
     let is_first = !world.gone.contains_key(&id);
@@ -109,14 +109,14 @@ pub fn create(world: &mut World, id: AttemptId) {
 
 /// A pod is deleted after its kill is recorded, or when it is no open attempt at all.
 pub fn delete(world: &mut World, id: AttemptId) {
-    let entry = world.job.book.attempt(id.0, id.1);
+    let entry = world.job.ledger.attempt(id.0, id.1);
     let may_die = entry.is_none_or(|entry| entry.kill.is_some());
     world.breaks(may_die, KillSafety, "a delete without a recorded kill");
 }
 
 /// The finalizer comes off after the end is counted.
 pub fn release(world: &mut World, id: AttemptId) {
-    let is_counted = world.job.book.attempt(id.0, id.1).is_none();
+    let is_counted = world.job.ledger.attempt(id.0, id.1).is_none();
     world.breaks(
         is_counted,
         ExactlyOnce,

@@ -249,13 +249,13 @@ impl Model {
     fn plans(&self, world: &World) -> Vec<Planned> {
         let mut launches = Vec::new();
         let mut prunes = Vec::new();
-        let book = &world.job.book;
+        let ledger = &world.job.ledger;
         for task in 0..self.size.tasks {
             let index = TaskIndex(task);
-            if book.done.contains(index) || book.failed.contains(index) {
+            if ledger.done.contains(index) || ledger.failed.contains(index) {
                 continue;
             }
-            let entry = book.tasks.get(&task);
+            let entry = ledger.tasks.get(&task);
             let next = entry.map_or(0, |entry| entry.next_attempt);
             if next == 0 {
                 launches.push((task, AttemptKind::Original));
@@ -285,7 +285,7 @@ impl Model {
         let left = world.left;
         if world.flight.is_none() {
             moves.push(Move::Look(None));
-            if !world.job.book.finished {
+            if !world.job.ledger.finished {
                 let plans = self.plans(world);
                 moves.extend(plans.into_iter().map(|plan| Move::Look(Some(plan))));
             }
@@ -386,7 +386,7 @@ impl Model {
     fn forget(&self, world: &mut World) {
         if world.held_job.is_none() && world.held_pods.is_none() {
             let pods = self.job_pods(&world.pods);
-            facts::forget(&mut world.traces.0, &world.job.book, &pods);
+            facts::forget(&mut world.traces.0, &world.job.ledger, &pods);
         }
     }
 }

@@ -50,10 +50,10 @@ impl Model {
     fn view(&self, world: &mut World) -> View {
         let base = Self::base(world);
         let rules = self.job(base.suspended);
-        let book = &base.recorded.book;
+        let ledger = &base.recorded.ledger;
         let now = self.now(world);
-        let deadline = rules.deadline_after(book.first_pass);
-        let stops = book.ending.is_none()
+        let deadline = rules.deadline_after(ledger.first_pass);
+        let stops = ledger.ending.is_none()
             && rules.rules.on_miss == OnMiss::Fail
             && deadline.is_some_and(|deadline| now >= deadline.plus(DEADLINE_GRACE));
         let shown = world.held_pods.as_ref().filter(|_| !stops);
@@ -65,7 +65,7 @@ impl Model {
         } else {
             facts::note(traces, &pods, now);
         }
-        facts::forget(traces, book, &pods);
+        facts::forget(traces, ledger, &pods);
         View {
             base,
             pods: shown,
@@ -98,14 +98,14 @@ impl Model {
     fn decide(&self, view: &View, world: &World, slice: &[plan::Move]) -> Option<Flight> {
         let now = self.now(world);
         let job = self.job(view.base.suspended);
-        let book = view.base.recorded.book.clone();
+        let ledger = view.base.recorded.ledger.clone();
         let pods = self.job_pods(&view.pods);
         let read = JobView {
             reports: reports(&pods, now),
             pods,
             traces: world.traces.0.clone(),
             facts_as_of: if view.stops { now } else { Instant(0) },
-            ..JobView::new(Arc::clone(job), book, now, now)
+            ..JobView::new(Arc::clone(job), ledger, now, now)
         };
         let step = step(Input {
             view: &read,
@@ -119,9 +119,9 @@ impl Model {
     }
 
     fn flight(&self, base: &JobCopy, step: Step) -> Option<Flight> {
-        let changed = step.book != base.recorded.book;
+        let changed = step.ledger != base.recorded.ledger;
         let flight = Flight {
-            record: changed.then(|| self.recorded(step.book)),
+            record: changed.then(|| self.recorded(step.ledger)),
             is_current: base.is_current,
             deletes: step.deletes.iter().map(target).collect(),
             releases: step.releases.iter().map(target).collect(),
@@ -135,8 +135,8 @@ impl Model {
     }
 
     /// The ledger as it is written, kept once.
-    fn recorded(&self, book: Ledger) -> Arc<Recorded> {
-        let recorded = Recorded::new(book);
+    fn recorded(&self, ledger: Ledger) -> Arc<Recorded> {
+        let recorded = Recorded::new(ledger);
         let mut ledgers = self.ledgers.lock().expect("ledgers");
         let known = ledgers.entry(recorded.fingerprint).or_insert(recorded);
         Arc::clone(known)
@@ -198,7 +198,7 @@ impl Model {
         let Some(recorded) = flight.record.take().filter(|_| flight.is_current) else {
             return false;
         };
-        invariants::ledger(world, &recorded.book);
+        invariants::ledger(world, &recorded.ledger);
         world.job_changed(true);
         world.job = recorded;
         flight.is_current = true;
@@ -311,11 +311,11 @@ fn next_place(pods: &Pods, task: u32) -> u8 {
 
 /// Every pod whose containers run or may run is an attempt that the ledger holds open.
 pub fn check_capacity(world: &mut World) {
-    let book = &world.job.book;
+    let ledger = &world.job.ledger;
     let all_held = world
         .pods
         .iter()
-        .all(|(id, pod)| pod.is_over() || book.attempt(id.0, id.1).is_some());
+        .all(|(id, pod)| pod.is_over() || ledger.attempt(id.0, id.1).is_some());
     world.breaks(
         all_held,
         Invariant::Capacity,

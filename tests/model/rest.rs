@@ -89,13 +89,13 @@ impl Model {
 
     /// A launch for every task that has no attempt, and no limit to them.
     fn needed(world: &World) -> Vec<plan::Move> {
-        let book = &world.job.book;
+        let ledger = &world.job.ledger;
         let launch = |task: u32| {
             let index = TaskIndex(task);
-            if book.done.contains(index) || book.failed.contains(index) {
+            if ledger.done.contains(index) || ledger.failed.contains(index) {
                 return Vec::new();
             }
-            let entry = book.tasks.get(&task);
+            let entry = ledger.tasks.get(&task);
             let attempts = entry.into_iter().flat_map(|entry| &entry.attempts);
             let lives = attempts.filter(|attempt| attempt.kill.is_none()).count() > 0;
             let kind = match entry {
@@ -110,14 +110,14 @@ impl Model {
     }
 
     fn is_done(&self, world: &World) -> bool {
-        let book = &world.job.book;
+        let ledger = &world.job.ledger;
         let all_ended = (0u32..).take(world.given.len()).all(|task| {
-            book.done.contains(TaskIndex(task)) || book.failed.contains(TaskIndex(task))
+            ledger.done.contains(TaskIndex(task)) || ledger.failed.contains(TaskIndex(task))
         });
-        let stopped = world.overdue && book.ending.is_some();
-        book.finished
+        let stopped = world.overdue && ledger.ending.is_some();
+        ledger.finished
             && (all_ended || stopped)
-            && book.tasks.values().all(|task| task.attempts.is_empty())
+            && ledger.tasks.values().all(|task| task.attempts.is_empty())
             && world.pods.values().all(|pod| !pod.tracked && pod.is_over())
             && world.flight.is_none()
     }

@@ -102,7 +102,7 @@ fn walk(model: &Model, seed: u64) -> usize {
         }
     }
     come_to_rest(model, &jobs, seed, &made);
-    let finished = jobs.iter().filter(|world| world.job.book.finished);
+    let finished = jobs.iter().filter(|world| world.job.ledger.finished);
     finished.count()
 }
 

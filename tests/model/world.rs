@@ -12,18 +12,18 @@ use shed::job::facts::Traces;
 /// A ledger that was written: through the shipped serialization and back, as a pass reads it.
 #[derive(Debug)]
 pub struct Recorded {
-    pub book: Ledger,
+    pub ledger: Ledger,
     pub fingerprint: u64,
 }
 
 impl Recorded {
     /// The revision counts writes and nothing else: it is left out, so that two ways to one
     /// ledger lead to one state. [`JobCopy::behind`] tells which one is newer.
-    pub fn new(mut book: Ledger) -> Arc<Self> {
-        book.revision = 0;
+    pub fn new(mut ledger: Ledger) -> Arc<Self> {
+        ledger.revision = 0;
         let status = DeadlineJobStatus {
-            attempts: book.counts,
-            ledger: Some(book.clone()),
+            attempts: ledger.counts,
+            ledger: Some(ledger.clone()),
             ..DeadlineJobStatus::default()
         };
         let bytes = serde_json::to_vec(&status).expect("a status is JSON");
@@ -31,7 +31,7 @@ impl Recorded {
         let mut hasher = DefaultHasher::new();
         bytes.hash(&mut hasher);
         Arc::new(Self {
-            book: Ledger::from_status(Some(&read)).expect("its own ledger"),
+            ledger: Ledger::from_status(Some(&read)).expect("its own ledger"),
             fingerprint: hasher.finish(),
         })
     }
@@ -39,7 +39,7 @@ impl Recorded {
 
 impl PartialEq for Recorded {
     fn eq(&self, other: &Self) -> bool {
-        self.fingerprint == other.fingerprint && self.book == other.book
+        self.fingerprint == other.fingerprint && self.ledger == other.ledger
     }
 }
 

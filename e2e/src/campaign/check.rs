@@ -130,8 +130,8 @@ fn id(pod: &Pod) -> Option<AttemptId> {
     Some((job, task, number(api::LABEL_ATTEMPT)?))
 }
 
-fn attempts(book: &Ledger) -> BTreeMap<(u32, u32), &AttemptEntry> {
-    let tasks = book.tasks.values();
+fn attempts(ledger: &Ledger) -> BTreeMap<(u32, u32), &AttemptEntry> {
+    let tasks = ledger.tasks.values();
     tasks
         .flat_map(|task| task.attempts.iter().map(|a| ((task.index, a.number), a)))
         .collect()
@@ -170,7 +170,7 @@ impl Replay<'_> {
             format!("I9: {} is quarantined", job.name_any())
         });
         let new = match Ledger::from_status(job.status.as_ref()) {
-            Ok(book) => book,
+            Ok(ledger) => ledger,
             Err(error) => {
                 return self.demand(false, || format!("I1: {}: {error}", job.name_any()));
             }
@@ -242,7 +242,7 @@ impl Replay<'_> {
         id: (u32, u32),
         old: &AttemptEntry,
         new: Option<&AttemptEntry>,
-        book: &Ledger,
+        ledger: &Ledger,
     ) {
         let Some(new) = new else {
             let attempt = (uid.to_owned(), id.0, id.1);
@@ -255,7 +255,7 @@ impl Replay<'_> {
         if old.kill.is_some() {
             return;
         }
-        let spared = attempts(book)
+        let spared = attempts(ledger)
             .into_iter()
             .any(|(other, entry)| other.0 == id.0 && other != id && entry.kill.is_none());
         let needs_survivor = matches!(new.kill, Some(KillKind::Prune | KillKind::Evict));
@@ -271,7 +271,7 @@ impl Replay<'_> {
 
     /// A killed attempt is never a failure, and a failure has a pod that failed.
     fn failures(&mut self, uid: &str, old: &Ledger, new: &Ledger) {
-        let spent = |book: &Ledger| book.counts.failed + book.counts.clone_failed;
+        let spent = |ledger: &Ledger| ledger.counts.failed + ledger.counts.clone_failed;
         let (before, after) = (attempts(old), attempts(new));
         let failed = before.iter().filter(|(id, entry)| {
             let pod = self.pod_of.get(&(uid.to_owned(), id.0, id.1));
@@ -347,12 +347,12 @@ impl Replay<'_> {
         self.jobs.remove(&job.uid().unwrap_or_default());
     }
 
-    fn book_of(&self, job: &str) -> Option<&Ledger> {
-        let (job, book) = self.jobs.get(job)?;
+    fn ledger_of(&self, job: &str) -> Option<&Ledger> {
+        let (job, ledger) = self.jobs.get(job)?;
         // A companion goes with its Job, a moment later.
         let owner = adopt::owner(job).filter(|_| job.spec.is_companion());
         let stays = owner.is_none_or(|owner| self.batch.contains_key(&owner.uid));
-        (stays && job.metadata.deletion_timestamp.is_none()).then_some(book)
+        (stays && job.metadata.deletion_timestamp.is_none()).then_some(ledger)
     }
 
     fn pod(&mut self, pod: &Pod) {
@@ -388,7 +388,7 @@ impl Replay<'_> {
 
     /// The open entry of an attempt, as long as its job is there.
     fn entry(&self, attempt: &AttemptId) -> Option<&AttemptEntry> {
-        self.book_of(&attempt.0)?.attempt(attempt.1, attempt.2)
+        self.ledger_of(&attempt.0)?.attempt(attempt.1, attempt.2)
     }
 
     fn created(&mut self, pod: &Pod, attempt: &AttemptId, uid: &str) {
@@ -396,7 +396,7 @@ impl Replay<'_> {
         self.demand(before.is_none(), || {
             format!("I1: attempt {attempt:?} had two pods")
         });
-        if self.version <= self.known.begins_at || self.book_of(&attempt.0).is_none() {
+        if self.version <= self.known.begins_at || self.ledger_of(&attempt.0).is_none() {
             // It may have been counted by then; or its job is going, and the garbage collector takes it.
             return;
         }
@@ -413,7 +413,7 @@ impl Replay<'_> {
     }
 
     fn deleted(&mut self, pod: &Pod, attempt: &AttemptId) {
-        if self.book_of(&attempt.0).is_none() {
+        if self.ledger_of(&attempt.0).is_none() {
             return;
         }
         let killed = match self.entry(attempt) {
@@ -444,7 +444,7 @@ impl Replay<'_> {
                 return false;
             };
             !self.fails_by_deletion(&attempt.0, pod)
-                && self.book_of(&attempt.0).is_some()
+                && self.ledger_of(&attempt.0).is_some()
                 && self.entry(&attempt).is_none()
         });
         if let Some(name) = unknown.map(ResourceExt::name_any) {
@@ -461,8 +461,8 @@ impl Replay<'_> {
         let left: Vec<String> = self
             .jobs
             .values()
-            .filter(|(job, book)| {
-                !is_refused(job) && (!book.finished || !attempts(book).is_empty())
+            .filter(|(job, ledger)| {
+                !is_refused(job) && (!ledger.finished || !attempts(ledger).is_empty())
             })
             .map(|(job, _)| job.name_any())
             .collect();

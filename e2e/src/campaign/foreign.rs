@@ -82,8 +82,8 @@ async fn any_node(client: &Client) -> Result<String> {
 
 /// The task and the number of an attempt that is under way, if one is.
 fn one_attempt(job: &DeadlineJob) -> (u32, u32) {
-    let book = Ledger::from_status(job.status.as_ref()).unwrap_or_default();
-    let mut open = book.tasks.values().flat_map(|task| {
+    let ledger = Ledger::from_status(job.status.as_ref()).unwrap_or_default();
+    let mut open = ledger.tasks.values().flat_map(|task| {
         let attempts = task.attempts.iter();
         attempts.map(|attempt| (task.index, attempt.number))
     });

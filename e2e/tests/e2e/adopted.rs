@@ -7,7 +7,7 @@ use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use shed::api::{self, DeadlineJob};
-use shed_e2e::jobs::{SOON, assert_books_balance, label, shell, shell_or_fake, status};
+use shed_e2e::jobs::{SOON, assert_counts_balance, label, shell, shell_or_fake, status};
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
 
@@ -87,7 +87,7 @@ async fn a_job_with_a_deadline_gets_a_clone_of_its_straggler() {
         let attempts = status(&companion).attempts;
         let rescues = attempts.clone_wins + attempts.retries;
         assert!(rescues >= 1, "in time without a rescue: {attempts:?}");
-        assert_books_balance(&companion);
+        assert_counts_balance(&companion);
         for pod in pods(world, "adopted").await? {
             let owners = pod.owner_references();
             ensure!(owners.iter().all(|owner| owner.kind == "Job"), "{owners:?}");
@@ -161,7 +161,7 @@ async fn an_annotation_that_cannot_be_read_is_refused_by_name_until_it_is_mended
 }
 
 #[tokio::test]
-async fn a_deleted_job_takes_its_pods_and_its_book_along() {
+async fn a_deleted_job_takes_its_pods_and_its_ledger_along() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let spec = json!({"completions": 2, "parallelism": 2, "template": shell_or_fake("sleep 300", 300_000, 0)});
         let job = submit(world, "gone", json!({}), spec).await?;
@@ -169,13 +169,13 @@ async fn a_deleted_job_takes_its_pods_and_its_book_along() {
         let selector = "batch.kubernetes.io/job-name=gone";
         let running = |pods: &[Pod]| pods.iter().filter(|pod| wait::phase(pod) == "Running").count();
         wait::for_pods(&all, selector, "two running pods", SOON, |pods| running(pods) == 2).await?;
-        let book = companion(world, &job).await?.name_any();
+        let name = companion(world, &job).await?.name_any();
         let jobs: Api<batch::Job> = world.api();
         jobs.delete("gone", &kube::api::DeleteParams::foreground()).await?;
         wait::for_absence(&jobs, "gone", SOON).await?;
         wait::for_pods(&all, selector, "no pod", SOON, <[Pod]>::is_empty).await?;
-        let books: Api<DeadlineJob> = world.api();
-        wait::for_absence(&books, &book, SOON).await
+        let companions: Api<DeadlineJob> = world.api();
+        wait::for_absence(&companions, &name, SOON).await
     })
     .await;
 }

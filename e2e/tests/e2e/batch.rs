@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use serde_json::{Value, json};
 use shed::api::{self, reason};
-use shed_e2e::jobs::{Job, SOON, assert_books_balance, is_true, shell, shell_or_fake, status};
+use shed_e2e::jobs::{Job, SOON, assert_counts_balance, is_true, shell, shell_or_fake, status};
 use shed_e2e::scenario::{Company, Needs, scenario};
 
 /// A task that ends at once with a code of its own, or sleeps.
@@ -28,7 +28,7 @@ async fn a_failure_rule_fails_the_job_and_says_which_pod_did_it() {
         let message = failed.map(|one| one.message.as_str()).unwrap_or_default();
         ensure!(message.contains("exited with code 42"), "{message}");
         assert_eq!(status(&ended).attempts.retries, 0);
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         Ok(())
     })
     .await;
@@ -55,7 +55,7 @@ async fn a_failure_rule_fails_the_task_without_its_back_off_and_another_ignores(
             ("0", "1")
         );
         assert_eq!((status.attempts.failed, status.attempts.disrupted), (1, 1));
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         Ok(())
     })
     .await;
@@ -76,7 +76,7 @@ async fn enough_successes_end_the_job_and_what_still_runs() {
             is_true(&ended, api::SUCCESS_CRITERIA_MET),
             "no interim condition"
         );
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         Ok(())
     })
     .await;
@@ -104,7 +104,7 @@ async fn limits_of_failed_tasks_and_of_failures_end_the_job() {
             let job = Job::submit(world, &format!("limit-{position}"), spec).await?;
             let ended = job.wait_true(api::FAILED, reason, SOON).await?;
             assert_eq!(status(&ended).attempts.failed, 2);
-            assert_books_balance(&ended);
+            assert_counts_balance(&ended);
         }
         Ok(())
     })
@@ -123,7 +123,7 @@ async fn the_time_limit_stops_a_job_long_before_its_deadline() {
             .wait_true(api::FAILED, reason::DEADLINE_EXCEEDED, SOON)
             .await?;
         assert_eq!(status(&ended).attempts.superseded, 2);
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         Ok(())
     })
     .await;
@@ -138,7 +138,7 @@ async fn only_the_chosen_indexes_run() {
         let ended = job.wait_complete().await?;
         assert_eq!(status(&ended).completed_indexes, "1,3-4");
         assert_eq!(job.pods_ever().len(), 3);
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         Ok(())
     })
     .await;

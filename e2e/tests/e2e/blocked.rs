@@ -12,7 +12,7 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use shed::api::{self, DeadlineJob, reason};
 use shed_e2e::jobs::{
-    Job, SOON, assert_books_balance, condition, is_true, shell, shell_or_fake, status,
+    Job, SOON, assert_counts_balance, condition, is_true, shell, shell_or_fake, status,
 };
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
@@ -204,7 +204,7 @@ async fn pod_security_refuses_one_template_and_lets_the_other_run() {
         });
         let careful = Job::submit(world, "careful", spec).await?;
         let ended = careful.wait_complete().await?;
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         Ok(())
     })
     .await;

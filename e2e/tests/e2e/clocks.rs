@@ -12,7 +12,7 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use shed::api::{self, DeadlineJob};
 use shed_e2e::jobs::{
-    Job, SOON, TASK, assert_books_balance, is_true, shell_or_fake, status, summary,
+    Job, SOON, TASK, assert_counts_balance, is_true, shell_or_fake, status, summary,
 };
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
@@ -79,7 +79,7 @@ async fn completes(world: &World, job: &Job<'_>) -> Result<DeadlineJob> {
     let running = running.context("no pod runs")?;
     succeeds(world, running, in_seconds(-1)?).await?;
     let complete = job.wait_complete().await?;
-    assert_books_balance(&complete);
+    assert_counts_balance(&complete);
     Ok(complete)
 }
 

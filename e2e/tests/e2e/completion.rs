@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use serde_json::json;
 use shed::api::{self, DeadlineJob};
 use shed_e2e::jobs::{
-    Job, SOON, assert_books_balance, condition, is_held, is_true, label, said, shell,
+    Job, SOON, assert_counts_balance, condition, is_held, is_true, label, said, shell,
     shell_or_fake, status,
 };
 use shed_e2e::scenario::{Company, Needs, World, scenario};
@@ -35,7 +35,7 @@ async fn six_tasks_complete() {
         ensure!(status.start_time.is_some(), "no startTime");
         ensure!(status.completion_time.is_some(), "no completionTime");
         ensure!(!is_true(&ended, api::DEADLINE_MISSED), "deadline missed");
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         let free = |pods: &[Pod]| pods.len() == 6 && !pods.iter().any(is_held);
         let pods = job
             .wait_pods("finalizers to go from finished pods", SOON, free)

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use shed::api::{self, reason};
 use shed_e2e::jobs::{
-    Job, SOON, assert_books_balance, condition, ended, is_true, shell, shell_or_fake, status,
+    Job, SOON, assert_counts_balance, condition, ended, is_true, shell, shell_or_fake, status,
 };
 use shed_e2e::scenario::{Company, Needs, scenario};
 use shed_e2e::wait::{self, Seen};
@@ -33,7 +33,7 @@ async fn on_miss_fail_stops_the_attempts() {
             status.attempts.superseded, 2,
             "killed by shed, so no failure"
         );
-        assert_books_balance(&failed);
+        assert_counts_balance(&failed);
         let done = |pods: &[_]| pods.iter().all(|pod| wait::phase(pod) != "Running");
         job.wait_pods("no attempt to run", SOON, done).await?;
         Ok(())
@@ -59,7 +59,7 @@ async fn on_miss_continue_records_the_miss_and_goes_on() {
             "the miss is forgotten"
         );
         assert_eq!(status(&ended).attempts.won, 1);
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         Ok(())
     })
     .await;

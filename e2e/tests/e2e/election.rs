@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use jiff::Timestamp;
 use serde_json::json;
-use shed_e2e::jobs::{Job, SOON, assert_books_balance, shell, shell_or_fake, status};
+use shed_e2e::jobs::{Job, SOON, assert_counts_balance, shell, shell_or_fake, status};
 use shed_e2e::replicas::{Replica, audited_writes};
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
@@ -78,7 +78,7 @@ async fn frozen_and_killed_leaders_are_replaced_and_write_nothing_late() {
             0,
             "{counts:?}"
         );
-        assert_books_balance(&complete);
+        assert_counts_balance(&complete);
         ensure!(
             job.pods_ever().len() == usize::try_from(tasks)?,
             "a pod too many"
@@ -123,7 +123,7 @@ async fn a_rolling_update_restarts_no_attempt() {
             0,
             "{counts:?}"
         );
-        assert_books_balance(&complete);
+        assert_counts_balance(&complete);
         ensure!(job.pods_ever().len() == 8, "a pod too many");
         let writes = audited_writes(world.cluster.kubeconfig(), &since)?;
         ensure!(writes.late.is_empty(), "late: {:#?}", writes.late);

@@ -7,7 +7,7 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 use shed::api;
 use shed_e2e::jobs::{
-    Job, SOON, assert_books_balance, is_true, label, shell, shell_or_fake, status,
+    Job, SOON, assert_counts_balance, is_true, label, shell, shell_or_fake, status,
 };
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 
@@ -41,7 +41,7 @@ async fn a_task_that_fails_for_good_fails_the_job_but_not_the_other_tasks() {
         assert_eq!(status.phase.as_deref(), Some("Failed"));
         ensure!(is_true(&ended, api::FAILURE_TARGET), "no FailureTarget");
         ensure!(!is_true(&ended, api::COMPLETE), "failed and complete");
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         Ok(())
     })
     .await;
@@ -56,7 +56,7 @@ async fn a_failure_within_the_limit_is_retried() {
         let ended = job.wait_complete().await?;
         let attempts = status(&ended).attempts;
         assert_eq!((attempts.failed, attempts.retries, attempts.won), (2, 2, 2));
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         let kinds: Vec<String> = job
             .pods_ever()
             .iter()
@@ -86,7 +86,7 @@ async fn a_restart_in_place_is_no_attempt_of_its_own() {
             (1, 0, 0)
         );
         assert_eq!(job.pods_ever().len(), 1);
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         Ok(())
     })
     .await;
@@ -106,7 +106,7 @@ async fn a_pod_that_somebody_deletes_is_replaced_and_spends_no_back_off() {
             (attempts.disrupted, attempts.failed, attempts.won),
             (1, 0, 1)
         );
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         Ok(())
     })
     .await;

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 use shed::api;
 use shed_e2e::jobs::{
-    Job, SOON, assert_books_balance, create, ended, is_running, label, manifest, said, shell,
+    Job, SOON, assert_counts_balance, create, ended, is_running, label, manifest, said, shell,
     status,
 };
 use shed_e2e::scenario::{Company, Needs, scenario};
@@ -65,7 +65,7 @@ async fn a_straggler_and_its_clone_publish_once() {
         let status = status(&ended);
         assert_eq!((status.succeeded, status.attempts.won), (4, 4));
         ensure!(status.attempts.clones >= 1, "nobody was cloned");
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         assert_once_each(&job.pods_ever(), 4)
     })
     .await;
@@ -101,7 +101,7 @@ async fn who_ends_without_asking_has_not_done_the_task() {
         let ended = job.wait_complete().await?;
         let attempts = status(&ended).attempts;
         assert_eq!((attempts.failed, attempts.won, attempts.retries), (1, 1, 1));
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         assert_once_each(&job.pods_ever(), 1)
     })
     .await;

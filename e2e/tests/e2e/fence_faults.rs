@@ -14,7 +14,7 @@ use shed::api;
 use shed_e2e::campaign::draw;
 use shed_e2e::frozen::Frozen;
 use shed_e2e::jobs::{
-    Job, assert_books_balance, is_running, is_true, label, node, shell, status, summary,
+    Job, assert_counts_balance, is_running, is_true, label, node, shell, status, summary,
 };
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 
@@ -292,7 +292,7 @@ async fn go(world: &World, size: &Size) -> Result<()> {
     );
     check(&lines, size.tasks)?;
     assert_eq!(usize::try_from(status(&complete).succeeded)?, size.tasks);
-    assert_books_balance(&complete);
+    assert_counts_balance(&complete);
     ensure!(
         asked_by_three * 4 >= size.tasks * 3,
         "few tasks had three copies"

@@ -9,7 +9,7 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use shed::api;
 use shed_e2e::jobs::{
-    Job, SOON, assert_books_balance, is_held, is_running, label, shell_or_fake, status,
+    Job, SOON, assert_counts_balance, is_held, is_running, label, shell_or_fake, status,
 };
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
@@ -159,7 +159,7 @@ async fn a_pending_pod_with_a_made_up_label_holds_nothing() {
                     .await?;
                 let attempts = status(&ended).attempts;
                 assert_eq!((attempts.originals, attempts.won), (4, 4), "{name}");
-                assert_books_balance(&ended);
+                assert_counts_balance(&ended);
             }
             Ok(())
         })
@@ -199,7 +199,7 @@ async fn an_attempt_whose_labels_are_taken_off_runs_on_and_leaves_nothing() {
             (attempts.originals, attempts.won, attempts.retries),
             (2, 2, 0)
         );
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         let pod = pods.get(&first).await?;
         ensure!(
             pod.labels().is_empty() && !is_held(&pod),

@@ -8,7 +8,8 @@ use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use shed::api::{self, reason};
 use shed_e2e::jobs::{
-    Job, SOON, assert_books_balance, condition, is_held, is_running, is_true, shell_or_fake, status,
+    Job, SOON, assert_counts_balance, condition, is_held, is_running, is_true, shell_or_fake,
+    status,
 };
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
@@ -69,7 +70,7 @@ async fn a_job_made_again_under_its_name_starts_from_nothing() {
         let ended = second.wait_complete().await?;
         let attempts = status(&ended).attempts;
         assert_eq!((attempts.originals, attempts.won), (2, 2));
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         for pod in second.pods_ever() {
             let owners = pod.metadata.owner_references.unwrap_or_default();
             assert!(owners.iter().all(|owner| owner.uid == second.uid));
@@ -135,7 +136,7 @@ async fn a_suspended_job_stops_and_goes_on() {
         let attempts = status(&ended).attempts;
         assert_eq!((attempts.failed, attempts.disrupted), (0, 0));
         assert_eq!((attempts.superseded, attempts.won), (2, 2));
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         Ok(())
     })
     .await;

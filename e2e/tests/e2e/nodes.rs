@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use shed::api::{self, DeadlineJob, reason};
 use shed_e2e::frozen::Frozen;
 use shed_e2e::jobs::{
-    Job, SOON, assert_books_balance, condition, is_true, label, node, shell, shell_or_fake, status,
+    Job, SOON, assert_counts_balance, condition, is_true, label, node, shell, shell_or_fake, status,
 };
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
@@ -74,7 +74,7 @@ async fn next_launch_follows(world: &World, full: &Job<'_>, cordoned: &str) -> R
         "a cordon cost clones"
     );
     let ended = full.wait_complete().await?;
-    assert_books_balance(&ended);
+    assert_counts_balance(&ended);
     Ok(())
 }
 
@@ -116,7 +116,7 @@ async fn what_a_kubelet_refuses_is_launched_on_another_node() {
             assert_eq!(counts, (1, 0, 1), "{idempotency}");
             let on: Vec<String> = job.pods_ever().iter().map(|p| node(p).to_owned()).collect();
             ensure!(on.iter().any(|node| *node != refusing), "all on {on:?}");
-            assert_books_balance(&ended);
+            assert_counts_balance(&ended);
         }
         Ok(())
     })
@@ -144,7 +144,7 @@ async fn a_failed_init_container_fails_a_task_of_which_two_copies_do_harm() {
             !is_true(&failed, api::TERMINATION_UNCONFIRMED),
             "still awaited"
         );
-        assert_books_balance(&failed);
+        assert_counts_balance(&failed);
         Ok(())
     })
     .await;
@@ -256,7 +256,7 @@ async fn lose_a_node(world: &World) -> Result<()> {
     );
     let attempts = status(&ended).attempts;
     assert_eq!((attempts.won, attempts.superseded), (1, 1));
-    assert_books_balance(&ended);
+    assert_counts_balance(&ended);
     Ok(())
 }
 
@@ -330,9 +330,9 @@ async fn a_deleted_pod_of_a_plain_job_is_replaced_before_it_has_ended() {
         };
         let ended = wait::for_object(&jobs, "stubborn", "completion", SOON, complete).await?;
         assert_eq!(ended.status.and_then(|status| status.failed), Some(1));
-        let books: Api<DeadlineJob> = world.api();
-        for book in books.list(&ListParams::default()).await? {
-            assert_books_balance(&book);
+        let companions: Api<DeadlineJob> = world.api();
+        for companion in companions.list(&ListParams::default()).await? {
+            assert_counts_balance(&companion);
         }
         Ok(())
     })

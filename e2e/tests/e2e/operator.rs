@@ -9,7 +9,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use shed::api;
 use shed_e2e::jobs::{
-    Job, SOON, assert_books_balance, ended, is_held, label, shell, shell_or_fake, status,
+    Job, SOON, assert_counts_balance, ended, is_held, label, shell, shell_or_fake, status,
 };
 use shed_e2e::scenario::{Company, Needs, scenario};
 use shed_e2e::wait::{self, Seen};
@@ -64,7 +64,7 @@ async fn a_job_that_a_newer_operator_has_is_left_alone() {
         form(api::LEDGER_FORM).await?;
         let ended = job.wait_complete().await?;
         assert_eq!(status(&ended).attempts.won, 1);
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         Ok(())
     })
     .await;
@@ -137,7 +137,7 @@ async fn killed_in_the_middle_it_launches_nothing_twice_and_loses_nothing() {
             0,
             "{counts:?}"
         );
-        assert_books_balance(&complete);
+        assert_counts_balance(&complete);
         let pods = job.pods_ever();
         let attempts: BTreeSet<(&str, &str)> = pods
             .iter()

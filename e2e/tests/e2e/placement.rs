@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use shed::api::{self, DeadlineJob, reason};
 use shed_e2e::jobs::{
-    Job, SOON, assert_books_balance, condition, is_true, manifest, shell_or_fake, status,
+    Job, SOON, assert_counts_balance, condition, is_true, manifest, shell_or_fake, status,
 };
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
@@ -164,7 +164,7 @@ async fn a_label_that_a_node_gets_lets_the_job_run() {
         label(Value::Null).await?;
         let ended = ended?;
         ensure!(!is_true(&ended, api::ATTEMPTS_BLOCKED), "still blocked");
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         Ok(())
     })
     .await;
@@ -307,7 +307,7 @@ async fn a_quota_is_kept_full_with_few_refusals() {
         let attempts = status(&ended).attempts;
         assert_eq!(attempts.won, 15);
         ensure!(attempts.refused <= 8, "{} refused", attempts.refused);
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         Ok(())
     })
     .await;
@@ -480,7 +480,7 @@ async fn a_webhook_that_is_away_is_told_and_waited_for() {
             hooks.delete(&name, &DeleteParams::default()).await?;
             let ended = job.wait_complete().await?;
             ensure!(!is_true(&ended, api::ATTEMPTS_BLOCKED), "still blocked");
-            assert_books_balance(&ended);
+            assert_counts_balance(&ended);
             Ok(())
         };
         with_object::<ValidatingWebhookConfiguration>(world, hook, test).await

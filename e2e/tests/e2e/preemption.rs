@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use shed::api;
-use shed_e2e::jobs::{Job, SOON, assert_books_balance, label, said, shell, status};
+use shed_e2e::jobs::{Job, SOON, assert_counts_balance, label, said, shell, status};
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 
 use crate::progress::tells_pocd;
@@ -54,7 +54,7 @@ async fn go(world: &World) -> Result<()> {
         .metric("shed_attempts_stopped_total", &["reason=\"preempt\""]);
     assert_eq!(preempted.await?, 1.0, "attempts that made way");
     let ended = patient.wait_complete().await?;
-    assert_books_balance(&ended);
+    assert_counts_balance(&ended);
     let counts = status(&ended).attempts;
     assert_eq!((counts.retries, counts.failed), (1, 0));
     let pods = patient.pods_ever();

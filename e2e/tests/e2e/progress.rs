@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use shed::api;
-use shed_e2e::jobs::{Job, SOON, assert_books_balance, is_true, label, said, shell, status};
+use shed_e2e::jobs::{Job, SOON, assert_counts_balance, is_true, label, said, shell, status};
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
 
@@ -44,7 +44,7 @@ exit 1
         assert_eq!(resumed_at(&job)?, (0.25, "a quarter".to_owned()));
         let attempts = status(&ended).attempts;
         assert_eq!((attempts.failed, attempts.retries, attempts.won), (1, 1, 1));
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         let after = refused(world).await?;
         ensure!(
             after - before >= 6.0,
@@ -99,7 +99,7 @@ exit 1
         let job = Job::submit(world, "serves", spec).await?;
         let ended = job.wait_complete().await?;
         assert_eq!(resumed_at(&job)?, (0.4, "two of five".to_owned()));
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         Ok(())
     })
     .await;

@@ -8,7 +8,7 @@ use serde_json::json;
 use shed::api::{DeadlineJob, Ledger, QUARANTINED, QuarantineEntry};
 use shed::clock;
 use shed_core::time::Span;
-use shed_e2e::jobs::{Job, SOON, assert_books_balance, condition, shell_or_fake, status};
+use shed_e2e::jobs::{Job, SOON, assert_counts_balance, condition, shell_or_fake, status};
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
 
@@ -89,7 +89,7 @@ async fn a_quarantined_job_is_left_alone_and_then_tried_again_and_others_go_on()
         assert_eq!(entry(&complete), None);
         let lifted = condition(&complete, QUARANTINED).expect("the condition");
         assert_eq!((&*lifted.status, &*lifted.reason), ("False", "Reconciled"));
-        assert_books_balance(&complete);
+        assert_counts_balance(&complete);
         await_quarantined(world, 0.0).await
     })
     .await;

@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 use shed::api;
 use shed_e2e::jobs::{
-    Job, SOON, assert_books_balance, condition, ended, label, node, said, shell, status,
+    Job, SOON, assert_counts_balance, condition, ended, label, node, said, shell, status,
 };
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 
@@ -64,7 +64,7 @@ async fn a_straggler_is_cloned_elsewhere_and_the_loser_deleted() {
         assert_eq!(status.attempts.originals, 4);
         ensure!(status.attempts.superseded >= 1, "the loser is not counted");
         assert_eq!((status.attempts.failed, status.attempts.disrupted), (0, 0));
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         ensure!(
             condition(&ended, api::DEADLINE_MISSED).is_none_or(|c| c.status != "True"),
             "the deadline was missed in spite of the clone"
@@ -169,7 +169,7 @@ async fn a_loser_that_exits_with_0_is_superseded_and_no_second_winner() {
         assert_eq!((attempts.won, attempts.clone_wins), (4, 1));
         assert_eq!(attempts.failed + attempts.clone_failed, 0);
         ensure!(attempts.superseded >= 1, "the loser is not counted");
-        assert_books_balance(&complete);
+        assert_counts_balance(&complete);
         let pods = attempts_of_task_0(&job);
         let loser = pods.first().context("no first attempt")?;
         let code = ended(loser).map(|end| end.exit_code);
@@ -241,7 +241,7 @@ async fn straggle_without_clones(world: &World, change: &Value) -> Result<api::D
     let ended = job.wait_complete().await?;
     let counts = status(&ended).attempts;
     assert_eq!((counts.originals, counts.clones, counts.won), (3, 0, 3));
-    assert_books_balance(&ended);
+    assert_counts_balance(&ended);
     assert_eq!(job.pods_ever().len(), 3, "another attempt was launched");
     Ok(ended)
 }
@@ -258,7 +258,7 @@ async fn no_clone_is_launched_that_can_not_be_scheduled() {
         spec["onMiss"] = json!("Continue");
         let job = Job::submit(world, "one-node", spec).await?;
         let ended = job.wait_complete().await?;
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         let pods = job.pods_ever();
         let homeless: Vec<String> = pods
             .iter()
@@ -293,7 +293,7 @@ async fn a_task_on_a_slow_node_is_overtaken() {
         let job = Job::submit(world, "slow-node", spec).await?;
         let ended = job.wait_complete().await?;
         let counts = status(&ended).attempts;
-        assert_books_balance(&ended);
+        assert_counts_balance(&ended);
         assert_eq!(counts.won, i64::try_from(nodes.len())?);
         ensure!(counts.clone_wins >= 1, "no clone won: {counts:?}");
         for pod in job.pods_ever() {

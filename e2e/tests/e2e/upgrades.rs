@@ -12,7 +12,7 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use shed::api::{self, DeadlineJob};
 use shed_e2e::jobs::{
-    Job, SOON, assert_books_balance, create, is_held, manifest, shell_or_fake, status, untyped,
+    Job, SOON, assert_counts_balance, create, is_held, manifest, shell_or_fake, status, untyped,
 };
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
@@ -241,7 +241,7 @@ async fn a_job_that_an_older_operator_can_not_read_is_left_alone_and_no_other() 
                 "attempts were launched anew"
             );
             assert_eq!(status(&ended).attempts.won, 2);
-            assert_books_balance(&ended);
+            assert_counts_balance(&ended);
             await_unreadable(world, 0.0).await
         })
         .await
@@ -304,7 +304,7 @@ async fn the_schema_goes_forward_and_back_while_attempts_run() {
             assert_eq!(uids(&running), before, "attempts were restarted");
             let ended = job.wait_complete().await?;
             assert_eq!(uids(&job.pods_ever()), before, "attempts were launched anew");
-            assert_books_balance(&ended);
+            assert_counts_balance(&ended);
             Ok(())
         })
         .await

@@ -25,7 +25,7 @@ fn a_companion_belongs_to_its_job_and_says_so() {
     assert_ne!(
         companion_name(&again),
         Some(name),
-        "made again, it gets a book of its own"
+        "made again, it gets a ledger of its own"
     );
 }
 

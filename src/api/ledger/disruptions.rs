@@ -58,61 +58,61 @@ mod tests {
     use crate::api::RetryRule;
     use crate::reconcile::mock::launch;
 
-    fn launched(book: &mut Ledger, kind: AttemptKind, now: Instant) -> AttemptNumber {
+    fn launched(ledger: &mut Ledger, kind: AttemptKind, now: Instant) -> AttemptNumber {
         let Move::Launch(launch) = launch(0, kind) else {
             unreachable!();
         };
-        book.launch(&launch, now)
+        ledger.launch(&launch, now)
     }
 
     /// The attempt is launched and disrupted a second later; until when the task waits then.
-    fn disrupt(book: &mut Ledger, kind: AttemptKind, now: Instant) -> Option<Instant> {
-        let number = launched(book, kind, now);
+    fn disrupt(ledger: &mut Ledger, kind: AttemptKind, now: Instant) -> Option<Instant> {
+        let number = launched(ledger, kind, now);
         let later = now.plus(Span::from_seconds(1));
-        book.count(
+        ledger.count(
             TaskIndex(0),
             number,
             Outcome::Disrupted,
             RetryRule::PROMPT,
             later,
         );
-        book.tasks[&0].retry_not_before
+        ledger.tasks[&0].retry_not_before
     }
 
     #[test]
     fn disruptions_in_a_row_wait_longer_and_longer() {
-        let (mut book, mut now, mut waits) = (Ledger::default(), Instant(0), Vec::new());
+        let (mut ledger, mut now, mut waits) = (Ledger::default(), Instant(0), Vec::new());
         for _ in 0..9 {
-            let until = disrupt(&mut book, AttemptKind::Retry, now);
+            let until = disrupt(&mut ledger, AttemptKind::Retry, now);
             now = now.plus(Span::from_seconds(1));
             waits.push(until.map_or(0, |until| until.since(now).0 / 1000));
             now = until.unwrap_or(now);
         }
         assert_eq!(waits, [0, 1, 2, 4, 8, 16, 32, 60, 60]);
-        assert_eq!(book.counts.disrupted, 9);
-        assert_eq!(book.tasks[&0].disruptions, 9);
+        assert_eq!(ledger.counts.disrupted, 9);
+        assert_eq!(ledger.tasks[&0].disruptions, 9);
         // An attempt that ran for long starts a new row.
-        let number = launched(&mut book, AttemptKind::Retry, now);
+        let number = launched(&mut ledger, AttemptKind::Retry, now);
         let lost = Outcome::Disrupted;
         let end = now.plus(ROW_ENDS);
-        book.count(TaskIndex(0), number, lost, RetryRule::PROMPT, end);
-        assert_eq!(book.tasks[&0].disruptions, 1);
-        assert_eq!(book.tasks[&0].retry_not_before, None);
+        ledger.count(TaskIndex(0), number, lost, RetryRule::PROMPT, end);
+        assert_eq!(ledger.tasks[&0].disruptions, 1);
+        assert_eq!(ledger.tasks[&0].retry_not_before, None);
     }
 
     #[test]
     fn a_clone_that_is_disrupted_holds_up_clones_alone() {
-        let mut book = Ledger::default();
+        let mut ledger = Ledger::default();
         for second in 0..3 {
-            disrupt(&mut book, AttemptKind::Clone, Instant(second * 1000));
+            disrupt(&mut ledger, AttemptKind::Clone, Instant(second * 1000));
         }
-        let entry = &book.tasks[&0];
+        let entry = &ledger.tasks[&0];
         assert_eq!((entry.disruptions, &entry.retry_not_before), (0, &None));
         assert_eq!(entry.clone_disrupted, Some(Instant(3000)));
-        launched(&mut book, AttemptKind::Retry, Instant(4000));
-        assert!(book.tasks[&0].clone_disrupted.is_some());
-        launched(&mut book, AttemptKind::Clone, Instant(4000));
-        assert!(book.tasks[&0].clone_disrupted.is_none());
+        launched(&mut ledger, AttemptKind::Retry, Instant(4000));
+        assert!(ledger.tasks[&0].clone_disrupted.is_some());
+        launched(&mut ledger, AttemptKind::Clone, Instant(4000));
+        assert!(ledger.tasks[&0].clone_disrupted.is_none());
     }
 
     #[test]
@@ -123,23 +123,23 @@ mod tests {
             (KillKind::Prune, 0),
             (KillKind::Suspend, 0),
         ] {
-            let mut book = Ledger::default();
-            let number = launched(&mut book, AttemptKind::Original, Instant(0));
-            book.kill(TaskIndex(0), number, kind, Instant(1000));
-            assert!(!book.kill(TaskIndex(0), number, kind, Instant(2000)));
-            assert_eq!(book.tasks[&0].disruptions, disrupted, "{kind:?}");
+            let mut ledger = Ledger::default();
+            let number = launched(&mut ledger, AttemptKind::Original, Instant(0));
+            ledger.kill(TaskIndex(0), number, kind, Instant(1000));
+            assert!(!ledger.kill(TaskIndex(0), number, kind, Instant(2000)));
+            assert_eq!(ledger.tasks[&0].disruptions, disrupted, "{kind:?}");
             let lost = Outcome::Disrupted;
             let end = Instant(9000);
-            book.count(TaskIndex(0), number, lost, RetryRule::PROMPT, end);
-            assert_eq!(book.tasks[&0].disruptions, disrupted, "{kind:?}");
+            ledger.count(TaskIndex(0), number, lost, RetryRule::PROMPT, end);
+            assert_eq!(ledger.tasks[&0].disruptions, disrupted, "{kind:?}");
         }
     }
 
     #[test]
     fn an_undisturbed_task_costs_no_bytes_for_it() {
-        let mut book = Ledger::default();
-        launched(&mut book, AttemptKind::Original, Instant(0));
-        let text = serde_json::to_string(&book).unwrap();
+        let mut ledger = Ledger::default();
+        launched(&mut ledger, AttemptKind::Original, Instant(0));
+        let text = serde_json::to_string(&ledger).unwrap();
         assert!(!text.contains("isrupt"), "{text}");
     }
 }

@@ -264,45 +264,45 @@ mod tests {
 
     /// Task 3 of four in the maximum number of segments, each split off the end of the one before.
     fn divided() -> Ledger {
-        let mut book = Ledger::default();
+        let mut ledger = Ledger::default();
         let mut index = 3;
         for part in 1.. {
             let at = Units {
                 done: part,
                 total: 10_000,
             };
-            match book.split(index, at, 4) {
+            match ledger.split(index, at, 4) {
                 Some(new) => index = new,
                 None => break,
             }
         }
-        book
+        ledger
     }
 
     #[test]
     fn what_follows_a_part_is_found_without_a_search() {
-        let book = divided();
-        let parts = book.segments.len();
+        let ledger = divided();
+        let parts = ledger.segments.len();
         assert!(parts > SEGMENTS_MAX - 2, "{parts}");
-        let followers = book.segments.values().map(|part| {
-            let behind = book.segments.beginning(part.task, part.end);
+        let followers = ledger.segments.values().map(|part| {
+            let behind = ledger.segments.beginning(part.task, part.end);
             behind.count()
         });
         // Each has one, but the last.
         assert_eq!(followers.sum::<usize>(), parts - 1);
-        let behind = book.unwon_behind(3, 10_000).unwrap();
+        let behind = ledger.unwon_behind(3, 10_000).unwrap();
         assert_eq!(behind.len(), parts - 1);
-        assert_eq!(book.parts_of(3).len(), parts);
+        assert_eq!(ledger.parts_of(3).len(), parts);
     }
 
     #[test]
     fn a_part_that_is_taken_over_follows_nothing_any_more() {
-        let mut book = divided();
-        let next = |book: &Ledger, index| book.next_segment(index).map(|next| next.index);
-        assert_eq!((next(&book, 3), next(&book, 4)), (Some(4), Some(5)));
-        book.take_over(3, 4);
-        assert_eq!(next(&book, 3), Some(5));
-        assert_eq!(book.parts_of(3).len(), book.segments.len() - 1);
+        let mut ledger = divided();
+        let next = |ledger: &Ledger, index| ledger.next_segment(index).map(|next| next.index);
+        assert_eq!((next(&ledger, 3), next(&ledger, 4)), (Some(4), Some(5)));
+        ledger.take_over(3, 4);
+        assert_eq!(next(&ledger, 3), Some(5));
+        assert_eq!(ledger.parts_of(3).len(), ledger.segments.len() - 1);
     }
 
     #[test]
@@ -317,27 +317,27 @@ mod tests {
             dropped: false,
         };
         let parts = [part(0, 0, 4), part(5, 4, 4), part(7, 4, 10), part(6, 4, 10)];
-        let book = Ledger {
+        let ledger = Ledger {
             segments: parts.into_iter().collect(),
             ..Ledger::default()
         };
-        assert_eq!(book.next_segment(0).map(|next| next.index), Some(6));
-        assert_eq!(book.next_segment(6), None);
+        assert_eq!(ledger.next_segment(0).map(|next| next.index), Some(6));
+        assert_eq!(ledger.next_segment(6), None);
     }
 
     #[test]
     fn a_divided_task_is_done_by_its_parts_and_the_others_by_themselves() {
-        let mut book = divided();
+        let mut ledger = divided();
         for index in [0, 1, 3, 4] {
-            book.done.insert(TaskIndex(index));
+            ledger.done.insert(TaskIndex(index));
         }
-        assert_eq!(book.done_tasks(4).to_string(), "0-1");
-        let all: Vec<u32> = book.segments.keys().copied().collect();
+        assert_eq!(ledger.done_tasks(4).to_string(), "0-1");
+        let all: Vec<u32> = ledger.segments.keys().copied().collect();
         for index in all {
-            book.done.insert(TaskIndex(index));
+            ledger.done.insert(TaskIndex(index));
         }
-        assert_eq!(book.done_tasks(4).to_string(), "0-1,3");
-        book.failed.insert(TaskIndex(9));
-        assert_eq!(book.failed_tasks(4).to_string(), "3");
+        assert_eq!(ledger.done_tasks(4).to_string(), "0-1,3");
+        ledger.failed.insert(TaskIndex(9));
+        assert_eq!(ledger.failed_tasks(4).to_string(), "3");
     }
 }

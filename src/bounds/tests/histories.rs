@@ -74,14 +74,14 @@ fn text(bytes: usize) -> String {
 
 impl World {
     fn first(&self, task: u32) -> Option<AttemptNumber> {
-        let task = self.book.tasks.get(&task)?;
+        let task = self.ledger.tasks.get(&task)?;
         task.attempts
             .first()
             .map(|attempt| AttemptNumber(attempt.number))
     }
 
     fn last(&self, task: u32) -> Option<AttemptNumber> {
-        let task = self.book.tasks.get(&task)?;
+        let task = self.ledger.tasks.get(&task)?;
         task.attempts
             .last()
             .map(|attempt| AttemptNumber(attempt.number))
@@ -91,13 +91,13 @@ impl World {
         if let Some(number) = number {
             let (retries, now) = (RetryRule::PROMPT, self.now);
             let _ = self
-                .book
+                .ledger
                 .count(TaskIndex(task), number, outcome, retries, now);
         }
     }
 
     fn launch_one(&mut self, task: u32, kind: u8, bytes: usize) {
-        if self.book.knows(task, u32::MAX) {
+        if self.ledger.knows(task, u32::MAX) {
             return;
         }
         let kinds = [
@@ -105,7 +105,7 @@ impl World {
             AttemptKind::Clone,
             AttemptKind::Retry,
         ];
-        let durable = self.book.tasks.get(&task);
+        let durable = self.ledger.tasks.get(&task);
         let durable = durable.and_then(|task| task.resume.as_deref().cloned());
         let resume = match durable.filter(|_| bytes.is_multiple_of(2)) {
             // The retry resumes from the durable checkpoint.
@@ -130,28 +130,28 @@ impl World {
             total: TOTAL,
         };
         let is_range = self.job.rules.resume == Resume::Range;
-        if !is_range || self.book.knows(task, u32::MAX) {
+        if !is_range || self.ledger.knows(task, u32::MAX) {
             return;
         }
         let completions = self.job.rules.completions;
-        if let Some(rest) = self.book.split(task, at, completions) {
+        if let Some(rest) = self.ledger.split(task, at, completions) {
             self.launch_one(rest, 1, 0);
         }
     }
 
     fn take_over(&mut self, task: u32) {
-        let next = self.book.next_segment(task);
+        let next = self.ledger.next_segment(task);
         let Some(next) = next.filter(|next| next.winner.is_none()) else {
             return;
         };
         let taken = next.index;
-        self.book.take_over(task, taken);
+        self.ledger.take_over(task, taken);
         while let Some(number) = self.first(taken) {
             let at = TaskIndex(taken);
-            self.book.kill(at, number, KillKind::Settle, self.now);
+            self.ledger.kill(at, number, KillKind::Settle, self.now);
             self.ends(taken, Some(number), Outcome::Superseded);
         }
-        self.book.fold();
+        self.ledger.fold();
     }
 
     fn happens(&mut self, event: Event) {
@@ -160,7 +160,7 @@ impl World {
             Event::Launch(task, kind, bytes) => self.launch_one(task, kind, bytes),
             Event::Kill(task, kind) => {
                 if let Some(number) = self.first(task) {
-                    self.book.kill(TaskIndex(task), number, kind, now);
+                    self.ledger.kill(TaskIndex(task), number, kind, now);
                 }
             }
             Event::KillAll(kind) => self.kill_all(kind),
@@ -168,9 +168,9 @@ impl World {
                 self.now = Instant((now.0 + ms).min(1_700_000_000_000 + 8_600_000_000));
             }
             Event::Give(task) => {
-                if self.first(task).is_none() && self.book.tasks.contains_key(&task) {
-                    self.book.failed.insert(TaskIndex(task));
-                    self.book.fold();
+                if self.first(task).is_none() && self.ledger.tasks.contains_key(&task) {
+                    self.ledger.failed.insert(TaskIndex(task));
+                    self.ledger.fold();
                 }
             }
             Event::Report(task, bytes) => {
@@ -178,13 +178,13 @@ impl World {
                     progress: f64::from(task) / 7e3 + bytes as f64 / 3e3,
                     checkpoint: text(bytes).as_str().into(),
                 };
-                self.book.keep_checkpoint(TaskIndex(task), &point);
-                self.bounds.keep_checkpoints(&mut self.book);
+                self.ledger.keep_checkpoint(TaskIndex(task), &point);
+                self.bounds.keep_checkpoints(&mut self.ledger);
             }
             Event::Divide(task, at) => self.divide(task, at),
             Event::TakeOver(task) => self.take_over(task),
             Event::Quarantine(is) => {
-                self.book.quarantine = is.then(|| QuarantineEntry {
+                self.ledger.quarantine = is.then(|| QuarantineEntry {
                     reason: "ReconcilePanicked".to_owned(),
                     count: 99,
                     until: now,
@@ -195,24 +195,24 @@ impl World {
             Event::Disrupt(task) => self.ends(task, self.first(task), Outcome::Disrupted),
             Event::Refuse(task) => {
                 if let Some(number) = self.last(task) {
-                    self.book.refuse(TaskIndex(task), number);
+                    self.ledger.refuse(TaskIndex(task), number);
                 }
             }
             Event::Win(task) => {
                 if let Some(number) = self.first(task) {
                     let run = Some(Span(9_999_999_999));
-                    self.book.win(TaskIndex(task), number, now, run);
-                    self.book.fold();
+                    self.ledger.win(TaskIndex(task), number, now, run);
+                    self.ledger.fold();
                 }
             }
             Event::Grant(task) if self.job.rules.idempotency == Idempotency::Fenced => {
                 if let Some(number) = self.first(task) {
-                    let _ = self.book.grant(task, number.0, now);
+                    let _ = self.ledger.grant(task, number.0, now);
                 }
             }
             Event::Place(task, on) if self.job.rules.idempotency != Idempotency::Safe => {
                 if let Some(number) = self.first(task) {
-                    self.book.place(task, number.0, &node(on));
+                    self.ledger.place(task, number.0, &node(on));
                 }
             }
             Event::Grant(_) | Event::Place(..) => {}
@@ -221,7 +221,7 @@ impl World {
 
     /// The bytes of the table of kills.
     fn kill_bytes(&self) -> usize {
-        let ledger = serde_json::to_value(self.book.clone()).unwrap();
+        let ledger = serde_json::to_value(self.ledger.clone()).unwrap();
         let kills = ledger.pointer("/tasks/kills");
         kills.map_or(0, |kills: &Value| kills.to_string().len())
     }
@@ -256,7 +256,7 @@ proptest! {
             let grows = may_grow(&event);
             let is_stop = matches!(event, Event::KillAll(_));
             world.happens(event);
-            let committed = world.bounds.committed(&world.book);
+            let committed = world.bounds.committed(&world.ledger);
             prop_assert!(committed <= OBJECT_MAX);
             if grows {
                 least = committed;
@@ -297,11 +297,11 @@ fn ledgers_of_drawn_histories_keep_their_bytes() {
             world.happens(event);
             let now = Some(world.now);
             match position {
-                20 => world.book.first_pass = now,
-                40 => world.book.keep_time(true, world.now),
-                280 => world.book.ending = Some(Conclusion::PodFailurePolicy),
-                290 => world.book.ending_note = Some("pod p failed".to_owned()),
-                299 => (world.book.finished, world.book.ended) = (true, now),
+                20 => world.ledger.first_pass = now,
+                40 => world.ledger.keep_time(true, world.now),
+                280 => world.ledger.ending = Some(Conclusion::PodFailurePolicy),
+                290 => world.ledger.ending_note = Some("pod p failed".to_owned()),
+                299 => (world.ledger.finished, world.ledger.ended) = (true, now),
                 _ => {}
             }
             let text = serde_json::to_string(&world.status()).unwrap();

@@ -18,7 +18,7 @@ use crate::reconcile::step::{self, step};
 struct Driven {
     owner: DeadlineJob,
     job: ValidatedJob,
-    book: Ledger,
+    ledger: Ledger,
     pods: JobPods,
     traces: Traces,
     reports: BTreeMap<String, Reported>,
@@ -39,7 +39,7 @@ impl Driven {
         Self {
             owner,
             job,
-            book: Ledger::default(),
+            ledger: Ledger::default(),
             pods: JobPods::new(),
             traces: Traces::new(),
             reports: BTreeMap::new(),
@@ -55,17 +55,17 @@ impl Driven {
     }
 
     fn step(&mut self, slice: &[Move]) {
-        let (job, book) = (Arc::new(self.job.clone()), self.book.clone());
+        let (job, ledger) = (Arc::new(self.job.clone()), self.ledger.clone());
         let view = JobView {
             pods: self.pods.clone(),
             traces: self.traces.clone(),
             reports: self.reports.clone(),
             facts_as_of: self.facts_as_of,
-            ..JobView::new(job, book, self.now, self.now)
+            ..JobView::new(job, ledger, self.now, self.now)
         };
         let facts = facts::facts(&view);
         let bounds = self.bounds();
-        let fitting = bounds.fitting(&self.book, slice);
+        let fitting = bounds.fitting(&self.ledger, slice);
         let step = step(step::Input {
             view: &view,
             facts: &facts,
@@ -75,11 +75,11 @@ impl Driven {
             bounds: Some(bounds),
         });
         self.undurable = step.undurable.unwrap_or(self.undurable);
-        self.write(&step.book, step.undurable);
+        self.write(&step.ledger, step.undurable);
         self.now = self.now.plus(Span::from_seconds(1));
     }
 
-    fn write(&mut self, book: &Ledger, undurable: Option<usize>) {
+    fn write(&mut self, ledger: &Ledger, undurable: Option<usize>) {
         let old = self.owner.status.clone().unwrap_or_default();
         let blocked = Blocked {
             reason: crate::api::reason::UNSCHEDULABLE,
@@ -87,8 +87,8 @@ impl Driven {
         };
         let mut status = status::render(status::Input {
             job: &self.job,
-            book,
-            deadline: self.job.deadline_after(book.first_pass),
+            ledger,
+            deadline: self.job.deadline_after(ledger.first_pass),
             old: &old,
             report: None,
             blocked: Some(&blocked),
@@ -116,16 +116,17 @@ impl Driven {
         self.largest = self.largest.max(text.len());
         self.owner = serde_json::from_str(&text).unwrap();
         let status = self.owner.status.as_ref();
-        self.book = Ledger::from_status(status).unwrap();
+        self.ledger = Ledger::from_status(status).unwrap();
     }
 
     /// Launches as many of these tasks as fit, and returns their number; their pods run.
     fn start(&mut self, tasks: impl Iterator<Item = u32>, kind: AttemptKind) -> usize {
-        let counts =
-            |book: &Ledger| book.counts.originals + book.counts.clones + book.counts.retries;
-        let before = counts(&self.book);
+        let counts = |ledger: &Ledger| {
+            ledger.counts.originals + ledger.counts.clones + ledger.counts.retries
+        };
+        let before = counts(&self.ledger);
         let launches = tasks.map(|task| {
-            let entry = self.book.tasks.get(&task);
+            let entry = self.ledger.tasks.get(&task);
             let durable = entry.and_then(|entry| entry.resume.as_deref());
             Move::Launch(Launch {
                 resume: durable.cloned(),
@@ -137,11 +138,11 @@ impl Driven {
         for id in self.live() {
             self.show(id, Stage::Running);
         }
-        usize::try_from(counts(&self.book) - before).unwrap()
+        usize::try_from(counts(&self.ledger) - before).unwrap()
     }
 
     fn live(&self) -> Vec<AttemptId> {
-        let attempts = self.book.tasks.values().flat_map(|task| {
+        let attempts = self.ledger.tasks.values().flat_map(|task| {
             let live = task.attempts.iter().filter(|one| one.kill.is_none());
             live.map(|attempt| (task.index, attempt.number))
         });
@@ -255,7 +256,7 @@ impl Driven {
     }
 
     fn ending(&self) -> Option<(Conclusion, bool)> {
-        Some((self.book.ending?, self.book.finished))
+        Some((self.ledger.ending?, self.ledger.finished))
     }
 }
 
@@ -281,7 +282,7 @@ fn a_job_of_100_000_tasks_is_suspended_in_one_record_and_resumed() {
         driven.suspend(true);
         assert_eq!(driven.live(), []);
         driven.go();
-        assert_eq!(driven.book.counts.superseded, started as i64);
+        assert_eq!(driven.ledger.counts.superseded, started as i64);
         driven.suspend(false);
         assert_eq!(driven.start(first, AttemptKind::Retry), started);
     }
@@ -340,7 +341,7 @@ fn a_job_with_clones_and_checkpoints_is_suspended_resumed_and_stopped() {
     driven.step(&[]);
     driven.suspend(true);
     driven.go();
-    let durable = driven.book.tasks.values();
+    let durable = driven.ledger.tasks.values();
     let durable = durable.filter(|task| task.resume.is_some()).count();
     assert_eq!(durable + driven.undurable, 5_000);
     assert!(durable > 3_000, "{durable}");
@@ -352,11 +353,11 @@ fn a_job_with_clones_and_checkpoints_is_suspended_resumed_and_stopped() {
     driven.facts_as_of = Instant(699_000);
     driven.step(&[]);
     assert_eq!(driven.ending(), Some((Conclusion::DeadlineExceeded, false)));
-    let begun = driven.book.tasks.values();
+    let begun = driven.ledger.tasks.values();
     let begun = begun.filter(|task| task.resume.is_none() && task.attempts[0].resume.is_some());
     assert_eq!(begun.count(), 0);
     driven.go();
-    assert!(driven.book.finished);
+    assert!(driven.ledger.finished);
 }
 
 /// Checkpoints of 256 bytes; each byte takes six in JSON.
@@ -381,19 +382,19 @@ fn checkpoints_that_do_not_fit_are_not_durable_and_keep_nothing_from_being_stopp
     assert_eq!(told.count(), 1);
     driven.suspend(true);
     driven.go();
-    assert_eq!(driven.book.counts.superseded, 4_999);
+    assert_eq!(driven.ledger.counts.superseded, 4_999);
 }
 
 /// Attempts that are stopped one by one, and whose pods stay.
 #[test]
 fn kills_at_as_many_instants_as_there_are_attempts_stay_within_the_budget() {
     let mut driven = Driven::new(TASKS, 0, "");
-    let live = driven.bounds().further(&driven.book);
+    let live = driven.bounds().further(&driven.ledger);
     let first = TASKS - live;
     for task in 0..first {
         let list = match task % 2 {
-            0 => &mut driven.book.done,
-            _ => &mut driven.book.failed,
+            0 => &mut driven.ledger.done,
+            _ => &mut driven.ledger.failed,
         };
         list.insert(TaskIndex(task));
     }
@@ -402,16 +403,16 @@ fn kills_at_as_many_instants_as_there_are_attempts_stay_within_the_budget() {
     driven.now = driven.now.plus(Span::from_seconds(90 * 86_400));
     let started = driven.start(first + 1..TASKS, AttemptKind::Original);
     assert_eq!(started + 1, live as usize);
-    let mut book = driven.book.clone();
+    let mut ledger = driven.ledger.clone();
     for task in first..TASKS {
         driven.now = driven.now.plus(Span(1));
         let kind = match task % 2 {
             0 => KillKind::Replace,
             _ => KillKind::Abandon,
         };
-        assert!(book.kill(TaskIndex(task), AttemptNumber(0), kind, driven.now));
+        assert!(ledger.kill(TaskIndex(task), AttemptNumber(0), kind, driven.now));
     }
-    driven.write(&book, None);
+    driven.write(&ledger, None);
     assert_eq!(driven.live(), []);
 }
 
@@ -436,9 +437,9 @@ fn a_status_that_somebody_made_too_large_keeps_launches_back_and_nothing_from_be
     ] {
         let owner = edit(&driven.owner, place, value);
         let bounds = Bounds::of(&owner, &driven.job, node_bytes(), 0);
-        assert_eq!(bounds.further(&driven.book), 0, "{place}");
+        assert_eq!(bounds.further(&driven.ledger), 0, "{place}");
         let launches = [Move::Launch(original(600))];
-        assert_eq!(bounds.fitting(&driven.book, &launches), Some(vec![]));
+        assert_eq!(bounds.fitting(&driven.ledger, &launches), Some(vec![]));
     }
     // The next write replaces fields that shed writes itself.
     driven.owner = edit(&driven.owner, "failedIndexes", "0-3".into());
@@ -452,9 +453,9 @@ fn a_status_that_somebody_made_too_large_keeps_launches_back_and_nothing_from_be
 fn a_job_may_have_no_attempt_more_than_fits_with_all_that_may_follow() {
     let mut driven = Driven::new(TASKS, size::SPEC_MAX, ", idempotency: None");
     let started = driven.start(0..TASKS, AttemptKind::Original);
-    assert_eq!(driven.bounds().further(&driven.book), 0);
+    assert_eq!(driven.bounds().further(&driven.ledger), 0);
     assert_eq!(driven.start(90_000..90_010, AttemptKind::Original), 0);
     driven.suspend(true);
     driven.go();
-    assert_eq!(driven.book.counts.superseded, started as i64);
+    assert_eq!(driven.ledger.counts.superseded, started as i64);
 }

@@ -159,8 +159,8 @@ mod judged {
     use crate::job::facts::facts;
     use crate::validate::validate;
 
-    fn book(kill: Option<KillKind>) -> Ledger {
-        let mut book = Ledger::default();
+    fn ledger(kill: Option<KillKind>) -> Ledger {
+        let mut ledger = Ledger::default();
         let attempt = AttemptEntry {
             number: ID.1,
             kind: AttemptKind::Original,
@@ -178,20 +178,20 @@ mod judged {
             attempts: vec![attempt],
             ..TaskEntry::default()
         };
-        book.tasks.insert(ID.0, entry);
-        book
+        ledger.tasks.insert(ID.0, entry);
+        ledger
     }
 
     /// The result of `settle` for an attempt whose end may be a consequence of its deletion.
     fn settled(job: &ValidatedJob, kill: Option<KillKind>, pod: &Pod) -> Vec<Settled> {
-        shed_core::settle::settle(seconds(60), &observed(job, &book(kill), pod))
+        shed_core::settle::settle(seconds(60), &observed(job, &ledger(kill), pod))
     }
 
-    fn observed(job: &ValidatedJob, book: &Ledger, pod: &Pod) -> JobSnapshot {
-        let (job, book) = (Arc::new(job.clone()), book.clone());
+    fn observed(job: &ValidatedJob, ledger: &Ledger, pod: &Pod) -> JobSnapshot {
+        let (job, ledger) = (Arc::new(job.clone()), ledger.clone());
         facts(&JobView {
             pods: JobPods::from([(ID, Arc::new(seen(pod, 60)))]),
-            ..JobView::new(job, book, seconds(60), seconds(60))
+            ..JobView::new(job, ledger, seconds(60), seconds(60))
         })
     }
 
@@ -215,10 +215,10 @@ mod judged {
     #[test]
     fn a_clock_that_is_behind_dates_no_run_before_its_launch() {
         let run = |launched: Instant, ended: bool| {
-            let mut book = book(None);
-            let attempts = &mut book.tasks.get_mut(&ID.0).unwrap().attempts;
+            let mut ledger = ledger(None);
+            let attempts = &mut ledger.tasks.get_mut(&ID.0).unwrap().attempts;
             attempts[0].launched = launched;
-            let facts = observed(&own(""), &book, &pod("", "", ended));
+            let facts = observed(&own(""), &ledger, &pod("", "", ended));
             let attempt = &facts.tasks[0].attempts[0];
             let finished = match attempt.state {
                 AttemptState::Succeeded { finished } => Some(finished),

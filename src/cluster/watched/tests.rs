@@ -96,12 +96,12 @@ fn little_is_kept_of_a_job_of_another_controller() {
 #[test]
 fn a_live_job_costs_its_template_and_a_little_per_attempt() {
     const ATTEMPTS: u32 = 1000;
-    let mut book = crate::api::Ledger::default();
+    let mut ledger = crate::api::Ledger::default();
     for action in crate::reconcile::mock::originals(ATTEMPTS) {
         let shed_core::plan::Move::Launch(launch) = action else {
             continue;
         };
-        book.launch(&launch, Instant(1000));
+        ledger.launch(&launch, Instant(1000));
     }
     let live =
         |name: &str, ledger: &Ledger| realistic(name, &json!({"completions": ATTEMPTS}), ledger);
@@ -110,7 +110,7 @@ fn a_live_job_costs_its_template_and_a_little_per_attempt() {
         .collect();
     let bytes = per_job(&jobs);
     assert!(bytes <= 64 * KIB, "{bytes}");
-    let object = live("job", &book.clone());
+    let object = live("job", &ledger.clone());
     let job: DeadlineJob = serde_json::from_value(object.clone()).unwrap();
     let pods =
         (0..ATTEMPTS).map(|task| fixtures::attempt_pod(&job, (task, 0), "node-1", "Running"));

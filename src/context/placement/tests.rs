@@ -15,7 +15,7 @@ fn own(seconds: i64) -> Instant {
 /// One job, whose attempts were launched at 0.
 struct Case {
     job: ValidatedJob,
-    book: Ledger,
+    ledger: Ledger,
     pods: JobPods,
     nodes: Vec<NodeFacts>,
     binds: Vec<(&'static str, i64)>,
@@ -26,18 +26,18 @@ struct Case {
 
 impl Case {
     fn new(change: &str, kinds: &[AttemptKind]) -> Self {
-        let mut book = Ledger::default();
+        let mut ledger = Ledger::default();
         for (number, &kind) in kinds.iter().enumerate() {
             let task = match kind {
                 AttemptKind::Clone => 0,
                 _ => number as u32,
             };
             let launch = shed_core::fixtures::launch(task, kind);
-            book.launch(&launch, at(0));
+            ledger.launch(&launch, at(0));
         }
         Self {
             job: validate(&fixtures::job(change)).unwrap(),
-            book,
+            ledger,
             pods: JobPods::new(),
             nodes: vec![NodeFacts::from_node(&fixtures::node("node-1", 8))],
             binds: vec![],
@@ -70,14 +70,14 @@ impl Case {
             let bind = binds.iter().find(|(scheduler, _)| *scheduler == name);
             bind.map(|(_, at_seconds)| at(*at_seconds))
         };
-        let (job, book) = (Arc::new(self.job.clone()), self.book.clone());
+        let (job, ledger) = (Arc::new(self.job.clone()), self.ledger.clone());
         let view = JobView {
             pods: self.pods.clone(),
             places: Places {
                 demand: Resources::from_pairs([("cpu", 2000), ("pods", 1)]),
                 ..Places::default()
             },
-            ..JobView::new(job, book, at(seconds), own(seconds))
+            ..JobView::new(job, ledger, at(seconds), own(seconds))
         };
         let due = self.placement.look(&Input {
             view: &view,

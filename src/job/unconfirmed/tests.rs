@@ -13,23 +13,23 @@ use crate::validate::validate;
 
 /// A ledger with one attempt, and its pod that should have been gone at 10 s.
 fn deleted(phase: &str) -> (Ledger, JobPods) {
-    let mut book = Ledger::default();
+    let mut ledger = Ledger::default();
     let Move::Launch(launch) = launch(0, AttemptKind::Original) else {
         unreachable!();
     };
-    book.launch(&launch, Instant(0));
+    ledger.launch(&launch, Instant(0));
     let yaml = format!(
         "{{metadata: {{name: pod-0, labels: {{shed.dev/job-uid: j, shed.dev/attempt: '0', \
          batch.kubernetes.io/job-completion-index: '0'}}, deletionTimestamp: '1970-01-01T00:00:10Z'}}, \
          spec: {{nodeName: node-1, containers: [{{name: task}}]}}, status: {{phase: {phase}}}}}"
     );
     let pod = PodFacts::from_pod(&serde_yaml_ng::from_str(&yaml).unwrap(), Instant(0));
-    (book, [((0, 0), Arc::new(pod))].into())
+    (ledger, [((0, 0), Arc::new(pod))].into())
 }
 
 fn said(
     job: &str,
-    (book, pods): &(Ledger, JobPods),
+    (ledger, pods): &(Ledger, JobPods),
     nodes: &[Node],
     now: i64,
 ) -> Option<Unconfirmed> {
@@ -37,7 +37,7 @@ fn said(
     let stores = Stores::for_tests(vec![], vec![], nodes);
     let view = JobView {
         pods: pods.clone(),
-        ..JobView::new(job.into(), book.clone(), Instant(now), Instant(now))
+        ..JobView::new(job.into(), ledger.clone(), Instant(now), Instant(now))
     };
     unconfirmed(&view, &stores)
 }
@@ -61,13 +61,13 @@ fn nobody_is_told_to_taint_a_healthy_node() {
         assert!(said.message.contains("pod-0"), "{}", said.message);
         assert!(!said.message.contains("taint"), "{}", said.message);
     }
-    let (mut book, _) = deleted("Running");
+    let (mut ledger, _) = deleted("Running");
     let placed = crate::api::NodeEntry {
         name: "node-1".to_owned(),
         boot: "boot-1".to_owned(),
     };
-    book.place(0, 0, &placed);
-    let vanished = said(NONE, &(book, JobPods::new()), &node("True"), LATE).unwrap();
+    ledger.place(0, 0, &placed);
+    let vanished = said(NONE, &(ledger, JobPods::new()), &node("True"), LATE).unwrap();
     assert!(!vanished.message.contains("taint"), "{}", vanished.message);
     assert!(
         vanished.message.contains("restarted"),
@@ -109,14 +109,14 @@ fn who_waits_is_named_and_nothing_is_said_while_nobody_does() {
     );
     let policy = "podReplacementPolicy: Failed";
     assert!(said(policy, &running(), &node("Unknown"), LATE).is_some());
-    let (mut book, pods) = running();
-    book.ending = Some(shed_core::snapshot::Conclusion::Complete);
-    let ends = said("", &(book.clone(), pods.clone()), &node("Unknown"), LATE).unwrap();
+    let (mut ledger, pods) = running();
+    ledger.ending = Some(shed_core::snapshot::Conclusion::Complete);
+    let ends = said("", &(ledger.clone(), pods.clone()), &node("Unknown"), LATE).unwrap();
     assert!(
         ends.message.starts_with("the end of the job waits"),
         "{}",
         ends.message
     );
-    book.finished = true;
-    assert_eq!(said("", &(book, pods), &node("Unknown"), LATE), None);
+    ledger.finished = true;
+    assert_eq!(said("", &(ledger, pods), &node("Unknown"), LATE), None);
 }

@@ -55,25 +55,25 @@ pub(super) async fn take(
         refused.inc();
     }
     let is_refused = !sorted.refused.is_empty();
-    let mut book = step.book.clone();
+    let mut ledger = step.ledger.clone();
     if is_refused {
         let (refused, not_tried) = (&mut sorted.refused, &mut sorted.not_tried);
         never_were(context, pass, [refused, not_tried]).await?;
         for &(task, number) in &sorted.refused {
-            book.refuse(TaskIndex(task), AttemptNumber(number));
+            ledger.refuse(TaskIndex(task), AttemptNumber(number));
         }
         for &(task, number) in &sorted.not_tried {
-            book.withdraw(TaskIndex(task), AttemptNumber(number));
+            ledger.withdraw(TaskIndex(task), AttemptNumber(number));
         }
     }
-    let existing = existing(&book, &pass.view.pods);
+    let existing = existing(&ledger, &pass.view.pods);
     let ticks = context.clock.ticks();
     let is_failing = context.memos.with(&pass.view.job.uid, |memo| {
         memo.creations.take(sorted.summary, existing, ticks);
         memo.creations.is_failing()
     });
     if is_refused || (is_failing && sorted.failure.is_some()) {
-        record_again(context, pass, owner, book).await?;
+        record_again(context, pass, owner, ledger).await?;
     }
     let is_cut_short = !is_refused && !sorted.not_tried.is_empty();
     sorted
@@ -86,7 +86,7 @@ fn sort(context: &Context, pass: &Pass, step: &Step, answers: Vec<Created>) -> S
     let mut sorted = Sorted::default();
     context.memos.with(&pass.view.job.uid, |memo| {
         for (&id, answer) in step.creates.iter().zip(answers) {
-            let entry = step.book.attempt(id.0, id.1);
+            let entry = step.ledger.attempt(id.0, id.1);
             let kind = entry.map(|attempt| attempt.kind);
             let trace = memo.traces.entry(id).or_default();
             if matches!(answer, Created::Ours | Created::Failed(_)) {
@@ -120,7 +120,7 @@ async fn never_were(
     pass: &Pass,
     taken_back: [&mut Vec<AttemptId>; 2],
 ) -> Result<(), Error> {
-    let recorded_before = |id: &AttemptId| pass.view.book.attempt(id.0, id.1).is_some();
+    let recorded_before = |id: &AttemptId| pass.view.ledger.attempt(id.0, id.1).is_some();
     if !taken_back.iter().any(|ids| ids.iter().any(recorded_before)) {
         return Ok(());
     }
@@ -137,8 +137,8 @@ async fn never_were(
 }
 
 /// How many pods of the job exist that are not over, as a quota counts them.
-fn existing(book: &Ledger, pods: &JobPods) -> u32 {
-    let attempts = book.open_attempts().map(|(id, _)| id);
+fn existing(ledger: &Ledger, pods: &JobPods) -> u32 {
+    let attempts = ledger.open_attempts().map(|(id, _)| id);
     let is_there = |id: &AttemptId| pods.get(id).is_none_or(|pod| !pod.terminal);
     let leaving = pods.values().filter(|pod| pod.is_leaving).count();
     u32::try_from(attempts.filter(is_there).count() + leaving).unwrap_or(u32::MAX)
@@ -150,23 +150,23 @@ async fn record_again(
     context: &Context,
     pass: &Pass,
     owner: &Arc<DeadlineJob>,
-    mut book: Ledger,
+    mut ledger: Ledger,
 ) -> Result<(), Error> {
     // The step was recorded under the owner's revision, so this write builds on that.
     let recorded = owner
         .status
         .as_ref()
         .and_then(|status| status.ledger.as_ref());
-    book.revision = recorded.map_or(book.revision, |ledger| ledger.revision);
+    ledger.revision = recorded.map_or(ledger.revision, |ledger| ledger.revision);
     let refused = Step {
-        deadline: pass.view.job.deadline_after(book.first_pass),
-        book,
+        deadline: pass.view.job.deadline_after(ledger.first_pass),
+        ledger,
         ..Step::default()
     };
     let pass = Pass {
         owner: Arc::clone(owner),
         view: JobView {
-            book: refused.book.clone(),
+            ledger: refused.ledger.clone(),
             claims: Claims::default(),
             now: context.clock.now(),
             ticks: context.clock.ticks(),

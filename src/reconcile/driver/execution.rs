@@ -75,7 +75,7 @@ async fn create(
         .creates
         .iter()
         .filter_map(|&(task, number)| {
-            let attempt = step.book.attempt(task, number)?;
+            let attempt = step.ledger.attempt(task, number)?;
             let priority = context.clone_priority.as_ref();
             let agent = &context.agent;
             let mut pod = attempt_pod::pod(
@@ -87,7 +87,7 @@ async fn create(
                 agent,
                 priority,
             );
-            attempt_pod::note_failures(&mut pod, &pass.view.job, &step.book, task);
+            attempt_pod::note_failures(&mut pod, &pass.view.job, &step.ledger, task);
             if let Some(nodes) = rather_not.get(&(task, number)) {
                 preference::prefer_others(&mut pod, nodes);
             }
@@ -95,7 +95,7 @@ async fn create(
                 range::dress(
                     &mut pod,
                     &pass.view.job,
-                    &step.book,
+                    &step.ledger,
                     task,
                     &context.agent.operator_key,
                 );

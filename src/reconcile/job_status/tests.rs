@@ -8,7 +8,7 @@ const NOW: Instant = Instant(100_000);
 
 struct World {
     job: Job,
-    book: Ledger,
+    ledger: Ledger,
     recorded: DeadlineJobStatus,
     pods: PodCounts,
 }
@@ -17,7 +17,7 @@ impl World {
     fn new(change: &str) -> Self {
         Self {
             job: fixtures::batch_job(change),
-            book: Ledger::default(),
+            ledger: Ledger::default(),
             recorded: DeadlineJobStatus::default(),
             pods: PodCounts::default(),
         }
@@ -42,7 +42,7 @@ impl World {
             job: &self.job,
             adopted: job.adopted.as_ref().unwrap(),
             recorded: &self.recorded,
-            book: &self.book,
+            ledger: &self.ledger,
             pods: self.pods,
             completions: job.rules.completions,
             suspend: job.rules.suspend,
@@ -70,15 +70,15 @@ fn won(indexes: &[u32]) -> IndexSet {
 #[test]
 fn indexes_are_said_where_the_job_has_them_and_as_batch_v1_writes_them() {
     let mut world = World::new("completions: 9, completionMode: Indexed, backoffLimitPerIndex: 1");
-    world.book.done = won(&[0, 1, 4, 5, 6]);
-    world.book.failed = won(&[2, 3]);
+    world.ledger.done = won(&[0, 1, 4, 5, 6]);
+    world.ledger.failed = won(&[2, 3]);
     let status = world.status();
     assert_eq!(status.completed_indexes.as_deref(), Some("0,1,4-6"));
     assert_eq!(status.failed_indexes.as_deref(), Some("2,3"));
     assert_eq!(status.succeeded, Some(5));
 
     let mut world = World::new("completions: 9");
-    world.book.done = won(&[0, 1]);
+    world.ledger.done = won(&[0, 1]);
     let status = world.status();
     assert_eq!(
         (status.completed_indexes, status.failed_indexes),
@@ -99,12 +99,12 @@ fn an_index_whose_input_was_split_is_completed_by_its_last_part() {
         winner: None,
         dropped: false,
     };
-    world.book.segments = [part(0, 0, 600), part(2, 600, 1000)].into_iter().collect();
-    world.book.done = won(&[0, 1]);
+    world.ledger.segments = [part(0, 0, 600), part(2, 600, 1000)].into_iter().collect();
+    world.ledger.done = won(&[0, 1]);
     let status = world.status();
     assert_eq!(status.completed_indexes.as_deref(), Some("1"));
     assert_eq!(status.succeeded, Some(1));
-    world.book.done = won(&[0, 1, 2]);
+    world.ledger.done = won(&[0, 1, 2]);
     let status = world.status();
     assert_eq!(status.completed_indexes.as_deref(), Some("0,1"));
     assert_eq!(status.succeeded, Some(2));
@@ -118,14 +118,14 @@ fn the_interim_condition_comes_before_the_final_one_and_nothing_runs_then() {
         ready: 1,
         terminating: 1,
     };
-    world.book.ending = Some(Conclusion::Complete);
+    world.ledger.ending = Some(Conclusion::Complete);
     world.says(api::SUCCESS_CRITERIA_MET, reason::COMPLETIONS_REACHED);
     let interim = world.status();
     assert_eq!((interim.active, interim.terminating), (Some(1), Some(1)));
     assert!(interim.completion_time.is_none());
 
-    world.book.finished = true;
-    world.book.last_win = Some(Instant(99_500));
+    world.ledger.finished = true;
+    world.ledger.last_win = Some(Instant(99_500));
     world.says(api::COMPLETE, reason::COMPLETIONS_REACHED);
     let last = world.status();
     assert_eq!(
@@ -139,13 +139,13 @@ fn the_interim_condition_comes_before_the_final_one_and_nothing_runs_then() {
 #[test]
 fn what_has_ended_does_not_change_any_more() {
     let mut world = World::new("completions: 1");
-    world.book.ending = Some(Conclusion::BackoffLimit);
-    world.book.finished = true;
+    world.ledger.ending = Some(Conclusion::BackoffLimit);
+    world.ledger.finished = true;
     world.says(api::FAILURE_TARGET, reason::BACKOFF_LIMIT);
     world.says(api::FAILED, reason::BACKOFF_LIMIT);
     let ended = world.status();
     assert!(ended.start_time.is_some(), "also if it never started");
-    world.book.counts.failed = 7;
+    world.ledger.counts.failed = 7;
     assert_eq!(world.status(), ended);
 }
 

@@ -184,7 +184,7 @@ async fn the_status_of_an_adopted_job_is_written_after_a_crash() {
     let mut job = fixtures::batch_job("completions: 1, parallelism: 1");
     let mut companion = fixtures::companion(&job);
     let ended = Instant(9000);
-    let book = Ledger {
+    let ledger = Ledger {
         done: "0".parse().unwrap(),
         started: Some(Instant(1000)),
         last_win: Some(ended),
@@ -202,7 +202,7 @@ async fn the_status_of_an_adopted_job_is_written_after_a_crash() {
     companion.status = Some(DeadlineJobStatus {
         observed_generation: companion.metadata.generation,
         attempts: counts,
-        ledger: Some(book.clone()),
+        ledger: Some(ledger.clone()),
         ..DeadlineJobStatus::default()
     });
     let api = Apiserver::new(companion.clone());

@@ -15,7 +15,7 @@ pub struct Invariants {
     pub broken: Vec<String>,
 }
 
-fn book(job: &DeadlineJob) -> Ledger {
+fn ledger(job: &DeadlineJob) -> Ledger {
     match Ledger::from_status(job.status.as_ref()) {
         // Only a test writes one.
         Err(NewerForm(_)) => Ledger::default(),
@@ -34,9 +34,9 @@ impl Invariants {
         let Some(before) = before.filter(|job| job.metadata.deletion_timestamp.is_none()) else {
             return;
         };
-        let (old, is) = (book(before), |words: &str| call.words.starts_with(words));
+        let (old, is) = (ledger(before), |words: &str| call.words.starts_with(words));
         if let Some(after) = after.filter(|_| is("PUT job")) {
-            self.check_ledger(&old, &book(after));
+            self.check_ledger(&old, &ledger(after));
         }
         let Some(id) = id_of(call) else {
             return;

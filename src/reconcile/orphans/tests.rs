@@ -266,7 +266,10 @@ async fn pods_of_jobs_are_let_go_where_nobody_counts_by_them() {
     };
     let off = |stores: Arc<Stores>, _| stores;
     assert!(!job_pod_let_go(true, false, ours).await);
-    assert!(job_pod_let_go(false, false, ours).await, "its book is lost");
+    assert!(
+        job_pod_let_go(false, false, ours).await,
+        "its ledger is lost"
+    );
     for deleting in [true, false] {
         assert!(!job_pod_let_go(false, deleting, theirs).await);
         assert!(!job_pod_let_go(true, deleting, theirs).await);

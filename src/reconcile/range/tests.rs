@@ -40,29 +40,29 @@ fn ended_at(task: u32, number: u32, reached: u64) -> PodFacts {
 
 /// A random ledger with segments, and attempts that ended somewhere.
 struct Drawn {
-    book: Ledger,
+    ledger: Ledger,
     pods: JobPods,
 }
 
 fn draw(random: &mut Pcg64Mcg) -> Drawn {
     let mut below = |count: u64| random.next_u64() % count;
-    let mut book = Ledger::default();
+    let mut ledger = Ledger::default();
     let mut pods = JobPods::new();
     for _ in 0..=below(5) {
-        let index = u32::try_from(below(u64::from(book.indexes(2)))).unwrap();
+        let index = u32::try_from(below(u64::from(ledger.indexes(2)))).unwrap();
         let done = below(TOTAL);
         let at = Units { done, total: TOTAL };
-        book.split(index, at, 2);
+        ledger.split(index, at, 2);
     }
-    let indexes: Vec<u32> = book.segments.keys().copied().collect();
+    let indexes: Vec<u32> = ledger.segments.keys().copied().collect();
     for index in indexes {
-        let number = book.launch(&original(index), Instant(0));
+        let number = ledger.launch(&original(index), Instant(0));
         match below(4) {
             0 => {
-                book.win(TaskIndex(index), number, Instant(1), None);
+                ledger.win(TaskIndex(index), number, Instant(1), None);
             }
             1 => {
-                book.failed.insert(TaskIndex(index));
+                ledger.failed.insert(TaskIndex(index));
             }
             _ => {
                 let pod = ended_at(index, number.0, below(TOTAL + 1));
@@ -70,7 +70,7 @@ fn draw(random: &mut Pcg64Mcg) -> Drawn {
             }
         }
     }
-    Drawn { book, pods }
+    Drawn { ledger, pods }
 }
 
 fn original(task: u32) -> Launch {
@@ -81,17 +81,17 @@ fn original(task: u32) -> Launch {
 fn put_right_of(drawn: Drawn) -> Option<Ledger> {
     let (done, waiting) = mpsc::channel();
     std::thread::spawn(move || {
-        let Drawn { book, pods } = drawn;
-        let read = JobView::new(job().into(), book, Instant(2), Instant(2));
+        let Drawn { ledger, pods } = drawn;
+        let read = JobView::new(job().into(), ledger, Instant(2), Instant(2));
         let mut view = JobView { pods, ..read };
         put_right(&mut view);
-        drop(done.send(view.book));
+        drop(done.send(view.ledger));
     });
     waiting.recv_timeout(Duration::from_secs(20)).ok()
 }
 
-fn tile(book: &Ledger, task: u32) -> bool {
-    let parts = book.parts_of(task);
+fn tile(ledger: &Ledger, task: u32) -> bool {
+    let parts = ledger.parts_of(task);
     let mut at = 0;
     parts.is_empty()
         || parts.iter().all(|part| {
@@ -107,7 +107,7 @@ fn putting_right_ends_and_keeps_tiles_winners_and_other_failures() {
     let (mut taken_over, mut failures_taken_back) = (0, 0);
     for case in 0..3000 {
         let drawn = draw(&mut random);
-        let before = drawn.book.clone();
+        let before = drawn.ledger.clone();
         let after =
             put_right_of(drawn).unwrap_or_else(|| panic!("no end: case {case}: {before:#?}"));
         assert!(
@@ -134,18 +134,18 @@ fn putting_right_ends_and_keeps_tiles_winners_and_other_failures() {
 /// The ledger was edited: a segment without a unit would follow itself.
 #[test]
 fn a_part_without_units_is_behind_no_part() {
-    let mut book = Ledger::default();
+    let mut ledger = Ledger::default();
     let at = Units {
         done: 10,
         total: TOTAL,
     };
-    let rest = book.split(0, at, 2).unwrap();
-    book.segments.change(rest, |part| part.end = 10);
-    book.launch(&original(0), Instant(0));
+    let rest = ledger.split(0, at, 2).unwrap();
+    ledger.segments.change(rest, |part| part.end = 10);
+    ledger.launch(&original(0), Instant(0));
     let pods = JobPods::from([((0, 0), Arc::new(ended_at(0, 0, TOTAL)))]);
     let after = put_right_of(Drawn {
-        book: book.clone(),
+        ledger: ledger.clone(),
         pods,
     });
-    assert_eq!(after, Some(book));
+    assert_eq!(after, Some(ledger));
 }

@@ -26,7 +26,7 @@ fn report(pocd: f64) -> JobReport {
 
 struct Case {
     job: ValidatedJob,
-    book: Ledger,
+    ledger: Ledger,
     old: DeadlineJobStatus,
     report: Option<JobReport>,
     blocked: Option<Blocked>,
@@ -46,7 +46,7 @@ impl Case {
     fn new(change: &str) -> Self {
         Self {
             job: validate(&fixtures::job(change)).unwrap(),
-            book: Ledger::default(),
+            ledger: Ledger::default(),
             old: DeadlineJobStatus::default(),
             report: None,
             blocked: None,
@@ -66,8 +66,8 @@ impl Case {
     fn render(&mut self) -> DeadlineJobStatus {
         let status = render(Input {
             job: &self.job,
-            book: &self.book,
-            deadline: self.job.deadline_after(self.book.first_pass),
+            ledger: &self.ledger,
+            deadline: self.job.deadline_after(self.ledger.first_pass),
             old: &self.old,
             report: self.report.as_ref(),
             blocked: self.blocked.as_ref(),
@@ -141,15 +141,15 @@ fn pocd_alone_is_written_when_it_moved_far_enough_and_not_too_often() {
 #[test]
 fn an_end_is_recorded_in_two_steps_as_batch_jobs_are() {
     let mut case = Case::new("completions: 1");
-    case.book.done.insert(TaskIndex(0));
-    case.book.last_win = Some(Instant(9000));
-    case.book.ending = Some(Conclusion::Complete);
+    case.ledger.done.insert(TaskIndex(0));
+    case.ledger.last_win = Some(Instant(9000));
+    case.ledger.ending = Some(Conclusion::Complete);
     assert_eq!(
         case.condition("SuccessCriteriaMet"),
         is("True", "CompletionsReached")
     );
     assert_eq!(case.condition("Complete"), None);
-    case.book.finished = true;
+    case.ledger.finished = true;
     let status = case.render();
     assert_eq!(status.phase.as_deref(), Some("Complete"));
     assert_eq!(
@@ -164,24 +164,24 @@ fn an_end_is_recorded_in_two_steps_as_batch_jobs_are() {
 #[test]
 fn a_late_completion_is_complete_and_missed() {
     let mut case = Case::new("{completions: 1, onMiss: Continue}");
-    case.book.done.insert(TaskIndex(0));
-    case.book.last_win = Some(Instant(601_000));
-    case.book.ending = Some(Conclusion::Complete);
-    case.book.finished = true;
+    case.ledger.done.insert(TaskIndex(0));
+    case.ledger.last_win = Some(Instant(601_000));
+    case.ledger.ending = Some(Conclusion::Complete);
+    case.ledger.finished = true;
     case.now = Instant(700_000);
     assert_eq!(case.condition("Complete"), is("True", "CompletionsReached"));
     assert_eq!(
         case.condition("DeadlineMissed"),
         is("True", "DeadlinePassed")
     );
-    assert!(!met(&case.book, case.job.deadline_after(None)));
+    assert!(!met(&case.ledger, case.job.deadline_after(None)));
 }
 
 #[test]
 fn a_failure_before_the_deadline_is_a_miss_of_its_own_reason() {
     let mut case = Case::new("");
-    case.book.ending = Some(Conclusion::FailedIndexes);
-    case.book.ended = Some(Instant(60_000));
+    case.ledger.ending = Some(Conclusion::FailedIndexes);
+    case.ledger.ended = Some(Instant(60_000));
     // Also once the deadline has passed.
     case.now = Instant(601_000);
     assert_eq!(
@@ -258,15 +258,15 @@ fn what_a_user_holds_back_is_blocked_by_nothing_else() {
 #[test]
 fn a_finish_in_time_that_was_seen_late_turns_the_failure_target_back() {
     let mut case = Case::new("completions: 1");
-    case.book.ending = Some(Conclusion::DeadlineExceeded);
+    case.ledger.ending = Some(Conclusion::DeadlineExceeded);
     assert_eq!(
         case.condition("FailureTarget"),
         is("True", "DeadlineMissed")
     );
-    case.book.done.insert(TaskIndex(0));
-    case.book.last_win = Some(Instant(599_000));
-    case.book.ending = Some(Conclusion::Complete);
-    case.book.finished = true;
+    case.ledger.done.insert(TaskIndex(0));
+    case.ledger.last_win = Some(Instant(599_000));
+    case.ledger.ending = Some(Conclusion::Complete);
+    case.ledger.finished = true;
     assert_eq!(case.condition("FailureTarget"), is("False", "DeadlineMet"));
     assert_eq!(case.condition("Complete"), is("True", "CompletionsReached"));
 }
@@ -342,7 +342,7 @@ fn readiness_alone_is_written_every_ten_seconds_at_most() {
     assert_eq!(case.render().ready, 0, "just written");
     case.now = case.now.plus(POCD_PERIOD);
     assert_eq!(case.render().ready, 2);
-    case.book.ending = Some(Conclusion::Complete);
+    case.ledger.ending = Some(Conclusion::Complete);
     assert_eq!(case.render().ready, 0, "nobody may win any more");
 }
 
@@ -374,9 +374,9 @@ fn a_miss_that_turns_out_to_be_none_is_taken_back() {
         case
     };
     let mut finished = missed();
-    finished.book.done.insert(TaskIndex(0));
-    finished.book.last_win = Some(Instant(600_000));
-    finished.book.ending = Some(Conclusion::Complete);
+    finished.ledger.done.insert(TaskIndex(0));
+    finished.ledger.last_win = Some(Instant(600_000));
+    finished.ledger.ending = Some(Conclusion::Complete);
     assert_eq!(
         finished.condition("DeadlineMissed"),
         is("False", reason::DEADLINE_MET)

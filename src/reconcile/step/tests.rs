@@ -15,7 +15,7 @@ mod adopted;
 /// A job with a ledger and pods, driven step by step as the driver does it.
 struct World {
     job: ValidatedJob,
-    book: Ledger,
+    ledger: Ledger,
     pods: JobPods,
     traces: Traces,
     now: Instant,
@@ -26,7 +26,7 @@ impl World {
     fn new(change: &str) -> Self {
         Self {
             job: validate(&fixtures::job(change)).unwrap(),
-            book: Ledger::default(),
+            ledger: Ledger::default(),
             pods: JobPods::new(),
             traces: Traces::new(),
             now: Instant(1000),
@@ -40,7 +40,7 @@ impl World {
             pods: self.pods.clone(),
             traces: self.traces.clone(),
             facts_as_of: self.facts_as_of,
-            ..JobView::new(job, self.book.clone(), self.now, self.now)
+            ..JobView::new(job, self.ledger.clone(), self.now, self.now)
         };
         let step = step(Input {
             view: &view,
@@ -50,7 +50,7 @@ impl World {
             placements: &BTreeMap::new(),
             bounds: None,
         });
-        self.book = step.book.clone();
+        self.ledger = step.ledger.clone();
         step
     }
 
@@ -131,7 +131,7 @@ fn a_launch_is_recorded_in_the_same_step_that_asks_for_its_pod() {
     let mut world = World::new("");
     let step = world.step(&[launch(2, AttemptKind::Original)]);
     assert_eq!(step.creates, [(2, 0)]);
-    assert!(step.book.attempt(2, 0).is_some());
+    assert!(step.ledger.attempt(2, 0).is_some());
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_killed_attempt_whose_pod_no_view_has_shown_yet_is_not_counted() {
     };
     world.traces.insert((0, 1), trace);
     world.step(&[kill(0, 1, KillKind::Prune)]);
-    assert!(world.step(&[]).book.attempt(0, 1).is_some(), "it may run");
+    assert!(world.step(&[]).ledger.attempt(0, 1).is_some(), "it may run");
     world.pod((0, 1), Stage::Running);
     assert_eq!(names(&world.step(&[]).deletes), ["pod-0-1"]);
 }
@@ -163,7 +163,7 @@ fn a_creation_that_no_view_shows_for_long_never_was() {
     };
     world.traces.insert((0, 1), trace);
     world.step(&[kill(0, 1, KillKind::Prune)]);
-    assert_eq!(world.step(&[]).book.counts.superseded, 1);
+    assert_eq!(world.step(&[]).ledger.counts.superseded, 1);
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn a_pod_that_vanished_is_a_disruption_and_not_created_again() {
     world.pods.clear();
     let step = world.step(&[]);
     assert!(step.creates.is_empty());
-    assert_eq!(step.book.counts.disrupted, 1);
+    assert_eq!(step.ledger.counts.disrupted, 1);
 }
 
 #[test]
@@ -226,9 +226,9 @@ fn the_winner_and_the_losers_death_are_one_record_and_the_release_follows() {
         },
     );
     let step = world.step(&[]);
-    assert_eq!(step.book.counts.clone_wins, 1);
+    assert_eq!(step.ledger.counts.clone_wins, 1);
     assert_eq!(
-        step.book.attempt(0, 0).unwrap().kill,
+        step.ledger.attempt(0, 0).unwrap().kill,
         Some(KillKind::Settle)
     );
     assert_eq!(names(&step.deletes), ["pod-0-0"]);
@@ -237,7 +237,7 @@ fn the_winner_and_the_losers_death_are_one_record_and_the_release_follows() {
         ["pod-0-1"],
         "the winner is counted, its pod may go"
     );
-    assert!(!step.book.finished, "the loser is not gone yet");
+    assert!(!step.ledger.finished, "the loser is not gone yet");
 }
 
 #[test]
@@ -257,9 +257,12 @@ fn a_loser_that_exits_with_0_later_is_superseded_and_then_the_job_is_complete() 
         },
     );
     let step = world.step(&[]);
-    assert_eq!((step.book.counts.won, step.book.counts.superseded), (1, 1));
+    assert_eq!(
+        (step.ledger.counts.won, step.ledger.counts.superseded),
+        (1, 1)
+    );
     assert!(names(&step.releases).contains(&"pod-0-0"));
-    assert!(step.book.finished && step.book.ending == Some(Conclusion::Complete));
+    assert!(step.ledger.finished && step.ledger.ending == Some(Conclusion::Complete));
 }
 
 #[test]
@@ -280,10 +283,10 @@ fn nothing_changes_once_everything_is_settled() {
     );
     world.step(&[]);
     world.step(&[]);
-    let before = world.book.clone();
+    let before = world.ledger.clone();
     world.pods.clear();
     let step = world.step(&[]);
-    assert_eq!(step.book, before);
+    assert_eq!(step.ledger, before);
     assert!(step.creates.is_empty() && step.deletes.is_empty() && step.releases.is_empty());
     assert!(step.notices.is_empty());
 }
@@ -325,7 +328,7 @@ fn a_stale_prune_never_kills_the_last_attempt() {
     let step = world.step(&[prune]);
     assert!(step.deletes.is_empty());
     assert_eq!(
-        step.book.counts.clone_failed, 1,
+        step.ledger.counts.clone_failed, 1,
         "the clone failed while the original lived"
     );
 }
@@ -348,7 +351,7 @@ fn the_deadline_stops_only_on_facts_that_reach_beyond_it() {
     assert!(world.step(&[]).deletes.is_empty(), "the view is old");
     world.facts_as_of = world.now;
     let step = world.step(&[]);
-    assert_eq!(step.book.ending, Some(Conclusion::DeadlineExceeded));
+    assert_eq!(step.ledger.ending, Some(Conclusion::DeadlineExceeded));
     assert_eq!(names(&step.deletes), ["pod-0-0", "pod-0-1"]);
 }
 
@@ -357,10 +360,10 @@ fn a_suspended_job_stops_its_attempts_and_its_clock_has_not_begun() {
     let mut world = World::new("{suspend: true, deadline: {within: 10m, clockStart: Start}}");
     let step = world.step(&[launch(0, AttemptKind::Original)]);
     assert!(step.creates.is_empty());
-    assert_eq!(step.book.first_pass, None);
+    assert_eq!(step.ledger.first_pass, None);
     world.job.rules.suspend = false;
     world.now = Instant(50_000);
-    assert_eq!(world.step(&[]).book.first_pass, Some(Instant(50_000)));
+    assert_eq!(world.step(&[]).ledger.first_pass, Some(Instant(50_000)));
 }
 
 const POLICY: &str = "podFailurePolicy: {rules: [
@@ -401,15 +404,15 @@ fn a_rule_that_fails_the_job_names_the_pod_for_good() {
     let mut world = two_of(POLICY);
     fail(&mut world, (0, 0), 42);
     let step = world.step(&[]);
-    assert_eq!(step.book.ending, Some(Conclusion::PodFailurePolicy));
-    let note = step.book.ending_note.clone().unwrap();
+    assert_eq!(step.ledger.ending, Some(Conclusion::PodFailurePolicy));
+    let note = step.ledger.ending_note.clone().unwrap();
     assert!(
         note.contains("pod-0-0") && note.contains("exited with code 42"),
         "{note}"
     );
     assert_eq!(names(&step.deletes), ["pod-1-0"]);
     world.pods.clear();
-    assert_eq!(world.step(&[]).book.ending_note, Some(note));
+    assert_eq!(world.step(&[]).ledger.ending_note, Some(note));
 }
 
 #[test]
@@ -417,13 +420,16 @@ fn a_rule_that_fails_the_task_spares_its_back_off() {
     let mut world = two_of(POLICY);
     fail(&mut world, (0, 0), 3);
     let step = world.step(&[]);
-    assert_eq!(step.book.failed.to_string(), "0");
-    assert_eq!(step.book.counts.failed, 1);
-    assert!(step.book.ending.is_none());
+    assert_eq!(step.ledger.failed.to_string(), "0");
+    assert_eq!(step.ledger.counts.failed, 1);
+    assert!(step.ledger.ending.is_none());
     // No rule is about this one: it counts, and is tried again.
     fail(&mut world, (1, 0), 1);
     let step = world.step(&[]);
-    assert_eq!((step.book.failed.len(), step.book.counts.failed), (1, 2));
+    assert_eq!(
+        (step.ledger.failed.len(), step.ledger.counts.failed),
+        (1, 2)
+    );
 }
 
 #[test]
@@ -437,8 +443,8 @@ fn chosen_indexes_are_all_there_is_to_do() {
     let finished = Instant(2000);
     world.pod((1, 0), Stage::Succeeded { finished });
     let step = world.step(&[]);
-    assert_eq!(step.book.ending, Some(Conclusion::Complete));
-    assert_eq!(step.book.done.to_string(), "1");
+    assert_eq!(step.ledger.ending, Some(Conclusion::Complete));
+    assert_eq!(step.ledger.done.to_string(), "1");
 }
 
 #[test]
@@ -450,7 +456,7 @@ fn a_task_beyond_lowered_completions_ends_and_its_numbers_are_not_used_again() {
     assert!(step.creates.is_empty());
     world.pods.remove(&(1, 0));
     let step = world.step(&[]);
-    assert_eq!(step.book.counts.superseded, 1);
+    assert_eq!(step.ledger.counts.superseded, 1);
     world.job.rules.completions = 2;
     assert_eq!(
         world.step(&[launch(1, AttemptKind::Retry)]).creates,
@@ -461,17 +467,17 @@ fn a_task_beyond_lowered_completions_ends_and_its_numbers_are_not_used_again() {
 #[test]
 fn the_time_limit_counts_from_the_start_and_anew_after_a_suspension() {
     let mut world = two_of("activeDeadlineSeconds: 10");
-    assert_eq!(world.step(&[]).book.active_since, Some(Instant(1000)));
+    assert_eq!(world.step(&[]).ledger.active_since, Some(Instant(1000)));
     world.job.rules.suspend = true;
-    assert_eq!(world.step(&[]).book.active_since, None);
+    assert_eq!(world.step(&[]).ledger.active_since, None);
     world.pods.clear();
     world.job.rules.suspend = false;
     world.now = Instant(8000);
-    assert_eq!(world.step(&[]).book.active_since, Some(Instant(8000)));
+    assert_eq!(world.step(&[]).ledger.active_since, Some(Instant(8000)));
     world.now = Instant(17_999);
-    assert_eq!(world.step(&[]).book.ending, None);
+    assert_eq!(world.step(&[]).ledger.ending, None);
     world.now = Instant(18_000);
-    assert_eq!(world.step(&[]).book.ending, Some(Conclusion::TimeLimit));
+    assert_eq!(world.step(&[]).ledger.ending, Some(Conclusion::TimeLimit));
 }
 
 #[test]
@@ -509,10 +515,13 @@ fn a_task_that_failed_for_good_has_no_winner_any_more() {
     world.pod((0, 1), Stage::Running);
     fail(&mut world, (0, 0), 3);
     let step = world.step(&[]);
-    assert_eq!(step.book.failed.to_string(), "0");
+    assert_eq!(step.ledger.failed.to_string(), "0");
     // It had ended well before it was killed, but the watch had not shown that.
     let finished = Instant(1500);
     world.pod((0, 1), Stage::Succeeded { finished });
     let step = world.step(&[]);
-    assert_eq!((step.book.done.len(), step.book.counts.superseded), (0, 1));
+    assert_eq!(
+        (step.ledger.done.len(), step.ledger.counts.superseded),
+        (0, 1)
+    );
 }

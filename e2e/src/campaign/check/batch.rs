@@ -117,12 +117,12 @@ impl Replay<'_> {
     }
 
     fn follows_ledger(&mut self, uid: &str, name: &str, status: &JobStatus) {
-        let Some(book) = self.companion_of(uid) else {
+        let Some(ledger) = self.companion_of(uid) else {
             return;
         };
-        let told = i64::from(book.done.len());
-        let (recorded, ends) = ((told, book.counts.failed), book.finished);
-        let succeeds = ends && book.ending.is_some_and(Conclusion::is_success);
+        let told = i64::from(ledger.done.len());
+        let (recorded, ends) = ((told, ledger.counts.failed), ledger.finished);
+        let succeeds = ends && ledger.ending.is_some_and(Conclusion::is_success);
         let (won, lost) = counts(status);
         let said = (i64::from(won), i64::from(lost));
         self.demand(said.0 <= recorded.0 && said.1 <= recorded.1, || {
@@ -137,11 +137,10 @@ impl Replay<'_> {
     }
 
     fn companion_of(&self, uid: &str) -> Option<&Ledger> {
-        let mut books = self.jobs.values();
+        let mut jobs = self.jobs.values();
         let is_its = |owner: &str| owner == uid;
-        let found =
-            books.find(|(job, _)| adopt::owner(job).is_some_and(|owner| is_its(&owner.uid)));
-        found.map(|(_, book)| book)
+        let found = jobs.find(|(job, _)| adopt::owner(job).is_some_and(|owner| is_its(&owner.uid)));
+        found.map(|(_, ledger)| ledger)
     }
 
     /// No pod is made before the Job's status says that it has begun.

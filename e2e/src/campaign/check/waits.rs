@@ -221,12 +221,12 @@ impl World {
         match change {
             Change::Job(job) => {
                 let uid = job.uid().unwrap_or_default();
-                let book = Ledger::from_status(job.status.as_ref()).unwrap_or_default();
-                for (task, number) in attempts(&book).into_keys() {
+                let ledger = Ledger::from_status(job.status.as_ref()).unwrap_or_default();
+                for (task, number) in attempts(&ledger).into_keys() {
                     self.since.entry((uid.clone(), task, number)).or_insert(at);
                 }
                 self.names.insert(uid.clone(), job.name_any());
-                self.jobs.insert(uid, ((**job).clone(), book));
+                self.jobs.insert(uid, ((**job).clone(), ledger));
             }
             Change::JobGone(job) => drop(self.jobs.remove(&job.uid().unwrap_or_default())),
             Change::Pod(pod) => {
@@ -261,16 +261,16 @@ impl World {
             return BTreeMap::new();
         }
         let quota_left = self.quota_left(capacity);
-        let jobs = self.jobs.iter().filter(|(uid, (job, book))| {
+        let jobs = self.jobs.iter().filter(|(uid, (job, ledger))| {
             let under_quota = self.is_under_quota(uid, capacity);
             !is_slow(job, capacity)
                 && !capacity.troubled.contains(&job.name_any())
                 // Launches must fit into the object, and a user has filled this one.
                 && bytes(job) <= OBJECT_MAX
                 && (!under_quota || quota_left > 0)
-                && lacks_attempt(job, book, under_quota)
+                && lacks_attempt(job, ledger, under_quota)
         });
-        jobs.map(|(uid, (_, book))| (uid.clone(), book.counts.launched()))
+        jobs.map(|(uid, (_, ledger))| (uid.clone(), ledger.counts.launched()))
             .collect()
     }
 
@@ -339,8 +339,8 @@ impl World {
     /// whose pods are not gone or have not ended.
     fn holders(&self) -> BTreeMap<AttemptId, Option<&str>> {
         let mut holders = BTreeMap::new();
-        for (uid, (_, book)) in &self.jobs {
-            for (task, number) in attempts(book).into_keys() {
+        for (uid, (_, ledger)) in &self.jobs {
+            for (task, number) in attempts(ledger).into_keys() {
                 holders.insert((uid.clone(), task, number), None);
             }
         }
@@ -368,25 +368,25 @@ fn is_slow(job: &DeadlineJob, capacity: &Capacity) -> bool {
 
 /// Whether a job has a task that no attempt was launched for, and nothing in its own state keeps
 /// it from that. Companions have their tasks in another object and are left out.
-fn lacks_attempt(job: &DeadlineJob, book: &Ledger, retries_too: bool) -> bool {
+fn lacks_attempt(job: &DeadlineJob, ledger: &Ledger, retries_too: bool) -> bool {
     let spec = &job.spec;
-    let is_over = book.ending.is_some() || book.finished || is_refused(job);
+    let is_over = ledger.ending.is_some() || ledger.finished || is_refused(job);
     let is_leaving = job.metadata.deletion_timestamp.is_some();
     if is_over || is_leaving || spec.is_companion() || spec.suspend {
         return false;
     }
     let completions = u32::try_from(spec.completions).unwrap_or(0);
-    let open = attempts(book).len();
+    let open = attempts(ledger).len();
     let most = spec
         .parallelism
         .map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(0));
     let is_waiting = |index: u32| {
-        let task = book.tasks.get(&index);
+        let task = ledger.tasks.get(&index);
         let is_new = task.is_none_or(|task| task.next_attempt == 0);
         let may_retry =
             retries_too && task.is_none_or(|task| task.attempts.is_empty() && task.failures == 0);
         let is_settled =
-            book.done.contains(TaskIndex(index)) || book.failed.contains(TaskIndex(index));
+            ledger.done.contains(TaskIndex(index)) || ledger.failed.contains(TaskIndex(index));
         !is_settled && (is_new || may_retry)
     };
     open < most && (0..completions).any(is_waiting)

@@ -130,7 +130,7 @@ mod tests {
         let (mut job, status) = finished(&template, "old");
         job["status"] = status;
         let job = accepted(job);
-        let book = Ledger::from_status(job.status.as_ref()).unwrap();
-        assert!(book.finished && book.tasks.is_empty() && book.done.len() == 1);
+        let ledger = Ledger::from_status(job.status.as_ref()).unwrap();
+        assert!(ledger.finished && ledger.tasks.is_empty() && ledger.done.len() == 1);
     }
 }

@@ -8,10 +8,10 @@ fn launch(task: u32, kind: AttemptKind) -> Launch {
     }
 }
 
-fn written_and_read(book: &Ledger) -> Ledger {
+fn written_and_read(ledger: &Ledger) -> Ledger {
     let status = DeadlineJobStatus {
-        attempts: book.counts,
-        ledger: Some(book.clone()),
+        attempts: ledger.counts,
+        ledger: Some(ledger.clone()),
         ..DeadlineJobStatus::default()
     };
     let text = serde_json::to_string(&status).unwrap();
@@ -19,47 +19,47 @@ fn written_and_read(book: &Ledger) -> Ledger {
 }
 
 fn race() -> Ledger {
-    let mut book = Ledger::default();
-    book.launch(&launch(3, AttemptKind::Original), Instant(1000));
-    book.launch(&launch(3, AttemptKind::Clone), Instant(2000));
-    book
+    let mut ledger = Ledger::default();
+    ledger.launch(&launch(3, AttemptKind::Original), Instant(1000));
+    ledger.launch(&launch(3, AttemptKind::Clone), Instant(2000));
+    ledger
 }
 
 #[test]
 fn what_is_written_is_read_back() {
-    let mut book = race();
-    book.quarantine = Some(QuarantineEntry {
+    let mut ledger = race();
+    ledger.quarantine = Some(QuarantineEntry {
         reason: "ReconcilePanicked".to_owned(),
         count: 2,
         until: Instant(9000),
     });
-    book.first_pass = Some(Instant(500));
-    book.keep_checkpoint(
+    ledger.first_pass = Some(Instant(500));
+    ledger.keep_checkpoint(
         TaskIndex(3),
         &ResumePoint {
             progress: 0.4,
             checkpoint: "x".into(),
         },
     );
-    book.kill(
+    ledger.kill(
         TaskIndex(3),
         AttemptNumber(1),
         KillKind::Prune,
         Instant(3000),
     );
-    book.win(
+    ledger.win(
         TaskIndex(3),
         AttemptNumber(0),
         Instant(5000),
         Some(Span(4000)),
     );
-    assert_eq!(written_and_read(&book), book);
+    assert_eq!(written_and_read(&ledger), ledger);
 }
 
 #[test]
 fn numbers_are_never_used_twice_even_after_an_end() {
-    let mut book = race();
-    book.count(
+    let mut ledger = race();
+    ledger.count(
         TaskIndex(3),
         AttemptNumber(1),
         Outcome::Superseded,
@@ -67,18 +67,18 @@ fn numbers_are_never_used_twice_even_after_an_end() {
         Instant(0),
     );
     assert_eq!(
-        book.launch(&launch(3, AttemptKind::Clone), Instant(0)),
+        ledger.launch(&launch(3, AttemptKind::Clone), Instant(0)),
         AttemptNumber(2)
     );
 }
 
 #[test]
 fn an_attempt_is_counted_once_and_a_task_won_once() {
-    let mut book = race();
-    assert!(book.win(TaskIndex(3), AttemptNumber(1), Instant(9), None));
-    assert!(!book.win(TaskIndex(3), AttemptNumber(0), Instant(8), None));
-    let count = |book: &mut Ledger| {
-        book.count(
+    let mut ledger = race();
+    assert!(ledger.win(TaskIndex(3), AttemptNumber(1), Instant(9), None));
+    assert!(!ledger.win(TaskIndex(3), AttemptNumber(0), Instant(8), None));
+    let count = |ledger: &mut Ledger| {
+        ledger.count(
             TaskIndex(3),
             AttemptNumber(0),
             Outcome::Superseded,
@@ -86,47 +86,47 @@ fn an_attempt_is_counted_once_and_a_task_won_once() {
             Instant(9),
         )
     };
-    assert_eq!(count(&mut book), Some(AttemptKind::Original));
-    assert_eq!(count(&mut book), None);
+    assert_eq!(count(&mut ledger), Some(AttemptKind::Original));
+    assert_eq!(count(&mut ledger), None);
     assert_eq!(
         (
-            book.counts.won,
-            book.counts.clone_wins,
-            book.counts.superseded
+            ledger.counts.won,
+            ledger.counts.clone_wins,
+            ledger.counts.superseded
         ),
         (1, 1, 1)
     );
-    book.fold();
-    assert!(book.tasks.is_empty());
+    ledger.fold();
+    assert!(ledger.tasks.is_empty());
     assert!(
-        book.knows(3, 1),
+        ledger.knows(3, 1),
         "a pod of a done task is still known as ours"
     );
 }
 
 #[test]
 fn retries_back_off_exponentially_and_a_clones_failure_does_not() {
-    let mut book = race();
-    book.count(
+    let mut ledger = race();
+    ledger.count(
         TaskIndex(3),
         AttemptNumber(1),
         Outcome::CloneFailed,
         RetryRule::PROMPT,
         Instant(0),
     );
-    assert!(book.tasks[&3].retry_not_before.is_none());
-    book.count(
+    assert!(ledger.tasks[&3].retry_not_before.is_none());
+    ledger.count(
         TaskIndex(3),
         AttemptNumber(0),
         Outcome::Failed,
         RetryRule::PROMPT,
         Instant(0),
     );
-    let wait = |book: &Ledger| book.tasks[&3].retry_not_before;
-    assert_eq!(wait(&book), Some(Instant(1000)));
+    let wait = |ledger: &Ledger| ledger.tasks[&3].retry_not_before;
+    assert_eq!(wait(&ledger), Some(Instant(1000)));
     for number in 2..12 {
-        book.launch(&launch(3, AttemptKind::Retry), Instant(0));
-        book.count(
+        ledger.launch(&launch(3, AttemptKind::Retry), Instant(0));
+        ledger.count(
             TaskIndex(3),
             AttemptNumber(number),
             Outcome::Failed,
@@ -134,15 +134,15 @@ fn retries_back_off_exponentially_and_a_clones_failure_does_not() {
             Instant(0),
         );
     }
-    assert_eq!(wait(&book), Some(Instant(60_000)));
+    assert_eq!(wait(&ledger), Some(Instant(60_000)));
 }
 
 #[test]
 fn a_checkpoint_never_goes_back() {
-    let mut book = race();
+    let mut ledger = race();
     for progress in [0.4, 0.2, 0.6, 0.5] {
         let checkpoint = progress.to_string().into();
-        book.keep_checkpoint(
+        ledger.keep_checkpoint(
             TaskIndex(3),
             &ResumePoint {
                 progress,
@@ -150,7 +150,7 @@ fn a_checkpoint_never_goes_back() {
             },
         );
     }
-    let kept = book.tasks[&3].resume.as_ref().unwrap();
+    let kept = ledger.tasks[&3].resume.as_ref().unwrap();
     assert_eq!(&*kept.checkpoint, "0.6");
 }
 
@@ -160,12 +160,12 @@ fn a_ledger_without_a_form_is_one_of_the_first_and_a_newer_one_is_not_read() {
         serde_json::from_value(serde_json::json!({"ledger": ledger})).unwrap()
     };
     let old = status(serde_json::json!({"revision": 3, "done": "0-2"}));
-    let book = Ledger::from_status(Some(&old)).unwrap();
+    let ledger = Ledger::from_status(Some(&old)).unwrap();
     assert_eq!(
-        (book.revision, book.done.to_string()),
+        (ledger.revision, ledger.done.to_string()),
         (3, "0-2".to_owned())
     );
-    assert_eq!(book.form, LEDGER_FORM);
+    assert_eq!(ledger.form, LEDGER_FORM);
     let newer = status(serde_json::json!({"form": LEDGER_FORM + 1, "done": ["0"]}));
     let error = Ledger::from_status(Some(&newer)).unwrap_err();
     assert_eq!(error, NewerForm(LEDGER_FORM + 1));

@@ -300,18 +300,18 @@ async fn the_end_of_a_job_waits_for_no_proof() {
 fn a_fenced_attempt_knows_whom_to_ask_and_whom_to_believe() {
     let owner = fixtures::job(FENCED);
     let job = crate::validate::validate(&owner).unwrap();
-    let mut book = crate::api::Ledger::default();
+    let mut ledger = crate::api::Ledger::default();
     let Move::Launch(launch) = launch(0, AttemptKind::Original) else {
         return;
     };
-    book.launch(&launch, Instant(0));
+    ledger.launch(&launch, Instant(0));
     let agent = attempt_pod::AgentSettings {
         image: "agent".to_owned(),
         pull_policy: "Always".to_owned(),
         pull_secret: None,
         operator_key: "the key".to_owned(),
     };
-    let attempt = book.attempt(0, 0).unwrap();
+    let attempt = ledger.attempt(0, 0).unwrap();
     let pod = attempt_pod::pod(&owner, &job, 0, attempt, None, &agent, None);
     let spec = pod.spec.unwrap();
     let env = |container: &k8s_openapi::api::core::v1::Container, name: &str| {

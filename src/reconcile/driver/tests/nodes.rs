@@ -300,9 +300,10 @@ async fn while_an_attempt_runs_no_node_holds_up_the_job() {
     stick(&api, &process, (1, 0), "node-2");
     process.look(&api).await.unwrap();
     assert!(!has_wait(&api, &process));
-    let book = api.job().status.clone().unwrap().ledger.unwrap();
+    let ledger = api.job().status.clone().unwrap().ledger.unwrap();
     assert_eq!(
-        book.tasks
+        ledger
+            .tasks
             .values()
             .map(|task| task.disruptions)
             .sum::<u32>(),

@@ -32,7 +32,7 @@ fn replaced() -> World {
     delete(&mut world, (0, 0));
     let step = world.step(&[]);
     assert_eq!(
-        (step.book.counts.failed, step.book.tasks[&0].failures),
+        (step.ledger.counts.failed, step.ledger.tasks[&0].failures),
         (1, 1)
     );
     assert_eq!((step.deletes.len(), step.releases.len()), (0, 1));
@@ -45,7 +45,7 @@ fn replaced() -> World {
 #[test]
 fn a_deleted_pod_counts_as_failed_and_as_terminating_at_once() {
     let mut world = replaced();
-    let counts = job_status::count(&world.book, &world.pods);
+    let counts = job_status::count(&world.ledger, &world.pods);
     assert_eq!((counts.active, counts.terminating), (1, 1));
     // It ends: nothing is counted twice.
     let finished = Instant(9000);
@@ -58,8 +58,8 @@ fn a_deleted_pod_counts_as_failed_and_as_terminating_at_once() {
         },
     );
     let step = world.step(&[]);
-    assert_eq!(step.book.counts.failed, 1);
-    assert_eq!(job_status::count(&world.book, &world.pods).terminating, 0);
+    assert_eq!(step.ledger.counts.failed, 1);
+    assert_eq!(job_status::count(&world.ledger, &world.pods).terminating, 0);
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn a_job_is_complete_when_its_deleted_pods_have_ended_too() {
     world.pod((0, 1), Stage::Succeeded { finished });
     for _ in 0..2 {
         let step = world.step(&[]);
-        assert_eq!(step.book.ending, Some(Conclusion::Complete));
-        assert!(!step.book.finished, "a pod is terminating");
+        assert_eq!(step.ledger.ending, Some(Conclusion::Complete));
+        assert!(!step.ledger.finished, "a pod is terminating");
     }
     let disrupted = true;
     world.pod(
@@ -80,8 +80,11 @@ fn a_job_is_complete_when_its_deleted_pods_have_ended_too() {
             disrupted,
         },
     );
-    assert!(world.step(&[]).book.finished);
-    assert_eq!((world.book.counts.won, world.book.counts.failed), (1, 1));
+    assert!(world.step(&[]).ledger.finished);
+    assert_eq!(
+        (world.ledger.counts.won, world.ledger.counts.failed),
+        (1, 1)
+    );
 }
 
 #[test]
@@ -91,5 +94,5 @@ fn a_job_with_the_policy_failed_waits_until_the_pod_has_ended() {
     world.pod((0, 0), Stage::Running);
     delete(&mut world, (0, 0));
     let step = world.step(&[launch(0, AttemptKind::Retry)]);
-    assert_eq!((step.book.counts.failed, step.creates.len()), (0, 0));
+    assert_eq!((step.ledger.counts.failed, step.creates.len()), (0, 0));
 }

@@ -30,7 +30,7 @@ impl Told {
     }
 
     /// Its companion's counts and ledger.
-    fn book(self, attempts: Value, ledger: Value) -> Self {
+    fn ledger(self, attempts: Value, ledger: Value) -> Self {
         let companion = json!({
             "apiVersion": "shed.dev/v1alpha1", "kind": "DeadlineJob",
             "metadata": {"name": "pi-1", "uid": "companion", "ownerReferences": [owner()]},
@@ -99,7 +99,7 @@ fn complete() -> Value {
 fn running() -> Told {
     Told::default()
         .job(json!({}))
-        .book(json!({"originals": 2}), attempts())
+        .ledger(json!({"originals": 2}), attempts())
         .job(status(json!({})))
 }
 
@@ -113,7 +113,7 @@ fn attempts() -> Value {
 /// Its companion says that it is complete.
 fn done(told: Told) -> Told {
     let ledger = json!({"done": "0-1", "ending": "Complete", "finished": true});
-    told.book(json!({"originals": 2, "won": 2}), ledger)
+    told.ledger(json!({"originals": 2, "won": 2}), ledger)
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_job_says_nothing_before_its_ledger() {
         .breaks("an end that its ledger does not say");
     Told::default()
         .job(json!({}))
-        .book(json!({"originals": 2}), attempts())
+        .ledger(json!({"originals": 2}), attempts())
         .pod(0, "Pending", &TRACKED)
         .breaks("created before its Job's status says that it has begun");
 }
