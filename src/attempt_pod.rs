@@ -107,7 +107,38 @@ fn metadata(
     name: String,
 ) -> ObjectMeta {
     let template = job.template.metadata.clone().unwrap_or_default();
-    let mut labels = template.labels.unwrap_or_default();
+    let mut annotations = template.annotations.unwrap_or_default();
+    reserved::strip(&mut annotations);
+    if has_index(job) {
+        annotations.insert(api::LABEL_INDEX.to_owned(), task.to_string());
+    }
+    let finalizer = match &job.adopted {
+        Some(_) => api::JOB_TRACKING_FINALIZER,
+        None => api::ATTEMPT_FINALIZER,
+    };
+    let mut finalizers = template.finalizers.unwrap_or_default();
+    finalizers.push(finalizer.to_owned());
+    ObjectMeta {
+        name: Some(name),
+        namespace: Some(job.namespace.to_string()),
+        labels: Some(labels(job, template.labels, task, attempt)),
+        annotations: Some(annotations),
+        finalizers: Some(finalizers),
+        owner_references: Some(vec![match &job.adopted {
+            Some(adopted) => translate::owner_reference(&adopted.name, &adopted.uid),
+            None => owner_reference(owner),
+        }]),
+        ..ObjectMeta::default()
+    }
+}
+
+fn labels(
+    job: &ValidatedJob,
+    template: Option<BTreeMap<String, String>>,
+    task: u32,
+    attempt: &AttemptEntry,
+) -> BTreeMap<String, String> {
+    let mut labels = template.unwrap_or_default();
     reserved::strip(&mut labels);
     let short_name = label_value(&job.name);
     let index_label = match has_index(job) {
@@ -121,33 +152,11 @@ fn metadata(
         (api::LABEL_ATTEMPT.to_owned(), attempt.number.to_string()),
         (api::LABEL_KIND.to_owned(), attempt.kind.label().to_owned()),
     ]);
-    let mut annotations = template.annotations.unwrap_or_default();
-    reserved::strip(&mut annotations);
-    if has_index(job) {
-        annotations.insert(api::LABEL_INDEX.to_owned(), task.to_string());
+    // The apiserver has put batch/v1's labels into a Job's template.
+    if job.adopted.is_none() {
+        labels.insert(api::LABEL_BATCH_JOB_NAME.to_owned(), short_name);
     }
-    let finalizer = match &job.adopted {
-        // The apiserver has put batch/v1's labels into a Job's template.
-        Some(_) => api::JOB_TRACKING_FINALIZER,
-        None => {
-            labels.insert(api::LABEL_BATCH_JOB_NAME.to_owned(), short_name);
-            api::ATTEMPT_FINALIZER
-        }
-    };
-    let mut finalizers = template.finalizers.unwrap_or_default();
-    finalizers.push(finalizer.to_owned());
-    ObjectMeta {
-        name: Some(name),
-        namespace: Some(job.namespace.to_string()),
-        labels: Some(labels),
-        annotations: Some(annotations),
-        finalizers: Some(finalizers),
-        owner_references: Some(vec![match &job.adopted {
-            Some(adopted) => translate::owner_reference(&adopted.name, &adopted.uid),
-            None => owner_reference(owner),
-        }]),
-        ..ObjectMeta::default()
-    }
+    labels
 }
 
 /// An object's name as the value of a label, which is shorter and ends with a letter or a digit.
@@ -188,20 +197,27 @@ fn stay_away(spec: &mut PodSpec, attempt: &AttemptEntry) {
     let node_affinity = affinity
         .node_affinity
         .get_or_insert_with(NodeAffinity::default);
-    if attempt.kind != AttemptKind::Clone {
-        let preferred = node_affinity
-            .preferred_during_scheduling_ignored_during_execution
-            .get_or_insert_with(Vec::new);
-        preferred.push(PreferredSchedulingTerm {
-            weight: 100,
-            preference: NodeSelectorTerm {
-                match_fields: Some(rules),
-                match_expressions: None,
-            },
-        });
-        return;
+    match attempt.kind {
+        AttemptKind::Clone => require(node_affinity, &rules),
+        AttemptKind::Original | AttemptKind::Retry => prefer(node_affinity, rules),
     }
-    let required = node_affinity
+}
+
+fn prefer(affinity: &mut NodeAffinity, rules: Vec<NodeSelectorRequirement>) {
+    let preferred = affinity
+        .preferred_during_scheduling_ignored_during_execution
+        .get_or_insert_with(Vec::new);
+    preferred.push(PreferredSchedulingTerm {
+        weight: 100,
+        preference: NodeSelectorTerm {
+            match_fields: Some(rules),
+            match_expressions: None,
+        },
+    });
+}
+
+fn require(affinity: &mut NodeAffinity, rules: &[NodeSelectorRequirement]) {
+    let required = affinity
         .required_during_scheduling_ignored_during_execution
         .get_or_insert_with(|| NodeSelector {
             node_selector_terms: vec![],
@@ -369,6 +385,38 @@ fn resume_value(resume: &ResumePoint) -> Option<String> {
 
 fn agent_container(agent: &AgentSettings, job: &ValidatedJob, resume: Option<String>) -> Container {
     let sidecar = uses_agent(job);
+    let mut args = vec!["agent".to_owned()];
+    if !sidecar {
+        args.push("--init-only".to_owned());
+    }
+    Container {
+        name: api::AGENT_CONTAINER.to_owned(),
+        image: Some(agent.image.clone()),
+        image_pull_policy: Some(agent.pull_policy.clone()),
+        args: Some(args),
+        env: Some(agent_environment(agent, job, resume)),
+        // A native sidecar: it starts before the task and does not keep the pod from ending.
+        restart_policy: sidecar.then(|| "Always".to_owned()),
+        startup_probe: sidecar.then(startup_probe),
+        ports: sidecar.then(|| {
+            vec![ContainerPort {
+                container_port: i32::from(api::AGENT_PORT),
+                name: Some("shed-progress".to_owned()),
+                ..ContainerPort::default()
+            }]
+        }),
+        resources: Some(agent_resources()),
+        security_context: Some(restricted()),
+        volume_mounts: Some(vec![mount()]),
+        ..Container::default()
+    }
+}
+
+fn agent_environment(
+    agent: &AgentSettings,
+    job: &ValidatedJob,
+    resume: Option<String>,
+) -> Vec<EnvVar> {
     let mut env = vec![
         variable(api::ENV_RESUME_FILE, api::RESUME_PATH),
         variable(api::ENV_PROGRESS_FILE, api::PROGRESS_PATH),
@@ -392,31 +440,7 @@ fn agent_container(agent: &AgentSettings, job: &ValidatedJob, resume: Option<Str
         let key = agent.operator_key.as_str();
         env.push(variable(shed_agent::signed::OPERATOR_KEY_VAR, key));
     }
-    let mut args = vec!["agent".to_owned()];
-    if !sidecar {
-        args.push("--init-only".to_owned());
-    }
-    Container {
-        name: api::AGENT_CONTAINER.to_owned(),
-        image: Some(agent.image.clone()),
-        image_pull_policy: Some(agent.pull_policy.clone()),
-        args: Some(args),
-        env: Some(env),
-        // A native sidecar: it starts before the task and does not keep the pod from ending.
-        restart_policy: sidecar.then(|| "Always".to_owned()),
-        startup_probe: sidecar.then(startup_probe),
-        ports: sidecar.then(|| {
-            vec![ContainerPort {
-                container_port: i32::from(api::AGENT_PORT),
-                name: Some("shed-progress".to_owned()),
-                ..ContainerPort::default()
-            }]
-        }),
-        resources: Some(agent_resources()),
-        security_context: Some(restricted()),
-        volume_mounts: Some(vec![mount()]),
-        ..Container::default()
-    }
+    env
 }
 
 fn startup_probe() -> Probe {

@@ -265,48 +265,38 @@ fn kill_words(task: u32, kind: KillKind, pod: &str) -> Option<Words> {
 }
 
 fn end_words(conclusion: Conclusion) -> Words {
-    let (type_, reason, note) = match conclusion {
-        Conclusion::Complete => (EventType::Normal, "Completed", "every task has a winner"),
+    let (reason, note) = match conclusion {
+        Conclusion::Complete => ("Completed", "every task has a winner"),
         Conclusion::SuccessPolicy => (
-            EventType::Normal,
             "Completed",
             "enough tasks have a winner for spec.successPolicy",
         ),
         Conclusion::TimeLimit => (
-            EventType::Warning,
             "DeadlineExceeded",
             "not complete when spec.activeDeadlineSeconds had passed",
         ),
         Conclusion::MaxFailedIndexes => (
-            EventType::Warning,
             "MaxFailedIndexesExceeded",
             "more tasks failed for good than spec.maxFailedIndexes allows",
         ),
         Conclusion::BackoffLimit => (
-            EventType::Warning,
             "BackoffLimitExceeded",
             "more attempts failed than spec.backoffLimit allows",
         ),
         Conclusion::PodFailurePolicy => (
-            EventType::Warning,
             "PodFailurePolicy",
             "an attempt failed, and a rule of spec.podFailurePolicy fails the job",
         ),
-        Conclusion::DeadlineExceeded => (
-            EventType::Warning,
-            "DeadlineMissed",
-            "not complete at the deadline",
-        ),
+        Conclusion::DeadlineExceeded => ("DeadlineMissed", "not complete at the deadline"),
         Conclusion::DeadlineInPast => (
-            EventType::Warning,
             "DeadlineInPast",
             "the deadline had passed when the job was submitted",
         ),
-        Conclusion::FailedIndexes => (
-            EventType::Warning,
-            "FailedIndexes",
-            "some tasks failed for good",
-        ),
+        Conclusion::FailedIndexes => ("FailedIndexes", "some tasks failed for good"),
+    };
+    let type_ = match conclusion.is_success() {
+        true => EventType::Normal,
+        false => EventType::Warning,
     };
     (type_, reason, note.to_owned())
 }

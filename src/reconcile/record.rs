@@ -110,18 +110,7 @@ fn render(
     old: &DeadlineJobStatus,
 ) -> (DeadlineJobStatus, Option<Blocked>) {
     let clock = &context.clock;
-    let (memo, waiting) = context.memos.with(&pass.view.job.uid, |memo| {
-        let waiting = Waiting::of(
-            &step.ledger,
-            &pass.facts,
-            pass.report.as_ref(),
-            &pass.bounds,
-            &mut memo.waiting,
-            clock,
-            pass.view.ticks,
-        );
-        (Remembered::of(memo), waiting)
-    });
+    let (memo, waiting) = remembered(context, pass, step);
     let stuck = crate::reconcile::step::stuck(&pass.facts)
         .find_map(|id| blocked_by_kubelet(&pass.view.pods, id));
     let blocked = stuck.or(memo.blocked);
@@ -150,6 +139,22 @@ fn render(
     });
     status.ledger = Some(step.ledger.clone());
     (status, blocked)
+}
+
+/// The status fields that come from the job's memo, and the obstacle of its waiting tasks.
+fn remembered(context: &Context, pass: &Pass, step: &Step) -> (Remembered, Waiting) {
+    context.memos.with(&pass.view.job.uid, |memo| {
+        let waiting = Waiting::of(
+            &step.ledger,
+            &pass.facts,
+            pass.report.as_ref(),
+            &pass.bounds,
+            &mut memo.waiting,
+            &context.clock,
+            pass.view.ticks,
+        );
+        (Remembered::of(memo), waiting)
+    })
 }
 
 /// Status fields that come from memory.
@@ -254,45 +259,31 @@ fn announce_conditions(
 ) {
     let Some(new) = &written.status else { return };
     let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
+    let warn = |reason, note| {
+        events::publish(context, written, EventType::Warning, reason, note);
+    };
     if let Some(blocked) = blocked.filter(|_| turned_true(api::ATTEMPTS_BLOCKED)) {
-        let note = blocked.message.clone();
-        events::publish(context, written, EventType::Warning, blocked.reason, note);
+        warn(blocked.reason, blocked.message.clone());
     }
     let unshared = message_if_true(new, api::VOLUME_NOT_SHARED);
     if let Some(why) = unshared.filter(|_| turned_true(api::VOLUME_NOT_SHARED)) {
-        let (reason, note) = (api::VOLUME_NOT_SHARED, why.to_owned());
-        events::publish(context, written, EventType::Warning, reason, note);
+        warn(api::VOLUME_NOT_SHARED, why.to_owned());
     }
     if turned_true(api::DEADLINE_AT_RISK) {
-        let pocd = new
-            .pocd
-            .map_or("unknown".to_owned(), |pocd| pocd.to_string());
+        let unknown = || "unknown".to_owned();
+        let pocd = new.pocd.map_or_else(unknown, |pocd| pocd.to_string());
         let note = format!("the probability of completion before the deadline is {pocd}");
-        events::publish(
-            context,
-            written,
-            EventType::Warning,
-            api::DEADLINE_AT_RISK,
-            note,
-        );
+        warn(api::DEADLINE_AT_RISK, note);
     }
     let is_infeasible = |status| message_if(status, api::DEADLINE_FEASIBLE, "False").is_some();
     if let Some(why) = message_if(new, api::DEADLINE_FEASIBLE, "False")
         && !is_infeasible(old)
     {
-        let reason = events::DEADLINE_INFEASIBLE;
-        events::publish(context, written, EventType::Warning, reason, why.to_owned());
+        warn(events::DEADLINE_INFEASIBLE, why.to_owned());
     }
     let missed = message_if_true(new, api::DEADLINE_MISSED);
     if let Some(why) = missed.filter(|_| turned_true(api::DEADLINE_MISSED)) {
-        let note = why.to_owned();
-        events::publish(
-            context,
-            written,
-            EventType::Warning,
-            api::DEADLINE_MISSED,
-            note,
-        );
+        warn(api::DEADLINE_MISSED, why.to_owned());
     }
 }
 

@@ -80,19 +80,9 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
     let Input {
         job, ledger, old, ..
     } = input;
-    let live = ledger
-        .tasks
-        .values()
-        .flat_map(|task| &task.attempts)
-        .filter(|attempt| attempt.kill.is_none());
-    let clones = live
-        .clone()
-        .filter(|attempt| attempt.kind == AttemptKind::Clone);
-    let killed = ledger
-        .tasks
-        .values()
-        .flat_map(|task| &task.attempts)
-        .filter(|attempt| attempt.kill.is_some());
+    let attempts = || ledger.tasks.values().flat_map(|task| &task.attempts);
+    let live = || attempts().filter(|attempt| attempt.kill.is_none());
+    let clones = live().filter(|attempt| attempt.kind == AttemptKind::Clone);
     let complete = ledger.finished && ledger.ending.is_some_and(Conclusion::is_success);
     let fresh = fresh_pocd(input);
     let total = job.rules.completions;
@@ -105,7 +95,7 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
         completion_time: ledger.last_win.filter(|_| complete).map(clock::time),
         pocd: fresh.pocd,
         estimated_completion_time: fresh.estimate.map(clock::time),
-        active: count(live),
+        active: count(live()),
         // Once the fate is known, no attempt may win.
         ready: if ledger.ending.is_none() {
             input.ready
@@ -113,7 +103,7 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
             0
         },
         clones: count(clones),
-        terminating: count(killed),
+        terminating: count(attempts().filter(|attempt| attempt.kill.is_some())),
         succeeded: i32::try_from(done.len()).unwrap_or(i32::MAX),
         failed: i32::try_from(failed.len()).unwrap_or(i32::MAX),
         completed_indexes: done.to_string(),
@@ -235,20 +225,26 @@ fn conditions(input: Input<'_>) -> Vec<Condition> {
     }
     deadline_conditions(&mut list, input);
     risk_conditions(&mut list, input);
+    feasibility_condition(&mut list, input);
+    obstacle_conditions(&mut list, input);
     attempt_conditions(&mut list, input);
     checkpoint_and_progress_conditions(&mut list, input);
     list.list
 }
 
-fn attempt_conditions(list: &mut Conditions, input: Input<'_>) {
-    let is_open = input.ledger.ending.is_none();
+fn feasibility_condition(list: &mut Conditions, input: Input<'_>) {
     let told = input
         .told
         .filter(|told| told.generation == input.job.generation);
-    if let Some(told) = told.filter(|_| is_open) {
+    if let Some(told) = told.filter(|_| input.ledger.ending.is_none()) {
         let (reason, detail) = told.words();
         list.say(api::DEADLINE_FEASIBLE, reason, &detail);
     }
+}
+
+/// The obstacles to creating, placing and starting attempts.
+fn obstacle_conditions(list: &mut Conditions, input: Input<'_>) {
+    let is_open = input.ledger.ending.is_none();
     let is_held = input.ledger.ending.is_some() || input.job.rules.suspend;
     match input.blocked {
         Some(blocked) if !is_held => {
@@ -268,6 +264,9 @@ fn attempt_conditions(list: &mut Conditions, input: Input<'_>) {
         Waiting::Yet if is_open => {}
         _ => list.clear(api::TASKS_PENDING, reason::NO_TASKS_PENDING, ""),
     }
+}
+
+fn attempt_conditions(list: &mut Conditions, input: Input<'_>) {
     match input.awaited.filter(|_| !input.ledger.finished) {
         Some(awaited) => list.say(
             api::TERMINATION_UNCONFIRMED,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use shed_core::ids::{AttemptNumber, TaskIndex};
-use shed_core::plan::{Kill, Move, Settled};
+use shed_core::plan::{Kill, Move, Outcome, Settled};
 use shed_core::settle::settle;
 use shed_core::snapshot::{
     AttemptKind, AttemptState, Conclusion, FailureRule, Idempotency, JobSnapshot, KillKind, OnMiss,
@@ -237,7 +237,6 @@ fn kill(step: &mut Step, input: Input<'_>, kill: &Kill) {
 }
 
 fn apply(step: &mut Step, input: Input<'_>, settled: &Settled) {
-    let now = input.view.now;
     match settled {
         Settled::Kill(stop) => kill(step, input, stop),
         Settled::Win {
@@ -249,37 +248,49 @@ fn apply(step: &mut Step, input: Input<'_>, settled: &Settled) {
             task,
             attempt,
             outcome,
-        } => {
-            let retries = input.view.job.retries;
-            if let Some(kind) = step.ledger.count(*task, *attempt, *outcome, retries, now) {
-                step.notices.push(Notice::Counted {
-                    id: (task.0, attempt.0),
-                    kind,
-                    outcome: *outcome,
-                });
-            }
-        }
+        } => count(step, input, (*task, *attempt), *outcome),
         Settled::FailTask { task } => {
             if step.ledger.failed.insert(*task) {
                 step.notices.push(Notice::TaskFailed { task: task.0 });
             }
         }
-        Settled::End(conclusion) => {
-            step.ledger.ending = Some(*conclusion);
-            if *conclusion == Conclusion::PodFailurePolicy {
-                step.ledger.ending_note = failing_pod(input);
-            }
-            step.notices.push(Notice::Ending(*conclusion));
-        }
-        Settled::Finish(conclusion) => {
-            if !step.ledger.finished && !awaits_pods(step, input) {
-                step.ledger.ending = Some(*conclusion);
-                step.ledger.finished = true;
-                step.ledger.ended = Some(now);
-                step.notices.push(Notice::Finished(*conclusion));
-            }
-        }
+        Settled::End(conclusion) => end(step, input, *conclusion),
+        Settled::Finish(conclusion) => finish(step, input, *conclusion),
     }
+}
+
+fn count(
+    step: &mut Step,
+    input: Input<'_>,
+    (task, attempt): (TaskIndex, AttemptNumber),
+    outcome: Outcome,
+) {
+    let (retries, now) = (input.view.job.retries, input.view.now);
+    if let Some(kind) = step.ledger.count(task, attempt, outcome, retries, now) {
+        step.notices.push(Notice::Counted {
+            id: (task.0, attempt.0),
+            kind,
+            outcome,
+        });
+    }
+}
+
+fn end(step: &mut Step, input: Input<'_>, conclusion: Conclusion) {
+    step.ledger.ending = Some(conclusion);
+    if conclusion == Conclusion::PodFailurePolicy {
+        step.ledger.ending_note = failing_pod(input);
+    }
+    step.notices.push(Notice::Ending(conclusion));
+}
+
+fn finish(step: &mut Step, input: Input<'_>, conclusion: Conclusion) {
+    if step.ledger.finished || awaits_pods(step, input) {
+        return;
+    }
+    step.ledger.ending = Some(conclusion);
+    step.ledger.finished = true;
+    step.ledger.ended = Some(input.view.now);
+    step.notices.push(Notice::Finished(conclusion));
 }
 
 /// A batch/v1 Job ends when its last pod has ended, including a pod that counts as failed already.

@@ -8,11 +8,13 @@ use shed_core::snapshot::Resume;
 
 use crate::api::DeadlineJob;
 use crate::attempt_pod::{self, preference};
+use crate::cluster::pod::AttemptId;
 use crate::context::Context;
 use crate::reconcile::apply::{self, PodWriter};
 use crate::reconcile::driver::{Pass, answers};
 use crate::reconcile::step::Step;
 use crate::reconcile::{Error, claims, range, refused, reserved};
+use crate::validate::ValidatedJob;
 
 /// Deletes before it releases and releases before it creates, to free capacity first. Each write
 /// may be repeated. A failure of one kind of write does not stop the other kinds. No pod is created
@@ -70,39 +72,7 @@ async fn create(
         return Ok(false);
     }
     reserved::tell(context, owner, &pass.view.job).await;
-    let rather_not = preference::rather_not(&step.notices);
-    let pods: Vec<Pod> = step
-        .creates
-        .iter()
-        .filter_map(|&(task, number)| {
-            let attempt = step.ledger.attempt(task, number)?;
-            let priority = context.clone_priority.as_ref();
-            let agent = &context.agent;
-            let mut pod = attempt_pod::pod(
-                owner,
-                &pass.view.job,
-                task,
-                attempt,
-                step.deadline,
-                agent,
-                priority,
-            );
-            attempt_pod::note_failures(&mut pod, &pass.view.job, &step.ledger, task);
-            if let Some(nodes) = rather_not.get(&(task, number)) {
-                preference::prefer_others(&mut pod, nodes);
-            }
-            if pass.view.job.rules.resume == Resume::Range {
-                range::dress(
-                    &mut pod,
-                    &pass.view.job,
-                    &step.ledger,
-                    task,
-                    &context.agent.operator_key,
-                );
-            }
-            Some(pod)
-        })
-        .collect();
+    let pods = pods(context, &pass.view.job, owner, step);
     let writer = PodWriter::new(context, &pass.view.job.namespace);
     let handed_on = pass
         .view
@@ -115,4 +85,23 @@ async fn create(
         Some(fields) => apply::create_with(&context.client, writer, fields, &pods).await,
     };
     answers::take(context, pass, owner, step, answers).await
+}
+
+/// The pods that a step creates.
+fn pods(context: &Context, job: &ValidatedJob, owner: &DeadlineJob, step: &Step) -> Vec<Pod> {
+    let rather_not = preference::rather_not(&step.notices);
+    let (agent, priority) = (&context.agent, context.clone_priority.as_ref());
+    let pod = |&(task, number): &AttemptId| {
+        let attempt = step.ledger.attempt(task, number)?;
+        let mut pod = attempt_pod::pod(owner, job, task, attempt, step.deadline, agent, priority);
+        attempt_pod::note_failures(&mut pod, job, &step.ledger, task);
+        if let Some(nodes) = rather_not.get(&(task, number)) {
+            preference::prefer_others(&mut pod, nodes);
+        }
+        if job.rules.resume == Resume::Range {
+            range::dress(&mut pod, job, &step.ledger, task, &agent.operator_key);
+        }
+        Some(pod)
+    };
+    step.creates.iter().filter_map(pod).collect()
 }
