@@ -128,11 +128,14 @@ campaign-mutants: ## Which test notices each fault seeded into the controller (.
 
 ##@ Measure
 
-.PHONY: bench league
+.PHONY: bench bench-planner league
 bench: ## Time of passes and optimizers, allocations, distance of each optimizer from the optimum
 	cargo bench --locked --package shed-core --features fixtures --bench passes --bench optimizers
 	cargo bench --locked --package shed-papers --bench dollymp
 	cargo test --locked --package shed-core --test optimality_gap -- --nocapture --test-threads 1
+bench-planner: ## What a planning pass of the operator costs, part by part, against the size of the cluster
+	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed --lib -- \
+	  --ignored --nocapture what_a_pass_costs
 league: ## Every policy over presets, loads and deadlines (hours; needs SHED_TRACES; continues after a stop)
 	cargo run --locked --release --quiet --package shed-lab -- league --results target/league.jsonl --out docs/research/league.md --data docs/research/data/league-presets.csv
 

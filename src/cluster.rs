@@ -93,6 +93,8 @@ pub struct Stores {
     clock: Arc<Clock>,
     /// Raised by every notice of the watch of batch/v1 Jobs.
     batch_version: AtomicU64,
+    /// Raised whenever a node is added, removed or changed.
+    nodes_version: AtomicU64,
     /// Places for objects that may be large and are read whole.
     whole: Semaphore,
     /// Entries that were looked at.
@@ -154,6 +156,7 @@ impl Stores {
             jobs,
             table: RwLock::default(),
             batch_version: AtomicU64::new(0),
+            nodes_version: AtomicU64::new(0),
             whole: Semaphore::new(WHOLE_MAX),
             #[cfg(test)]
             visits: std::sync::atomic::AtomicUsize::default(),
@@ -236,17 +239,19 @@ impl Stores {
     /// Names of nodes that attempts are on which have not ended.
     #[must_use]
     pub fn nodes_of_attempts(&self) -> BTreeSet<Arc<str>> {
-        let index = self.pods();
-        let open = index.open.iter().filter(|(_, tally)| tally.running > 0);
-        let pods = open.filter_map(|(owner, _)| index.by_owner.get(owner));
-        let placed = pods.flat_map(BTreeMap::values).filter(|pod| !pod.terminal);
-        placed.filter_map(|pod| pod.node.clone()).collect()
+        self.pods().nodes.keys().cloned().collect()
     }
 
     /// The nodes.
     #[must_use]
     pub fn nodes(&self) -> BTreeMap<Arc<str>, NodeFacts> {
         self.nodes_guard().clone().unwrap_or_default()
+    }
+
+    /// Raised whenever a node is added, removed or changed.
+    #[must_use]
+    pub fn nodes_version(&self) -> u64 {
+        self.nodes_version.load(Ordering::Relaxed)
     }
 
     /// Bytes of the names and boot ids of all nodes, with separators.
@@ -267,7 +272,8 @@ impl Stores {
         all.contains(&address)
     }
 
-    fn note_node_addresses(&self) {
+    fn note_nodes(&self) {
+        self.nodes_version.fetch_add(1, Ordering::Relaxed);
         let nodes = self.nodes_guard();
         let all = nodes.iter().flat_map(BTreeMap::values);
         let addresses = all.flat_map(|node| node.addresses.iter().copied());
@@ -432,7 +438,7 @@ impl Stores {
             nodes: RwLock::new(Some(nodes.collect())),
             ..Self::new(jobs, None, Clock::for_tests())
         });
-        stores.note_node_addresses();
+        stores.note_nodes();
         stores.show(pods);
         stores
     }
@@ -470,7 +476,7 @@ impl Stores {
         let nodes = nodes.iter().map(NodeFacts::from_node);
         let nodes = nodes.map(|node| (Arc::clone(&node.name), node)).collect();
         *self.nodes.write().unwrap_or_else(PoisonError::into_inner) = Some(nodes);
-        self.note_node_addresses();
+        self.note_nodes();
     }
 
     /// The watch of pods lists again.

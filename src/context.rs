@@ -15,7 +15,7 @@ pub mod validated;
 pub mod waiting;
 pub mod write_places;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::batch::v1::Job;
@@ -92,7 +92,14 @@ pub struct Context {
 
 /// This process's memory of each job.
 #[derive(Default)]
-pub struct Memos(Mutex<HashMap<Arc<str>, Memo>>);
+pub struct Memos(Mutex<Remembered>);
+
+#[derive(Default)]
+struct Remembered {
+    jobs: HashMap<Arc<str>, Memo>,
+    /// Jobs whose memos others than the planner may have changed since it last asked.
+    touched: HashSet<Arc<str>>,
+}
 
 /// This process's memory of one job. Its instants are of the process's own clock.
 #[derive(Clone, Default)]
@@ -153,26 +160,46 @@ impl Memo {
 }
 
 impl Memos {
-    /// Looks at or changes a job's memo.
+    /// Looks at or changes a job's memo. The planner's next pass looks at the job again.
     pub fn with<T>(&self, job: &Arc<str>, look: impl FnOnce(&mut Memo) -> T) -> T {
-        look(self.lock().entry(Arc::clone(job)).or_default())
+        let mut memos = self.lock();
+        if !memos.touched.contains(job) {
+            memos.touched.insert(Arc::clone(job));
+        }
+        look(memos.jobs.entry(Arc::clone(job)).or_default())
+    }
+
+    /// The same, for looks that add nothing that the planner's facts depend on.
+    pub fn look<T>(&self, job: &Arc<str>, look: impl FnOnce(&mut Memo) -> T) -> T {
+        look(self.lock().jobs.entry(Arc::clone(job)).or_default())
+    }
+
+    /// The jobs whose memos [`Memos::with`] and others have changed since the last call.
+    #[must_use]
+    pub fn take_touched(&self) -> HashSet<Arc<str>> {
+        std::mem::take(&mut self.lock().touched)
     }
 
     /// Forgets a job, as a crash of the process would.
     pub fn forget(&self, job: &str) {
-        self.lock().remove(job);
+        let mut memos = self.lock();
+        memos.jobs.remove(job);
+        memos.touched.insert(job.into());
     }
 
-    /// Changes a job's memo, if there is one.
+    /// Changes a job's memo, if there is one, as [`Memos::look`] does.
     pub fn change(&self, job: &Arc<str>, change: impl FnOnce(&mut Memo)) {
-        if let Some(memo) = self.lock().get_mut(job) {
+        if let Some(memo) = self.lock().jobs.get_mut(job) {
             change(memo);
         }
     }
 
     /// Forgets every job that is not there.
     pub fn retain(&self, is_there: impl Fn(&str) -> bool) {
-        self.lock().retain(|uid, _| is_there(uid));
+        let mut memos = self.lock();
+        memos.jobs.retain(|uid, _| is_there(uid));
+        let Remembered { jobs, touched } = &mut *memos;
+        touched.retain(|uid| jobs.contains_key(uid));
     }
 
     /// Whether a report or a record about a job is still due.
@@ -180,15 +207,16 @@ impl Memos {
     pub fn is_owed(&self, job: &str) -> bool {
         let memos = self.lock();
         let is_owed = |memo: &Memo| memo.quarantine.is_unwritten() || !memo.unanswered.is_empty();
-        memos.get(job).is_some_and(is_owed)
+        memos.jobs.get(job).is_some_and(is_owed)
     }
 
     /// Forgets a job that has nothing to do, unless an own write is newer than the watch.
     pub fn settle(&self, job: &str, shown: (i64, Option<i64>)) {
         let mut memos = self.lock();
-        let newest = memos.get(job).and_then(|memo| memo.newest.as_ref());
+        let newest = memos.jobs.get(job).and_then(|memo| memo.newest.as_ref());
         if newest.is_none_or(|own| job_version(own) <= shown) {
-            memos.remove(job);
+            memos.jobs.remove(job);
+            memos.touched.remove(job);
         }
     }
 
@@ -196,7 +224,7 @@ impl Memos {
     #[must_use]
     pub fn own_versions(&self) -> Vec<(Arc<str>, u64)> {
         let memos = self.lock();
-        let own = memos.iter().filter_map(|(uid, memo)| {
+        let own = memos.jobs.iter().filter_map(|(uid, memo)| {
             let newest = memo.newest.as_ref()?;
             Some((Arc::clone(uid), version(&newest.metadata)?))
         });
@@ -207,7 +235,7 @@ impl Memos {
     #[must_use]
     pub fn newest(&self, watched: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
         let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap_or_default().into();
-        self.with(&uid, |memo| {
+        self.look(&uid, |memo| {
             // Nothing is read of a ledger in a newer form, its revision neither.
             let own = memo
                 .newest
@@ -222,7 +250,7 @@ impl Memos {
     }
 
     // A panic while the lock was held leaves valid memos, and memos can be lost.
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Memo>> {
+    fn lock(&self) -> MutexGuard<'_, Remembered> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

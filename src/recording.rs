@@ -59,7 +59,7 @@ pub struct Decision {
 /// Records a pass.
 pub fn record_pass(
     context: &Context,
-    snapshot: Snapshot,
+    snapshot: &Snapshot,
     references: HashMap<JobUid, ObjectRef<DeadlineJob>>,
     decision: Option<Decision>,
 ) {
@@ -72,7 +72,7 @@ pub fn record_pass(
         (JobKey(uid), format!("{namespace}/{}", reference.name))
     });
     recording.pass(Pass {
-        snapshot,
+        snapshot: snapshot.clone(),
         memory: decision.memory,
         plan: decision.plan,
         decided: decision.decided,

@@ -129,6 +129,9 @@ impl Stores {
             }
         };
         self.note_batch_change();
+        for job in &jobs {
+            self.news.batch_job_changed(job.meta());
+        }
         jobs
     }
 

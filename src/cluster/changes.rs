@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use kube::Resource;
+use kube::api::ObjectMeta;
 
 use crate::cluster::Stores;
 use crate::cluster::identity::Owner;
@@ -96,10 +97,16 @@ impl News {
         }
         for pod in pods {
             let identity = &pod.identity;
-            if let (Some(owner), Some(attempt)) = (&identity.owner, identity.attempt) {
-                self.each(|inbox| inbox.note(owner, Some(attempt)));
+            if let Some(owner) = &identity.owner {
+                self.each(|inbox| inbox.note(owner, identity.attempt));
             }
         }
+    }
+
+    /// This batch/v1 Job changed, appeared or went.
+    pub(super) fn batch_job_changed(&self, job: &ObjectMeta) {
+        let owner = Owner::of_batch_job(job);
+        self.each(|inbox| inbox.note(&owner, None));
     }
 
     /// These jobs changed, appeared or went; with a new list any may have.

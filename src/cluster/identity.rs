@@ -51,6 +51,14 @@ impl Owner {
         })
     }
 
+    /// The owner of the attempts of the batch/v1 Job with this metadata.
+    #[must_use]
+    pub fn of_batch_job(metadata: &ObjectMeta) -> Self {
+        let [name, uid] = [&metadata.name, &metadata.uid].map(Option::as_deref);
+        let (name, uid) = (name.unwrap_or_default(), uid.unwrap_or_default());
+        Self::new(OwnerKind::Job, metadata, name, uid)
+    }
+
     /// The job that controls an object, if a job does.
     #[must_use]
     pub fn controller_of(metadata: &ObjectMeta) -> Option<Self> {

@@ -40,6 +40,8 @@ pub(super) struct PodIndex {
     /// Requests, by node, of pods that are not attempts, or that are ended attempts that still hold
     /// their slot.
     pub(super) others: BTreeMap<Arc<str>, Resources>,
+    /// Number of attempts that have not ended, by node.
+    pub(super) nodes: BTreeMap<Arc<str>, usize>,
     /// When schedulers were last seen to place pods.
     pub(super) binds: Binds,
     /// Names that many pods have.
@@ -88,6 +90,9 @@ impl PodIndex {
                 tally.tracked += own.tracked;
             }
         }
+        if let Some(node) = runs_on(&facts) {
+            *self.nodes.entry(Arc::clone(node)).or_default() += 1;
+        }
         if let Some(node) = in_the_way(&facts) {
             let used = self.others.entry(Arc::clone(node)).or_default();
             used.add(&facts.requests);
@@ -116,6 +121,14 @@ impl PodIndex {
                 self.by_owner.remove(owner);
             }
             self.close(owner, &old);
+        }
+        if let Some(node) = runs_on(&old)
+            && let Some(attempts) = self.nodes.get_mut(node)
+        {
+            *attempts -= 1;
+            if *attempts == 0 {
+                self.nodes.remove(node);
+            }
         }
         if let Some(node) = in_the_way(&old)
             && let Some(used) = self.others.get_mut(node)
@@ -152,6 +165,7 @@ impl PodIndex {
         self.strangers.clear();
         self.held.clear();
         self.others.clear();
+        self.nodes.clear();
         for pod in pods {
             self.reached = self.reached.max(pod.version);
             let known = before.get(&(Arc::clone(&pod.namespace), Arc::clone(&pod.name)));
@@ -176,6 +190,13 @@ fn take<K: Eq + Hash>(groups: &mut Groups<K>, group: &K, key: &PodKey) {
             groups.remove(group);
         }
     }
+}
+
+/// The node of an attempt that has not ended.
+fn runs_on(pod: &PodFacts) -> Option<&Arc<str>> {
+    pod.node
+        .as_ref()
+        .filter(|_| pod.is_attempt() && !pod.terminal)
 }
 
 /// The node on which a pod takes capacity that no attempt counts. An attempt leaves only after the

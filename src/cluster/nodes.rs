@@ -59,7 +59,7 @@ pub(super) async fn watch_nodes(stores: Arc<Stores>, client: Client) {
         };
         drop(nodes);
         if changed {
-            stores.note_node_addresses();
+            stores.note_nodes();
             stores.changed.notify_one();
         }
     }

@@ -13,7 +13,7 @@ impl Context {
     pub fn is_quarantined(&self, job: &DeadlineJob) -> bool {
         let is_unwritten = || {
             let memos = &self.memos;
-            memos.with(&quarantine::uid(job), |memo| {
+            memos.look(&quarantine::uid(job), |memo| {
                 memo.quarantine.unwritten.is_some()
             })
         };

@@ -15,7 +15,7 @@ impl Context {
             Some(adopted) => claims::sort(adopted, seen, &stores.unlabelled_pods_of(&job.owner())),
             None => (seen, Claims::default()),
         };
-        let (traces, troubled, until) = self.memos.with(&job.uid, |memo| {
+        let (traces, troubled, until) = self.memos.look(&job.uid, |memo| {
             sighting.note(&mut memo.traces, &pods, &read.ledger, read.ticks);
             let until = memo.backoff.as_ref().map(|backoff| backoff.until);
             (memo.traces.clone(), memo.troubled.clone(), until)

@@ -97,7 +97,7 @@ pub fn read(
     };
     let uid: Arc<str> = job.metadata.uid.as_deref().unwrap_or_default().into();
     let version = Version::of(job, owner.as_deref());
-    let kept = memos.with(&uid, |memo| memo.validated.clone());
+    let kept = memos.look(&uid, |memo| memo.validated.clone());
     let kept = kept.filter(|kept| version.as_ref() == Some(&kept.of));
     let result = match (kept, &owner) {
         (Some(kept), _) => kept.result,
@@ -109,7 +109,7 @@ pub fn read(
         let result = result.clone();
         Validated { of, result }
     });
-    memos.with(&uid, |memo| memo.validated = kept);
+    memos.look(&uid, |memo| memo.validated = kept);
     result.map_err(Unfit::Invalid)
 }
 

@@ -3,6 +3,7 @@
 
 mod departing;
 mod ending;
+mod known_jobs;
 mod nodes;
 pub mod observe;
 pub mod obstacles;
@@ -34,6 +35,7 @@ use crate::metrics::{JobLabels, Metrics, ResourceLabel, Why};
 use crate::plan_slices::JobUid;
 use crate::recording::{self, Decision};
 
+use self::known_jobs::KnownJobs;
 use self::quarantined::Apart;
 
 /// Shortest time between two passes: a burst of events makes one plan.
@@ -53,9 +55,10 @@ pub async fn run(
     let mut memory = restored(&context);
     let mut refused = RefusedJobs::default();
     let mut series = HashSet::new();
+    let mut known = KnownJobs::following(&context.stores);
     loop {
         // observe (no client required)
-        let view = observe::view(&context);
+        let view = observe::view_after(&context, &mut known);
         let poll = context.watch.begin(None);
         // decide (no client required)
         let before = context.recording.is_some().then(|| memory.clone());
@@ -80,7 +83,8 @@ pub async fn run(
         let wake = next_pass(&plan.report, view.due, &context.clock);
         publish(&context, &view, plan, &touched);
         series = keep_series(&context.metrics, &view, series);
-        recording::record_pass(&context, view.snapshot, view.references, decision);
+        recording::record_pass(&context, &view.snapshot, view.references, decision);
+        known.put_back(view.snapshot.jobs);
         drop(poll);
         context.board.drained(SLICE_WAIT).await;
         changed(&context, wake).await;
@@ -108,7 +112,7 @@ fn restored(context: &Context) -> Memory {
     let mut apart = Apart::begin(context);
     let (live, ended) = (context.stores.live(), context.stores.skeletons());
     restore::memory(&live, &ended, |watched| {
-        apart.look(watched, || restore::read(context, watched))
+        apart.look(watched, |_| restore::read(context, watched))
     })
 }
 

@@ -5,7 +5,7 @@
 #[cfg(test)]
 use std::cell::Cell;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::PodSpec;
@@ -30,12 +30,12 @@ pub(super) struct NumberedNodes {
 }
 
 impl NumberedNodes {
-    /// The nodes that the stores show.
-    pub(super) fn of(stores: &Stores) -> Self {
+    /// The nodes that the stores show, and those with attempts.
+    pub(super) fn of(stores: &Stores, of_attempts: &BTreeSet<Arc<str>>) -> Self {
         let mut facts = stores.nodes();
-        for name in stores.nodes_of_attempts() {
-            let missing = || NodeFacts::missing(Arc::clone(&name));
-            facts.entry(Arc::clone(&name)).or_insert_with(missing);
+        for name in of_attempts {
+            let missing = || NodeFacts::missing(Arc::clone(name));
+            facts.entry(Arc::clone(name)).or_insert_with(missing);
         }
         let facts: Vec<NodeFacts> = facts.into_values().collect();
         let names = facts.iter().map(|node| Arc::clone(&node.name));

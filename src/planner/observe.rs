@@ -19,6 +19,7 @@ use crate::job::leftover::leftover;
 use crate::job::view::{JobView, Places, Sighting};
 use crate::plan_slices::JobUid;
 use crate::planner::departing;
+use crate::planner::known_jobs::{KnownJobs, Leftover, Looked};
 use crate::planner::nodes::NumberedNodes;
 use crate::planner::obstacles::{self, Obstacles};
 use crate::planner::quarantined::{Apart, SetApart};
@@ -64,32 +65,37 @@ impl ClusterView {
         }
     }
 
-    fn add(
-        &mut self,
-        watched: &DeadlineJob,
-        facts: JobSnapshot,
-        generation: i64,
-        obstacles: &Obstacles,
-    ) {
-        let uid = Arc::clone(&facts.key.0);
-        self.due = self.due.into_iter().chain(obstacles.due).min();
-        let news = obstacles.is_news.then(|| Arc::clone(&uid));
-        self.news.extend(news);
+    fn add(&mut self, watched: &DeadlineJob, looked: Looked) {
+        let uid = Arc::clone(&looked.facts.key.0);
+        let generation = looked.generation;
         self.generations.insert(Arc::clone(&uid), generation);
         let reference = ObjectRef::from_obj(watched);
         self.references.insert(uid, reference);
-        self.snapshot.jobs.push(facts);
+        self.snapshot.jobs.push(looked.facts);
+    }
+
+    fn note(&mut self, uid: &JobUid, obstacles: &Obstacles) {
+        self.due = self.due.into_iter().chain(obstacles.due).min();
+        let news = obstacles.is_news.then(|| Arc::clone(uid));
+        self.news.extend(news);
     }
 }
 
-/// Gathers the facts of the whole cluster.
+/// Gathers the facts of the whole cluster, each job looked at.
+#[cfg(test)]
 pub fn view(context: &Context) -> ClusterView {
+    view_after(context, &mut KnownJobs::default())
+}
+
+/// Gathers the facts of the whole cluster; a job that is known is not looked at.
+pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
+    known.begin(context);
     let ticks = context.clock.ticks();
     // This comes before any ledger is read. A slice that is recorded meanwhile then counts twice,
     // and never not at all.
     let held = context.board.held(SLICE_PATIENCE, ticks);
     let now = context.clock.at(ticks);
-    let nodes = NumberedNodes::of(&context.stores);
+    known.number_nodes(&context.stores);
     let mut view = ClusterView::empty(context, now, held.keys().cloned().collect());
     let mut owners = HashSet::new();
     let mut others = context.stores.used_by_others();
@@ -100,14 +106,33 @@ pub fn view(context: &Context) -> ClusterView {
             .uid
             .as_deref()
             .and_then(|uid| held.get(uid));
-        let slice = slice.map_or(&[][..], Vec::as_slice);
-        let look = || job_facts(context, &watched, slice, &nodes, &mut others, ticks);
-        let Some((facts, generation, obstacles)) = apart.look(&watched, look) else {
+        let slice = slice.map(Vec::as_slice);
+        let look = |newest: &Arc<DeadlineJob>| {
+            if !is_planned(&watched) {
+                return None;
+            }
+            let looked = known.take(newest, slice.is_some(), ticks);
+            looked.or_else(|| {
+                look(
+                    context,
+                    newest,
+                    slice.unwrap_or_default(),
+                    known,
+                    &mut view,
+                    ticks,
+                )
+            })
+        };
+        let Some(looked) = apart.look(&watched, look) else {
             continue;
         };
         owners.insert(Owner::of(&watched.metadata));
-        view.add(&watched, facts, generation, &obstacles);
+        charge_leftover(&looked.leftover, &mut others);
+        view.add(&watched, looked);
     }
+    let Some(nodes) = known.nodes() else {
+        return view;
+    };
     owners.extend(apart.owners());
     let departing = departing::jobs(
         &context.stores,
@@ -131,14 +156,21 @@ pub fn view(context: &Context) -> ClusterView {
 
 /// Looks at a job as a pass does, and takes nothing from it: a panic of this is a panic of a pass.
 pub fn try_out(context: &Context, watched: &Arc<DeadlineJob>) {
-    let nodes = NumberedNodes::of(&context.stores);
-    let mut others = context.stores.used_by_others();
+    let nodes = NumberedNodes::of(&context.stores, &context.stores.nodes_of_attempts());
     let uid = watched.metadata.uid.as_deref().unwrap_or_default().into();
     // A pass must not change the job's memory.
-    let before = context.memos.with(&uid, |memo| memo.placement.clone());
+    let before = context.memos.look(&uid, |memo| memo.placement.clone());
     let ticks = context.clock.ticks();
-    let _ = job_facts(context, watched, &[], &nodes, &mut others, ticks);
-    context.memos.with(&uid, |memo| memo.placement = before);
+    if is_planned(watched) {
+        let newest = context.memos.newest(watched);
+        let _ = job_facts(context, &newest, &[], &nodes, ticks);
+    }
+    context.memos.look(&uid, |memo| memo.placement = before);
+}
+
+/// Whether the planner plans for the job. An own copy may not show yet that the job is being deleted.
+fn is_planned(watched: &DeadlineJob) -> bool {
+    watched.metadata.deletion_timestamp.is_none() && watched.spec.is_ours()
 }
 
 /// Launch overheads, as measured in the namespaces of these jobs.
@@ -149,21 +181,32 @@ fn launch_overheads(context: &Context, jobs: &[JobSnapshot]) -> BTreeMap<Tenant,
     known.collect()
 }
 
+/// Looks at a job that is not known, and remembers it if it is quiet.
+fn look(
+    context: &Context,
+    newest: &Arc<DeadlineJob>,
+    held: &[Move],
+    known: &mut KnownJobs,
+    view: &mut ClusterView,
+    ticks: Instant,
+) -> Option<Looked> {
+    let (looked, obstacles) = job_facts(context, newest, held, known.nodes()?, ticks)?;
+    view.note(&looked.facts.key.0, &obstacles);
+    let is_settled = held.is_empty() && obstacles.due.is_none() && !obstacles.is_news;
+    known.learn(newest, &looked, is_settled, ticks);
+    Some(looked)
+}
+
 fn job_facts(
     context: &Context,
-    watched: &Arc<DeadlineJob>,
+    newest: &Arc<DeadlineJob>,
     held: &[Move],
     nodes: &NumberedNodes,
-    others: &mut BTreeMap<Arc<str>, Resources>,
     ticks: Instant,
-) -> Option<(JobSnapshot, i64, Obstacles)> {
+) -> Option<(Looked, Obstacles)> {
     let now = context.clock.at(ticks);
-    if watched.metadata.deletion_timestamp.is_some() || !watched.spec.is_ours() {
-        return None;
-    }
-    let newest = context.memos.newest(watched);
     // The job's reconciler reports the faults of a specification or a ledger.
-    let job = validated::read(&context.memos, &newest, context.stores.batch()).ok()?;
+    let job = validated::read(&context.memos, newest, context.stores.batch()).ok()?;
     let mut ledger = Ledger::from_status(newest.status.as_ref()).ok()?;
     hold(&mut ledger, held, now);
     // A Job without a task is complete from the start.
@@ -172,13 +215,12 @@ fn job_facts(
     }
     let sighting = Sighting::watched(context.stores.pods_of(&job));
     let mut view = context.see(JobView::new(job, ledger, now, ticks), sighting);
-    charge_leftover(&view, others);
     view.places = Places {
         positions: Arc::clone(&nodes.positions),
         eligible: nodes.eligible(&view.job),
         demand: obstacles::demand(context, &view),
     };
-    let weighed = context.memos.with(&view.job.uid, |memo| memo.weighed);
+    let weighed = context.memos.look(&view.job.uid, |memo| memo.weighed);
     let status = newest.status.as_ref();
     let (job, ledger) = (&view.job, &view.ledger);
     let asks = feasibility::is_asked(status, job.generation, ledger, weighed, ticks);
@@ -187,18 +229,28 @@ fn job_facts(
         ..facts::facts(&view)
     };
     let obstacles = obstacles::look(context, &view, nodes.facts(), &mut facts);
-    obstacles::bound(context, &newest, &view, &mut facts);
-    Some((facts, job.generation, obstacles))
+    obstacles::bound(context, newest, &view, &mut facts);
+    let looked = Looked {
+        facts,
+        generation: job.generation,
+        leftover: requests_of_leftover(&view),
+    };
+    Some((looked, obstacles))
 }
 
 /// A pod that only has an attempt's labels is counted among the others.
-fn charge_leftover(view: &JobView, others: &mut BTreeMap<Arc<str>, Resources>) {
+fn requests_of_leftover(view: &JobView) -> Leftover {
     let leftover = leftover(&view.ledger, &view.pods).filter(|(_, pod)| pod.is_attempt());
-    for (_, pod) in leftover {
-        if let Some(node) = &pod.node {
-            let used = others.entry(Arc::clone(node)).or_default();
-            used.add(&pod.requests);
-        }
+    let placed = leftover.filter_map(|(_, pod)| Some((Arc::clone(pod.node.as_ref()?), pod)));
+    placed
+        .map(|(node, pod)| (node, (*pod.requests).clone()))
+        .collect()
+}
+
+fn charge_leftover(leftover: &Leftover, others: &mut BTreeMap<Arc<str>, Resources>) {
+    for (node, requests) in leftover {
+        let used = others.entry(Arc::clone(node)).or_default();
+        used.add(requests);
     }
 }
 

@@ -27,7 +27,7 @@ pub struct Obstacles {
 /// Requests of an attempt of the job, as far as its pods show.
 pub(super) fn demand(context: &Context, view: &JobView) -> Resources {
     let template = attempt_pod::demand(&view.job, &context.agent);
-    context.memos.with(&view.job.uid, |memo| {
+    context.memos.look(&view.job.uid, |memo| {
         memo.placement.learn_requests(template, &view.pods)
     })
 }
@@ -39,7 +39,7 @@ pub(super) fn look(
     nodes: &[NodeFacts],
     facts: &mut JobSnapshot,
 ) -> Obstacles {
-    context.memos.with(&view.job.uid, |memo| {
+    context.memos.look(&view.job.uid, |memo| {
         let before = memo.placement.clone();
         let claims = memo.claims.as_ref();
         let due = memo.placement.look(&Input {

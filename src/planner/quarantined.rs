@@ -65,7 +65,7 @@ impl<'a> Apart<'a> {
     pub(super) fn look<T>(
         &mut self,
         watched: &Arc<DeadlineJob>,
-        look: impl FnOnce() -> Option<T>,
+        look: impl FnOnce(&Arc<DeadlineJob>) -> Option<T>,
     ) -> Option<T> {
         let newest = self.context.memos.newest(watched);
         let is_leaving = watched.metadata.deletion_timestamp.is_some();
@@ -74,7 +74,7 @@ impl<'a> Apart<'a> {
             return None;
         }
         self.poll.goes_on(Some(Arc::clone(&newest)));
-        let looked = catch_unwind(AssertUnwindSafe(look));
+        let looked = catch_unwind(AssertUnwindSafe(|| look(&newest)));
         self.poll.goes_on(None);
         looked.unwrap_or_else(|payload| {
             let crash = Crash::panicked(payload.as_ref());

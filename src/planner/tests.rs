@@ -19,6 +19,7 @@ use crate::reconcile::mock::{Apiserver, Process};
 
 mod creations;
 mod placement;
+mod scale;
 
 /// Longer than the planner needs for a pass or two.
 const A_WHILE: Duration = Duration::from_millis(400);

@@ -10,7 +10,7 @@ mod period;
 mod poll;
 mod request;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shed_agent::{Observed, Report, ReportError, Series, Units};
@@ -31,6 +31,8 @@ const UNANSWERED_MAX: u32 = 3;
 pub struct ProgressTable {
     entries: Mutex<Table<ProgressRules>>,
     launches: Mutex<Launches>,
+    /// Jobs whose attempts have answered since the planner last asked.
+    touched: Mutex<HashSet<Arc<str>>>,
     /// Start of polling.
     begun: Instant,
 }
@@ -67,6 +69,7 @@ impl ProgressTable {
         Self {
             entries: Mutex::default(),
             launches: Mutex::default(),
+            touched: Mutex::default(),
             begun,
         }
     }
@@ -78,6 +81,16 @@ impl ProgressTable {
         let own = entries.of(job);
         own.filter_map(|(uid, entry)| Some((uid.to_owned(), entry.reported()?)))
             .collect()
+    }
+
+    /// The jobs whose attempts have answered since the last call.
+    #[must_use]
+    pub fn take_touched(&self) -> HashSet<Arc<str>> {
+        std::mem::take(&mut *self.touched())
+    }
+
+    fn touched(&self) -> MutexGuard<'_, HashSet<Arc<str>>> {
+        self.touched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The number of polled attempts of a job that do not answer, and the number of polled
@@ -117,6 +130,7 @@ impl ProgressTable {
         let taken = self.lock().end_poll(attempt, |_, entry| {
             self.observe(entry, answer, now, metrics)
         });
+        self.touched().insert(Arc::clone(&attempt.job));
         taken.unwrap_or(false)
     }
 
@@ -239,6 +253,7 @@ impl ProgressTable {
             entry.series.observe(at.0, report);
         }
         self.seed(&Key::for_tests(job, pod_uid), entry);
+        self.touched().insert(job.into());
     }
 
     fn seed(&self, attempt: &Key, entry: Entry) {

@@ -95,8 +95,8 @@ async fn a_job_that_can_not_be_looked_at_is_quarantined_and_no_other() {
     let context = &process.context;
     let watched = api.job();
     let mut apart = Apart::begin(context);
-    assert_eq!(apart.look(&watched, || Some(1)), Some(1));
-    let looked: Option<u32> = apart.look(&watched, || panic!("on purpose"));
+    assert_eq!(apart.look(&watched, |_| Some(1)), Some(1));
+    let looked: Option<u32> = apart.look(&watched, |_| panic!("on purpose"));
     assert_eq!(looked, None);
     let owners: Vec<Owner> = apart.owners().collect();
     assert_eq!(owners, [Owner::of(&watched.metadata)]);
