@@ -77,7 +77,7 @@ const THREE: &[&str] = &["default"; 3];
 
 #[test]
 fn a_distribution_is_assumed_from_three_jobs_on() {
-    let others = |tenants| unknown(tenants, 100.0);
+    let others = |tenants| unknown(tenants, 80.0);
     let rows: [(&[&str], Moves<'_>); 4] = [
         (THREE, HEDGED),
         (&["default"; 2], NOTHING),
@@ -88,7 +88,7 @@ fn a_distribution_is_assumed_from_three_jobs_on() {
     table("shed-prime", others, &rows);
     table("shed-prime{pool=off}", others, &[(THREE, NOTHING)]);
     // It is never reported.
-    let plan = decided("shed-prime", unknown(THREE, 100.0));
+    let plan = decided("shed-prime", unknown(THREE, 80.0));
     assert_eq!(report(&plan, "d").pocd_before, None);
 }
 
