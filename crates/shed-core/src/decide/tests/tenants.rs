@@ -154,15 +154,16 @@ fn a_memory_of_before_is_read() {
 
 #[test]
 fn how_long_launches_take_is_each_tenants_own() {
+    let waiting = || {
+        let job = job("victim").tasks(6).deadline_in(160.0);
+        of("victim", job.ended_runs([60.0; 4]))
+    };
     let completion = |own: Option<i64>| {
-        let mut snapshot = cluster()
-            .job(victim().tasks(6))
-            .launch_overhead(2.0)
-            .build();
+        let mut snapshot = cluster().job(waiting()).launch_overhead(2.0).build();
         let own = own.map(|seconds| (Tenant::from("victim"), Span::from_seconds(seconds)));
         let of_another = (Tenant::from("liar"), Span::from_seconds(3000));
         snapshot.launch_overheads = own.into_iter().chain([of_another]).collect();
-        let policy: Policy = "shed-plus{max_clones=0}".parse().unwrap();
+        let policy: Policy = "shed-prime{max_clones=0}".parse().unwrap();
         let (plan, _) = plan_of(&snapshot, &Memory::default(), &policy);
         let pocd = report(&plan, "victim").pocd_before.unwrap();
         (pocd * 1e6) as i64
