@@ -429,6 +429,6 @@ fn a_large_cluster_is_planned_in_one_pass() {
     // 80 000 slots: 50 000 are used, so that 30 000 first attempts fit.
     // One more waits beyond capacity.
     assert_eq!(plan.actions.iter().filter(first).count(), 30_001);
-    // With so many tasks waiting, each of the 1000 stragglers is given up for a new attempt.
+    // Because tasks wait, each of the 1000 stragglers is given up for a new attempt.
     assert_eq!(plan.actions.len(), 31_001);
 }

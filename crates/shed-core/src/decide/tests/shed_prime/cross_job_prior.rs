@@ -13,7 +13,7 @@ fn known(tenant: &str, share: f64) -> JobBuilder {
     job.task(0, [attempt(0).launched(29.0).on(0)])
 }
 
-/// Next to these jobs, two jobs wait for one slot of which nothing is known. The first has 70 of its 100 s left. The
+/// Next to these jobs, two jobs without any times wait for one slot. The first has 70 of its 100 s left. The
 /// second has all but 10 s of its time left. Given that time, it is served first in one row and last in the other.
 ///
 /// If tasks take a share s of the time that jobs were given, both have the same slack if the second was given
@@ -57,7 +57,7 @@ fn a_job_is_assumed_to_take_the_usual_share_of_its_time() {
     assumes(&[own(), lie(), lie()], [76.2, 77.0]);
 }
 
-/// A job of which nothing is known, and as many others as `tenants` names.
+/// A job without any times, and as many others as `tenants` names.
 fn unknown(tenants: &[&str], given: f64) -> World {
     let launched = attempt(0).launched(29.5).on(1);
     let d = job("d").submitted(29.0).tasks(1).deadline_in(given);

@@ -158,7 +158,7 @@ fn only_tasks_preempt_that_gain_by_it() {
             ),
         ],
     );
-    // A free slot costs nobody anything.
+    // A free slot is taken first.
     check(
         "shed-prime",
         slots(3).job(patient(1000.0)).job(urgent(5.0)),

@@ -73,12 +73,7 @@ fn attempts_are_restarted_only_where_the_user_allows_it() {
             ),
         ],
     );
-    // A hopeless job gains nothing, and on an unusable node the slot would be lost.
-    table(
-        "shed-prime",
-        |slack| slots(1).job(lone(slack)),
-        &[(5.0, NOTHING)],
-    );
+    // On an unusable node the slot would be lost.
     let cordoned = slots(2).unusable(0).job(lone(50.0));
     assert_eq!(
         brief(&decided("shed-prime", cordoned.others(1, 1000))),
@@ -87,10 +82,45 @@ fn attempts_are_restarted_only_where_the_user_allows_it() {
 }
 
 #[test]
-fn a_restart_relies_on_no_survivor() {
-    let plan = decided("shed-prime", slots(1).job(lone(50.0)));
+fn attempts_of_a_hopeless_job_are_not_restarted() {
+    // A new attempt of each task is in time with probability ½, so a job of 20 tasks is hopeless.
+    let tasks = |tasks| {
+        let job = job("a").tasks(tasks).deadline_in(30.0 + 1.0 + 77.2);
+        let late = ends_in(0, 500.0);
+        slots(1).job(job.ended_runs([60.0; 4]).task(0, [late]))
+    };
+    table("shed-prime", tasks, &[(5, RESTARTED), (20, NOTHING)]);
+}
+
+#[test]
+fn a_new_attempt_begins_at_the_checkpoint() {
+    let checkpoint = |progress| {
+        let late = ends_in(0, 50.0).on(0).checkpoint(progress);
+        let job = job("a").tasks(1).deadline_in(30.0 + 30.0).resumes();
+        slots(1).job(steady(job, 20.0).task(0, [late]))
+    };
+    // A whole task takes 41 s, and half of one 21 s.
+    table(
+        "shed-prime",
+        checkpoint,
+        &[(0.0, NOTHING), (0.5, RESTARTED)],
+    );
+}
+
+#[test]
+fn a_restart_relies_on_no_survivor_and_is_remembered() {
+    let snapshot = slots(1).job(lone(50.0)).build();
+    let policy = "shed-prime".parse().unwrap();
+    let (plan, after) = plan_of(&snapshot, &Memory::default(), &policy);
     let kill = &report(&plan, "a").kills[0];
     assert_eq!((kill.kind, kill.survivor), (KillKind::Restart, None));
+    let awaits = |memory: &Memory, at| memory.redraws().awaits(&tenant(), &node(0), at, 0.0);
+    assert!(awaits(&after, snapshot.now));
+    // It is forgotten with the node.
+    let mut gone = slots(1).job(lone(50.0)).build();
+    gone.nodes[0].name = NodeName::from("another");
+    let (_, after) = plan_of(&gone, &after, &policy);
+    assert!(!awaits(&after, snapshot.now));
 }
 
 /// The memory after this many slow attempts were replaced, on the same node, by attempts of this ratio.
