@@ -5,7 +5,7 @@ use super::{
     steady, table, world,
 };
 use crate::fixtures::{JobBuilder, at};
-use crate::snapshot::{KillKind, Preemption};
+use crate::snapshot::{KillKind, NodeIndex, Preemption};
 
 const PREEMPTED: Moves<'static> = &["a: preempt 1.0"];
 
@@ -176,6 +176,59 @@ fn the_attempt_with_the_most_slack_is_preempted_first() {
     };
     let world = slots(2).job(one("x", 0, 900.0)).job(one("y", 1, 800.0));
     check("shed-prime", world.job(urgent(5.0)), &["x: preempt 0.0"]);
+}
+
+#[test]
+fn a_clone_is_evicted_before_an_attempt_is_preempted() {
+    let attempts = |count: u32| {
+        let pair = (0..count).map(|number| attempt(number).on(2 + number as usize));
+        let unbound = job("c").tasks(1).with(|job| job.deadline = None);
+        let cluster = slots(2 + count as usize).job(patient(1000.0));
+        cluster.job(unbound.task(0, pair)).job(urgent(5.0))
+    };
+    let rows: [(u32, Moves<'_>); 2] = [(1, PREEMPTED), (2, &["c: evict 0.1 for 0.0"])];
+    table("shed-prime", attempts, &rows);
+}
+
+#[test]
+fn a_job_does_not_preempt_its_own_attempts() {
+    // Ten more tasks of 20 s wait for its two slots. Within its deadline it has time for five rounds.
+    let busy = |left| {
+        let running = |node| ends_in(0, 20.0).on(node).checkpoint(0.3);
+        let job = steady(job("b").tasks(12).deadline_in(30.0 + left), 20.0);
+        let job = job.resumes().task(0, [running(0)]).task(1, [running(1)]);
+        job.with(|job| job.rules.preemption = Preemption::WhenCheckpointed)
+    };
+    table(
+        "shed-prime",
+        |left| slots(2).job(busy(left)),
+        &[(130.0, NOTHING)],
+    );
+    // It does preempt those of others.
+    let other = |left| slots(4).job(busy(left)).job(on_nodes(patient(1000.0), 2));
+    let both: Moves<'_> = &["a: preempt 1.0", "a: preempt 0.0"];
+    table("shed-prime", other, &[(60.0, both)]);
+}
+
+fn on_nodes(job: JobBuilder, first: usize) -> JobBuilder {
+    job.with(|job| {
+        for (node, task) in job.tasks.iter_mut().enumerate() {
+            task.attempts[0].node = Some(NodeIndex(first + node));
+        }
+    })
+}
+
+#[test]
+fn only_attempts_on_nodes_that_the_job_may_use_are_preempted() {
+    let nodes = |node: usize| {
+        let bound = urgent(5.0).with(|job| job.eligible_nodes = [NodeIndex(node)].into());
+        slots(3).others(2, 1000).job(patient(1000.0)).job(bound)
+    };
+    table(
+        "shed-prime",
+        nodes,
+        &[(0, &["a: preempt 0.0"]), (1, PREEMPTED), (2, NOTHING)],
+    );
 }
 
 #[test]
