@@ -68,6 +68,54 @@ fn the_slot_of_an_overdue_silent_attempt_is_not_counted_on() {
 }
 
 #[test]
+fn only_slots_that_come_free_for_others_are_counted_on() {
+    // Two tasks must start within 6 s: one in the free slot, one when another task has ended.
+    let world = || {
+        let other = job("other").tasks(1).deadline_in(9000.0);
+        let other = other.task(0, [ends_in(0, 5.0).on(1)]);
+        let cluster = slots(2).job(small(1000.0)).job(large().tasks(2));
+        cluster.job(other)
+    };
+    check(TEXT, world(), LARGE);
+    // The slot on an unusable node does not come free. There the second task waits for too long.
+    check(TEXT, world().unusable(1), SMALL);
+    // A pod that no scheduler places holds no slot.
+    let unplaced = job("other").task(0, [attempt(0).unplaceable()]);
+    let cluster = slots(1).job(small(1000.0)).job(large());
+    check(TEXT, cluster.job(unplaced), LARGE);
+}
+
+#[test]
+fn a_job_that_starts_at_once_is_in_time_unless_it_is_hopeless() {
+    // Half of all tasks take longer than 129 s.
+    let left = |left| {
+        let large = job("large").tasks(1).deadline_in(30.0 + left);
+        slots(1)
+            .job(small(1000.0))
+            .job(large.ended_runs([100.0; 4]))
+    };
+    table(TEXT, left, &[(115.0, LARGE), (101.0, SMALL)]);
+}
+
+#[test]
+fn a_silent_attempt_is_expected_to_take_as_long_as_usual() {
+    // A quarter of the time that jobs were given, by the jobs of the other tenant: see `cross_job_prior`.
+    let given = |given| {
+        let other = job("other").tasks(1).tenant("t").deadline_in(given);
+        let other = other.task(0, [attempt(0).on(1)]);
+        // The second of two tasks must start within 25 s.
+        let large = large().tasks(2).deadline_in(30.0 + 134.0);
+        slots(2).job(small(1000.0)).job(large).job(other)
+    };
+    // It has run for 29 s. If that is longer than usual it is expected to take as long again.
+    table(
+        TEXT,
+        given,
+        &[(190.0, LARGE), (230.0, SMALL), (100.0, SMALL)],
+    );
+}
+
+#[test]
 fn up_to_1024_slots_are_examined_one_by_one() {
     // One slot is free, two come free after 5 s, the others later. Three tasks must start within 6 s.
     let slots_in_all = |count: usize| {

@@ -103,6 +103,16 @@ fn headroom_is_the_mean_demand_and_some_deviations() {
                 },
                 670,
             ),
+            // Jobs of three times the cluster vary by no more than the cluster.
+            (
+                Came {
+                    count: 2,
+                    width: 3.0,
+                    seconds: 2.0,
+                    ..CAME
+                },
+                615,
+            ),
             // A demand beyond the cluster leaves one attempt.
             (Came { width: 0.9, ..CAME }, 1),
             // One arrival gives no rate.
@@ -160,6 +170,34 @@ fn arrivals_count_for_as_long_as_an_attempt_holds_its_slot() {
 }
 
 #[test]
+fn all_arrivals_count_for_an_attempt_without_a_known_end() {
+    let endless = job("long").submitted(999.0).tasks(1000);
+    let endless = endless.with(|job| job.deadline = None);
+    let rows = [
+        // Over 1900 s: 20 jobs, whose tasks can wait for no longer than the attempt.
+        (
+            Came {
+                gap: 100.0,
+                slack: 500.0,
+                ..CAME
+            },
+            875,
+        ),
+        // Within one second at least.
+        (
+            Came {
+                gap: 0.0,
+                count: 2,
+                width: 0.001,
+                ..CAME
+            },
+            969,
+        ),
+    ];
+    table("shed-prime", &endless, &rows);
+}
+
+#[test]
 fn arrivals_that_could_wait_count_less() {
     let could_wait = |slack| Came { slack, ..CAME };
     table(
@@ -208,15 +246,21 @@ fn what_jobs_of_up_to_five_times_the_density_hold_is_taken_off() {
 
 #[test]
 fn arrivals_are_noted_and_what_is_kept_back_is_reported() {
-    let snapshot = cluster().job(long()).build();
+    let narrow = job("narrow").submitted(999.0).tasks(1000).parallelism(100);
+    let narrow = steady(narrow.deadline_in(9000.0), 1000.0);
+    let snapshot = cluster().job(long()).job(narrow).build();
     let policy: Policy = "shed-prime".parse().unwrap();
     let (plan, after) = plan_of(&snapshot, &CAME.memory(), &policy);
     assert_eq!(report(&plan, "long").kept_back, 1000 - 711);
-    let mut noted = after.arrivals().iter();
-    let (_, noted) = noted
-        .find(|(key, _)| **key == JobKey::from("long"))
-        .unwrap();
-    assert_eq!((noted.submitted, noted.width), (Instant(999_000), 1.0));
+    let noted = |name: &str| {
+        let mut noted = after.arrivals().iter();
+        *noted
+            .find(|(key, _)| **key == JobKey::from(name))
+            .unwrap()
+            .1
+    };
+    assert_eq!(noted("long").submitted, Instant(999_000));
+    assert_eq!([noted("long").width, noted("narrow").width], [1.0, 0.1]);
 }
 
 #[test]
