@@ -1,8 +1,8 @@
 //! Clones after the first attempts are served: who gets how many.
 
 use super::{
-    Moves, NOTHING, World, attempt, brief, check, cluster, decided, ends_in, job, report, slots,
-    steady, table, world,
+    Moves, NOTHING, World, attempt, brief, cluster, decided, ends_in, job, report, slots, steady,
+    table, world,
 };
 use crate::fixtures::JobBuilder;
 use crate::plan::RefusalReason;
@@ -38,25 +38,25 @@ fn a_task_gets_a_clone_if_its_miss_and_the_gain_are_large_enough() {
 
 #[test]
 fn the_job_whose_clones_gain_most_each_is_served_first() {
-    // The job of two stragglers gains nothing by one clone, and half as much per clone by two.
-    let free = |free: usize| {
-        let b = late("b", 2, 30.0).submitted(-1.0).deadline_in(61.0);
-        let world = slots(6 + free)
-            .others(1, 1000)
-            .others(2, 1000)
-            .others(3, 1000);
-        world.job(late("a", 1, 30.0)).job(b)
+    // One straggler in one job, two in the other, and some free slots.
+    let slacks = |a, b| {
+        move |free: usize| {
+            let world = slots(6 + free).others(1, 1000);
+            let world = world.others(2, 1000).others(3, 1000);
+            world.job(late("a", 1, a)).job(late("b", 2, b))
+        }
     };
-    table(
-        "shed-prime{max_clones=1}",
-        free,
-        &[
-            (0, NOTHING),
-            (1, CLONE),
-            (2, CLONE),
-            (3, &["a: clone 0", "b: clone 0", "b: clone 1"]),
-        ],
-    );
+    let text = "shed-prime{max_clones=1}";
+    let all: Moves<'_> = &["a: clone 0", "b: clone 0", "b: clone 1"];
+    // With 30 s left all three are lost. One clone of two gains nothing, and two gain half as much each.
+    let rows = [(0, NOTHING), (1, CLONE), (2, CLONE), (3, all)];
+    table(text, slacks(30.0, 30.0), &rows);
+    // With 35 s left one clone of two gains a tenth, so it takes the slot that is left.
+    let rows: [(usize, Moves<'_>); 2] = [(2, &["a: clone 0", "b: clone 0"]), (3, all)];
+    table(text, slacks(30.0, 35.0), &rows);
+    // With 42 s left the first job is in time with probability 0.7. Two clones of the other job gain half each.
+    let rows: [(usize, Moves<'_>); 1] = [(2, &["b: clone 0", "b: clone 1"])];
+    table(text, slacks(42.0, 35.0), &rows);
 }
 
 /// A lost task whose clones are in time with probability ½ each.
@@ -170,12 +170,24 @@ fn a_bundle_has_ten_thousand_clones_at_most() {
 }
 
 #[test]
-fn clones_of_a_hopeless_or_late_job_are_not_launched() {
-    for deadline in [20.0, 30.0, 31.0] {
-        check(
-            "shed-prime",
-            slots(3).job(late("a", 1, 0.0).deadline_in(deadline)),
-            NOTHING,
-        );
-    }
+fn a_late_or_hopeless_job_gets_no_clones() {
+    let late = |slack| slots(3).job(late("a", 1, 30.0).deadline_in(30.0 + slack));
+    let rows = [
+        (-10.0, NOTHING),
+        (0.0, NOTHING),
+        (1.0, NOTHING),
+        (41.0, CLONE),
+    ];
+    table("shed-prime", late, &rows);
+    // All tasks are lost, and clones of each are in time with probability ½.
+    let clones = |tasks: u32| {
+        let job = job("a").tasks(tasks).deadline_in(30.0 + 1.0 + 77.2);
+        let slow = |index: u32| ends_in(0, 500.0).on(index as usize);
+        let job = (0..tasks).fold(job.ended_runs([60.0; 4]), |job, index| {
+            job.task(index, [slow(index)])
+        });
+        let policy = "shed-prime{min_gain=0,max_clones=1}";
+        brief(&decided(policy, slots(40).job(job))).len()
+    };
+    assert_eq!([5, 20].map(clones), [5, 0]);
 }

@@ -245,6 +245,20 @@ fn what_jobs_of_up_to_five_times_the_density_hold_is_taken_off() {
 }
 
 #[test]
+fn a_job_of_little_hope_counts_what_it_holds_but_not_its_own_arrival() {
+    // A new attempt of a task takes more than 1000 s, and half of them more than 1287 s.
+    let running = |running: u32| {
+        let job = job("long").submitted(999.0).tasks(1000).deadline_in(2500.0);
+        let silent = attempt(0).launched(999.0).on(0);
+        let job = (0..running).fold(job.ended_runs([1000.0; 4]), |job, task| {
+            job.task(task, [silent.clone()])
+        });
+        launches("shed-prime", &CAME.memory(), cluster().job(job))
+    };
+    assert_eq!([0, 100].map(running), [711, 611]);
+}
+
+#[test]
 fn arrivals_are_noted_and_what_is_kept_back_is_reported() {
     let narrow = job("narrow").submitted(999.0).tasks(1000).parallelism(100);
     let narrow = steady(narrow.deadline_in(9000.0), 1000.0);
@@ -265,7 +279,7 @@ fn arrivals_are_noted_and_what_is_kept_back_is_reported() {
 
 #[test]
 fn no_headroom_is_kept_for_or_by_a_job_that_no_node_can_hold() {
-    let gpu = job("gpu").submitted(990.0).tasks(4).deadline_in(300.0);
+    let gpu = job("gpu").submitted(990.0).tasks(1).deadline_in(30.0);
     let gpu = gpu.with(|job| job.demand.set("gpu", 1));
     let launched = launches("shed-prime", &CAME.memory(), cluster().job(long()).job(gpu));
     assert_eq!(launched, 711);

@@ -1,6 +1,8 @@
 //! Who gets a slot when slots are short: waiting tasks, or clones.
 
-use super::{Moves, NOTHING, World, attempt, check, ends_in, job, slots, steady, table};
+use super::{
+    Moves, NOTHING, World, attempt, brief, check, decided, ends_in, job, slots, steady, table,
+};
 use crate::fixtures::JobBuilder;
 
 const CLONE: Moves<'static> = &["a: clone 0"];
@@ -28,6 +30,8 @@ fn a_clone_is_launched_first_if_its_density_is_half_as_high_again() {
     let text = "shed-prime{reserve=off}";
     let one_free = |tasks| slots(2).job(late()).job(waiting(tasks));
     table(text, one_free, &[(15, ORIGINAL), (18, CLONE)]);
+    let greedy = "shed-prime{reserve=off,min_gain=0.1}";
+    table(greedy, one_free, &[(18, ORIGINAL)]);
     // Unless slots are weighed, first attempts always come first.
     table(
         "shed-prime{weigh=off}",
@@ -107,4 +111,51 @@ fn a_clone_launched_at_this_instant_is_not_evicted() {
         slots(2).job(a.task(0, pair)).job(steady(c, 20.0))
     };
     table("shed-prime", launched, &[(30.0, NOTHING), (29.0, EVICTED)]);
+}
+
+#[test]
+fn clones_share_what_they_save_over_the_time_that_they_still_hold_their_slots() {
+    // Clones of some number and age, and some tasks that wait. Each of those takes 20 s.
+    let evicts = |(count, ago, tasks): (u32, f64, u32)| {
+        let late = attempt(0).on(0).progress(0.1, 29.0);
+        let clone = |number| attempt(number).launched(30.0 - ago).on(number as usize);
+        let clones = (1..=count).map(|number| clone(number).pending());
+        let a = job("a").tasks(1).deadline_in(130.0).ended_runs([50.0; 4]);
+        let c = job("c").submitted(25.0).tasks(tasks).deadline_in(100.0);
+        let world = slots(1 + count as usize).job(c.ended_runs([20.0; 4]));
+        world.job(a.task(0, [late].into_iter().chain(clones)))
+    };
+    let one: Moves<'_> = &["a: evict 0.1 for 0.0"];
+    let rows = [
+        ((1, 2.0, 2), one),
+        ((1, 2.0, 3), NOTHING),
+        ((1, 20.0, 1), one),
+        ((1, 20.0, 2), NOTHING),
+        ((2, 2.0, 5), NOTHING),
+        ((2, 20.0, 4), NOTHING),
+    ];
+    table("shed-prime", evicts, &rows);
+    // Two clones are worth half as much each.
+    for (ago, tasks) in [(2.0, 4), (20.0, 3)] {
+        let moves = brief(&decided("shed-prime", evicts((2, ago, tasks))));
+        assert!(
+            moves.iter().any(|it| it.starts_with("a: evict")),
+            "{moves:?}"
+        );
+    }
+}
+
+#[test]
+fn pods_beyond_capacity_make_slots_short_as_well() {
+    // They have no deadline and hence no value.
+    let unbound = job("c")
+        .submitted(25.0)
+        .tasks(1)
+        .with(|job| job.deadline = None);
+    let surging = unbound.task(0, [attempt(0).pending()]);
+    check(
+        "shed-prime",
+        with_a_clone(130.0, 50.0).job(surging),
+        NOTHING,
+    );
 }
