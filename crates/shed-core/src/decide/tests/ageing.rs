@@ -16,6 +16,13 @@ fn late(name: &str) -> JobBuilder {
     })
 }
 
+/// The first attempts of the job that are launched.
+fn served(world: World, key: &str) -> usize {
+    let (counts, _) = launched(world, "lst");
+    let of_job = counts.iter().find(|(name, _)| name == key);
+    of_job.map_or(0, |(_, count)| *count)
+}
+
 /// More tasks that can be in time than slots.
 fn punctual(now: f64) -> JobBuilder {
     let job = job("punctual").tasks(100).submitted(now).deadline_in(900.0);
@@ -64,10 +71,39 @@ fn a_late_job_waits_for_punctual_ones_until_it_has_aged() {
 }
 
 #[test]
+fn a_job_ages_for_the_time_that_it_had_or_for_ten_launches() {
+    // It was due at 100 s. A launch takes 4 s.
+    let aged = |given: f64, now| {
+        let late = late("a").submitted(100.0 - given).deadline_in(given);
+        let world = at(now, 4, &[late, punctual(now)]).launch_overhead(4.0);
+        served(world, "a") > 0
+    };
+    let rows = [
+        (100.0, 199.0, false),
+        (100.0, 201.0, true),
+        (50.0, 149.0, false),
+        (50.0, 151.0, true),
+        (10.0, 139.0, false),
+        (10.0, 141.0, true),
+    ];
+    for (given, now, expected) in rows {
+        assert_eq!(aged(given, now), expected, "{given} s, at {now} s");
+    }
+}
+
+#[test]
 fn aged_jobs_share_one_fiftieth_of_the_slots() {
+    let of_nodes = |nodes| {
+        let late = late("a").submitted(10.0);
+        at(300.0, nodes, &[late, punctual(300.0).tasks(200)])
+    };
+    // One attempt is always allowed.
+    for (nodes, expected) in [(4, 1), (99, 1), (100, 2), (149, 2), (150, 3)] {
+        assert_eq!(served(of_nodes(nodes), "a"), expected, "{nodes} slots");
+    }
+    // The first to age comes first.
     let jobs = [late("b"), late("a").submitted(10.0), punctual(300.0)];
     let (counts, _) = launched(at(300.0, 100, &jobs), "lst");
-    // The first to age comes first.
     assert_eq!(counts, of(&[("b", 2), ("punctual", 98)]));
     // The slots that these attempts hold count, so the next pass serves no more.
     let running = [crate::fixtures::attempt(0).launched(250.0).on(0)];

@@ -1,6 +1,6 @@
 //! The consequences of disruptions: other nodes, and a time without clones.
 
-use super::{brief, no_clones, plan_of};
+use super::{brief, plan_of, product};
 use crate::fixtures::{JobBuilder, World, at, attempt, job, world};
 use crate::fixtures::{four_nodes as cluster, uneven};
 use crate::ids::{NodeName, TaskIndex};
@@ -37,7 +37,7 @@ fn retries_keep_off_nodes_that_disrupted_their_task_and_all_off_those_where_none
         .task_with(0, [], |task| task.avoid = vec![NodeIndex(2)]);
     let stuck = disrupted.with(|job| job.avoid = vec![NodeIndex(0)]);
     let world = world(9.0, 3, 2000).job(stuck);
-    let plan = plan_of(&world.build(), &Memory::default(), &no_clones()).0;
+    let plan = plan_of(&world.build(), &Memory::default(), &product()).0;
     let [retry, original] = launches(&plan)[..] else {
         panic!("{plan:?}");
     };
@@ -50,7 +50,7 @@ fn retries_keep_off_nodes_that_disrupted_their_task_and_all_off_those_where_none
 fn a_node_to_avoid_is_used_where_no_other_has_room() {
     let stuck = job("a").tasks(3).with(|job| job.avoid = vec![NodeIndex(0)]);
     let world = world(9.0, 2, 1000).job(stuck);
-    let plan = plan_of(&world.build(), &Memory::default(), &no_clones()).0;
+    let plan = plan_of(&world.build(), &Memory::default(), &product()).0;
     assert_eq!(brief(&plan), ["a: original 0", "a: original 1"]);
 }
 
@@ -104,7 +104,7 @@ fn an_abandoned_attempt_lets_its_task_be_launched_again_and_keeps_its_room() {
             .task(0, [abandoned.clone()])
     };
     let check = |world: World, expected: &[&str]| {
-        let plan = plan_of(&world.job(job()).build(), &Memory::default(), &no_clones()).0;
+        let plan = plan_of(&world.job(job()).build(), &Memory::default(), &product()).0;
         assert_eq!(brief(&plan), expected);
     };
     check(world(9.0, 2, 1000).unusable(0), &["a: retry 0"]);

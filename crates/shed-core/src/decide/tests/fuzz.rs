@@ -12,9 +12,11 @@ use crate::estimate::fit::LawChoice;
 use crate::fixtures::{AttemptBuilder, JobBuilder, at, attempt, job, resume_point, world};
 use crate::ids::{AttemptNumber, JobKey, NodeName, Tenant};
 use crate::memory::{JobMemory, Memory, NodeSlowness, SlowNodes};
-use crate::plan::Plan;
+use crate::plan::{Move, Plan};
 use crate::plan_check::plan_check;
-use crate::policy::{Mode, Order, Policy, Registry, ShedPlus, Speculation, Variant};
+use crate::policy::{
+    Hedge, Mode, Order, Policy, Registry, ShedPlus, ShedPrime, Speculation, Variant,
+};
 use crate::snapshot::{AttemptKind, AttemptState, Conclusion, KillKind, Snapshot, SpeculationMode};
 use crate::time::{Instant, Span};
 
@@ -284,6 +286,68 @@ fn no_bytes_make_decide_panic_or_break_a_rule() {
             assert_eq!(plan_check(&snapshot, &policy, &plan), []);
             assert!(has_sound_numbers(&plan), "{:?}", plan.report);
         });
+}
+
+/// shed-prime with every combination of its switches.
+fn all_switches() -> Vec<ShedPrime> {
+    let mut all = Vec::new();
+    for hedge in [Hedge::Never, Hedge::Silent, Hedge::Always] {
+        for switches in 0..16u32 {
+            let [weigh, pool, reserve, timely] = [1, 2, 4, 8].map(|bit| switches & bit != 0);
+            all.push(ShedPrime {
+                hedge,
+                weigh,
+                pool,
+                reserve,
+                timely,
+                ..ShedPrime::default()
+            });
+        }
+    }
+    all
+}
+
+#[test]
+fn all_combinations_of_switches_keep_the_rules_and_the_work_budget() {
+    let all = all_switches();
+    assert_eq!(all.len(), 48);
+    check!()
+        .with_iterations(150)
+        .with_max_len(700)
+        .for_each(|bytes: &[u8]| {
+            let mut bytes = Bytes(bytes);
+            let (order, surge_max) = (Order::ALL[usize::from(bytes.below(10))], 1);
+            let (work_max, memory) = (u64::from(bytes.byte()), bytes.memory());
+            let snapshot = bytes.snapshot();
+            for prime in &all {
+                let policy = Policy {
+                    order,
+                    speculation: Speculation::new(prime.clone()),
+                    surge_max,
+                    ..Policy::default()
+                };
+                for work_max in [policy.work_max, work_max] {
+                    let policy = Policy {
+                        work_max,
+                        ..policy.clone()
+                    };
+                    let (plan, _) = decide(&snapshot, memory.clone(), &policy);
+                    assert_eq!(plan_check(&snapshot, &policy, &plan), [], "{policy}");
+                    assert!(has_sound_numbers(&plan), "{policy}: {:?}", plan.report);
+                    assert!(clones(&plan) <= work_max, "{policy}");
+                }
+            }
+        });
+}
+
+fn clones(plan: &Plan) -> u64 {
+    let is_clone =
+        |action: &Move| matches!(action, Move::Launch(launch) if launch.kind == AttemptKind::Clone);
+    let clones = plan
+        .actions
+        .iter()
+        .filter(|planned| is_clone(&planned.action));
+    clones.count() as u64
 }
 
 /// Every time of the snapshot, `factor` times as large.

@@ -3,7 +3,6 @@
 use super::{plan_of, report};
 use crate::estimate::fit::LawChoice;
 use crate::estimate::law::LawKind;
-use crate::fixtures::shed_plus;
 use crate::fixtures::{JobBuilder, at, attempt, job, world};
 use crate::ids::JobClass;
 use crate::memory::Memory;
@@ -11,7 +10,10 @@ use crate::policy::Policy;
 use crate::snapshot::Snapshot;
 
 fn with_law(law: LawChoice) -> Policy {
-    Policy { law, ..shed_plus() }
+    Policy {
+        law,
+        ..Policy::default()
+    }
 }
 
 /// Twelve have ended and four run silently: only the distribution tells how long these will take.
@@ -51,7 +53,7 @@ fn each_law_has_its_own_pocd_and_the_best_is_that_of_the_kind_that_fits() {
 #[test]
 fn the_papers_law_is_read_unless_another_is_asked_for() {
     let snapshot = world(100.0, 4, 4000).job(mostly_ended()).build();
-    let usual = plan_of(&snapshot, &Memory::default(), &shed_plus());
+    let usual = plan_of(&snapshot, &Memory::default(), &Policy::default());
     let pareto = with_law(LawChoice::Always(LawKind::Pareto));
     assert_eq!(usual, plan_of(&snapshot, &Memory::default(), &pareto));
 }
@@ -72,7 +74,7 @@ fn just_begun(class: Option<&str>) -> JobBuilder {
 fn taught(runs: impl IntoIterator<Item = f64>) -> Memory {
     let before = job("before").done(0..4).ended_runs(runs);
     let before = before.with(|job| job.class = Some(JobClass::from("etl")));
-    let policy = shed_plus();
+    let policy = Policy::default();
     let there = world(0.0, 4, 4000).job(before).build();
     let (_, memory) = plan_of(&there, &Memory::default(), &policy);
     plan_of(&world(1.0, 4, 4000).build(), &memory, &policy).1
@@ -117,7 +119,7 @@ fn a_job_without_a_class_is_judged_as_if_there_were_no_history() {
 fn a_completion_is_expected_of_a_job_that_only_its_class_is_known_of() {
     let memory = taught([100.0, 104.0, 108.0, 120.0]);
     let snapshot = world(10.0, 4, 4000).job(just_begun(Some("etl"))).build();
-    let (plan, _) = plan_of(&snapshot, &memory, &shed_plus());
+    let (plan, _) = plan_of(&snapshot, &memory, &Policy::default());
     let end = report(&plan, "a").estimated_completion.unwrap();
     assert!(end > at(100.0) && end < at(300.0), "{end:?}");
 }

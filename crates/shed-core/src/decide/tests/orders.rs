@@ -1,6 +1,6 @@
 //! Orders of first attempts: the jobs that each serves with two slots.
 
-use super::{brief, no_clones, plan_of};
+use super::{brief, plan_of, product};
 use crate::fixtures::{JobBuilder, World, attempt, job, world};
 use crate::ids::Tenant;
 use crate::memory::Memory;
@@ -26,10 +26,7 @@ fn two_slots() -> World {
 
 #[track_caller]
 fn check(order: Order, world: World, expected: [&str; 2]) {
-    let policy = Policy {
-        order,
-        ..no_clones()
-    };
+    let policy = Policy { order, ..product() };
     let (plan, _) = plan_of(&world.build(), &Memory::default(), &policy);
     assert_eq!(brief(&plan), expected, "{order}");
 }
@@ -78,7 +75,7 @@ fn larger_demands_weigh_more_in_dominant_shares() {
     let cluster = world(30.0, 1, 4000).job(wide()).job(small());
     let policy = Policy {
         order: Order::Drf,
-        ..no_clones()
+        ..product()
     };
     let (plan, _) = plan_of(&cluster.build(), &Memory::default(), &policy);
     let expected = ["big: original 0", "small: original 0", "small: original 1"];

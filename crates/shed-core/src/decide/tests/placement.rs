@@ -1,6 +1,6 @@
 //! Orders that choose nodes, and those that leave it to the cluster's scheduler.
 
-use super::{no_clones, plan_of};
+use super::{plan_of, product};
 use crate::fixtures::{JobBuilder, job, world};
 use crate::ids::NodeName;
 use crate::memory::Memory;
@@ -37,10 +37,7 @@ fn cluster(free: &[(i64, i64)], jobs: impl IntoIterator<Item = JobBuilder>) -> S
 
 /// `a 0 on node-1`, in the plan's order.
 fn launches(order: Order, snapshot: &Snapshot) -> Vec<String> {
-    let policy = Policy {
-        order,
-        ..no_clones()
-    };
+    let policy = Policy { order, ..product() };
     let (plan, _) = plan_of(snapshot, &Memory::default(), &policy);
     let launches = plan.actions.iter().map(|planned| match &planned.action {
         Move::Launch(launch) => {
@@ -115,7 +112,7 @@ fn a_named_node_is_not_one_to_avoid() {
     let snapshot = cluster(&[(8000, 8)], [again]);
     let policy = Policy {
         order: Order::DollyMp,
-        ..no_clones()
+        ..product()
     };
     let (plan, _) = plan_of(&snapshot, &Memory::default(), &policy);
     let Move::Launch(launch) = &plan.actions[0].action else {

@@ -154,61 +154,20 @@ fn a_memory_of_before_is_read() {
 
 #[test]
 fn how_long_launches_take_is_each_tenants_own() {
+    let waiting = || {
+        let job = job("victim").tasks(6).deadline_in(160.0);
+        of("victim", job.ended_runs([60.0; 4]))
+    };
     let completion = |own: Option<i64>| {
-        let mut snapshot = cluster()
-            .job(victim().tasks(6))
-            .launch_overhead(2.0)
-            .build();
+        let mut snapshot = cluster().job(waiting()).launch_overhead(2.0).build();
         let own = own.map(|seconds| (Tenant::from("victim"), Span::from_seconds(seconds)));
         let of_another = (Tenant::from("liar"), Span::from_seconds(3000));
         snapshot.launch_overheads = own.into_iter().chain([of_another]).collect();
-        let policy: Policy = "shed-plus{max_clones=0}".parse().unwrap();
+        let policy: Policy = "shed-prime{max_clones=0}".parse().unwrap();
         let (plan, _) = plan_of(&snapshot, &Memory::default(), &policy);
         let pocd = report(&plan, "victim").pocd_before.unwrap();
         (pocd * 1e6) as i64
     };
     assert_eq!(completion(None), completion(Some(2)));
     assert!(completion(Some(40)) < completion(None));
-}
-
-/// shed-prime's assumption for the victim's new job: the usual share of its time, and whether the others show enough
-/// for a distribution.
-fn assumed(others: impl IntoIterator<Item = JobBuilder>) -> (f64, bool) {
-    let new = of("victim", job("new").submitted(30.0).tasks(2)).deadline_in(100.0);
-    let snapshot = others
-        .into_iter()
-        .fold(cluster().job(new), World::job)
-        .build();
-    let policy: Policy = "shed-prime".parse().unwrap();
-    let memory = Memory::default();
-    let mut pass = crate::decide::opened(&snapshot, &memory, &policy);
-    let mut session = policy.speculation.rule().open(&memory, &snapshot);
-    session.before(&mut pass);
-    let state = pass.jobs.iter().find(|state| &*state.job.key.0 == "new");
-    let state = state.unwrap();
-    (state.usual_share, state.estimate.is_assumed)
-}
-
-/// Jobs whose tasks take 60 s, due after `limit`.
-fn ended(tenant: &str, jobs: u32, limit: f64) -> Vec<JobBuilder> {
-    let ended = |number: u32| {
-        let ended = job(&format!("{tenant}-{number}")).deadline_in(limit);
-        of(tenant, ended.ended_runs([60.0; 12]).done([0]))
-    };
-    (0..jobs).map(ended).collect()
-}
-
-#[test]
-fn what_tasks_usually_take_is_learned_from_ones_own_jobs() {
-    let own = || ended("victim", 3, 120.0);
-    let (alone, is_assumed) = assumed(own());
-    assert!(is_assumed);
-    let lies = ended("liar", 100, 60_000.0);
-    let (lied_to, _) = assumed(own().into_iter().chain(lies.clone()));
-    assert!(libm::log(lied_to / alone).abs() < 0.4, "{lied_to} {alone}");
-    // One other tenant is not enough to assume a distribution; three are.
-    let (by_liar, is_assumed) = assumed(lies);
-    assert!(by_liar > 0.2 && !is_assumed, "{by_liar}");
-    let three = ["b", "c", "d"].map(|tenant| ended(tenant, 1, 120.0));
-    assert!(assumed(three.into_iter().flatten()).1);
 }

@@ -1,8 +1,8 @@
 //! Attempts that cannot be created or placed: they hold nothing, delay only their own job, and show an autoscaler the
 //! demand.
 
-use super::unusable::{patient, prime};
-use super::{brief, check_by, no_clones, plan, report, surging};
+use super::unusable::patient;
+use super::{brief, check_by, plan, product, report, surging};
 use crate::capacity::Capacity;
 use crate::fixtures::{JobBuilder, World, at, attempt, job, world};
 use crate::fixtures::{four_nodes as cluster, uneven};
@@ -55,7 +55,7 @@ fn a_job_that_can_not_be_placed_gets_no_further_launches() {
             .tasks(10)
             .task_with(8, [], |task| task.failures = 1)
     };
-    let policy: Policy = "shed-prime".parse().unwrap();
+    let policy = surging();
     let words = brief(&plan(cluster().job(retrying()), &policy));
     for kind in ["retry 8", "original 9", "restart 7.0"] {
         assert!(words.iter().any(|words| words.ends_with(kind)), "{words:?}");
@@ -68,14 +68,14 @@ fn a_job_that_can_not_be_placed_gets_no_further_launches() {
 
 #[test]
 fn a_slice_that_launches_for_a_job_that_can_not_be_placed_is_caught() {
-    let launch = plan(world(30.0, 1, 9000).job(job("a").tasks(1)), &no_clones());
+    let launch = plan(world(30.0, 1, 9000).job(job("a").tasks(1)), &product());
     let with = |change: fn(&mut Obstacles), waits: bool| {
         let mut one = job("a").with(|job| change(&mut job.obstacles));
         if waits {
             one = one.task(1, [attempt(0).unplaceable()]);
         }
         let snapshot = world(30.0, 1, 9000).job(one).build();
-        let violations = plan_check(&snapshot, &no_clones(), &launch);
+        let violations = plan_check(&snapshot, &product(), &launch);
         violations
             .into_iter()
             .map(|violation| violation.rule)
@@ -118,14 +118,11 @@ fn what_no_node_could_hold_is_shown_once_and_takes_nobody_else_s_place() {
         "y: original 0 beyond capacity",
     ];
     let pair = |jobs: [JobBuilder; 2]| jobs.into_iter().fold(world(30.0, 1, 2000), World::job);
-    for policy in [no_clones(), surging()] {
+    for policy in [product(), surging()] {
         check_by(&policy, pair([huge("x"), huge("y")]), &probes);
     }
     for order in Order::ALL {
-        let policy = Policy {
-            order,
-            ..no_clones()
-        };
+        let policy = Policy { order, ..product() };
         let plan = plan(pair([huge("x"), huge("y")]), &policy);
         assert_eq!(plan.actions.len(), 2, "{order}");
     }
@@ -145,11 +142,12 @@ fn what_no_node_could_hold_is_shown_once_and_takes_nobody_else_s_place() {
 
 #[test]
 fn a_job_without_a_node_evicts_nothing() {
-    let clones = job("a").tasks(1).deadline_in(600.0).task(
+    let unbound = job("a").tasks(1).with(|job| job.deadline = None);
+    let clones = unbound.task(
         0,
         [
             attempt(0).on(0).progress(0.5, 29.0),
-            attempt(1).on(1).launched(5.0).progress(0.2, 29.0),
+            attempt(1).on(1).launched(5.0).progress(0.45, 29.0),
         ],
     );
     let waits = |no_node| {
@@ -171,12 +169,12 @@ fn no_more_attempts_exist_than_may_and_first_ones_come_first() {
     };
     let some = job("a").tasks(9).task(0, [attempt(0).on(0)]);
     check_by(
-        &no_clones(),
+        &product(),
         world(30.0, 1, 9000).job(some.clone().with(most(3))),
         &["a: original 1", "a: original 2"],
     );
     let full = world(30.0, 1, 9000).job(some.with(most(1)));
-    assert_eq!(report(&plan(full.clone(), &no_clones()), "a").waiting, 8);
+    assert_eq!(report(&plan(full.clone(), &product()), "a").waiting, 8);
     check_by(&surging(), full, &[]);
     let straggling = |most| cluster().job(uneven().with(|job| job.obstacles.attempts_max = most));
     for policy in ["shed-prime", "shed-plus"] {
@@ -189,23 +187,19 @@ fn no_more_attempts_exist_than_may_and_first_ones_come_first() {
 
 #[test]
 fn clones_that_were_refused_wait_and_first_attempts_do_not() {
-    let until = |until| {
-        let wait = uneven()
-            .tasks(9)
-            .with(|job| job.obstacles.clones_not_before = Some(at(until)));
-        cluster().job(wait)
+    let until = |until, tasks| {
+        let job = uneven().tasks(tasks);
+        let wait = job.with(|job| job.obstacles.clones_not_before = Some(at(until)));
+        plan(cluster().job(wait), &product())
     };
-    let policy: Policy = "shed-plus".parse().unwrap();
-    let clones = |plan: &Plan| {
-        brief(plan)
-            .iter()
-            .filter(|words| words.contains("clone"))
-            .count()
-    };
-    assert!(clones(&plan(until(30.0), &policy)) > 0);
-    let waits = plan(until(31.0), &policy);
-    assert_eq!(brief(&waits), ["a: original 8"]);
-    assert!(waits.report.next_pass <= Some(at(31.0)));
+    let clones = brief(&until(30.0, 8));
+    assert!(clones.iter().all(|words| words == "a: clone 7"));
+    assert_ne!(clones, [""; 0]);
+    let waits = until(31.0, 8);
+    assert_eq!(brief(&waits), [""; 0]);
+    assert_eq!(waits.report.next_pass, Some(at(31.0)));
+    let first = brief(&until(31.0, 9));
+    assert!(first.contains(&"a: original 8".to_owned()), "{first:?}");
 }
 
 pub(super) fn snapshot_of(jobs: impl IntoIterator<Item = JobBuilder>, milli_cpu: i64) -> Snapshot {
@@ -229,10 +223,7 @@ fn what_is_killed_while_it_can_not_be_placed_leaves_no_room_behind() {
 #[test]
 fn a_job_that_is_held_up_makes_nobody_else_short_of_room() {
     // One slot is free, for a clone next to the lone attempt that is late.
-    let policy = Policy {
-        surge_max: 0,
-        ..("shed-prime".parse().unwrap())
-    };
+    let policy = product();
     let words = |other: JobBuilder| {
         let cluster = world(30.0, 4, 1000).job(uneven());
         brief(&plan(cluster.job(other), &policy))
@@ -271,7 +262,7 @@ fn a_job_over_its_quota_preempts_nobody_and_keeps_nobody_waiting() {
     };
     let words = |most| {
         let cluster = world(30.0, 3, 1000).job(patient()).job(urgent(most));
-        brief(&plan(cluster, &prime()))
+        brief(&plan(cluster, &product()))
     };
     for most in [None, Some(2)] {
         assert_eq!(words(most), ["a: preempt 1.0"], "{most:?}");
@@ -281,10 +272,7 @@ fn a_job_over_its_quota_preempts_nobody_and_keeps_nobody_waiting() {
 
 #[test]
 fn a_restart_or_preemption_is_not_for_those_that_could_not_be_launched_again() {
-    let policy = Policy {
-        surge_max: 0,
-        ..("shed-prime".parse().unwrap())
-    };
+    let policy = product();
     let waiting = || job("b").submitted(20.0).tasks(2).deadline_in(500.0);
     let crowded = |one| world(30.0, 3, 1000).job(one).job(waiting());
     assert_eq!(brief(&plan(crowded(uneven()), &policy)), ["a: restart 7.0"]);

@@ -1,8 +1,6 @@
 //! Nodes that take no attempts: running attempts there are charged to these nodes alone.
 
-use std::str::FromStr;
-
-use super::{brief, check, check_by, no_clones, plan, plan_of, surging};
+use super::{brief, check, check_by, plan, plan_of, product, surging};
 use crate::capacity::Capacity;
 use crate::fixtures::uneven;
 use crate::fixtures::{JobBuilder, World, attempt, job, world};
@@ -20,12 +18,13 @@ fn cordoned() -> World {
             .tasks(3)
             .task(0, straggler())
             .task(1, one_on(2))
-            .task(2, one_on(2)),
+            .task(2, one_on(2))
+            .with(|job| job.deadline = None),
     )
 }
 
 fn straggler() -> [crate::fixtures::AttemptBuilder; 4] {
-    let clone = |number, node| attempt(number).on(node).launched(5.0).progress(0.1, 9.0);
+    let clone = |number, node| attempt(number).on(node).launched(5.0).progress(0.27, 9.0);
     [
         attempt(0).on(0).progress(0.5, 9.0),
         clone(1, 0),
@@ -121,7 +120,7 @@ fn nothing_is_launched_on_an_unusable_node_though_a_job_lists_it() {
 fn a_clone_on_an_unusable_node_makes_room_for_nobody() {
     let policy = Policy {
         capacity_share: 0.5,
-        ..no_clones()
+        ..product()
     };
     // Usable are 2000 of the two healthy nodes, which the originals take.
     let pair = |node| [attempt(0).on(node), attempt(1).on(2)];
@@ -155,7 +154,7 @@ fn what_dies_on_an_unusable_node_leaves_no_room() {
         for job in &mut snapshot.jobs {
             job.eligible_nodes = [NodeIndex(0), NodeIndex(1)].into();
         }
-        brief(&plan_of(&snapshot, &Memory::default(), &no_clones()).0)
+        brief(&plan_of(&snapshot, &Memory::default(), &product()).0)
     };
     assert_eq!(
         only_the_healthy(dies(false)),
@@ -183,7 +182,7 @@ fn no_launch_names_an_unusable_node_as_one_to_avoid_for_being_slow() {
         } else {
             cluster
         };
-        let (plan, after) = plan_of(&cluster.build(), &memory, &no_clones());
+        let (plan, after) = plan_of(&cluster.build(), &memory, &product());
         assert!(after.slow_node(&NodeName::from("node-1")).is_some());
         let Move::Launch(launch) = &plan.actions[0].action else {
             panic!("{plan:?}");
@@ -192,13 +191,6 @@ fn no_launch_names_an_unusable_node_as_one_to_avoid_for_being_slow() {
     };
     assert_eq!(slow(false), [NodeName::from("node-1")]);
     assert_eq!(slow(true), []);
-}
-
-pub(super) fn prime() -> Policy {
-    Policy {
-        surge_max: 0,
-        ..Policy::from_str("shed-prime").unwrap()
-    }
 }
 
 /// Full healthy nodes, and work with a checkpoint that has time on node 1.
@@ -218,13 +210,13 @@ fn an_attempt_on_an_unusable_node_is_not_preempted() {
     let urgent = job("b").tasks(1).submitted(25.0).deadline_in(35.0);
     let urgent = || urgent.clone().ended_runs([20.0; 4]);
     let cluster = || world(30.0, 2, 1000).job(patient()).job(urgent());
-    assert_eq!(brief(&plan(cluster(), &prime())), ["a: preempt 1.0"]);
+    assert_eq!(brief(&plan(cluster(), &product())), ["a: preempt 1.0"]);
     assert_eq!(
-        brief(&plan(cluster().unusable(1), &prime())),
+        brief(&plan(cluster().unusable(1), &product())),
         ["a: preempt 0.0"]
     );
     assert_eq!(
-        brief(&plan(cluster().unusable(0).unusable(1), &prime())),
+        brief(&plan(cluster().unusable(0).unusable(1), &product())),
         [""; 0]
     );
 }
@@ -236,12 +228,12 @@ fn a_lone_attempt_on_an_unusable_node_is_not_given_up_for_a_new_one() {
         world(30.0, 3, 1000).job(uneven()).job(waiting)
     };
     let restarts = ["a: restart 7.0"];
-    assert_eq!(brief(&plan(cluster(), &prime())), restarts);
+    assert_eq!(brief(&plan(cluster(), &product())), restarts);
     let elsewhere = (0..3).filter(|&node| node != 2);
     for node in elsewhere {
-        assert_eq!(brief(&plan(cluster().unusable(node), &prime())), restarts);
+        assert_eq!(brief(&plan(cluster().unusable(node), &product())), restarts);
     }
-    assert_eq!(brief(&plan(cluster().unusable(2), &prime())), [""; 0]);
+    assert_eq!(brief(&plan(cluster().unusable(2), &product())), [""; 0]);
 }
 
 #[test]

@@ -1,0 +1,76 @@
+//! How attempts and jobs are judged: ends, hope, slack, and the next judgement.
+
+use super::{
+    Moves, NOTHING, check, cluster, decided, findings, job, report, slots, steady, table, uneven,
+};
+use crate::fixtures::{JobBuilder, at};
+use crate::plan::Finding;
+
+#[test]
+fn an_attempt_is_judged_by_its_own_rate_and_not_by_the_spread_of_all() {
+    // 252 s are left, and the clock shows 130 s: without a clone the task is lost, and its job with it.
+    let plan = decided("shed-prime", cluster().job(uneven()));
+    let [Finding::Late { miss }, ..] = findings(&plan)[..] else {
+        panic!("{plan:?}");
+    };
+    assert!(miss > 0.999, "{miss}");
+    let job = report(&plan, "a");
+    assert!(job.pocd_before.unwrap() < 0.001);
+    assert!(job.pocd_after.unwrap() > 0.9, "{job:?}");
+    let gains: f64 = job.clones.iter().map(|clone| clone.pocd_gain).sum();
+    assert!((gains - (job.pocd_after.unwrap() - job.pocd_before.unwrap())).abs() < 1e-9);
+    // With 300 s there is nothing to do.
+    check(
+        "shed-prime",
+        cluster().job(uneven().deadline_in(400.0)),
+        NOTHING,
+    );
+}
+
+/// A job whose new attempts are in time with probability ½: their median is left after the launch.
+fn coin(tasks: u32) -> JobBuilder {
+    // The distribution of four agreeing times has its median at 1.2867 times 60 s.
+    let job = job("a").tasks(tasks).ended_runs([60.0; 4]);
+    job.deadline_in(30.0 + 1.0 + 77.2)
+}
+
+const A: Moves<'static> = &["a: original 0"];
+const B: Moves<'static> = &["b: original 0"];
+
+#[test]
+fn a_job_is_hopeless_below_a_chance_of_one_in_fifty() {
+    let other = || steady(job("b").tasks(1).submitted(5.0).deadline_in(900.0), 500.0);
+    let served_first = |tasks| slots(1).job(coin(tasks)).job(other());
+    // Two attempts of each task count, which are in time with ¾: 0.75¹³ = 0.024 and 0.75¹⁴ = 0.018.
+    let text = "shed-prime{weigh=off}";
+    table(text, served_first, &[(13, A), (14, B)]);
+    // A hopeless job runs where there is a slot, and gets no clones.
+    check("shed-prime", slots(2).job(coin(1).deadline_in(31.0)), A);
+}
+
+#[test]
+fn without_weighing_the_least_slack_is_served_first() {
+    let a = || steady(job("a").tasks(1).deadline_in(30.0 + 71.0), 50.0);
+    // Slack of 20 s: 71 s are left, and the task takes 51 s.
+    let other = |left: f64, tasks: u32| {
+        let b = job("b")
+            .tasks(tasks)
+            .submitted(1.0)
+            .deadline_in(29.0 + left);
+        slots(1).job(a()).job(steady(b, 20.0))
+    };
+    let text = "shed-prime{weigh=off}";
+    table(text, |left| other(left, 1), &[(40.5, B), (41.5, A)]);
+    // Three tasks need three waves on one slot.
+    table(text, |left| other(left, 3), &[(82.5, B), (83.5, A)]);
+}
+
+#[test]
+fn a_job_is_judged_again_after_three_seconds() {
+    let job = || job("a").tasks(1).deadline_in(500.0);
+    let running = || slots(1).job(job().task(0, [super::ends_in(0, 20.0).on(0)]));
+    for (text, next) in [("shed-prime", 33.0), ("shed-prime{interval=7}", 37.0)] {
+        let plan = decided(text, running());
+        assert_eq!(plan.report.next_pass, Some(at(next)), "{text}");
+    }
+}

@@ -1,0 +1,143 @@
+//! Which waiting jobs are served by slack: those that can all finish in time.
+
+use super::{Moves, attempt, check, ends_in, job, slots, steady, table};
+use crate::fixtures::JobBuilder;
+use crate::snapshot::SpeculationMode;
+
+const LARGE: Moves<'static> = &["large: original 0"];
+const SMALL: Moves<'static> = &["small: original 0"];
+
+const TEXT: &str = "shed-prime{reserve=off}";
+
+/// A task of 100 s that has to start within 9 s.
+fn large() -> JobBuilder {
+    steady(job("large").tasks(1).deadline_in(30.0 + 110.0), 100.0)
+}
+
+/// A task of 20 s with this much time left. It has the higher value density.
+fn small(left: f64) -> JobBuilder {
+    let job = job("small").submitted(5.0).tasks(1);
+    steady(job.deadline_in(25.0 + left), 20.0)
+}
+
+#[test]
+fn jobs_that_can_all_be_in_time_are_served_by_slack() {
+    let one_slot = |left| slots(1).job(small(left)).job(large());
+    // The small task can start after 101 s, and should within ¾ of what is left after its own 21 s.
+    table(TEXT, one_slot, &[(153.0, SMALL), (158.0, LARGE)]);
+    let off = "shed-prime{reserve=off,timely=off}";
+    table(off, one_slot, &[(158.0, SMALL)]);
+}
+
+#[test]
+fn of_jobs_that_cannot_all_be_in_time_the_lowest_density_is_left_out() {
+    let third = steady(job("third").submitted(1.0).tasks(1).deadline_in(95.0), 50.0);
+    let crowded = slots(1).job(small(400.0)).job(large()).job(third);
+    check(TEXT, crowded, &["third: original 0"]);
+}
+
+#[test]
+fn tasks_are_counted_with_the_clones_that_running_ones_have() {
+    // A task runs with this many attempts, on slots that come free too late.
+    let attempts = |count: u32| {
+        let running = (0..count).map(|number| ends_in(number, 500.0).on(number as usize));
+        let other = steady(job("other").tasks(1).deadline_in(5000.0), 500.0);
+        let other = other
+            .speculation(SpeculationMode::Disabled)
+            .task(0, running);
+        let world = slots(count as usize + 1);
+        world.job(small(158.0)).job(large()).job(other)
+    };
+    // The useless clone is evicted for the large job.
+    let evicted = &["other: evict 0.1 for 0.0", "small: original 0"];
+    table(TEXT, attempts, &[(1, LARGE), (2, evicted)]);
+}
+
+#[test]
+fn the_slot_of_an_overdue_silent_attempt_is_not_counted_on() {
+    let silent = || attempt(0).launched(0.0).on(0);
+    let held = |attempt| {
+        let overdue = job("overdue").tasks(1).deadline_in(2000.0);
+        let overdue = overdue.ended_runs([5.0, 5.0, 10.0, 80.0]);
+        let world = slots(2).job(overdue.task(0, [attempt]));
+        world.job(small(50.0)).job(large())
+    };
+    check(TEXT, held(silent()), SMALL);
+    // An attempt that reports its near end is left alone.
+    check(TEXT, held(silent().progress(0.99, 29.5)), LARGE);
+}
+
+#[test]
+fn only_slots_that_come_free_for_others_are_counted_on() {
+    // Two tasks must start within 6 s: one in the free slot, one when another task has ended.
+    let world = || {
+        let other = job("other").tasks(1).deadline_in(9000.0);
+        let other = other.task(0, [ends_in(0, 5.0).on(1)]);
+        let cluster = slots(2).job(small(1000.0)).job(large().tasks(2));
+        cluster.job(other)
+    };
+    check(TEXT, world(), LARGE);
+    // The slot on an unusable node does not come free. There the second task waits for too long.
+    check(TEXT, world().unusable(1), SMALL);
+    // A pod that no scheduler places holds no slot.
+    let unplaced = job("other").task(0, [attempt(0).unplaceable()]);
+    let cluster = slots(1).job(small(1000.0)).job(large());
+    check(TEXT, cluster.job(unplaced), LARGE);
+}
+
+#[test]
+fn a_job_that_starts_at_once_is_in_time_unless_it_is_hopeless() {
+    // Half of all tasks take longer than 129 s.
+    let left = |left| {
+        let large = job("large").tasks(1).deadline_in(30.0 + left);
+        slots(1)
+            .job(small(1000.0))
+            .job(large.ended_runs([100.0; 4]))
+    };
+    table(TEXT, left, &[(115.0, LARGE), (101.0, SMALL)]);
+}
+
+#[test]
+fn a_silent_attempt_is_expected_to_take_as_long_as_usual() {
+    // A quarter of the time that jobs were given, by the jobs of the other tenant: see `cross_job_prior`.
+    let given = |given| {
+        let other = job("other").tasks(1).tenant("t").deadline_in(given);
+        let other = other.task(0, [attempt(0).on(1)]);
+        // The second of two tasks must start within 25 s.
+        let large = large().tasks(2).deadline_in(30.0 + 134.0);
+        slots(2).job(small(1000.0)).job(large).job(other)
+    };
+    // It has run for 29 s. If that is longer than usual it is expected to take as long again.
+    table(
+        TEXT,
+        given,
+        &[(190.0, LARGE), (230.0, SMALL), (100.0, SMALL)],
+    );
+}
+
+#[test]
+fn up_to_1024_slots_are_examined_one_by_one() {
+    // One slot is free, two come free after 5 s, the others later. Three tasks must start within 6 s.
+    let slots_in_all = |count: usize| {
+        let ends = |index| if index < 2 { 5.0 } else { 300.0 };
+        let other = job("other").tasks(count as u32).deadline_in(9000.0);
+        let other = (0..count - 1).fold(other, |job, index| {
+            job.task(index as u32, [ends_in(0, ends(index)).on(index)])
+        });
+        let other = other.with(|job| job.rules.completions -= 1);
+        let world = slots(count).job(small(1000.0)).job(large().tasks(3));
+        world.job(other)
+    };
+    table(TEXT, slots_in_all, &[(1024, LARGE), (1025, SMALL)]);
+}
+
+#[test]
+fn a_schedule_has_one_hundred_thousand_steps() {
+    let waiting = |tasks: u32| {
+        let large = job("large").tasks(tasks).deadline_in(300_000.0);
+        let small = job("small").submitted(5.0).tasks(1).deadline_in(900_000.0);
+        let world = slots(1).launch_overhead(0.0);
+        world.job(steady(large, 1.0)).job(steady(small, 1.0))
+    };
+    table(TEXT, waiting, &[(99_999, LARGE), (100_000, SMALL)]);
+}
