@@ -11,6 +11,7 @@ mod moved;
 pub mod options;
 pub mod output;
 pub mod presets;
+pub mod progress;
 mod record;
 mod replay;
 mod run;
