@@ -1,6 +1,7 @@
 //! The command line. Its public modules are what `shed-lab` shares: flags, lists of flags, sweeps,
 //! files and formats.
 
+pub mod chart;
 mod cluster;
 mod compare;
 mod details;
