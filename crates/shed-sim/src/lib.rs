@@ -11,6 +11,7 @@
 //! - [`replay`]: recordings decided again.
 //! - [`policies`]: which policies can be named.
 //! - [`parallel`]: the same work on several threads.
+//! - [`sizing`]: how much is needed for a share of deadlines.
 //! - [`stats`]: means and confidence intervals.
 //!
 //! One seed is one run, bit-identical on every machine: integer milliseconds, events ordered by
@@ -26,6 +27,7 @@ pub mod policies;
 pub mod random;
 pub mod replay;
 pub mod settings;
+pub mod sizing;
 pub mod stats;
 pub mod trace;
 pub mod workload;

@@ -16,6 +16,7 @@ pub mod progress;
 mod record;
 mod replay;
 mod run;
+mod size;
 pub mod sweep;
 pub mod values;
 
@@ -55,6 +56,9 @@ enum Command {
     /// Compare policies on the same seeds.
     #[command(after_help = compare::EXAMPLES, allow_negative_numbers = true)]
     Compare(Box<compare::CompareArgs>),
+    /// Find the smallest cluster, λ or factor on deadlines that meets a share of deadlines.
+    #[command(after_help = size::EXAMPLES, allow_negative_numbers = true)]
+    Size(Box<size::SizeArgs>),
     /// Decide again on what a recording's passes saw.
     #[command(after_help = replay::EXAMPLES)]
     Replay(replay::ReplayArgs),
@@ -112,6 +116,7 @@ impl Args {
             Command::Run(args) => run::run(&args),
             Command::Sweep(args) => sweep::run(&args),
             Command::Compare(args) => compare::run(&args),
+            Command::Size(args) => size::run(&args),
             Command::Replay(args) => replay::run(&args),
             Command::Completion { shell } => {
                 let mut script = Vec::new();
