@@ -39,7 +39,7 @@ pub(super) struct SizeRow {
     cannot_be_met: usize,
     /// The sizes that were searched.
     least: f64,
-    most: f64,
+    pub(super) most: f64,
     /// The smallest size that meets the target; absent if none does.
     pub(super) size: Option<f64>,
     /// Ends of its 95 % interval; absent if they lie beyond `most`.
@@ -50,7 +50,7 @@ pub(super) struct SizeRow {
     met_low: Option<f64>,
     met_high: Option<f64>,
     /// What there is now, and the share met with it.
-    today: Option<f64>,
+    pub(super) today: Option<f64>,
     met_today: Option<f64>,
     /// Smaller sizes that met the target too, although one between missed it.
     also_met_at: Vec<f64>,
@@ -269,7 +269,7 @@ fn met_of(row: &SizeRow) -> String {
 }
 
 /// A share in percent, one digit behind the point if it has any.
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     let text = format!("{:.1}", 100.0 * share);
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
