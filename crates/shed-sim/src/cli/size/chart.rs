@@ -1,7 +1,7 @@
 //! Deadlines met over size, one line per policy.
 
 use super::By;
-use super::output::{Point, SizeRow, percent, unit};
+use super::output::{Point, SizeRow, target, unit};
 use super::plan::Plan;
 use crate::cli::CliError;
 use crate::cli::chart::{Axis, Series, lines};
@@ -35,7 +35,7 @@ pub(super) fn svg(plan: &Plan, rows: &[SizeRow]) -> Result<String, CliError> {
         .collect();
     if let Some(row) = rows.first() {
         series.push(Series {
-            name: format!("target {} %", percent(row.target)),
+            name: format!("target {} %", target(row.target)),
             rank: rows.len(),
             points: [low, x.high].map(|at| (at, 100.0 * row.target)).into(),
             whiskers: Vec::new(),

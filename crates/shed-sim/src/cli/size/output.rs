@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::plan::{Contender, Lost, Plan};
 use super::{By, SizeArgs};
 use crate::cli::CliError;
+use crate::cli::chart::number;
 use crate::cli::output::{Format, csv, json_lines};
 use crate::sizing::limits::ATTEMPTS;
 use crate::sizing::search::{Answer, Search};
@@ -164,10 +165,14 @@ fn reason(plan: &Plan, search: &Search, target: f64) -> String {
         .points()
         .get(&plan.grid.most)
         .map_or(0.0, Share::value);
-    let at_most = format!("{:.1} % are met at {most} {}", 100.0 * met, unit(plan));
+    let met = format!("{} % are met at", percent(met));
+    let at_most = match plan.by {
+        By::Lambda => format!("{met} λ {most}"),
+        By::Nodes | By::Deadline => format!("{met} {most} {}", unit(plan)),
+    };
     if plan.reachable() < target {
-        let reachable = 100.0 * plan.reachable();
-        return format!("{at_most}, and no size can meet more than {reachable:.1} %");
+        let reachable = percent(plan.reachable());
+        return format!("{at_most}, and no size can meet more than {reachable} %");
     }
     match plan.by {
         By::Lambda => format!(
@@ -210,15 +215,18 @@ fn table(plan: &Plan, rows: &[SizeRow]) -> String {
     let Some(first) = rows.first() else {
         return String::new();
     };
+    let sizes = match plan.by {
+        By::Lambda => format!("λ from {} to {}", first.least, first.most),
+        By::Nodes | By::Deadline => {
+            format!("from {} to {} {}", first.least, first.most, first.unit)
+        }
+    };
     let mut text = format!(
-        "{}: {} deadlines on {} seeds, target {} %, from {} to {} {}\n",
+        "{}: {} deadlines on {} seeds, target {} %, {sizes}\n",
         first.trace,
         first.deadlines,
         first.seeds,
-        percent(first.target),
-        first.least,
-        first.most,
-        first.unit
+        target(first.target),
     );
     let names = rows.iter().map(|row| row.name.chars().count());
     let width = names.max().unwrap_or(0).max("policy".len());
@@ -274,6 +282,11 @@ pub(super) fn percent(share: f64) -> String {
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
+/// A target in percent, with all its digits.
+pub(super) fn target(share: f64) -> String {
+    number(100.0 * share)
+}
+
 /// What the table can't hold.
 fn notes(plan: &Plan, rows: &[SizeRow]) -> Vec<String> {
     let mut notes = Vec::new();
@@ -324,10 +337,10 @@ fn notes(plan: &Plan, rows: &[SizeRow]) -> Vec<String> {
 
 /// Why an interval has no upper end.
 fn why_open(plan: &Plan, row: &SizeRow) -> String {
-    let (sample, target) = (plan.sample(), percent(row.target));
+    let (sample, target) = (plan.sample(), target(row.target));
     match needed(row.target) {
         Some(needed) if sample as f64 >= needed => format!(
-            "An interval has no upper end where {} {} do not show {target} % with 95 % confidence either.",
+            "An interval has no upper end where {} ({}) does not show {target} % with 95 % confidence either.",
             row.most, row.unit
         ),
         Some(needed) => format!(
