@@ -16,7 +16,7 @@ pub struct Grid {
 /// What follows from the numbers that were tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// This one is to be tried.
+    /// Try this one next.
     Try(u32),
     /// The smallest that is enough lies above the first, or is the second. The second is enough, and
     /// so is each larger one that was tried.

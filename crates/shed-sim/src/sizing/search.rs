@@ -87,7 +87,7 @@ impl Search {
             });
             open.collect()
         } else {
-            // What the most brings, and what there is, is worth knowing all the same.
+            // The shares at the largest size and at the given one help to see what is missing.
             let start = self.grid.start.clamp(self.grid.least, self.grid.most);
             BTreeSet::from([start, self.grid.most])
         };

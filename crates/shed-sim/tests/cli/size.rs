@@ -98,6 +98,13 @@ fn nodes_are_counted_in_the_shape_of_the_given_ones_and_of_a_recording() {
     for row in &again {
         assert_eq!((&row["size"], &row["today"]), (&3.0.into(), &4.0.into()));
     }
+    let few = folder.file("few.csv", b"name,cpu,memory_mib\nfew,0.5,50\n");
+    let on_few = ["size", "--target", "1", "--nodes", path(&few)];
+    run_fails(
+        &[&on_few[..], &size].concat(),
+        "recording: field `cpu`",
+        &["no node of the cluster has that much"],
+    );
 }
 
 #[test]

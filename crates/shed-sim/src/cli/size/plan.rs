@@ -239,7 +239,7 @@ impl Plan {
             .unwrap_or(self.today.unwrap_or(1))
     }
 
-    /// Twice what the tasks need if none waits: room for a clone of each.
+    /// Twice what the tasks need if none waits, so that each can have a clone.
     fn enough(&self) -> u32 {
         let settings = self
             .contenders
