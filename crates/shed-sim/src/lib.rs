@@ -10,6 +10,7 @@
 //! - [`replay`]: recordings decided again.
 //! - [`policies`]: the policies that can be named.
 //! - [`parallel`]: the same work on several threads.
+//! - [`sizing`]: how much is needed for a share of deadlines.
 //! - [`stats`]: means and confidence intervals.
 //!
 //! One seed is one run, bit-identical on every machine: integer milliseconds, events ordered by
@@ -25,6 +26,7 @@ pub mod policies;
 pub mod random;
 pub mod replay;
 pub mod settings;
+pub mod sizing;
 pub mod stats;
 pub mod trace;
 pub mod workload;

@@ -118,7 +118,7 @@ pub fn check(trace: &Trace, cluster: &Cluster) -> Result<u32, WorkloadError> {
     }
 }
 
-fn demand_of(demand: Demand) -> Resources {
+pub(crate) fn demand_of(demand: Demand) -> Resources {
     let mut resources = Resources::from_pairs([("pods", 1)]);
     for (name, amount) in [("cpu", demand.cpu_milli), ("memory", demand.memory_bytes)] {
         if let Some(amount) = amount.filter(|amount| *amount > 0) {

@@ -161,16 +161,17 @@ fn simulated(args: &TrainArgs) -> Result<Samples, CliError> {
     let runs = args.jobs.div_ceil(first.jobs.max(1)) as u64;
     let bar = bar(runs, "running");
     bar.inc(1);
-    let others = in_order(1..runs, cores(), |number| {
+    let numbers: Vec<u64> = (1..runs).collect();
+    let others = in_order(&numbers, cores(), |&number| {
         let samples = of_seed(options.seed.wrapping_add(number));
         bar.inc(1);
         samples
     });
     bar.finish_and_clear();
-    others.into_iter().try_fold(first, |mut all, samples| {
-        all.add(samples?);
-        Ok(all)
-    })
+    Ok(others?.into_iter().fold(first, |mut all, samples| {
+        all.add(samples);
+        all
+    }))
 }
 
 /// How long this machine takes to predict.

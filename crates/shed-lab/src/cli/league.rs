@@ -13,9 +13,11 @@ use clap::{Args, Parser};
 use super::bound;
 use shed_sim::cli::files::write_text;
 use shed_sim::cli::lists::{self, Cell, Lists};
+use shed_sim::cli::progress::Progress;
 use shed_sim::cli::sweep::{CellRow, Traces, read_done, read_traces, run_open};
 use shed_sim::cli::{CliError, presets};
 use shed_sim::outcome::Figures;
+use shed_sim::parallel::{cores, in_order};
 use shed_sim::stats;
 
 pub(super) const EXAMPLES: &str = "\
@@ -104,7 +106,7 @@ pub(super) fn run(args: &LeagueArgs) -> Result<(), CliError> {
     run_open(cells.clone(), &args.results, args.threads)?;
     let traces = read_traces(&cells)?;
     let rows = read_done(&args.results)?;
-    let tables = tables(&cells, &rows, &traces)?;
+    let tables = tables(&cells, &rows, bounds(&cells, &traces, args.threads)?);
     let mut page = head(args);
     page.push_str(&plots::write(args, &tables)?);
     page.push_str(&overview::of(&tables, &args.factor));
@@ -139,7 +141,29 @@ fn shared(cell: &str) -> String {
     lists::without(cell, &["--policy", "--seed"])
 }
 
-fn tables(cells: &[Cell], rows: &[CellRow], traces: &Traces) -> Result<Tables, CliError> {
+/// The bound of each workload, by its shared flags and its seed, on all cores.
+fn bounds(
+    cells: &[Cell],
+    traces: &Traces,
+    threads: Option<usize>,
+) -> Result<BTreeMap<(String, u64), f64>, CliError> {
+    let workloads: BTreeMap<(String, u64), &Cell> = cells
+        .iter()
+        .map(|cell| ((shared(&cell.name), cell.options.seed), cell))
+        .collect();
+    let workloads: Vec<((String, u64), &Cell)> = workloads.into_iter().collect();
+    let progress = Progress::new(workloads.len(), "bounds");
+    let bounds = in_order(&workloads, threads.unwrap_or_else(cores), |(name, cell)| {
+        let found = bound::of(&bound::prepare(cell, traces)?, DRAWS)?;
+        progress.advance();
+        let share = found.most as f64 / found.jobs.max(1) as f64;
+        Ok::<_, CliError>((name.clone(), share))
+    });
+    progress.finish();
+    Ok(bounds?.into_iter().collect())
+}
+
+fn tables(cells: &[Cell], rows: &[CellRow], bounds: BTreeMap<(String, u64), f64>) -> Tables {
     let mut tables = Tables::new();
     let by_name: BTreeMap<&str, &CellRow> = rows.iter().map(|r| (r.cell.as_str(), r)).collect();
     for cell in cells {
@@ -147,15 +171,15 @@ fn tables(cells: &[Cell], rows: &[CellRow], traces: &Traces) -> Result<Tables, C
             continue;
         };
         let table = tables.entry(shared(&cell.name)).or_default();
-        let seed = cell.options.seed;
         let policy = table.runs.entry(cell.options.policy.clone()).or_default();
-        policy.insert(seed, line.row.figures.clone());
-        if let std::collections::btree_map::Entry::Vacant(vacant) = table.bounds.entry(seed) {
-            let found = bound::of(&bound::prepare(cell, traces)?, DRAWS)?;
-            vacant.insert(found.most as f64 / found.jobs.max(1) as f64);
+        policy.insert(cell.options.seed, line.row.figures.clone());
+    }
+    for ((name, seed), bound) in bounds {
+        if let Some(table) = tables.get_mut(&name) {
+            table.bounds.insert(seed, bound);
         }
     }
-    Ok(tables)
+    tables
 }
 
 fn head(args: &LeagueArgs) -> String {

@@ -255,7 +255,8 @@ fn on_seeds(
     scale: &Scale,
     bar: &ProgressBar,
 ) -> Result<Vec<Run>, LabError> {
-    let runs = in_order(0..scale.seeds, scale.threads, |number| {
+    let numbers: Vec<u64> = (0..scale.seeds).collect();
+    in_order(&numbers, scale.threads, |&number| {
         let options = RunOptions {
             seed: scale.seed.saturating_add(number),
             ..options.clone()
@@ -263,8 +264,7 @@ fn on_seeds(
         let run = once(&options, trace);
         bar.tick();
         run
-    });
-    runs.into_iter().collect()
+    })
 }
 
 fn once(options: &RunOptions, trace: Option<&Trace>) -> Result<Run, LabError> {

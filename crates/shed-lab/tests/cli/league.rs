@@ -75,3 +75,42 @@ fn a_league_goes_on_where_it_stopped_and_names_the_bound() {
         &["unknown preset `B`"],
     );
 }
+
+#[test]
+fn a_league_is_equal_on_any_number_of_threads() {
+    let league = |threads: &str| {
+        let folder = Folder::new(&format!("league-{threads}"));
+        let file = |name: &str| folder.0.join(name);
+        let (results, out, data) = (file("r.jsonl"), file("league.md"), file("league.csv"));
+        let output = called(&[
+            "league",
+            "--presets",
+            "A",
+            "--flags",
+            "--trace setup:A{jobs=9} --slots 24 --load 0.8,1.2 --seed 0..3",
+            "--policies",
+            "hadoop-ns,shed-plus",
+            "--results",
+            path(&results),
+            "--out",
+            path(&out),
+            "--data",
+            path(&data),
+            "--threads",
+            threads,
+        ]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        for part in ["12 of 12 runs", "6 of 6 bounds"] {
+            assert!(said.contains(part), "{part} is not in\n{said}");
+        }
+        let read = |file| std::fs::read_to_string(file).expect("a file");
+        let cells = read(&results);
+        let cells = cells.lines().map(|line| {
+            let row: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            (row["cell"].to_string(), row["digest"].to_string())
+        });
+        (cells.collect::<Vec<_>>(), read(&out), read(&data))
+    };
+    assert_eq!(league("1"), league("5"));
+}

@@ -2,7 +2,6 @@
 //! the winner of each cell.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -79,7 +78,7 @@ impl Metric {
 }
 
 /// Flags in which the runs of a cell differ.
-const COMPARED: [&str; 4] = ["--policy", "--order", "--policy-file", "--seed"];
+pub(super) const COMPARED: [&str; 4] = ["--policy", "--order", "--policy-file", "--seed"];
 
 /// One policy in one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -107,13 +106,7 @@ struct Compared {
 pub(super) fn run(args: &CompareArgs) -> Result<(), CliError> {
     let cells = args.lists.cells()?;
     let traces = read_traces(&cells)?;
-    let rows = Mutex::new(Vec::new());
-    run_all(&cells, &traces, args.threads, |line| {
-        let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.push(line.clone());
-        Ok(())
-    })?;
-    let rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let rows = run_all(&cells, &traces, args.threads, |_| Ok(()))?;
     let compared = compare(&rows, args.metric)?;
     output::write_to_stdout(&render(&compared, args)?)
 }

@@ -2,6 +2,7 @@
 //! value: `--policy hadoop-ns,shed-plus{xi=0.1,mode=guarded}`.
 
 use clap::builder::ValueParser;
+use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, Command, FromArgMatches, Parser};
 
 use super::{CliError, RunOptions};
@@ -14,6 +15,8 @@ const CELLS_MAX: usize = 1_000_000;
 pub struct Lists {
     values: Vec<(String, Vec<String>)>,
     switches: Vec<String>,
+    /// Flags with values that are not defaults.
+    given: Vec<String>,
 }
 
 /// One combination.
@@ -52,7 +55,7 @@ impl Args for Lists {
 
 impl FromArgMatches for Lists {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let (mut values, mut switches) = (Vec::new(), Vec::new());
+        let (mut values, mut switches, mut own) = (Vec::new(), Vec::new(), Vec::new());
         for arg in run_flags().get_arguments() {
             let id = arg.get_id().as_str();
             let Some(long) = arg.get_long() else {
@@ -65,9 +68,16 @@ impl FromArgMatches for Lists {
             } else if let Some(given) = matches.get_many::<String>(id) {
                 let list = given.flat_map(|text| split(long, text)).collect();
                 values.push((format!("--{long}"), list));
+                if matches.value_source(id) != Some(ValueSource::DefaultValue) {
+                    own.push(format!("--{long}"));
+                }
             }
         }
-        Ok(Self { values, switches })
+        Ok(Self {
+            values,
+            switches,
+            given: own,
+        })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -77,6 +87,18 @@ impl FromArgMatches for Lists {
 }
 
 impl Lists {
+    /// Whether the user gave the flag.
+    #[must_use]
+    pub fn is_given(&self, flag: &str) -> bool {
+        self.given.iter().any(|given| given == flag)
+    }
+
+    /// Flags with more than one value.
+    pub fn several(&self) -> impl Iterator<Item = &str> {
+        let several = self.values.iter().filter(|(_, list)| list.len() > 1);
+        several.map(|(flag, _)| flag.as_str())
+    }
+
     /// Every combination; the last flag changes fastest.
     ///
     /// # Errors

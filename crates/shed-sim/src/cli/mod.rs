@@ -1,5 +1,6 @@
 //! The command line. `shed-lab` shares its public modules: flags, lists of flags, sweeps, files and formats.
 
+pub mod chart;
 mod cluster;
 mod compare;
 mod details;
@@ -10,9 +11,11 @@ mod moved;
 pub mod options;
 pub mod output;
 pub mod presets;
+pub mod progress;
 mod record;
 mod replay;
 mod run;
+mod size;
 pub mod sweep;
 pub mod values;
 
@@ -52,6 +55,9 @@ enum Command {
     /// Compare policies on the same seeds.
     #[command(after_help = compare::EXAMPLES, allow_negative_numbers = true)]
     Compare(Box<compare::CompareArgs>),
+    /// Find the smallest cluster, λ or factor on deadlines that meets a share of deadlines.
+    #[command(after_help = size::EXAMPLES, allow_negative_numbers = true)]
+    Size(Box<size::SizeArgs>),
     /// Decide the passes of a recording again.
     #[command(after_help = replay::EXAMPLES)]
     Replay(replay::ReplayArgs),
@@ -109,6 +115,7 @@ impl Args {
             Command::Run(args) => run::run(&args),
             Command::Sweep(args) => sweep::run(&args),
             Command::Compare(args) => compare::run(&args),
+            Command::Size(args) => size::run(&args),
             Command::Replay(args) => replay::run(&args),
             Command::Completion { shell } => {
                 let mut script = Vec::new();

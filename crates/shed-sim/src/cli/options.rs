@@ -271,11 +271,20 @@ impl RunOptions {
     /// If the cluster can't run the trace.
     pub fn prepare_with(&self, trace: Trace) -> Result<Prepared, CliError> {
         let cluster = self.cluster()?;
+        self.prepare_cut(self.cut(trace), cluster)
+    }
+
+    /// The part of the trace that is run.
+    pub(super) fn cut(&self, trace: Trace) -> Trace {
+        self.cut.cut().apply(trace, self.seed)
+    }
+
+    /// The same as [`Self::prepare_with`] for a trace that was cut, on that cluster.
+    pub(super) fn prepare_cut(&self, trace: Trace, cluster: Cluster) -> Result<Prepared, CliError> {
         let slots = match cluster {
             Cluster::Slots(slots) => Some(slots),
             Cluster::Nodes(_) => self.slots,
         };
-        let trace = self.cut.cut().apply(trace, self.seed);
         let shaped = workload::shape(trace, &self.shaping(), &cluster);
         let workload = shaped.map_err(|error| fault::of_workload(error, &self.trace, &cluster))?;
         Ok(Prepared {
@@ -300,7 +309,7 @@ impl RunOptions {
         }
     }
 
-    fn cluster(&self) -> Result<Cluster, CliError> {
+    pub(super) fn cluster(&self) -> Result<Cluster, CliError> {
         match (&self.nodes, self.slots) {
             (Some(path), _) => self.nodes(path).map(Cluster::Nodes),
             (None, Some(slots)) if self.slow_slots.is_some() => {

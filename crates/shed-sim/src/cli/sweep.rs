@@ -1,21 +1,20 @@
 //! `sweep`: every combination of lists of flags, on all cores. Each result is one line of the output file, written
-//! immediately and completely. Results that are present are not run again.
+//! immediately and completely. Results that are present are not run again. A complete file has the order of the cells.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
 use super::lists::{Cell, Lists};
 use super::output::Row;
-use super::{CliError, run};
-use crate::parallel::cores;
+use super::progress::Progress;
+use super::{CliError, files, run};
+use crate::parallel::{cores, in_order};
 use crate::trace::{self, Trace};
 use shed_record::InputError;
 
@@ -64,6 +63,7 @@ pub fn run_open(cells: Vec<Cell>, out: &Path, threads: Option<usize>) -> Result<
         .map(|line| (line.cell, line.row.policy))
         .collect();
     let total = cells.len();
+    let order: Vec<String> = cells.iter().map(|cell| cell.name.clone()).collect();
     let mut open = Vec::new();
     for cell in cells {
         match done.get(&cell.name) {
@@ -85,6 +85,7 @@ pub fn run_open(cells: Vec<Cell>, out: &Path, threads: Option<usize>) -> Result<
         written.map_err(|error| write_error(out, error))
     };
     run_all(&open, &traces, threads, keep)?;
+    put_in_order(out, &order)?;
     eprintln!(
         "{ran} of {total} runs made, {} were there; results: {}",
         total - ran,
@@ -162,6 +163,30 @@ pub fn read_done(path: &Path) -> Result<Vec<CellRow>, CliError> {
     Ok(lines)
 }
 
+/// The cell of a line.
+#[derive(Deserialize)]
+struct CellName {
+    cell: String,
+}
+
+/// Threads finish in an order of their own. Once all are there, the lines take the order of the cells,
+/// behind those of other sweeps, so that the file does not depend on the number of threads.
+fn put_in_order(path: &Path, order: &[String]) -> Result<(), CliError> {
+    let places: BTreeMap<&str, usize> = order.iter().map(String::as_str).zip(0..).collect();
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|error| InputError::of_file(path, error.to_string()))?;
+    let place = |line: &&str| {
+        let name = serde_json::from_str::<CellName>(line).ok();
+        name.and_then(|name| places.get(name.cell.as_str()).copied())
+    };
+    let mut lines: Vec<&str> = text.lines().collect();
+    if lines.is_sorted_by_key(place) {
+        return Ok(());
+    }
+    lines.sort_by_cached_key(place);
+    files::write_text(path, &(lines.join("\n") + "\n"))
+}
+
 /// Traces by path, each read once.
 pub type Traces = BTreeMap<PathBuf, Trace>;
 
@@ -187,39 +212,23 @@ pub fn read_traces(cells: &[Cell]) -> Result<Traces, CliError> {
     Ok(traces)
 }
 
-/// Runs all cells on all cores; results are passed on as they arrive.
+/// Runs all cells on all cores and returns their results in the order of the cells. `keep` gets each result as it
+/// arrives.
 pub(super) fn run_all(
     cells: &[Cell],
     traces: &Traces,
     threads: Option<usize>,
     keep: impl Fn(&CellRow) -> Result<(), CliError> + Sync,
-) -> Result<(), CliError> {
-    let threads = threads.unwrap_or_else(cores).clamp(1, cells.len().max(1));
-    let bar = ProgressBar::new(cells.len() as u64);
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len}  {elapsed} passed, {eta} to go");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.tick();
-    let next = AtomicUsize::new(0);
-    let failed: Mutex<Option<CliError>> = Mutex::new(None);
-    let work = || {
-        while let Some(cell) = cells.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let result = run_cell(cell, traces).and_then(|line| keep(&line));
-            if let Err(error) = result {
-                // No thread takes another cell; finished results stay.
-                next.store(cells.len(), Ordering::Relaxed);
-                *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-            }
-            bar.inc(1);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(work);
-        }
+) -> Result<Vec<CellRow>, CliError> {
+    let progress = Progress::new(cells.len(), "runs");
+    let rows = in_order(cells, threads.unwrap_or_else(cores), |cell| {
+        let line = run_cell(cell, traces)?;
+        keep(&line)?;
+        progress.advance();
+        Ok(line)
     });
-    bar.finish_and_clear();
-    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    failed.map_or(Ok(()), Err)
+    progress.finish();
+    rows
 }
 
 fn run_cell(cell: &Cell, traces: &Traces) -> Result<CellRow, CliError> {

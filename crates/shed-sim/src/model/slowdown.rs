@@ -90,6 +90,15 @@ impl Slowdowns {
 }
 
 impl Slowdowns {
+    /// The smallest factor by which a node is ever slow; below 1 a node can be faster than others.
+    #[must_use]
+    pub fn least(&self) -> f64 {
+        let points = self.curves.iter().flatten();
+        points
+            .map(|(_, slowdown)| *slowdown)
+            .fold(f64::INFINITY, f64::min)
+    }
+
     /// The time that this work takes on that node, from its first state on.
     #[must_use]
     pub fn taken(&self, seed: u64, node: u32, work: Span) -> Span {

@@ -1,4 +1,7 @@
 //! Natural order of names: runs of digits compare as numbers, so that `y2` comes before `y10`.
+//!
+//! The crate `natord` compares digits behind a leading zero as a fraction, so that `005d` precedes
+//! `01d`, and ignores white space. That changes the order of jobs in a trace of ours (workflows_a).
 
 use std::cmp::Ordering;
 
@@ -58,11 +61,15 @@ mod tests {
 
     #[test]
     fn numbers_in_names_compare_as_numbers() {
-        let mut names = ["y10", "y2", "y", "s4.12", "s4.9", "s10.1", "7", "07"];
+        let mut names = [
+            "y10", "y2", "y", "s4.12", "s4.9", "s10.1", "7", "07", "m-005d", "m-01d",
+        ];
         names.sort_by(|a, b| natural(a).cmp(&natural(b)));
         assert_eq!(
             names,
-            ["07", "7", "s4.9", "s4.12", "s10.1", "y", "y2", "y10"]
+            [
+                "07", "7", "m-01d", "m-005d", "s4.9", "s4.12", "s10.1", "y", "y2", "y10"
+            ]
         );
     }
 }

@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use shed_core::ids::JobKey;
-use shed_core::snapshot::{AttemptKind, AttemptSnapshot, JobSnapshot, Snapshot};
+use shed_core::ids::{JobKey, NodeName};
+use shed_core::resources::Resources;
+use shed_core::snapshot::{AttemptKind, AttemptSnapshot, JobSnapshot, Node, Snapshot};
 use shed_core::time::{Instant, Span};
 use shed_record::schema::Ended;
 use shed_record::{InputError, Item, Reader};
@@ -46,6 +47,41 @@ pub(super) fn read(path: &Path) -> Result<Trace, InputError> {
         return Err(InputError::of_file(path, message));
     }
     Ok(trace)
+}
+
+/// The nodes of a recording, as of the pass that saw the most usable ones: what they have, less what
+/// other pods requested on them in every pass (such as those of DaemonSets).
+///
+/// # Errors
+/// If it can't be read or no pass saw a usable node.
+pub fn nodes(path: &Path) -> Result<Vec<Node>, InputError> {
+    let mut reader = Reader::open(path)?.knowing(policies::known());
+    let (mut most, mut others): (Vec<Node>, BTreeMap<NodeName, Resources>) = Default::default();
+    while let Some(item) = reader.next_item()? {
+        let Item::Pass { .. } = item else {
+            continue;
+        };
+        let nodes = &reader.snapshot().nodes;
+        for node in nodes {
+            let always = others.entry(node.name.clone());
+            let always = always.or_insert_with(|| node.used_by_others.clone());
+            *always = always.min(&node.used_by_others);
+        }
+        let usable = || nodes.iter().filter(|node| node.usable);
+        if usable().count() > most.len() {
+            most = usable().cloned().collect();
+        }
+    }
+    if most.is_empty() {
+        let message = "the recording has no usable node; give --nodes or --slots";
+        return Err(InputError::of_file(path, message));
+    }
+    for node in &mut most {
+        if let Some(always) = others.get(&node.name) {
+            node.allocatable.subtract(always);
+        }
+    }
+    Ok(most)
 }
 
 /// The data of an attempt.

@@ -6,14 +6,15 @@ mod help;
 mod moved;
 mod presets;
 mod run;
+mod size;
 mod sweep;
 
 const PROGRAM: &str = "shed-sim";
 
-const SUB_COMMANDS: [&str; 5] = ["run", "sweep", "compare", "replay", "completion"];
+const SUB_COMMANDS: [&str; 6] = ["run", "sweep", "compare", "size", "replay", "completion"];
 
 /// Some flags, of several sub-commands.
-const FLAGS: [&str; 3] = ["deadline-factor", "attempts", "metric"];
+const FLAGS: [&str; 4] = ["deadline-factor", "attempts", "metric", "target"];
 
 /// The program under test.
 fn program(_args: &[&str]) -> &'static str {

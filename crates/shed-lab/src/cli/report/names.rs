@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shed_core::settings::Parsed;
 
-/// Longer names do not fit next to a figure. Then policies of one kind are numbered, and the
-/// report's last table assigns the numbers.
-pub(super) const NAME_MAX: usize = 26;
+use super::chart::NAME_MAX;
 
 /// A policy with all its parameters, and the order of first attempts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +38,7 @@ impl Names {
                 true => base.to_owned(),
                 false => format!("{base} {}", telling.join(" ")),
             };
+            // Policies of one kind are then numbered, and the report's last table says which is which.
             if name.chars().count() > NAME_MAX {
                 let before = policies.iter().take_while(|other| *other != key);
                 let before = before.filter(|other| parts(&other.policy).0 == base);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::chart::number;
+use super::chart::{escape, number};
 use super::details::{History, Jobs, Setting};
 use super::figures::{self, LANES_MAX};
 use super::lines::Line;
@@ -65,23 +65,6 @@ pub(super) struct Report<'a> {
     pub(super) jobs: &'a Jobs,
     pub(super) histories: &'a [History],
     pub(super) names: Names,
-}
-
-/// Text as HTML shows it.
-pub(super) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            // XML has no other control characters.
-            control if control.is_control() && !"\t\n".contains(control) => escaped.push(' '),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 /// The page.

@@ -2,8 +2,8 @@
 
 use plotters::prelude::{Color, Rectangle};
 
-use crate::cli::report::chart::{self, Area, Axis, ChartError, Rows};
-use crate::cli::report::names::{NAME_MAX, Names};
+use crate::cli::report::chart::{self, Area, Axis, ChartError, NAME_MAX, Rows};
+use crate::cli::report::names::Names;
 use crate::cli::report::results::{Estimate, Point, Workload};
 use shed_sim::cli::CliError;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::cli::report::chart::{self, Axis, Series};
-use crate::cli::report::names::{NAME_MAX, Names, PolicyKey};
+use crate::cli::report::chart::{self, Axis, NAME_MAX, Series};
+use crate::cli::report::names::{Names, PolicyKey};
 use crate::cli::report::results::{Point, Workload};
 use shed_sim::cli::CliError;
 
