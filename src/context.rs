@@ -6,13 +6,13 @@ pub mod creation;
 pub mod event_budget;
 pub mod event_queue;
 pub mod feasibility;
+mod observation;
+pub mod pending_tasks;
 pub mod placement;
 mod quarantine;
-mod read;
 pub mod spacing;
-pub mod unanswered;
-pub mod validated;
-pub mod waiting;
+pub mod unanswered_writes;
+pub mod validation;
 pub mod write_places;
 
 use std::collections::HashMap;
@@ -34,14 +34,14 @@ use crate::context::event_queue::EventQueue;
 use crate::context::feasibility::Told;
 use crate::context::placement::Placement;
 use crate::context::spacing::{LastWrite, LedgerRate};
-use crate::context::unanswered::Unanswered;
-use crate::context::validated::Validated;
+use crate::context::unanswered_writes::UnansweredWrite;
+use crate::context::validation::Validation;
 use crate::context::write_places::WritePlaces;
 use crate::fair_places::FairPlaces;
 use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
 use crate::job::facts::Traces;
-use crate::job::troubled::TroubledNodes;
+use crate::job::troubled_nodes::TroubledNodes;
 use crate::metrics::Metrics;
 use crate::plan_slices::Board;
 use crate::progress::ProgressTable;
@@ -102,7 +102,7 @@ pub struct Memo {
     /// The batch/v1 Job that it represents, as the last own write left it.
     pub newest_batch: Option<Arc<Job>>,
     /// The result of validating its specification.
-    pub validated: Option<Validated>,
+    pub validated: Option<Validation>,
     /// Observations of its pods.
     pub traces: Traces,
     /// Why and until when nothing is launched, as attempts could not start.
@@ -135,11 +135,11 @@ pub struct Memo {
     /// Its quarantine, if it is in one or was.
     pub quarantine: crate::quarantine::Memo,
     /// The obstacle of its waiting tasks.
-    pub waiting: waiting::Remembered,
+    pub waiting: pending_tasks::Remembered,
     /// Its remaining budget for events of attempts.
     pub events: EventBudget,
     /// Writes of the ledger whose outcome is unknown.
-    pub unanswered: Vec<Unanswered>,
+    pub unanswered: Vec<UnansweredWrite>,
 }
 
 impl Memo {

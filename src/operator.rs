@@ -48,7 +48,7 @@ use crate::server::Served;
 use crate::watchdog::{self, Polls, Term, Watch};
 use crate::{fence, planner, progress, recording, restore_check, server};
 
-mod stuck;
+mod stuck_poll;
 
 /// A call that takes longer has failed; watches end before that by themselves.
 const CALL_TIMEOUT: Duration = Duration::from_secs(65);
@@ -142,7 +142,7 @@ fn watched_polls(config: &Config, clock: &Arc<Clock>) -> std::io::Result<Arc<Pol
     let polls = Arc::new(Polls::default());
     let (at_the_end, its_clock) = (config.clone(), Arc::clone(clock));
     watchdog::start(&polls, watchdog::TICK, move |poll| {
-        stuck::end(&at_the_end, &its_clock, &poll)
+        stuck_poll::end(&at_the_end, &its_clock, &poll)
     })?;
     Ok(polls)
 }
@@ -337,11 +337,11 @@ fn poll(
 
 /// Starts the reporters of jobs and pods that shed does not act on.
 fn tell(context: &Arc<Context>, tasks: &mut JoinSet<&'static str>) {
-    let gaps = reconcile::undecodable::run(Arc::clone(context));
+    let gaps = reconcile::undecodable_jobs::run(Arc::clone(context));
     tasks.spawn(gaps.map(|()| "telling of what is not understood"));
-    let disowned = reconcile::disowned::run(Arc::clone(context));
+    let disowned = reconcile::disowned_pods::run(Arc::clone(context));
     tasks.spawn(disowned.map(|()| "telling of pods that are no attempts"));
-    let unadopted = reconcile::unadopted::run(Arc::clone(context));
+    let unadopted = reconcile::unadopted_jobs::run(Arc::clone(context));
     tasks.spawn(unadopted.map(|()| "telling of Jobs that are not run any more"));
 }
 

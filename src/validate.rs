@@ -16,13 +16,13 @@ use crate::api::{
 use crate::clock;
 use crate::size;
 
-mod adopted;
+mod adopted_job;
 mod batch;
 mod error;
-pub mod handed_on;
 mod progress;
+pub mod template_extras;
 
-pub use adopted::Adopted;
+pub use adopted_job::Adopted;
 pub use error::InvalidSpec;
 pub use progress::{ProgressRule, ProgressSource, progress_rule};
 use progress::{fenced, range};

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::fair_places::FairPlaces;
 use crate::metrics::Why;
-use crate::metrics::dropped::{QUEUE_FULL, REFUSED, TIMEOUT};
+use crate::metrics::dropped_reasons::{QUEUE_FULL, REFUSED, TIMEOUT};
 
 /// Events that may wait or be sent, of all namespaces and of one.
 const WAITING_MAX: usize = 1024;

@@ -12,7 +12,7 @@ use crate::api::Ledger;
 use crate::cluster::pod::{AttemptId, JobPods};
 use crate::job::claims::Claims;
 use crate::job::facts::{self, Reported, Traces};
-use crate::job::troubled::TroubledNodes;
+use crate::job::troubled_nodes::TroubledNodes;
 use crate::validate::ValidatedJob;
 
 /// One job: its specification, its ledger, and the observations of its attempts.

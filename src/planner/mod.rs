@@ -1,12 +1,12 @@
 //! One planner for the whole cluster: observe → decide → check → publish. λ·m is a bound of the
 //! cluster, so two jobs must not spend one slot twice; reconcilers only carry out.
 
-mod departing;
-mod ending;
+mod departing_jobs;
+mod ending_job;
 mod nodes;
-pub mod observe;
+pub mod observation;
 pub mod obstacles;
-mod quarantined;
+mod quarantined_jobs;
 mod restore;
 
 use std::collections::{HashMap, HashSet};
@@ -34,7 +34,7 @@ use crate::metrics::{JobLabels, Metrics, ResourceLabel, Why};
 use crate::plan_slices::JobUid;
 use crate::recording::{self, Decision};
 
-use self::quarantined::Apart;
+use self::quarantined_jobs::Apart;
 
 /// Shortest time between two passes: a burst of events makes one plan.
 const PASS_PERIOD_MIN: Duration = Duration::from_millis(100);
@@ -55,7 +55,7 @@ pub async fn run(
     let mut series = HashSet::new();
     loop {
         // observe (no client required)
-        let view = observe::view(&context);
+        let view = observation::view(&context);
         let poll = context.watch.begin(None);
         // decide (no client required)
         let before = context.recording.is_some().then(|| memory.clone());
@@ -190,7 +190,7 @@ fn keep_sound_slices(
 
 fn publish(
     context: &Context,
-    view: &observe::ClusterView,
+    view: &observation::ClusterView,
     plan: Plan,
     touched: &mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
 ) {
@@ -223,7 +223,7 @@ fn publish(
 /// Stores with each job the verdict about its deadline, and returns the jobs whose verdict changed.
 fn tell_feasibility(
     context: &Context,
-    view: &observe::ClusterView,
+    view: &observation::ClusterView,
     report: &PlanReport,
 ) -> Vec<JobUid> {
     let (now, ticks) = (view.snapshot.now, context.clock.ticks());
@@ -252,7 +252,7 @@ fn tell_feasibility(
 /// a pass was under way was exported once more after everybody else had forgotten it.
 fn keep_series(
     metrics: &Metrics,
-    view: &observe::ClusterView,
+    view: &observation::ClusterView,
     before: HashSet<JobLabels>,
 ) -> HashSet<JobLabels> {
     let now: HashSet<JobLabels> = view.references.values().map(labels).collect();
@@ -269,7 +269,7 @@ fn labels(job: &ObjectRef<DeadlineJob>) -> JobLabels {
     }
 }
 
-fn export(context: &Context, view: &observe::ClusterView, report: &PlanReport) {
+fn export(context: &Context, view: &observation::ClusterView, report: &PlanReport) {
     let metrics = &context.metrics;
     let capacity = &report.capacity;
     for (gauge, amounts) in [

@@ -45,7 +45,7 @@ fn cluster(change: impl FnOnce(&mut DeadlineJob)) -> (Apiserver, Process) {
 
 /// The number of moves that a pass plans for the cluster.
 fn planned(process: &Process) -> usize {
-    let view = observe::view(&process.context);
+    let view = observation::view(&process.context);
     let (plan, _) = decide(&view.snapshot, Memory::default(), &policy());
     plan.actions.len()
 }
@@ -88,7 +88,7 @@ async fn whether_the_deadline_can_be_kept_is_told_with_the_first_write() {
     );
     assert_eq!(told.observed_generation, Some(1));
     // It was weighed just now.
-    let view = observe::view(&process.context);
+    let view = observation::view(&process.context);
     assert!(!view.snapshot.jobs[0].asks_feasibility);
     planner.abort();
 }
@@ -110,16 +110,16 @@ async fn what_the_attempts_of_a_job_that_is_gone_hold_is_not_free() {
 async fn series_that_a_pass_wrote_for_a_job_that_was_gone_by_then_go_with_the_next() {
     let (_api, process) = cluster(|_| {});
     let metrics = &process.context.metrics;
-    let view = observe::view(&process.context);
+    let view = observation::view(&process.context);
     let shown = keep_series(metrics, &view, HashSet::new());
     let series = shown.iter().next().expect("the job");
     metrics.jobs.pocd.get_or_create(series).set(0.5);
-    let of_pass = |view: &observe::ClusterView| {
+    let of_pass = |view: &observation::ClusterView| {
         keep_series(metrics, view, shown.clone());
         metrics.page().unwrap().contains(r#"job_name="count""#)
     };
     assert!(of_pass(&view));
-    let without_job = observe::ClusterView {
+    let without_job = observation::ClusterView {
         references: HashMap::new(),
         ..view
     };
@@ -130,7 +130,7 @@ async fn series_that_a_pass_wrote_for_a_job_that_was_gone_by_then_go_with_the_ne
 async fn a_published_slice_is_taken_once_and_its_job_is_touched() {
     let (api, process) = cluster(|_| {});
     let context = &process.context;
-    let view = observe::view(context);
+    let view = observation::view(context);
     let plan = decide_guarded(&view.snapshot, Memory::default(), &policy()).plan;
     let (touched, mut jobs) = mpsc::unbounded_channel();
     publish(context, &view, plan, &touched);
@@ -225,7 +225,7 @@ async fn jobs_that_are_going_or_cannot_be_carried_out_are_not_planned() {
     ];
     for change in changes {
         let (_api, process) = cluster(change);
-        assert!(observe::view(&process.context).snapshot.jobs.is_empty());
+        assert!(observation::view(&process.context).snapshot.jobs.is_empty());
     }
 }
 
@@ -359,7 +359,7 @@ fn a_pass_that_runs_out_of_work_is_counted_and_keeps_its_first_attempts() {
 async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
     let (_api, process) = cluster(|_| {});
     let context = &process.context;
-    let mut view = observe::view(context);
+    let mut view = observation::view(context);
     let job = &mut view.snapshot.jobs[0];
     job.deadline = Some(view.snapshot.now.plus(Span::from_seconds(100)));
     let uid = Arc::clone(&job.key.0);
@@ -398,7 +398,7 @@ async fn a_slice_that_is_not_recorded_counts_and_its_job_gets_no_other() {
     process.plan(&api.job(), crate::reconcile::mock::originals(1));
     let _under_way = context.board.take(&uid(&api));
     assert_eq!(planned(&process), 1, "of two slots one is given");
-    let view = observe::view(context);
+    let view = observation::view(context);
     assert!(view.held.contains(&uid(&api)));
     assert_eq!(view.snapshot.jobs[0].tasks.len(), 1);
     let (touched, _jobs) = mpsc::unbounded_channel();

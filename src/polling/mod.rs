@@ -1,7 +1,7 @@
 //! The attempts that a poller polls, and the times of the polls. Entries come and go with changes
 //! that the watches report. A tick without changes and without a due poll visits no entry.
 
-mod follow;
+mod follower;
 pub mod reach;
 mod schedule;
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use shed_core::time::Instant;
 
-pub(crate) use self::follow::{Follower, lock};
+pub(crate) use self::follower::{Follower, lock};
 use self::schedule::Schedule;
 use crate::api::DeadlineJob;
 use crate::cluster::identity::Owner;

@@ -7,7 +7,7 @@ use kube::runtime::watcher::Event;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::follow::Visits;
+use super::follower::Visits;
 use super::*;
 use crate::cluster::{JobObject, Stores, WatchedJob};
 use crate::fixtures;

@@ -9,7 +9,7 @@ use crate::adopt::translate;
 use crate::api;
 use crate::context::Context;
 use crate::job::claims::Claims;
-use crate::reconcile::apply;
+use crate::reconcile::pod_writer;
 use crate::validate::Adopted;
 
 /// Takes pods in and lets them go.
@@ -68,7 +68,7 @@ async fn write(
     name: &str,
     patch: serde_json::Value,
 ) -> Result<(), kube::Error> {
-    apply::count(&context.metrics, "claim_pod");
+    pod_writer::count(&context.metrics, "claim_pod");
     let patch = Patch::Strategic(patch);
     match pods.patch(name, &PatchParams::default(), &patch).await {
         Ok(_) => Ok(()),

@@ -19,7 +19,7 @@ use crate::api::{DeadlineJob, reason, unknown_fields};
 use crate::cluster::WatchedJob;
 use crate::context::Context;
 use crate::metrics::Why;
-use crate::reconcile::{apply, job_status};
+use crate::reconcile::{job_status, pod_writer};
 use crate::watchdog::isolation;
 
 /// Wait after a failed write.
@@ -165,7 +165,7 @@ async fn create(context: &Context, job: &Job, wanted: &DeadlineJob) -> Result<Ac
     if !is_same || live.metadata.deletion_timestamp.is_some() || job_status::is_finished(&live) {
         return Ok(Action::await_change());
     }
-    apply::count(&context.metrics, "companion");
+    pod_writer::count(&context.metrics, "companion");
     let api = companions(context, job);
     if has_begun(&live) {
         // The watch may be behind. A companion that does not exist has lost its ledger.
@@ -273,7 +273,7 @@ pub async fn refuse(
 /// # Errors
 /// The apiserver's.
 pub async fn write(context: &Context, job: &Job, status: JobStatus) -> Result<Job, kube::Error> {
-    apply::count(&context.metrics, "batch_job_status");
+    pod_writer::count(&context.metrics, "batch_job_status");
     let changed = Job {
         status: Some(status),
         ..job.clone()

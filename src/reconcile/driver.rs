@@ -18,16 +18,17 @@ use crate::api::{DeadlineJob, Ledger, NewerForm, NodeEntry};
 use crate::bounds::Bounds;
 use crate::cluster::pod::AttemptId;
 use crate::context::Context;
-use crate::context::validated::{self, Unfit};
+use crate::context::validation::{self, Unfit};
 use crate::job::facts;
 use crate::job::notice::Notice;
-use crate::job::unconfirmed::{self, Unconfirmed};
+use crate::job::unconfirmed_termination::{self, UnconfirmedTermination};
 use crate::job::view::{JobView, Sighting};
 use crate::reconcile::deadline::{self, Case};
 use crate::reconcile::record::{record, refuse_spec, stand_aside};
 use crate::reconcile::step::{Input, Step, step};
 use crate::reconcile::{
-    Error, backoff, events, fence, live_read, mirror, quarantine, range, unanswered, volumes, wake,
+    Error, backoff, events, fence, live_read, mirror, quarantine, range, unanswered_writes,
+    volumes, wake,
 };
 use crate::validate::{self, ValidatedJob};
 use crate::watchdog::isolation;
@@ -50,7 +51,7 @@ pub(super) struct Pass {
     /// Nodes of attempts that the ledger does not contain yet.
     pub(super) placements: BTreeMap<AttemptId, NodeEntry>,
     /// The attempt that others wait for, because its termination is unproven.
-    pub(super) awaited: Option<Unconfirmed>,
+    pub(super) awaited: Option<UnconfirmedTermination>,
     /// The message about the claims that attempts mount.
     pub(super) unshared: Option<String>,
     /// How much its object may hold.
@@ -99,7 +100,7 @@ pub async fn work(watched: Arc<DeadlineJob>, context: Arc<Context>) -> Result<Wa
     context.board.finish(&uid);
     if is_on_trial {
         // The planner reads the job too: that must go well before the quarantine ends.
-        planner::observe::try_out(&context, &watched);
+        planner::observation::try_out(&context, &watched);
     }
     result
 }
@@ -111,7 +112,7 @@ async fn pass(watched: Arc<DeadlineJob>, context: &Context, slice: &[Move]) -> R
         ControlFlow::Continue(read) => read,
         ControlFlow::Break(wake) => return Ok(wake),
     };
-    unanswered::announce(context, &owner, &job, &ledger);
+    unanswered_writes::announce(context, &owner, &job, &ledger);
     // observe (client required at the deadline and for claims only)
     let pass = observe(context, owner, job, ledger).await?;
     // step (no client required)
@@ -151,7 +152,7 @@ async fn read(
             return Ok(ControlFlow::Break(stand_aside(context, owner, form)));
         }
     };
-    let job = match validated::read(&context.memos, owner, context.stores.batch()) {
+    let job = match validation::read(&context.memos, owner, context.stores.batch()) {
         Ok(job) => job,
         Err(Unfit::Absent) => return let_go(context, owner).await.map(ControlFlow::Break),
         Err(Unfit::Invalid(invalid)) => {
@@ -224,7 +225,7 @@ async fn observe(
         put_right,
         placements: fence::placements(context, &view, &asking),
         asking,
-        awaited: unconfirmed::unconfirmed(&view, &context.stores),
+        awaited: unconfirmed_termination::unconfirmed(&view, &context.stores),
         unshared: volumes::unshared(context, &view).await,
         bounds: Bounds::of(
             &owner,

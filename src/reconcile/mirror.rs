@@ -10,7 +10,7 @@ use kube::api::Api;
 use crate::api::{DeadlineJob, DeadlineJobStatus, Ledger};
 use crate::context::Context;
 use crate::reconcile::driver::Pass;
-use crate::reconcile::{Error, apply, companions, job_status};
+use crate::reconcile::{Error, companions, job_status, pod_writer};
 use crate::validate::Adopted;
 
 /// Writes the status of the Job that a companion represents, if it should change.
@@ -27,7 +27,7 @@ pub(super) async fn mirror(
         return Ok(());
     };
     let recorded = recorded.status.clone().unwrap_or_default();
-    for _ in 0..apply::TRIES_MAX {
+    for _ in 0..pod_writer::TRIES_MAX {
         let status = render(pass, ledger, adopted, &recorded, &job);
         if job.status.as_ref() == Some(&status) {
             return Ok(());

@@ -1,12 +1,11 @@
 //! One job at a time: validate → observe → step → record → announce → carry out → wake. The
 //! driver reads as its steps; only those marked (client) talk to the apiserver.
 
-pub mod apply;
 mod backoff;
 mod claims;
 pub mod companions;
 mod deadline;
-pub mod disowned;
+pub mod disowned_pods;
 mod driver;
 pub mod events;
 mod fence;
@@ -18,16 +17,17 @@ mod mirror;
 pub(crate) mod mock;
 pub mod orphans;
 pub mod overload;
+pub mod pod_writer;
 pub mod quarantine;
 mod range;
 mod record;
-mod refused;
-mod reserved;
+mod refused_writes;
+mod reserved_keys;
 pub mod status;
 pub mod step;
-pub mod unadopted;
-pub mod unanswered;
-pub mod undecodable;
+pub mod unadopted_jobs;
+pub mod unanswered_writes;
+pub mod undecodable_jobs;
 mod volumes;
 mod wake;
 

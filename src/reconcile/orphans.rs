@@ -16,7 +16,7 @@ use crate::cluster::identity::{Owner, OwnerKind};
 use crate::cluster::pod::{PodFacts, PodRef};
 use crate::context::Context;
 use crate::metrics::JobLabels;
-use crate::reconcile::apply::PodWriter;
+use crate::reconcile::pod_writer::PodWriter;
 
 /// Interval of the check, which makes no call.
 const PERIOD: Duration = Duration::from_millis(500);

@@ -15,7 +15,7 @@ use crate::clock;
 use crate::cluster::Versioned;
 use crate::context::Context;
 use crate::quarantine::{Crash, Failure, Subject, WAIT_LAST, entry, note, uid, wait};
-use crate::reconcile::{Error, apply, events, mirror, record};
+use crate::reconcile::{Error, events, mirror, pod_writer, record};
 
 /// The next wake of a quarantined job, which is not reconciled before. None if the job may be
 /// reconciled.
@@ -65,7 +65,7 @@ pub(super) async fn impose(
 
 async fn write(context: &Context, job: &Subject, crash: &Crash) -> Result<Wake, Error> {
     let seen = context.stores.newest_version(Versioned::DeadlineJobs);
-    apply::count(&context.metrics, "job_status");
+    pod_writer::count(&context.metrics, "job_status");
     let written = note::put(&context.client, job, crash, context.clock.now()).await;
     let Some(written) = written.map_err(Error::Quarantine)? else {
         // The job is gone, or a newer operator has its ledger.
@@ -86,7 +86,7 @@ pub(super) async fn lift(context: &Context, watched: &Arc<DeadlineJob>) -> Resul
     }
     let job = Subject::of(&owner);
     let seen = context.stores.newest_version(Versioned::DeadlineJobs);
-    apply::count(&context.metrics, "job_status");
+    pod_writer::count(&context.metrics, "job_status");
     let written = note::lift(&context.client, &job, context.clock.now()).await;
     if let Some(written) = written.map_err(Error::Quarantine)? {
         take_in(context, seen, written);

@@ -19,8 +19,8 @@ use crate::cluster::pod::{AttemptId, CRASHES, JobPods, Stage};
 use crate::conditions;
 use crate::context::backoff::Blocked;
 use crate::context::feasibility::Told;
-use crate::context::unanswered::Unanswered;
-use crate::context::waiting::Waiting;
+use crate::context::pending_tasks::PendingTasks;
+use crate::context::unanswered_writes::UnansweredWrite;
 use crate::context::{Context, Memo, spacing};
 use crate::metrics::{JobLabels, Why};
 use crate::reconcile::deadline::{self, Case};
@@ -79,7 +79,7 @@ pub(super) async fn record(
     let written = match write_status(context, &pass.owner, &status).await {
         Ok(written) => written,
         Err(error) => {
-            let write = Unanswered::new(&old, &status, blocked.as_ref(), &step.notices);
+            let write = UnansweredWrite::new(&old, &status, blocked.as_ref(), &step.notices);
             let remember = |memo: &mut Memo| write.remember(&mut memo.unanswered);
             context.memos.with(&pass.view.job.uid, remember);
             return Err(error);
@@ -142,9 +142,9 @@ fn render(
 }
 
 /// The status fields that come from the job's memo, and the obstacle of its waiting tasks.
-fn remembered(context: &Context, pass: &Pass, step: &Step) -> (Remembered, Waiting) {
+fn remembered(context: &Context, pass: &Pass, step: &Step) -> (Remembered, PendingTasks) {
     context.memos.with(&pass.view.job.uid, |memo| {
-        let waiting = Waiting::of(
+        let waiting = PendingTasks::of(
             &step.ledger,
             &pass.facts,
             pass.report.as_ref(),

@@ -10,11 +10,11 @@ use shed_core::time::{Instant, Span};
 
 use crate::api::{self, DeadlineJobStatus, Ledger, Pocd, reason};
 use crate::clock;
-use crate::conditions::{Conditions, words};
+use crate::conditions::{Conditions, messages};
 use crate::context::backoff::Blocked;
 use crate::context::feasibility::Told;
-use crate::context::waiting::Waiting;
-use crate::job::unconfirmed::Unconfirmed;
+use crate::context::pending_tasks::PendingTasks;
+use crate::job::unconfirmed_termination::UnconfirmedTermination;
 use crate::validate::{DeadlineRule, ValidatedJob};
 
 /// Below this PoCD a job is at risk.
@@ -54,7 +54,7 @@ pub struct Input<'a> {
     /// The number of running attempts that do not answer, and the number of polled attempts.
     pub unreachable: (usize, usize),
     /// The attempt that others wait for, because its termination is unproven.
-    pub awaited: Option<&'a Unconfirmed>,
+    pub awaited: Option<&'a UnconfirmedTermination>,
     /// The message about the claims that attempts mount.
     pub unshared: Option<&'a str>,
     /// Number of tasks whose checkpoint does not fit and is not durable. Absent if the number has
@@ -65,7 +65,7 @@ pub struct Input<'a> {
     /// Whether the job would be ended now if the apiserver's time were certain.
     pub held_back: bool,
     /// The obstacle of tasks without an attempt.
-    pub waiting: &'a Waiting,
+    pub waiting: &'a PendingTasks,
     /// The verdict on whether the deadline can be kept.
     pub told: Option<&'a Told>,
     /// When PoCD alone was last worth a write.
@@ -256,12 +256,12 @@ fn obstacle_conditions(list: &mut Conditions, input: Input<'_>) {
         _ => {}
     }
     match input.waiting {
-        Waiting::Told {
+        PendingTasks::Told {
             reason,
             detail,
             since,
         } if is_open => list.say_since(api::TASKS_PENDING, reason, detail, *since),
-        Waiting::Yet if is_open => {}
+        PendingTasks::Yet if is_open => {}
         _ => list.clear(api::TASKS_PENDING, reason::NO_TASKS_PENDING, ""),
     }
 }
@@ -356,7 +356,7 @@ fn fate(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
     let done = input.ledger.done_tasks(total).len();
     let asked = total - input.job.skipped.as_ref().map_or(0, IndexSet::len);
     let share = || format!("{done} of {asked}");
-    let failed = || words::some_of(&input.ledger.failed_tasks(total));
+    let failed = || messages::some_of(&input.ledger.failed_tasks(total));
     match conclusion {
         Conclusion::Complete => (reason::COMPLETIONS_REACHED, asked.to_string()),
         Conclusion::SuccessPolicy => (reason::SUCCESS_POLICY, share()),

@@ -14,7 +14,7 @@ const DENIED: &str =
 /// Plans, and carries out the job's plan; then a second passes.
 async fn second(api: &Apiserver, process: &Process) -> Vec<String> {
     process.context.stores.show(api.pods());
-    let view = observe::view(&process.context);
+    let view = observation::view(&process.context);
     let (plan, _) = decide(&view.snapshot, Memory::default(), &policy());
     assert_eq!(plan_check(&view.snapshot, &policy(), &plan), []);
     let uid = JobKey::from(api.job().metadata.uid.as_deref().unwrap_or_default());
@@ -65,7 +65,7 @@ async fn a_template_whose_every_create_is_denied_costs_a_few_of_them_and_no_room
         let blocked = api.condition(crate::api::ATTEMPTS_BLOCKED);
         assert_eq!(blocked, Some(("True".to_owned(), told.to_owned())));
         let (plan, _) = decide(
-            &observe::view(&process.context).snapshot,
+            &observation::view(&process.context).snapshot,
             Memory::default(),
             &policy(),
         );

@@ -10,10 +10,10 @@ use crate::api::DeadlineJob;
 use crate::attempt_pod::{self, preference};
 use crate::cluster::pod::AttemptId;
 use crate::context::Context;
-use crate::reconcile::apply::{self, PodWriter};
 use crate::reconcile::driver::{Pass, answers};
+use crate::reconcile::pod_writer::{self, PodWriter};
 use crate::reconcile::step::Step;
-use crate::reconcile::{Error, claims, range, refused, reserved};
+use crate::reconcile::{Error, claims, range, refused_writes, reserved_keys};
 use crate::validate::ValidatedJob;
 
 /// Deletes before it releases and releases before it creates, to free capacity first. Each write
@@ -47,7 +47,7 @@ pub(super) async fn carry_out(
         Ok(()) => create(context, pass, owner, step, &api).await,
         Err(error) => Err(error),
     };
-    refused::tell(
+    refused_writes::tell(
         context,
         owner,
         [("delete", &deleted), ("release", &released)],
@@ -71,18 +71,18 @@ async fn create(
     if step.creates.is_empty() || answers::creations_wait(context, &pass.view.job.uid).is_some() {
         return Ok(false);
     }
-    reserved::tell(context, owner, &pass.view.job).await;
+    reserved_keys::tell(context, owner, &pass.view.job).await;
     let pods = pods(context, &pass.view.job, owner, step);
     let writer = PodWriter::new(context, &pass.view.job.namespace);
-    let handed_on = pass
+    let template_extras = pass
         .view
         .job
         .adopted
         .as_ref()
-        .map(|adopted| &adopted.handed_on);
-    let answers = match handed_on.filter(|fields| !fields.is_empty()) {
+        .map(|adopted| &adopted.template_extras);
+    let answers = match template_extras.filter(|fields| !fields.is_empty()) {
         None => writer.create(api, pods).await,
-        Some(fields) => apply::create_with(&context.client, writer, fields, &pods).await,
+        Some(fields) => pod_writer::create_with(&context.client, writer, fields, &pods).await,
     };
     answers::take(context, pass, owner, step, answers).await
 }

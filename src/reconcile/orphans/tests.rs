@@ -90,7 +90,7 @@ async fn pods_of_a_job_that_can_not_be_read_are_kept_and_hold_their_room() {
         .show_nodes(&[fixtures::node("node-1", 8)]);
     looks(&process, 2).await;
     assert!(api.said().is_empty());
-    let view = crate::planner::observe::view(&process.context);
+    let view = crate::planner::observation::view(&process.context);
     let held: usize = view.snapshot.jobs.iter().map(|job| job.tasks.len()).sum();
     assert_eq!(held, 2, "{:?}", view.snapshot.jobs);
 }

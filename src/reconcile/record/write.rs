@@ -17,7 +17,7 @@ use crate::cluster::{Versioned, version};
 use crate::context::spacing::LastWrite;
 use crate::context::{Context, Memo};
 use crate::reconcile::overload::retried;
-use crate::reconcile::{Error, apply, events};
+use crate::reconcile::{Error, events, pod_writer};
 use crate::size;
 
 /// The event of a job whose object is too large to be written.
@@ -63,7 +63,7 @@ pub(super) async fn write_status(
     let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
     let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
     let mut version = owner.metadata.resource_version.clone();
-    for _ in 0..apply::TRIES_MAX {
+    for _ in 0..pod_writer::TRIES_MAX {
         let body = encode(owner, version.as_deref(), status)?;
         let put = || {
             count(context, owner, status, body.len());
@@ -116,7 +116,7 @@ fn encode(
 
 /// Counts a write before it is sent. Its bytes delay the job's next write, and those of all jobs.
 fn count(context: &Context, owner: &DeadlineJob, status: &DeadlineJobStatus, sent: usize) {
-    apply::count(&context.metrics, "job_status");
+    pod_writer::count(&context.metrics, "job_status");
     let written = &context.metrics.ledger;
     written.bytes.inc_by(sent as u64);
     let skipped = context.stores.skipped_bytes(owner);

@@ -28,7 +28,7 @@ async fn what_fails_otherwise_is_told_from_the_second_time_on_and_tried_ever_lat
     assert_eq!(api.said(), WAITS);
     assert!(format!("{wake:?}").contains("Some(3."), "{wake:?}");
     // No more launches are recorded, and the recorded ones hold no slot.
-    let view = crate::planner::observe::view(&process.context);
+    let view = crate::planner::observation::view(&process.context);
     let job = &view.snapshot.jobs[0];
     assert!(
         job.tasks

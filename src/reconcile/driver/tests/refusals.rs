@@ -257,7 +257,7 @@ async fn a_job_whose_ledger_has_a_newer_form_is_left_alone() {
     let jobs = vec![(*api.job()).clone()];
     let stores = Stores::for_tests(jobs, api.pods(), &[fixtures::node("node-1", 8)]);
     let seen_anew = Process::with_stores(&api, stores);
-    let view = crate::planner::observe::view(&seen_anew.context);
+    let view = crate::planner::observation::view(&seen_anew.context);
     let held: usize = view.snapshot.jobs.iter().map(|job| job.tasks.len()).sum();
     assert_eq!(held, 1, "{:?}", view.snapshot.jobs);
 }

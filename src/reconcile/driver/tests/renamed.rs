@@ -1,7 +1,7 @@
 //! Statuses with the condition names that shed used before its first release.
 
 use super::*;
-use crate::api::renamed::{REASONS, TYPES};
+use crate::api::former_names::{REASONS, TYPES};
 
 /// Replaces every present name in the conditions by its old one.
 fn age(api: &Apiserver) {

@@ -1,0 +1,33 @@
+//! Writes of a ledger without an answer. Their outcome shows only later, and so do their
+//! announcements.
+
+use crate::api::{DeadlineJob, Ledger};
+use crate::context::Context;
+use crate::context::unanswered_writes::UnansweredWrite;
+use crate::reconcile::{events, record};
+use crate::validate::ValidatedJob;
+
+/// Announces the effects of a write without an answer, once the job's status shows that it was
+/// carried out.
+pub(super) fn announce(
+    context: &Context,
+    owner: &DeadlineJob,
+    job: &ValidatedJob,
+    ledger: &Ledger,
+) {
+    let found = context.memos.with(&job.uid, |memo| {
+        if memo.unanswered.is_empty() {
+            return None;
+        }
+        let shown = owner.status.as_ref()?;
+        let at = UnansweredWrite::position(&memo.unanswered, shown)?;
+        // Those before it can't have been carried out, those after it would have had to build on it.
+        let found = memo.unanswered.swap_remove(at);
+        memo.unanswered.clear();
+        Some(found)
+    });
+    if let Some(found) = found {
+        record::announce(context, owner, &found.before, found.blocked.as_ref());
+        events::announce(context, owner, job, ledger, &found.notices);
+    }
+}
