@@ -185,7 +185,7 @@ fn suspended(job: &DeadlineJob, ledger: &Ledger) -> Option<Rest> {
     // Past decisions of the planner are lost if it does not see the job.
     let is_remembered = ledger.policy_state.is_some() || !ledger.segments.is_empty();
     let is_open = ledger.ending.is_some() || ledger.finished || ledger.active_since.is_some();
-    if has_attempts || is_remembered || is_open || !is_true(status, api::SUSPENDED) {
+    if has_attempts || is_remembered || is_open || !status.is_true(api::SUSPENDED) {
         return None;
     }
     let validated = validate::validate(job).ok()?;
@@ -194,15 +194,10 @@ fn suspended(job: &DeadlineJob, ledger: &Ledger) -> Option<Rest> {
         return None;
     }
     let is_judged =
-        validated.rules.on_miss == OnMiss::Continue && is_true(status, api::DEADLINE_MISSED);
+        validated.rules.on_miss == OnMiss::Continue && status.is_true(api::DEADLINE_MISSED);
     Some(Rest::Suspended {
         due: deadline.filter(|_| !is_judged),
     })
-}
-
-fn is_true(status: &DeadlineJobStatus, type_: &str) -> bool {
-    let mut conditions = status.conditions.iter();
-    conditions.any(|condition| condition.type_ == type_ && condition.status == "True")
 }
 
 /// Whether its status has a verdict on the deadline.

@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hasher};
 use crate::api::DeadlineJobStatus;
 use crate::context::backoff::Blocked;
 use crate::job::notice::Notice;
+use crate::job::verdict::DeadlineVerdict;
 
 /// Writes without an answer that are remembered of a job, the latest.
 const REMEMBERED: usize = 4;
@@ -18,6 +19,8 @@ pub struct UnansweredWrite {
     digest: u64,
     /// The obstacle to starting attempts.
     pub(crate) blocked: Option<Blocked>,
+    /// The verdict on the deadline, if there was one.
+    pub(crate) verdict: Option<DeadlineVerdict>,
     /// Notices of the step.
     pub(crate) notices: Vec<Notice>,
 }
@@ -27,7 +30,7 @@ impl UnansweredWrite {
     pub(crate) fn new(
         before: &DeadlineJobStatus,
         sent: &DeadlineJobStatus,
-        blocked: Option<&Blocked>,
+        (blocked, verdict): (Option<&Blocked>, Option<DeadlineVerdict>),
         notices: &[Notice],
     ) -> Self {
         Self {
@@ -37,6 +40,7 @@ impl UnansweredWrite {
             },
             digest: digest(sent),
             blocked: blocked.cloned(),
+            verdict,
             notices: notices.to_vec(),
         }
     }

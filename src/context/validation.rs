@@ -104,7 +104,7 @@ pub fn read(
         (None, Some(owner)) => translate::validated(job, owner).map(Arc::new),
         (None, None) => validate(job).map(Arc::new),
     };
-    let result = result.map(|validated| with_handed_on(validated, jobs));
+    let result = result.map(|validated| with_template_extras(validated, jobs));
     let kept = version.filter(|_| !has_finished(job)).map(|of| {
         let result = result.clone();
         Validation { of, result }
@@ -126,7 +126,7 @@ fn has_finished(job: &DeadlineJob) -> bool {
 }
 
 /// The Job's cache entry already holds the fields that its pods get unchanged.
-fn with_handed_on(validated: Arc<ValidatedJob>, jobs: Option<&Jobs>) -> Arc<ValidatedJob> {
+fn with_template_extras(validated: Arc<ValidatedJob>, jobs: Option<&Jobs>) -> Arc<ValidatedJob> {
     let (Some(adopted), Some(jobs)) = (&validated.adopted, jobs) else {
         return validated;
     };

@@ -12,4 +12,5 @@ pub mod reach;
 pub mod termination_proof;
 pub mod troubled_nodes;
 pub mod unconfirmed_termination;
+pub mod verdict;
 pub mod view;

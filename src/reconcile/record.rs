@@ -22,6 +22,7 @@ use crate::context::feasibility::Told;
 use crate::context::pending_tasks::PendingTasks;
 use crate::context::unanswered_writes::UnansweredWrite;
 use crate::context::{Context, Memo, spacing};
+use crate::job::verdict::DeadlineVerdict;
 use crate::metrics::{JobLabels, Why};
 use crate::reconcile::deadline::{self, Case};
 use crate::reconcile::driver::Pass;
@@ -65,7 +66,7 @@ pub(super) async fn record(
     step: &Step,
 ) -> Result<Arc<DeadlineJob>, Error> {
     let old = pass.owner.status.clone().unwrap_or_default();
-    let (mut status, blocked) = render(context, pass, step, &old);
+    let (mut status, blocked, verdict) = render(context, pass, step, &old);
     if status == old {
         return Ok(Arc::clone(&pass.owner));
     }
@@ -79,7 +80,8 @@ pub(super) async fn record(
     let written = match write_status(context, &pass.owner, &status).await {
         Ok(written) => written,
         Err(error) => {
-            let write = UnansweredWrite::new(&old, &status, blocked.as_ref(), &step.notices);
+            let found = (blocked.as_ref(), verdict);
+            let write = UnansweredWrite::new(&old, &status, found, &step.notices);
             let remember = |memo: &mut Memo| write.remember(&mut memo.unanswered);
             context.memos.with(&pass.view.job.uid, remember);
             return Err(error);
@@ -97,25 +99,25 @@ pub(super) async fn record(
         memo.newest = Some(Arc::clone(&written));
         memo.unanswered.clear();
     });
-    announce(context, &written, &old, blocked.as_ref());
+    announce(context, &written, &old, blocked.as_ref(), verdict);
     context.stores.changed.notify_one();
     Ok(written)
 }
 
-/// The status after a step, and the obstacle to starting attempts.
+/// The status after a step, the obstacle to starting attempts, and the verdict on the deadline.
 fn render(
     context: &Context,
     pass: &Pass,
     step: &Step,
     old: &DeadlineJobStatus,
-) -> (DeadlineJobStatus, Option<Blocked>) {
+) -> (DeadlineJobStatus, Option<Blocked>, Option<DeadlineVerdict>) {
     let clock = &context.clock;
     let (memo, waiting) = remembered(context, pass, step);
     let stuck = crate::reconcile::step::stuck(&pass.facts)
         .find_map(|id| blocked_by_kubelet(&pass.view.pods, id));
     let blocked = stuck.or(memo.blocked);
     let told_ledger = told_ledger(pass, old, &step.ledger);
-    let mut status = status::render(status::Input {
+    let input = status::Input {
         job: &pass.view.job,
         ledger: &told_ledger,
         deadline: step.deadline,
@@ -136,9 +138,10 @@ fn render(
         told: memo.told.as_ref(),
         pocd_written: memo.pocd_written.map(|at| clock.at(at)),
         now: pass.view.now,
-    });
+    };
+    let (mut status, verdict) = (status::render(input), input.verdict());
     status.ledger = Some(step.ledger.clone());
-    (status, blocked)
+    (status, blocked, verdict)
 }
 
 /// The status fields that come from the job's memo, and the obstacle of its waiting tasks.
@@ -216,7 +219,7 @@ fn have_turned(old: &DeadlineJobStatus, new: &DeadlineJobStatus) -> bool {
 /// The ledger as users see it, without a fate that may turn. (An earlier operator may have reported
 /// it already.)
 fn told_ledger<'a>(pass: &Pass, old: &DeadlineJobStatus, ledger: &'a Ledger) -> Cow<'a, Ledger> {
-    let is_told = is_true(old, api::FAILURE_TARGET);
+    let is_told = old.is_true(api::FAILURE_TARGET);
     if is_told || !deadline::may_turn(ledger, &pass.facts, &pass.view.pods, pass.view.now) {
         return Cow::Borrowed(ledger);
     }
@@ -232,13 +235,21 @@ pub(super) fn announce(
     written: &DeadlineJob,
     old: &DeadlineJobStatus,
     blocked: Option<&Blocked>,
+    verdict: Option<DeadlineVerdict>,
 ) {
-    announce_conditions(context, written, old, blocked);
-    measure_end(context, written, old);
-}
-
-fn is_true(status: &DeadlineJobStatus, type_: &str) -> bool {
-    message_if_true(status, type_).is_some()
+    let Some(new) = &written.status else { return };
+    announce_conditions(context, written, (new, old), blocked);
+    let fresh = verdict.filter(|verdict| is_news(*verdict, new, old));
+    if let Some(verdict) = fresh {
+        announce_verdict(context, written, new, verdict);
+    }
+    let turned_true = |type_| new.is_true(type_) && !old.is_true(type_);
+    if turned_true(api::COMPLETE) || turned_true(api::FAILED) {
+        context.metrics.forget_job(&JobLabels {
+            job_namespace: written.metadata.namespace.clone().unwrap_or_default(),
+            job_name: written.metadata.name.clone().unwrap_or_default(),
+        });
+    }
 }
 
 fn message_if_true<'a>(status: &'a DeadlineJobStatus, type_: &str) -> Option<&'a str> {
@@ -254,11 +265,10 @@ fn message_if<'a>(status: &'a DeadlineJobStatus, type_: &str, is: &str) -> Optio
 fn announce_conditions(
     context: &Context,
     written: &DeadlineJob,
-    old: &DeadlineJobStatus,
+    (new, old): (&DeadlineJobStatus, &DeadlineJobStatus),
     blocked: Option<&Blocked>,
 ) {
-    let Some(new) = &written.status else { return };
-    let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
+    let turned_true = |type_| new.is_true(type_) && !old.is_true(type_);
     let warn = |reason, note| {
         events::publish(context, written, EventType::Warning, reason, note);
     };
@@ -281,43 +291,37 @@ fn announce_conditions(
     {
         warn(events::DEADLINE_INFEASIBLE, why.to_owned());
     }
-    let missed = message_if_true(new, api::DEADLINE_MISSED);
-    if let Some(why) = missed.filter(|_| turned_true(api::DEADLINE_MISSED)) {
-        warn(api::DEADLINE_MISSED, why.to_owned());
-    }
 }
 
-/// The verdict on the job's deadline that is new in this write: met or missed. A job without a
-/// deadline has neither.
-fn verdict(new: &DeadlineJobStatus, old: &DeadlineJobStatus) -> Option<bool> {
-    let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
-    let is_missed = is_true(new, api::DEADLINE_MISSED);
-    if turned_true(api::DEADLINE_MISSED) {
-        return Some(false);
-    }
-    let is_met = new.deadline.is_some() && !is_missed && turned_true(api::COMPLETE);
-    is_met.then_some(true)
+/// Whether this write is the first that reports the verdict: a miss with its own condition, a met
+/// deadline with the job's end. So each is announced and counted once per job.
+fn is_news(verdict: DeadlineVerdict, new: &DeadlineJobStatus, old: &DeadlineJobStatus) -> bool {
+    let type_ = match verdict {
+        DeadlineVerdict::Met => api::COMPLETE,
+        DeadlineVerdict::Missed => api::DEADLINE_MISSED,
+    };
+    new.is_true(type_) && !old.is_true(type_)
 }
 
-/// Met and missed are counted with the write that records them, so once per job.
-fn measure_end(context: &Context, written: &DeadlineJob, old: &DeadlineJobStatus) {
-    let Some(new) = &written.status else { return };
-    let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
+fn announce_verdict(
+    context: &Context,
+    written: &DeadlineJob,
+    new: &DeadlineJobStatus,
+    verdict: DeadlineVerdict,
+) {
+    if verdict == DeadlineVerdict::Missed {
+        let reason = api::DEADLINE_MISSED;
+        let note = message_if_true(new, reason).unwrap_or_default().to_owned();
+        events::publish(context, written, EventType::Warning, reason, note);
+    }
+    let counter = match verdict {
+        DeadlineVerdict::Met => &context.metrics.deadlines_met,
+        DeadlineVerdict::Missed => &context.metrics.deadlines_missed,
+    };
+    counter.inc();
     let uid: Arc<str> = written.metadata.uid.as_deref().unwrap_or_default().into();
-    if let Some(met) = verdict(new, old) {
-        let counter = match met {
-            true => &context.metrics.deadlines_met,
-            false => &context.metrics.deadlines_missed,
-        };
-        counter.inc();
-        context.forecasts.learn(&uid, met);
-    }
-    if turned_true(api::COMPLETE) || turned_true(api::FAILED) {
-        context.metrics.forget_job(&JobLabels {
-            job_namespace: written.metadata.namespace.clone().unwrap_or_default(),
-            job_name: written.metadata.name.clone().unwrap_or_default(),
-        });
-    }
+    let met = verdict == DeadlineVerdict::Met;
+    context.forecasts.learn(&uid, met);
 }
 
 /// A specification that can't be carried out fails the job at once, without a pod.
@@ -386,7 +390,7 @@ mod tests {
     use super::*;
     use crate::clock;
 
-    fn status(deadline: bool, conditions: &[&str]) -> DeadlineJobStatus {
+    fn status(conditions: &[&str]) -> DeadlineJobStatus {
         let condition = |type_: &&str| Condition {
             type_: (*type_).to_owned(),
             status: "True".to_owned(),
@@ -396,23 +400,22 @@ mod tests {
             last_transition_time: clock::time(Instant(0)),
         };
         DeadlineJobStatus {
-            deadline: deadline.then(|| clock::time(Instant(600_000))),
             conditions: conditions.iter().map(condition).collect(),
             ..DeadlineJobStatus::default()
         }
     }
 
     #[test]
-    fn a_deadline_is_met_or_missed_once_and_only_where_there_is_one() {
-        let none = status(true, &[]);
-        let (complete, missed) = (api::COMPLETE, api::DEADLINE_MISSED);
-        assert_eq!(verdict(&status(true, &[complete]), &none), Some(true));
-        assert_eq!(verdict(&status(true, &[missed]), &none), Some(false));
-        let late = status(true, &[missed, complete]);
-        assert_eq!(verdict(&late, &none), Some(false));
-        assert_eq!(verdict(&late, &status(true, &[missed])), None);
-        assert_eq!(verdict(&late, &late), None);
-        assert_eq!(verdict(&status(false, &[complete]), &none), None);
-        assert_eq!(verdict(&status(true, &[api::FAILED]), &none), None);
+    fn a_verdict_is_news_in_one_write() {
+        let (met, missed) = (DeadlineVerdict::Met, DeadlineVerdict::Missed);
+        let none = status(&[]);
+        let complete = status(&[api::COMPLETE]);
+        assert!(is_news(met, &complete, &none));
+        assert!(!is_news(met, &complete, &complete));
+        assert!(!is_news(met, &none, &none), "pods are terminating");
+        let late = status(&[api::DEADLINE_MISSED]);
+        assert!(is_news(missed, &late, &none));
+        let complete_late = status(&[api::DEADLINE_MISSED, api::COMPLETE]);
+        assert!(!is_news(missed, &complete_late, &late));
     }
 }

@@ -4,8 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use shed_core::decide::feasibility::TARGET_DEFAULT;
 use shed_core::index_set::IndexSet;
 use shed_core::plan::JobReport;
-use shed_core::settle::DEADLINE_GRACE;
-use shed_core::snapshot::{AttemptKind, Conclusion, OnMiss};
+use shed_core::snapshot::{AttemptKind, Conclusion};
 use shed_core::time::{Instant, Span};
 
 use crate::api::{self, DeadlineJobStatus, Ledger, Pocd, reason};
@@ -15,6 +14,7 @@ use crate::context::backoff::Blocked;
 use crate::context::feasibility::Told;
 use crate::context::pending_tasks::PendingTasks;
 use crate::job::unconfirmed_termination::UnconfirmedTermination;
+use crate::job::verdict::DeadlineVerdict;
 use crate::validate::{DeadlineRule, ValidatedJob};
 
 /// Below this PoCD a job is at risk.
@@ -72,6 +72,14 @@ pub struct Input<'a> {
     pub pocd_written: Option<Instant>,
     /// When.
     pub now: Instant,
+}
+
+impl Input<'_> {
+    /// The verdict on the deadline, once there is one.
+    #[must_use]
+    pub fn verdict(&self) -> Option<DeadlineVerdict> {
+        DeadlineVerdict::of(self.job, self.ledger, self.deadline, self.facts_as_of)
+    }
 }
 
 /// The status that should be there, without the ledger's revision raised.
@@ -155,9 +163,7 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
             pocd: None,
             estimate: input.report.and_then(|report| report.estimated_completion),
         },
-        Some(conclusion) if conclusion.is_success() && met(input.ledger, input.deadline) => {
-            settled(Pocd::MET)
-        }
+        Some(_) if input.verdict() == Some(DeadlineVerdict::Met) => settled(Pocd::MET),
         Some(_) => settled(Pocd::MISSED),
         None => FreshPocd {
             pocd: input
@@ -168,14 +174,6 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
             estimate: input.report.and_then(|report| report.estimated_completion),
         },
     }
-}
-
-/// Whether the job was complete in time, by its latest winner's own clock. Container times
-/// have whole seconds, so the deadline's second still counts.
-#[must_use]
-pub fn met(ledger: &Ledger, deadline: Option<Instant>) -> bool {
-    let complete = ledger.ending.is_some_and(Conclusion::is_success);
-    complete && deadline.is_some_and(|deadline| ledger.last_win <= Some(deadline))
 }
 
 impl DeadlineJobStatus {
@@ -382,16 +380,7 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>) {
     let Some(deadline) = input.deadline else {
         return;
     };
-    let missed = match input.ledger.ending {
-        Some(conclusion) if conclusion.is_success() => !met(input.ledger, input.deadline),
-        Some(_) => true,
-        // Not while an end of the last task, in time, may still be unreported.
-        None => {
-            input.job.rules.on_miss == OnMiss::Continue
-                && input.facts_as_of >= deadline.plus(DEADLINE_GRACE)
-        }
-    };
-    if missed {
+    if input.verdict() == Some(DeadlineVerdict::Missed) {
         let failed_before = input.ledger.ended.unwrap_or(input.now) < deadline;
         let reason = match failed_before {
             true => reason::FAILED_BEFORE_DEADLINE,

@@ -27,7 +27,8 @@ pub(super) fn announce(
         Some(found)
     });
     if let Some(found) = found {
-        record::announce(context, owner, &found.before, found.blocked.as_ref());
+        let (blocked, verdict) = (found.blocked.as_ref(), found.verdict);
+        record::announce(context, owner, &found.before, blocked, verdict);
         events::announce(context, owner, job, ledger, &found.notices);
     }
 }

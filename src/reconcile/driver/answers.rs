@@ -73,7 +73,7 @@ pub(super) async fn take(
         memo.creations.is_failing()
     });
     if is_refused || (is_failing && sorted.failure.is_some()) {
-        record_again(context, pass, owner, ledger).await?;
+        record_again(context, pass, owner, (ledger, step.deadline)).await?;
     }
     let is_cut_short = !is_refused && !sorted.not_tried.is_empty();
     sorted
@@ -150,7 +150,7 @@ async fn record_again(
     context: &Context,
     pass: &Pass,
     owner: &Arc<DeadlineJob>,
-    mut ledger: Ledger,
+    (mut ledger, deadline): (Ledger, Option<Instant>),
 ) -> Result<(), Error> {
     // The step was recorded under the owner's revision, so this write builds on that.
     let recorded = owner
@@ -159,7 +159,7 @@ async fn record_again(
         .and_then(|status| status.ledger.as_ref());
     ledger.revision = recorded.map_or(ledger.revision, |ledger| ledger.revision);
     let refused = Step {
-        deadline: pass.view.job.deadline_after(ledger.first_pass),
+        deadline,
         ledger,
         ..Step::default()
     };
