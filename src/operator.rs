@@ -332,7 +332,13 @@ fn poll(
         setup.args.progress_polls_per_second,
     );
     tasks.spawn(commits.map(|()| "fence's poller"));
-    tasks.spawn(poller.map(|()| "progress poller"));
+    let stores = Arc::clone(&context.stores);
+    tasks.spawn(async move {
+        // The deadline of a companion is read with its Job.
+        stores.ready().await;
+        poller.await;
+        "progress poller"
+    });
 }
 
 /// Starts the reporters of jobs and pods that shed does not act on.

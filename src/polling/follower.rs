@@ -76,9 +76,11 @@ impl Follower {
         visits: &mut Visits,
     ) {
         visits.jobs += 1;
-        let job = self.reach.stores().live_job_of(owner);
-        let polled =
-            job.and_then(|job| Some((job.metadata.uid.as_deref()?.into(), R::job(&job)?, job)));
+        let stores = self.reach.stores();
+        let polled = stores.live_job_of(owner).and_then(|job| {
+            let rule = R::job(&job, stores.batch())?;
+            Some((job.metadata.uid.as_deref()?.into(), rule, job))
+        });
         let Some((uid, rule, job)) = polled else {
             return lock(table).forget_job(owner);
         };

@@ -21,7 +21,7 @@ impl Rules for Everything {
     type Attempt = AttemptId;
     const OUTLASTS: bool = true;
 
-    fn job(job: &Arc<DeadlineJob>) -> Option<usize> {
+    fn job(job: &Arc<DeadlineJob>, _: Option<&Jobs>) -> Option<usize> {
         let ledger = job
             .status
             .as_ref()

@@ -243,7 +243,7 @@ impl ProgressTable {
 
     fn seed(&self, attempt: &Key, entry: Entry) {
         let job = crate::fixtures::job("progress: {file: {}}");
-        let rule = poller::AskedJob::of(&job).expect("it is polled");
+        let rule = poller::AskedJob::of(&job, None).expect("it is polled");
         self.lock().seed(attempt, rule, entry);
     }
 }

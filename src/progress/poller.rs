@@ -7,10 +7,12 @@ use std::time::Duration;
 use shed_agent::signed::SigningKey;
 use shed_core::time::{Instant, Span};
 
+use crate::adopt::Jobs;
 use crate::api::DeadlineJob;
-use crate::clock::{self, Clock};
+use crate::clock::Clock;
 use crate::cluster::pod::{AttemptFacts, AttemptId};
 use crate::fair_places::{FairPlaces, Place};
+use crate::job::view;
 use crate::metrics::Metrics;
 use crate::polling::reach::Reach;
 use crate::polling::{Follower, Key, Rules, Table};
@@ -160,9 +162,10 @@ impl Rules for ProgressRules {
     // The last report of an attempt is kept until its pod is gone.
     const OUTLASTS: bool = true;
 
-    fn job(job: &Arc<DeadlineJob>) -> Option<AskedJob> {
+    fn job(job: &Arc<DeadlineJob>, batch: Option<&Jobs>) -> Option<AskedJob> {
         // A job without a status has no ledger that an attempt could be in.
-        job.status.as_ref().and_then(|_| AskedJob::of(job))
+        job.status.as_ref()?;
+        AskedJob::of(job, batch)
     }
 
     fn moves(before: &AskedJob, after: &AskedJob) -> bool {
@@ -179,15 +182,14 @@ impl Rules for ProgressRules {
 }
 
 impl AskedJob {
-    pub(super) fn of(job: &DeadlineJob) -> Option<Self> {
+    pub(super) fn of(job: &DeadlineJob, batch: Option<&Jobs>) -> Option<Self> {
         let rule = validate::progress_rule(&job.spec).ok()??;
         let status = job.status.as_ref();
-        let deadline = status.and_then(|status| status.deadline.as_ref());
         let ledger = status.and_then(|status| status.ledger.as_ref());
         let segments = ledger.iter().flat_map(|ledger| ledger.segments.values());
         Some(Self {
             rule,
-            deadline: deadline.map(clock::instant),
+            deadline: view::deadline(job, batch),
             ends: segments.map(|part| (part.index, part.end)).collect(),
         })
     }

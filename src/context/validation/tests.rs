@@ -2,12 +2,14 @@ use kube::runtime::reflector::store;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::Event;
 use serde_json::{Value, json};
+use shed_core::time::Instant;
 
 use super::*;
 use crate::adopt::AdoptJobs;
 use crate::api::{DeadlineJobStatus, Ledger};
 use crate::cluster::Stores;
 use crate::fixtures;
+use crate::job::view;
 use crate::planner::observation;
 use crate::reconcile::mock::{Apiserver, Process};
 use crate::validate::counted::VALIDATIONS;
@@ -204,4 +206,18 @@ fn a_job_that_is_not_sheds_any_more_is_absent_at_once_and_what_is_handed_on_is_t
     world.show(0);
     assert_eq!(world.check(), 0);
     assert!(world.text(&world.memos).contains("Absent"));
+}
+
+#[test]
+fn a_poller_reads_the_deadline_of_a_companion_as_a_pass_does() {
+    let mut world = World::new();
+    let within = serde_json::from_value(json!({"within": "5m"})).unwrap();
+    world.companion.spec.deadline = Some(within);
+    // The clock starts with the Job, not with its companion.
+    world.job["metadata"]["creationTimestamp"] = json!("1970-01-01T00:01:00Z");
+    world.show(1);
+    let validated = read(&world.memos, &world.companion, Some(&world.jobs)).unwrap();
+    let polled = view::deadline(&world.companion, Some(&world.jobs));
+    assert_eq!(polled, Some(Instant(360_000)));
+    assert_eq!(polled, validated.deadline_after(None));
 }

@@ -6,6 +6,7 @@ use shed_agent::stop::StopState;
 use shed_agent::wire::{FileContent, write_reply};
 
 use super::*;
+use crate::clock;
 use crate::cluster::Stores;
 use crate::fixtures::{self, Agent};
 use crate::progress::Answer;
