@@ -1,10 +1,8 @@
 //! State that reconcilers and the planner share.
 
 pub mod backoff;
-pub mod companion_failures;
 pub mod creation;
 pub mod event_budget;
-pub mod event_queue;
 pub mod feasibility;
 mod observation;
 pub mod pending_tasks;
@@ -13,53 +11,39 @@ mod quarantine;
 pub mod spacing;
 pub mod unanswered_writes;
 pub mod validation;
-pub mod write_places;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::batch::v1::Job;
-use kube::Client;
 use shed_core::time::Instant;
 
 use crate::api::{DeadlineJob, LEDGER_FORM};
-use crate::attempt_pod::{AgentSettings, ClonePriority};
+use crate::attempt_pod::AgentSettings;
 use crate::clock::Clock;
 use crate::cluster::{Stores, job_version, version};
 use crate::context::backoff::{Backoff, Blocked};
-use crate::context::companion_failures::Failures;
 use crate::context::creation::Creations;
 use crate::context::event_budget::EventBudget;
-use crate::context::event_queue::EventQueue;
 use crate::context::feasibility::Told;
 use crate::context::placement::Placement;
-use crate::context::spacing::{LastWrite, LedgerRate};
+use crate::context::spacing::LastWrite;
 use crate::context::unanswered_writes::UnansweredWrite;
 use crate::context::validation::Validation;
-use crate::context::write_places::WritePlaces;
-use crate::fair_places::FairPlaces;
-use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
 use crate::job::facts::Traces;
 use crate::job::troubled_nodes::TroubledNodes;
 use crate::metrics::Metrics;
 use crate::plan_slices::Board;
 use crate::progress::ProgressTable;
-use crate::restore_guard::Doubt;
 use crate::watchdog::Watch;
 
 /// State that reconcilers and the planner share.
 pub struct Context {
-    /// The apiserver.
-    pub client: Client,
     /// The watched world.
     pub stores: Arc<Stores>,
-    /// Whether the memory still agrees with the store.
-    pub doubt: Arc<Doubt>,
     /// Reports of attempts.
     pub progress: Arc<ProgressTable>,
-    /// Attempts that request a commit grant.
-    pub fence: Arc<FenceTable>,
     /// The apiserver's clock, and this process's own.
     pub clock: Arc<Clock>,
     /// Slices of the plan.
@@ -68,22 +52,10 @@ pub struct Context {
     pub watch: Watch,
     /// Prometheus metrics.
     pub metrics: Arc<Metrics>,
-    /// Events for users.
-    pub events: EventQueue,
-    /// Places for writes of pods.
-    pub write_places: WritePlaces,
-    /// Places for passes over jobs.
-    pub passes: Arc<FairPlaces<Arc<str>>>,
-    /// The write rate of all ledgers.
-    pub ledger_rate: LedgerRate,
     /// The sidecar.
     pub agent: AgentSettings,
-    /// Priority of clones.
-    pub clone_priority: Option<ClonePriority>,
     /// This process's memory of each job. shed can lose all of it.
     pub memos: Memos,
-    /// Jobs whose companions cannot be created; shed can lose them, too.
-    pub companion_failures: Failures,
     /// Estimates for running jobs from earlier jobs. shed can lose them, too.
     pub forecasts: ForecastTable,
     /// The recording of the planner's input and decisions, if enabled.

@@ -16,9 +16,9 @@ use crate::api;
 use crate::cluster::WatchedJob;
 use crate::cluster::identity::Owner;
 use crate::cluster::pod::PodFacts;
-use crate::context::Context;
 use crate::metrics::Why;
 use crate::metrics::disowned_reasons::{NAME, NAMESPACE, NO_JOB, OWNER};
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::events;
 
 /// Interval of the check, which makes no call.
@@ -40,14 +40,14 @@ struct Strangers {
 }
 
 /// Checks without end.
-pub async fn run(context: Arc<Context>) {
-    context.stores.ready().await;
+pub async fn run(context: Arc<ReconcileContext>) {
+    context.shared.stores.ready().await;
     let mut strangers = Strangers::default();
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let now = context.clock.ticks();
+        let now = context.shared.clock.ticks();
         for (job, note) in look(&context, &mut strangers, now) {
             let reason = api::POD_DISOWNED;
             events::publish_about(&context, &job, EventType::Warning, reason, note);
@@ -57,15 +57,15 @@ pub async fn run(context: Arc<Context>) {
 
 /// Counts new ones, and returns the events to publish, by job.
 fn look(
-    context: &Context,
+    context: &ReconcileContext,
     strangers: &mut Strangers,
     now: Instant,
 ) -> Vec<(ObjectReference, String)> {
-    let version = context.stores.pods_version();
+    let version = context.shared.stores.pods_version();
     if strangers.settled == Some(version) {
         return Vec::new();
     }
-    let present = context.stores.strangers();
+    let present = context.shared.stores.strangers();
     let fresh = strangers.fresh(&present, now);
     let is_counted = |(_, counted): &(Instant, bool)| *counted;
     strangers.settled = strangers.seen.values().all(is_counted).then_some(version);
@@ -75,9 +75,10 @@ fn look(
     let mut events = Vec::new();
     for pod in fresh {
         let uid = pod.identity.labelled.as_deref().unwrap_or_default();
-        let job = context.stores.job(uid);
+        let job = context.shared.stores.job(uid);
         let reason = reason(pod, job.as_ref().map(Resource::meta));
         context
+            .shared
             .metrics
             .pods_disowned
             .get_or_create(&Why { reason })

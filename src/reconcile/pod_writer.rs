@@ -20,11 +20,11 @@ use tokio::time::Instant;
 use crate::api::{ATTEMPT_FINALIZER, JOB_TRACKING_FINALIZER, reason};
 use crate::cluster::identity::Owner;
 use crate::cluster::pod::PodRef;
-use crate::context::Context;
 use crate::context::backoff::Blocked;
-use crate::context::write_places::WritePlaces;
 use crate::metrics::{Metrics, Operation};
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::overload::retried;
+use crate::reconcile::write_places::WritePlaces;
 use crate::validate::template_extras::TemplateExtras;
 
 /// Writes of one job under way at once.
@@ -78,11 +78,11 @@ pub struct PodWriter<'a> {
 impl<'a> PodWriter<'a> {
     /// Uses the state that the process shares.
     #[must_use]
-    pub fn new(context: &'a Context, namespace: &'a Arc<str>) -> Self {
+    pub fn new(context: &'a ReconcileContext, namespace: &'a Arc<str>) -> Self {
         Self {
             namespace,
             places: &context.write_places,
-            metrics: &context.metrics,
+            metrics: &context.shared.metrics,
         }
     }
 

@@ -21,9 +21,10 @@ use crate::context::backoff::Blocked;
 use crate::context::feasibility::Told;
 use crate::context::pending_tasks::PendingTasks;
 use crate::context::unanswered_writes::UnansweredWrite;
-use crate::context::{Context, Memo, spacing};
+use crate::context::{Memo, spacing};
 use crate::job::verdict::DeadlineVerdict;
 use crate::metrics::{JobLabels, Why};
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::{self, Case};
 use crate::reconcile::driver::Pass;
 use crate::reconcile::step::Step;
@@ -61,7 +62,7 @@ pub(super) fn blocked_by_kubelet(pods: &JobPods, id: AttemptId) -> Option<Blocke
 /// Makes the ledger durable before shed acts on it. The write carries the resourceVersion that the
 /// decision was based on.
 pub(super) async fn record(
-    context: &Context,
+    context: &ReconcileContext,
     pass: &Pass,
     step: &Step,
 ) -> Result<Arc<DeadlineJob>, Error> {
@@ -71,7 +72,7 @@ pub(super) async fn record(
         return Ok(Arc::clone(&pass.owner));
     }
     if let Some(until) = wait(context, pass, step, &old, &status) {
-        context.metrics.ledger.deferred.inc();
+        context.shared.metrics.ledger.deferred.inc();
         return Err(Error::Deferred(until));
     }
     if let Some(ledger) = &mut status.ledger {
@@ -83,12 +84,12 @@ pub(super) async fn record(
             let found = (blocked.as_ref(), verdict);
             let write = UnansweredWrite::new(&old, &status, found, &step.notices);
             let remember = |memo: &mut Memo| write.remember(&mut memo.unanswered);
-            context.memos.with(&pass.view.job.uid, remember);
+            context.shared.memos.with(&pass.view.job.uid, remember);
             return Err(error);
         }
     };
     let last_write = write::last_write(context, &status);
-    context.memos.with(&pass.view.job.uid, |memo| {
+    context.shared.memos.with(&pass.view.job.uid, |memo| {
         memo.too_large_told = false;
         memo.last_write = Some(last_write);
         let new = written.status.as_ref();
@@ -100,18 +101,18 @@ pub(super) async fn record(
         memo.unanswered.clear();
     });
     announce(context, &written, &old, blocked.as_ref(), verdict);
-    context.stores.changed.notify_one();
+    context.shared.stores.changed.notify_one();
     Ok(written)
 }
 
 /// The status after a step, the obstacle to starting attempts, and the verdict on the deadline.
 fn render(
-    context: &Context,
+    context: &ReconcileContext,
     pass: &Pass,
     step: &Step,
     old: &DeadlineJobStatus,
 ) -> (DeadlineJobStatus, Option<Blocked>, Option<DeadlineVerdict>) {
-    let clock = &context.clock;
+    let clock = &context.shared.clock;
     let (memo, waiting) = remembered(context, pass, step);
     let stuck = crate::reconcile::step::stuck(&pass.facts)
         .find_map(|id| blocked_by_kubelet(&pass.view.pods, id));
@@ -128,7 +129,7 @@ fn render(
         running: any_runs(&pass.view.pods),
         placed: pass.view.pods.values().any(|pod| pod.node.is_some()),
         ready: i32::try_from(ready(&pass.view.pods)).unwrap_or(i32::MAX),
-        unreachable: context.progress.unreachable(&pass.view.job.uid),
+        unreachable: context.shared.progress.unreachable(&pass.view.job.uid),
         awaited: pass.awaited.as_ref(),
         unshared: pass.unshared.as_deref(),
         undurable: step.undurable,
@@ -145,15 +146,15 @@ fn render(
 }
 
 /// The status fields that come from the job's memo, and the obstacle of its waiting tasks.
-fn remembered(context: &Context, pass: &Pass, step: &Step) -> (Remembered, PendingTasks) {
-    context.memos.with(&pass.view.job.uid, |memo| {
+fn remembered(context: &ReconcileContext, pass: &Pass, step: &Step) -> (Remembered, PendingTasks) {
+    context.shared.memos.with(&pass.view.job.uid, |memo| {
         let waiting = PendingTasks::of(
             &step.ledger,
             &pass.facts,
             pass.report.as_ref(),
             &pass.bounds,
             &mut memo.waiting,
-            &context.clock,
+            &context.shared.clock,
             pass.view.ticks,
         );
         (Remembered::of(memo), waiting)
@@ -183,7 +184,7 @@ impl Remembered {
 /// briefly, and so do writes with a condition that turned. Only this wait limits how often such a
 /// job is written.
 fn wait(
-    context: &Context,
+    context: &ReconcileContext,
     pass: &Pass,
     step: &Step,
     old: &DeadlineJobStatus,
@@ -191,9 +192,10 @@ fn wait(
 ) -> Option<Instant> {
     let is_urgent = spacing::is_urgent(&step.notices) || have_turned(old, new);
     let last = context
+        .shared
         .memos
         .with(&pass.view.job.uid, |memo| memo.last_write);
-    let ticks = context.clock.ticks();
+    let ticks = context.shared.clock.ticks();
     let own = last.map(|last| last.next(is_urgent));
     let all = || context.ledger_rate.wait(&pass.view.job.namespace, ticks);
     let all = (!is_urgent).then(all).flatten();
@@ -231,7 +233,7 @@ fn told_ledger<'a>(pass: &Pass, old: &DeadlineJobStatus, ledger: &'a Ledger) -> 
 
 /// Announces the conditions that turned since `old`, and counts a new fate.
 pub(super) fn announce(
-    context: &Context,
+    context: &ReconcileContext,
     written: &DeadlineJob,
     old: &DeadlineJobStatus,
     blocked: Option<&Blocked>,
@@ -245,7 +247,7 @@ pub(super) fn announce(
     }
     let turned_true = |type_| new.is_true(type_) && !old.is_true(type_);
     if turned_true(api::COMPLETE) || turned_true(api::FAILED) {
-        context.metrics.forget_job(&JobLabels {
+        context.shared.metrics.forget_job(&JobLabels {
             job_namespace: written.metadata.namespace.clone().unwrap_or_default(),
             job_name: written.metadata.name.clone().unwrap_or_default(),
         });
@@ -263,7 +265,7 @@ fn message_if<'a>(status: &'a DeadlineJobStatus, type_: &str, is: &str) -> Optio
 }
 
 fn announce_conditions(
-    context: &Context,
+    context: &ReconcileContext,
     written: &DeadlineJob,
     (new, old): (&DeadlineJobStatus, &DeadlineJobStatus),
     blocked: Option<&Blocked>,
@@ -304,7 +306,7 @@ fn is_news(verdict: DeadlineVerdict, new: &DeadlineJobStatus, old: &DeadlineJobS
 }
 
 fn announce_verdict(
-    context: &Context,
+    context: &ReconcileContext,
     written: &DeadlineJob,
     new: &DeadlineJobStatus,
     verdict: DeadlineVerdict,
@@ -315,24 +317,29 @@ fn announce_verdict(
         events::publish(context, written, EventType::Warning, reason, note);
     }
     let counter = match verdict {
-        DeadlineVerdict::Met => &context.metrics.deadlines_met,
-        DeadlineVerdict::Missed => &context.metrics.deadlines_missed,
+        DeadlineVerdict::Met => &context.shared.metrics.deadlines_met,
+        DeadlineVerdict::Missed => &context.shared.metrics.deadlines_missed,
     };
     counter.inc();
     let uid: Arc<str> = written.metadata.uid.as_deref().unwrap_or_default().into();
     let met = verdict == DeadlineVerdict::Met;
-    context.forecasts.learn(&uid, met);
+    context.shared.forecasts.learn(&uid, met);
 }
 
 /// A specification that can't be carried out fails the job at once, without a pod.
 pub(super) async fn refuse_spec(
-    context: &Context,
+    context: &ReconcileContext,
     owner: &Arc<DeadlineJob>,
     message: String,
 ) -> Result<Wake, Error> {
     if owner.spec.is_companion() {
         // A Job's fate cannot turn again, so a fault that a user may correct does not fail it.
-        let Some(job) = context.stores.batch().and_then(|jobs| jobs.of(owner)) else {
+        let Some(job) = context
+            .shared
+            .stores
+            .batch()
+            .and_then(|jobs| jobs.of(owner))
+        else {
             return Ok(Wake::await_change());
         };
         let reason = reason::INVALID_SPEC;
@@ -344,7 +351,7 @@ pub(super) async fn refuse_spec(
         &old,
         owner.metadata.generation,
         &message,
-        context.clock.now(),
+        context.shared.clock.now(),
     );
     if status != old {
         write_status(context, owner, &status).await?;
@@ -361,14 +368,15 @@ pub(super) async fn refuse_spec(
 
 /// A newer operator has the job's ledger. A write would lose fields that only that operator knows,
 /// so shed writes nothing. It also does nothing that this ledger may not allow.
-pub(super) fn stand_aside(context: &Context, owner: &DeadlineJob, form: u32) -> Wake {
+pub(super) fn stand_aside(context: &ReconcileContext, owner: &DeadlineJob, form: u32) -> Wake {
     let uid: Arc<str> = owner.metadata.uid.as_deref().unwrap_or_default().into();
     let said = context
+        .shared
         .memos
         .with(&uid, |memo| std::mem::replace(&mut memo.stands_aside, true));
     if !said {
         let reason = "ledger_too_new";
-        let errors = &context.metrics.reconciles.errors;
+        let errors = &context.shared.metrics.reconciles.errors;
         errors.get_or_create(&Why { reason }).inc();
         let note = format!(
             "status.ledger.form is {form}, but version {} of the operator supports forms up to \

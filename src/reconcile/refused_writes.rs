@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kube::runtime::events::EventType;
 
 use crate::api::DeadlineJob;
-use crate::context::Context;
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::events;
 use crate::reconcile::pod_writer::Written;
 
@@ -14,7 +14,11 @@ use crate::reconcile::pod_writer::Written;
 const POD_WRITE_REFUSED: &str = "PodWriteRefused";
 
 /// Reports to users once, until all writes of a later pass succeed.
-pub(super) fn tell(context: &Context, owner: &DeadlineJob, written: [(&str, &Written); 2]) {
+pub(super) fn tell(
+    context: &ReconcileContext,
+    owner: &DeadlineJob,
+    written: [(&str, &Written); 2],
+) {
     let refusal = written.iter().find_map(|(verb, written)| {
         let kube::Error::Api(status) = written.failure.as_ref()? else {
             return None;
@@ -23,7 +27,7 @@ pub(super) fn tell(context: &Context, owner: &DeadlineJob, written: [(&str, &Wri
     });
     let uid: Arc<str> = owner.metadata.uid.as_deref().unwrap_or_default().into();
     let is_refused = refusal.is_some();
-    let was_told = context.memos.with(&uid, |memo| {
+    let was_told = context.shared.memos.with(&uid, |memo| {
         std::mem::replace(&mut memo.refusal_told, is_refused)
     });
     let Some((verb, message)) = refusal.filter(|_| !was_told) else {

@@ -4,13 +4,13 @@ use kube::runtime::events::EventType;
 
 use crate::api::{self, DeadlineJob};
 use crate::attempt_pod::reserved_keys::fields;
-use crate::context::Context;
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::events;
 use crate::validate::ValidatedJob;
 
 /// Reports once, when pods of the job are created, that its template has reserved keys.
-pub(super) async fn tell(context: &Context, owner: &DeadlineJob, job: &ValidatedJob) {
-    let told = context.memos.with(&job.uid, |memo| {
+pub(super) async fn tell(context: &ReconcileContext, owner: &DeadlineJob, job: &ValidatedJob) {
+    let told = context.shared.memos.with(&job.uid, |memo| {
         std::mem::replace(&mut memo.reserved_told, true)
     });
     let fields = if told { Vec::new() } else { fields(job) };

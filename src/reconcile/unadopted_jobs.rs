@@ -11,7 +11,7 @@ use kube::runtime::events::EventType;
 use crate::api::{self, DeadlineJob};
 use crate::cluster::Stores;
 use crate::cluster::identity::{Owner, OwnerKind};
-use crate::context::Context;
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::events;
 
 /// Interval of the check, which makes no call.
@@ -30,8 +30,8 @@ struct Told {
 }
 
 /// Checks without end.
-pub async fn run(context: Arc<Context>) {
-    context.stores.ready().await;
+pub async fn run(context: Arc<ReconcileContext>) {
+    context.shared.stores.ready().await;
     let mut told = Told::default();
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -44,19 +44,21 @@ pub async fn run(context: Arc<Context>) {
 }
 
 /// Companions that were not reported before, unless nothing has changed since.
-fn look(context: &Context, told: &mut Told) -> Vec<Arc<DeadlineJob>> {
+fn look(context: &ReconcileContext, told: &mut Told) -> Vec<Arc<DeadlineJob>> {
     let now = (
-        context.stores.live_version(),
-        context.stores.batch_version(),
+        context.shared.stores.live_version(),
+        context.shared.stores.batch_version(),
     );
     if told.seen.replace(now) == Some(now) {
         return Vec::new();
     }
     // A companion that has ended is not live.
-    let jobs = context.stores.live().into_iter();
-    let left: Vec<_> = jobs.filter(|job| is_left(&context.stores, job)).collect();
+    let jobs = context.shared.stores.live().into_iter();
+    let left: Vec<_> = jobs
+        .filter(|job| is_left(&context.shared.stores, job))
+        .collect();
     let count = i64::try_from(left.len()).unwrap_or(i64::MAX);
-    context.metrics.reconciles.not_adopted.set(count);
+    context.shared.metrics.reconciles.not_adopted.set(count);
     let uid = |job: &DeadlineJob| job.metadata.uid.clone().unwrap_or_default();
     let present: HashSet<String> = left.iter().map(|job| uid(job)).collect();
     let before = std::mem::replace(&mut told.uids, present);
@@ -82,7 +84,7 @@ fn is_left(stores: &Stores, job: &DeadlineJob) -> bool {
 }
 
 /// Reports it on the Job, and on the companion, for users who cannot read events of Jobs.
-async fn tell(context: &Context, companion: &DeadlineJob) {
+async fn tell(context: &ReconcileContext, companion: &DeadlineJob) {
     let (namespace, name) = (&companion.metadata.namespace, &companion.metadata.name);
     tracing::warn!(?namespace, job = ?name, "{NOTE}");
     let (type_, reason) = (EventType::Warning, api::NOT_ADOPTED);

@@ -2,20 +2,20 @@
 //! announcements.
 
 use crate::api::{DeadlineJob, Ledger};
-use crate::context::Context;
 use crate::context::unanswered_writes::UnansweredWrite;
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::{events, record};
 use crate::validate::ValidatedJob;
 
 /// Announces the effects of a write without an answer, once the job's status shows that it was
 /// carried out.
 pub(super) fn announce(
-    context: &Context,
+    context: &ReconcileContext,
     owner: &DeadlineJob,
     job: &ValidatedJob,
     ledger: &Ledger,
 ) {
-    let found = context.memos.with(&job.uid, |memo| {
+    let found = context.shared.memos.with(&job.uid, |memo| {
         if memo.unanswered.is_empty() {
             return None;
         }

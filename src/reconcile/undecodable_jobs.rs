@@ -11,8 +11,8 @@ use kube::runtime::events::EventType;
 
 use crate::api::DeadlineJob;
 use crate::cluster::Gap;
-use crate::context::Context;
 use crate::metrics::Why;
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::events;
 
 /// Interval of the check, which makes no call.
@@ -21,8 +21,8 @@ const PERIOD: Duration = Duration::from_millis(500);
 const NAMED_MAX: usize = 10;
 
 /// Checks without end.
-pub async fn run(context: Arc<Context>) {
-    context.stores.ready().await;
+pub async fn run(context: Arc<ReconcileContext>) {
+    context.shared.stores.ready().await;
     let mut told = BTreeMap::new();
     let mut seen = None;
     let mut ticks = tokio::time::interval(PERIOD);
@@ -34,15 +34,19 @@ pub async fn run(context: Arc<Context>) {
 }
 
 /// Reports new findings, unless nothing has changed since the last check.
-async fn look(context: &Context, told: &mut BTreeMap<String, Words>, seen: &mut Option<u64>) {
-    let version = context.stores.gaps_version();
+async fn look(
+    context: &ReconcileContext,
+    told: &mut BTreeMap<String, Words>,
+    seen: &mut Option<u64>,
+) {
+    let version = context.shared.stores.gaps_version();
     if seen.replace(version) == Some(version) {
         return;
     }
-    let gaps = context.stores.gaps();
+    let gaps = context.shared.stores.gaps();
     let unreadable = gaps.iter().filter(|gap| gap.problem.is_some()).count();
     let unreadable = i64::try_from(unreadable).unwrap_or(i64::MAX);
-    context.metrics.reconciles.unreadable.set(unreadable);
+    context.shared.metrics.reconciles.unreadable.set(unreadable);
     let mut present = BTreeMap::new();
     for gap in &gaps {
         let (uid, words) = (gap.metadata.uid.clone().unwrap_or_default(), words(gap));
@@ -85,11 +89,11 @@ fn words(gap: &Gap) -> Words {
     }
 }
 
-async fn tell(context: &Context, gap: &Gap, (reason, note): &Words) {
+async fn tell(context: &ReconcileContext, gap: &Gap, (reason, note): &Words) {
     let (namespace, name) = (&gap.metadata.namespace, &gap.metadata.name);
     tracing::warn!(?namespace, job = ?name, "{note}");
     if gap.problem.is_some() {
-        let errors = &context.metrics.reconciles.errors;
+        let errors = &context.shared.metrics.reconciles.errors;
         let reason = "undecodable";
         errors.get_or_create(&Why { reason }).inc();
     }

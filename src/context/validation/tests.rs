@@ -31,17 +31,23 @@ async fn planning_passes_validate_each_job_once_per_generation() {
     let passes = |passes: usize| {
         VALIDATIONS.set(0);
         for _ in 0..passes {
-            assert_eq!(observation::view(&process.context).snapshot.jobs.len(), 50);
+            assert_eq!(
+                observation::view(&process.context.shared)
+                    .snapshot
+                    .jobs
+                    .len(),
+                50
+            );
         }
         VALIDATIONS.get()
     };
     assert_eq!(passes(100), 50);
     assert_eq!(passes(100), 0);
     let edited = Some(Arc::new(job(7, 2)));
-    let memos = &process.context.memos;
+    let memos = &process.context.shared.memos;
     memos.with(&"uid-7".into(), |memo| memo.newest = edited);
     assert_eq!(passes(100), 1);
-    let jobs = observation::view(&process.context).snapshot.jobs;
+    let jobs = observation::view(&process.context.shared).snapshot.jobs;
     let edited = jobs.iter().filter(|job| job.rules.completions == 6);
     assert_eq!(edited.count(), 1);
     // A job's memory is dropped as a whole.
@@ -56,7 +62,7 @@ async fn reconciler_and_planner_share_one_validation() {
     VALIDATIONS.set(0);
     for _ in 0..10 {
         process.look(&api).await.unwrap();
-        let _ = observation::view(&process.context);
+        let _ = observation::view(&process.context.shared);
     }
     assert_eq!(VALIDATIONS.get(), 1);
 }

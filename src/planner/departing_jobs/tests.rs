@@ -17,7 +17,7 @@ fn launched(pods: Vec<Pod>) -> usize {
     let api = Apiserver::new(job.clone());
     let nodes = [fixtures::node("a", 2), fixtures::node("b", 2)];
     let process = Process::with_stores(&api, Stores::for_tests(vec![job], pods, &nodes));
-    let view = observation::view(&process.context);
+    let view = observation::view(&process.context.shared);
     let policy = Policy {
         surge_max: 0,
         ..Policy::default()

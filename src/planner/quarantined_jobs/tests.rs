@@ -27,7 +27,7 @@ fn two_jobs() -> (Apiserver, Process) {
 
 /// The launches that a pass plans, by job.
 fn planned(process: &Process) -> Vec<String> {
-    let view = observation::view(&process.context);
+    let view = observation::view(&process.context.shared);
     let policy = Policy {
         surge_max: 0,
         ..Policy::default()
@@ -44,7 +44,7 @@ fn planned(process: &Process) -> Vec<String> {
 }
 
 fn quarantined(process: &Process) -> i64 {
-    process.context.metrics.reconciles.quarantined.get()
+    process.context.shared.metrics.reconciles.quarantined.get()
 }
 
 /// The job is quarantined as its ledger stands.
@@ -64,7 +64,7 @@ fn quarantine(api: &Apiserver, process: &Process) {
     ledger.revision += 1;
     let newest = Arc::new(job.clone());
     let uid = job.metadata.uid.as_deref().unwrap_or_default().into();
-    let memos = &process.context.memos;
+    let memos = &process.context.shared.memos;
     memos.with(&uid, |memo| memo.newest = Some(newest));
 }
 
@@ -82,17 +82,17 @@ async fn a_quarantined_job_gets_nothing_and_what_its_ledger_holds_is_not_free() 
     for id in [(0, 0), (1, 0)] {
         api.run(id);
     }
-    process.context.stores.show(api.pods());
+    process.context.shared.stores.show(api.pods());
     assert_eq!(planned(&process), ["other"; 2]);
     api.exit((1, 0), 0, clock::now());
-    process.context.stores.show(api.pods());
+    process.context.shared.stores.show(api.pods());
     assert_eq!(planned(&process), ["other"; 3], "it has ended");
 }
 
 #[tokio::test]
 async fn a_job_that_can_not_be_looked_at_is_quarantined_and_no_other() {
     let (api, process) = two_jobs();
-    let context = &process.context;
+    let context = &process.context.shared;
     let watched = api.job();
     let mut apart = Apart::begin(context);
     assert_eq!(apart.look(&watched, || Some(1)), Some(1));
@@ -114,7 +114,7 @@ async fn a_job_that_can_not_be_looked_at_is_quarantined_and_no_other() {
 async fn what_was_decided_once_is_known_when_the_quarantine_ends() {
     let (api, process) = two_jobs();
     quarantine(&api, &process);
-    let context = &process.context;
+    let context = &process.context.shared;
     let mut newest = Arc::unwrap_or_clone(context.memos.newest(&api.job()));
     let ledger = newest
         .status

@@ -9,7 +9,7 @@ use shed_core::snapshot::Resume;
 use crate::api::DeadlineJob;
 use crate::attempt_pod::{self, preference};
 use crate::cluster::pod::AttemptId;
-use crate::context::Context;
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::driver::{Pass, answers};
 use crate::reconcile::pod_writer::{self, PodWriter};
 use crate::reconcile::step::Step;
@@ -21,7 +21,7 @@ use crate::validate::ValidatedJob;
 /// before the status of an adopted Job contains its start. Returns whether time ran out before all
 /// writes were begun.
 pub(super) async fn carry_out(
-    context: &Context,
+    context: &ReconcileContext,
     pass: &Pass,
     owner: &Arc<DeadlineJob>,
     step: &Step,
@@ -62,7 +62,7 @@ pub(super) async fn carry_out(
 }
 
 async fn create(
-    context: &Context,
+    context: &ReconcileContext,
     pass: &Pass,
     owner: &Arc<DeadlineJob>,
     step: &Step,
@@ -88,9 +88,14 @@ async fn create(
 }
 
 /// The pods that a step creates.
-fn pods(context: &Context, job: &ValidatedJob, owner: &DeadlineJob, step: &Step) -> Vec<Pod> {
+fn pods(
+    context: &ReconcileContext,
+    job: &ValidatedJob,
+    owner: &DeadlineJob,
+    step: &Step,
+) -> Vec<Pod> {
     let rather_not = preference::rather_not(&step.notices);
-    let (agent, priority) = (&context.agent, context.clone_priority.as_ref());
+    let (agent, priority) = (&context.shared.agent, context.clone_priority.as_ref());
     let pod = |&(task, number): &AttemptId| {
         let attempt = step.ledger.attempt(task, number)?;
         let mut pod = attempt_pod::pod(owner, job, task, attempt, step.deadline, agent, priority);

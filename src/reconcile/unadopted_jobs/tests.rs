@@ -49,7 +49,10 @@ async fn a_begun_job_that_is_not_adopted_any_more_is_told_and_counted_once() {
         assert_eq!(regarding, "DeadlineJob", "the last of the two");
         assert_eq!(api.said(), ["POST event NotAdopted"; 2]);
         assert!(look(&process.context, &mut told).is_empty());
-        assert_eq!(process.context.metrics.reconciles.not_adopted.get(), 1);
+        assert_eq!(
+            process.context.shared.metrics.reconciles.not_adopted.get(),
+            1
+        );
     }
 }
 
@@ -68,6 +71,9 @@ async fn a_job_that_is_run_gone_over_or_not_begun_is_not_told() {
         process(Some(finished), is_off),
     ] {
         assert!(look(&process.context, &mut Told::default()).is_empty());
-        assert_eq!(process.context.metrics.reconciles.not_adopted.get(), 0);
+        assert_eq!(
+            process.context.shared.metrics.reconciles.not_adopted.get(),
+            0
+        );
     }
 }
