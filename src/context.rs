@@ -71,8 +71,6 @@ pub struct Memos(Mutex<HashMap<Arc<str>, Memo>>);
 pub struct Memo {
     /// The job as the last own write left it: newer than the watch for a while.
     pub newest: Option<Arc<DeadlineJob>>,
-    /// The batch/v1 Job that it represents, as the last own write left it.
-    pub newest_batch: Option<Arc<Job>>,
     /// The result of validating its specification.
     pub validated: Option<Validation>,
     /// Observations of its pods.
@@ -83,6 +81,25 @@ pub struct Memo {
     pub creations: Creations,
     /// The nodes on which its attempts can run, as far as known.
     pub placement: Placement,
+    /// When its claims were last checked, and the message about them.
+    pub claims: Option<(Instant, Option<String>)>,
+    /// When its deadline was last evaluated, and the job's generation then.
+    pub weighed: Option<(Instant, i64)>,
+    /// The last published verdict about the deadline.
+    pub told: Option<Told>,
+    /// Nodes where its attempts recently failed to start or were disrupted.
+    pub troubled: TroubledNodes,
+    /// What only its reconciler remembers.
+    pub reconcile: ReconcileMemo,
+    /// Its quarantine, if it is in one or was.
+    pub quarantine: crate::quarantine::Memo,
+}
+
+/// What a job's reconciler remembers and the planner does not read.
+#[derive(Clone, Default)]
+pub struct ReconcileMemo {
+    /// The batch/v1 Job that it represents, as the last own write left it.
+    pub newest_batch: Option<Arc<Job>>,
     /// When PoCD was last written.
     pub pocd_written: Option<Instant>,
     /// When its ledger was last written, and how much that was.
@@ -96,16 +113,6 @@ pub struct Memo {
     /// Whether shed has reported that it does not run the job, because a newer operator has its
     /// ledger.
     pub stands_aside: bool,
-    /// When its claims were last checked, and the message about them.
-    pub claims: Option<(Instant, Option<String>)>,
-    /// When its deadline was last evaluated, and the job's generation then.
-    pub weighed: Option<(Instant, i64)>,
-    /// The last published verdict about the deadline.
-    pub told: Option<Told>,
-    /// Nodes where its attempts recently failed to start or were disrupted.
-    pub troubled: TroubledNodes,
-    /// Its quarantine, if it is in one or was.
-    pub quarantine: crate::quarantine::Memo,
     /// The obstacle of its waiting tasks.
     pub waiting: pending_tasks::Remembered,
     /// Its remaining budget for events of attempts.
@@ -151,7 +158,8 @@ impl Memos {
     #[must_use]
     pub fn is_owed(&self, job: &str) -> bool {
         let memos = self.lock();
-        let is_owed = |memo: &Memo| memo.quarantine.is_unwritten() || !memo.unanswered.is_empty();
+        let is_owed =
+            |memo: &Memo| memo.quarantine.is_unwritten() || !memo.reconcile.unanswered.is_empty();
         memos.get(job).is_some_and(is_owed)
     }
 

@@ -34,7 +34,9 @@ pub fn announce(
         let note = match notice {
             Notice::Finished(_) => Some(note),
             _ => context.shared.memos.with(&job.uid, |memo| {
-                memo.events.admit(note, context.shared.clock.ticks())
+                memo.reconcile
+                    .events
+                    .admit(note, context.shared.clock.ticks())
             }),
         };
         let Some(note) = note else { continue };

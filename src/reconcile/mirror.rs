@@ -35,7 +35,7 @@ pub(super) async fn mirror(
         match companions::write(context, &job, status).await {
             Ok(written) => {
                 context.shared.memos.with(&pass.view.job.uid, |memo| {
-                    memo.newest_batch = Some(Arc::new(written));
+                    memo.reconcile.newest_batch = Some(Arc::new(written));
                 });
                 return Ok(());
             }
@@ -75,9 +75,9 @@ fn newest(context: &ReconcileContext, pass: &Pass) -> Option<Arc<Job>> {
         version.parse().ok()
     };
     context.shared.memos.with(&pass.view.job.uid, |memo| {
-        let own = memo.newest_batch.clone();
+        let own = memo.reconcile.newest_batch.clone();
         let own = own.filter(|own| version(own) > version(&watched));
-        memo.newest_batch.clone_from(&own);
+        memo.reconcile.newest_batch.clone_from(&own);
         Some(own.unwrap_or(watched))
     })
 }

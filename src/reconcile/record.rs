@@ -83,22 +83,22 @@ pub(super) async fn record(
         Err(error) => {
             let found = (blocked.as_ref(), verdict);
             let write = UnansweredWrite::new(&old, &status, found, &step.notices);
-            let remember = |memo: &mut Memo| write.remember(&mut memo.unanswered);
+            let remember = |memo: &mut Memo| write.remember(&mut memo.reconcile.unanswered);
             context.shared.memos.with(&pass.view.job.uid, remember);
             return Err(error);
         }
     };
     let last_write = write::last_write(context, &status);
     context.shared.memos.with(&pass.view.job.uid, |memo| {
-        memo.too_large_told = false;
-        memo.last_write = Some(last_write);
+        memo.reconcile.too_large_told = false;
+        memo.reconcile.last_write = Some(last_write);
         let new = written.status.as_ref();
         let figures = |status: &DeadlineJobStatus| (status.pocd, status.ready);
         if new.map(figures) != Some(figures(&old)) {
-            memo.pocd_written = Some(pass.view.ticks);
+            memo.reconcile.pocd_written = Some(pass.view.ticks);
         }
         memo.newest = Some(Arc::clone(&written));
-        memo.unanswered.clear();
+        memo.reconcile.unanswered.clear();
     });
     announce(context, &written, &old, blocked.as_ref(), verdict);
     context.shared.stores.changed.notify_one();
@@ -153,7 +153,7 @@ fn remembered(context: &ReconcileContext, pass: &Pass, step: &Step) -> (Remember
             &pass.facts,
             pass.report.as_ref(),
             &pass.bounds,
-            &mut memo.waiting,
+            &mut memo.reconcile.waiting,
             &context.shared.clock,
             pass.view.ticks,
         );
@@ -174,7 +174,7 @@ impl Remembered {
         Self {
             blocked: memo.blocked(),
             placeable: memo.placement.is_clear(),
-            pocd_written: memo.pocd_written,
+            pocd_written: memo.reconcile.pocd_written,
             told: memo.told.clone(),
         }
     }
@@ -194,7 +194,7 @@ fn wait(
     let last = context
         .shared
         .memos
-        .with(&pass.view.job.uid, |memo| memo.last_write);
+        .with(&pass.view.job.uid, |memo| memo.reconcile.last_write);
     let ticks = context.shared.clock.ticks();
     let own = last.map(|last| last.next(is_urgent));
     let all = || context.ledger_rate.wait(&pass.view.job.namespace, ticks);
@@ -370,10 +370,9 @@ pub(super) async fn refuse_spec(
 /// so shed writes nothing. It also does nothing that this ledger may not allow.
 pub(super) fn stand_aside(context: &ReconcileContext, owner: &DeadlineJob, form: u32) -> Wake {
     let uid: Arc<str> = owner.metadata.uid.as_deref().unwrap_or_default().into();
-    let said = context
-        .shared
-        .memos
-        .with(&uid, |memo| std::mem::replace(&mut memo.stands_aside, true));
+    let said = context.shared.memos.with(&uid, |memo| {
+        std::mem::replace(&mut memo.reconcile.stands_aside, true)
+    });
     if !said {
         let reason = "ledger_too_new";
         let errors = &context.shared.metrics.reconciles.errors;

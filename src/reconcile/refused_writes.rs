@@ -28,7 +28,7 @@ pub(super) fn tell(
     let uid: Arc<str> = owner.metadata.uid.as_deref().unwrap_or_default().into();
     let is_refused = refusal.is_some();
     let was_told = context.shared.memos.with(&uid, |memo| {
-        std::mem::replace(&mut memo.refusal_told, is_refused)
+        std::mem::replace(&mut memo.reconcile.refusal_told, is_refused)
     });
     let Some((verb, message)) = refusal.filter(|_| !was_told) else {
         return;

@@ -11,7 +11,7 @@ use crate::validate::ValidatedJob;
 /// Reports once, when pods of the job are created, that its template has reserved keys.
 pub(super) async fn tell(context: &ReconcileContext, owner: &DeadlineJob, job: &ValidatedJob) {
     let told = context.shared.memos.with(&job.uid, |memo| {
-        std::mem::replace(&mut memo.reserved_told, true)
+        std::mem::replace(&mut memo.reconcile.reserved_told, true)
     });
     let fields = if told { Vec::new() } else { fields(job) };
     if fields.is_empty() {

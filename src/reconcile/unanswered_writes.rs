@@ -16,14 +16,14 @@ pub(super) fn announce(
     ledger: &Ledger,
 ) {
     let found = context.shared.memos.with(&job.uid, |memo| {
-        if memo.unanswered.is_empty() {
+        if memo.reconcile.unanswered.is_empty() {
             return None;
         }
         let shown = owner.status.as_ref()?;
-        let at = UnansweredWrite::position(&memo.unanswered, shown)?;
+        let at = UnansweredWrite::position(&memo.reconcile.unanswered, shown)?;
         // Those before it can't have been carried out, those after it would have had to build on it.
-        let found = memo.unanswered.swap_remove(at);
-        memo.unanswered.clear();
+        let found = memo.reconcile.unanswered.swap_remove(at);
+        memo.reconcile.unanswered.clear();
         Some(found)
     });
     if let Some(found) = found {

@@ -54,7 +54,7 @@ pub(super) fn after(
         let waits = context
             .shared
             .memos
-            .with(&job.uid, |memo| memo.waiting.look_at);
+            .with(&job.uid, |memo| memo.reconcile.waiting.look_at);
         let waits = waits.map(|at| clock.at(at).max(now.plus(Span::from_seconds(1))));
         let all = settled.into_iter().chain(status).chain(deadline);
         let creations = creations_wait(context, &job.uid).filter(|_| !step.creates.is_empty());

@@ -178,7 +178,7 @@ fn too_large(context: &ReconcileContext, owner: &DeadlineJob, status: &DeadlineJ
     };
     let bytes = size::bytes(&job);
     let uid: Arc<str> = job.metadata.uid.as_deref().unwrap_or_default().into();
-    let is_told = |memo: &mut Memo| std::mem::replace(&mut memo.too_large_told, true);
+    let is_told = |memo: &mut Memo| std::mem::replace(&mut memo.reconcile.too_large_told, true);
     if !context.shared.memos.with(&uid, is_told) {
         let (field, most) = size::largest(&job);
         let note = format!(

@@ -16,7 +16,7 @@ fn wrote_a_mib(process: &Process, job: &DeadlineJob, ago: i64) {
         bytes: 1024 * 1024,
     });
     let memos = &process.context.shared.memos;
-    memos.with(&uid, |memo| memo.last_write = last_write);
+    memos.with(&uid, |memo| memo.reconcile.last_write = last_write);
 }
 
 #[tokio::test]
